@@ -67,7 +67,7 @@ const megabytes = (size: string | undefined): number => {
   return Number(number ?? 0) * (unit === 'g' ? 1024 : 1);
 };
 
-t.test('gateway and api, each with its own Redis', async (t) => {
+t.test('always starts the gateway and the API, each with its own Redis', async (t) => {
   const plain = services.filter((service) => !inScale(service));
   t.strictSame(namesOf(plain), ['api', 'app-redis', 'gateway', 'gateway-redis']);
   for (const [name, service] of plain) t.notOk('profiles' in service, `${name} always starts`);
@@ -91,11 +91,11 @@ t.test('every documented variable can be set, in a file for the operator', async
   ] as const) {
     const service = compose.services[name];
     // Values under `environment` would silently take precedence over the operator's file.
-    t.equal(service?.environment, undefined, `${name}: nothing is fixed`);
+    t.equal(service?.environment, undefined, `${name}: no variable is fixed`);
     t.strictSame(
       service?.env_file?.at(-1),
       { path: `${name}.env`, required: false },
-      'read last, so it wins',
+      'the operator’s file is read last, so it takes precedence',
     );
     const own = given(name);
     t.ok(Object.keys(own).length > 3, name);
@@ -103,9 +103,9 @@ t.test('every documented variable can be set, in a file for the operator', async
     for (const variable of Object.keys(own)) t.ok(known.has(variable), `${name}: ${variable}`);
     t.doesNotThrow(() => read(own), name);
     const ignored = readFileSync(join(projectRoot, '.gitignore'), 'utf8').split('\n');
-    t.ok(ignored.includes(`/${name}.env`), 'and secrets in it are not committed');
+    t.ok(ignored.includes(`/${name}.env`), 'Git ignores the file');
   }
-  t.match(readFileSync(join(projectRoot, '.dockerignore'), 'utf8'), '*.env', 'nor are they in the image');
+  t.match(readFileSync(join(projectRoot, '.dockerignore'), 'utf8'), '*.env', 'the image has no .env file');
 });
 
 t.test('only its own program can reach each Redis', async (t) => {
@@ -119,7 +119,7 @@ t.test('only its own program can reach each Redis', async (t) => {
     ['gateway', 'app-redis'],
     ['app-redis', 'gateway-redis'],
   ] as const) {
-    t.strictSame(shared(one, other), [], `${one} does not reach ${other}`);
+    t.strictSame(shared(one, other), [], `${one} and ${other} share no network`);
   }
   for (const name of ['gateway-store', 'app-store']) t.equal(compose.networks[name]?.internal, true, name);
   for (const [name] of services) {
@@ -133,7 +133,7 @@ t.test('memory and logs are bounded', async (t) => {
     t.match(logging.options, { 'max-size': /^\d+m$/, 'max-file': /^\d+$/ }, name);
     const maxmemory = command.indexOf('--maxmemory');
     if (maxmemory < 0) continue;
-    t.ok(megabytes(limit) >= 2 * megabytes(command[maxmemory + 1]), `${name}: room for a snapshot`);
+    t.ok(megabytes(limit) >= 2 * megabytes(command[maxmemory + 1]), `${name}: twice its data`);
   }
 });
 
@@ -160,7 +160,7 @@ t.test('health checks, no root, no writable root file system, named volumes', as
   t.strictSame(
     namesOf(services.filter(([, { ports = [] }]) => ports.length > 0)),
     ['gateway', 'proxy'],
-    'only the gateway is reachable, or the proxy in front of several',
+    'only the gateway or the proxy in front of several has a public port',
   );
 });
 
@@ -171,7 +171,7 @@ t.test('mounts the folder of the policy file, so that editors that rename work',
   t.ok(file.startsWith(`${target}/`), `${file} is in ${target}`);
   t.ok(statSync(join(projectRoot, source)).isDirectory());
   t.ok(statSync(join(projectRoot, source, file.slice(target.length + 1))).isFile());
-  t.equal(given('gateway').GATEWAY_WORKERS, 'auto', 'one process per core');
+  t.equal(given('gateway').GATEWAY_WORKERS, 'auto', 'one worker for each core');
 });
 
 t.test('the image has all that the containers run, on the Node of the project', async (t) => {
@@ -183,7 +183,7 @@ t.test('the image has all that the containers run, on the Node of the project', 
     t.ok(readFileSync(join(projectRoot, program), 'utf8').length > 0, program);
     t.match(dockerfile, `COPY ${program.split('/')[0]} ./`);
   }
-  t.match(dockerfile, 'COPY shared ./shared', 'and what both import');
+  t.match(dockerfile, 'COPY shared ./shared', 'the image has the code that both share');
 });
 
 t.test('Docker waits longer than the programs take to stop', async (t) => {
@@ -194,7 +194,7 @@ t.test('Docker waits longer than the programs take to stop', async (t) => {
   t.ok(stop > 5_000, `${stop} ms`);
   t.ok(seconds(compose.services.api?.stop_grace_period) > stop / 1000, 'api');
   for (const name of ['gateway-redis', 'app-redis']) {
-    t.ok(seconds(compose.services[name]?.stop_grace_period) >= 30, `${name} writes a snapshot`);
+    t.ok(seconds(compose.services[name]?.stop_grace_period) >= 30, `${name} has time to write a snapshot`);
   }
 });
 
@@ -209,11 +209,11 @@ t.test('the profile scale has all that the proxy needs, and no more', async (t) 
   t.strictSame([...needed].sort(), ['app-redis', ...namesOf(services.filter(inScale))].sort());
   t.equal(compose.services.gateways?.deploy?.replicas, 2);
   t.equal(compose.services.apis?.deploy?.replicas, 2);
-  t.strictSame(compose.services.apis?.volumes, [], 'nothing of an API is on its disk');
+  t.strictSame(compose.services.apis?.volumes, [], 'an API stores nothing on its disk');
   for (const name of needed) {
     for (const network of networksOf(name)) {
       const isInternal = compose.networks[network]?.internal === true;
-      t.ok(isInternal || ['proxy', 'gateways', 'apis'].includes(name), `${name} is reached by programs only`);
+      t.ok(isInternal || ['proxy', 'gateways', 'apis'].includes(name), `${name} is internal`);
     }
   }
 });
@@ -229,7 +229,7 @@ t.test(
       ['apis', 'api'],
     ] as const) {
       const files = compose.services[name]?.env_file ?? [];
-      t.strictSame(files.at(-1), { path: `${other}.env`, required: false }, 'read last');
+      t.strictSame(files.at(-1), { path: `${other}.env`, required: false }, 'it is read last');
       t.strictSame(files.slice(0, 2), [`config/${other}.env`, `config/scale/${other}.env`]);
     }
     const gateway = readGatewayConfig(given('gateways'));

@@ -13,7 +13,7 @@ t.test('uses the Node.js of the project, with Redis', async (t) => {
   const dockerfile = read(`.devcontainer/${container.build.dockerfile}`);
   const [, major] = /^FROM node:(\d+)$/m.exec(dockerfile) ?? [];
   t.match(devDependencies.node, new RegExp(`^\\^${major}\\.`));
-  t.match(read('Dockerfile'), `FROM node:${major}`, 'the base of the image too');
+  t.match(read('Dockerfile'), `FROM node:${major}`, 'the image has the same base');
   t.match(dockerfile, /apt-get install [^\n]*\bredis-server\b/);
 });
 

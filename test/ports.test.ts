@@ -22,5 +22,5 @@ t.test('two concurrent processes get different ports, which no connection can us
   while (ports.length < COUNT) ports.push(await freePort());
   ports.push(...(JSON.parse((await run).stdout) as number[]));
   t.equal(new Set(ports).size, 2 * COUNT);
-  t.ok(Math.max(...ports) < EPHEMERAL_MIN, 'below those of connections');
+  t.ok(Math.max(...ports) < EPHEMERAL_MIN, 'the ports are below those of connections');
 });

@@ -5,8 +5,7 @@ import { BODY_BYTES_MAX } from '#api/errors.ts';
 import { gatewayRoutes } from '#api/surfaces/client.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const client = `/api/v1/client/${workspaceId}`;
 
 t.test('404: an unknown path gets the error envelope of its API family', async (t) => {
@@ -71,7 +70,7 @@ t.test('405: lists the methods of a known path', async (t) => {
   t.equal(clientReply.headers['access-control-allow-origin'], '*');
 });
 
-t.test('400: a malformed URL', async (t) => {
+t.test('400: a malformed URL is refused', async (t) => {
   const reply = await api.client('GET', '/api/v1/client/%zz/environment');
   t.equal(reply.status, 400);
   t.match(reply.json, { code: 'bad_request', message: /percent-encoding/, details: {} });
@@ -79,15 +78,14 @@ t.test('400: a malformed URL', async (t) => {
   t.equal(reply.headers['cache-control'], 'private, no-store');
 });
 
-t.test('400: an endless path segment', async (t) => {
+t.test('400: an endless path segment is refused', async (t) => {
   const reply = await api.client('GET', `/api/v1/client/${'a'.repeat(2_000)}/environment`);
   t.equal(reply.status, 400);
   t.equal(reply.json.code, 'bad_request');
 });
 
 t.test('400: bytes that are not HTTP get a well-formed reply, and the connection is closed', async (t) => {
-  const live = await startApi();
-  t.teardown(() => live.close());
+  const live = await startApi(t);
   await live.app.listen({ port: 0, host: '127.0.0.1' });
   const address = live.app.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
@@ -136,7 +134,7 @@ t.test('413: by the announced Content-Length, and by the bytes received', async 
   t.equal(arrived.status, 413);
   t.strictSame(arrived.json, expected);
   const fits = await api.client('POST', `${client}/responses`, `"${'x'.repeat(BODY_BYTES_MAX - 2)}"`);
-  t.equal(fits.status, 400, 'exactly the limit is read, and refused for what it is');
+  t.equal(fits.status, 400, 'a body of exactly the limit is read');
 });
 
 t.test('reads a body as JSON whatever its Content-Type', async (t) => {
@@ -228,8 +226,7 @@ t.test('v3 returns the client’s request id if it is harmless, and otherwise a 
 });
 
 t.test('500: an internal error reveals nothing about its cause', async (t) => {
-  const broken = await startApi();
-  t.teardown(() => broken.app.close());
+  const broken = await startApi(t);
   await broken.context.db.destroy();
   const reply = await broken.client('GET', `${client}/environment`);
   t.equal(reply.status, 500);
@@ -241,7 +238,7 @@ t.test('500: an internal error reveals nothing about its cause', async (t) => {
   t.equal(reply.headers['access-control-allow-origin'], '*');
   t.equal(reply.headers['cache-control'], 'private, no-store');
   const health = await broken.client('GET', '/api/v2/health');
-  t.equal(health.status, 200, 'health reports, it does not fail');
+  t.equal(health.status, 200, 'a failing check is reported with 200');
   t.strictSame(health.json, {
     data: { main_database: false, cache_database: true, main_database_problem: 'database_unusable' },
   });

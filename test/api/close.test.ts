@@ -8,14 +8,13 @@ const REQUEST = 'GET /api/v2/health HTTP/1.1\r\nhost: a\r\n\r\n';
 const REPLY = /HTTP\/1\.1 200 OK\r\n[\s\S]*"main_database":true/;
 
 async function listening(t: Test): Promise<{ readonly api: TestApi; readonly port: number }> {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await api.app.listen({ port: 0, host: '127.0.0.1' });
   const address = api.app.server.address();
   return { api, port: typeof address === 'object' && address !== null ? address.port : 0 };
 }
 
-t.test('requests on kept connections that nobody has read yet', async (t) => {
+t.test('answers requests on kept connections that were not read yet, and closes them', async (t) => {
   const { api, port } = await listening(t);
   const kept = Array.from({ length: 8 }, () => sendRaw(port, REQUEST));
   for (const connection of kept) await connection.until(REPLY);
@@ -29,7 +28,7 @@ t.test('requests on kept connections that nobody has read yet', async (t) => {
   await closed;
 });
 
-t.test('connections that nobody has accepted yet', async (t) => {
+t.test('answers requests on connections that were not accepted yet', async (t) => {
   const { api, port } = await listening(t);
   const connections = Array.from({ length: 64 }, () => sendRaw(port, REQUEST));
   await Promise.all(connections.map(({ socket }) => once(socket, 'connect')));

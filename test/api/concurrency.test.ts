@@ -32,7 +32,7 @@ t.test('runs a few at once, in order, and a failure gives its place back', async
   end(2, new Error('broken'));
   await t.rejects(second, /broken/);
   await settled();
-  t.strictSame(started, [1, 2, 3], 'the one who waited longest');
+  t.strictSame(started, [1, 2, 3], 'the longest waiting task runs first');
   end(1);
   t.equal(await first, 1);
   await settled();
@@ -42,7 +42,7 @@ t.test('runs a few at once, in order, and a failure gives its place back', async
   t.strictSame(await Promise.all([third, fourth]), [3, 4]);
 
   const sixth = turn(6);
-  t.strictSame(started, [1, 2, 3, 4, 6], 'at once, when nobody is before it');
+  t.strictSame(started, [1, 2, 3, 4, 6], 'a task runs at once if none waits before it');
   end(6);
   t.equal(await sixth, 6);
 });
@@ -52,7 +52,7 @@ t.test('one owner gets at most half of the places, and gets them again afterward
   const limit = { runningMax: 2, waitingMax: 4, retryAfterSeconds: 7 };
   const turn = limitConcurrency(work, limit, (i) => (i < 10 ? 'one' : 'other'));
   const held = [turn(1), turn(2), turn(3)];
-  await t.rejects(turn(4), RetryLater, 'the fourth of six');
+  await t.rejects(turn(4), RetryLater, 'one owner gets three of six places');
   const other = [turn(11), turn(12), turn(13)];
   await t.rejects(turn(14), RetryLater);
   for (const i of [1, 2, 3, 11, 12, 13]) {
@@ -67,7 +67,7 @@ t.test('one owner gets at most half of the places, and gets them again afterward
 });
 
 t.test(
-  'passwords: two hashes at once, a hundred waiting, for known and unknown accounts alike',
+  'hashes two passwords at once and lets a hundred wait, for known and unknown accounts alike',
   async (t) => {
     let busy = 0;
     let busyMax = 0;
@@ -103,7 +103,7 @@ t.test('a flood of logins: the excess gets 429 with Retry-After, and other reque
   const gate = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const api = await startApi({
+  const api = await startApi(t, {
     parts: ({ random }) => ({
       passwords: createPasswords(random, async () => {
         await gate;
@@ -111,7 +111,6 @@ t.test('a flood of logins: the excess gets 429 with Retry-After, and other reque
       }),
     }),
   });
-  t.teardown(() => api.close());
   const browser = openBrowser(api);
   const form = new URLSearchParams({
     csrfToken: (await browser.call('GET', '/api/auth/csrf')).json.csrfToken,
@@ -131,7 +130,7 @@ t.test('a flood of logins: the excess gets 429 with Retry-After, and other reque
   );
   t.match(refused.json, { code: 'too_many_requests', message: String, details: {} });
   t.equal(refused.headers['retry-after'], '2');
-  t.equal((await api.client('GET', '/api/v2/health')).status, 200, 'while a hundred wait');
+  t.equal((await api.client('GET', '/api/v2/health')).status, 200, 'others are answered meanwhile');
   release();
   const statuses = (await Promise.all(logins)).map(({ status }) => status);
   t.strictSame([...new Set(statuses)].sort(), [401, 429]);

@@ -12,8 +12,7 @@ import {
 } from '#api/content-limits.ts';
 import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const survey = await addSurvey(api);
 const responses = `/api/v1/client/${workspaceId}/responses`;
 const create = (data: object, fields: object = {}) =>
@@ -73,7 +72,7 @@ t.test('400: updates cannot make a response larger than allowed', async (t) => {
   const managed = await api.manage('PUT', `/api/v1/management/responses/${id}`, {
     data: { z: 'x'.repeat(60_000) },
   });
-  t.equal(managed.status, 400, 'nor on the management API');
+  t.equal(managed.status, 400, 'the management API has the same limits');
 });
 
 const question = (fields: object) => ({ id: 'q1', type: 'openText', headline: { default: 'x' }, ...fields });
@@ -155,13 +154,13 @@ t.test('400: a body with too many values', async (t) => {
  * because only linear code finishes within the time of the test.
  */
 const LONG = 2 ** 20;
-t.test('answers that look like the address of a file, many times', async (t) => {
+t.test('200: an answer of the maximum length that is full of file addresses', async (t) => {
   const text = '/storage/a/private/'.repeat(ANSWER_LENGTH_MAX / 19).slice(0, ANSWER_LENGTH_MAX - 1);
   const reply = await create({ q1: `${text} ` });
   t.equal(reply.status, 200);
 });
 
-t.test('rules for the longest answers', async (t) => {
+t.test('400: answers of the maximum length that break a rule', async (t) => {
   const rules = ['email', 'url', 'phone'].map((type, i) => rule(i, type));
   const strict = await addSurvey(api, { questions: [question({ validation: { rules, logic: 'or' } })] });
   for (const text of [
@@ -178,7 +177,7 @@ t.test('rules for the longest answers', async (t) => {
   }
 });
 
-t.test('a picture with an endless address, repeated ids, and programs after blanks', async (t) => {
+t.test('400: endless image addresses, repeated ids, and a script address after many blanks', async (t) => {
   const choices = [
     { id: 'a', imageUrl: `${'.png?'.repeat(LONG / 10)}\n` },
     { id: 'b', imageUrl: 'x.png' },

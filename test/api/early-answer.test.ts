@@ -9,8 +9,7 @@ const MB = 1024 * 1024;
 const BODY = Buffer.alloc(20 * MB, 'x');
 
 async function start(t: Test): Promise<number> {
-  const live = await startApi();
-  t.teardown(() => live.close());
+  const live = await startApi(t);
   await live.app.listen({ port: 0, host: '127.0.0.1' });
   const address = live.app.server.address();
   return typeof address === 'object' && address !== null ? address.port : 0;
@@ -21,7 +20,7 @@ const cases = [
   ['/api/v1/management/surveys', { 'x-api-key': apiKey }, 413],
 ] as const;
 
-t.test('20 MB through the gateway', async (t) => {
+t.test('through the gateway, a refusal of 20 MB arrives', async (t) => {
   const port = await start(t);
   const gateway = await startTestGateway(t, {
     upstream: `http://127.0.0.1:${port}`,
@@ -44,7 +43,7 @@ t.test('20 MB through the gateway', async (t) => {
   }
 });
 
-t.test('20 MB from a client that sends all of it before it reads', async (t) => {
+t.test('a client that sends all of 20 MB before it reads gets the refusal', async (t) => {
   const port = await start(t);
   for (const [path, headers, status] of cases) {
     for (let round = 0; round < 5; round++) {
@@ -55,7 +54,7 @@ t.test('20 MB from a client that sends all of it before it reads', async (t) => 
       );
       const sent = new Promise<Error | null | undefined>((resolve) => socket.write(BODY, resolve));
       socket.on('error', () => undefined);
-      t.equal((await sent) ?? null, null, 'all is taken');
+      t.equal((await sent) ?? null, null, 'the client sends its whole body');
       const answer = await new Promise<string>((resolve) => {
         socket.once('data', (chunk) => resolve(chunk.toString('latin1')));
         socket.once('close', () => resolve('closed'));

@@ -20,10 +20,10 @@ t.test('runs at once and then regularly, never twice at once, and not after it i
     },
     (error) => t.fail(String(error)),
   );
-  t.equal(runs, 1, 'at once');
+  t.equal(runs, 1, 'the first run begins at once');
   await promise;
   await job.stop();
-  t.equal(running, 0, 'stopping waits');
+  t.equal(running, 0, 'stopping waits for the run');
 });
 
 t.test('reports a failed run, and runs again', async (t) => {

@@ -10,8 +10,7 @@ import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 t.test('503 with Retry-After on every path until it is ready, without checking keys', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   let isReady = false;
   const app = await buildApp(api.context, pino({ level: 'silent' }), () => isReady);
   t.teardown(() => app.close());

@@ -11,8 +11,7 @@ const PATH_RUNS = 900;
 /** All routes share the parser that refuses bytes that are not JSON. A few runs per route show that they use it. */
 const BYTES_RUNS = 10;
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const survey = await addSurvey(api);
 /** Random changes go to this survey, so that the first one stays open for responses. */
 const changing = await addSurvey(api);

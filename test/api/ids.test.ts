@@ -22,7 +22,7 @@ t.test('ids: drops bytes that would make some characters more frequent', async (
   );
 });
 
-t.test('which texts cannot be ids', async (t) => {
+t.test('refuses texts that cannot be ids', async (t) => {
   for (const text of ['', 'A', 'a-b', 'a b', 'a\n', '\0', 'é', 'x'.repeat(65)]) t.notOk(isId(text), text);
 });
 
@@ -50,12 +50,12 @@ t.test('the pool returns every byte of its source once, in order, with few calls
   for (let i = 0; i < 1_000; i++) t.equal(random(25).length, 25);
   t.ok(asked < 10, `asked ${asked} times`);
   const before = asked;
-  t.equal(random(5_000).length, 5_000, 'what is large is asked for by itself');
+  t.equal(random(5_000).length, 5_000, 'a large request is passed on alone');
   t.equal(asked, before + 1);
   const one = random(4);
   const kept = [...one];
   random(4).fill(0);
-  t.strictSame([...one], kept, 'nobody shares memory');
+  t.strictSame([...one], kept, 'two results share no memory');
 });
 
 t.test('timestamps have three decimals', async (t) => {
@@ -80,7 +80,7 @@ const dates: readonly (readonly [string, string | null])[] = [
   ['', null],
 ];
 for (const [text, expected] of dates) {
-  t.test(`date ${JSON.stringify(text)}`, async (t) => {
+  t.test(`reads or refuses the date ${JSON.stringify(text)}`, async (t) => {
     t.equal(readTimestamp(text), expected);
   });
 }
@@ -92,7 +92,7 @@ t.test('reads a time without a zone as UTC, in every zone of the process', async
     else process.env.TZ = TZ;
   });
   process.env.TZ = 'America/New_York';
-  t.not(new Date(2026, 0, 2).getTimezoneOffset(), 0, 'the zone has taken effect');
+  t.not(new Date(2026, 0, 2).getTimezoneOffset(), 0, 'the process has another time zone');
   t.equal(readTimestamp('2026-01-02T03:04:05'), '2026-01-02T03:04:05.000Z');
   t.equal(readTimestamp('2026-01-02T03:04'), '2026-01-02T03:04:00.000Z');
 });

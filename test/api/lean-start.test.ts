@@ -47,7 +47,7 @@ const MODULES_MAX = {
   'thread-stream': 4,
 } as const;
 
-t.test('modules that an API on SQLite without mails loads', async (t) => {
+t.test('an API on SQLite without mails loads only the listed modules', async (t) => {
   const env = { API_PORT: String(await freePort()), DATABASE_URL: 'file::memory:' };
   const loaded = await loadedBy(t, 'api/main.ts', env);
   holdTo(t, loaded, MODULES_MAX);

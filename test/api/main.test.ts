@@ -37,7 +37,7 @@ t.test('the first start prints the credentials once, and the calls that it shows
   const again = await fetch(`http://127.0.0.1:${port}/api/v1/management/me`, {
     headers: { 'x-api-key': key },
   });
-  t.equal(again.status, 200, 'the key is still good');
+  t.equal(again.status, 200, 'the key is valid after a restart');
   t.equal(await second.stop(), 0);
   t.notMatch(second.output(), /First start|fbk_|password/);
 });

@@ -4,11 +4,10 @@ import { writeCursor } from '#api/http/cursor-pagination.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { readDescription } from '#test/support/description.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const survey = await addSurvey(api);
 
-t.test('in a body: as value, as key, and nested', async (t) => {
+t.test('400: NUL in a body, as value, as key, or nested', async (t) => {
   const responses = `/api/v1/client/${workspaceId}/responses`;
   for (const data of [{ q1: 'a\0b' }, { 'q\0': 'x' }, { q1: ['a', '\0'] }, { q1: { deep: { er: '\0' } } }]) {
     const reply = await api.client('POST', responses, { surveyId: survey.id, finished: true, data });
@@ -25,7 +24,7 @@ t.test('in a body: as value, as key, and nested', async (t) => {
   t.equal(stored.json.data.data.q1, 'the six characters \\u0000');
 });
 
-t.test('in the path or query of every operation', async (t) => {
+t.test('4xx: NUL in the path or query of every operation', async (t) => {
   const description = readDescription((await api.client('GET', '/api/docs/openapi.json')).json);
   let asked = 0;
   for (const { method, path, parameters } of description.operations) {
@@ -53,7 +52,7 @@ t.test('in the path or query of every operation', async (t) => {
   });
 });
 
-t.test('in a form', async (t) => {
+t.test('400: NUL in a form', async (t) => {
   const reply = await api.client(
     'POST',
     '/api/auth/callback/credentials',
@@ -62,7 +61,7 @@ t.test('in a form', async (t) => {
   t.equal(reply.status, 400);
 });
 
-t.test('in a cursor', async (t) => {
+t.test('400: NUL in a cursor', async (t) => {
   const cursor = writeCursor({ sortBy: 'createdAt', value: '\0', id: 'a\0' });
   const reply = await api.manage('GET', `/api/v3/action-classes?workspaceId=${workspaceId}&cursor=${cursor}`);
   t.equal(reply.status, 400);

@@ -51,8 +51,7 @@ async function useSurvey(api: TestApi, workspace: string, surveyId: string, user
 t.test(
   'deleting a survey deletes its responses, displays, triggers, languages and private segment',
   async (t) => {
-    const api = await startApi();
-    t.teardown(() => api.close());
+    const api = await startApi(t);
     const { db, clock } = api.context;
     const at = new Date(clock()).toISOString();
     await insertLanguage(db, {
@@ -86,8 +85,7 @@ t.test(
 t.test(
   'deleting a contact deletes its attributes and displays, and keeps its responses without it',
   async (t) => {
-    const api = await startApi();
-    t.teardown(() => api.close());
+    const api = await startApi(t);
     const survey = await addSurvey(api);
     const before = await census(api, eventTables);
     await useSurvey(api, workspaceId, survey.id, 'u1');
@@ -109,8 +107,7 @@ t.test(
 );
 
 t.test('deleting a workspace deletes everything in it', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { db, clock } = api.context;
   const key = await api.addKey({});
   const before = await census(api);

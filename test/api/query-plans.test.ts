@@ -2,6 +2,7 @@
  * No request scans a table that grows with use. SQLite explains every query of a walk over the API, and of every list
  * with keys for one and for several workspaces. So the queries need no list of their own.
  */
+import type { CompiledQuery } from 'kysely';
 import { pino } from 'pino';
 import t from 'tap';
 import { buildApp } from '#api/app.ts';
@@ -13,7 +14,7 @@ import { bodies, ids } from '#test/support/requests.ts';
 import { createWorld, logIn } from '#test/support/world.ts';
 import { deliveryOf } from './docs/described-api.ts';
 
-/** Tables with a row for each action of users. */
+/** Tables with a row for each action of users, and those that every workspace fills. */
 const growing = [
   'responses',
   'displays',
@@ -27,12 +28,16 @@ const growing = [
   'auditEvents',
   'mailOutbox',
   'sessions',
+  'actionClasses',
+  'contactAttributeKeys',
+  'languages',
+  'segments',
+  'webhooks',
 ];
 /** Matches `SCAN responses`, also along an index from its first entry to its last. */
 const FULL_SCAN = new RegExp(`^SCAN "?(${growing.join('|')})"?( |$)`);
 
-const quiet = await startApi({ env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1' } });
-t.teardown(() => quiet.close());
+const quiet = await startApi(t, { env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1' } });
 const { db } = quiet.context;
 const { db: recording, queries } = recordingOf(db);
 const app = await buildApp({ ...quiet.context, db: recording }, pino({ level: 'silent' }));
@@ -76,6 +81,14 @@ async function fullScans(): Promise<readonly string[]> {
     for (const step of await planOf(db, query)) if (FULL_SCAN.test(step)) found.push(`${step}: ${text}`);
   }
   return found;
+}
+
+/** Lists of one workspace. Those of several are sorted, unless their order begins with the workspace. */
+const LIST =
+  /from "(actionClasses|webhooks)" where "workspaceId" in \((?:\?|\$1)\) order|from "(languages|segments)" .* order/;
+
+async function isSorted(query: CompiledQuery): Promise<boolean> {
+  return (await planOf(db, query)).some((step) => /TEMP B-TREE FOR ORDER/.test(step));
 }
 
 t.test('no request of a walk over the API scans a table', async (t) => {
@@ -131,6 +144,9 @@ t.test('every list reads an index, with a key for one workspace and for three', 
     }
   }
   t.strictSame(await fullScans(), []);
+  const ordered = [...differentQueries().values()].filter(({ sql }) => LIST.test(sql));
+  t.ok(ordered.length >= 4, `${ordered.length} lists`);
+  for (const list of ordered) t.notOk(await isSorted(list), list.sql);
 });
 
 t.test('one statement inserts a response, with or without contact and display', async (t) => {

@@ -88,7 +88,7 @@ t.test(
       isStopped = true;
     });
     for (let i = 0; i < 20; i += 1) await setImmediate();
-    t.notOk(isStopped, 'it waits');
+    t.notOk(isStopped, 'stopping waits for running work');
     work.resolve();
     await Promise.all([idle, stopped]);
 
@@ -103,6 +103,6 @@ t.test(
     });
     await setImmediate();
     await hasty.stop();
-    t.pass('what hangs is left to its lease');
+    t.pass('stopping does not wait for work that hangs');
   },
 );

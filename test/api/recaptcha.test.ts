@@ -32,22 +32,23 @@ t.test('verifies a token', async (t) => {
 
   t.equal(await says('{"success":true,"score":0.5}'), true);
   t.equal(asked.at(-1), 'secret=secret_key&response=a+token%26x');
-  t.equal(await says('{"success":true,"score":0.4}'), false, 'below the threshold');
+  t.equal(await says('{"success":true,"score":0.4}'), false, 'the score is below the threshold');
   t.equal(await says('{"success":false,"score":0.9}'), false);
-  t.equal(await says('{"success":true}'), false, 'no score');
+  t.equal(await says('{"success":true}'), false, 'a reply without a score is refused');
   t.equal(await says('null'), false);
   t.equal(await says('<html>'), false);
   const before = asked.length;
   t.equal(await recaptcha.verify('x'.repeat(20_000), 0.5), false);
-  t.equal(asked.length, before, 'what cannot be a token is not asked about');
+  t.equal(asked.length, before, 'a text that cannot be a token is not sent');
   server.closeAllConnections();
   server.close();
   await once(server, 'close');
-  t.equal(await says('{"success":true,"score":1}'), false, 'nobody there');
+  t.equal(await says('{"success":true,"score":1}'), false, 'the service is unreachable');
 });
 
 async function start(isConfigured: boolean): Promise<TestApi> {
-  const api = await startApi(
+  return startApi(
+    t,
     isConfigured
       ? {
           parts: () => ({
@@ -56,8 +57,6 @@ async function start(isConfigured: boolean): Promise<TestApi> {
         }
       : {},
   );
-  t.teardown(() => api.close());
-  return api;
 }
 const enabled = { recaptcha: { enabled: true, threshold: 0.5 } };
 
@@ -78,7 +77,7 @@ for (const version of ['v1', 'v2']) {
     t.match(wrong, { status: 400, json: { message: 'reCAPTCHA verification failed', details: failed } });
     t.equal((await create(survey.id, { recaptchaToken: 'of a person' })).status, 200);
     const open = await addSurvey(api);
-    t.equal((await create(open.id, {})).status, 200, 'other surveys ask for none');
+    t.equal((await create(open.id, {})).status, 200, 'other surveys need no token');
   });
 }
 

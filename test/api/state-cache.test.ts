@@ -48,7 +48,7 @@ t.test('does not cache a build during which the workspace was purged', async (t)
   const slow = cache.get('a', () => new Promise<State>((resolve) => (finish = resolve)));
   cache.purge({ workspaceId: 'a', environmentId: 'b' });
   finish(lasting('stale'));
-  t.equal(await textOf(slow), 'stale', 'whoever asked before the write may get the old state');
+  t.equal(await textOf(slow), 'stale', 'a caller that asked before the write may get the old state');
   t.equal(await textOf(cache.get('a', async () => lasting('fresh'))), 'fresh');
 });
 
@@ -102,14 +102,14 @@ t.test(
     await get('c', 40);
     t.strictSame(builds, ['a', 'b', 'c']);
     await get('a', 40);
-    t.strictSame(builds, ['a', 'b', 'c', 'a'], 'it had to go');
+    t.strictSame(builds, ['a', 'b', 'c', 'a'], 'the oldest state was dropped');
     await get('d', 101);
     await get('d', 101);
     t.strictSame(builds.slice(4), ['d', 'd']);
     cache.purge({ workspaceId: 'a', environmentId: 'b' });
     for (const id of ['e', 'f']) await get(id, 50);
     await get('e', 50);
-    t.strictSame(builds.slice(6), ['e', 'f'], 'what was taken is given back');
+    t.strictSame(builds.slice(6), ['e', 'f'], 'dropped states free their bytes');
   },
 );
 
@@ -135,7 +135,7 @@ t.test('each workspace has its own windows of five minutes', async (t) => {
   t.strictSame(windowOf('ws1', beginsAt), { beginsAt, endsAt });
   t.strictSame(windowOf('ws1', endsAt - 1), { beginsAt, endsAt });
   t.equal(windowOf('ws1', endsAt).beginsAt, endsAt);
-  t.not(windowOf('ws2', beginsAt).beginsAt, beginsAt, 'not all at once');
+  t.not(windowOf('ws2', beginsAt).beginsAt, beginsAt, 'the windows of workspaces begin at different times');
 });
 
 t.test(
@@ -154,7 +154,7 @@ t.test(
     t.equal(
       await textOf(cache.get('a', source.build)),
       'build 2',
-      'a database that is away keeps nobody from it',
+      'the state is cached although the database is unavailable',
     );
     const slow = Promise.withResolvers<State>();
     const answer = cache.get('b', () => slow.promise);

@@ -15,8 +15,8 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const ROWS = 1_000;
 
 /** Surveys and keys as the API makes them. */
-async function prepare(url: string): Promise<Omit<FillPlan, 'responses'>> {
-  const api = await startApi({ env: { DATABASE_URL: url } });
+async function prepare(t: Test, url: string): Promise<Omit<FillPlan, 'responses'>> {
+  const api = await startApi(t, { env: { DATABASE_URL: url } });
   const surveyIds: string[] = [];
   for (let i = 0; i < 3; i++) surveyIds.push((await addSurvey(api)).id);
   await api.close();
@@ -28,7 +28,7 @@ async function indexesOf(db: Database, query: string): Promise<readonly unknown[
 }
 
 async function check(t: Test, url: string, indexes: string): Promise<void> {
-  const plan = await prepare(url);
+  const plan = await prepare(t, url);
   const db = openTestDatabase(url);
   const before = await indexesOf(db, indexes);
   await db.destroy();
@@ -61,18 +61,18 @@ async function check(t: Test, url: string, indexes: string): Promise<void> {
     .whereRef('displays.surveyId', '=', 'responses.surveyId')
     .select('responses.id')
     .execute();
-  t.equal(whole.length, 2 * ROWS, 'references lead somewhere');
-  t.strictSame(await indexesOf(filled, indexes), before, 'every index is back');
+  t.equal(whole.length, 2 * ROWS, 'every reference has its row');
+  t.strictSame(await indexesOf(filled, indexes), before, 'every index is restored');
   await filled.destroy();
 }
 
-t.test('a filled SQLite file', async (t) => {
+t.test('fills a SQLite file with consistent rows, and restores its indexes', async (t) => {
   const path = join(temporaryFolder(t), 'floodgate.sqlite');
   const indexes = `select "name", "sql" from "sqlite_master" where "type" = 'index' order by "name"`;
   await check(t, `file:${path}`, indexes);
 });
 
-t.test('a filled database of PostgreSQL', async (t) => {
+t.test('fills a PostgreSQL database with consistent rows, and restores its indexes', async (t) => {
   const { drop, url } = await createPostgresDatabase();
   t.teardown(drop);
   const indexes =
@@ -80,7 +80,7 @@ t.test('a filled database of PostgreSQL', async (t) => {
   await check(t, url, indexes);
 });
 
-t.test('options', async (t) => {
+t.test('reads options, and refuses wrong ones with a hint', async (t) => {
   const read = async (...argv: string[]): Promise<unknown> => {
     let found: unknown = null;
     await runCommand(argv, async (args) => {
@@ -94,7 +94,7 @@ t.test('options', async (t) => {
     rows: ['10k', '1m'],
     only: ['create', 'load'],
   });
-  t.match(await read(), { rounds: 7, duration: 3, quick: false }, 'without a command it compares peers');
+  t.match(await read(), { rounds: 7, duration: 3, quick: false }, 'without a command: compares peers');
   t.match(await read('soak', '--workers', '2'), { minutes: 20, workers: 2 });
   for (const [argv, message] of [
     ['api --database mysql', /does not know mysql; it knows sqlite, postgres/],

@@ -34,5 +34,5 @@ for (const file of projectFiles()) {
     .flatMap((line, i) =>
       outside.some((pattern) => pattern.test(line)) ? [`${file}:${i + 1}: ${line.trim()}`] : [],
     );
-  t.strictSame(found, [], `${file} cites only what can be read`);
+  t.strictSame(found, [], `${file} cites no private page`);
 }

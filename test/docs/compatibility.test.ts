@@ -9,8 +9,7 @@ import { readPage, tableOf } from './pages.ts';
 const anonymous = (path: string): string => path.replaceAll(/\{[^}]*\}/g, '{}');
 
 t.test('routes exist', async (t) => {
-  const { app, close } = await startApi();
-  t.teardown(close);
+  const { app } = await startApi(t);
   const { paths } = (await app.inject('/api/docs/openapi.json')).json();
   const known = new Set(
     Object.entries<object>(paths).flatMap(([path, item]) =>
@@ -39,8 +38,7 @@ t.test('routes exist', async (t) => {
 });
 
 t.test('exactly the routes of Formbricks that are listed as missing answer 404', async (t) => {
-  const api = await startApi();
-  t.teardown(api.close);
+  const api = await startApi(t);
   const page = readPage('api/compatibility/README.md');
   t.notMatch(page.text, 'not built yet');
   const rows = page.text.split('\n').filter((line) => /^\| v[23][^|]*\| there \| 404 \|/.test(line));
@@ -59,7 +57,7 @@ function allTables(page: ReturnType<typeof readPage>, head: string): readonly (r
   return parts.flatMap((text) => tableOf({ ...page, text }, 'Method', head));
 }
 
-t.test('question types', async (t) => {
+t.test('the page lists every question type', async (t) => {
   const rows = tableOf(
     readPage('api/compatibility/surveys.md'),
     'Type',
@@ -69,7 +67,7 @@ t.test('question types', async (t) => {
   t.strictSame([...named].sort(), Object.keys(questionShapes).sort());
 });
 
-t.test('fields of a survey', async (t) => {
+t.test('the page names every field of a survey', async (t) => {
   const { text } = readPage('api/compatibility/surveys.md');
   const named = new Set([...text.matchAll(/`(\w+)`/g)].map(([, name]) => name));
   // `overwrites` is the store's name of the field with three names.

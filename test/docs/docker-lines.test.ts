@@ -15,9 +15,9 @@ const names = new Set<string>(GATEWAY_VARIABLES.map(({ name }) => name));
 const portOf = (variable: string): string | undefined =>
   GATEWAY_VARIABLES.find(({ name }) => name === variable)?.default;
 
-t.ok(runs.length >= 2, 'the example, and a gateway with a policy file');
+t.ok(runs.length >= 2, 'the page has an example and a gateway with a policy file');
 
-t.test('builds and runs the same image', async (t) => {
+t.test('the page builds and runs the same image', async (t) => {
   const [, tag] = /^docker build -t (\S+) \.$/m.exec(readme.text) ?? [];
   for (const { image } of runs) t.equal(image, tag);
 });
@@ -31,7 +31,7 @@ for (const { line, ports, variables, volumes, command } of runs) {
       t.ok(existsSync(join(projectRoot, source)), source);
       const { GATEWAY_POLICIES = '' } = Object.fromEntries(variables);
       const policies = join(workingFolder, GATEWAY_POLICIES);
-      t.ok(policies.startsWith(`${target}/`), `${policies} is in what is mounted`);
+      t.ok(policies.startsWith(`${target}/`), `${policies} is in the mounted folder`);
       t.ok(existsSync(join(projectRoot, source, policies.slice(target.length + 1))), policies);
     }
     const [, script] = command;

@@ -54,7 +54,7 @@ t.test('the tables have the limits of the policy file', async (t) => {
 });
 
 for (const [name, { file }] of Object.entries(RECIPES)) {
-  t.test(`${name}: variables, files and names of the Compose file are right`, async (t) => {
+  t.test(`${name}: the variables, files and names of the Compose file exist`, async (t) => {
     const { services, volumes = {}, networks = {} } = readRecipe(file);
     const { environment, command, volumes: mounts, depends_on: needed } = services.gateway;
     const { GATEWAY_POLICIES = '' } = environment;
@@ -62,8 +62,8 @@ for (const [name, { file }] of Object.entries(RECIPES)) {
     for (const variable of Object.keys(environment)) t.ok(known.has(variable), variable);
     t.doesNotThrow(() => readConfig(environment));
     const own = readRecipe('docker-compose.yml').services.gateway;
-    t.strictSame(command, own.command, 'started as our own Compose file starts it');
-    t.strictSame(mounts, ['./floodgate/examples:/app/examples:ro'], 'the folder, not the file');
+    t.strictSame(command, own.command, 'the command is that of our own Compose file');
+    t.strictSame(mounts, ['./floodgate/examples:/app/examples:ro'], 'the folder is mounted');
     t.equal(GATEWAY_POLICIES, 'examples/formbricks.yaml');
     t.ok(existsSync(join(projectRoot, GATEWAY_POLICIES)));
     for (const other of needed) t.ok(other in services, other);
@@ -81,7 +81,7 @@ for (const [name, { file }] of Object.entries(RECIPES)) {
       '--maxmemory-policy',
       'noeviction',
     ]);
-    t.ok(page.text.includes(`cp floodgate/${file} docker-compose.override.yml`), 'the page copies it');
+    t.ok(page.text.includes(`cp floodgate/${file} docker-compose.override.yml`), 'the page copies the file');
   });
 }
 
@@ -94,7 +94,7 @@ t.test('the page has the hop counts of the files', async (t) => {
   t.strictSame(
     readdirSync(join(projectRoot, 'examples/formbricks')).filter((file) => file.endsWith('.yaml')).length,
     counts.length,
-    'no recipe is missing here',
+    'every example file has a row',
   );
 });
 
@@ -103,7 +103,7 @@ t.test('Docker Compose: a flood of logins stops at the gateway', async (t) => {
   const { origin } = await runRecipe(t, RECIPES.compose, formbricks);
   t.strictSame(await floodLogins([origin], 100), { '401': 5, 'own 429': 95 });
   t.equal(loginsAt(formbricks), 5);
-  t.ok(isReachedOnlyBy('127.0.0.1', formbricks), 'and Formbricks sees the address of the client');
+  t.ok(isReachedOnlyBy('127.0.0.1', formbricks), 'Formbricks sees the address of the client');
 });
 
 t.test('Traefik: the labels put the gateway before every router', async (t) => {
@@ -123,7 +123,7 @@ t.test('Traefik: the labels put the gateway before every router', async (t) => {
   const site = `http://127.0.0.1:${port}`;
   for (const path of ['/api/v1/client/w/environment', '/api/v3/feedbackRecords', '/v1/feedback-records']) {
     const headers = { 'x-formbricks-client-ip': '192.0.2.1' };
-    t.equal((await fetch(`${site}${path}`, { headers })).status, 400, `${path}: the private header`);
+    t.equal((await fetch(`${site}${path}`, { headers })).status, 400, `refused on ${path}`);
   }
 });
 

@@ -17,12 +17,12 @@ function linksIn(prose: string): readonly string[] {
   return [...inline, ...named].map(([, target = '']) => target);
 }
 
-t.ok(all.length > 15, 'there are pages');
+t.ok(all.length > 15);
 for (const page of all) {
   t.test(page.file, async (t) => {
     for (const link of linksIn(page.prose)) {
       if (/^[a-z]+:/.test(link)) {
-        t.match(link, /^https:\/\/[^/]+/, `${link}: other sites are linked over https`);
+        t.match(link, /^https:\/\/[^/]+/, `${link} uses https`);
         continue;
       }
       const [path = '', anchor] = link.split('#');

@@ -6,5 +6,5 @@ for (const { file, text } of pages()) {
   const marks = text
     .split('\n')
     .flatMap((line, i) => (PENDING.test(line) ? [`${file}:${i + 1}: ${line}`] : []));
-  t.strictSame(marks, [], `${file} describes what is there`);
+  t.strictSame(marks, [], `${file} has no marks of unfinished features`);
 }

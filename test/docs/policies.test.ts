@@ -93,14 +93,14 @@ t.test('routes match as the pages show', async (t) => {
   };
   for (const path of ['/items', '/items/1', '/items/1/parts'])
     t.ok(covers('GET /items/*', 'GET', path), path);
-  t.notOk(covers('GET /items/{id}', 'GET', '/items/1/parts'), 'one segment');
-  t.ok(covers('GET /files/{name*}', 'GET', '/files/a/b'), 'the rest');
-  t.notOk(covers('GET /files/{name*}', 'GET', '/files'), 'at least one segment');
-  t.ok(covers('GET /a', 'HEAD', '/a'), 'HEAD');
-  t.notOk(covers('GET /a', 'GET', '/A'), 'upper and lower case');
-  t.ok(covers('GET /@me', 'GET', '/%40me'), 'another spelling');
-  t.ok(covers('GET /%3Ame', 'GET', '/:me'), 'a colon');
-  t.ok(covers('GET /api/me', 'GET', '/api;v=1/me'), 'segment parameters');
+  t.notOk(covers('GET /items/{id}', 'GET', '/items/1/parts'), '* matches one segment');
+  t.ok(covers('GET /files/{name*}', 'GET', '/files/a/b'), '{name*} matches the rest');
+  t.notOk(covers('GET /files/{name*}', 'GET', '/files'), '{name*} needs a segment');
+  t.ok(covers('GET /a', 'HEAD', '/a'), 'GET covers HEAD');
+  t.notOk(covers('GET /a', 'GET', '/A'), 'upper and lower case differ');
+  t.ok(covers('GET /@me', 'GET', '/%40me'), 'an escape is the same character');
+  t.ok(covers('GET /%3Ame', 'GET', '/:me'), 'a colon can be escaped');
+  t.ok(covers('GET /api/me', 'GET', '/api;v=1/me'), 'segment parameters are ignored');
 });
 
 t.test('every code of a gateway reply is listed', async (t) => {

@@ -42,13 +42,13 @@ for (const version of ['v1', 'v2'] as const) {
     const environment = await send('GET', `${base}/environment`);
     t.equal(environment.status, 200);
     const { data, expiresAt } = environment.json.data;
-    t.ok(Date.parse(expiresAt) > Date.now(), 'the state is good for a while');
+    t.ok(Date.parse(expiresAt) > Date.now());
     const shown = data.surveys.find(({ id }: { id: string }) => id === surveyId);
     t.match(shown, { triggers: [{ actionClass: { name: 'Cart opened' } }], segment: { id: String } });
     t.match(
       environment.json.data.surveys.find(({ id }: { id: string }) => id === surveyId).triggers,
       [{ actionClass: 'Cart opened' }],
-      'the older form is there as well',
+      'the older form is sent too',
     );
 
     const userId = `user-${version}`;
@@ -56,7 +56,7 @@ for (const version of ['v1', 'v2'] as const) {
     t.equal(user.status, 200);
     const state = user.json.data.state;
     t.match(state.data, { userId, contactId: String, displays: [], responses: [], lastDisplayAt: null });
-    t.ok(state.data.segments.includes(shown.segment.id), 'the survey is for this user');
+    t.ok(state.data.segments.includes(shown.segment.id), 'the survey applies to this user');
     t.ok(Date.parse(state.expiresAt) > Date.now());
 
     const who = version === 'v1' ? { userId } : { contactId: state.data.contactId };

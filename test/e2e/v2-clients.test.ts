@@ -10,8 +10,7 @@ import type { Json } from '#test/support/json.ts';
 import { sharedStack } from '#test/support/stack.ts';
 import { until } from '#test/support/until.ts';
 
-const receiver = await startReceiver();
-t.teardown(() => receiver.close());
+const receiver = await startReceiver(t);
 const stack = await sharedStack();
 const { origin, workspaceId, apiKey } = stack;
 
@@ -38,7 +37,7 @@ for (const [version, path, created] of [
       t.equal((await call('GET', '/api/v1/me')).status, 200);
       const isOurs = ({ url, surveyIds }: { url: string; surveyIds: string[] }) =>
         url === receiver.url && surveyIds.every((id) => id === surveyId);
-      t.notOk((await call('GET', path)).json.data.some(isOurs), 'there is none yet');
+      t.notOk((await call('GET', path)).json.data.some(isOurs), 'no webhook exists yet');
 
       // The request names no workspace, because its key has access to only one.
       const hook = await call('POST', path, {
@@ -51,7 +50,7 @@ for (const [version, path, created] of [
       t.equal(hook.status, created);
       t.match(hook.json.data, { source: 'n8n', surveyIds: [surveyId], workspaceId, secret: /^whsec_/ });
       const { id, secret } = hook.json.data;
-      t.ok((await call('GET', path)).json.data.some(isOurs), 'the second look finds it');
+      t.ok((await call('GET', path)).json.data.some(isOurs), 'the second look finds the webhook');
 
       receiver.received.length = 0;
       const body = { surveyId, finished: true, data: { q1: `to ${version}` } };
@@ -71,7 +70,7 @@ for (const [version, path, created] of [
         );
       }
 
-      t.equal((await call('DELETE', `${path}/${id}`, {})).status, 200, 'with a body, which means nothing');
+      t.equal((await call('DELETE', `${path}/${id}`, {})).status, 200, 'a body is ignored');
       t.equal((await call('GET', `${path}/${id}`)).status, 404);
     },
   );
@@ -112,7 +111,7 @@ t.test('a load test writes responses, lists them in pages, changes and deletes t
   t.strictSame(
     pages.flatMap(({ json }) => json.data.map(({ id }: { id: string }) => id)).sort(),
     written.map(({ json }) => json.data.id).sort(),
-    'every response once',
+    'the pages have every response once',
   );
   t.strictSame(pages[2]?.json.meta, { total: 20, limit: 8, offset: 16 });
   const [first] = pages[0]?.json.data ?? [];

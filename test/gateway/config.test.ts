@@ -12,9 +12,9 @@ t.test('GATEWAY_WORKERS=auto starts one for each core, and one without a store',
   };
   t.strictSame(workers(REDIS, 6), [6, 0]);
   t.strictSame(workers(REDIS, 1), [1, 0]);
-  t.strictSame(workers(REDIS, 200), [64, 0], 'bounded');
-  t.strictSame(workers({}, 6), [1, 1], 'and says so');
-  t.strictSame(workers({}, 1), [1, 0], 'there is nothing to say of one core');
+  t.strictSame(workers(REDIS, 200), [64, 0], 'at most 64 workers');
+  t.strictSame(workers({}, 6), [1, 1], 'without a store there is one, and a warning');
+  t.strictSame(workers({}, 1), [1, 0], 'one core needs no warning');
 });
 
 t.test('GATEWAY_WORKERS with a number starts that many', async (t) => {

@@ -13,11 +13,31 @@ import { CHANGES_MAX, PAST_BANS_MAX, pastBansKeys } from '#gateway/operate/contr
 import { SHADOW_CHANGES_MAX, SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { openStore } from '#gateway/store/open.ts';
-import { startRedis } from '#test/support/redis.ts';
+import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
 const identity = (number: number) => identityOf(String(number).padStart(21, 'x').concat('A'));
+
+function storeControl(
+  t: Test,
+  { url }: RedisServer,
+  onChange?: ConstructorParameters<typeof StoreControl>[3],
+): StoreControl {
+  const control = new StoreControl(accessTo(url), 'salt', Date.now, onChange);
+  t.teardown(() => control.close());
+  return control;
+}
+
+function bothControls(t: Test, redis: RedisServer) {
+  const bans = new Bans();
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
+  return {
+    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
+    Redis: storeControl(t, redis),
+  };
+}
 
 t.test('in memory: a ban ends, and their number is bounded', async (t) => {
   let now = 1_000_000;
@@ -29,19 +49,19 @@ t.test('in memory: a ban ends, and their number is bounded', async (t) => {
   t.strictSame(await control.banOf(identity(1)), { endsAt: now + 1000, reason: 'why', policy: null });
   now += 1000;
   t.equal(await control.banOf(identity(1)), null);
-  t.equal(bans.size, 0, 'nothing is asked of requests any more');
+  t.equal(bans.size, 0, 'an ended ban is deleted');
   for (let i = 0; i < BANS_MAX; i++) await control.ban(identity(i), 1000, '');
   await t.rejects(control.ban(identity(BANS_MAX), 1000, ''), { name: 'TooManyBansError' });
   await control.ban(identity(0), 2000, 'longer');
   now += 1000;
   await control.ban(identity(BANS_MAX), 1000, '');
-  t.equal(bans.size, 2, 'those that ended make room');
+  t.equal(bans.size, 2, 'ended bans make room');
   for (let i = 0; i < BANS_MAX + 100; i++) {
     await control.ban(identity(i), 1, 'short');
     now += 1;
     await control.banOf(identity(i));
   }
-  t.ok(bans.size <= BANS_MAX, 'and leave nothing behind');
+  t.ok(bans.size <= BANS_MAX, 'the number of bans is bounded');
 });
 
 t.test('in memory: a client for whom there is no room costs little', async (t) => {
@@ -77,17 +97,15 @@ t.test('in memory: a client for whom there is no room costs little', async (t) =
   await control.countDenials(identity(30_000), ban, 1, 'why');
   now += 10_001;
   await control.countDenials(identity(30_001), ban, 1, 'why');
-  t.equal(bans.size, POLICY_BANS_MAX, 'a ban that has ended makes room');
+  t.equal(bans.size, POLICY_BANS_MAX, 'an ended ban makes room');
   t.equal(await refused(), 0);
   now += 1;
   t.equal(await control.countDenials(identity(30_002), ban, 1, 'why'), 60_000);
 });
 
 t.test('in the store: all keys expire, and the number of bans is bounded', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   await control.ban(identity(1), 60_000, 'why');
   await control.reset(identity(1), []);
   await control.unban(identity(2));
@@ -106,16 +124,8 @@ t.test('in the store: all keys expire, and the number of bans is bounded', async
 });
 
 t.test('a ban by a policy shortens no other ban', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const bans = new Bans();
-  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
-  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
-  const stores = {
-    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
-    Redis: new StoreControl(accessTo(redis.url), 'salt', Date.now),
-  };
-  t.teardown(() => stores.Redis.close());
+  const redis = await startRedis(t);
+  const stores = bothControls(t, redis);
   const short = { bucket: 'short', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
   const long = { ...short, bucket: 'long', forMs: 86_400_000 };
   for (const [store, control] of Object.entries(stores)) {
@@ -124,11 +134,11 @@ t.test('a ban by a policy shortens no other ban', async (t) => {
     t.strictSame(
       await control.banOf(identity(1)),
       { endsAt, reason: 'by an operator', policy: null },
-      `${store}: a longer one`,
+      `${store}: a longer ban stays`,
     );
     await control.ban(identity(4), 1000, 'by an operator');
     await control.countDenials(identity(4), long, 1, 'by a policy');
-    t.match(await control.banOf(identity(4)), { policy: null }, `${store}: a shorter one by an operator`);
+    t.match(await control.banOf(identity(4)), { policy: null }, `${store}: an operator’s shorter ban stays`);
     await control.countDenials(identity(2), long, 1, 'long');
     await control.countDenials(identity(2), short, 1, 'short');
     t.match(await control.banOf(identity(2)), { reason: 'long', policy: 'long' }, store);
@@ -141,16 +151,8 @@ t.test('a ban by a policy shortens no other ban', async (t) => {
 });
 
 t.test('active bans are listed, the newest first', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const bans = new Bans();
-  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
-  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
-  const stores = {
-    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
-    Redis: new StoreControl(accessTo(redis.url), 'salt', Date.now),
-  };
-  t.teardown(() => stores.Redis.close());
+  const redis = await startRedis(t);
+  const stores = bothControls(t, redis);
   for (const [store, control] of Object.entries(stores)) {
     t.strictSame(await control.listBans(10), { total: 0, bans: [] }, store);
     const byPolicy = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
@@ -178,10 +180,8 @@ t.test('active bans are listed, the newest first', async (t) => {
 });
 
 t.test('what is remembered of denials and past bans is bounded, also in shadow mode', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   const ban = { bucket: 'login', after: 2, withinMs: 60_000, forMs: 1, growing: true };
   const keys = () => redis.client.keys('fg:{control}:*');
   for (const reason of ['why', '']) {
@@ -191,13 +191,13 @@ t.test('what is remembered of denials and past bans is bounded, also in shadow m
       await control.countDenials(identity(i + 100), ban, 2, reason);
     }
     const denials = (await keys()).filter((key) => key.includes(':denials:'));
-    t.equal(denials.length, mode === 'shadow' ? 40 : 20, `${mode}: one for each client that is not banned`);
+    t.equal(denials.length, mode === 'shadow' ? 40 : 20, `${mode}: one key for each unbanned client`);
     for (const key of denials) {
       const ms = await redis.client.pttl(key);
-      t.ok(ms > 0 && ms <= ban.withinMs, `${mode}: it expires with the denials that it counts`);
+      t.ok(ms > 0 && ms <= ban.withinMs, `${mode}: the key expires with its denials`);
     }
     const past = (await keys()).filter((key) => key.includes('past-bans'));
-    t.equal(past.length, mode === 'shadow' ? 4 : 2, `${mode}: no key for each client`);
+    t.equal(past.length, mode === 'shadow' ? 4 : 2, `${mode}: past bans have no key for each client`);
 
     const [order, times] = pastBansKeys(mode === 'shadow');
     const many = Array.from({ length: PAST_BANS_MAX - 20 }, (_, i) => `old-${i}`);
@@ -206,9 +206,9 @@ t.test('what is remembered of denials and past bans is bounded, also in shadow m
     await control.countDenials(identity(200), ban, 2, reason);
     t.equal(await redis.client.zcard(order), PAST_BANS_MAX, mode);
     t.equal(await redis.client.hlen(times), PAST_BANS_MAX);
-    t.equal(await redis.client.hexists(times, 'old-0'), 0, 'the oldest is forgotten');
+    t.equal(await redis.client.hexists(times, 'old-0'), 0, 'the oldest is dropped');
     t.equal(await redis.client.hexists(times, 'old-1'), 1);
-    t.equal(await control.countDenials(identity(100), ban, 2, reason), 2, 'others still grow');
+    t.equal(await control.countDenials(identity(100), ban, 2, reason), 2, 'other entries still grow');
     for (const key of [order, times]) t.ok((await redis.client.pttl(key)) > 7 * 86_400_000);
     t.comment(
       `${mode}: ${await redis.client.call('MEMORY', 'USAGE', order, 'SAMPLES', '0')} and ` +
@@ -221,15 +221,13 @@ t.test('what is remembered of denials and past bans is bounded, also in shadow m
     await until(async () => (await control.countDenials(identity(1), fast, 2, '')) === (growing ? 2 : 1));
     const [, times] = pastBansKeys(true);
     await redis.client.hset(times, `${identity(1).digest} ${fast.bucket}`, `${Date.now() - week - 1000} 5`);
-    t.equal(await control.countDenials(identity(1), fast, 2, ''), 1, 'forgotten after a week');
+    t.equal(await control.countDenials(identity(1), fast, 2, ''), 1, 'past bans are dropped after a week');
   }
 });
 
 t.test('policies leave room for operators', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   const ban = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
   const many = Array.from({ length: POLICY_BANS_MAX }, (_, i) => [Date.now() + 60_000, `${i}`]).flat();
   await redis.client.zadd('fg:{control}:bans', ...many);
@@ -283,8 +281,8 @@ t.test('in memory: a shadow ends by itself, and their number is bounded', async 
   const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
   const control = new MemoryControl({ clock: () => now, known, bans: new Bans(), shadows, salt: '' });
   t.equal(await control.shadow('a', 60_000), now + 60_000);
-  t.equal(await control.shadow('a', 90_000), now + 90_000, 'the later call wins');
-  t.equal(changes, 1, 'nobody has to decide otherwise because of it');
+  t.equal(await control.shadow('a', 90_000), now + 90_000, 'the later call takes precedence');
+  t.equal(changes, 1, 'a longer shadow changes no decision');
   t.equal(await control.unshadow('a'), true);
   t.equal(await control.unshadow('a'), false);
   t.equal(changes, 2);
@@ -301,8 +299,7 @@ t.test('in memory: a shadow ends by itself, and their number is bounded', async 
 });
 
 t.test('in the store: a shadow ends by itself, and their number is bounded', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const control = new StoreControl(accessTo(redis.url), '', Date.now);
   t.teardown(() => control.close());
   const before = Date.now();
@@ -345,11 +342,9 @@ async function startReplica(t: Test, url: string) {
   };
 }
 
-t.test('a process hears only what has changed', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+t.test('a process reads only changes that it has not read', async (t) => {
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   const many = Array.from({ length: POLICY_BANS_MAX - 1 }, (_, i) => identity(i + 1000).digest);
   const end = Date.now() + 3_600_000;
   const note = 'login\npolicy login denied it 50 times within 600 s';
@@ -367,13 +362,13 @@ t.test('a process hears only what has changed', async (t) => {
   };
   const all = await bytesOfAnswer();
   t.equal(replica.bans.size, POLICY_BANS_MAX);
-  t.ok(all > 500_000, `all of them: ${all} bytes`);
+  t.ok(all > 500_000, `reading everything takes ${all} bytes`);
 
   await control.ban(identity(2), 60_000, 'the second');
   await control.unban(identity(1));
   const few = await bytesOfAnswer();
   t.comment(`all bans: ${all} bytes, one more and one less: ${few} bytes`);
-  t.ok(few < 1000, `one more and one less: ${few} bytes`);
+  t.ok(few < 1000, `reading two changes takes ${few} bytes`);
   t.strictSame(replica.bannedOnes(), [2]);
   t.equal(replica.bans.size, POLICY_BANS_MAX);
   t.match(replica.bans.of(identity(2).digest, Date.now()), { reason: 'the second', policy: null });
@@ -395,10 +390,8 @@ t.test('a process hears only what has changed', async (t) => {
 });
 
 t.test('a process that missed too many changes, or others than the store had, reads all', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   const replica = await startReplica(t, redis.url);
   await control.ban(identity(1), 60_000, 'the first');
   await replica.ask();
@@ -409,7 +402,7 @@ t.test('a process that missed too many changes, or others than the store had, re
   await control.ban(identity(2), 60_000, 'the second');
   await replica.ask();
   t.strictSame(replica.bannedOnes(), [1, 2]);
-  t.match(await control.banOf(identity(1)), { reason: 'the first' }, 'it is in the store again');
+  t.match(await control.banOf(identity(1)), { reason: 'the first' }, 'the store has the first ban again');
 
   await control.ban(identity(3), 60_000, 'the third');
   await control.unban(identity(2));
@@ -421,18 +414,16 @@ t.test('a process that missed too many changes, or others than the store had, re
   await redis.client.zadd('fg:{control}:changes', ...others.flat());
   await redis.client.set('fg:{control}:version', String(version + CHANGES_MAX), 'PX', 60_000);
   await control.ban(identity(1), 60_000, 'the last');
-  t.equal(await redis.client.zcard('fg:{control}:changes'), CHANGES_MAX, 'their number is bounded');
+  t.equal(await redis.client.zcard('fg:{control}:changes'), CHANGES_MAX, 'the number of changes is bounded');
   const bytes = Number(await redis.client.call('MEMORY', 'USAGE', 'fg:{control}:changes', 'SAMPLES', '0'));
   t.comment(`${CHANGES_MAX} changes take ${bytes} bytes`);
   await replica.ask();
   t.strictSame(replica.bannedOnes(), [1, 3]);
 });
 
-t.test('a store that has lost everything and has news again', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+t.test('after a flush of the store, later bans and earlier ones are known again everywhere', async (t) => {
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   const [one, two, late] = [
     await startReplica(t, redis.url),
     await startReplica(t, redis.url),
@@ -485,25 +476,22 @@ t.test('a store that has lost everything and has news again', async (t) => {
   t.match(
     await control.banOf(identity(3)),
     { reason: 'the third', policy: null },
-    'the reasons are there again',
+    'the reasons are restored',
   );
-  t.match(await control.banOf(identity(4)), { reason: 'too often', policy: 'login' }, 'and the policies');
+  t.match(await control.banOf(identity(4)), { reason: 'too often', policy: 'login' }, 'with its policy');
   const { total, bans } = await control.listBans(1);
   t.equal(total, 3);
-  t.equal(bans[0]?.digest, identity(4).digest, 'the newest is still the newest');
+  t.equal(bans[0]?.digest, identity(4).digest, 'the newest ban is still first');
   for (const name of ['lifted', 'ban-reasons'])
     t.ok((await redis.client.pttl(`fg:{control}:${name}`)) > 0, `${name} expires`);
 });
 
-t.test('whom an operator lets in again stays in, even if the store loses the change at once', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('an unban holds, even if the store loses it at once', async (t) => {
+  const redis = await startRedis(t);
   const { client } = redis;
   const [asked, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, asked.learn);
-  t.teardown(() => control.close());
-  const elsewhere = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => elsewhere.close());
+  const control = storeControl(t, redis, asked.learn);
+  const elsewhere = storeControl(t, redis);
   const empty = async () => void (await client.flushall());
   const goBack = async (before: Map<string, Buffer>) => {
     for (const [key, dump] of before) await client.restore(key, 600_000, dump, 'REPLACE');
@@ -522,11 +510,11 @@ t.test('whom an operator lets in again stays in, even if the store loses the cha
   };
   for (const [loss, lose] of Object.entries(losses))
     for (const first of ['asked', 'other'])
-      await t.test(`${loss}; the first to notice is the ${first} one`, async (t) => {
+      await t.test(`the store loses ${loss}, and the ${first} process notices first`, async (t) => {
         await elsewhere.unban(identity(3));
         await control.ban(identity(1), 60_000, 'mistaken');
         await control.ban(identity(2), 60_000, 'right');
-        t.strictSame(asked.bannedOnes(), [1, 2], 'at once in the process that was asked');
+        t.strictSame(asked.bannedOnes(), [1, 2], 'the process that was asked knows both bans at once');
         await other.ask();
         const before = new Map<string, Buffer>();
         for (const key of await client.keys('fg:{control}:*')) before.set(key, await client.dumpBuffer(key));
@@ -543,17 +531,14 @@ t.test('whom an operator lets in again stays in, even if the store loses the cha
       });
 });
 
-t.test('a change that the store loses before any process has read it holds all the same', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('a change holds that the store loses before any process has read it', async (t) => {
+  const redis = await startRedis(t);
   const { client } = redis;
   const changes: ControlChange[] = [];
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, async (change) => {
+  const control = storeControl(t, redis, async (change) => {
     changes.push(change);
   });
-  t.teardown(() => control.close());
-  const elsewhere = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => elsewhere.close());
+  const elsewhere = storeControl(t, redis);
   const [told, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
   const ask = async (): Promise<void> => {
     for (const replica of [told, other, told]) await replica.ask();
@@ -590,22 +575,20 @@ t.test('a change that the store loses before any process has read it holds all t
   await elsewhere.unban(identity(2));
   await ask();
 
-  t.equal(await control.unban(identity(2)), false, 'nothing to lift');
+  t.equal(await control.unban(identity(2)), false, 'there is no ban to lift');
   await control.ban(identity(2), 60_000, 'later');
   await learn();
-  t.strictSame([told.bannedOnes(), other.bannedOnes()], [[2], [2]], 'the later change holds');
+  t.strictSame([told.bannedOnes(), other.bannedOnes()], [[2], [2]], 'the later change holds in both');
 });
 
 t.test('the last change of each ban and shadow holds, whatever the store loses and when', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { client } = redis;
   const controls = [0, 1].map(() => {
     const changes: ControlChange[] = [];
-    const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, async (change) => {
+    const control = storeControl(t, redis, async (change) => {
       changes.push(change);
     });
-    t.teardown(() => control.close());
     return { control, changes };
   });
   const step = fc.record({
@@ -657,16 +640,14 @@ t.test('the last change of each ban and shadow holds, whatever the store loses a
 });
 
 t.test('what is remembered of lifted bans is bounded', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { client } = redis;
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const control = storeControl(t, redis);
   const many = Array.from({ length: LIFTED_MAX }, (_, i) => [i + 1, `old-${i}`]).flat();
   await client.zadd('fg:{control}:lifted', ...many);
   await control.unban(identity(1));
   t.equal(await client.zcard('fg:{control}:lifted'), LIFTED_MAX);
-  t.equal(await client.zscore('fg:{control}:lifted', 'old-0'), null, 'the oldest is forgotten');
+  t.equal(await client.zscore('fg:{control}:lifted', 'old-0'), null, 'the oldest is dropped');
   t.ok((await client.pttl('fg:{control}:lifted')) > 0);
   t.comment(`${await client.call('MEMORY', 'USAGE', 'fg:{control}:lifted', 'SAMPLES', '0')} bytes`);
 

@@ -25,12 +25,12 @@ t.test('requests of different costs share one limit', async (t) => {
     return [reply.status, reply.headers.get('x-ratelimit-remaining')];
   };
   t.strictSame(await ask('/units', { 'x-cost': '4' }), [200, '6']);
-  t.strictSame(await ask('/units', { 'x-cost': '7' }), [429, '6'], 'more than what is left');
-  t.strictSame(await ask('/units', { 'x-cost': 'seven' }), [200, '5'], 'one, as it says nothing');
+  t.strictSame(await ask('/units', { 'x-cost': '7' }), [429, '6'], 'the cost is more than what is left');
+  t.strictSame(await ask('/units', { 'x-cost': 'seven' }), [200, '5'], 'an unreadable cost counts as one');
   t.strictSame(await ask('/units', { 'x-cost': '5' }), [200, '0']);
   t.strictSame(await ask('/units'), [429, '0']);
   t.strictSame(await ask('/dear'), [200, '6']);
-  t.strictSame(await ask('/cheap'), [200, '5'], 'the same connection, another cost');
+  t.strictSame(await ask('/cheap'), [200, '5'], 'the same connection has another cost');
   t.strictSame(await ask('/dear'), [200, '1']);
   t.strictSame(await ask('/dear'), [429, '1']);
   t.strictSame(await ask('/cheap'), [200, '0']);
@@ -45,7 +45,7 @@ t.test('requests of different costs share one limit', async (t) => {
   t.match(await second.json(), { message: /policy bytes allows 100 bytes in 60 seconds/ });
   const large = await put('x'.repeat(101));
   t.equal(large.status, 429);
-  t.equal(large.headers.get('retry-after'), null, 'no waiting helps');
+  t.equal(large.headers.get('retry-after'), null, 'no wait would help');
   t.match(await large.json(), {
     code: 'gateway_rate_limited',
     message: /more of policy bytes than can ever be used at once, 100 bytes.*send less/,
@@ -93,7 +93,7 @@ t.test('a cost that is the whole limit uses up a client’s own limit', async (t
     return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit-policy')];
   };
   const dear = { headers: { 'x-cost': '9' } };
-  t.strictSame(await ask('/units', dear), [200, '0', '"units";q=4;w=60'], 'all that this client has');
+  t.strictSame(await ask('/units', dear), [200, '0', '"units";q=4;w=60'], 'its own limit is used up');
   t.strictSame((await ask('/units'))[0], 429);
   const unannounced = new ReadableStream({
     start(controller) {
@@ -104,8 +104,8 @@ t.test('a cost that is the whole limit uses up a client’s own limit', async (t
   t.strictSame(
     await ask('/bytes', { method: 'PUT', body: unannounced, duplex: 'half' }),
     [200, '0', '"bytes";q=4;qu="content-bytes";w=60'],
-    'of unknown length',
+    'a body of unknown length',
   );
-  t.strictSame(await ask('/bucket'), [200, '3', '"bucket";q=4;w=60'], 'the burst follows the limit');
-  t.strictSame(await ask('/bursts'), [200, '1', '"bursts";q=2;w=30'], 'a burst is for all');
+  t.strictSame(await ask('/bucket'), [200, '3', '"bucket";q=4;w=60'], 'the burst is the overridden limit');
+  t.strictSame(await ask('/bursts'), [200, '1', '"bursts";q=2;w=30'], 'one burst for all');
 });

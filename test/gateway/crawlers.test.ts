@@ -12,7 +12,7 @@ import { send } from './proxy/exchange.ts';
 const GPTBOT = 'Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)';
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
-t.test('denied by name, unless its address is allowed', async (t) => {
+t.test('403: a crawler is denied by its name, unless its address is allowed', async (t) => {
   const upstream = await startUpstream(t);
   const policies = `allow: [{ address: 192.0.2.7 }]\ndeny: [{ userAgent: [GPTBot, Bytespider], reason: "no crawlers" }]\n${policyFile(
     'name: all, route: "* *", identifier: ip, limit: 100, window: 366d',
@@ -29,7 +29,7 @@ t.test('denied by name, unless its address is allowed', async (t) => {
   t.match(denied.body.toString(), 'no crawlers');
   t.equal((await ask('bytespider')).status, 429);
   t.equal((await ask(BROWSER)).status, 200);
-  t.equal((await ask('NotGPTBot2/1.0')).status, 200, 'a part of a word');
+  t.equal((await ask('NotGPTBot2/1.0')).status, 200, 'part of a word does not match');
   t.equal((await ask(GPTBOT, '192.0.2.7')).status, 200);
   t.match(await gateway.findDecision(String(denied.headers['x-gateway-decision'])), {
     decision: 'listed',
@@ -38,11 +38,10 @@ t.test('denied by name, unless its address is allowed', async (t) => {
   });
 });
 
-t.test('a separate limit for a crawler, on two gateways', async (t) => {
+t.test('a crawler has its own limit, exact on two gateways', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const policies = policyFile(
     'name: all, route: "* *", identifier: ip, limit: 6, window: 366d, overrides: [{ for: { userAgent: GPTBot }, limit: 2 }]',
   );
@@ -61,11 +60,11 @@ t.test('a separate limit for a crawler, on two gateways', async (t) => {
   t.strictSame(
     await statuses([BROWSER, BROWSER, BROWSER, BROWSER, BROWSER]),
     [200, 200, 200, 200, 429],
-    'the counter is that of the address',
+    'other agents share the counter of the address',
   );
 });
 
-t.test('a file of networks and names, reloaded while running', async (t) => {
+t.test('uses an edited file of networks and names', async (t) => {
   const upstream = await startUpstream(t);
   const folder = temporaryFolder(t);
   writeFileSync(
@@ -100,7 +99,7 @@ t.test('a file of networks and names, reloaded while running', async (t) => {
   );
   writeFileSync(list, '198.51.100.0/33\n');
   await gateway.until(/crawlers\.txt:1: .*neither an address nor a network/);
-  t.equal(await ask('198.51.100.7'), 403, 'a mistake changes nothing');
+  t.equal(await ask('198.51.100.7'), 403, 'a file with a mistake changes nothing');
   writeFileSync(list, '192.0.2.0/24\n192.0.2.0/24\n');
   await gateway.until(/the edited policy file is in use/);
   t.strictSame([await ask('198.51.100.7'), await ask('192.0.2.1')], [200, 403]);

@@ -24,8 +24,7 @@ const POLICIES = policyFile(
 const STORES: Readonly<Record<string, (t: Test) => Promise<Record<string, string>>>> = {
   memory: async () => ({}),
   Redis: async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     return { GATEWAY_REDIS_URL: `${redis.url}?timeout_ms=2000` };
   },
 };
@@ -109,12 +108,12 @@ async function isFree({ origin }: Started): Promise<boolean> {
 }
 
 for (const [name, environment] of Object.entries(STORES)) {
-  t.test(`${name}: counts requests`, async (t) => {
+  t.test(`${name}: counts the request of a client that leaves`, async (t) => {
     await insideLongWindow();
     for (const path of ['/login', '/codes']) {
       const app = await started(t, await environment(t));
       t.strictSame(await comeAndLeave(t, app, `POST ${path} HTTP/1.1\nContent-Length: 0`), DENIED, path);
-      t.equal(app.arrived.length, LIMIT, `${path}: so many reached the application`);
+      t.equal(app.arrived.length, LIMIT, `${path}: the limit reached the application`);
     }
   });
 
@@ -131,24 +130,24 @@ for (const [name, environment] of Object.entries(STORES)) {
       }
       const large = `POST ${path} HTTP/1.1\nContent-Length: 100000`;
       t.strictSame(await comeAndLeave(t, app, large, 'the beginning'), DENIED, path);
-      t.equal(app.arrived.length, LIMIT, `${path}: so many reached the application`);
+      t.equal(app.arrived.length, LIMIT, `${path}: the limit reached the application`);
     }
   });
 
-  t.test(`${name}: frees places`, async (t) => {
+  t.test(`${name}: a client that leaves holds its place until the application is done`, async (t) => {
     const app = await started(t, await environment(t));
     const { arrived } = app;
 
     for (const head of ['GET /slow/hang HTTP/1.1', 'POST /slow/hang HTTP/1.1\nContent-Length: 0']) {
-      t.strictSame(await comeAndLeave(t, app, head), DENIED, `held by those who left: ${head}`);
-      t.equal(arrived.length, LIMIT, 'never more at once in the application');
+      t.strictSame(await comeAndLeave(t, app, head), DENIED, `clients that left hold the places: ${head}`);
+      t.equal(arrived.length, LIMIT, 'the application never has more than the limit at once');
       for (const { res } of arrived.splice(0, 1)) res.end('nobody reads this');
       for (const { req } of arrived.splice(0, 1)) req.socket.destroy();
       for (const { res } of arrived.splice(0)) res.writeHead(204).end();
       await until(() => isFree(app));
     }
 
-    t.test('a reply without an end frees its place when it begins', async () => {
+    t.test('an endless reply frees its place when it begins', async () => {
       await comeAndLeave(t, app, 'GET /slow/events HTTP/1.1');
       const closed = arrived.map(({ res }) => once(res, 'close'));
       for (const { res } of arrived.splice(0)) {
@@ -159,7 +158,7 @@ for (const [name, environment] of Object.entries(STORES)) {
       await until(() => isFree(app));
     });
 
-    t.test('a broken upload', async (t) => {
+    t.test('a broken upload frees its place when the reply ends', async (t) => {
       for (const length of ['Content-Length: 100000', 'Transfer-Encoding: chunked']) {
         const body = length.startsWith('Transfer') ? '5\r\nhello\r\n' : 'hello';
         t.strictSame(
@@ -172,7 +171,7 @@ for (const [name, environment] of Object.entries(STORES)) {
       }
     });
 
-    t.test('a protocol switch without an answer yet', async (t) => {
+    t.test('a protocol switch frees its place when the application answers', async (t) => {
       const head = 'GET /slow/socket HTTP/1.1\nConnection: upgrade\nUpgrade: websocket';
       t.strictSame(await comeAndLeave(t, app, head), DENIED);
       const closed = app.upgrades.map((socket) => once(socket, 'close'));
@@ -185,7 +184,7 @@ for (const [name, environment] of Object.entries(STORES)) {
     });
   });
 
-  t.test(`${name}: an application that never answers holds a place for the upstream timeout`, async (t) => {
+  t.test(`${name}: the place of a client that left is freed after the upstream timeout`, async (t) => {
     const app = await started(t, { ...(await environment(t)), GATEWAY_UPSTREAM_TIMEOUT_MS: '3000' });
     for (const [head, body] of [
       ['GET /slow/hang HTTP/1.1', ''],
@@ -214,10 +213,10 @@ t.test('a reply that the gateway has no room for counts by its status', async (t
   }
   t.equal(app.arrived.length, LIMIT);
   const refusals = visitors.filter(({ reply }) => reply.includes('x-gateway-ratelimited: true'));
-  t.equal(refusals.length, CLIENTS - LIMIT, 'the others are refused by the policy');
+  t.equal(refusals.length, CLIENTS - LIMIT, 'the policy refuses the others');
 });
 
-t.test('an HTTP/2 stream that is reset', async (t) => {
+t.test('a reset HTTP/2 stream counts, and holds its place until the application is done', async (t) => {
   await insideLongWindow();
   const { ca, issue } = createAuthority(t);
   const files = issue('server', 'IP:127.0.0.1');
@@ -245,7 +244,7 @@ t.test('an HTTP/2 stream that is reset', async (t) => {
       stream.close(8);
       if (!stream.closed) await once(stream, 'close');
     }
-    t.equal(app.arrived.length, LIMIT, `${path}: so many reached the application`);
+    t.equal(app.arrived.length, LIMIT, `${path}: the limit reached the application`);
     t.strictSame(statuses, Array(CLIENTS - LIMIT).fill(429), path);
     for (const { res } of app.arrived.splice(0)) res.end('nobody reads this');
   }

@@ -28,18 +28,18 @@ t.test('all clients share one counter', async (t) => {
         send((i % 2 === 0 ? one : two).port, path, { headers: { 'x-forwarded-for': `192.0.2.${i}` } });
 
       const replies = await Promise.all(Array.from({ length: 40 }, (_, i) => ask(i, '/all')));
-      t.equal(replies.filter(({ status }) => status === 200).length, 5, 'exactly the limit, at once');
+      t.equal(replies.filter(({ status }) => status === 200).length, 5, 'exactly the limit at once');
       const denied = await ask(99, '/all');
-      t.equal(denied.status, 429, 'also for a client that never came before');
+      t.equal(denied.status, 429, 'a new client is denied too');
       t.match(denied.headers['ratelimit-policy'], '"all";q=5;w=31622400');
 
       const loud = await Promise.all(Array.from({ length: 12 }, () => ask(1, '/fair')));
-      t.equal(loud.filter(({ status }) => status === 200).length, 3, 'one client has its own limit');
+      t.equal(loud.filter(({ status }) => status === 200).length, 3, 'a client has its own limit too');
       const others = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(i + 2, '/fair')));
       t.equal(
         others.filter(({ status }) => status === 200).length,
         4,
-        'what the loud client was denied is left for the others',
+        'the loud client’s denied requests are not counted',
       );
       const last = JSON.parse((await ask(50, '/fair')).body.toString());
       t.strictSame(last['violated-policies'], ['fair.everyone.366d']);
@@ -51,7 +51,7 @@ t.test('all clients share one counter', async (t) => {
   }
 });
 
-t.test('requests in flight of all clients together', async (t) => {
+t.test('limits the requests in flight of all clients together', async (t) => {
   const waiting: (() => void)[] = [];
   const arrived: (() => void)[] = [];
   const upstream = await startUpstream(t, (_, res) => {
@@ -68,7 +68,7 @@ t.test('requests in flight of all clients together', async (t) => {
   const both = Promise.all([1, 2].map(() => new Promise<void>((resolve) => arrived.push(resolve))));
   const held = [ask(1), ask(2)];
   await both;
-  t.equal((await ask(3)).status, 429, 'a third client');
+  t.equal((await ask(3)).status, 429, 'a third client is denied');
   for (const answer of waiting) answer();
   t.strictSame(
     (await Promise.all(held)).map(({ status }) => status),

@@ -46,7 +46,7 @@ const MODULES_MAX = {
   'thread-stream': 4,
 } as const;
 
-t.test('the modules that a gateway with limits loads', async (t) => {
+t.test('a gateway with limits loads only the listed modules', async (t) => {
   const env = await environment({ GATEWAY_UPSTREAM: 'http://127.0.0.1:9' });
   const loaded = await loadedBy(t, 'gateway/main.ts', env, async () => {
     const healthy = await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/healthz`);
@@ -54,11 +54,11 @@ t.test('the modules that a gateway with limits loads', async (t) => {
   });
   holdTo(t, loaded, MODULES_MAX);
   const find = (pattern: RegExp): readonly string[] => loaded.names.filter((name) => pattern.test(name));
-  t.same(find(/internal\/deps\/undici/), [], 'the HTTP client that Node has built in');
-  t.same(find(/^language:/), [], 'the tables of languages');
+  t.same(find(/internal\/deps\/undici/), [], 'the HTTP client of Node is not loaded');
+  t.same(find(/^language:/), [], 'the tables of languages are not loaded');
   t.same(
     find(/\/gateway\/(?:cli|tls\/certificate|tracing\/open|store\/node|decision-listener\/listeners)/),
     [],
-    'what is switched off',
+    'features that are switched off are not loaded',
   );
 });

@@ -25,8 +25,7 @@ t.test('in-process memory, one gateway', async (t) => {
 });
 
 t.test('one Redis shared by four gateways', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   const ports = await Promise.all(Array.from({ length: 4 }, () => startGateway(t, upstream.origin, env)));
@@ -42,12 +41,12 @@ t.test('one Redis shared by four gateways', async (t) => {
     t.equal(
       new Set(keys.filter((key) => key.includes('management')).map((key) => key.split('}')[0]?.length)).size,
       1,
-      'digests have one length',
+      'all digests have one length',
     );
   });
 });
 
-t.test('routes without limit, and routes with a common one', async (t) => {
+t.test('routes without a limit are never refused, and spellings and keys share a common one', async (t) => {
   const upstream = await startUpstream(t);
   const port = await startGateway(t, upstream.origin, { GATEWAY_POLICIES: policiesWithoutEdges(t) });
   const statuses = async (times: number, method: string, path: string, headers: Record<string, string>) => {
@@ -80,7 +79,7 @@ t.test('routes without limit, and routes with a common one', async (t) => {
       t.strictSame(
         await statuses(3, method, examplePath(row), { ...session, 'x-api-key': '  ' }),
         new Set([200]),
-        'a blank key is none',
+        'a blank key counts as no key',
       );
     }
   });
@@ -105,7 +104,7 @@ t.test('routes without limit, and routes with a common one', async (t) => {
     t.strictSame(
       replies.map(({ status }) => status),
       [200, 200, 200, 200, 200, 429, 429, 429, 429],
-      'five in all, however they are spelled',
+      'five in all, whatever the spelling',
     );
     t.match(replies[5]?.headers['x-gateway-ratelimited'], 'true');
   });
@@ -131,11 +130,7 @@ t.test('random keys that never work share one limit of their address', async (t)
         GATEWAY_IDENTITY_SECRET: 'a configured secret',
         GATEWAY_POLICIES: policiesWithoutEdges(t),
       };
-      const redis = store === 'Redis' ? await startRedis() : null;
-      if (redis !== null) {
-        t.teardown(() => redis.close());
-        env.GATEWAY_REDIS_URL = redis.url;
-      }
+      if (store === 'Redis') env.GATEWAY_REDIS_URL = (await startRedis(t)).url;
       const port = await startGateway(t, upstream.origin, env);
       const from = { 'x-forwarded-for': '203.0.113.77' };
       const real = { ...from, 'x-api-key': 'fbk_real' };
@@ -150,11 +145,11 @@ t.test('random keys that never work share one limit of their address', async (t)
         ),
       );
       const reached = flood.filter(({ status }) => status !== 429).length;
-      t.equal(reached, 99, 'one limit for all of them, less one that the real key took');
+      t.equal(reached, 99, 'one limit for all invented keys, less the one unit of the real key');
       t.equal(
         (await send(port, 'GET', '/api/v1/management/me', real)).status,
         200,
-        'the key that worked is not touched',
+        'the proven key is not affected',
       );
     });
   }

@@ -100,7 +100,7 @@ t.test('an account has one limit, whoever sends its name', async (t) => {
           }),
         ),
       );
-      t.equal(allowed(answers), 3, 'exactly the limit, at once, in all spellings');
+      t.equal(allowed(answers), 3, 'exactly the limit is admitted at once, in all spellings');
       const denied = answers.find(({ status }, i) => status === 429 && i % 2 === 0);
       const body = JSON.parse(denied?.body.toString() ?? '');
       t.strictSame(body['violated-policies'], ['logins']);
@@ -112,14 +112,14 @@ t.test('an account has one limit, whoever sends its name', async (t) => {
       t.equal(
         (await login(one.port, { email: 'other@example.org', from: 30 })).status,
         200,
-        'another account',
+        'another account is admitted',
       );
       const invented = await Promise.all(
         Array.from({ length: 12 }, (_, i) =>
           login(portOf(i), { email: `nobody${i}@example.org`, from: 40, path: '/strict' }),
         ),
       );
-      t.equal(allowed(invented), 12, 'each account has its own limit, also at one address');
+      t.equal(allowed(invented), 12, 'each account has its own limit, also from one address');
     });
   }
 });
@@ -127,11 +127,10 @@ t.test('an account has one limit, whoever sends its name', async (t) => {
 for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
   const env = { GATEWAY_OWN_PARSER };
 
-  t.test(`${parser}: bodies arrive as they were sent`, async (t) => {
+  t.test(`${parser}: forwards bodies unchanged`, async (t) => {
     await insideLongWindow();
     const upstream = await startUpstream(t);
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const gateway = await startTestGateway(t, {
       upstream: upstream.origin,
       policies: FILE,
@@ -159,14 +158,14 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
           framing,
         );
         const isRead = bytes <= 8192 && bytes > 0;
-        t.equal(/logins/.test(String(answer.headers['ratelimit-policy'])), isRead, 'what is counted');
+        t.equal(/logins/.test(String(answer.headers['ratelimit-policy'])), isRead);
       }
     }
     t.equal(sample(gateway, 'floodgate_unread_bodies_total'), 12);
     t.equal(heldBy(gateway), 0);
   });
 
-  t.test(`${parser}: bodies in any pieces, and what comes behind them`, async (t) => {
+  t.test(`${parser}: reads bodies in any pieces, and requests behind them`, async (t) => {
     await insideLongWindow();
     const upstream = await startUpstream(t);
     const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: FILE, env });
@@ -191,7 +190,7 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
     await until(() => heldBy(gateway) === 0, 'everything is given back');
   });
 
-  t.test(`${parser}: a client that waits for 100 Continue`, async (t) => {
+  t.test(`${parser}: sends 100 Continue once to a client that waits for it`, async (t) => {
     await insideLongWindow();
     const upstream = await startUpstream(t);
     const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: FILE, env });
@@ -205,7 +204,7 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
       await client.until(new RegExp(`HTTP/1\\.1 ${status} [\\s\\S]*\\}$`));
       await until(() => (client.received().match(/HTTP\/1\.1 [24]/g)?.length ?? 0) === i, `reply ${i}`);
     }
-    t.equal(client.received().match(/100 Continue/g)?.length, 4, 'once for each request');
+    t.equal(client.received().match(/100 Continue/g)?.length, 4, 'one interim reply for each request');
     client.socket.write('GET /free HTTP/1.1\r\nHost: a\r\n\r\n');
     await client.until(/"url":"\/free"/);
     client.socket.destroy();
@@ -249,7 +248,7 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
     }
   });
 
-  t.test(`${parser}: bodies that can be read in two ways`, async (t) => {
+  t.test(`${parser}: 400: bodies that can be read in two ways`, async (t) => {
     await insideLongWindow();
     const upstream = await startUpstream(t);
     const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: FILE, env });
@@ -296,8 +295,7 @@ t.test('a policy in shadow mode refuses no body', async (t) => {
 t.test('a client over another limit is denied before its body is read', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,
     policies: policyFile(
@@ -309,11 +307,11 @@ t.test('a client over another limit is denied before its body is read', async (t
   const { port } = gateway;
   const email = 'a@example.org';
   t.equal((await login(port, { email })).status, 200);
-  t.equal((await login(port, { email })).status, 429, 'by its address');
+  t.equal((await login(port, { email })).status, 429, 'denied by the limit of the address');
   const client = sendRaw(port, head(['Content-Length: 100', 'X-Forwarded-For: 192.0.2.1']));
   await client.until(/HTTP\/1\.1 429 /);
   client.socket.destroy();
-  t.equal((await login(port, { email, from: 2 })).status, 200, 'the account was not charged for denials');
+  t.equal((await login(port, { email, from: 2 })).status, 200, 'denied requests do not charge the account');
   t.equal((await login(port, { email, from: 3 })).status, 429);
 });
 
@@ -344,7 +342,7 @@ t.test('a login proves no key, also if the gateway does not read its body', asyn
   }
 });
 
-t.test('an account that is banned or denied by its digest', async (t) => {
+t.test('429: an account that is denied by its digest, in any spelling', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -370,7 +368,7 @@ t.test('a slow body is refused with 408', async (t) => {
   await until(() => server.clients.size === 0, 'everything is given back');
 });
 
-t.test('a client may wait with so many bodies, and others are not refused', async (t) => {
+t.test('a client may wait with a bounded number of bodies, and others are served', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
   const server = await startBareServer(t, {
@@ -417,7 +415,7 @@ t.test('a login that comes in one piece passes while all places are taken', asyn
   const refused = sendRaw(gateway.port, head(['Content-Length: 25', 'X-Forwarded-For: 192.0.2.3']));
   t.match(await refused.until(/"decision":"\w*"\}$/), /^HTTP\/1\.1 503 /);
   refused.socket.destroy();
-  t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'undecided' }), 1, 'the refused one');
+  t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'undecided' }), 1, 'a refused request');
   const body = '{"email":"a@example.org"}';
   const quick = sendRaw(gateway.port, whole(body, '/login', ['X-Forwarded-For: 192.0.2.2']));
   t.match(await quick.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /);
@@ -425,14 +423,10 @@ t.test('a login that comes in one piece passes while all places are taken', asyn
   quick.socket.destroy();
   await until(() => heldBy(gateway) === 0, 'everything is given back');
   t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'allowed' }), 1);
-  t.equal(
-    sample(gateway, 'floodgate_requests_total', { outcome: 'undecided' }),
-    2,
-    'and the one that has left',
-  );
+  t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'undecided' }), 2, 'a client that left');
 });
 
-t.test('an upstream with TLS', async (t) => {
+t.test('forwards bodies to an upstream with TLS', async (t) => {
   await insideLongWindow();
   const authority = createAuthority(t);
   const known = getCACertificates();
@@ -458,7 +452,7 @@ t.test('an upstream with TLS', async (t) => {
   }
 });
 
-t.test('HTTP/2', async (t) => {
+t.test('reads and forwards bodies of HTTP/2', async (t) => {
   await insideLongWindow();
   const authority = createAuthority(t);
   const { cert, key } = authority.issue('server', 'IP:127.0.0.1');

@@ -12,8 +12,7 @@ const BAN = { bucket: 'login', after: 1000, withinMs: 600_000, forMs: 3_600_000,
 const identity = (number: number) => identityOf(String(number).padStart(21, 'x').concat('A'));
 
 async function openOffenders(t: Test) {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
   const state = { now: 1_000_000, warnings: 0 };
   const offenders = new Offenders({
@@ -59,6 +58,6 @@ t.test('denials that waited longer than `within` no longer count', async (t) => 
   note(1);
   await redis.restart();
   await until(async () => (await countOf(3)) === 1);
-  t.equal(await countOf(1), 1, 'only the one after that time');
+  t.equal(await countOf(1), 1, 'only the later denial counts');
   t.equal(await countOf(2), 0);
 });

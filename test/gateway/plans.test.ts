@@ -19,8 +19,7 @@ const digest = new Digester(SALT).identify(
 
 t.test('a key and an address get the limits of their plans', async (t) => {
   const upstream = await startUpstream(t, (_, res) => res.writeHead(404).end());
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const folder = temporaryFolder(t);
   const gold = 'overrides: [{ for: { plan: gold }, limit: 4 }]';
   writeFileSync(
@@ -57,18 +56,18 @@ t.test('a key and an address get the limits of their plans', async (t) => {
   t.equal(
     await passed(9, '/keys', { ...from('10.0.0.1'), 'x-api-key': 'customer' }),
     4,
-    'a key in the file counts as proven: other keys of its address do not matter',
+    'a key in the file counts as proven, so other keys of its address do not matter',
   );
   t.equal(
     await passed(9, '/all', { ...from('10.0.0.1'), 'x-api-key': 'customer' }),
     1,
-    'the key is not counted here',
+    'the policy does not count keys',
   );
-  t.equal(await passed(9, '/all', from('192.0.2.1')), 4, 'a network');
+  t.equal(await passed(9, '/all', from('192.0.2.1')), 4, 'a network has its plan');
   t.equal(
     await passed(9, '/all', { ...from('192.0.2.2'), 'x-plan': 'free' }),
     1,
-    'the proxy names another plan',
+    'the plan that the proxy sends takes precedence',
   );
 
   const { stdout } = await floodgateCommand([
@@ -81,6 +80,6 @@ t.test('a key and an address get the limits of their plans', async (t) => {
 
   writeFileSync(join(folder, 'plans.txt'), '192.0.2.0/24 silver\n198.51.100.7 gold\n');
   await Promise.all([one, two].map(({ gateway }) => gateway.until(/the edited policy file is in use/)));
-  t.equal(await passed(9, '/all', from('192.0.2.3')), 1, 'an edited file');
+  t.equal(await passed(9, '/all', from('192.0.2.3')), 1, 'the edited file applies');
   t.equal(await passed(9, '/all', from('198.51.100.7')), 4);
 });

@@ -129,7 +129,7 @@ for (const parser of ['1', '0']) {
     await world.learn();
     t.equal(world.limit, MAX);
     await world.overload();
-    t.equal(world.limit, 12, 'half of the 24 that were in progress');
+    t.equal(world.limit, 12, 'half of the 24 requests in progress');
 
     const first = CLIENTS.flatMap((from) => [1, 2, 3].map(() => world.get('/page', from)));
     await application.arrived(12);
@@ -175,13 +175,13 @@ for (const parser of ['1', '0']) {
       );
     clock.advance(500);
     await until(() => refusedNow()[0] === 1);
-    t.strictSame(refusedNow(), [1, 0, 0], 'low ones wait for half a second');
+    t.strictSame(refusedNow(), [1, 0, 0], 'low priority waits for half a second');
     clock.advance(500);
     await until(() => refusedNow()[1] === 1);
-    t.strictSame(refusedNow(), [1, 1, 0], 'normal ones for a second');
+    t.strictSame(refusedNow(), [1, 1, 0], 'normal priority waits for a second');
     clock.advance(1000);
     const refused = await Promise.all(late.map(({ answer }) => answer));
-    t.strictSame(refusedNow(), [1, 1, 1], 'high ones for two');
+    t.strictSame(refusedNow(), [1, 1, 1], 'high priority waits for two seconds');
     for (const [i, { status, headers, body }] of refused.entries()) {
       t.equal(status, 503);
       t.equal(headers['retry-after'], '1');
@@ -194,7 +194,7 @@ for (const parser of ['1', '0']) {
     t.match(
       world.gateway.log.filter(({ msg }) => String(msg).includes('protect')),
       [{ limit: 12 }],
-      'one line in the log',
+      'the log has one line',
     );
     const record = await world.gateway.gateway.findDecision(
       String(refused[0]?.headers['x-gateway-decision']),
@@ -206,7 +206,7 @@ for (const parser of ['1', '0']) {
     for (const answer of first) t.equal((await answer).status, 200);
     await world.isFree(t);
     for (let i = 0; i < 40; i++) await world.load(CLIENTS, 1, 50);
-    t.equal(world.limit, MAX, 'after the overload');
+    t.equal(world.limit, MAX, 'the limit is at its maximum after the overload');
   });
 }
 
@@ -254,7 +254,7 @@ t.test('errors do not change the baseline, but slow errors count as congestion',
   await world.learn();
   for (let i = 0; i < 4; i++) await world.load(CLIENTS, 1, 0, 500);
   for (let i = 0; i < 4; i++) await world.load(CLIENTS, 6, 100);
-  t.equal(world.limit, MAX, '100 ms are tolerated, as before');
+  t.equal(world.limit, MAX, '100 ms are tolerated as before');
   while (world.limit === MAX) await world.load(CLIENTS, 3, 2000, 503);
   t.equal(world.limit, IN_PROGRESS_MIN);
 });
@@ -289,7 +289,7 @@ t.test('in a full queue a request of a higher priority takes the place of a lowe
     [503, 503],
   );
   t.equal(world.waiting('normal') + world.waiting('high'), 2);
-  t.equal((await world.get('/report', '192.0.2.7')).status, 503, 'a low one takes nobody’s place');
+  t.equal((await world.get('/report', '192.0.2.7')).status, 503, 'a low priority takes no place');
   application.answer();
   await application.arrived(2);
   application.answer();
@@ -391,8 +391,7 @@ t.test('long polls give back only places that the lowered limit removed', async 
 });
 
 t.test('two gateways with one Redis measure separately, and share the counters of policies', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const application = await startApplication(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   const one = await startWorld(t, 'on', env, application);
@@ -400,7 +399,7 @@ t.test('two gateways with one Redis measure separately, and share the counters o
   for (const world of [one, two]) await world.learn();
   await one.overload();
   t.equal(one.limit, 12);
-  t.equal(two.limit, MAX, 'the other one has measured nothing slow');
+  t.equal(two.limit, MAX, 'the other gateway has measured no slow reply');
   const full = CLIENTS.flatMap((from) => [1, 2, 3].map(() => one.get('/page', from)));
   await application.arrived(12);
   const late = one.get('/page', '192.0.2.9');
@@ -412,7 +411,7 @@ t.test('two gateways with one Redis measure separately, and share the counters o
   t.equal(refused.status, 503);
   const id = String(refused.headers['x-gateway-decision']);
   await until(async () => (await two.gateway.gateway.findDecision(id).catch(() => null)) !== null);
-  t.match(await two.gateway.gateway.findDecision(id), { policy: 'protect' }, 'why finds it at the other one');
+  t.match(await two.gateway.gateway.findDecision(id), { policy: 'protect' }, 'the other gateway finds it');
   application.answer();
   for (const answer of [...full, there]) t.equal((await answer).status, 200);
   for (const world of [one, two]) await world.isFree(t);

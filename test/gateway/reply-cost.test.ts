@@ -88,9 +88,7 @@ async function overTls(t: Test): Promise<Application> {
 
 const inMemory = async (): Promise<Record<string, string>> => ({});
 const inRedis = async (t: Test): Promise<Record<string, string>> => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  return { GATEWAY_REDIS_URL: redis.url };
+  return { GATEWAY_REDIS_URL: (await startRedis(t)).url };
 };
 
 interface Said {
@@ -172,7 +170,7 @@ for (const [name, application, store] of WAYS) {
       t.equal(
         (await ask(origin, { say: reported(120) })).headers.get('x-tokens'),
         '120',
-        'the client sees it',
+        'the client gets the header',
       );
       t.equal(await left(origin), LIMIT - 120);
       t.equal(await costOf({ say: reported(1400) }), 1400);
@@ -184,18 +182,18 @@ for (const [name, application, store] of WAYS) {
       t.equal(await costOf({ say: reported(30), method: 'HEAD' }), 30);
       t.equal(await costOf({ say: reported(31), headers: { 'x-status': '304' } }), 31);
       t.equal(await costOf({ say: reported(32), headers: { 'x-status': '503' } }), 32);
-      t.equal(await costOf({ say: reported(33), headers: { 'x-early': '1' } }), 33, 'not the 103 before it');
+      t.equal(await costOf({ say: reported(33), headers: { 'x-early': '1' } }), 33, 'not that of the 103');
     });
 
     t.test('a missing or invalid header keeps the reserve', async (t) => {
       const invalid = ['-1', '1.5', '1e3', '0x10', '', 'many', '5, 7', '\u00a05', '9999999999999999'];
       for (const value of invalid) t.equal(await costOf({ say: reported(value) }), RESERVE, `"${value}"`);
-      t.equal(await costOf({ say: [] }), RESERVE, 'missing');
-      t.equal(await costOf({ say: [...reported(5), ...reported(5)] }), RESERVE, 'twice');
+      t.equal(await costOf({ say: [] }), RESERVE, 'without the header');
+      t.equal(await costOf({ say: [...reported(5), ...reported(5)] }), RESERVE, 'with two headers');
       t.equal(unitsOf(gateway, 'ai').missing, invalid.length + 2);
       const lines = gateway.log.filter(({ policy }) => policy === 'ai');
       t.match(lines, [{ header: 'x-tokens', msg: /reserve stays charged: let the application send/ }]);
-      t.equal(lines.length, 1, 'logged once a minute');
+      t.equal(lines.length, 1, 'the log has one line a minute');
     });
 
     t.test('a request without a reply of the application keeps its reserve', async (t) => {
@@ -214,7 +212,7 @@ for (const [name, application, store] of WAYS) {
       const connected = connections(gateway);
       socket.destroy();
       await until(() => connections(gateway) < connected, 'the gateway knows that the client has left');
-      t.equal(await left(origin), before - RESERVE, 'until then the reserve');
+      t.equal(await left(origin), before - RESERVE, 'the reserve is charged until then');
       app.held.pop()?.res.writeHead(200, { 'x-tokens': 900 }).end('nobody reads this');
       await until(async () => (await left(origin)) === before - 900);
     });
@@ -234,7 +232,7 @@ for (const [name, application, store] of WAYS) {
       const refused = { 'x-api-key': 'fbk_one', 'x-status': '401' };
       await ask(origin, { path, say: reported(4000), headers: refused });
       t.equal(await left(origin, path, { 'x-api-key': 'fbk_two' }), LIMIT - 4000);
-      t.equal(unitsOf(gateway, 'keys').beyond, 3500, 'counted once');
+      t.equal(unitsOf(gateway, 'keys').beyond, 3500, 'the units are counted once');
     });
 
     t.test('several limits of one row, one of them for everyone', async (t) => {
@@ -261,7 +259,7 @@ for (const [name, application, store] of WAYS) {
       t.ok(seconds <= 905_000 && seconds > 900_000, `${seconds}`);
     });
 
-    t.test('the sum of the costs is right', async (t) => {
+    t.test('the reserved, returned and later units add up to the usage', async (t) => {
       const { reserved = 0, given_back: back = 0, beyond = 0 } = unitsOf(gateway, 'ai');
       t.equal(LIMIT - (await left(origin)), reserved - back + beyond);
     });
@@ -292,7 +290,7 @@ function connections({ gateway }: TestGateway): number {
   return Number(held?.value);
 }
 
-t.test('an application that is down: everything is given back', async (t) => {
+t.test('502: an application that is down costs nothing', async (t) => {
   await insideLongWindow();
   const upstream = `http://127.0.0.1:${await freePort()}`;
   const { origin } = await startTestGateway(t, { upstream, policies: POLICIES });
@@ -302,7 +300,7 @@ t.test('an application that is down: everything is given back', async (t) => {
   }
 });
 
-t.test('an application that does not answer in time: the reserve stays charged', async (t) => {
+t.test('504: an application that does not answer in time costs the reserve', async (t) => {
   await insideLongWindow();
   const app = await overHttp(t);
   const env = { GATEWAY_UPSTREAM_TIMEOUT_MS: '1000' };
@@ -311,7 +309,7 @@ t.test('an application that does not answer in time: the reserve stays charged',
   t.equal(await left(origin), LIMIT - RESERVE);
 });
 
-t.test('a protocol switch', async (t) => {
+t.test('101: a protocol switch is charged by its header', async (t) => {
   await insideLongWindow();
   const app = await overHttp(t);
   const { origin, port } = await startTestGateway(t, { upstream: app.origin, policies: POLICIES });

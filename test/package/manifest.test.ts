@@ -108,9 +108,9 @@ t.test('npm pack in the project gives the same package, and restores the project
   t.strictSame(packed.dependencies, published.dependencies);
   t.strictSame(packed.files, ['package/dist']);
   t.match(packed.bin.floodgate, /^package\/dist\//);
-  t.notOk(packed.scripts.prepack, 'it is not built twice');
+  t.notOk(packed.scripts.prepack, 'the packed manifest does not pack again');
   run('use');
-  t.strictSame(JSON.parse(text()), packed, 'after a run that was cut off');
+  t.strictSame(JSON.parse(text()), packed, 'restored after an interrupted run');
   run('restore');
   t.equal(text(), own);
   run('restore');

@@ -38,7 +38,7 @@ t.test('each file is a subtest of its own, with all its output', async (t) => {
   t.strictSame(results, ['0 ok', '1 ok']);
   t.strictSame(counts, { total: 3, pass: 3, fail: 0 });
   t.match(tap, /^ {4}# Subtest: one\n {8}ok 1/m);
-  t.notMatch(tap, /^(TAP|1\.\.|# \{|# time)/m, 'what belongs to a whole run is left to the runner');
+  t.notMatch(tap, /^(TAP|1\.\.|# \{|# time)/m, 'lines about a whole run are left to the runner');
 });
 
 t.test('a file gives its resources back before the next one runs', async (t) => {
@@ -167,7 +167,7 @@ t.test('the end of a log has all failures with their details, and nothing else',
   const { tap } = await run(t, bad, GOOD, `process.kill(process.pid, 'SIGKILL');`);
   const lines = failures(tap);
   t.match(lines[0], /^ {8}not ok 1 - of two/);
-  t.ok(lines.includes('            -2'), 'what was wanted');
+  t.ok(lines.includes('            -2'), 'the expected value is shown');
   const results = lines
     .filter((line) => /not ok/.test(line))
     .map((line) => line.replace(/\S+\/|#.*/g, '').trim());
@@ -202,7 +202,7 @@ t.test('reports the CPU time of each file', async (t) => {
   const starting = `(await import('node:child_process')).execFileSync(process.execPath, ['-e', ${JSON.stringify(busy)}]);`;
   const { used } = await run(t, `t.ok(1);`, `t.ok(1); ${starting}`);
   const [program, first, second] = used;
-  t.equal(program?.name, 'test-files.ts', 'first what every process needs');
+  t.equal(program?.name, 'test-files.ts', 'the first row is what every process loads');
   t.ok(Number(program?.own) > 0);
   t.equal(first?.started, 0);
   t.ok(Number(second?.started) > 0);
@@ -238,8 +238,8 @@ t.test('without time left nothing begins, and skipped runs are listed', async (t
     'test/api/concurrent-writes.test.ts (PostgreSQL)',
   ])
     t.ok(names.includes(name), name);
-  t.notOk(names.includes('test/api/concurrent-writes.test.ts'), 'which `npm test` runs');
-  t.ok(stdout.includes(`# ${names.at(-1)}: could not begin in time\n`), 'again at the end');
+  t.notOk(names.includes('test/api/concurrent-writes.test.ts'), 'npm test runs this file');
+  t.ok(stdout.includes(`# ${names.at(-1)}: could not begin in time\n`), 'they are listed at the end');
 });
 
 t.test('reports wrong arguments', async (t) => {

@@ -86,7 +86,7 @@ t.test('a pipe gets what it has room for, and the number of lost lines', async (
   });
   const line = `${'x'.repeat(99)}\n`;
   for (let i = 0; i < 5; i++) lines.write(line);
-  t.strictSame(told, [], 'nobody would read it yet');
+  t.strictSame(told, []);
   let text = '';
   await eventually(
     'what waits is written',
@@ -112,7 +112,7 @@ t.test('a file gets all lines, in order', (t) => {
   const file = join(temporaryFolder(t), 'log');
   const descriptor = openSync(file, 'a');
   t.teardown(() => closeSync(descriptor));
-  const lines = new LogLines({ descriptor, onLost: () => t.fail('none is lost') });
+  const lines = new LogLines({ descriptor, onLost: () => t.fail('no line is lost') });
   for (let i = 0; i < 100; i++) lines.write(`${i}\n`);
   t.equal(readFileSync(file, 'utf8'), Array.from({ length: 100 }, (_, i) => `${i}\n`).join(''));
   t.end();
@@ -121,7 +121,7 @@ t.test('a file gets all lines, in order', (t) => {
 t.test('a full disk loses only the lines that do not fit', (t) => {
   const descriptor = openSync('/dev/full', 'w');
   t.teardown(() => closeSync(descriptor));
-  const lines = new LogLines({ descriptor, onLost: () => t.fail('it is full still') });
+  const lines = new LogLines({ descriptor, onLost: () => t.fail('the disk is still full') });
   lines.write('one\n');
   lines.write('two\n');
   t.pass('nothing is thrown');

@@ -33,6 +33,7 @@ import { createWorkspaceCache } from '#api/workspace-cache.ts';
 import type { Clock } from '#shared/clock.ts';
 import { privateDatabase } from './database.ts';
 import { watchStatuses } from './declared-statuses.ts';
+import type { Owner } from './gateway.ts';
 import type { Json } from './json.ts';
 import { STORE_BUDGET_MS } from './store-budget.ts';
 import { makeFolder, removeFolder } from './temporary-folder.ts';
@@ -62,6 +63,7 @@ export interface TestApi {
   addWorkspace(id: string, environmentId?: string): Promise<void>;
   /** Creates another key. @returns the key */
   addKey(permissions: Readonly<Record<string, Permission>>): Promise<string>;
+  /** Closes it before the test ends. */
   close(): Promise<void>;
 }
 
@@ -100,7 +102,8 @@ export interface ApiOptions {
   readonly resolve?: Resolve;
 }
 
-export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
+/** Starts an API that is closed when the test ends. */
+export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<TestApi> {
   let now = startOfTime;
   const clock = options.clock ?? ((): number => now);
   const log = options.log ?? pino({ level: 'silent' });
@@ -192,6 +195,24 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       },
     };
   };
+  const closeAll = async (): Promise<void> => {
+    await app.close();
+    await context.background.idle();
+    await context.sender.close();
+    await context.mailer.close();
+    await counters.close();
+    await context.storage.close();
+    removeFolder(folder);
+    await db.destroy();
+    await database.drop();
+    refuseProblems();
+  };
+  let closed: Promise<void> | null = null;
+  const close = (): Promise<void> => {
+    closed ??= closeAll();
+    return closed;
+  };
+  owner.teardown(close);
   const payloadOf = (body: unknown): { payload?: string } =>
     body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) };
   const timestamp = (): string => new Date(now).toISOString();
@@ -251,18 +272,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       }
       return key;
     },
-    async close() {
-      await app.close();
-      await context.background.idle();
-      await context.sender.close();
-      await context.mailer.close();
-      await counters.close();
-      await context.storage.close();
-      removeFolder(folder);
-      await db.destroy();
-      await database.drop();
-      refuseProblems();
-    },
+    close,
   };
 }
 

@@ -63,12 +63,12 @@ async function admitsExactly(t: Test, send: Send, row: EdgeRow, ports: readonly 
   });
   const admitted = replies.filter(({ status }) => status === 200);
   const denied = replies.filter(({ status }) => status === 429);
-  t.equal(admitted.length, row.limit, `${asked} asked, the limit is ${row.limit}`);
-  t.equal(denied.length, asked - row.limit, 'all others got 429');
+  t.equal(admitted.length, row.limit, `${asked} requests, limit ${row.limit}`);
+  t.equal(denied.length, asked - row.limit, 'all others get 429');
   t.equal(
     new Set(admitted.map(({ headers }) => headers['x-ratelimit-remaining'])).size,
     row.limit,
-    'each was told another remainder',
+    'each reply has another remaining count',
   );
   for (const { headers, body } of denied) {
     const retryAfter = Number(headers['retry-after']);

@@ -41,7 +41,7 @@ export function holdTo(
   const beyond = [...packages].flatMap(([name, count]) =>
     count > (modulesMax[name] ?? 0) ? [`${name}: ${count} modules, ${modulesMax[name] ?? 0} allowed`] : [],
   );
-  t.strictSame(beyond, [], 'load it where it is needed, or say in this list that every start needs it');
+  t.strictSame(beyond, [], 'load it where it is needed, or add it to this list if every start needs it');
   const unused = Object.keys(modulesMax).filter((name) => !packages.has(name));
-  t.strictSame(unused, [], 'what is loaded no more leaves the list');
+  t.strictSame(unused, [], 'remove modules from the list that are not loaded any more');
 }

@@ -79,7 +79,7 @@ export async function checkPage(t: Test, page: Page, name: string): Promise<void
     const overflow = await page.evaluate(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
-    t.equal(overflow, 0, `${where}: nothing to scroll sideways`);
+    t.equal(overflow, 0, `${where}: the page does not scroll sideways`);
     t.strictSame(await page.evaluate(BROKEN), [], `${where}: nothing is cut`);
     const { SCREENSHOTS } = process.env;
     if (SCREENSHOTS === undefined) continue;

@@ -46,13 +46,12 @@ export async function startWatchedRedis(owner: Owner, requirePassword?: string):
     ...['--dir', folder, '--dbfilename', file, '--repl-diskless-sync-delay', '0'],
     ...auth,
   ];
-  const first = await startRedis(args('first.rdb'), requirePassword);
-  owner.teardown(() => first.close());
+  const first = await startRedis(owner, args('first.rdb'), requirePassword);
   const second = await startRedis(
+    owner,
     [...args('second.rdb'), '--replicaof', '127.0.0.1', String(first.port)],
     requirePassword,
   );
-  owner.teardown(() => second.close());
   await until(async () => /state=online/.test(await first.client.info('replication')));
 
   const sentinels = await Promise.all(

@@ -1,5 +1,6 @@
-/** Starts a real redis-server for a test, on a free port and without persistence. */
+/** Starts a real redis-server for a test, on a free port and without persistence. It ends with the test. */
 import { Redis } from 'ioredis';
+import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 import { endRedis, launchRedis, memoryOnly } from './redis-process.ts';
 
@@ -16,14 +17,17 @@ export interface RedisServer {
   kill(): Promise<void>;
   /** Starts it again on the same port, empty. */
   restart(): Promise<void>;
-  close(): Promise<void>;
 }
 
 /**
  * @param args further arguments of redis-server, for instance ['--maxmemory', '1mb']
  * @param password that these arguments set
  */
-export async function startRedis(args: readonly string[] = [], password?: string): Promise<RedisServer> {
+export async function startRedis(
+  owner: Owner,
+  args: readonly string[] = [],
+  password?: string,
+): Promise<RedisServer> {
   const port = await freePort();
   let child = await launchRedis([...memoryOnly(port), ...args]);
   const client = new Redis(port, '127.0.0.1', {
@@ -33,6 +37,10 @@ export async function startRedis(args: readonly string[] = [], password?: string
   });
   client.on('error', () => {
     // The tests kill this server on purpose; the client reconnects by itself.
+  });
+  owner.teardown(async () => {
+    client.disconnect();
+    await endRedis(child);
   });
   return {
     url: `redis://127.0.0.1:${port}`,
@@ -44,10 +52,6 @@ export async function startRedis(args: readonly string[] = [], password?: string
     async restart() {
       await endRedis(child);
       child = await launchRedis([...memoryOnly(port), ...args]);
-    },
-    async close() {
-      client.disconnect();
-      await endRedis(child);
     },
   };
 }

@@ -1,5 +1,6 @@
 /** Starts a real SMTP server on a free port of loopback, which keeps the mails that it accepts. */
 import { SMTPServer } from 'smtp-server';
+import type { Owner } from './gateway.ts';
 import { reportWhileWaiting } from './until.ts';
 
 export interface ReceivedMail {
@@ -24,6 +25,7 @@ export interface MailServer {
   connections(): number;
   /** Resolves with the n-th mail, counted from 1, once it has arrived. */
   mail(n: number): Promise<ReceivedMail>;
+  /** Closes it before the test ends. */
   close(): Promise<void>;
 }
 
@@ -38,6 +40,7 @@ export interface MailServerOptions {
 
 /** @param port 0 for any free one */
 export async function startMailServer(
+  owner: Owner,
   port = 0,
   { hasLogin = false, isSecure = false }: MailServerOptions = {},
 ): Promise<MailServer> {
@@ -88,6 +91,8 @@ export async function startMailServer(
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const address = server.server.address();
   const listening = typeof address === 'object' && address !== null ? address.port : 0;
+  const close = (): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
+  owner.teardown(close);
   return {
     url: `${isSecure ? 'smtps' : 'smtp'}://127.0.0.1:${listening}`,
     mails,
@@ -110,7 +115,7 @@ export async function startMailServer(
         waiters.add(look);
         look();
       }),
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close,
   };
 }
 

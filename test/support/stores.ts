@@ -11,8 +11,7 @@ interface TestStore {
 }
 
 export async function startStores(owner: Owner): Promise<readonly TestStore[]> {
-  const redis = await startRedis();
-  owner.teardown(() => redis.close());
+  const redis = await startRedis(owner);
   const cluster = await startCluster(owner);
   return [
     { name: 'memory', env: {}, isShared: false },

@@ -9,8 +9,7 @@ const entriesOf = (api: TestApi) =>
   api.context.db.selectFrom('auditEvents').selectAll().orderBy('timestamp').orderBy('id').execute();
 
 t.test('writes one record for each failure: who, what, where from and why', async (t) => {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   const owner = await api.context.db.selectFrom('users').select('id').executeTakeFirstOrThrow();
   const browser = openBrowser(api);
   const fields = { email: 'Owner@Example.com', password: 'Wrong1234' };
@@ -35,9 +34,8 @@ t.test('writes one record for each failure: who, what, where from and why', asyn
   ]);
 });
 
-t.test('the reason of each failure', async (t) => {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+t.test('each failed login has its reason, and no secret', async (t) => {
+  const api = await startApi(t, { env });
   const { db } = api.context;
   await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
   await openBrowser(api).logIn('nobody@example.com', 'Wrong1234');
@@ -64,13 +62,12 @@ t.test('the reason of each failure', async (t) => {
   t.notMatch(
     JSON.stringify(entries),
     /Wrong1234|example\.com|made up|xxxx|argon2/,
-    'nothing secret, no address',
+    'entries have no secret and no address',
   );
 });
 
 t.test('records three failures of an account in five minutes, then every tenth', async (t) => {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   for (let i = 0; i < 25; i++) await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
   await openBrowser(api).logIn('nobody@example.com', 'Wrong1234');
   const numbers = (await entriesOf(api)).map((entry) => JSON.parse(entry.changes).failuresInWindow);
@@ -81,12 +78,11 @@ t.test('records three failures of an account in five minutes, then every tenth',
   t.strictSame(api.context.audit.stats(), { written: 6, throttled: 20, skipped: 0 });
   api.advance(5 * 60_000);
   await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
-  t.equal(api.context.audit.stats().written, 7, 'a new window');
+  t.equal(api.context.audit.stats().written, 7, 'a new window counts from one');
 });
 
 t.test('records every attempt to delete a file: who, which file, and the result', async (t) => {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   const { db } = api.context;
   const key = await db.selectFrom('apiKeys').selectAll().executeTakeFirstOrThrow();
   const path = `/storage/${workspaceId}/public/a.png`;
@@ -134,16 +130,15 @@ t.test('records every attempt to delete a file: who, which file, and the result'
   t.match(
     refusals.map(({ changes }) => JSON.parse(changes)),
     [1, 2, 3, 10].map((failuresInWindow) => ({ failureReason: 'not_authenticated', failuresInWindow })),
-    'strangers do not fill the disk',
+    'only some failures without an account are recorded',
   );
   t.equal(refusals.length, 4);
   await api.client('GET', path, undefined, stranger);
-  t.strictSame(await entriesOf(api), [], 'reading is no deletion');
+  t.strictSame(await entriesOf(api), [], 'reading a file is not recorded as a deletion');
 });
 
 t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
   await api.manage('DELETE', `/storage/${workspaceId}/public/a.png`);
   t.strictSame(await entriesOf(api), []);

@@ -6,9 +6,7 @@ import { logInOwner, openBrowser } from '#test/support/login.ts';
 import { addPerson, firstOrganization } from '#test/support/people.ts';
 
 async function begin(t: Test): Promise<TestApi> {
-  const api = await startApi({ env: { AUDIT_LOG_ENABLED: '1' } });
-  t.teardown(() => api.close());
-  return api;
+  return startApi(t, { env: { AUDIT_LOG_ENABLED: '1' } });
 }
 
 /** Returns the entries since the last call, oldest first, and deletes them. */
@@ -89,7 +87,7 @@ t.test('records changes made with a key: who, what, which row, from where', asyn
     },
   ]);
   await api.manage('GET', url);
-  t.same(await entriesOf(api), [], 'reading is not written');
+  t.same(await entriesOf(api), [], 'reading is not recorded');
   await api.manage('DELETE', url);
   t.match(await entriesOf(api), [{ ...known, action: 'deleted' }]);
 });
@@ -117,9 +115,9 @@ t.test('records a refusal as a failure with its reason, and only a few of many',
   ]);
   t.notMatch(JSON.stringify(missing), /ada@example|xxx/);
   for (let i = 0; i < 30; i += 1) await create({ workspaceId });
-  t.equal((await entriesOf(api)).length, 5, 'the second, third, tenth, twentieth and thirtieth');
+  t.equal((await entriesOf(api)).length, 5, 'records the 2nd, 3rd, 10th, 20th and 30th change');
   await api.client('POST', '/api/v1/management/surveys', {}, { 'x-api-key': 'fbk_invented' });
-  t.same(await entriesOf(api), [], 'nobody we know');
+  t.same(await entriesOf(api), [], 'an unknown key is not recorded');
 });
 
 t.test('records what a person does with keys, members and invites', async (t) => {
@@ -195,7 +193,7 @@ t.test('records what happens to an account, from sign-up to deletion', async (t)
   await api.client('POST', '/api/auth/signup', me);
   t.same(await actionsOf(), ['created']);
   await openBrowser(api).logIn(me.email, me.password);
-  t.same(await actionsOf(), ['passwordVerified'], 'the address is not verified');
+  t.same(await actionsOf(), ['passwordVerified'], 'no login is recorded before the address is verified');
   const verification = { token: await tokenOf('verifyEmail'), password: me.password };
   await openBrowser(api).form('/api/auth/callback/token', verification);
   t.same((await actionsOf()).sort(), ['authenticationSucceeded', 'emailVerified']);
@@ -216,8 +214,7 @@ t.test('records what happens to an account, from sign-up to deletion', async (t)
 });
 
 t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await addSurvey(api);
   await logInOwner(api);
   t.same(await entriesOf(api), []);

@@ -33,8 +33,7 @@ const left = async ({ context: { db } }: TestApi): Promise<number> =>
   (await db.selectFrom('auditEvents').select('id').execute()).length;
 
 t.test('deletes old entries in slices, and stops when told to', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const limit = toTimestamp(startOfTime);
   await addEvents(api, 2 * SLICE_ROWS + 5, toTimestamp(startOfTime - 1));
   await addEvents(api, 3, limit);
@@ -55,8 +54,7 @@ for (const [days, kept] of [
   t.test(
     `AUDIT_RETENTION_DAYS=${days}: keeps ${kept} of two entries that are 60 and 100 days old`,
     async (t) => {
-      const api = await startApi({ env: { AUDIT_RETENTION_DAYS: days } });
-      t.teardown(() => api.close());
+      const api = await startApi(t, { env: { AUDIT_RETENTION_DAYS: days } });
       for (const age of [60, 100]) await addEvents(api, 1, toTimestamp(startOfTime - age * DAY));
       await forgetAudit(api.context, () => false, { info: () => undefined, warn: () => undefined });
       t.equal(await left(api), kept);

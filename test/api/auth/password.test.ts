@@ -2,9 +2,9 @@ import t from 'tap';
 import { createPasswords, hashPassword, normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import { countingRandom } from '#test/support/api-app.ts';
 
-t.test('the rules for a password', async (t) => {
+t.test('refuses passwords that are too short or long, or lack a digit or an upper-case letter', async (t) => {
   t.equal(passwordProblem('Password1'), null);
-  t.equal(passwordProblem('Ärgerlich9'), null, 'upper case beyond ASCII');
+  t.equal(passwordProblem('Ärgerlich9'), null, 'Ä is an upper-case letter');
   for (const wrong of ['Passw1', `Aa1${'x'.repeat(126)}`, 'password1', 'Password']) {
     t.type(passwordProblem(wrong), 'string', wrong);
   }
@@ -18,8 +18,8 @@ t.test('a hash verifies only its own password, and two hashes of one password di
   t.ok(await passwords.verify('Password1', stored));
   t.notOk(await passwords.verify('Password2', stored));
   t.not(await hashPassword('Password1', random), stored);
-  t.notOk(await passwords.verify('Password1', 'bcrypt$x'), 'a stored text of another kind');
-  t.notOk(await passwords.verify('Password1', null), 'nobody');
+  t.notOk(await passwords.verify('Password1', 'bcrypt$x'), 'another format verifies nothing');
+  t.notOk(await passwords.verify('Password1', null));
 });
 
 t.test('verifies a hash that another program made', async (t) => {
@@ -33,7 +33,7 @@ t.test('verifies a hash that another program made', async (t) => {
     passes: 3,
   });
   const stored = `$argon2id$v=19$m=1024,t=3,p=2$c29tZXNhbHQxMjM0NTY3OA$${hash.toString('base64').replace('=', '')}`;
-  t.ok(await createPasswords(countingRandom()).verify('Password1', stored), 'with the cost that it names');
+  t.ok(await createPasswords(countingRandom()).verify('Password1', stored));
 });
 
 t.test('each verification derives one key, whatever the input', async (t) => {
@@ -46,10 +46,10 @@ t.test('each verification derives one key, whatever the input', async (t) => {
   costs.length = 0;
   for (const known of [stored, null, 'of another kind', '']) await passwords.verify('Password1', known);
   t.equal(costs.length, 4);
-  t.equal(new Set(costs.map((cost) => JSON.stringify(cost))).size, 1, 'all at the same cost');
+  t.equal(new Set(costs.map((cost) => JSON.stringify(cost))).size, 1, 'every verification has the same cost');
 });
 
-t.test('which email addresses are valid', async (t) => {
+t.test('normalizes valid email addresses, and refuses others', async (t) => {
   t.equal(normalizeEmail(' Me@Example.COM '), 'me@example.com');
   t.equal(normalizeEmail("o'brien+x@mail.example.co"), "o'brien+x@mail.example.co");
   for (const wrong of [

@@ -1,8 +1,7 @@
 import t from 'tap';
 import { apiKey, startApi } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const status = async (headers: Record<string, string>): Promise<number> =>
   (await api.client('GET', '/api/v1/me', undefined, headers)).status;
 
@@ -28,7 +27,7 @@ for (const [name, headers, expected] of cases) {
   });
 }
 
-t.test('a key without workspaces counts as no key', async (t) => {
+t.test('401: a key without workspaces counts as no key', async (t) => {
   const key = await api.addKey({});
   const reply = await api.client('GET', '/api/v1/management/responses', undefined, { 'x-api-key': key });
   t.equal(reply.status, 401);
@@ -36,8 +35,7 @@ t.test('a key without workspaces counts as no key', async (t) => {
 });
 
 t.test('writes lastUsedAt at most every 30 seconds', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const used = async (): Promise<string | null> => {
     await fresh.manage('GET', '/api/v1/me');
     const row = await fresh.context.db.selectFrom('apiKeys').select('lastUsedAt').executeTakeFirstOrThrow();

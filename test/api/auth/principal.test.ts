@@ -29,7 +29,7 @@ t.test('manage includes write, write includes read, and nothing includes another
   }
 });
 
-t.test('the permission that each method requires', async (t) => {
+t.test('reading requires read, writing requires write, and deleting requires manage', async (t) => {
   const rights = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].map(rightOf);
   t.strictSame(rights, ['read', 'read', 'write', 'write', 'write', 'manage']);
 });

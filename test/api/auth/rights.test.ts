@@ -17,8 +17,7 @@ t.test(
   },
 );
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2');
 const survey = await addSurvey(api, { type: 'link' });
 const action = (
@@ -159,7 +158,7 @@ t.test('a team with read: its members see everything and change nothing', async 
     const isRead = method === 'GET' && !url.includes('/singleUseIds');
     t.equal(REFUSED.includes(reply.status), !isRead, `${method} ${url}: ${reply.status}`);
   }
-  t.equal((await browser.call('GET', file)).status, 404, 'allowed, and not there');
+  t.equal((await browser.call('GET', file)).status, 404, 'allowed, but the file does not exist');
 });
 
 t.test('a team with readWrite: its members cannot delete; with manage they can', async (t) => {
@@ -177,7 +176,7 @@ t.test('a team with readWrite: its members cannot delete; with manage they can',
   for (const url of [webhookUrl, actionUrl, surveyUrl]) {
     t.equal((await manager.browser.call('DELETE', url)).status, 200, url);
   }
-  t.equal((await writer.browser.call('GET', '/api/v1/api-keys')).status, 401, 'keys are of the organization');
+  t.equal((await writer.browser.call('GET', '/api/v1/api-keys')).status, 401, 'keys need more rights');
   t.equal((await manager.browser.call('GET', '/api/v1/api-keys')).status, 401);
 });
 

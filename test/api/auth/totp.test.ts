@@ -4,7 +4,7 @@ import { stepAt, stepOf, totpCode, totpUri } from '#api/auth/totp.ts';
 
 const secret = Buffer.from('12345678901234567890');
 
-t.test('the vectors of RFC 6238, appendix B, for SHA-1', async (t) => {
+t.test('computes the codes of RFC 6238, appendix B, for SHA-1', async (t) => {
   const vectors: readonly (readonly [seconds: number, code: string])[] = [
     [59, '94287082'],
     [1111111109, '07081804'],

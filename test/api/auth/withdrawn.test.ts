@@ -7,8 +7,7 @@ import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-
 import type { Json } from '#test/support/json.ts';
 import { addPerson, firstOrganization, type Person } from '#test/support/people.ts';
 
-const api = await startApi({ env: { AUDIT_LOG_ENABLED: '1' } });
-t.teardown(() => api.close());
+const api = await startApi(t, { env: { AUDIT_LOG_ENABLED: '1' } });
 const { db } = api.context;
 const survey = await addSurvey(api);
 const keysUrl = '/api/v1/api-keys';
@@ -59,7 +58,7 @@ const countSurveys = async (name: string): Promise<number> =>
 t.test('200: a slow request whose sender still has the right', async (t) => {
   const key = await api.addKey({ [workspaceId]: 'write' });
   t.equal((await send(newSurvey(key), async () => {})).status, 200);
-  t.equal((await send(newSurvey(key), () => permit(key, 'manage'))).status, 200, 'or more than before');
+  t.equal((await send(newSurvey(key), () => permit(key, 'manage'))).status, 200, 'or with more rights');
 });
 
 t.test('401: the key was revoked while the body arrived', async (t) => {

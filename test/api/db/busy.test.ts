@@ -13,8 +13,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const path = join(temporaryFolder(t), 'db.sqlite');
 const db = openDatabase({ kind: 'file', path }, { busyTimeoutMs: 100 });
 await migrate(db);
-const api = await startApi({ parts: () => ({ db }) });
-t.teardown(() => api.close());
+const api = await startApi(t, { parts: () => ({ db }) });
 const survey = await addSurvey(api);
 const other = new SqliteDatabase(path);
 t.teardown(() => other.close());
@@ -38,7 +37,7 @@ t.test('503 with Retry-After for a write, in the error shape of its surface', as
     t.match(reply.json, { code: 'service_unavailable', message: /busy/, details: {} });
   }
   other.exec('commit');
-  t.equal((await submit()).status, 200, 'and taken when the lock is free');
+  t.equal((await submit()).status, 200, 'the same response is accepted when the lock is free');
 });
 
 t.test('a start waits while another process creates the tables of the same file', async (t) => {
@@ -75,5 +74,5 @@ t.test('reads with an API key go on, and lastUsedAt is written later', async (t)
   other.exec('commit');
   await api.manage('GET', '/api/v1/management/me');
   while ((await lastUsedAt()) === null) await new Promise((resolve) => setImmediate(resolve));
-  t.pass('noted');
+  t.pass('lastUsedAt was written');
 });

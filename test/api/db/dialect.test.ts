@@ -76,7 +76,7 @@ t.test('sorts and compares text by its bytes', async (t) => {
     .execute();
   t.notOk(
     after.some(({ name }) => name === 'B'),
-    'comparisons as well',
+    'comparisons go by bytes too',
   );
   const { last } = await db
     .selectFrom('secrets')
@@ -89,7 +89,7 @@ t.test('sorts and compares text by its bytes', async (t) => {
   t.equal(lower.rows[0]?.text, 'é');
 });
 
-t.test('numbers, counts, sums and booleans', async (t) => {
+t.test('numbers, counts, sums and booleans are the same on both databases', async (t) => {
   const db = await open(t);
   const large = Number.MAX_SAFE_INTEGER - 1;
   await db.deleteFrom('storageUsage').execute();

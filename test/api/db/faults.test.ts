@@ -26,8 +26,7 @@ async function apiOn(t: Test, path: string | null, clock?: ApiOptions['clock']) 
   const location = path === null ? ({ kind: 'memory' } as const) : ({ kind: 'file', path } as const);
   const db = openDatabase(location, { onFault: health.note });
   await migrate(db);
-  const api = await startApi({ parts: () => ({ db, health }), log, ...(clock ? { clock } : {}) });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { parts: () => ({ db, health }), log, ...(clock ? { clock } : {}) });
   t.teardown(() => db.destroy());
   return { api, db, lines };
 }
@@ -58,22 +57,22 @@ t.test('a full database: 503 with the reason, one log line, and recovery without
   const replies = [];
   for (let i = 0; i < 4; i += 1) replies.push(await answer(api, survey.id, long));
   t.match(replies.at(-1), { status: 503, headers: { 'retry-after': '30' }, json: full });
-  t.equal((await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).status, 200, 'reads go on');
+  t.equal((await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).status, 200, 'reads work');
   const v3 = await api.manage('POST', '/api/v3/action-classes', {
     ...{ workspaceId, name: long.slice(0, 200), type: 'code', key: 'k', description: long },
   });
   if (v3.status === 503) t.match(v3.json, { status: 503, code: 'service_unavailable' });
   t.match(problemsIn(lines), [/^database_full: DATABASE_URL: there is no space left .*free some/]);
-  t.notMatch(JSON.stringify(lines), /xxxx/, 'nothing of what was written');
+  t.notMatch(JSON.stringify(lines), /xxxx/, 'the log has no content of the response');
 
   await sql`pragma max_page_count = 1000000`.execute(db);
-  t.equal((await answer(api, survey.id, long)).status, 200, 'no transaction was left open');
+  t.equal((await answer(api, survey.id, long)).status, 200, 'no transaction is left open');
   now += 1_000;
   t.match(await api.client('GET', '/ready'), { status: 200, json: { status: 'ready' } });
   t.ok(lines.some(({ level, msg }) => level === 30 && /written again/.test(msg)));
 });
 
-t.test('a real full disk', async (t) => {
+t.test('a file system without room: 503 until there is room again', async (t) => {
   const folder = temporaryFolder(t);
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', folder]).status !== 0) {
     t.comment('skipped: a file system of three MiB can be made by root alone');
@@ -106,7 +105,7 @@ t.test('a real full disk', async (t) => {
   t.match(problemsIn(lines)[0], /^database_full: /);
   const told = problemsIn(lines).length;
   for (let i = 0; i < 20; i += 1) await answer(api, survey.id, 'x'.repeat(50_000));
-  t.equal(problemsIn(lines).length, told, 'not once for each request');
+  t.equal(problemsIn(lines).length, told, 'the problem is logged once, not for each request');
 
   rmSync(filler);
   now += 1_000;
@@ -139,8 +138,7 @@ t.test('a damaged file: 503 with the reason, and not ready until a restart', asy
   const health = createDatabaseHealth(() => now, log);
   const db = openDatabase({ kind: 'file', path }, { onFault: health.note });
   t.teardown(() => db.destroy());
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const app = await buildApp({ ...api.context, db, health }, log);
   t.teardown(() => app.close());
   const reply = await app.inject({

@@ -9,7 +9,7 @@ function postgres(url: string): PostgresLocation {
   return location;
 }
 
-t.test('the address of a server', async (t) => {
+t.test('reads every part of a server’s address', async (t) => {
   for (const scheme of ['postgres', 'postgresql']) {
     const location = postgres(`${scheme}://me:p%40ss%2F@db.example.com:6432/feed%20back`);
     const { password, ...rest } = location;
@@ -25,7 +25,7 @@ t.test('the address of a server', async (t) => {
       settings: {},
     });
     t.equal(password(), 'p@ss/');
-    t.notMatch(JSON.stringify(location), 'p@ss', 'a log of it has no password');
+    t.notMatch(JSON.stringify(location), 'p@ss', 'the logged location has no password');
   }
   t.match(postgres('postgres://me@[::1]/x'), { host: '::1', port: 5432 });
   t.match(postgres('postgres://me@/x?host=/run/postgresql'), { host: '/run/postgresql' });
@@ -36,7 +36,7 @@ t.test('the address of a server', async (t) => {
   });
 });
 
-t.test('settings of the connections', async (t) => {
+t.test('reads the connection settings of an address', async (t) => {
   t.strictSame(
     postgres(
       'postgres://me@h/x?synchronous=normal&pool_size=3&statement_timeout_ms=1500&wait_seconds=0&sslmode=disable',
@@ -91,6 +91,6 @@ const wrong: readonly (readonly [string, RegExp])[] = [
 for (const [url, message] of wrong) {
   t.test(`refused: ${url}`, async (t) => {
     t.throws(() => parseDatabaseUrl(url, '/srv'), message);
-    t.throws(() => parseDatabaseUrl(url, '/srv'), { message: /^(?!.*hunter2)/ }, 'without the password');
+    t.throws(() => parseDatabaseUrl(url, '/srv'), { message: /^(?!.*hunter2)/ }, 'the error has no password');
   });
 }

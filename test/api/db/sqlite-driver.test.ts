@@ -33,7 +33,7 @@ t.test('writes and transactions wait for another writer, reads and timers do not
   const transaction = db.transaction().execute((trx) => insertSecret(trx, 'transaction'));
   for (let i = 0; i < 5; i += 1) {
     await sleep(1);
-    t.strictSame(await names(db), ['before'], 'a read does not wait');
+    t.strictSame(await names(db), ['before'], 'a read does not wait for the writer');
   }
   other.exec('commit');
   await Promise.all([write, transaction]);
@@ -53,7 +53,7 @@ t.test('if a writer does not end, all waiting callers get DatabaseBusy at once',
   }
   other.exec('commit');
   await insertSecret(db, 'd');
-  t.strictSame(await names(db), ['d'], 'the turn was given back');
+  t.strictSame(await names(db), ['d'], 'the next writer gets its turn');
 });
 
 t.test('a read outside a transaction does not see uncommitted changes', async (t) => {
@@ -62,7 +62,7 @@ t.test('a read outside a transaction does not see uncommitted changes', async (t
   const inserted = Promise.withResolvers<void>();
   const transaction = db.transaction().execute(async (trx) => {
     await insertSecret(trx, 'new');
-    t.strictSame(await names(trx), ['new'], 'inside it does');
+    t.strictSame(await names(trx), ['new'], 'a read inside the transaction sees the change');
     inserted.resolve();
     await gate.promise;
   });
@@ -123,7 +123,7 @@ t.test('reuses a connection, but never for two callers at once', async (t) => {
   const seen = new Set<unknown>();
   for (let i = 0; i < 1000; i += 1) {
     const pair = await Promise.all([driver.acquireConnection(), driver.acquireConnection()]);
-    if (pair[0] === pair[1]) t.fail('one connection for two');
+    if (pair[0] === pair[1]) t.fail('two callers got one connection');
     for (const connection of pair) {
       seen.add(connection);
       await driver.releaseConnection(connection);
@@ -136,5 +136,5 @@ t.test('reuses a connection, but never for two callers at once', async (t) => {
   await driver.releaseConnection(open);
   const again = await driver.acquireConnection();
   t.equal(again, open);
-  t.equal(memory.inTransaction, false, 'a transaction that was left open is not found by the next');
+  t.equal(memory.inTransaction, false, 'a transaction that was left open is rolled back');
 });

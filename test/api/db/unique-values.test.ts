@@ -52,7 +52,7 @@ t.test(
     t.strictSame(
       stored.map(({ value }) => value),
       rows.map(([, , , value]) => value),
-      'all have what they had',
+      'every contact keeps its value',
     );
     const again = { id: 'f', contactId: 'fourth', attributeKeyId: 'email', createdAt: at, updatedAt: at };
     const one = { ...again, value: 'both@example.com', isUnique: true };
@@ -62,7 +62,7 @@ t.test(
   },
 );
 
-t.test('more values than one page', async (t) => {
+t.test('fills more values than one page', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
   await migrate(db);

@@ -44,8 +44,7 @@ export async function startDescribedApi(
   options: ApiOptions = {},
   connections?: number,
 ): Promise<DescribedApi> {
-  const hook = await startReceiver();
-  t.teardown(() => hook.close());
+  const hook = await startReceiver(t);
   const env = {
     DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
     SIGNUP_ENABLED: '1',
@@ -53,14 +52,12 @@ export async function startDescribedApi(
     SDK_PATH: sdkFolder(t),
     ...options.env,
   };
-  const api = await startApi({ ...options, env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { ...options, env });
   const origin = await api.app.listen({ host: '127.0.0.1', port: 0 });
   const { close, send } = openHttp(origin, connections);
   t.teardown(close);
   // An API that is still starting refuses every request, so another one describes it.
-  const describing = options.isReady === undefined ? api : await startApi();
-  if (describing !== api) t.teardown(() => describing.close());
+  const describing = options.isReady === undefined ? api : await startApi(t);
   const description = readDescription((await describing.client('GET', '/api/docs/openapi.json')).json);
   const world = createWorld({
     ...{ send, description, workspaceId, apiKey, bodies, known: { url: hook.url } },
@@ -87,7 +84,7 @@ export async function startDescribedApi(
       seen.set(operation.name, statuses.add(reply.status));
       const problems = description.problemsOf(operation, reply);
       if (problems.length > 0) t.fail(`${operation.name}, ${what}: ${problems.join('; ')}`);
-      if (reply.status === 500) t.fail(`${operation.name}, ${what}: a fault`);
+      if (reply.status === 500) t.fail(`${operation.name}, ${what}: a 500`);
       return reply;
     },
   };

@@ -27,8 +27,7 @@ subscribe('fastify.initialization', (message) => {
 t.test(
   'creates the value for the first caller, not at the start, and once for concurrent callers',
   async (t) => {
-    const api = await startApi();
-    t.teardown(() => api.close());
+    const api = await startApi(t);
     await api.app.listen({ host: '127.0.0.1', port: 0 });
     t.equal((await api.manage('GET', WATCHED)).status, 200);
     t.equal(made, 0);

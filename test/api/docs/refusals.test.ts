@@ -42,10 +42,10 @@ t.test('a key for another workspace, or a read-only key, gets an error or an emp
       await ask(t, operation, { ...request, headers: { 'x-api-key': key } }, 'with a lesser key');
     }
   }
-  t.pass('as described');
+  t.pass('every reply is described');
 });
 
-t.test('unknown and malformed ids', async (t) => {
+t.test('unknown and malformed ids get described errors', async (t) => {
   for (const operation of operations.filter(({ path }) => path.includes('{'))) {
     await tidy();
     const ids = await world.idsFor(operation);
@@ -71,7 +71,7 @@ t.test('unknown and malformed ids', async (t) => {
 /** Fields of bodies that name rows. */
 const namesIn = ['surveyId', 'workspaceId'];
 
-t.test('queries and bodies that refer to missing rows', async (t) => {
+t.test('queries and bodies that refer to missing rows get described errors', async (t) => {
   for (const operation of operations.filter(({ method }) => method === 'GET')) {
     const request = await world.requestFor(operation);
     for (const name of namesIn.filter((one) =>
@@ -89,10 +89,10 @@ t.test('queries and bodies that refer to missing rows', async (t) => {
       await ask(t, operation, { ...request, body: wrong }, `with another ${name}`);
     }
   }
-  t.pass('as described');
+  t.pass('every reply is described');
 });
 
-t.test('taken, used or closed: the error of each operation', async (t) => {
+t.test('each operation refuses taken, used and closed things with its described error', async (t) => {
   for (const operation of operations) {
     for (const [status, requests] of Object.entries(refused[operation.name] ?? {})) {
       const ids = await world.idsFor(operation);

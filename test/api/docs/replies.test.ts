@@ -143,7 +143,7 @@ t.test('the 429 of the gateway has the described shape', async (t) => {
 
 t.test('a reply that differs from the description is found', async (t) => {
   const operation = operations.find(({ name }) => name === 'GET /api/v1/management/surveys');
-  if (operation === undefined) return t.fail('the operation has gone');
+  if (operation === undefined) return t.fail('the operation does not exist any more');
   const reply = await world.options.send(await world.requestFor(operation));
   t.strictSame(description.problemsOf(operation, reply), []);
   t.match(description.problemsOf(operation, { ...reply, status: 404 }), [/404 is not described/]);

@@ -13,7 +13,7 @@ t.beforeEach(tidy);
 
 const isClientError = (status: number): boolean => status >= 400 && status < 500;
 
-t.test('bodies that are not JSON, of the wrong shape, or too large', async (t) => {
+t.test('bodies that are not JSON, of the wrong shape, or too large get described errors', async (t) => {
   for (const operation of operations) {
     const request = await world.requestFor(operation);
     if (operation.method === 'GET') continue;
@@ -34,7 +34,7 @@ t.test('bodies that are not JSON, of the wrong shape, or too large', async (t) =
   }
 });
 
-t.test('queries of the wrong shape', async (t) => {
+t.test('queries of the wrong shape get described replies', async (t) => {
   for (const operation of operations) {
     const request = await world.requestFor(operation);
     for (const query of wrongQueries(operation)) {
@@ -42,5 +42,5 @@ t.test('queries of the wrong shape', async (t) => {
       await ask(t, operation, { ...request, url }, `with ${query.slice(0, 80)}`);
     }
   }
-  t.pass('as described');
+  t.pass('every reply is described');
 });

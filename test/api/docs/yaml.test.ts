@@ -13,7 +13,7 @@ t.test('a YAML parser reads the same values that were written', async (t) => {
   );
 });
 
-t.test('readable for people', async (t) => {
+t.test('writes one indented line for each value, and quotes only where it must', async (t) => {
   const text = toYaml({ a: { b: [1, { c: 'x: #' }], '200': [], no: {} }, d: null });
   t.equal(text, 'a:\n  "200": []\n  b:\n    - 1\n    -\n      c: "x: #"\n  "no": {}\nd: null\n');
 });

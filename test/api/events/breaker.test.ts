@@ -18,23 +18,23 @@ t.test('opens after three timeouts in a row, and retries after growing pauses', 
     [...['closed', 'closed', 'closed', 'closed', 'closed']],
   );
   t.equal(hang(), 'open');
-  t.equal(hang(), 'open', 'one that began before');
+  t.equal(hang(), 'open', 'an attempt that began earlier changes nothing');
   for (const pause of [10_000, 20_000, 40_000, 60_000, 60_000]) {
     clock.advance(pause - 1);
     t.equal(breaker.state('a'), 'open', `${pause} ms`);
     clock.advance(1);
     t.equal(breaker.state('a'), 'probing');
     const end = breaker.beginProbe('a');
-    t.equal(breaker.state('a'), 'open', 'one attempt at a time');
+    t.equal(breaker.state('a'), 'open', 'only one attempt at a time');
     t.equal(hang(), 'open');
     end();
   }
   clock.advance(60_000);
   breaker.beginProbe('a')();
-  t.equal(breaker.state('a'), 'probing', 'an attempt without a result is made again');
+  t.equal(breaker.state('a'), 'probing', 'an attempt without a result is repeated');
   breaker.beginProbe('a');
   t.equal(breaker.record('a', false), 'closed');
-  t.equal(hang(), 'closed', 'and all is forgotten');
+  t.equal(hang(), 'closed', 'earlier timeouts do not count any more');
 });
 
 t.test('remembers a bounded number of receivers', async (t) => {
@@ -70,8 +70,7 @@ function manualSender() {
 
 t.test('a host behind forty webhooks of ten workspaces leaves room for others', async (t) => {
   const { open, sender } = manualSender();
-  const api = await startEventApi({ parts: () => ({ sender }) });
-  t.teardown(() => api.close());
+  const api = await startEventApi(t, { parts: () => ({ sender }) });
   t.teardown(() => {
     for (const { end } of open) end({});
   });
@@ -127,7 +126,7 @@ t.test(
   async (t) => {
     let attempts = 0;
     const results: Partial<SendResult>[] = [];
-    const api = await startEventApi({
+    const api = await startEventApi(t, {
       env: { WEBHOOK_ATTEMPTS: '4' },
       parts: () => ({
         sender: {
@@ -149,7 +148,6 @@ t.test(
         },
       }),
     });
-    t.teardown(() => api.close());
     const survey = await addSurvey(api);
     const webhookId = await api.addWebhook({ url: 'https://hooks.example.com/' });
     await api.worker.stop();
@@ -165,13 +163,13 @@ t.test(
       );
     };
     await worker.idle();
-    t.equal(attempts, 4, 'four were under way when the third of them proved it');
+    t.equal(attempts, 4, 'the attempts that had begun before the third timeout');
     t.same(await statuses(), { pending: 30 });
     for (let minute = 0; minute < 5; minute += 1) {
       api.advance(60_000);
       await worker.idle();
     }
-    t.same(await statuses(), { parked: 30 }, 'after four failures, as ever');
+    t.same(await statuses(), { parked: 30 }, 'after four failed attempts');
     t.ok(attempts <= 8, `${attempts} attempts instead of 120`);
     const { json } = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries?limit=100`);
     t.ok(json.data.every(({ attemptCount }: { attemptCount: number }) => attemptCount === 4));
@@ -190,15 +188,13 @@ t.test(
       results.push({ isDelivered: true, statusCode: 204, error: null, isHung: false, isPrivate: false });
     for (let i = 0; i < 10; i += 1) await respond();
     await worker.idle();
-    t.same(await statuses(), { parked: 30, delivered: 10 }, 'one attempt found out, the rest followed');
+    t.same(await statuses(), { parked: 30, delivered: 10 }, 'after one successful attempt the rest follow');
   },
 );
 
 t.test('a socket that never answers counts as a timeout, a refused connection does not', async (t) => {
-  const hanging = await startReceiver(() => undefined);
-  t.teardown(() => hanging.close());
-  const api = await startEventApi();
-  t.teardown(() => api.close());
+  const hanging = await startReceiver(t, () => undefined);
+  const api = await startEventApi(t);
   const sender = createSender(api.context.targets, 400);
   t.teardown(() => sender.close());
   t.match(await sender.send({ url: hanging.url, headers: {}, body: '{}', reach: 'operators' }), {
@@ -210,10 +206,8 @@ t.test('a socket that never answers counts as a timeout, a refused connection do
 });
 
 t.test('parks a delivery whose process dies at every attempt, with the reason', async (t) => {
-  const api = await startEventApi({ env: { WEBHOOK_ATTEMPTS: '2' } });
-  t.teardown(() => api.close());
-  const hook = await startReceiver();
-  t.teardown(() => hook.close());
+  const api = await startEventApi(t, { env: { WEBHOOK_ATTEMPTS: '2' } });
+  const hook = await startReceiver(t);
   const survey = await addSurvey(api);
   const webhookId = await api.addWebhook({ url: hook.url });
   const { db, clock } = api.context;
@@ -234,7 +228,7 @@ t.test('parks a delivery whose process dies at every attempt, with the reason', 
   const worker = startTestWorker(api);
   t.teardown(() => worker.stop());
   await worker.idle();
-  t.equal(hook.received.length, 0, 'not a third time');
+  t.equal(hook.received.length, 0, 'there is no third attempt');
   const { json } = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
   t.match(json.data, [
     {
@@ -246,5 +240,5 @@ t.test('parks a delivery whose process dies at every attempt, with the reason', 
   ]);
   await api.manage('POST', `/api/v1/webhooks/${webhookId}/deliveries/${json.data[0].id}/redeliver`);
   await worker.idle();
-  t.equal(hook.received.length, 1, 'until somebody asks for it');
+  t.equal(hook.received.length, 1, 'an attempt is made when a person asks for it');
 });

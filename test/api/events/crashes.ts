@@ -43,10 +43,9 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
   };
 
   // A slow receiver has running deliveries at every kill.
-  const receiver = await startReceiver((response) => {
+  const receiver = await startReceiver(t, (response) => {
     setTimeout(() => response.writeHead(204).end(), randomInt(15));
   });
-  t.teardown(() => receiver.close());
   let api = launch();
   t.teardown(() => api.stop('SIGKILL'));
   /** Resolves when the API that was started last answers. */
@@ -100,7 +99,7 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
   t.same(
     [...acknowledged].filter((id) => !kept.has(id)),
     [],
-    'what was acknowledged was stored',
+    'every acknowledged response is stored',
   );
 
   const isSettled = async (): Promise<boolean> => {
@@ -124,20 +123,20 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
   t.same(
     stored.filter((id) => !byResponse.has(id)),
     [],
-    'each was delivered at least once',
+    'every stored response is delivered at least once',
   );
   const unstable = [...byResponse.values()].filter(
     (all) => new Set(all.map(({ headers, text }) => `${headers['webhook-id']} ${text}`)).size !== 1,
   );
-  t.same(unstable, [], 'every copy has the same id and the same bytes');
+  t.same(unstable, [], 'all copies of an event have the same id and the same bytes');
   t.same(
     [...byResponse.keys()].filter((id) => !kept.has(id)),
     [],
-    'nothing was told that was not stored',
+    'only stored responses are delivered',
   );
   t.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, stored.length);
   const statuses = await db.selectFrom('deliveries').select('status').distinct().execute();
   t.same(statuses, [{ status: 'delivered' }]);
   t.comment(`${stored.length} responses, ${receiver.received.length} requests, ${kills} kills`);
-  t.equal(await api.stop(), 0, 'and the last one stops as it should');
+  t.equal(await api.stop(), 0, 'the last process exits with 0');
 }

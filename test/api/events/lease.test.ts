@@ -5,8 +5,7 @@ import { findHeads, headsQuery, leaseDeliveries, leaseQuery } from '#api/events/
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 const now = '2026-01-02T00:00:00.000Z';
 const later = '2026-01-02T00:00:10.000Z';
@@ -82,7 +81,7 @@ t.test('takes webhooks in turn, and only those with deliveries that are due', as
   t.same(
     await ids('', now, 2),
     { due: ['a'], next: 'b' },
-    'steps are cut by webhooks that wait, not by those due',
+    'a step examines a bounded number of webhooks, due or not',
   );
   t.same(await ids('b', now, 2), { due: ['c'], next: null });
   t.same(await ids('c', later), { due: [], next: null });
@@ -103,7 +102,7 @@ t.test('a lease takes the deliveries that are due longest, once', async (t) => {
   });
   t.same(await leaseDeliveries(db, wanted, lease), []);
   const some = await leaseDeliveries(db, { webhookId: 'a', count: 3, now }, lease);
-  t.equal(some.length, 3, 'no more than asked for');
+  t.equal(some.length, 3, 'at most as many as requested');
 });
 
 t.test('both queries read the index of due deliveries, and never scan a table', async (t) => {
@@ -131,14 +130,14 @@ t.test('concurrent attempts are bounded: for a webhook, a workspace, a receiver,
   for (const id of ['b', 'c'])
     for (let i = 0; i < 4; i += 1) limits.acquire({ ...other(id), workspaceId: 'w' });
   for (let i = 0; i < 3; i += 1) limits.acquire({ ...other('d'), workspaceId: 'w' });
-  t.equal(limits.available({ ...other('e'), workspaceId: 'w' }), 1, 'the workspace has one left');
+  t.equal(limits.available({ ...other('e'), workspaceId: 'w' }), 1, 'one place is left');
   for (let i = 0; i < 30; i += 1) limits.acquire({ ...other(`f${i}`), receiver: 'https://f.example' });
-  t.equal(limits.available({ ...other('f'), receiver: 'https://f.example' }), 2, 'the receiver has two left');
+  t.equal(limits.available({ ...other('f'), receiver: 'https://f.example' }), 2, 'two places are left');
   for (let i = 0; i < 83; i += 1) limits.acquire(other(`x${i}`));
   t.ok(limits.isExhausted());
   t.equal(limits.available(other('z')), 0);
   release();
   release();
   t.notOk(limits.isExhausted());
-  t.equal(limits.available(head), 1, 'given back once, however often');
+  t.equal(limits.available(head), 1, 'releasing twice gives one place back');
 });

@@ -32,8 +32,7 @@ async function addWebhook(
 }
 
 t.test('a transaction that is rolled back leaves no event', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await addWebhook(api, ['responseCreated']);
   const { id } = await addSurvey(api);
   const survey = await findAnsweredSurvey(api.context.db, id);
@@ -58,8 +57,7 @@ t.test('a transaction that is rolled back leaves no event', async (t) => {
 });
 
 t.test('writes no event that nobody would receive', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const survey = await addSurvey(api);
   await api.client('POST', '/api/v1/client/ws1/responses', {
     surveyId: survey.id,
@@ -70,8 +68,7 @@ t.test('writes no event that nobody would receive', async (t) => {
 });
 
 t.test('an event that no webhook wants leaves the outbox', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { context } = api;
   const survey = await addSurvey(api);
   await addWebhook(api, ['responseFinished']);
@@ -89,8 +86,7 @@ t.test('an event that no webhook wants leaves the outbox', async (t) => {
 });
 
 t.test('two processes that read the same events deliver them once', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { context } = api;
   const survey = await addSurvey(api);
   await addWebhook(api, ['responseCreated']);
@@ -107,8 +103,7 @@ t.test('two processes that read the same events deliver them once', async (t) =>
 });
 
 t.test('finds new events by an index, without reading those already fanned out', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const queries = await queriesOf(api.context.db, (db) => fanOut({ ...api.context, db }, log));
   const [first] = queries;
   if (first === undefined) throw new Error('no query');
@@ -116,8 +111,7 @@ t.test('finds new events by an index, without reading those already fanned out',
 });
 
 t.test('a batch needs no more statements than one event', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await addWebhook(api, ['responseCreated', 'responseFinished']);
   const { id: surveyId } = await addSurvey(api);
   const { context } = api;
@@ -135,15 +129,14 @@ t.test('a batch needs no more statements than one event', async (t) => {
   t.ok(events.every(({ snapshot }) => snapshot === null));
   const answers = events.map(({ payload, type }) => {
     const { data, event } = JSON.parse(payload ?? 'null');
-    t.equal(event, type, 'each has its own payload');
+    t.equal(event, type, 'each event has its own payload');
     return data.data.q1;
   });
   t.equal(new Set(answers).size, 20);
 });
 
 t.test('writes large payloads in several parts', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await addWebhook(api, ['responseCreated']);
   const { id: surveyId } = await addSurvey(api);
   const { context } = api;

@@ -8,6 +8,7 @@ import type { Resolve } from '#api/events/targets.ts';
 import { startWorker, type Worker } from '#api/events/worker.ts';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { type ApiOptions, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import type { Owner } from '#test/support/gateway.ts';
 import type { Json } from '#test/support/json.ts';
 
 export interface Received {
@@ -20,6 +21,7 @@ export interface Received {
 export interface Receiver {
   readonly url: string;
   readonly received: Received[];
+  /** Closes it before the test ends. */
   close(): void;
 }
 
@@ -27,6 +29,7 @@ type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 
 /** @param answer its reply; default: 204 */
 export async function startReceiver(
+  owner: Owner,
   answer: Answer = (response) => response.writeHead(204).end(),
 ): Promise<Receiver> {
   const received: Received[] = [];
@@ -39,13 +42,15 @@ export async function startReceiver(
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
+  const close = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+  owner.teardown(close);
   return {
     url: `http://127.0.0.1:${port}/hook`,
     received,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
+    close,
   };
 }
 
@@ -84,9 +89,10 @@ export function startTestWorker({ context }: TestApi, log: Logger = pino({ level
 const ATTEMPT_TIMEOUT_MS = 600_000;
 
 export async function startEventApi(
+  owner: Owner,
   options: ApiOptions & { readonly resolve?: Resolve } = {},
 ): Promise<EventApi> {
-  const api = await startApi({
+  const api = await startApi(owner, {
     ...options,
     env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1', ...options.env },
     parts: (context) => ({
@@ -95,6 +101,7 @@ export async function startEventApi(
     }),
   });
   const worker = startTestWorker(api, options.log);
+  owner.teardown(() => worker.stop());
   let count = 0;
   return {
     ...api,
@@ -125,10 +132,6 @@ export async function startEventApi(
         })
         .execute();
       return id;
-    },
-    async close() {
-      await worker.stop();
-      await api.close();
     },
   };
 }

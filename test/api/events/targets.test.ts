@@ -90,7 +90,7 @@ for (const url of [
   });
 }
 
-t.test('400: a name server that does not answer in time', async (t) => {
+t.test('400: the name server does not answer in time', async (t) => {
   const silent: Resolve = () => new Promise(() => {});
   await t.rejects(assertTarget('https://hooks.example.com/', targets('', false, silent), 'public'), {
     message: 'DNS resolution timed out for webhook URL hostname: hooks.example.com',
@@ -109,12 +109,12 @@ t.test('the operator can list hosts, addresses and networks', async (t) => {
   );
   await t.resolves(
     assertTarget('https://mixed.example.com/', listed, 'operators'),
-    'public, and in a listed network',
+    'public and in a listed network',
   );
   const networks = targets('10.0.0.0/8');
   await t.resolves(
     assertTarget('https://inside.example.com/', networks, 'operators'),
-    'the address of a name counts',
+    'the address of the name is in a listed network',
   );
   await t.rejects(assertTarget('http://localhost/', targets('127.0.0.0/8'), 'operators'), { message: LOCAL });
 });
@@ -164,10 +164,10 @@ t.test('the list and the setting have no effect for organizations other than the
     await t.rejects(assertTarget(url, open, 'public'), { message }, url);
   }
   await t.resolves(assertTarget('https://hooks.example.com/', listed, 'public'));
-  t.same(new Set(asked), new Set([false]), 'nor is this machine’s hosts file');
+  t.same(new Set(asked), new Set([false]), 'the hosts file of this machine is not used');
 });
 
-t.test('which targets are private, so that their replies are not shown', async (t) => {
+t.test('a target in a private network is marked, so that its replies are not shown', async (t) => {
   const listed = targets('hooks.example.com, 10.0.0.0/8, 127.0.0.0/8');
   for (const [url, isPrivate] of [
     [`http://${PUBLIC_ADDRESS}/`, false],

@@ -1,28 +1,16 @@
 /** Deliveries from a response to its receiver: bodies, further attempts, and the order of receivers. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
 import { createSender } from '#api/events/sender.ts';
 import { LEASE_MS } from '#api/events/worker.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { type ApiOptions, addSurvey, publicUrl, workspaceId } from '#test/support/api-app.ts';
+import { addSurvey, publicUrl, workspaceId } from '#test/support/api-app.ts';
 import { until } from '#test/support/until.ts';
 import { type EventApi, type Receiver, startEventApi, startReceiver, startTestWorker } from './support.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const all = ['responseCreated', 'responseUpdated', 'responseFinished'];
-
-async function eventApi(t: Test, options: ApiOptions = {}): Promise<EventApi> {
-  const api = await startEventApi(options);
-  t.teardown(() => api.close());
-  return api;
-}
-
-async function receiver(t: Test, ...answer: Parameters<typeof startReceiver>): Promise<Receiver> {
-  const started = await startReceiver(...answer);
-  t.teardown(() => started.close());
-  return started;
-}
 
 async function respond(
   api: EventApi,
@@ -38,10 +26,10 @@ async function respond(
 const eventsOf = ({ received }: Receiver): readonly string[] => received.map(({ json }) => json.event).sort();
 
 t.test('sends each change with all its data to the webhooks that want it', async (t) => {
-  const api = await eventApi(t);
-  const everything = await receiver(t);
-  const finished = await receiver(t);
-  const other = await receiver(t);
+  const api = await startEventApi(t);
+  const everything = await startReceiver(t);
+  const finished = await startReceiver(t);
+  const other = await startReceiver(t);
   const survey = await addSurvey(api);
   await api.addWebhook({ url: everything.url, triggers: all });
   await api.addWebhook({ url: finished.url, triggers: ['responseFinished'], surveyIds: ['x', survey.id] });
@@ -69,7 +57,7 @@ t.test('sends each change with all its data to the webhooks that want it', async
   t.same(
     await told(() => api.manage('PUT', `${management}/${id}`, { data: { q1: 'No' } })),
     ['responseFinished', 'responseUpdated'],
-    'the pipeline runs again for a finished response',
+    'a change of a finished response sends both events',
   );
   t.same(
     await told(() =>
@@ -87,16 +75,16 @@ t.test('sends each change with all its data to the webhooks that want it', async
   t.same(
     await told(() => api.client('PUT', `${client}/${id}`, { finished: true })),
     [],
-    'a refusal tells nothing',
+    'a refused update sends no event',
   );
   t.same(new Set(eventsOf(finished)), new Set(['responseFinished']));
   t.equal(finished.received.length, 3);
-  t.equal(other.received.length, 0, 'another survey, another workspace');
+  t.equal(other.received.length, 0, 'webhooks of other surveys and workspaces get nothing');
 });
 
 t.test('the payload serves old and new consumers, and is signed', async (t) => {
-  const api = await eventApi(t, { clock: Date.now });
-  const hook = await receiver(t);
+  const api = await startEventApi(t, { clock: Date.now });
+  const hook = await startReceiver(t);
   const survey = await addSurvey(api, {
     autoComplete: 1,
     questions: [{ id: 'q1', type: 'fileUpload', headline: 'Send it', allowMultipleFiles: false }],
@@ -155,15 +143,15 @@ t.test('the payload serves old and new consumers, and is signed', async (t) => {
   });
   const { json } = await api.manage('GET', `/api/v1/management/responses/${id}`);
   const { survey: _, ...response } = data;
-  t.same(response, json.data, 'the same values as the management API');
+  t.same(response, json.data);
 });
 
 t.test(
   'a receiver that answers 500 for a minute gets the event later: same bytes and id, a new time',
   async (t) => {
-    const api = await eventApi(t);
+    const api = await startEventApi(t);
     const since = api.context.clock();
-    const hook = await receiver(t, (response) =>
+    const hook = await startReceiver(t, (response) =>
       response.writeHead(api.context.clock() - since < 60_000 ? 500 : 200).end('busy'),
     );
     const survey = await addSurvey(api);
@@ -203,9 +191,9 @@ t.test(
 t.test(
   'an event keeps its content if the response or survey is changed or deleted before delivery',
   async (t) => {
-    const api = await eventApi(t);
+    const api = await startEventApi(t);
     let status = 500;
-    const hook = await receiver(t, (response) => response.writeHead(status).end());
+    const hook = await startReceiver(t, (response) => response.writeHead(status).end());
     const survey = await addSurvey(api);
     await api.addWebhook({ url: hook.url });
     await respond(api, survey.id);
@@ -221,10 +209,10 @@ t.test(
 );
 
 t.test('a deleted webhook gets no further attempts, and a running one is stopped', async (t) => {
-  const api = await eventApi(t);
+  const api = await startEventApi(t);
   const { db } = api.context;
   const remove = (id: string) => db.deleteFrom('webhooks').where('id', '=', id).execute();
-  const failing = await receiver(t, (response) => response.writeHead(500).end());
+  const failing = await startReceiver(t, (response) => response.writeHead(500).end());
   const survey = await addSurvey(api);
   const first = await api.addWebhook({ url: failing.url });
   await respond(api, survey.id);
@@ -235,7 +223,8 @@ t.test('a deleted webhook gets no further attempts, and a running one is stopped
   t.equal(failing.received.length, 1);
 
   const second = await api.addWebhook({
-    url: (await receiver(t, (response) => void remove(second).then(() => response.writeHead(500).end()))).url,
+    url: (await startReceiver(t, (response) => void remove(second).then(() => response.writeHead(500).end())))
+      .url,
   });
   await respond(api, survey.id);
   await api.worker.idle();
@@ -244,9 +233,9 @@ t.test('a deleted webhook gets no further attempts, and a running one is stopped
 });
 
 t.test('an attempt uses the current address and secret, but the original body', async (t) => {
-  const api = await eventApi(t, { clock: Date.now });
-  const old = await receiver(t, (response) => response.writeHead(500).end());
-  const moved = await receiver(t);
+  const api = await startEventApi(t, { clock: Date.now });
+  const old = await startReceiver(t, (response) => response.writeHead(500).end());
+  const moved = await startReceiver(t);
   const survey = await addSurvey(api);
   const id = await api.addWebhook({ url: old.url });
   await respond(api, survey.id);
@@ -257,33 +246,33 @@ t.test('an attempt uses the current address and secret, but the original body', 
   await api.worker.idle();
   t.equal(moved.received[0]?.text, old.received[0]?.text);
   t.match(moved.received[0]?.headers, { 'webhook-id': delivery?.id, 'webhook-signature': /^v1,/ });
-  t.notOk(old.received[0]?.headers['webhook-signature'], 'and without a secret there was no signature');
+  t.notOk(old.received[0]?.headers['webhook-signature'], 'without a secret there is no signature');
 });
 
 t.test('a receiver that hangs delays no other receiver', async (t) => {
-  const api = await eventApi(t, {
+  const api = await startEventApi(t, {
     // Longer than the test may take, so the first attempts hang during all later steps.
     parts: ({ targets }) => ({ sender: createSender(targets, 600_000) }),
   });
-  const hanging = await receiver(t, () => {});
-  const quick = await receiver(t);
+  const hanging = await startReceiver(t, () => {});
+  const quick = await startReceiver(t);
   const survey = await addSurvey(api);
   await api.addWebhook({ url: hanging.url });
   await api.addWebhook({ url: quick.url });
   for (let i = 0; i < 60; i += 1) await respond(api, survey.id);
   await until(() => quick.received.length >= 60);
   t.equal(quick.received.length, 60);
-  t.equal(hanging.received.length, 4, 'it has its own places, and these are taken');
+  t.equal(hanging.received.length, 4, 'it uses only its own places');
   hanging.close();
 });
 
 t.test('attempts are bounded for each webhook and each workspace', async (t) => {
-  const api = await eventApi(t);
+  const api = await startEventApi(t);
   let open = 0;
   const most = { webhook: 0, workspace: 0 };
   const perPath = new Map<string, number>();
   const sideBySide = Promise.withResolvers<void>();
-  const slow = await receiver(t, async (response, request) => {
+  const slow = await startReceiver(t, async (response, request) => {
     const path = request.url ?? '';
     open += 1;
     perPath.set(path, (perPath.get(path) ?? 0) + 1);
@@ -302,19 +291,19 @@ t.test('attempts are bounded for each webhook and each workspace', async (t) => 
   for (let i = 0; i < 10; i += 1) await api.addWebhook({ url: `${slow.url}/${i}` });
   for (let i = 0; i < 20; i += 1) await respond(api, survey.id);
   await api.worker.idle();
-  t.equal(slow.received.length, 200, 'all of them arrive');
+  t.equal(slow.received.length, 200, 'every delivery arrives');
   t.ok(most.webhook <= 4 && most.workspace <= 16, JSON.stringify(most));
 });
 
 t.test('a lease without a result expires', async (t) => {
-  const api = await eventApi(t);
-  const hook = await receiver(t);
+  const api = await startEventApi(t);
+  const hook = await startReceiver(t);
   const survey = await addSurvey(api);
   await api.addWebhook({ url: hook.url });
   const { db } = api.context;
   await api.worker.stop();
   await respond(api, survey.id);
-  t.equal((await db.selectFrom('events').selectAll().execute()).length, 1, 'the worker had stopped');
+  t.equal((await db.selectFrom('events').selectAll().execute()).length, 1, 'the worker has stopped');
 
   // Another process leases the delivery and dies.
   const dying = startSecondWorker(t, api);
@@ -335,10 +324,10 @@ t.test('a lease without a result expires', async (t) => {
 t.test(
   'a worker delivers what is due at its start, and waits for running attempts when it stops',
   async (t) => {
-    const api = await eventApi(t);
+    const api = await startEventApi(t);
     await api.worker.stop();
     let isAnswered = false;
-    const hook = await receiver(t, (response) => {
+    const hook = await startReceiver(t, (response) => {
       setTimeout(() => {
         isAnswered = true;
         response.writeHead(204).end();
@@ -348,7 +337,7 @@ t.test(
     await api.addWebhook({ url: hook.url });
     await respond(api, survey.id);
     const { worker } = startSecondWorker(t, api);
-    while (hook.received.length === 0) await sleep(1);
+    await until(() => hook.received.length > 0);
     await worker.stop();
     t.ok(isAnswered);
     const rows = await api.context.db.selectFrom('deliveries').select('status').execute();
@@ -358,14 +347,16 @@ t.test(
 );
 
 t.test('logs a database error and goes on', async (t) => {
-  const api = await eventApi(t);
-  const hook = await receiver(t);
+  const lines: string[] = [];
+  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) });
+  const api = await startEventApi(t, { log });
+  const hook = await startReceiver(t);
   const survey = await addSurvey(api);
   await api.addWebhook({ url: hook.url });
   const { db } = api.context;
   await db.schema.alterTable('deliveries').renameTo('away').execute();
   await respond(api, survey.id);
-  await sleep(50);
+  await until(() => lines.length > 0, 'the error is logged');
   await db.schema.alterTable('away').renameTo('deliveries').execute();
   await api.worker.idle();
   t.equal(hook.received.length, 1);

@@ -102,7 +102,7 @@ for (const [error, status, code, statusB, detailsB] of cases) {
   });
 }
 
-t.test('A: malformed JSON: the message of the parser, and of the route', async (t) => {
+t.test('A: malformed JSON gets the message of the parser and that of the route', async (t) => {
   const error = malformedJson('position 3');
   const at = (more: Partial<ErrorContext>) =>
     toErrorReply(error, { ...context, errorShape: 'v1', ...more }).body;

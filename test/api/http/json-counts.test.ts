@@ -46,7 +46,7 @@ t.test('stops at the bound', async (t) => {
   t.equal(
     excessOf(Buffer.from('["a,b,c","\\",,"]'), { names: 9, values: 1 }),
     null,
-    'commas in texts are text',
+    'commas in strings are not counted',
   );
 });
 
@@ -57,6 +57,6 @@ t.test('ends on text that is not JSON', async (t) => {
   t.equal(
     hasMoreNamesThan(Buffer.from('{"a":"\\":b\\":","b\\"::" :"c"}'), 2),
     false,
-    'what is within a text is text',
+    'colons in strings are not counted',
   );
 });

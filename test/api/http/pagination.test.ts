@@ -3,8 +3,7 @@ import t from 'tap';
 import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 const now = '2026-01-01T00:00:00.000Z';
 
@@ -42,7 +41,7 @@ t.test(
       [1_000, 3],
     );
     t.equal(new Set(pages.flat()).size, 1_003);
-    t.strictSame(pages.flat(), pages.flat().toSorted(), 'the oldest first, ties by id');
+    t.strictSame(pages.flat(), pages.flat().toSorted(), 'oldest first, equal times by id');
     const small = await walk(api, '/api/v1/management/contacts?limit=500&skip=1');
     t.strictSame(
       small.map((page) => page.length),
@@ -123,9 +122,9 @@ t.test('a page is bounded in bytes', async (t) => {
   const url = '/api/v1/management/responses';
   const first = await api.manage('GET', url);
   t.ok(first.text.length <= LIST_PAGE_BYTES_MAX * 1.01, `${first.text.length}`);
-  t.equal((await walk(api, url)).flat().length, 20, 'who names no limit finds the rest behind the link');
+  t.equal((await walk(api, url)).flat().length, 20, 'a client without a limit gets the rest by the link');
   const refused = await api.manage('GET', `${url}?limit=20`);
-  t.equal(refused.status, 400, 'who names one counts on it');
+  t.equal(refused.status, 400, 'a client with a limit gets an error, because it expects so many rows');
   t.match(refused.json.details, { limit: /must not be more than 16/ });
   t.equal((await api.manage('GET', `${url}?limit=16`)).json.data.length, 16);
   const v2 = await api.manage('GET', '/api/v2/management/responses?limit=20');

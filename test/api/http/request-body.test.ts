@@ -2,29 +2,29 @@ import t from 'tap';
 import { ApiError } from '#api/errors.ts';
 import { parseJsonBody } from '#api/http/request-body.ts';
 
-t.equal(parseJsonBody(Buffer.alloc(0)), undefined, 'an empty body is no body');
+t.equal(parseJsonBody(Buffer.alloc(0)), undefined, 'an empty body has no value');
 t.strictSame(parseJsonBody(Buffer.from('{"a":[1,"ü",null]}')), { a: [1, 'ü', null] });
 t.equal(parseJsonBody(Buffer.from('\ufeff1')), 1, 'a byte order mark is skipped');
 
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
-t.ok(parseJsonBody(Buffer.from(nested(100))), 'an honest depth passes');
+t.ok(parseJsonBody(Buffer.from(nested(100))));
 
 const refused: Readonly<Record<string, Buffer | string>> = {
   'not JSON': '{"a":',
   'two values': '1 2',
   'not UTF-8': Buffer.from([0x22, 0xff, 0x22]),
   '__proto__ as a key': '{"a":{"__proto__":{"x":1}}}',
-  '__proto__ in disguise': '{"\\u005f_proto__":1}',
+  'an escaped __proto__': '{"\\u005f_proto__":1}',
   'constructor as a key': '{"constructor":{"prototype":{}}}',
   'NUL in a value': '{"a":"x\\u0000"}',
   'NUL in a key': '{"\\u0000":1}',
   'half a surrogate pair': '["\\ud800"]',
   'half a surrogate pair in a key': '{"\\udc00":1}',
-  'nesting without end': nested(101),
-  'nesting that would end a stack': nested(500_000),
+  'nesting that is too deep': nested(101),
+  'nesting that would overflow the stack': nested(500_000),
 };
 for (const [name, body] of Object.entries(refused)) {
-  t.test(`refused: ${name}`, async (t) => {
+  t.test(`refuses ${name}`, async (t) => {
     t.throws(() => parseJsonBody(Buffer.from(body)), { code: 'malformed_json', constructor: ApiError });
   });
 }
@@ -36,7 +36,7 @@ t.test(
       Buffer.from(
         JSON.stringify({ data: Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 0])) }),
       );
-    t.match(parseJsonBody(withKeys(9_999)), { data: { k9998: 0 } }, 'with `data`, 10,000');
+    t.match(parseJsonBody(withKeys(9_999)), { data: { k9998: 0 } }, '10,000 keys, with data');
     t.throws(() => parseJsonBody(withKeys(10_000)), { code: 'malformed_json', constructor: ApiError });
   },
 );
@@ -49,6 +49,6 @@ t.test('refuses more values than the bound, before parsing', async (t) => {
   t.throws(
     () => parseJsonBody(Buffer.from(`[${zeros(100_002)}`)),
     { code: 'malformed_json', details },
-    'whatever comes behind',
+    'the rest of the body does not change the result',
   );
 });

@@ -4,8 +4,7 @@ import { startApi } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';
 
 t.test('every reply schema can be compiled, although a start compiles none', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { paths, components } = (await api.client('GET', '/api/docs/openapi.json')).json;
   const compile = SerializerSelector()();
   const broken: string[] = [];

@@ -30,9 +30,7 @@ function followUp(
 }
 
 async function eventApi(t: Test, options: ApiOptions = {}): Promise<EventApi> {
-  const api = await startEventApi(options);
-  t.teardown(() => api.close());
-  return api;
+  return startEventApi(t, options);
 }
 
 const questions = [
@@ -89,10 +87,10 @@ t.test('only a finished response sends a follow-up, and again each time it is fi
   t.same(await mails(api), [mail]);
   await api.manage('PUT', `${path}/${id}`, { data: { q1: 'b' } });
   await api.worker.idle();
-  t.same(await mails(api), [mail, mail], 'the pipeline runs again');
+  t.same(await mails(api), [mail, mail], 'finishing again sends the mail again');
 });
 
-t.test('recipients: an address, an answer, an attribute of the contact, a hidden field', async (t) => {
+t.test('sends to an address, an answer, an attribute of the contact, or a hidden field', async (t) => {
   const api = await eventApi(t);
   const survey = await addSurvey(api, {
     questions,
@@ -126,7 +124,7 @@ t.test('a follow-up for certain endings is sent only at one of them', async (t) 
   t.equal((await mails(api)).length, 1);
 });
 
-t.test('contents: text without markup, recalled answers, and the response on request', async (t) => {
+t.test('the mail has text without markup, recalled answers, and the response on request', async (t) => {
   const api = await eventApi(t);
   const survey = await addSurvey(api, {
     questions,
@@ -148,7 +146,7 @@ t.test('contents: text without markup, recalled answers, and the response on req
     variables: { v1: 7 },
   });
   const [mail] = await mails(api);
-  t.equal(mail?.subject, 'Hello <b>bold</b> Bcc: x@example.com', 'in one line');
+  t.equal(mail?.subject, 'Hello <b>bold</b> Bcc: x@example.com', 'the subject has no line break');
   t.equal(mail?.replyTo, 'reply@example.com');
   t.equal(
     mail?.body,
@@ -170,7 +168,7 @@ t.test('contents: text without markup, recalled answers, and the response on req
   );
 });
 
-t.test('fifty mails an hour for each organization; webhooks do not count', async (t) => {
+t.test('sends fifty mails an hour for each organization, and webhooks do not count', async (t) => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const api = await eventApi(t, { env: { RATE_LIMITING_DISABLED: '0' }, log });
@@ -192,7 +190,7 @@ t.test('two processes that read the same events charge the limit once', async (t
     while ((await fanOut(api.context, { warn: () => undefined })) > 0);
   };
   await Promise.all([drain(), drain()]);
-  t.equal((await mails(api)).length, 40, 'below the limit of 50, so none is dropped');
+  t.equal((await mails(api)).length, 40, '40 mails are below the limit of 50');
 });
 
 t.test('at most ten follow-ups for each response; a deleted survey sends none', async (t) => {
@@ -232,5 +230,5 @@ t.test('turns markup into text', async (t) => {
   };
   used(20_000);
   // In quadratic time, sixteen times the text takes 256 times as long.
-  t.ok(used(320_000) < 100 * Math.max(used(20_000), 100), 'in linear time');
+  t.ok(used(320_000) < 100 * Math.max(used(20_000), 100), 'the time grows linearly with the text');
 });

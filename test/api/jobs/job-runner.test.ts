@@ -39,12 +39,12 @@ t.test('one of many processes gets a due job, and nobody else until its period i
   t.strictSame(more, []);
   t.ok(lease);
   advance(LEASE_MS - 1);
-  t.strictSame(await take(), [], 'while it is leased');
+  t.strictSame(await take(), [], 'a leased job is not given out');
   await lease?.end(true);
   advance(HOUR - LEASE_MS);
-  t.strictSame(await take(), [], 'a millisecond too early');
+  t.strictSame(await take(), [], 'the period ends a millisecond later');
   await Promise.all(parts.map((one) => registerJobs(one, [job])));
-  t.strictSame(await take(), [], 'a start makes nothing due');
+  t.strictSame(await take(), [], 'the start of a process makes no job due');
   advance(1);
   t.equal((await take()).length, 1);
 });
@@ -59,13 +59,13 @@ t.test(
     advance(LEASE_MS - 1);
     t.equal(await dead?.renew(), true);
     advance(LEASE_MS - 1);
-    t.equal(await takeJob(other, job), null, 'it was renewed');
+    t.equal(await takeJob(other, job), null, 'the lease was renewed');
     advance(1);
     const heir = await takeJob(other, job);
     t.ok(heir);
     t.equal(await dead?.renew(), false);
     await dead?.end(true);
-    t.equal(await heir?.renew(), true, 'what the dead one says no longer counts');
+    t.equal(await heir?.renew(), true, 'the first holder cannot change the lease any more');
   },
 );
 

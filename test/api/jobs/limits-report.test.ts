@@ -37,7 +37,7 @@ t.test('logs the numbers when they have changed, and once more at the end', asyn
     ],
   );
   await report.stop();
-  t.equal(lines.length, 2, 'nothing new at the end');
+  t.equal(lines.length, 2, 'no line without new numbers');
 });
 
 t.test('logs at the end the events since the last line', async (t) => {

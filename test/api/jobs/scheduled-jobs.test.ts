@@ -13,8 +13,7 @@ import { planOf } from '#test/support/query-plan.ts';
 const HOUR = 3_600_000;
 
 t.test('surveys end and start at their dates', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { context } = api;
   const at = (ms: number): string => toTimestamp(context.clock() + ms);
   const past = at(-HOUR);
@@ -46,8 +45,7 @@ t.test('surveys end and start at their dates', async (t) => {
 });
 
 t.test('SDKs see the changed surveys', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await api.addWorkspace('ws9', 'env9');
   const key = await api.addKey({ ws9: 'manage' });
   const survey = {
@@ -63,14 +61,13 @@ t.test('SDKs see the changed surveys', async (t) => {
     (await api.client('GET', `/api/v1/client/${scope}/environment`)).json.data.surveys.length;
   t.same([await seen('ws9'), await seen('env9')], [1, 1]);
   api.advance(1_000);
-  t.same([await seen('ws9'), await seen('env9')], [1, 1], 'kept for a while');
+  t.same([await seen('ws9'), await seen('env9')], [1, 1], 'the state is cached');
   await moveSurveys(api.context);
-  t.same([await seen('ws9'), await seen('env9')], [0, 0], 'under both ids');
+  t.same([await seen('ws9'), await seen('env9')], [0, 0], 'the cache is purged under both ids');
 });
 
 t.test('finds the dates by indexes', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { db } = api.context;
   const now = '2026-01-01T00:00:00.000Z';
   t.match(await planOf(db, dueToClose(db, now)), [/SEARCH surveys USING INDEX surveys_closeOn/]);
@@ -78,11 +75,9 @@ t.test('finds the dates by indexes', async (t) => {
 });
 
 t.test('deletes deliveries after a week, and all but the newest thousand', async (t) => {
-  const api = await startEventApi();
-  t.teardown(() => api.close());
+  const api = await startEventApi(t);
   const { db } = api.context;
-  const receiver = await startReceiver();
-  t.teardown(() => receiver.close());
+  const receiver = await startReceiver(t);
   const survey = await addSurvey(api);
   const webhookId = await api.addWebhook({ url: receiver.url });
   const send = () =>
@@ -101,16 +96,16 @@ t.test('deletes deliveries after a week, and all but the newest thousand', async
 
   const newest = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries?limit=3`);
   t.match(await forgetSurplusDeliveries(db, webhookId, 3), { events: 2, delivered: 2, isPartial: false });
-  t.same(await count(), { events: 3, deliveries: 3, attempts: 3 }, 'events go with their last delivery');
+  t.same(await count(), { events: 3, deliveries: 3, attempts: 3 }, 'deleted with their last delivery');
   const left = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
-  t.same(left.json, newest.json, 'the newest are kept');
+  t.same(left.json, newest.json, 'the newest deliveries are kept');
 
   await db
     .updateTable('deliveries')
     .set({ status: 'pending', dueAt: toTimestamp(api.context.clock() + HOUR) })
     .execute();
   await forgetSurplusDeliveries(db, webhookId, 0);
-  t.equal((await count()).deliveries, 3, 'what is still to be delivered is no surplus');
+  t.equal((await count()).deliveries, 3, 'pending deliveries do not count');
 
   const lines: object[] = [];
   const log = { info: (fields: object) => void lines.push(fields), warn: () => undefined };
@@ -118,11 +113,7 @@ t.test('deletes deliveries after a week, and all but the newest thousand', async
   await api.worker.stop();
   api.advance(RETENTION * 2);
   await forget();
-  t.same(
-    await count(),
-    { events: 3, deliveries: 3, attempts: 3 },
-    'two weeks old, and still to be delivered',
-  );
+  t.same(await count(), { events: 3, deliveries: 3, attempts: 3 }, 'pending deliveries are kept for longer');
   t.same(lines, []);
 
   const now = () => toTimestamp(api.context.clock());
@@ -137,20 +128,19 @@ t.test('deletes deliveries after a week, and all but the newest thousand', async
   await settle('parked', second.id);
   api.advance(RETENTION);
   await forget();
-  t.equal((await count()).events, 3, 'settled a week ago, to the millisecond');
+  t.equal((await count()).events, 3, 'settled exactly a week ago');
   api.advance(1);
   await forgetEvents(api.context, () => true, log);
-  t.equal((await count()).events, 3, 'not while the process stops');
+  t.equal((await count()).events, 3, 'a stopped job deletes nothing');
   await forget();
-  t.same(await count(), { events: 1, deliveries: 1, attempts: 1 }, 'the open one stays');
+  t.same(await count(), { events: 1, deliveries: 1, attempts: 1 }, 'a pending delivery is kept');
   t.same(lines, [{ job: 'forgetEvents', events: 2, delivered: 1, parked: 1 }]);
   const plan = await planOf(db, oldEvents(db, now(), 500));
   t.match(plan.join('\n'), /SEARCH events USING INDEX events_age/);
 });
 
 t.test('keeps an event that was never fanned out', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { db } = api.context;
   await db
     .insertInto('events')
@@ -166,15 +156,14 @@ t.test('keeps an event that was never fanned out', async (t) => {
     })
     .execute();
   await forgetEvents(api.context, () => false, {
-    info: () => t.fail('nothing is dropped'),
+    info: () => t.fail('nothing is deleted'),
     warn: () => undefined,
   });
   t.equal((await db.selectFrom('events').select('id').execute()).length, 1);
 });
 
 t.test('scheduled jobs begin at once, go on after errors, and stop', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { context } = api;
   const survey = await addSurvey(api, { closeOn: '2020-01-01T00:00:00Z' });
   const jobs = startScheduledJobs(context, pino({ level: 'silent' }));

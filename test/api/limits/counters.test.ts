@@ -7,8 +7,7 @@ import { createRedisCounters } from '#api/limits/redis-counters.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
 
-const redis = await startRedis();
-t.teardown(() => redis.close());
+const redis = await startRedis(t);
 
 /** Resolves once the store answers, because it connects after its creation. */
 async function ready(counters: Counters): Promise<Counters> {
@@ -79,14 +78,14 @@ for (const [name, create, endWindow] of stores) {
     await t.test('a window has the given length, and begins with its first use', async (t) => {
       const first = await counters.use('windows', 'a', 60);
       t.ok(first.resetMs > 59_000 && first.resetMs <= 60_000, `${first.resetMs}`);
-      t.ok((await counters.use('windows', 'a', 60)).resetMs <= first.resetMs, 'later uses do not prolong it');
+      t.ok((await counters.use('windows', 'a', 60)).resetMs <= first.resetMs, 'the window is not extended');
       await endWindow();
       t.equal((await counters.use('windows', 'a', 60)).used, 1);
     });
 
     await t.test('a use that is given back does not count; without uses the window ends', async (t) => {
       await counters.giveBack('back', 'a');
-      t.equal((await counters.use('back', 'a', 60)).used, 1, 'nothing was there to give back');
+      t.equal((await counters.use('back', 'a', 60)).used, 1, 'giving back without a use changes nothing');
       t.equal((await counters.use('back', 'a', 60)).used, 2);
       await counters.giveBack('back', 'a');
       t.equal((await counters.use('back', 'a', 60)).used, 2);
@@ -122,8 +121,7 @@ t.test(
   'a store that freezes delays one call for a bounded time, the next ones not at all, and is used again later',
   async (t) => {
     const BUDGET_MS = 300;
-    const own = await startRedis();
-    t.teardown(() => own.close());
+    const own = await startRedis(t);
     const told: string[] = [];
     const counters = await ready(
       createRedisCounters({
@@ -138,10 +136,10 @@ t.test(
     own.freeze();
     t.teardown(() => own.thaw());
     for (let i = 0; i < 20; i++) await t.rejects(counters.use('n', 'a', 60), CountersUnavailable);
-    t.strictSame(told, ['down'], 'said once');
+    t.strictSame(told, ['down'], 'the change is reported once');
     const before = performance.now();
     for (let i = 0; i < 1000; i++) await counters.use('n', 'a', 60).catch(() => undefined);
-    t.ok(performance.now() - before < 500 * BUDGET_MS, 'nobody waits for a store that is known to be away');
+    t.ok(performance.now() - before < 500 * BUDGET_MS, 'no call waits for a store that is down');
     own.thaw();
     await ready(counters);
     t.strictSame(told, ['down', 'up']);
@@ -149,8 +147,7 @@ t.test(
 );
 
 t.test('uses a store that becomes available after the start', async (t) => {
-  const own = await startRedis();
-  t.teardown(() => own.close());
+  const own = await startRedis(t);
   await own.kill();
   const counters = createRedisCounters({
     url: own.url,
@@ -180,5 +177,5 @@ t.test('a parent that has ended or does not answer counts as an unavailable stor
     1,
   );
   await t.rejects(Promise.all([silent.use('n', 'a', 60), silent.use('n', 'b', 60)]), CountersUnavailable);
-  await t.rejects(silent.use('n', 'a', 60), CountersUnavailable, 'and later ones are no other');
+  await t.rejects(silent.use('n', 'a', 60), CountersUnavailable, 'later calls fail in the same way');
 });

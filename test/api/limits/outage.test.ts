@@ -7,17 +7,15 @@ import { openBrowser } from '#test/support/login.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
 
-t.test('Redis is killed and comes back', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('Redis is killed: requests go on without limits, and limits hold again when it is back', async (t) => {
+  const redis = await startRedis(t);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const api = await startApi({
+  const api = await startApi(t, {
     env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0', AUDIT_LOG_ENABLED: '1' },
     clock: Date.now,
     log,
   });
-  t.teardown(() => api.close());
   const { limits, audit, db } = api.context;
   const counts = async (): Promise<boolean> => {
     const verdict = await limits.consume('auth.signup', `probe ${Math.random()}`);
@@ -38,42 +36,40 @@ t.test('Redis is killed and comes back', async (t) => {
   t.equal(await entries(), 1);
 
   await redis.kill();
-  t.equal(await isCacheUp(), false, 'health tells it');
+  t.equal(await isCacheUp(), false, 'the health check reports it');
   const failedOpenBefore = limits.stats().failedOpen;
   const before = performance.now();
   for (let i = 0; i < 300; i++) {
     const reply = await ask();
     if (reply.status !== 200) t.fail(`request ${i} got ${reply.status} while the store is away`);
   }
-  t.ok(
-    performance.now() - before < 150 * STORE_BUDGET_MS,
-    'nobody waits for a store that is known to be away',
-  );
-  t.equal(limits.stats().failedOpen - failedOpenBefore, 300, 'each is in the numbers');
+  t.ok(performance.now() - before < 150 * STORE_BUDGET_MS, 'no request waits for a store that is down');
+  t.equal(limits.stats().failedOpen - failedOpenBefore, 300, 'every uncounted request is counted');
   const answer = await fail();
-  t.equal(answer.status, 401, 'the login gets its answer');
+  t.equal(answer.status, 401, 'the login is answered');
   t.match(answer.json.url, /Invalid%20credentials/);
-  t.equal(await entries(), 1, 'and no entry is written');
+  t.equal(await entries(), 1, 'no audit entry is written without the limit');
   t.equal(audit.stats().skipped, 1);
   const warned = lines.filter(({ msg }) => String(msg).includes('REDIS_URL does not answer'));
-  t.ok(warned.length >= 1, 'said in the log');
+  t.ok(warned.length >= 1, 'the log has a warning');
 
   await redis.restart();
   while (!(await counts())) await delay(20);
   for (let i = 0; i < 100; i++) t.equal((await ask()).status, 200);
-  t.equal((await ask()).status, 429, 'limits again, without a restart of ours');
+  t.equal((await ask()).status, 429, 'the limit holds without a restart');
   await fail();
   t.equal(await entries(), 2);
   t.ok(lines.some(({ msg }) => String(msg).includes('REDIS_URL answers again')));
-  t.notMatch(JSON.stringify(lines), /Wrong1234|owner@example\.com/, 'no secret and no address in the log');
+  t.notMatch(JSON.stringify(lines), /Wrong1234|owner@example\.com/, 'the log has no secret and no address');
 });
 
-t.test('Redis is unavailable when the API starts', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('Redis is unavailable at the start: the API serves', async (t) => {
+  const redis = await startRedis(t);
   await redis.kill();
-  const api = await startApi({ env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0' }, clock: Date.now });
-  t.teardown(() => api.close());
+  const api = await startApi(t, {
+    env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0' },
+    clock: Date.now,
+  });
   t.equal((await api.client('GET', `/api/v2/client/${workspaceId}/environment`)).status, 200);
   t.equal((await api.client('POST', '/api/auth/forgot-password', { email: 'a@b.example' })).status, 200);
 });

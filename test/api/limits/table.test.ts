@@ -9,13 +9,11 @@ import { addSurvey, apiKey, type Reply, startApi, surveyBody, workspaceId } from
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
 import { startRedis } from '#test/support/redis.ts';
 
-const redis = await startRedis();
-t.teardown(() => redis.close());
-const api = await startApi({
+const redis = await startRedis(t);
+const api = await startApi(t, {
   env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0' },
   clock: Date.now,
 });
-t.teardown(() => api.close());
 const { db, limits, signer } = api.context;
 // The store connects in the background; until then nothing is counted.
 while (!(await limits.consume('api.client', 'nobody')).isAllowed || limits.stats().allowed === 0) {
@@ -249,7 +247,7 @@ for (const [name, row] of Object.entries(rows) as [LimitName, Row][]) {
     t.strictSame(
       (await redis.client.keys('fga:*')).filter((known) => !known.endsWith(':probe')),
       [key],
-      'one counter, named by a digest',
+      'there is one counter, named by a digest',
     );
     const left = await redis.client.pttl(key);
     t.ok(left > (row.windowSeconds - 30) * 1000 && left <= row.windowSeconds * 1000, `${left} ms are left`);
@@ -263,10 +261,10 @@ for (const [name, row] of Object.entries(rows) as [LimitName, Row][]) {
     t.equal(refused.headers['access-control-allow-origin'], name === 'api.client' ? '*' : undefined);
     t.equal(refused.headers['cache-control'], 'private, no-store');
 
-    if (row.same) t.equal((await row.same()).status, 429, 'the same one in other clothes');
-    t.not((await row.other()).status, 429, 'another one');
+    if (row.same) t.equal((await row.same()).status, 429, 'the same caller in another spelling is refused');
+    t.not((await row.other()).status, 429, 'another caller is not refused');
     await redis.client.pexpire(key, 0);
-    t.not((await row.one()).status, 429, 'again, once the window is over');
+    t.not((await row.one()).status, 429, 'the caller is served again after the window');
   });
 }
 
@@ -288,7 +286,7 @@ t.test('every row of the table is tested here or with its routes', async (t) => 
   t.strictSame(
     names.filter((name) => !here.includes(name)),
     ['storage.upload', 'storage.delete'],
-    'the files routes: below',
+    'the next test counts these two',
   );
 });
 
@@ -304,11 +302,11 @@ t.test('storage.upload and storage.delete: 5 in 60 s for sessions, no limit for 
     t.match(limitTable[name], { limit: 5, windowSeconds: 60 });
     const statuses: number[] = [];
     for (let i = 0; i < 6; i++) statuses.push((await by(owner, method, url, body)).status);
-    t.notOk(statuses.slice(0, 5).includes(429), `${name}: five pass`);
-    t.equal(statuses[5], 429, `${name}: the sixth does not`);
+    t.notOk(statuses.slice(0, 5).includes(429), `${name}: the first five are not refused`);
+    t.equal(statuses[5], 429, `${name}: the sixth is refused`);
     t.strictSame((await by(owner, method, url, body)).json, v1Body);
-    t.not((await by(second, method, url, body)).status, 429, 'another user');
-    t.not((await withKey(apiKey, method, url, body)).status, 429, 'a key is the edge’s');
+    t.not((await by(second, method, url, body)).status, 429, 'another user is not refused');
+    t.not((await withKey(apiKey, method, url, body)).status, 429, 'the API does not limit keys');
     const left = await redis.client.ttl(keyOf(name, `user:${ownerId}`));
     t.ok(left > 30 && left <= 60);
     for (let i = 0; i < 10; i++) await withKey(apiKey, method, url, body);
@@ -321,11 +319,11 @@ t.test('sessions and keys are counted separately on one route', async (t) => {
   for (let i = 0; i < 100; i++) await by(owner, 'GET', '/api/v1/me');
   t.equal((await by(owner, 'GET', '/api/v1/me')).status, 429);
   for (let i = 0; i < 100; i++) await withKey(apiKey, 'GET', '/api/v1/me');
-  t.equal((await withKey(apiKey, 'GET', '/api/v1/me')).status, 429, 'the key has a quota of its own on /me');
+  t.equal((await withKey(apiKey, 'GET', '/api/v1/me')).status, 429, '/me counts keys itself');
   t.equal(
     (await withKey(apiKey, 'GET', '/api/v1/management/me')).status,
     200,
-    'and none where the edge counts it',
+    'the gateway counts this path, so the API does not',
   );
   t.equal((await withKey(otherKey, 'GET', '/api/v1/me')).status, 200);
   for (let i = 0; i < 150; i++) {
@@ -362,8 +360,7 @@ t.test('no limit: health, preflights, and client routes behind the gateway', asy
 });
 
 t.test('RATE_LIMITING_DISABLED=1 counts nothing', async (t) => {
-  const free = await startApi({ env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '1' } });
-  t.teardown(() => free.close());
+  const free = await startApi(t, { env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '1' } });
   for (let i = 0; i < 120; i++) {
     const reply = await free.client('GET', `/api/v2/client/${workspaceId}/environment`);
     if (reply.status !== 200) t.fail(`${reply.status}`);

@@ -33,8 +33,7 @@ async function setUp(t: Owner, transport: MailTransport | null) {
 }
 
 async function withServer(t: Owner) {
-  const server = await startMailServer();
-  t.teardown(() => server.close());
+  const server = await startMailServer(t);
   return { server, ...(await setUp(t, createSmtpTransport(server.url, from))) };
 }
 
@@ -49,7 +48,7 @@ t.test('sends an accepted mail once, and then deletes its text', async (t) => {
   t.equal(received?.text.replaceAll('\r\n', '\n').trimEnd(), mail.body.trimEnd());
   t.match(received?.headers, { 'reply-to': 'reply@example.com', 'auto-submitted': 'auto-generated' });
   t.match(await row(), { status: 'sent', body: '', attempts: 1, lastError: null });
-  t.notMatch(JSON.stringify(lines), /to@example\.com|universe|x\.example/, 'nothing of it is in the log');
+  t.notMatch(JSON.stringify(lines), /to@example\.com|universe|x\.example/, 'the log has none of the mail');
 });
 
 t.test('a transaction that is rolled back sends no mail', async (t) => {
@@ -76,7 +75,7 @@ t.test('retries at a busy server after growing pauses, with the same Message-ID'
     const pause = Date.parse(nextAttemptAt) - clock.now();
     pauses.push(pause);
     await mailer.sendDue();
-    t.equal((await row()).attempts, i + 1, 'not before the pause is over');
+    t.equal((await row()).attempts, i + 1, 'no attempt before the pause is over');
     clock.advance(pause);
   }
   const [first = 0, second = 0] = pauses;
@@ -114,7 +113,7 @@ t.test('parks a mail after its last attempt; a failed login at the server is not
   t.match(await row(), { status: 'parked', lastError: 'EAUTH 535' });
   await db.updateTable('mailOutbox').set({ status: 'pending', attempts: 0 }).execute();
   await mailer.sendDue();
-  t.equal(attempts, ATTEMPTS_MAX + 1, 'the operator has it tried again');
+  t.equal(attempts, ATTEMPTS_MAX + 1, 'an operator can request another attempt');
 });
 
 t.test('parks a mail whose process dies at every attempt', async (t) => {
@@ -135,8 +134,7 @@ for (const [title, options, refusal, advice] of [
   ['a missing login', {}, { command: 'MAIL FROM', code: 530 }, /530; check user and password/],
 ] as const) {
   t.test(`a server that refuses ${title}: keeps mails, logs the cause, and sends them later`, async (t) => {
-    const server = await startMailServer(0, { hasLogin: 'user' in options });
-    t.teardown(() => server.close());
+    const server = await startMailServer(t, 0, { hasLogin: 'user' in options });
     const url = 'user' in options ? server.url.replace('//', `//${options.user}`) : server.url;
     const { db, mailer, clock, lines } = await setUp(t, createSmtpTransport(url, from));
     server.refuseAt(refusal.command, refusal.code);
@@ -149,20 +147,20 @@ for (const [title, options, refusal, advice] of [
       (await rows()).find(({ lastError }) => lastError !== null),
       { lastError: advice },
     );
-    t.equal(lines.length, 1, 'once, not for each mail');
+    t.equal(lines.length, 1, 'the log has one line, not one for each mail');
     t.match(lines[0], { level: 50, reason: advice, pauseMs: 60_000 });
-    t.notMatch(JSON.stringify(lines), /example\.com|wrong/, 'no address, no password');
+    t.notMatch(JSON.stringify(lines), /example\.com|wrong/, 'the log has no address and no password');
 
     const connections = server.connections();
     await mailer.sendDue();
     clock.advance(59_999);
     await mailer.sendDue();
-    t.equal(server.connections(), connections, 'nothing is tried in the pause');
+    t.equal(server.connections(), connections, 'no connection during the pause');
     for (const pause of [1, 120_000, 240_000]) {
       clock.advance(pause);
       await mailer.sendDue();
     }
-    t.equal(server.connections(), connections + 3, 'then one mail finds out, and the pause doubles');
+    t.equal(server.connections(), connections + 3, 'one mail is tried, and the pause doubles');
     server.refuseAt(refusal.command, null);
     clock.advance(480_000);
     await mailer.sendDue();
@@ -171,7 +169,7 @@ for (const [title, options, refusal, advice] of [
   });
 }
 
-t.test('a server that refuses us for a week: the mail is parked and kept', async (t) => {
+t.test('a server that refuses us for a week: the mail is retried, then parked and kept', async (t) => {
   const { server, mailer, db, clock, row } = await withServer(t);
   server.refuseAt('MAIL FROM', 550);
   await mailer.accept(db, mail);
@@ -185,8 +183,7 @@ t.test('a server that refuses us for a week: the mail is parked and kept', async
 });
 
 t.test('a certificate that nobody signed does not use up attempts', async (t) => {
-  const server = await startMailServer(0, { isSecure: true });
-  t.teardown(() => server.close());
+  const server = await startMailServer(t, 0, { isSecure: true });
   const { db, mailer, row, lines } = await setUp(t, createSmtpTransport(server.url, from));
   await mailer.accept(db, mail);
   await mailer.sendDue();
@@ -239,10 +236,10 @@ t.test('two processes do not send a mail twice, and one takes over the mails of 
   // Another query runs after the lease was written.
   await db.selectFrom('mailOutbox').selectAll().execute();
   await other.sendDue();
-  t.strictSame(sent, [], 'leased to the first');
+  t.strictSame(sent, [], 'the mail is leased to the first process');
   clock.advance(3 * 60_000);
   await other.sendDue();
-  t.equal(sent.length, 1, 'the lease is over');
+  t.equal(sent.length, 1, 'the lease has expired');
   release();
   await dying;
 });

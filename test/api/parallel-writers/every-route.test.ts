@@ -18,8 +18,8 @@ const BUSY_UPLOAD = 'POST /api/v1/client/{workspaceId}/storage/upload';
 
 t.test('every operation that writes has an expected result for twelve concurrent calls', (t) => {
   const names = new Set(writing.map(({ name }) => name));
-  for (const name of names) t.ok(expected.has(name), `${name} stands in expected.ts`);
-  for (const name of expected.keys()) t.ok(names.has(name), `${name} exists`);
+  for (const name of names) t.ok(expected.has(name), `add ${name} to expected.ts`);
+  for (const name of expected.keys()) t.ok(names.has(name), `${name} in expected.ts exists`);
   t.end();
 });
 
@@ -49,7 +49,7 @@ function check(t: Test, kind: Expected | undefined, replies: readonly Sent[]): v
   switch (kind) {
     case 'each': {
       t.equal(done.length, WRITERS, counts);
-      t.equal(new Set(done.map(identityOf)).size, WRITERS, 'each is another one');
+      t.equal(new Set(done.map(identityOf)).size, WRITERS, 'each call created another row');
       return;
     }
     case 'same':
@@ -62,7 +62,7 @@ function check(t: Test, kind: Expected | undefined, replies: readonly Sent[]): v
       t.ok(done.length >= 1, counts);
       return;
     case undefined:
-      t.fail('it is not known what should come of it');
+      t.fail('expected.ts has no result for this operation');
       return;
     default:
       kind satisfies never;

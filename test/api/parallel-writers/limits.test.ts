@@ -261,7 +261,7 @@ t.test('attribute keys that users send: at most 150', async (t) => {
   t.equal(await count('contactAttributes', 'value', 'x'), FREE);
 });
 
-t.test('tags of a workspace, and of one response', async (t) => {
+t.test('tags of a workspace, and of one response, stay within their maximum', async (t) => {
   const survey = await makeSurvey({});
   const responses = await Promise.all(numbered(WRITERS, () => makeResponse(survey)));
   await db.deleteFrom('tags').execute();

@@ -29,8 +29,7 @@ export async function startTwins(t: Test, options: ApiOptions = {}): Promise<Twi
     ...options.env,
   };
   const first = await startDescribedApi(t, { ...options, env }, WRITERS);
-  const second = await startApi({ ...options, env: first.env, random: (bytes) => randomBytes(bytes) });
-  t.teardown(() => second.close());
+  const second = await startApi(t, { ...options, env: first.env, random: (bytes) => randomBytes(bytes) });
   const { close, send } = openHttp(await second.app.listen({ host: '127.0.0.1', port: 0 }), WRITERS);
   t.teardown(close);
   const senders: readonly Send[] = [first.world.options.send, send];

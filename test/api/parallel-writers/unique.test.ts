@@ -47,7 +47,7 @@ promise('an address that twelve users say is theirs has one of them', async (t) 
   t.strictSame(countByStatus(replies), { 200: WRITERS });
   t.equal(await holdersOf(email), 1);
   const users = await db.selectFrom('contacts').select('id').where('userId', 'like', 'wants%').execute();
-  t.equal(users.length, WRITERS, 'all of them are there');
+  t.equal(users.length, WRITERS, 'every user exists');
 });
 
 promise('the same from all sides: apps, old apps, managers, batches', async (t) => {
@@ -168,7 +168,7 @@ promise('an address that signs up twelve times has one account, and few mails', 
     .select('id')
     .where('recipient', '=', account.email)
     .execute();
-  t.equal(mails.length, 5, 'as many as an address gets within an hour');
+  t.equal(mails.length, 5, 'an address gets five mails in an hour');
 });
 
 promise('a person has at most 50 sessions', async (t) => {

@@ -29,8 +29,7 @@ async function heardOn(t: Test, url: string): Promise<string[]> {
 
 t.test('every change of workspace data is notified, with both ids of the workspace', async (t) => {
   const url = await sharedDatabase(t);
-  const api = await startApi({ env: { DATABASE_URL: url } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { DATABASE_URL: url } });
   const { db } = api.context;
   const heard = await heardOn(t, url);
   await api.addWorkspace('ws2', 'env2');
@@ -129,7 +128,7 @@ t.test(
       .execute();
     await one.insertInto('segments').values(segments(0, 3)).execute();
     await until(() => heard.length === 4);
-    t.strictSame(new Set(heard), new Set(['w e']), 'of the workspace, and of each segment');
+    t.strictSame(new Set(heard), new Set(['w e']), 'the workspace and each segment are notified');
     // The others see nothing of this transaction until it ends.
     await one.transaction().execute(async (trx) => {
       for (let i = 0; i < CHANGES_KEPT + 5; i += 100) {
@@ -156,6 +155,6 @@ t.test(
     heard.length = 0;
     await one.insertInto('segments').values(segments(6_000, 1)).execute();
     await until(() => heard.length > 0);
-    t.strictSame(heard, ['w e'], 'what was rolled back leaves no gap');
+    t.strictSame(heard, ['w e'], 'a transaction that was rolled back leaves no gap');
   },
 );

@@ -93,7 +93,7 @@ export function conforms(t: Test, storage: Storage): void {
     t.equal(await storage.open('ws1/public/nothing.png'), null);
     const object = png();
     await storage.grant(object);
-    t.equal(await storage.open(object.key), null, 'nor is what was only granted');
+    t.equal(await storage.open(object.key), null, 'a granted file does not exist before its upload');
   });
 
   t.test('deletes a file, and accepts that it is missing', async (t) => {
@@ -179,7 +179,7 @@ export function holdsToItsGrants(t: Test, storage: Storage): void {
     t.equal(
       (await post(await storage.grant(object), Buffer.alloc(1000))).status,
       201,
-      'the last byte that fits',
+      'a file of exactly the granted size is accepted',
     );
   });
 

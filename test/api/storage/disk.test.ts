@@ -15,8 +15,7 @@ import { conforms, holdsToItsGrants, post } from './conformance.ts';
 
 t.test('passes the conformance suite', async (t) => {
   const port = await freePort();
-  const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}` } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { PUBLIC_URL: `http://127.0.0.1:${port}` } });
   await api.app.listen({ port, host: '127.0.0.1' });
   // The upload target accepts only files with a row.
   const { storage: disk } = api.context;

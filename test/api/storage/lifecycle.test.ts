@@ -28,11 +28,10 @@ async function begin(
   env: Record<string, string> = {},
   wrap?: (storage: Storage) => Partial<Storage>,
 ) {
-  const api = await startApi({
+  const api = await startApi(t, {
     env,
     ...(wrap ? { parts: ({ storage }) => ({ storage: { ...storage, ...wrap(storage) } }) } : {}),
   });
-  t.teardown(() => api.close());
   const address = await api.app.listen({ port: 0, host: '127.0.0.1' });
   const { db, storage, config } = api.context;
   const survey = await addSurvey(api, {
@@ -113,8 +112,8 @@ t.test(
     t.equal((await respond([named.url])).status, 200);
     api.advance(DAY);
     await sweepFiles(api.context);
-    t.ok(await isThere(unnamed), 'to the millisecond');
-    t.equal((await respond([late.url.slice(publicUrl.length)])).status, 200, 'just in time, and by its path');
+    t.ok(await isThere(unnamed), 'the file exists until its time is over');
+    t.equal((await respond([late.url.slice(publicUrl.length)])).status, 200, 'named by its path in time');
     api.advance(1);
     await sweepFiles(api.context);
     t.same([await isThere(named), await isThere(unnamed), await isThere(late)], [true, false, true]);
@@ -168,7 +167,7 @@ t.test('keeps a picture that a survey shows, in any field, also in another works
   await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
   api.advance(DAY);
   await sweepFiles(api.context);
-  t.ok(await isThere(image), 'another survey may show it: it stays until somebody deletes it');
+  t.ok(await isThere(image), 'a picture that another survey may show is kept');
 });
 
 t.test('keeps a file that an answer in another survey or a public answer names', async (t) => {
@@ -196,7 +195,7 @@ t.test('413: a workspace over its quota gets no grant; deleting files frees room
   await api.addWorkspace('ws2');
   const key = await api.addKey({ ws2: 'manage' });
   const [first] = [await grant(), await grant()];
-  t.same(await usage(), { '': 20 * MIB, [workspaceId]: 20 * MIB }, 'two grants of ten MiB');
+  t.same(await usage(), { '': 20 * MIB, [workspaceId]: 20 * MIB }, 'two grants of ten MiB are counted');
   const refused = await ask();
   t.equal(refused.status, 413, refused.text);
   t.match(refused.json, {
@@ -213,20 +212,16 @@ t.test('413: a workspace over its quota gets no grant; deleting files frees room
     { workspaceId: 'ws2', fileName: 'a.png', fileType: 'image/png' },
     { 'x-api-key': key },
   );
-  t.equal(elsewhere.status, 200, 'another workspace has its own');
+  t.equal(elsewhere.status, 200, 'another workspace has its own quota');
 
   t.equal((await upload(first, 1_000)).status, 201);
-  t.equal((await usage())[workspaceId], 15 * MIB + 1_000, 'what is there counts as it is');
+  t.equal((await usage())[workspaceId], 15 * MIB + 1_000, 'stored files count by their size');
   api.advance(10 * MINUTE + 1);
   await settleUploads(api.context);
-  t.same(
-    await usage(),
-    { '': 1_000, [workspaceId]: 1_000 },
-    'grants that were not used give their room back',
-  );
+  t.same(await usage(), { '': 1_000, [workspaceId]: 1_000 }, 'expired grants are not counted any more');
   const path = first.url.slice(publicUrl.length);
   t.equal((await api.client('DELETE', path, undefined, { 'x-api-key': apiKey })).status, 200);
-  t.same(await usage(), { '': 0 }, 'and so does a file that is deleted');
+  t.same(await usage(), { '': 0 }, 'a deleted file is not counted any more');
 });
 
 t.test('413: the quota of all workspaces together', async (t) => {
@@ -255,12 +250,12 @@ t.test('a second upload with one grant counts by its own size, within the quota'
   t.equal((await upload(file, 500)).status, 201);
   t.equal((await usage())[workspaceId], 500);
   const other = await ask();
-  t.equal(other.status, 413, 'ten MiB do not fit beside it');
+  t.equal(other.status, 413, 'ten more MiB do not fit');
   t.equal((await upload(file, 2_000)).status, 201);
   t.same([(await usage())[workspaceId], objects()], [2_000, 1]);
 });
 
-t.test('0 means no limit; the defaults', async (t) => {
+t.test('a quota of 0 means no limit, and the defaults are 10 GiB and 100 GiB', async (t) => {
   const { config } = readConfig({ STORAGE_WORKSPACE_MIB: '0', STORAGE_TOTAL_MIB: '0' }, '/');
   t.same(config.storageQuota, { workspaceBytesMax: null, totalBytesMax: null });
   t.same(readConfig({}, '/').config.storageQuota, {
@@ -322,7 +317,7 @@ t.test('a crash between file and row leaks neither', async (t) => {
   const [unnoted, gone, halfDeleted] = [await grant(), await grant(), await grant()];
   t.equal((await upload(halfDeleted, 5)).status, 201);
   crash = true;
-  t.equal((await upload(unnoted, 7)).status, 503, 'the object is there, the row does not know');
+  t.equal((await upload(unnoted, 7)).status, 503, 'the object exists, but its row is not updated');
   t.equal((await upload(gone, 7)).status, 503);
   for (const file of [gone, halfDeleted]) {
     await api.client('DELETE', file.url.slice(publicUrl.length), undefined, { 'x-api-key': apiKey });
@@ -356,7 +351,7 @@ t.test('deletes a file that a bucket accepted after its deletion', async (t) => 
     chunks(),
   );
   await sweepFiles(api.context);
-  t.match(await row(file), { removedAt: String }, 'the grant may still be used');
+  t.match(await row(file), { removedAt: String }, 'the grant can still be used');
   api.advance(HOUR + 1);
   await sweepFiles(api.context);
   t.same([await isThere(file), await row(file)], [false, undefined]);
@@ -406,5 +401,5 @@ t.test('searches a text full of partial addresses quickly', async (t) => {
   const text =
     '/storage/a/public/x--fid--'.repeat(40_000) + '/storage/a/public/'.repeat(40_000) + 'y'.repeat(100_000);
   await claimFilesIn(db, { workspaceId, text, now: 'x' });
-  t.same(queries, [], 'nothing is found');
+  t.same(queries, [], 'no address is found');
 });

@@ -20,7 +20,7 @@ function problemsOf(env: Record<string, string>): readonly string[] {
   }
 }
 
-t.test('a folder, relative or absolute', async (t) => {
+t.test('reads a folder, relative or absolute', async (t) => {
   t.strictSame(readConfig({}, '/srv').config.storage, { kind: 'disk', path: '/srv/data/uploads' });
   t.strictSame(readConfig({ STORAGE_PATH: '/mnt/x' }, '/srv').config.storage, {
     kind: 'disk',
@@ -44,7 +44,7 @@ t.test('a bucket takes precedence over the folder; its keys are secrets', async 
   t.notMatch(JSON.stringify(config), /hush/);
 });
 
-t.test('AWS itself, with the credentials that the SDK finds', async (t) => {
+t.test('a bucket without an endpoint is on AWS, with the credentials that the SDK finds', async (t) => {
   const { config, secrets } = readConfig({ S3_BUCKET_NAME: 'uploads' }, '/srv');
   t.match(config.storage, { endpoint: null, region: 'us-east-1', forcePathStyle: false });
   t.equal(secrets.s3, null);

@@ -22,9 +22,9 @@ interface Uploader {
 
 async function uploader(t: Test, wrap?: (storage: Storage) => Partial<Storage>): Promise<Uploader> {
   const api = await startApi(
+    t,
     wrap === undefined ? {} : { parts: ({ storage }) => ({ storage: { ...storage, ...wrap(storage) } }) },
   );
-  t.teardown(() => api.close());
   const { db, storage } = api.context;
   const survey = await addSurvey(api, {
     questions: [{ id: 'q1', type: 'fileUpload', headline: { default: 'x' }, allowMultipleFiles: true }],
@@ -80,7 +80,7 @@ t.test('deleting a response deletes its files, by address and by path, and no ot
   t.equal(await isThere(mine.key), false);
   t.equal(await isThere(old.key), false);
   t.equal(await isThere(theirs.key), true);
-  t.equal(await isThere(unsent.key), true, 'a file whose response was never sent stays');
+  t.equal(await isThere(unsent.key), true, 'a file whose response was never sent is kept');
 });
 
 t.test('deleting a response also deletes a file that an update named', async (t) => {
@@ -108,7 +108,7 @@ t.test('naming a file of others in a response does not delete it', async (t) => 
   );
   const copy = await respond([url, `/storage/${workspaceId}/public/logo.png`]);
   await api.manage('DELETE', `/api/v1/management/responses/${copy}`);
-  t.equal(await isThere(key), true, 'it belongs to the response that named it first');
+  t.equal(await isThere(key), true, 'the file belongs to the response that named it first');
   t.equal(await isThere(logo), true, 'a public file belongs to no response');
 });
 
@@ -126,7 +126,7 @@ t.test('the sweep deletes files of a deleted workspace, and those that a request
   const { api, upload, isThere, rows } = await uploader(t);
   const files = [];
   for (let i = 0; i < 30; i += 1) files.push(await upload());
-  t.equal(await sweepFiles(api.context), 0, 'nothing to do while the owners are there');
+  t.equal(await sweepFiles(api.context), 0, 'nothing is deleted while the owners exist');
   await api.context.db.deleteFrom('workspaces').where('id', '=', workspaceId).execute();
   t.equal(await sweepFiles(api.context, 20), 20);
   t.equal(await sweepFiles(api.context, 20), 10);
@@ -140,7 +140,7 @@ t.test('deletes unused grants after an hour, and records uploads that nobody rep
   const arrived = await upload();
   await api.context.db.updateTable('files').set({ size: null, storedAt: null }).execute();
   await settleUploads(api.context);
-  t.equal(await rows(), 2, 'an upload may still be on its way');
+  t.equal(await rows(), 2, 'an upload may still be in progress');
   api.advance(HOUR + 1);
   await settleUploads(api.context);
   const row = await api.context.db.selectFrom('files').selectAll().executeTakeFirstOrThrow();
@@ -163,7 +163,7 @@ t.test(
     const reply = await api.manage('DELETE', `/api/v1/management/responses/${response}`);
     t.equal(reply.status, 200);
     const known = () => api.context.db.selectFrom('files').select('key').execute();
-    t.equal((await known()).length, 2, 'still known');
+    t.equal((await known()).length, 2, 'both files are still listed for deletion');
     const lines: string[] = [];
     const log = { error: (_: object, message: string) => void lines.push(message) };
     await removeFilesOf(api.context, { responseId: response }, log);
@@ -175,7 +175,7 @@ t.test(
     t.equal(await rows(), 0);
     api.advance(HOUR + 1);
     await sweepFiles(api.context);
-    t.same(await known(), [], 'the rows go when no upload can be under way any more');
+    t.same(await known(), [], 'the rows are deleted when no upload can be in progress');
   },
 );
 
@@ -190,7 +190,7 @@ t.test('the sweep goes on until nothing is left, and deletes partial uploads', a
   await api.context.db.deleteFrom('workspaces').where('id', '=', workspaceId).execute();
   await sweepAllFiles(api.context, () => false, 2);
   t.equal(await rows(), 0);
-  t.equal(sweeps, 1, 'in one round');
+  t.equal(sweeps, 1, 'one sweep deletes everything');
 });
 
 t.test('the scheduled sweep begins at once, and its error tells the operator what to do', async (t) => {

@@ -16,8 +16,7 @@ const handlersAuthenticate: ReadonlySet<string> = new Set([
   'api/resources/storage/file-routes.ts',
 ]);
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 
 const files = globSync('api/resources/**/*.ts', { cwd: projectRoot })
   .sort()

@@ -50,7 +50,7 @@ t.test(
     t.equal(
       run.windows(1, { ms: [400, 500, 600], inProgress: 200 }),
       100,
-      'at most half, of what was in progress',
+      'falls to half of the requests in progress',
     );
   },
 );
@@ -61,7 +61,7 @@ t.test('falls to its minimum, no further, and rises again', async (t) => {
   t.equal(run.windows(30, { ms: [2000, 2000, 2000], inProgress: 64 }), IN_PROGRESS_MIN);
   run.windows(6, busy);
   t.ok(run.limit.limit > IN_PROGRESS_MIN);
-  t.equal(run.windows(40, busy), MAX, 'within 20 s');
+  t.equal(run.windows(40, busy), MAX, 'is at its maximum again within 20 s');
 });
 
 t.test('slow replies do not lower the limit while few requests are in progress', async (t) => {
@@ -71,7 +71,7 @@ t.test('slow replies do not lower the limit while few requests are in progress',
     t.equal(run.windows(1, { ms: [3000, 3000, 3000], inProgress: IN_PROGRESS_MIN }), MAX);
 });
 
-t.test('the influence of one client', async (t) => {
+t.test('one client has a bounded influence', async (t) => {
   await t.test('its slow requests do not lower the limit', async (t) => {
     for (const visitors of [[50], [50, 50], [50, 50, 50, 50]]) {
       const run = new Run();
@@ -115,7 +115,7 @@ t.test('learns the new baseline of an application that has become slower', async
   run.windows(40, calm);
   const slower = { ms: [400, 500, 600], inProgress: 100 };
   run.windows(10, slower);
-  t.ok(run.limit.limit < MAX, 'first it looks like congestion');
+  t.ok(run.limit.limit < MAX, 'slow replies first lower the limit');
   // From then on the limit admits only this many.
   let windows = 0;
   while (run.limit.limit < MAX && windows < 200) {
@@ -155,12 +155,12 @@ t.test('requests without a good reply count only if they were slow', async (t) =
   run.windows(20, calm);
   const { unloadedMs } = run.limit;
   run.windows(50, { ms: [0, 0, 0], inProgress: 5, isAnswered: false });
-  t.equal(run.limit.unloadedMs, unloadedMs, 'fast errors do not make other replies look slow');
+  t.equal(run.limit.unloadedMs, unloadedMs, 'fast errors do not change the baseline');
   t.equal(run.windows(1, { ms: [0, 0, 0], inProgress: 200, isAnswered: false }), MAX);
   t.ok(run.windows(3, { ms: [5000, 5000, 5000], inProgress: 200, isAnswered: false }) < MAX, 'timeouts');
 });
 
-t.test('thousands of clients in one window', async (t) => {
+t.test('5,000 clients in one window do not lower the limit', async (t) => {
   const run = new Run();
   const ms = Array.from({ length: 5000 }, () => 50);
   t.equal(run.windows(2, { ms, inProgress: 100 }), MAX);
@@ -207,7 +207,7 @@ function simulate(run: Run, { workers, ms, seconds, demand }: Simulated): { done
   return { done, busyPart: busySteps / ((seconds * 1000) / STEP_MS) };
 }
 
-t.test('an application with 20 workers of 50 ms each', async (t) => {
+t.test('20 workers stay busy under overload, and the limit is near what they can do', async (t) => {
   const run = new Run();
   simulate(run, { workers: 20, ms: 50, seconds: 10, demand: 8 });
   t.equal(run.limit.limit, MAX);
@@ -216,7 +216,7 @@ t.test('an application with 20 workers of 50 ms each', async (t) => {
   const { done } = simulate(run, { workers: 20, ms: 50, seconds: 30, demand: 10_000 });
   t.ok(done > 0.95 * 30 * 400, `the application stays busy: ${done} of 12,000`);
   simulate(run, { workers: 20, ms: 50, seconds: 20, demand: 8 });
-  t.equal(run.limit.limit, MAX, 'after the overload it is at its maximum again');
+  t.equal(run.limit.limit, MAX, 'the limit is at its maximum after the overload');
 });
 
 t.test('slow replies that do not depend on the load do not lower the limit', async (t) => {
@@ -224,7 +224,7 @@ t.test('slow replies that do not depend on the load do not lower the limit', asy
   simulate(run, { workers: MAX, ms: 5, seconds: 10, demand: 1 });
   // Requests for slower routes arrive. The application could process many more of them.
   const { done } = simulate(run, { workers: MAX, ms: 100, seconds: 20, demand: 100 });
-  t.ok(done > 0.8 * 20 * 1000, `the application is hardly held back: ${done} of 20,000`);
+  t.ok(done > 0.8 * 20 * 1000, `the application is hardly limited: ${done} of 20,000`);
   t.equal(run.limit.limit, MAX);
 });
 

@@ -51,11 +51,11 @@ t.test('429: a /48 has a quarter of the total, and others the rest', async (t) =
   t.match(third.received(), /this network has too many open connections/);
   t.equal(bounds.connections.refusals.network, 1);
   t.match(warnings, [{ setting: 'GATEWAY_CONNECTIONS', limit: 2 }]);
-  t.equal((await ask(t, port, '2001:db8:1:1::1')).status, 200, 'another /48');
-  t.equal((await ask(t, port, '192.0.2.1')).status, 200, 'IPv4 has no such share');
+  t.equal((await ask(t, port, '2001:db8:1:1::1')).status, 200, 'another /48 is served');
+  t.equal((await ask(t, port, '192.0.2.1')).status, 200, 'IPv4 clients are not counted by network');
   first.socket.destroy();
   await until(() => bounds.connections.held === 3, 'one has left');
-  t.equal((await ask(t, port, '2001:db8:0:3::1')).status, 200, 'its place is free');
+  t.equal((await ask(t, port, '2001:db8:0:3::1')).status, 200, 'the place is free again');
   t.equal(clients.networks, 2);
 });
 
@@ -97,7 +97,7 @@ t.test('a client whose own share is larger than a quarter keeps it', async (t) =
   t.same(statuses, [200, 200, 200, 429]);
 });
 
-t.test('503: also without a PROXY header yet', async (t) => {
+t.test('503: the total is reached before a PROXY header names the client', async (t) => {
   const { port } = await start(t, { bounds: { connections: { total: 1, perClient: 1 } } });
   t.equal((await ask(t, port, '192.0.2.1')).status, 200);
   const refused = sendRaw(port, from('192.0.2.2') + GET);
@@ -106,7 +106,7 @@ t.test('503: also without a PROXY header yet', async (t) => {
   t.match(text, /"details":\{"bound":"connections","scope":"total"\}/);
 });
 
-t.test('503: the same over TLS', async (t) => {
+t.test('503: the total is reached, over TLS behind a PROXY header', async (t) => {
   const authority = createAuthority(t);
   const handshakes = new Handshakes(readKeyPair(authority.issue('server', 'IP:127.0.0.1')), {
     protocols: ['http/1.1'],

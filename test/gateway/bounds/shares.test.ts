@@ -90,7 +90,7 @@ t.test('waiting: clients take turns, and one client has a maximum', async (t) =>
   t.equal(
     order.slice(0, 5).filter((url) => url === 'GET /polite').length,
     2,
-    'both before the queue of one client',
+    'two requests of the polite client are among the first five',
   );
   while (held.length > 0 || pools.requests.waiting > 0) {
     answer();
@@ -137,11 +137,11 @@ t.test('uploads: one client has a maximum, and when the total is reached the slo
   t.equal(
     (await sendFrom(VICTIM, port, '/', { method: 'POST', body })).status,
     200,
-    'the fourth is for others',
+    'the fourth place is left for others',
   );
   const other = connectMany(t, { address: OTHER, port, count: 1, text });
   await until(() => bounds.uploads.held === 4, 'all are held');
-  t.equal((await sendFrom(VICTIM, port, '/', { method: 'POST', body })).status, 200, 'the slowest made room');
+  t.equal((await sendFrom(VICTIM, port, '/', { method: 'POST', body })).status, 200, 'the slowest was cut');
   const cut = [...hostile.sockets.map((_, i) => hostile.received(i)), other.received(0)].filter(
     (text) => text !== '',
   );
@@ -167,7 +167,7 @@ t.test('upgrades: counted while the tunnel is open', async (t) => {
   );
   const refused = hostile.sockets.map((_, i) => hostile.received(i)).find((text) => !text.endsWith('open'));
   t.equal(refusal(t, refused ?? '', 'upgrades', 'client'), 429);
-  t.equal(bounds.upstream_connections.held, 0, 'a tunnel is no request in progress');
+  t.equal(bounds.upstream_connections.held, 0, 'a tunnel is not a request in progress');
   const others = connectMany(t, { address: OTHER, port, count: 2, text });
   await until(() => others.sockets.every((_, i) => /open$|\}$/.test(others.received(i))), 'all are answered');
   const full = others.sockets.map((_, i) => others.received(i)).find((text) => !text.endsWith('open'));
@@ -197,8 +197,8 @@ t.test('behind a trusted proxy each forwarded client has its share, an IPv6 clie
   t.equal(await ask('192.0.2.1'), 429);
   t.equal(await ask('192.0.2.2'), 200);
   t.equal(await ask('2001:db8::1'), 200);
-  t.equal(await ask('2001:db8::2'), 429, 'the same network');
+  t.equal(await ask('2001:db8::2'), 429, 'the same network shares its places');
   t.equal(await ask('2001:db8:0:1::1'), 200);
-  t.equal(clients.size, 4, 'who holds something');
+  t.equal(clients.size, 4, 'only clients that hold a place are counted');
   t.equal(bounds.connections.held, 6);
 });

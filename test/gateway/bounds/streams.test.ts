@@ -25,11 +25,7 @@ t.test('256 event streams of one client leave the upstream to others', async (t)
   const events = connectMany(t, { address: HOSTILE, port, count: 260, text: GET('/events') });
   await until(() => events.sockets.every((_, i) => events.received(i) !== ''), 'all are answered');
   for (let i = 0; i < 5; i++) t.equal((await sendFrom(VICTIM, port, '/ok')).status, 200);
-  t.equal(
-    (await sendFrom(HOSTILE, port, '/ok')).status,
-    200,
-    'its requests are another matter than its streams',
-  );
+  t.equal((await sendFrom(HOSTILE, port, '/ok')).status, 200, 'requests have other bounds than streams');
   const statuses = events.sockets.map((_, i) => Number(/^HTTP\/1\.1 (\d+)/.exec(events.received(i))?.[1]));
   t.equal(statuses.filter((status) => status === 200).length, 64);
   t.equal(statuses.filter((status) => status === 429).length, 196);
@@ -127,7 +123,7 @@ t.test('unread replies are counted, and cut beyond their maximum', async (t) => 
   const unread = connectMany(t, { address: HOSTILE, port, count: 10, text: GET('/big'), isReading: false });
   await until(() => bounds.unread_replies.refusals.client === 7, 'those beyond the share');
   t.equal(bounds.unread_replies.held, 3);
-  t.equal(warnings.length, 1, 'the log says it once a minute');
+  t.equal(warnings.length, 1, 'the log has one warning a minute');
   t.match(warnings[0], { bound: 'unread_replies', limit: 3, setting: 'GATEWAY_CLIENT_SHARE' });
   unread.leave();
   await until(() => clients.size === 0, 'given back');

@@ -48,7 +48,7 @@ const NEW = file(
   'GET /health',
 );
 
-t.test('every kind of change', async (t) => {
+t.test('lists every kind of change with its effect', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'old.yaml'), OLD);
   writeFileSync(join(cwd, 'new.yaml'), NEW);
@@ -103,7 +103,7 @@ t.test('a file with a mistake exits with 1, a missing one with 3', async (t) => 
   t.match(await floodgateCommand(['diff', 'old.yaml', 'none.yaml'], { cwd }), { code: 3 });
 });
 
-t.test('the lists allow and deny', async (t) => {
+t.test('lists changes of allow and deny with their effect', async (t) => {
   const cwd = temporaryFolder(t);
   const rows = ['name: same, route: GET /same, identifier: ip, limit: 1, window: 1m'];
   const lists = (allow: string, deny: string): string => `${file(rows)}allow: [${allow}]\ndeny: [${deny}]\n`;
@@ -128,7 +128,7 @@ t.test('the lists allow and deny', async (t) => {
   );
 });
 
-t.test('a field of the body', async (t) => {
+t.test('lists a required body field with its effect', async (t) => {
   const cwd = temporaryFolder(t);
   const login = (identifier: string): string =>
     file([`name: login, route: POST /login, identifier: ${identifier}, limit: 1, window: 1m`]);

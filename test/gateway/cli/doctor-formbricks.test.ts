@@ -38,8 +38,7 @@ interface Standing {
 /** Starts a proxy, a gateway and Formbricks with a correct set-up, apart from the given options. */
 async function stand(t: Test, setUp: SetUp = {}): Promise<Standing> {
   const formbricks = await startFormbricks(t, { hopCount: 2, host: INSIDE, ...setUp });
-  const redis = await startRedis(['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction']);
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t, ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction']);
   const gateway = await startTestGateway(t, {
     upstream: formbricks.origin,
     policies: setUp.policies ?? EXAMPLE,
@@ -61,7 +60,7 @@ async function ask(admin: string, args: readonly string[]) {
 const askAll = ({ admin, front, formbricks }: Standing) =>
   ask(admin, ['--public', front, '--formbricks', formbricks.origin]);
 
-t.test('a set-up that is right, behind another proxy', async (t) => {
+t.test('a correct set-up behind another proxy has no findings', async (t) => {
   const standing = await stand(t);
   const found = await askAll(standing);
   t.match(found, { code: 0, ok: true, wrong: [] });
@@ -77,7 +76,7 @@ t.test('a set-up that is right, behind another proxy', async (t) => {
       { check: 'around-gateway', message: /^http:\/\/127\.0\.0\.1:\d+ does not answer clients$/ },
     ],
   );
-  t.match(await askAll(standing), { ok: true }, 'asked again at once');
+  t.match(await askAll(standing), { ok: true }, 'a second run right away gives the same');
   const people = await floodgateCommand([
     'doctor',
     '--gateway',
@@ -89,7 +88,7 @@ t.test('a set-up that is right, behind another proxy', async (t) => {
   t.match(people.stdout, /^around-gateway +ok +not checked; give --public/m);
 });
 
-t.test('hop counts that are wrong', async (t) => {
+t.test('finds wrong hop counts, and gives the right one', async (t) => {
   const cases: readonly (readonly [FormbricksOptions, RegExp, RegExp])[] = [
     [
       { hopCount: 1 },
@@ -135,7 +134,7 @@ t.test('the published table: limits only the older login, and denies no route', 
   t.equal(wrong.length, 2);
 
   const old = await askAll(await stand(t, { policies: CHART, isOld: true }));
-  t.match(old.wrong, [{ check: 'hop-count' }], 'releases up to 5.1 limit no resets there');
+  t.match(old.wrong, [{ check: 'hop-count' }], 'releases up to 5.1 do not limit these resets');
   t.equal(old.wrong.length, 1);
 });
 
@@ -164,7 +163,7 @@ t.test('Traefik asks the gateway: doctor recognizes it', async (t) => {
   }
 });
 
-t.test('a login limit in shadow mode', async (t) => {
+t.test('finds a login limit in shadow mode', async (t) => {
   const policies = EXAMPLE.replace(
     'route: POST /api/auth/sign-in/email',
     'route: POST /api/auth/sign-in/email\n    mode: shadow',
@@ -174,7 +173,7 @@ t.test('a login limit in shadow mode', async (t) => {
   t.equal(wrong.length, 1);
 });
 
-t.test('the port of Formbricks is open at the public host', async (t) => {
+t.test('finds that the port of Formbricks is open at the public host', async (t) => {
   const open = await askAll(await stand(t, { host: '127.0.0.1' }));
   t.match(open.wrong, [
     { check: 'around-gateway', message: /without the gateway/, fix: /remove ports: of Formbricks/ },
@@ -192,11 +191,11 @@ t.test('the port of Formbricks is open at the public host', async (t) => {
   t.match(
     all.find(({ check }) => check === 'around-gateway'),
     { ok: true },
-    'the gateway has this port there',
+    'the gateway itself listens on this port there',
   );
 });
 
-t.test('Formbricks is unreachable, or is another application', async (t) => {
+t.test('finds that Formbricks is unreachable or is another application', async (t) => {
   const { admin, front } = await stand(t);
   const away = `http://127.0.0.1:${await freePort()}`;
   const { wrong } = await ask(admin, ['--public', front, '--formbricks', away]);
@@ -207,7 +206,7 @@ t.test('Formbricks is unreachable, or is another application', async (t) => {
       fix: /run doctor where the gateway runs/,
     },
   ]);
-  t.equal(wrong.length, 1, 'its other checks need only the gateway');
+  t.equal(wrong.length, 1, 'the other checks need only the gateway');
 
   t.match((await ask(admin, ['--public', front, '--formbricks', admin])).wrong, [
     { check: 'login-limit', message: /has no login at/, fix: /--formbricks/ },

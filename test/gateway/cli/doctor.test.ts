@@ -82,12 +82,10 @@ async function refusalOf({ admin }: Standing): Promise<string | null> {
 const GOOD_REDIS = ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'];
 
 async function redisWith(t: Test, args: readonly string[] = GOOD_REDIS): Promise<RedisServer> {
-  const redis = await startRedis(args);
-  t.teardown(() => redis.close());
-  return redis;
+  return startRedis(t, args);
 }
 
-t.test('a set-up that is right, behind a proxy with TLS', async (t) => {
+t.test('a correct set-up behind a proxy with TLS has no findings', async (t) => {
   const standing = await stand(t, await redisWith(t), { env: { GATEWAY_TRUSTED_PROXIES: '1' } });
   const authority = createAuthority(t);
   const proxy = await startFrontProxy(
@@ -113,7 +111,7 @@ t.test('a set-up that is right, behind a proxy with TLS', async (t) => {
   t.match(
     await ask(standing, ['--public', `http://127.0.0.1:${await startFrontProxy(t, standing.port)}`]),
     { code: 0, ok: true, wrong: [] },
-    'without TLS nothing is wrong',
+    'a plain HTTP address has no TLS findings',
   );
   const stranger = await ask(standing, ['--public', `https://127.0.0.1:${proxy}`]);
   t.match(stranger, { code: 1, ok: false });
@@ -126,7 +124,7 @@ t.test('a set-up that is right, behind a proxy with TLS', async (t) => {
   });
 });
 
-t.test('proxies that are not trusted, or trusted too many', async (t) => {
+t.test('finds too few and too many trusted proxies, and says what to set', async (t) => {
   const cases: readonly (readonly [trust: string, message: RegExp, fix: RegExp])[] = [
     ['none', /a proxy that is not trusted/, /set GATEWAY_TRUSTED_PROXIES to the address/],
     ['2', /come without the X-Forwarded-For/, /the number of hops is larger/],
@@ -147,7 +145,7 @@ t.test('proxies that are not trusted, or trusted too many', async (t) => {
       t.equal(wrong.length, 1);
     });
   }
-  await t.test('1 of 2', async (t) => {
+  await t.test('1, with two proxies', async (t) => {
     const standing = await stand(t, await redisWith(t), { env: { GATEWAY_TRUSTED_PROXIES: '1' } });
     const outer = await startFrontProxy(t, await startFrontProxy(t, standing.port));
     const { wrong } = await ask(standing, ['--public', `http://127.0.0.1:${outer}`]);
@@ -158,7 +156,7 @@ t.test('proxies that are not trusted, or trusted too many', async (t) => {
   });
 });
 
-t.test('Redis that is shared, may evict, or has another time; files, versions', async (t) => {
+t.test('finds a Redis that is shared, may evict or has another time, and wrong versions', async (t) => {
   const redis = await redisWith(t, ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru']);
   await redis.client.set('session:1', 'x');
   const standing = await stand(t, redis, {
@@ -182,7 +180,7 @@ t.test('Redis that is shared, may evict, or has another time; files, versions', 
   t.equal(wrong.length, 5);
 });
 
-t.test('another database of the same Redis, without maxmemory; the clock of the gateway', async (t) => {
+t.test('finds keys in another database of the same Redis, and a missing maxmemory', async (t) => {
   const redis = await redisWith(t, []);
   await redis.client.select(3);
   await redis.client.set('a', 'b');
@@ -194,7 +192,7 @@ t.test('another database of the same Redis, without maxmemory; the clock of the 
   t.equal(wrong.length, 2);
 });
 
-t.test('no Redis, an old Node, a wrong clock, an application that is down', async (t) => {
+t.test('finds a missing Redis, an old Node, a wrong clock and an unreachable application', async (t) => {
   const standing = await stand(t, null, {
     upstream: `http://127.0.0.1:${await freePort()}`,
     admin: { clock: () => Date.now() - 30_000, doctor: { nodeVersion: '22.3.0' } },
@@ -209,7 +207,7 @@ t.test('no Redis, an old Node, a wrong clock, an application that is down', asyn
   t.equal(wrong.length, 4);
 });
 
-t.test('Redis that is down', async (t) => {
+t.test('finds that Redis is down', async (t) => {
   const redis = await redisWith(t);
   const standing = await stand(t, redis);
   await redis.kill();
@@ -219,7 +217,7 @@ t.test('Redis that is down', async (t) => {
   t.equal(wrong.length, 1);
 });
 
-t.test('an application that treats two spellings of a path alike', async (t) => {
+t.test('finds that the application treats two spellings of a path alike', async (t) => {
   const standing = await stand(t, await redisWith(t), { isLogin: (path) => path.toLowerCase() === '/login' });
   const { wrong } = await ask(standing);
   t.match(wrong, [
@@ -232,7 +230,7 @@ t.test('an application that treats two spellings of a path alike', async (t) => 
   t.equal(wrong.length, 1);
 });
 
-t.test('two workers, either of which gets the probe; a user of Redis without INFO', async (t) => {
+t.test('recognizes the probe with two workers, and a Redis user that may not run INFO', async (t) => {
   const redis = await redisWith(t);
   await redis.client.call('ACL', 'SETUSER', 'gateway', 'on', '>secret', '~fg:*', '+@all', '-info', '-scan');
   const { admin } = await startOperator(t, {
@@ -253,14 +251,14 @@ t.test('two workers, either of which gets the probe; a user of Redis without INF
   }
 });
 
-t.test('a Redis Cluster', async (t) => {
+t.test('finds a Redis Cluster without maxmemory', async (t) => {
   const cluster = await startCluster(t);
   const { wrong } = await ask(await stand(t, null, { env: { GATEWAY_REDIS_URL: cluster.url } }));
   t.match(wrong, [{ check: 'store', message: /no maxmemory/ }]);
   t.equal(wrong.length, 1);
 });
 
-t.test('a policy file that is not the one in use', async (t) => {
+t.test('finds that the policy file is not the one in use', async (t) => {
   const texts = new Map([['changed', POLICIES.replace('limit: 5', 'limit: 6')]]);
   const cases: readonly (readonly [string, RegExp])[] = [
     ['changed', /has changed and is not in use yet/],
@@ -278,7 +276,7 @@ t.test('a policy file that is not the one in use', async (t) => {
   }
 });
 
-t.test('a policy file that the running gateway refuses, for its own reason', async (t) => {
+t.test('reports why the running gateway refused the policy file', async (t) => {
   const cases: readonly { edit: (text: string) => string; env?: Record<string, string>; message: RegExp }[] =
     [
       {
@@ -307,7 +305,7 @@ t.test('a policy file that the running gateway refuses, for its own reason', asy
   }
 });
 
-t.test('a file that the policy file names, and that the running gateway refuses', async (t) => {
+t.test('reports why the running gateway refused a file that the policy file names', async (t) => {
   const standing = await stand(t, null);
   const listed = join(dirname(standing.file), 'deny.txt');
   const isInUse = async (): Promise<boolean> =>
@@ -320,14 +318,14 @@ t.test('a file that the policy file names, and that the running gateway refuses'
   t.match((await ask(standing)).wrong[0], { check: 'policy-file', message: /is refused .*deny.txt:1/ });
 });
 
-t.test('an admin listener without a token on a public address', async (t) => {
+t.test('finds an admin listener without a token on a public address', async (t) => {
   const standing = await stand(t, null, { admin: { isLoopback: false } });
   const { code, wrong } = await ask(standing);
   t.equal(code, 1);
   t.match(wrong, [{ check: 'admin-access', message: /asks for no token/, fix: /set GATEWAY_ADMIN_TOKEN/ }]);
 });
 
-t.test('a public address that leads elsewhere, or nowhere', async (t) => {
+t.test('finds that the public address leads elsewhere or nowhere, or does not speak TLS', async (t) => {
   const standing = await stand(t, await redisWith(t));
   const other = await startUpstream(t);
   const elsewhere = await ask(standing, ['--public', other.origin]);

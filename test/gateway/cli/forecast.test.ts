@@ -10,7 +10,7 @@ identifiers: { api-key: { source: [{ header: x-api-key }] } }
 policies: [{ name: items, route: GET /items, identifier: api-key, limit: 1, window: 1m }]
 `;
 
-t.test('the fields of --json; by default each client sends one request a minute', async (t) => {
+t.test('prints the forecast as JSON, by default for one request a minute from each client', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'policies.yaml'), POLICIES);
   const { code, stdout } = await floodgateCommand(['forecast', '--identities', '6000', '--json'], { cwd });

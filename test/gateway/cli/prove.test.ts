@@ -76,7 +76,7 @@ t.test('each row admits its limit; rows that are not tested are named', async (t
     ],
   });
   const all = await prove(origin, '--all-methods');
-  t.match(all, { code: 0, rows: [...rows.slice(0, 3), row('login', 3), ...rows.slice(3)] }, 'and once more');
+  t.match(all, { code: 0, rows: [...rows.slice(0, 3), row('login', 3), ...rows.slice(3)] }, 'a second run');
 
   // This gateway has another limit than the file that is proved.
   const other = await startTestGateway(t, {
@@ -96,7 +96,7 @@ t.test('each row admits its limit; rows that are not tested are named', async (t
   t.match(
     first.rows[1],
     { policy: 'narrow', exact: false, note: /counted before/ },
-    'wide has used all of it',
+    'the policy wide has used up the limit',
   );
   const used = await prove(distrusting.origin, '--wait', '0');
   t.equal(used.code, 1);

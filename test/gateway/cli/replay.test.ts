@@ -137,9 +137,9 @@ t.test('uses header fields of a log, and does not guess hidden ones', async (t) 
     /by api-key were skipped for 1 request/,
     /X-Forwarded-For, which 1 request had.*--trusted-proxies/,
   ]);
-  t.equal(result.policies[2].identities, 1, 'the client that Caddy names');
+  t.equal(result.policies[2].identities, 1, 'the address that Caddy logged');
   const trusting = await replay(cwd, 'caddy.log', '--trusted-proxies', '10.0.0.0/8');
-  t.equal(trusting.policies[2].identities, 2, 'X-Forwarded-For, where the proxy is trusted');
+  t.equal(trusting.policies[2].identities, 2, 'the address in X-Forwarded-For of a trusted proxy');
   t.strictSame(trusting.notes.length, 1);
 });
 
@@ -198,7 +198,7 @@ t.test('our own log: digests are identities, and unknown ones are reported', asy
   t.match(result.policies[1], { allowed: 1, unknown: 0 });
   writeFileSync(join(cwd, 'wider.yaml'), POLICIES.replace('GET /items/*', 'GET,POST /*'));
   const wider = await replay(cwd, 'own.log', '--file', 'wider.yaml');
-  t.match(wider.policies[1], { allowed: 1, unknown: 3 }, 'nobody looked for a key there');
+  t.match(wider.policies[1], { allowed: 1, unknown: 3 }, 'the log does not tell whether there was a key');
 });
 
 t.test('prints the digests of the gateway if its secret is set', async (t) => {
@@ -212,7 +212,7 @@ t.test('prints the digests of the gateway if its secret is set', async (t) => {
   t.equal(mostDenied[0].identity, new Digester(env.GATEWAY_IDENTITY_SECRET).identify(ip, '192.0.2.1').digest);
 });
 
-t.test('standard input', async (t) => {
+t.test('reads - as standard input', async (t) => {
   const cwd = folderOf(t);
   writeFileSync(join(cwd, 'a.log'), nginx(1, '192.0.2.1', 'POST /login'));
   const input = nginx(2, '192.0.2.1', 'POST /login');
@@ -246,7 +246,7 @@ t.test('wrong arguments', async (t) => {
   t.match(await replay(cwd), { code: 2 });
 });
 
-t.test('requests in flight: from logs with durations', async (t) => {
+t.test('replays requests in flight from logs with durations, and notes when there are none', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(
     join(cwd, 'policies.yaml'),

@@ -21,7 +21,7 @@ const LOG = [
   line(73, '192.0.2.1', 'GET /a%2Fb'),
 ].join('\n');
 
-t.test('routes, percentiles, candidates', async (t) => {
+t.test('suggests limits for each route by its percentiles', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'access.log'), LOG);
   const { code, stdout } = await floodgateCommand(['suggest', 'access.log', '--json'], { cwd });
@@ -53,7 +53,7 @@ t.test('routes, percentiles, candidates', async (t) => {
     suggested: { limit: 80, identitiesDenied: 0 },
   });
   t.match(fresh, { route: 'GET /items/new', requests: 1, suggested: { limit: 5 } });
-  t.equal(result.routes.length, 3, 'no preflights, nothing malformed');
+  t.equal(result.routes.length, 3, 'preflights and malformed requests have no route');
 });
 
 t.test('the suggested file passes check, and replay can read it', async (t) => {

@@ -75,7 +75,7 @@ for (const [name, write] of Object.entries({ traefik, envoy })) {
       t.match(
         await until(/x-ratelimit-remaining: 1[\s\S]*x-ratelimit-remaining: 1/),
         '200',
-        'another client',
+        'another client is admitted',
       );
     }
     socket.destroy();

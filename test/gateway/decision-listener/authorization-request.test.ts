@@ -6,7 +6,7 @@ const FOR = ['X-Forwarded-For', '192.0.2.1'];
 const METHOD = ['X-Forwarded-Method', 'POST'];
 const URI = ['X-Forwarded-Uri', '/a%20b?c=d'];
 
-t.test('forward-auth and auth-request: method and target from the fields', async (t) => {
+t.test('forward-auth and auth-request: reads method and target from header fields', async (t) => {
   for (const dialect of ['forward-auth', 'auth-request']) {
     for (const path of [`/${dialect}`, `/${dialect}?x=1`]) {
       t.strictSame(authorizationRequestOf('GET', path, [...FOR, ...METHOD, ...URI]), {
@@ -19,7 +19,7 @@ t.test('forward-auth and auth-request: method and target from the fields', async
   }
 });
 
-t.test('ext-authz: method as it is, target behind our path', async (t) => {
+t.test('ext-authz: reads the method of the request, and the target behind the prefix', async (t) => {
   const question = { ok: true, dialect: 'ext-authz', method: 'PUT' };
   t.strictSame(authorizationRequestOf('PUT', '/ext-authz/a/b?c', FOR), { ...question, target: '/a/b?c' });
   t.strictSame(authorizationRequestOf('PUT', '/ext-authz/', FOR), { ...question, target: '/' });
@@ -28,11 +28,11 @@ t.test('ext-authz: method as it is, target behind our path', async (t) => {
   t.strictSame(
     authorizationRequestOf('PUT', '/ext-authz/a', forged),
     { ...question, target: '/a' },
-    'the client sent those',
+    'fields of the client are ignored',
   );
 });
 
-t.test('what is missing, empty or there twice is named', async (t) => {
+t.test('names fields that are missing, empty or repeated', async (t) => {
   const refused = (target: string, ...fields: readonly string[][]): string => {
     const question = authorizationRequestOf('GET', target, fields.flat());
     return question.ok ? 'allowed' : question.reason;
@@ -61,7 +61,7 @@ t.test('what is missing, empty or there twice is named', async (t) => {
     t.match(refused(target, FOR, METHOD, URI), /^use \/forward-auth/, target);
 });
 
-t.test('replied: the status of a reply, once', async (t) => {
+t.test('replied: reads one status of a reply, and refuses others', async (t) => {
   const fields = [...FOR, ...METHOD, ...URI];
   t.match(authorizationRequestOf('GET', '/replied', [...fields, 'X-Reply-Status', '401']), {
     ok: true,

@@ -72,7 +72,7 @@ async function startAgent(
   return { ...server, connections, socket, reasons, client: () => greetedClient(t, server.port) };
 }
 
-t.test('garbage gets a DISCONNECT that says why; others go on', async (t) => {
+t.test('garbage gets a DISCONNECT with a reason, and other connections stay open', async (t) => {
   const agent = await startAgent(t, 60_000);
   const other = await agent.client();
   const whole = notify([1, 1], question('/elsewhere', '192.0.2.1'));
@@ -100,13 +100,13 @@ t.test('garbage gets a DISCONNECT that says why; others go on', async (t) => {
     socket.resetAndDestroy();
   }
   const http = sendRaw(agent.port, '\x01\0\0\0');
-  t.match(await http.ended(), /^HTTP\/1\.1 400 /, 'what begins with another byte is HTTP');
+  t.match(await http.ended(), /^HTTP\/1\.1 400 /, 'a first byte of another protocol is read as HTTP');
   t.equal((await other.ask(question('/elsewhere', '192.0.2.1'))).status, 200);
   other.socket.resetAndDestroy();
   if (t.passing()) await until(() => agent.bounds.connections.held === 0);
 });
 
-t.test('who is silent, sends half a frame or reads no answers is cut; who is only idle is not', async (t) => {
+t.test('cuts clients that are silent, send half a frame or do not read, and keeps idle ones', async (t) => {
   const peerMs = 2000;
   const agent = await startAgent(t, peerMs);
   const idle = await agent.client();
@@ -115,7 +115,7 @@ t.test('who is silent, sends half a frame or reads no answers is cut; who is onl
   deaf.socket.write(Buffer.concat(Array<Buffer>(20_000).fill(DENIED)));
   await settled(idle, () => agent.socket(1).bytesRead);
   const isFull = (i: number): boolean => agent.socket(i).writableNeedDrain || !agent.socket(i).writable;
-  t.ok(isFull(1), 'the agent reads no more from a client that reads nothing');
+  t.ok(isFull(1), 'the agent stops reading from a client that does not read');
   const lastUnread = await agent.client();
   // As if the window were full: all is read, so nothing that comes tells the agent to look again.
   agent.socket(2).cork();
@@ -165,10 +165,10 @@ t.test('who is silent, sends half a frame or reads no answers is cut; who is onl
   t.strictSame(
     names.filter((_, i) => cut[i]?.destroyed === false && !cut[i]?.writableEnded),
     ['half of the next frame'],
-    'the others are cut',
+    'only half of the next frame is still open',
   );
-  t.ok(agent.socket(1).writableEnded, 'a client that reads nothing');
-  t.ok(agent.socket(2).writableEnded, 'a client that does not read the last answers');
+  t.ok(agent.socket(1).writableEnded, 'a client that does not read is cut');
+  t.ok(agent.socket(2).writableEnded, 'a client that does not read its last answers is cut');
   if (t.passing()) await until(() => late[3]?.received.at(-1)?.type === DISCONNECT);
   t.match(late[3]?.received.at(-1), { type: DISCONNECT, items: { 'status-code': 2 } });
   for (const { socket } of [deaf, lastUnread, ...late]) socket.resetAndDestroy();
@@ -178,19 +178,19 @@ t.test('who is silent, sends half a frame or reads no answers is cut; who is onl
   t.equal((await idle.ask(question('/elsewhere', '192.0.2.1'))).status, 200);
 });
 
-t.test('who reads late gets all answers', async (t) => {
+t.test('a client that reads late gets all answers', async (t) => {
   const agent = await startAgent(t, 10_000);
   const [other, late] = [await agent.client(), await agent.client()];
   late.socket.pause();
   const requests = Buffer.concat(Array<Buffer>(20_000).fill(DENIED));
   late.socket.write(requests);
   const read = await settled(other, () => agent.socket(1).bytesRead);
-  t.ok(read < requests.length, `${read} bytes of ${requests.length}, until the window is full`);
+  t.ok(read < requests.length, `read ${read} of ${requests.length} bytes until the window is full`);
   late.socket.resume();
   t.equal(await settled(other, () => late.received.length), 20_001);
 });
 
-t.test('who leaves with requests unread is not blamed later', async (t) => {
+t.test('a client that leaves before its requests are read is not logged as refused', async (t) => {
   const agent = await startAgent(t, 1000);
   const gone = await agent.client();
   gone.socket.write(Buffer.concat([...Array<Buffer>(3000).fill(DENIED), Buffer.from([0])]));
@@ -202,7 +202,7 @@ t.test('who leaves with requests unread is not blamed later', async (t) => {
   t.strictSame(agent.reasons, []);
 });
 
-t.test('a burst of the smallest requests leaves turns to others', async (t) => {
+t.test('answers at most 1,024 small requests in one event-loop tick', async (t) => {
   let most = 0;
   let inThisTurn = 0;
   const agent = await startAgent(t, 60_000, () => {
@@ -215,7 +215,7 @@ t.test('a burst of the smallest requests leaves turns to others', async (t) => {
   t.ok(most <= 1024, `${most} in one turn`);
 });
 
-t.test('a drain first answers further requests, then those that are read', async (t) => {
+t.test('a drain answers requests that have arrived, and closes silent connections', async (t) => {
   const agent = await startAgent(t, 60_000, (count) => {
     if (count === 1 || count === 5000) setImmediate(() => agent.connections[1]?.closeIdle?.());
   });
@@ -230,6 +230,6 @@ t.test('a drain first answers further requests, then those that are read', async
   const silent = spopClient(t, agent.port);
   await until(() => agent.connections.length === 3);
   agent.connections[2]?.closeIdle?.();
-  t.ok(agent.socket(2).destroyed, 'silent connections are closed');
+  t.ok(agent.socket(2).destroyed, 'a silent connection is closed');
   silent.socket.destroy();
 });

@@ -53,7 +53,7 @@ function connectionsOf({ gateway }: TestGateway): number | undefined {
     .find(({ name, labels }) => name === 'floodgate_held' && labels?.bound === 'connections')?.value;
 }
 
-t.test('the same counters as over HTTP, and all that the client is to be told', async (t) => {
+t.test('has the same counters as HTTP, and returns every header for the client', async (t) => {
   const { client, decisionPort } = await startAsked(t);
   const { ask, received } = await client();
   t.strictSame(received[0]?.items, { version: '2.0', 'max-frame-size': 16_380, capabilities: 'pipelining' });
@@ -76,17 +76,17 @@ t.test('the same counters as over HTTP, and all that the client is to be told', 
   for (const name of ['x-gateway-ratelimited', 'x-ratelimit-limit', 'cache-control', 'content-type'])
     t.equal(denied[name.replaceAll('-', '_')], plain.headers[name], name);
   t.match(denied.retry_after, /^[1-9]\d*$/);
-  t.equal((await ask(question('/ip/a', '192.0.2.2'))).status, 200, 'another client');
+  t.equal((await ask(question('/ip/a', '192.0.2.2'))).status, 200, 'another client is admitted');
   t.strictSame(await ask(question('/elsewhere', '192.0.2.1')), { status: 200 });
 });
 
-t.test('headers, addresses and chains', async (t) => {
+t.test('reads headers, addresses and X-Forwarded-For as the HTTP listener does', async (t) => {
   const { client } = await startAsked(t, { GATEWAY_DECISION_CREDENTIALS: 'proven' });
   const { ask } = await client();
   const key = (from: string, name = 'x-api-key') => question('/keys/a', from, [[name, 'one']]);
   for (const from of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) t.equal((await ask(key(from))).status, 200);
   t.equal((await ask(key('192.0.2.4', 'X-Api-Key'))).status, 429);
-  t.strictSame(await ask(question('/keys/a', '192.0.2.4')), { status: 200 }, 'no key');
+  t.strictSame(await ask(question('/keys/a', '192.0.2.4')), { status: 200 }, 'no policy applies');
   const forged = [
     ['x-forwarded-for', '203.0.113.1'],
     ['Connection', 'x-api-key'],
@@ -97,7 +97,7 @@ t.test('headers, addresses and chains', async (t) => {
   for (let i = 0; i < 3; i++) t.equal((await ask(question('/ip/a', '192.0.2.1', forged))).status, 200);
   const browser = [['accept', 'text/html']] as const;
   const denied = { status: 429, content_type: 'application/problem+json' };
-  t.match(await ask(question('/ip/a', '192.0.2.1', browser)), denied, 'what the client says of its address');
+  t.match(await ask(question('/ip/a', '192.0.2.1', browser)), denied, 'fields of the client are ignored');
   const internal = await ask(question('/ip/a', '192.0.2.9', [['x-formbricks-client-ip', '192.0.2.1']]));
   t.equal(internal.status, 400);
 
@@ -107,7 +107,7 @@ t.test('headers, addresses and chains', async (t) => {
   t.equal((await hops.ask(chain('d'))).status, 429);
 });
 
-t.test('400 for what is not described, with the line that is missing; the connection stays', async (t) => {
+t.test('400: names the missing line of the configuration, and keeps the connection', async (t) => {
   const { client, log } = await startAsked(t);
   const { ask, isClosed } = await client();
   const whole = question('/elsewhere', '192.0.2.1');
@@ -135,23 +135,23 @@ t.test('400 for what is not described, with the line that is missing; the connec
     t.equal(status, 400);
     t.match(JSON.parse(String(body)).message, reason);
   }
-  t.match(await ask({ ...whole, method: 'OPTIONS', uri: null }), { status: 400 }, 'OPTIONS *');
+  t.match(await ask({ ...whole, method: 'OPTIONS', uri: null }), { status: 400 });
   t.equal((await ask(whole)).status, 200);
   t.notOk(isClosed());
   t.equal(log.filter(({ msg }) => /sent an authorization request/.test(String(msg))).length, 1);
 });
 
-t.test('a probe of floodgate doctor is answered, and not counted', async (t) => {
+t.test('answers a probe of floodgate doctor without counting it', async (t) => {
   const { client, gateway } = await startAsked(t);
   const { ask } = await client();
   const token = probeToken(new Digester(await gateway.control.salt()), Date.now());
   const { status, body } = await ask(question('/ip/a', '192.0.2.1', [['x-gateway-probe', token]]));
-  t.equal(status, 403, 'HAProxy forwards what may pass');
+  t.equal(status, 403, 'the status is 403, because HAProxy forwards what it admits');
   t.match(JSON.parse(String(body)), { isAsked: true, isPeerTrusted: true, forwardedCount: 1 });
   t.match(await ask(question('/ip/a', '192.0.2.1')), { x_ratelimit_remaining: '2' });
 });
 
-t.test('a body is UTF-8', async (t) => {
+t.test('answers with a body in UTF-8', async (t) => {
   const extra = 'deny: [{ address: 192.0.2.7, status: 403, reason: "écrivez-nous 🙂" }]';
   const { client } = await startAsked(t, {}, extra);
   const { status, body } = await (await client()).ask(question('/elsewhere', '192.0.2.7'));
@@ -159,7 +159,7 @@ t.test('a body is UTF-8', async (t) => {
   t.match(JSON.parse(Buffer.from(String(body), 'latin1').toString()).message, /écrivez-nous 🙂/);
 });
 
-t.test('an answer that is larger than the frames of HAProxy has the status alone', async (t) => {
+t.test('an answer larger than the frames of HAProxy has only the status', async (t) => {
   const gateway = await startAsked(t);
   const { ask, send, frames } = spopClient(t, gateway.decisionPort);
   send(hello({ ...HELLO, 'max-frame-size': 300 }));
@@ -168,7 +168,7 @@ t.test('an answer that is larger than the frames of HAProxy has the status alone
   t.strictSame(await ask(question('/ip/a', '192.0.2.1')), { status: 429 });
 });
 
-t.test('each byte in a write of its own; a health check; a disconnect', async (t) => {
+t.test('reads frames in single bytes, and answers health checks and disconnects', async (t) => {
   const gateway = await startAsked(t);
   const slow = spopClient(t, gateway.decisionPort);
   slow.socket.setNoDelay(true);
@@ -194,14 +194,14 @@ t.test('each byte in a write of its own; a health check; a disconnect', async (t
     { type: ACK, ids: [9, 301] },
     { type: DISCONNECT, items: { 'status-code': 0 } },
   ];
-  t.match(last.received, answers, 'what came before it is answered');
+  t.match(last.received, answers, 'earlier requests are answered');
   const other = await gateway.client();
   slow.socket.destroy();
   await settled(other, () => -(connectionsOf(gateway) ?? 0));
-  t.equal(connectionsOf(gateway), 1, 'the places of the others are given back');
+  t.equal(connectionsOf(gateway), 1, 'the places of the closed connections are free');
 });
 
-t.test('a proxy that is not trusted is told so', async (t) => {
+t.test('refuses a proxy that is not trusted, with the reason', async (t) => {
   const strange = await startAsked(t, { GATEWAY_TRUSTED_PROXIES: '10.0.0.0/8' });
   const cut = await strange.client();
   const told = [{ type: DISCONNECT, items: { message: /GATEWAY_TRUSTED_PROXIES/ } }];
@@ -209,9 +209,8 @@ t.test('a proxy that is not trusted is told so', async (t) => {
   t.match(strange.log.at(-1), { reason: /GATEWAY_TRUSTED_PROXIES/ });
 });
 
-t.test('exactly the limit: thousands at once, with HTTP, over two gateways', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('admits exactly the limit, with HTTP at the same time, over two gateways', async (t) => {
+  const redis = await startRedis(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   const [one, two] = [await startAsked(t, env), await startAsked(t, env)];
   const clients = [await one.client(), await two.client(), await two.client()];
@@ -227,14 +226,14 @@ t.test('exactly the limit: thousands at once, with HTTP, over two gateways', asy
   );
   for (const { frames } of clients) await frames(3001);
   const answers = clients.flatMap(({ received }) => received.filter(({ type }) => type === ACK));
-  t.equal(answers.length, 9000, 'each has an answer');
-  t.equal(new Set(clients[0]?.received.map(({ ids }) => ids[1])).size, 3000, 'and each its own');
+  t.equal(answers.length, 9000, 'every request has an answer');
+  t.equal(new Set(clients[0]?.received.map(({ ids }) => ids[1])).size, 3000, 'every answer has its own id');
   const passed = [...http, ...answers.map(({ items }) => items.status)].filter((status) => status === 200);
   t.equal(passed.length, 50);
 });
 
 t.test(
-  'a shutdown answers what has come, then disconnects; the access log has a line for each',
+  'a shutdown answers what has arrived, then disconnects; every request is in the access log',
   async (t) => {
     const file = join(temporaryFolder(t), 'access.jsonl');
     const { gateway, client, decisionPort } = await startAsked(t, {
@@ -263,9 +262,8 @@ t.test(
   },
 );
 
-t.test('a shutdown waits for the answers of a store that is slow', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('a shutdown waits for the answers of a slow store', async (t) => {
+  const redis = await startRedis(t);
   const { gateway, client } = await startAsked(t, {
     GATEWAY_REDIS_URL: redis.url,
     GATEWAY_DRAIN_TIMEOUT_MS: '10000',
@@ -280,7 +278,7 @@ t.test('a shutdown waits for the answers of a store that is slow', async (t) => 
   t.strictSame(
     busy.received.map(({ ids }) => ids[1]),
     [0, 4],
-    'the HELLO and one answer',
+    'the HELLO and one answer arrived',
   );
   const closed = gateway.close();
   await until(idle.isClosed, 'idle connections end when the drain begins');

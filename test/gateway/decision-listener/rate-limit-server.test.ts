@@ -44,7 +44,7 @@ function descriptor(path: string, from: string, ...more: readonly string[]): rea
   return ['method', 'GET', 'path', path, 'remote_address', from, ...more];
 }
 
-t.test('the same counters as over HTTP, and replies with all that the client is to be told', async (t) => {
+t.test('has the same counters as HTTP, and returns every header for the client', async (t) => {
   const { ask, decisionPort } = await startAsked(t);
   const first = await ask([descriptor('/ip/a?b=c', '192.0.2.1')]);
   t.match(first, { code: OK, body: '', grpcStatus: '0' });
@@ -71,11 +71,11 @@ t.test('the same counters as over HTTP, and replies with all that the client is 
     t.equal(denied.headers[name], plain.headers[name], name);
   t.match(denied.headers['x-gateway-decision'], /./);
   t.notOk('content-length' in denied.headers);
-  t.equal((await ask([descriptor('/ip/a', '192.0.2.2')])).code, OK, 'another client');
+  t.equal((await ask([descriptor('/ip/a', '192.0.2.2')])).code, OK, 'another client is admitted');
   t.match(await ask([descriptor('/elsewhere', '192.0.2.1')]), { code: OK, headers: {} });
 });
 
-t.test('headers are entries; a chain of X-Forwarded-For is read as elsewhere', async (t) => {
+t.test('reads entries as headers, and X-Forwarded-For as the HTTP listener does', async (t) => {
   const { ask } = await startAsked(t, { GATEWAY_DECISION_CREDENTIALS: 'proven' });
   for (let i = 0; i < 10; i++)
     t.equal((await ask([descriptor('/keys/a', `192.0.2.${i}`, 'x-api-key', 'one')])).code, OK);
@@ -84,7 +84,7 @@ t.test('headers are entries; a chain of X-Forwarded-For is read as elsewhere', a
   t.equal(
     (await ask([descriptor('/keys/a', '192.0.2.99')])).headers['x-ratelimit-limit'],
     undefined,
-    'no key',
+    'without a key no policy applies',
   );
 
   const hops = await startAsked(t, { GATEWAY_TRUSTED_PROXIES: '2' });
@@ -94,7 +94,7 @@ t.test('headers are entries; a chain of X-Forwarded-For is read as elsewhere', a
   t.equal((await hops.ask([chain('d')])).code, OVER_LIMIT);
 });
 
-t.test('what is not described is over the limit, and says why: Envoy lets errors pass', async (t) => {
+t.test('a malformed request is over the limit, with its reason: Envoy passes on errors', async (t) => {
   const { ask, log } = await startAsked(t);
   const whole = descriptor('/elsewhere', '192.0.2.1');
   const cases: readonly (readonly [readonly (readonly string[])[], RegExp])[] = [
@@ -116,18 +116,18 @@ t.test('what is not described is over the limit, and says why: Envoy lets errors
     t.match(JSON.parse(body), { status: 400, message: reason });
   }
   t.match(JSON.parse((await ask([whole], 2)).body).message, /hits_addend is not 1/);
-  t.equal((await ask([descriptor('/ip/%2Fa', '192.0.2.1')])).code, OVER_LIMIT, 'a malformed path');
+  t.equal((await ask([descriptor('/ip/%2Fa', '192.0.2.1')])).code, OVER_LIMIT, 'malformed path');
   const { code, body } = await ask([['method', 'get', ...whole.slice(2)]]);
-  t.equal(code, OVER_LIMIT, 'a method that is not upper case');
+  t.equal(code, OVER_LIMIT, 'a method that is not in upper case is over the limit');
   t.match(JSON.parse(body), { status: 400, message: 'the method "get" is not in upper case' });
   t.equal((await ask([whole])).code, OK);
   t.equal(log.filter(({ msg }) => /sent an authorization request/.test(String(msg))).length, 1);
 });
 
-t.test('who is no trusted proxy, and what is no HTTP/2, is cut; others go on', async (t) => {
+t.test('cuts untrusted peers and those without HTTP/2, and serves others', async (t) => {
   const strange = await startAsked(t, { GATEWAY_TRUSTED_PROXIES: '10.0.0.0/8' });
   const cut = await strange.ask([descriptor('/elsewhere', '192.0.2.1')]).catch(() => ({ code: 0 }));
-  t.equal(cut.code, 0, 'no answer');
+  t.equal(cut.code, 0, 'an untrusted peer gets no answer');
   const { ask, grpcPort } = await startAsked(t);
   for (const bytes of ['GET / HTTP/1.1\r\nHost: a\r\n\r\n', '\0'.repeat(100)]) {
     const socket = connect(grpcPort, '127.0.0.1');
@@ -142,9 +142,8 @@ t.test('who is no trusted proxy, and what is no HTTP/2, is cut; others go on', a
   t.equal((await ask([descriptor('/elsewhere', '192.0.2.1')])).code, OK);
 });
 
-t.test('exactly the limit, with HTTP at the same time, over two gateways', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('admits exactly the limit, with HTTP at the same time, over two gateways', async (t) => {
+  const redis = await startRedis(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   const [one, two] = [await startAsked(t, env), await startAsked(t, env)];
   const headers = { 'x-forwarded-for': '192.0.2.1' };
@@ -157,7 +156,7 @@ t.test('exactly the limit, with HTTP at the same time, over two gateways', async
   t.equal(passed.filter(Boolean).length, 50);
 });
 
-t.test('the access log has a line for each call, and the end waits for nobody', async (t) => {
+t.test('the access log has a line for each call, and a shutdown closes open connections', async (t) => {
   const file = join(temporaryFolder(t), 'access.jsonl');
   const { ask, gateway, grpcPort, session } = await startAsked(t, {
     GATEWAY_ACCESS_LOG: file,

@@ -31,7 +31,7 @@ function problemOf(read: () => unknown): FrameError | null {
   }
 }
 
-t.test('numbers, at each edge of their encoding', async (t) => {
+t.test('reads and writes numbers at each edge of their encoding', async (t) => {
   const edges = [0, 1, 239, 240, 241, 2287, 2288, 2289, 264_431, 264_432, 33_818_863, 33_818_864];
   for (const number of [...edges, 2 ** 32 - 1]) {
     const read = readFrame(notify([1, 2], { number }));
@@ -58,7 +58,7 @@ t.test('an ACK repeats the ids, also those of 64 bits', async (t) => {
   t.strictSame(bytes.subarray(4), Buffer.concat([Buffer.from([103, 0, 0, 0, 1]), ids, action]));
 });
 
-t.test('every type of value', async (t) => {
+t.test('reads and writes every type of value, and refuses unknown ones', async (t) => {
   const values: readonly (readonly [string, Buffer, unknown])[] = [
     ['null', Buffer.from([0]), null],
     ['false', Buffer.from([1]), false],
@@ -90,7 +90,7 @@ t.test('every type of value', async (t) => {
   );
 });
 
-t.test('a HELLO', async (t) => {
+t.test('reads a HELLO, refuses versions and frame sizes it cannot use, and answers it', async (t) => {
   const items = { ...HELLO, 'engine-id': 'a' };
   t.strictSame(readFrame(hello(items)), { kind: 'hello', frameBytesMax: 16_380, isHealthCheck: false });
   t.match(readFrame(hello({ ...items, healthcheck: true })), { isHealthCheck: true });
@@ -113,17 +113,17 @@ t.test('a HELLO', async (t) => {
   t.strictSame(written, frame(101, [0, 0], pairs(answer)));
 });
 
-t.test('frames that are not asked for', async (t) => {
+t.test('refuses fragments, and recognizes other frames', async (t) => {
   t.match(readFrame(frame(2, [0, 0], Buffer.alloc(0))), { kind: 'disconnect' });
   t.match(readFrame(frame(77, [0, 0], Buffer.alloc(3))), { kind: 'unknown' });
   const one = notify([1, 1], { a: 'b' });
-  t.equal(problemOf(() => readFrame(one.fill(0, 4, 5)))?.status, 10, 'the first part of a frame');
-  t.equal(problemOf(() => readFrame(frame(0, [1, 1], Buffer.alloc(0))))?.status, 10, 'another part');
+  t.equal(problemOf(() => readFrame(one.fill(0, 4, 5)))?.status, 10, 'the first fragment is refused');
+  t.equal(problemOf(() => readFrame(frame(0, [1, 1], Buffer.alloc(0))))?.status, 10, 'a later one');
   const two = Buffer.concat([notify([1, 1], { a: 'b' }), text('more'), Buffer.from([0])]);
   t.match(readFrame(two), { kind: 'notify', args: null });
 });
 
-t.test('headers', async (t) => {
+t.test('reads a list of headers, and refuses one that is cut', async (t) => {
   const long = 'x'.repeat(3000);
   const headers = headersBin([
     ['a', 'b'],
@@ -131,7 +131,7 @@ t.test('headers', async (t) => {
     ['long', long],
   ]).toString('latin1');
   t.strictSame(headersIn(headers), ['a', 'b', 'empty', '', 'long', long]);
-  t.strictSame(headersIn('\0\x01x\x01a\x01b\0\0'), ['', 'x', 'a', 'b'], 'an empty name hides nothing');
+  t.strictSame(headersIn('\0\x01x\x01a\x01b\0\0'), ['', 'x', 'a', 'b'], 'an empty name ends nothing');
   for (const end of [0, 1, 3, headers.length - 1])
     t.match(
       problemOf(() => headersIn(headers.slice(0, end))),
@@ -140,7 +140,7 @@ t.test('headers', async (t) => {
     );
 });
 
-t.test('a frame that is cut anywhere, and bytes at random, throw nothing else', async (t) => {
+t.test('frames that are cut anywhere, and random bytes, cause no other error than a refusal', async (t) => {
   const args = { method: 'GET', uri: '/a', client: '192.0.2.1', headers: headersBin([['x-api-key', 'k']]) };
   for (const whole of [hello(), notify([300, 5], args)]) {
     let cut = 0;

@@ -45,7 +45,7 @@ t.test('a client that leaves after an early reply leaves no timer behind', async
   const before = timers();
   for (let i = 0; i < 5; i++) (await beginUpload(port, 1000)).destroy();
   await until(() => requests.every(({ socket }) => socket.closed), 'the server has noticed');
-  t.ok(timers() <= before, 'no timer is left');
+  t.ok(timers() <= before);
 });
 
 t.test('a kept-alive connection accumulates no listeners or timers', async (t) => {
@@ -67,5 +67,5 @@ t.test('a kept-alive connection accumulates no listeners or timers', async (t) =
   const [first] = requests;
   await until(() => (first?.socket.listenerCount('close') ?? 99) < 10, 'no listener for each request');
   await until(() => requests.every((req) => req.closed), 'all requests have ended');
-  t.ok(timers() <= before + 1, 'no timer is left, but that of an idle connection');
+  t.ok(timers() <= before + 1, 'only the timer of the idle connection is left');
 });

@@ -48,11 +48,11 @@ t.test('400 closes the connection and charges nothing', async (t) => {
     t.match(text, reason, what);
   }
   const good = [GET, 'Host: a', 'X-Api-Key: k', 'Connection: keep-alive, X-Other'];
-  t.match(await reply(port, good), /^HTTP\/1\.1 200 [\s\S]*r=1;/, 'the first that is charged');
+  t.match(await reply(port, good), /^HTTP\/1\.1 200 [\s\S]*r=1;/, 'the first charged request');
   t.match(await reply(port, good), /^HTTP\/1\.1 200 [\s\S]*r=0;/);
   const malformed = gateway.samples().find(({ labels }) => labels.outcome === 'malformed');
   // The parser itself refuses a message with both lengths.
-  t.ok((malformed?.value ?? 0) >= MALFORMED.length - 2, 'and counted as malformed');
+  t.ok((malformed?.value ?? 0) >= MALFORMED.length - 2, 'the others are counted as malformed');
 });
 
 t.test('X-Forwarded-Host and -Proto of a trusted proxy must be well-formed', async (t) => {

@@ -6,7 +6,7 @@ import { parseTrustedProxies } from '#shared/client-address.ts';
 const trust = parseTrustedProxies('10.0.0.0/8');
 const plain = { trusted: false, isIntroduced: false, scheme: 'http' };
 
-t.test('the peer, or the client in its PROXY header', async (t) => {
+t.test('the origin is the peer, or the client in its PROXY header', async (t) => {
   t.strictSame(originOf({ remoteAddress: '192.0.2.1' }, trust), { ...plain, peer: '192.0.2.1' });
   t.strictSame(originOf({ remoteAddress: '::ffff:10.0.0.1', encrypted: true }, trust), {
     peer: '10.0.0.1',
@@ -20,10 +20,10 @@ t.test('the peer, or the client in its PROXY header', async (t) => {
     peer: '192.0.2.1',
   });
   t.match(originOf({ remoteAddress: '10.0.0.1' }, trust, '10.0.0.2'), { peer: '10.0.0.2', trusted: true });
-  t.strictSame(originOf({}, trust), { ...plain, peer: '' }, 'the socket is gone already');
+  t.strictSame(originOf({}, trust), { ...plain, peer: '' }, 'a closed socket has no peer');
 });
 
-t.test('one origin for each socket', async (t) => {
+t.test('returns one origin object for each socket', async (t) => {
   const origins = new Origins(trust);
   const socket = { remoteAddress: '192.0.2.1' };
   t.equal(origins.of(socket), origins.of(socket));

@@ -15,7 +15,7 @@ function read(body: SentBody, target = '/login', field = 'email'): string | null
   return found.kind === 'value' ? found.value : `400: ${found.reason}`;
 }
 
-t.test('a field of JSON', async (t) => {
+t.test('reads a field of JSON', async (t) => {
   const cases = [
     ['{"email":"a@example.org","password":"x"}', 'a@example.org'],
     ['\ufeff { "password" : "x" ,\n "email" : "a@example.org" } ', 'a@example.org'],
@@ -78,7 +78,7 @@ t.test('refuses JSON that an application may read differently', async (t) => {
     t.equal(read(json(text as string), '/login', field), reason, String(text));
 });
 
-t.test('a field of a form', async (t) => {
+t.test('reads a field of a form', async (t) => {
   const two = '400: the request presents two different values of email; send one';
   const badEscape = '400: email has a % without two hex digits after it';
   const cases = [
@@ -113,7 +113,7 @@ t.test('a field of a form', async (t) => {
   for (const [text, value] of cases) t.equal(read(form(text)), value, text);
 });
 
-t.test('the query, which some applications read too', async (t) => {
+t.test('reads the field from the query too, and refuses another value there', async (t) => {
   t.equal(read({ kind: 'absent' }, '/login?email=a'), 'a');
   t.equal(read({ kind: 'unread', reason: 'it is too large' }, '/login?email=a'), 'a');
   t.equal(read(json('{"email":"a"}'), '/login?x=1'), 'a');
@@ -123,7 +123,7 @@ t.test('the query, which some applications read too', async (t) => {
   t.match(read(form('email=a'), '/login?email[]=b'), /^400: /);
 });
 
-t.test('spellings that databases treat as the same account', async (t) => {
+t.test('counts spellings as one account that databases treat as the same', async (t) => {
   const spellings = [
     ...['admin@example.org', ' Admin@Example.org\t', 'ÁDMIN@example.org', 'a\u0301dmin@example.org'],
     ...['\uff41dmin@example.org', 'ad\u200bmin@example.org', 'admin@example.org\u0000'],
@@ -137,10 +137,10 @@ t.test('spellings that databases treat as the same account', async (t) => {
   t.equal(read(json('{"email":"paul\u00b7@example.org"}')), 'paul@example.org');
   t.equal(read(json('{"email":"+\u0664\u06f9 \u0967"}')), '+49 1');
   t.equal(read(json('{"email":"stra\u00dfe"}')), read(json('{"email":"STRASSE"}')));
-  t.equal(read(json('{"email":"\u039f\u03a3"}')), read(json('{"email":"\u03bf\u03c3"}')), 'two small sigmas');
+  t.equal(read(json('{"email":"\u039f\u03a3"}')), read(json('{"email":"\u03bf\u03c3"}')));
 });
 
-t.test('letters and digits that the usual collation treats as ASCII', async (t) => {
+t.test('folds letters and digits that the usual collation treats as ASCII', async (t) => {
   const { compare } = new Intl.Collator('und', { sensitivity: 'base' });
   const ascii = [...'0123456789abcdefghijklmnopqrstuvwxyz', 'ae', 'oe', 'ss', 'dz', 'th'].sort(compare);
   /** @returns the text of ASCII that means the same; null if there is none */
@@ -167,7 +167,7 @@ t.test('letters and digits that the usual collation treats as ASCII', async (t) 
   t.strictSame(wrong, []);
 });
 
-t.test('which content types are read', async (t) => {
+t.test('reads JSON and forms in UTF-8 only', async (t) => {
   const small = { hasBody: true, contentLength: 10, nominated: null as ReadonlySet<string> | null };
   const kindOf = (type: string, length = small, more: string[] = []): string => {
     const announced = announcedBody(['Host', 'a', 'Content-Type', type, ...more], length);
@@ -189,7 +189,7 @@ t.test('which content types are read', async (t) => {
     ['application/x-www-form-urlencoded; charset=utf-8; charset=IBM037', 'malformed'],
   ] as const;
   for (const [type, kind] of cases) t.equal(kindOf(type), kind, type);
-  t.equal(announcedBody([], small).kind, 'unread', 'no type');
+  t.equal(announcedBody([], small).kind, 'unread', 'a body without a type is not read');
   t.equal(announcedBody([], { ...small, hasBody: false, contentLength: null }).kind, 'absent');
   t.equal(kindOf('application/json', { ...small, contentLength: BODY_BYTES_MAX }), 'json');
   t.equal(kindOf('application/json', { ...small, contentLength: BODY_BYTES_MAX + 1 }), 'unread');
@@ -199,7 +199,7 @@ t.test('which content types are read', async (t) => {
   t.equal(kindOf('application/json', { ...small, nominated: new Set(['content-type']) }), 'malformed');
 });
 
-t.test('more fields than some applications read', async (t) => {
+t.test('400: more fields than some applications read', async (t) => {
   const many = '400: the query or the form has more than 1000 fields';
   t.equal(read(form(`${'x&'.repeat(999)}email=a`)), 'a');
   t.equal(read(form(`${'x&'.repeat(1000)}email=a`)), many);
@@ -207,19 +207,19 @@ t.test('more fields than some applications read', async (t) => {
   t.equal(read(json('{"email":"a"}'), `/login?${'x=1&'.repeat(1001)}`), many);
 });
 
-t.test('the deepest JSON and the longest string', async (t) => {
+t.test('reads the deepest JSON and the longest string', async (t) => {
   const half = BODY_BYTES_MAX / 2 - 10;
   t.equal(read(json(`{"email":"a","x":${'['.repeat(half)}${']'.repeat(half)}}`)), 'a');
   t.equal(read(json(`{"x":"${'\\"'.repeat(half - 5)}","email":"a"}`)), 'a');
 });
 
-t.test('long values are compared by their beginning', async (t) => {
+t.test('compares long values by their beginning', async (t) => {
   const long = 'a'.repeat(1024);
   t.equal(read(json(`{"email":"${long}b"}`)), read(form(`email=${long}c`)));
   t.not(read(json(`{"email":"${long.slice(1)}b"}`)), read(form(`email=${long.slice(1)}c`)));
 });
 
-t.test('random bodies', async (t) => {
+t.test('reads the field of random bodies, and refuses a second value', async (t) => {
   const other = anyText().filter((name) => name.toUpperCase().toLowerCase() !== 'email');
   const word = fc.stringMatching(/^[a-z0-9@.+_-]{1,20}$/);
   const rest = fc.dictionary(other, fc.jsonValue(), { maxKeys: 5 });

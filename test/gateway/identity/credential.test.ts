@@ -17,7 +17,7 @@ const OTHER = ['Host', 'example.com', 'Accept', '*/*'];
 
 const TABLE: readonly (readonly [promise: string, cases: readonly (readonly [string[], string])[]])[] = [
   [
-    'nothing is presented',
+    'other fields present no key',
     [
       [[], '(none)'],
       [OTHER, '(none)'],
@@ -26,7 +26,7 @@ const TABLE: readonly (readonly [promise: string, cases: readonly (readonly [str
     ],
   ],
   [
-    'x-api-key in any case, trimmed',
+    'reads x-api-key in any case, and trims it',
     [
       [['x-api-key', 'fbk_1'], 'fbk_1'],
       [['X-API-Key', 'fbk_1'], 'fbk_1'],
@@ -36,7 +36,7 @@ const TABLE: readonly (readonly [promise: string, cases: readonly (readonly [str
     ],
   ],
   [
-    'blank is absent',
+    'a blank value counts as absent',
     [
       [['x-api-key', ''], '(none)'],
       [['x-api-key', ' \t '], '(none)'],
@@ -47,7 +47,7 @@ const TABLE: readonly (readonly [promise: string, cases: readonly (readonly [str
     ],
   ],
   [
-    'Bearer with scheme and prefix in any case, the key as it is',
+    'reads Bearer in any case, and keeps the case of the key',
     [
       [['authorization', 'Bearer fbk_Ab'], 'fbk_Ab'],
       [['Authorization', 'bearer fbk_Ab'], 'fbk_Ab'],
@@ -58,14 +58,14 @@ const TABLE: readonly (readonly [promise: string, cases: readonly (readonly [str
     ],
   ],
   [
-    'Bearer with more behind the key: an upstream that splits at spaces takes the first word',
+    'of several words behind Bearer the first is the key, because upstreams may split at spaces',
     [
       [['authorization', 'Bearer fbk_1 more'], 'fbk_1'],
       [['authorization', 'Bearer fbk_1\tfbk_2'], 'fbk_1'],
     ],
   ],
   [
-    'other schemes and other tokens are none',
+    'other schemes and other tokens are no keys',
     [
       [['authorization', 'Basic fbk_1'], '(none)'],
       [['authorization', 'fbk_1'], '(none)'],
@@ -77,7 +77,7 @@ const TABLE: readonly (readonly [promise: string, cases: readonly (readonly [str
     ],
   ],
   [
-    'the same key twice is one',
+    'the same key twice is one key',
     [
       [['x-api-key', 'fbk_1', 'authorization', 'Bearer fbk_1'], 'fbk_1'],
       [['authorization', 'Bearer fbk_1', 'X-Api-Key', ' fbk_1 '], 'fbk_1'],

@@ -14,7 +14,7 @@ t.test('a digest has a fixed length and reveals nothing', async (t) => {
   const digester = new Digester('salt');
   for (const value of ['1.2.3.4', '2001:db8::/64', 'fbk_secret', 'x'.repeat(10_000), '\xff', 'untrusted']) {
     const { digest, words } = digester.identify(KEY, value);
-    t.match(digest, /^[\w-]{22}$/, '16 bytes, base64url');
+    t.match(digest, /^[\w-]{22}$/);
     t.notOk(digest.includes(value));
     for (const word of words) t.ok(Number.isInteger(word) && word >= 0 && word < 2 ** 30);
   }
@@ -50,7 +50,7 @@ t.test(
       t.not(
         digest({ ...KEY, name }, '1.2.3.4'),
         digest(IP, '1.2.3.4'),
-        'a credential that reads like an address',
+        'a credential that looks like an address has another digest',
       );
   },
 );

@@ -73,7 +73,7 @@ t.test('refuses changed, forged and odd tokens, as jose does', async (t) => {
   t.type(claimOf(await sign(rsa, { sub: 'a'.repeat(9000) })), 'string', 'too long');
 });
 
-t.test('exp and nbf, with a minute for clocks that differ', async (t) => {
+t.test('accepts tokens a minute before nbf and a minute after exp, for clocks that differ', async (t) => {
   const token = await sign(ed, { sub: 'ada', nbf: SECONDS, exp: SECONDS + 600 });
   t.equal(claimOf(token, NOW - 61_000), 'not now');
   t.match(claimOf(token, NOW - 60_000), { value: 'ada' });
@@ -85,7 +85,7 @@ t.test('exp and nbf, with a minute for clocks that differ', async (t) => {
   );
 });
 
-t.test('the claim: a text or a whole number', async (t) => {
+t.test('refuses a claim that is neither text nor a whole number', async (t) => {
   for (const sub of ['', 1.5, null, true, ['ada'], { id: 1 }, undefined])
     t.equal(
       claimOf(await sign(ec, { other: 1, ...(sub === undefined ? {} : { sub: sub as string }) })),
@@ -125,7 +125,7 @@ t.test('key sets: ignores unusable keys, and reports forbidden ones', async (t) 
   t.throws(() => parseKeySet(text.slice(0, 100), 'k.json'), { message: /k\.json is not JSON/ });
 });
 
-t.test('issuer and audience, where required, as jose checks them', async (t) => {
+t.test('checks issuer and audience where they are required, as jose does', async (t) => {
   const jwks = createLocalJWKSet(JSON.parse(text));
   const payloads: readonly object[] = [
     {},
@@ -159,9 +159,9 @@ t.test('issuer and audience, where required, as jose checks them', async (t) => 
       const verified = verifiedClaim(token, { claim: 'sub', keys, issuer, audience }, NOW);
       const what = JSON.stringify({ issuer, audience, payload });
       t.equal(typeof verified === 'object', ofJose, what);
-      if (!ofJose) t.equal(verified, 'not meant', `${what}: seen before the signature is checked`);
+      if (!ofJose) t.equal(verified, 'not meant', `${what}: refused before the signature is checked`);
       else believed++;
     }
   }
-  t.ok(believed > 9, `${believed} are believed`);
+  t.ok(believed > 9, `${believed} tokens are accepted`);
 });

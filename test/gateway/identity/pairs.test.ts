@@ -6,7 +6,7 @@ import { presentedCredential } from '#gateway/identity/credential.ts';
 import { AMBIGUOUS, cookieValue, queryValue } from '#gateway/identity/pairs.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
 
-t.test('a cookie by its name', async (t) => {
+t.test('finds a cookie by its name', async (t) => {
   const cases = [
     ['sid=1', '1'],
     ['a=b; sid=1; c=d', '1'],
@@ -32,7 +32,7 @@ t.test('a cookie by its name', async (t) => {
   for (const [field, value] of cases) t.equal(cookieValue(field, 'sid'), value, field);
 });
 
-t.test('a cookie whose name PHP reads as the configured one', async (t) => {
+t.test('finds a cookie whose name PHP reads as the configured one', async (t) => {
   const cases = [
     ['laravel_session=1', '1'],
     ['laravel.session=1', '1'],
@@ -52,7 +52,7 @@ t.test('a cookie whose name PHP reads as the configured one', async (t) => {
   }
 });
 
-t.test('a query parameter by its name, in every spelling', async (t) => {
+t.test('finds a query parameter by its name, in every spelling', async (t) => {
   const cases = [
     ['/a?key=1', '1'],
     ['/a?b=2&key=1&c', '1'],
@@ -90,7 +90,7 @@ t.test('a query parameter by its name, in every spelling', async (t) => {
   for (const [target, value] of cases) t.equal(queryValue(target, 'key'), value, target);
 });
 
-t.test('a query parameter whose name PHP or ASP.NET reads as the configured one', async (t) => {
+t.test('finds a query parameter whose name PHP or ASP.NET reads as the configured one', async (t) => {
   const cases = [
     ['/a?api_key=1', '1'],
     ['/a?api.key=1', '1'],
@@ -112,10 +112,10 @@ t.test('a query parameter whose name PHP or ASP.NET reads as the configured one'
   }
 });
 
-t.test('spaces before a name that begins with _', async (t) => {
+t.test('a space before a parameter counts as _ only if the name begins with _', async (t) => {
   for (const target of ['/a?%20_key=1', '/a?+_key=1', '/a?+%20_key=1', '/a?.key=1', '/a?%5Bkey=1'])
     t.equal(queryValue(target, '_key'), '1', target);
-  t.equal(queryValue('/a?%20key=1', '_key'), null, 'they stand for nothing');
+  t.equal(queryValue('/a?%20key=1', '_key'), null, 'other names do not ignore spaces');
 });
 
 t.test('reads ten thousand pairs in one pass', async (t) => {
@@ -127,7 +127,7 @@ t.test('reads ten thousand pairs in one pass', async (t) => {
   }
 });
 
-t.test('a path parameter, with and without segment parameters', async (t) => {
+t.test('finds a path parameter, with and without segment parameters', async (t) => {
   const cases = [
     ['/a/w1/b', false, 'w1'],
     ['/a/w1', false, 'w1'],
@@ -144,7 +144,7 @@ t.test('a path parameter, with and without segment parameters', async (t) => {
   for (const [path, takesRest, value] of cases) t.equal(pathValue(path, 1, takesRest, false), value, path);
 });
 
-t.test('byte A0 is part of a value, although Latin-1 has a blank there', async (t) => {
+t.test('keeps byte A0 in a value, although it is a blank in Latin-1', async (t) => {
   const cases = [
     ['k%A0', 'k\xa0'],
     ['k%C3%A0', 'k\xc3\xa0'],
@@ -156,10 +156,10 @@ t.test('byte A0 is part of a value, although Latin-1 has a blank there', async (
     if (!sent.includes('+')) t.equal(cookieValue(`sid=${sent}`, 'sid'), value, sent);
   }
   t.equal(cookieValue('sid=k\xc3\xa0', 'sid'), 'k\xc3\xa0');
-  t.equal(cookieValue('sid=\xa0k\xa0', 'sid'), 'k', 'Node.js applications may trim it');
+  t.equal(cookieValue('sid=\xa0k\xa0', 'sid'), 'k', 'Node.js applications may trim A0');
 });
 
-t.test('a query gives every byte of a value, without blanks of ASCII around it', async () => {
+t.test('reads every byte of a query value, without ASCII blanks around it', async () => {
   const byte = fc.tuple(fc.integer({ min: 0, max: 255 }), fc.boolean());
   fc.assert(
     fc.property(fc.array(byte, { maxLength: 8 }), (bytes) => {

@@ -26,19 +26,19 @@ t.test('all tokens with one claim have one identity, each until it expires', asy
   const digest = (token: string) => tokens.identify(user, source, token)?.digest;
   t.ok(digest(first));
   t.equal(digest(first), digest(second));
-  t.equal(digest(first), digest(first), 'also from memory');
+  t.equal(digest(first), digest(first), 'the remembered identity is the same');
   now = 161_000;
-  t.equal(digest(first), undefined, 'its time is over, though it is remembered');
+  t.equal(digest(first), undefined, 'a remembered token expires');
   t.ok(digest(second));
   const other = { ...source, id: 1, claim: 'org' };
   t.equal(
     tokens.identify({ ...user, sources: [other] }, other, second),
     null,
-    'another claim is another question',
+    'a token of another issuer is not accepted',
   );
 });
 
-t.test('a flood of tokens that nobody signed', async (t) => {
+t.test('a flood of forged tokens is refused from a bounded memory', async (t) => {
   const tokens = new VerifiedTokens(new Digester('salt'), () => 0);
   const good = await sign(signer, { sub: 'ada' });
   const [head, body, signature = ''] = good.split('.');
@@ -46,7 +46,7 @@ t.test('a flood of tokens that nobody signed', async (t) => {
   const wrong = `AAAAAAAA${signature.slice(8)}`;
   for (let i = 0; i < 6000; i++) {
     const payload = Buffer.from(JSON.stringify({ sub: `invented-${i}` })).toString('base64url');
-    if (tokens.identify(user, source, `${head}.${payload}.${wrong}`) !== null) t.fail('believed');
+    if (tokens.identify(user, source, `${head}.${payload}.${wrong}`) !== null) t.fail('accepted');
   }
   t.equal(tokens.size, 4096 + 1);
   t.ok(tokens.identify(user, source, `${head}.${body}.${signature}`));

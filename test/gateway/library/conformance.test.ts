@@ -111,7 +111,7 @@ for (const [name, { rows, lines }] of Object.entries(SCENARIOS)) {
     const [[, expected = []] = [], ...others] = told;
     t.ok(
       expected.some(({ status }) => status === 429),
-      'something is denied',
+      'at least one request is denied',
     );
     for (const [host, answers] of others)
       for (const [i, answer] of answers.entries()) t.strictSame(answer, expected[i], `${host}: ${lines[i]}`);
@@ -134,6 +134,6 @@ t.test('requests in flight count until their reply is sent', async (t) => {
       return answered;
     };
     t.strictSame((await statuses()).sort(), [200, 200, 429, 429, 429], host);
-    t.strictSame((await statuses()).sort(), [200, 200, 429, 429, 429], `${host}: given back`);
+    t.strictSame((await statuses()).sort(), [200, 200, 429, 429, 429], `${host}: the places are free again`);
   }
 });

@@ -13,7 +13,7 @@ import { until } from '#test/support/until.ts';
 import { HOSTS, open } from './hosts.ts';
 
 const limited = (limit: number): string =>
-  policyFile(`name: all, route: GET /*, identifier: ip, limit: ${limit}, window: 1d`);
+  policyFile(`name: all, route: GET /*, identifier: ip, limit: ${limit}, window: 366d`);
 
 async function listen(owner: Owner, server: ReturnType<typeof createServer>): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -25,8 +25,7 @@ async function listen(owner: Owner, server: ReturnType<typeof createServer>): Pr
 }
 
 t.test('the gateway and all programs with the library share exact limits through one Redis', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const env = patiently({ GATEWAY_REDIS_URL: redis.url });
   const hosts = await Promise.all(
     Object.values(HOSTS).map((start) => start(t, { policies: limited(37), env })),
@@ -43,14 +42,14 @@ t.test('the gateway and all programs with the library share exact limits through
 });
 
 t.test('without its store each policy decides by its onStoreFailure', async (t) => {
-  const redis = await startRedis();
-  const row = 'name: all, route: GET /*, identifier: ip, limit: 5, window: 1d, onStoreFailure: deny';
+  const redis = await startRedis(t);
+  const row = 'name: all, route: GET /*, identifier: ip, limit: 5, window: 366d, onStoreFailure: deny';
   const { origin, gateway } = (await HOSTS['node:http']?.(t, {
     policies: policyFile(row),
     env: patiently({ GATEWAY_REDIS_URL: redis.url }),
   })) ?? { origin: '', gateway: null };
   t.equal((await fetch(`${origin}/a`)).status, 200);
-  await redis.close();
+  await redis.kill();
   await until(() => gateway?.storeAvailable() === false, 'it is noticed');
   const refused = await fetch(`${origin}/a`);
   t.equal(refused.status, 503);
@@ -61,7 +60,9 @@ t.test(
   'client routes: the application sets the CORS policy, and the library adds the limit headers',
   async (t) => {
     const gateway = await open({
-      policies: policyFile('name: client, route: GET /api/v1/client/*, identifier: ip, limit: 9, window: 1d'),
+      policies: policyFile(
+        'name: client, route: GET /api/v1/client/*, identifier: ip, limit: 9, window: 366d',
+      ),
     });
     t.teardown(() => gateway.close());
     const app = express();
@@ -100,7 +101,7 @@ t.test('uses reloaded policies and keeps the counters', async (t) => {
 
 t.test('mounted on a path in Express, matches the whole path and leaves the router its part', async (t) => {
   const gateway = await open({
-    policies: policyFile('name: api, route: GET /api/items, identifier: ip, limit: 1, window: 1d'),
+    policies: policyFile('name: api, route: GET /api/items, identifier: ip, limit: 1, window: 366d'),
   });
   t.teardown(() => gateway.close());
   const app = express();
@@ -114,7 +115,7 @@ t.test('mounted on a path in Express, matches the whole path and leaves the rout
   t.equal((await fetch(`http://127.0.0.1:${port}/api/items`)).status, 429);
 });
 
-t.test('HTTP/2 requests of the compatibility API', async (t) => {
+t.test('limits HTTP/2 requests of the compatibility API', async (t) => {
   const gateway = await open({ policies: limited(1) });
   t.teardown(() => gateway.close());
   const server = createHttp2Server(async (req, res) => {
@@ -204,7 +205,7 @@ t.test(
       } else await comeAndLeave(port, '/hangs', arrived);
       let isFree = false;
       while (!isFree) isFree = await quick();
-      t.pass(`free again: ${timeoutMs}`);
+      t.pass(`the place is free after ${timeoutMs} ms`);
     }
   },
 );
@@ -212,7 +213,7 @@ t.test(
 t.test('counts the request of a client that leaves', async (t) => {
   for (const count of ['failure', 'success']) {
     const policies = policyFile(
-      `name: some, route: GET /*, identifier: ip, limit: 2, window: 1d, count: ${count}`,
+      `name: some, route: GET /*, identifier: ip, limit: 2, window: 366d, count: ${count}`,
     );
     const gateway = await open({ policies });
     t.teardown(() => gateway.close());

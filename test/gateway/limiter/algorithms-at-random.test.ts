@@ -173,8 +173,7 @@ function told(decision: Decision): unknown {
 const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 t.test('the script, memory and an unbounded model give the same results for random requests', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
   const askScript = async (
     checks: readonly PendingCheck[],
@@ -284,6 +283,6 @@ t.test('the script, memory and an unbounded model give the same results for rand
     { numRuns: 500 },
   );
   t.ok(denials > 500, `${denials} denials`);
-  t.ok(exact > 300, `${exact} of them told to the millisecond when there is room again`);
-  t.ok(remembered > 50, `${remembered} could be told from memory`);
+  t.ok(exact > 300, `${exact} denials give the time to the millisecond`);
+  t.ok(remembered > 50, `${remembered} denials are remembered`);
 });

@@ -365,9 +365,8 @@ const memory: Store = async (bucket, events, now) => {
   return stateAt(now);
 };
 
-t.test('the table of cases', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('every algorithm gives the counters of the table', async (t) => {
+  const redis = await startRedis(t);
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
   const run = async (
     at: number,

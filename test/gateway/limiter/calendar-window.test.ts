@@ -26,8 +26,7 @@ function calendarPolicy(name: string, unit: CalendarUnit, timezone: string): Pol
 }
 
 async function startScript(owner: { teardown(clean: () => unknown): unknown }) {
-  const redis = await startRedis();
-  owner.teardown(() => redis.close());
+  const redis = await startRedis(owner);
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
   /** @param errorMs error of the gateway's estimate of the store's clock */
   const ask = async (of: Policy, now: number, errorMs: number) => {
@@ -123,8 +122,8 @@ t.test('processes with different rules for a zone do not reset the counter', asy
     admitted += (await ask(july, now + i, 0)).admitted;
     admitted += (await ask(june, now + i, 0)).admitted;
   }
-  t.equal(admitted, LIMIT, 'the later window counts for both');
-  t.equal((await ask(june, now + HOUR_MS, 0)).admitted, 0, 'and goes on when they agree again');
+  t.equal(admitted, LIMIT, 'the later window applies to both');
+  t.equal((await ask(june, now + HOUR_MS, 0)).admitted, 0, 'it still applies when the processes agree again');
 });
 
 t.test('an edit of the time zone keeps the counts', async (t) => {
@@ -147,7 +146,7 @@ t.test('an edit of the time zone keeps the counts', async (t) => {
     t.equal((await ask(edited, now, 0)).states[0]?.resetMs(0), midnight - now);
   }
   const [left, berlinLeft] = [await redis.client.pttl(part(berlin).key), 10 * HOUR_MS];
-  t.ok(left <= berlinLeft + 1000, 'the key expires with the window that it was made in');
+  t.ok(left <= berlinLeft + 1000, 'the key expires with the window in which it was written');
 });
 
 t.test('overwrites a value of another program under our key', async (t) => {
@@ -160,11 +159,11 @@ t.test('overwrites a value of another program under our key', async (t) => {
     const spent = await ask(one, now, 0);
     t.equal(spent.admitted, 1, garbage);
     t.equal(spent.states[0]?.used, 0, garbage);
-    t.ok((await redis.client.pttl(key)) > 0, 'and it expires');
+    t.ok((await redis.client.pttl(key)) > 0, 'the counter expires');
   }
   await redis.client.del(key);
   await redis.client.lpush(key, 'a list');
-  t.equal((await ask(one, now, 0)).admitted, 1, 'a list');
+  t.equal((await ask(one, now, 0)).admitted, 1, 'a list counts as an empty counter');
 });
 
 t.test('the script gets the bounds of three windows', async (t) => {

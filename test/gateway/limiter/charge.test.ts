@@ -54,14 +54,14 @@ t.test('a request is charged to every policy whose identity it presents', async 
     'name: by-ip, route: GET /a, identifier: ip, limit: 5',
     'name: by-key, route: GET /*, identifier: key, limit: 5',
   );
-  t.strictSame(keys(cover, [ADDRESS, null]), ['fg:{ADDRESS}:by-ip:60'], 'no key');
+  t.strictSame(keys(cover, [ADDRESS, null]), ['fg:{ADDRESS}:by-ip:60'], 'without a key');
   t.strictSame(
     keys(cover, [ADDRESS, KEY]),
     ['fg:{ADDRESS}:by-ip:60', 'fg:{KEY}:by-key:60', 'fg:{ADDRESS}:by-key:60:unproven'],
-    'a key that never worked burdens its address too',
+    'an unproven key is also charged to its address',
   );
   t.strictSame(keys(cover, [ADDRESS, KEY], [KEY]), ['fg:{ADDRESS}:by-ip:60', 'fg:{KEY}:by-key:60']);
-  t.equal(keys(cover, [null, null]), undefined, 'nobody is counted');
+  t.equal(keys(cover, [null, null]), undefined, 'without an identity');
   t.equal(proofKey(KEY), `fg:{${KEY.digest}}:proven`);
 });
 

@@ -4,7 +4,7 @@ import { CheckBudget, waitMsMax } from '#gateway/limiter/check-budget.ts';
 
 const SETTING_MS = 50;
 
-t.test('four times the 99th percentile, in steps of the setting, from one to five steps', async (t) => {
+t.test('the budget is four times the 99th percentile, between one and five times the setting', async (t) => {
   const cases = [
     ['nothing is known', [], 50],
     ['a thousand fast ones', [[1000, 2]], 50],
@@ -57,14 +57,14 @@ t.test('forgets slow answers after a minute', async (t) => {
   budget.note(300);
   t.equal(budget.budgetMs, 250);
   now += 30_000;
-  t.equal(budget.budgetMs, 250, 'half a minute later');
+  t.equal(budget.budgetMs, 250, 'after half a minute');
   now += 30_000;
   t.equal(budget.budgetMs, 50);
   budget.note(300);
   now += 3_600_000;
-  t.equal(budget.budgetMs, 50, 'idle for an hour');
+  t.equal(budget.budgetMs, 50, 'after an hour without answers');
 });
 
-t.test('the longest wait for a lost store', async (t) => {
+t.test('a request waits at most 750 ms for a lost store, with the default budget', async (t) => {
   t.equal(waitMsMax(SETTING_MS), 750);
 });

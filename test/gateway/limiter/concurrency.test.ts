@@ -1,7 +1,7 @@
 /** Tests leases of requests in flight: they are taken, returned, renewed, and expire. */
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { LEASE_MS } from '#gateway/limiter/algorithms/concurrency.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
@@ -11,7 +11,7 @@ import { SPEND } from '#gateway/limiter/script.ts';
 import { RELEASE } from '#gateway/limiter/stored-leases.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
-import { type RedisServer, startRedis } from '#test/support/redis.ts';
+import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
 import {
   burst,
@@ -30,12 +30,6 @@ const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 const inFlight = (name: string, limit: number, more: Partial<Policy> = {}): Policy =>
   policy(name, limit, 0, { algorithm: 'concurrency', ...more });
 
-async function started(t: Test): Promise<RedisServer> {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  return redis;
-}
-
 /** Returns an admitted request. */
 interface Admitted {
   readonly spent: Spent;
@@ -53,7 +47,7 @@ type Event =
   | { readonly kind: 'end'; readonly which: number };
 
 t.test('random requests that begin and end: Redis, memory and a plain count agree', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const store = await startLimiter(t, redis.url);
   const event = fc.oneof<fc.Arbitrary<Event>[]>(
     fc.record({
@@ -130,7 +124,7 @@ t.test('random requests that begin and end: Redis, memory and a plain count agre
 });
 
 t.test('a lease that nobody renews expires by the clock of the store', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], 0 }');
   const one = part(inFlight('crashed', 2), 'one');
   let named = 0;
@@ -155,19 +149,19 @@ t.test('a lease that nobody renews expires by the clock of the store', async (t)
   t.equal(
     (await ask(1, begun + LEASE_MS / 1000)).admitted,
     1,
-    'one of them, as its two predecessors are over',
+    'one place is free, because two leases have expired',
   );
-  t.equal(await redis.client.zcard(one.key), 1, 'and they are gone');
+  t.equal(await redis.client.zcard(one.key), 1, 'the expired leases are deleted');
   const [lease] = [...leasesOf(first, 0)];
   t.equal(lease?.member, 'n0.0');
   await redis.client.eval(RELEASE.lua, 1, one.key, lease?.member ?? '');
-  t.equal(await redis.client.zcard(one.key), 1, 'what has ended is given back in vain');
+  t.equal(await redis.client.zcard(one.key), 1, 'giving back an expired lease changes nothing');
   const ttl = await redis.client.pttl(one.key);
   t.ok(ttl > 0 && ttl <= LEASE_MS + 1000, `the whole counter expires: ${ttl}`);
 });
 
 t.test('long requests renew their leases, also at a store that lost them', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   let aheadMs = 0;
   const limiter = await startLimiter(t, redis.url, { clock: () => processClock() + aheadMs });
   const one = part(inFlight('long', 5), 'one');
@@ -180,13 +174,13 @@ t.test('long requests renew their leases, also at a store that lost them', async
   aheadMs = RENEWED_AFTER_MS + 1;
   await until(async () => (await redis.client.zcard(one.key)) === 2);
   const ttl = await redis.client.pttl(one.key);
-  t.ok(ttl > LEASE_MS / 2, `for the whole time: ${ttl}`);
+  t.ok(ttl > LEASE_MS / 2, `the lease is renewed for its whole time: ${ttl}`);
   for (const { spent, position } of held) limiter.release(spent, position);
   await until(async () => (await redis.client.exists(one.key)) === 0);
 });
 
 t.test('several processes at once never exceed the limit together', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
   const one = part(inFlight('shared', 7), 'one');
   let open = 0;
@@ -216,7 +210,7 @@ t.test('several processes at once never exceed the limit together', async (t) =>
 t.test(
   'an outage: each process has its share, and the store learns afterwards what is still open',
   async (t) => {
-    const redis = await started(t);
+    const redis = await startRedis(t);
     const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
     const other = await startLimiter(t, redis.url);
     const one = part(inFlight('outage', 8), 'one');
@@ -236,19 +230,19 @@ t.test(
     for (const { spent, position } of before.slice(0, 2)) limiter.release(spent, position);
     redis.thaw();
     await until(() => limiter.stats().available && other.stats().available);
-    t.equal(await redis.client.zcard(one.key), 2, 'one from before and one from meanwhile');
+    t.equal(await redis.client.zcard(one.key), 2, 'one request from before and one from the outage');
     t.equal(await burst(other, chargeOf(one), 10), 6);
   },
 );
 
 t.test('an answer that comes too late takes no place', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
   const one = part(inFlight('late', 3), 'one');
   redis.freeze();
   const asked = spend(limiter, chargeOf(one));
   const answer = await asked;
-  t.equal(answer.kind, 'spent', 'decided alone');
+  t.equal(answer.kind, 'spent', 'the request is decided without the store');
   if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
   redis.thaw();
   await until(() => limiter.stats().available);
@@ -256,8 +250,8 @@ t.test('an answer that comes too late takes no place', async (t) => {
   t.equal(await burst(limiter, chargeOf(one), 4), 3);
 });
 
-t.test('a store that stalls until its connection breaks, and then runs the command', async (t) => {
-  const redis = await started(t);
+t.test('after a broken connection, a command that the store ran late holds no place', async (t) => {
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
   const one = part(inFlight('unanswered', 3), 'one');
   redis.freeze();
@@ -271,13 +265,13 @@ t.test('a store that stalls until its connection breaks, and then runs the comma
 });
 
 t.test('unproven credentials share one limit of their address', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   const p = inFlight('keys', 5);
   const first = await admitted(limiter, ...unproven(p, 'first', 'address'));
   let passed = 0;
   for (let i = 0; i < 9; i++) passed += await burst(limiter, chargeOf(...unproven(p, `${i}`, 'address')), 1);
-  t.equal(passed, 4, 'the rest of it');
+  t.equal(passed, 4, 'the rest of the address’s limit is left');
   limiter.release(first.spent, first.position);
   await until(async () => (await redis.client.zcard(part(p, 'first').key)) === 0);
   t.equal(await burst(limiter, chargeOf(...unproven(p, 'another', 'address')), 1), 1);
@@ -287,7 +281,7 @@ t.test('unproven credentials share one limit of their address', async (t) => {
 });
 
 t.test('exhaustion is not remembered, because a place may be free a moment later', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   const one = part(inFlight('full', 1), 'one');
   const held = await admitted(limiter, one);

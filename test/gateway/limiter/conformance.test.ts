@@ -13,8 +13,7 @@ t.test('memory', async (t) => {
 });
 
 t.test('Redis', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   forEachAlgorithm(t, storeAt(redis.url));
 });
 
@@ -22,7 +21,7 @@ t.test('arithmetic that all stores share', async (t) => {
   t.equal(untilWindowEnd(60_000, 60_000), 60_000, 'a window begins with its whole length');
   t.equal(untilWindowEnd(119_999, 60_000), 1);
   t.equal(shareOf(policy('p', 5, 60), 0, 1), 5);
-  t.equal(shareOf(policy('p', 5, 60), 0, 2, 9), 5, 'of an override');
+  t.equal(shareOf(policy('p', 5, 60), 0, 2, 9), 5, 'the share of an override');
   for (const [limit, replicas] of [
     [5, 8],
     [100, 3],

@@ -34,7 +34,7 @@ export function conformance(
     for (const limit of [1, 5, 100]) {
       const charge = chargeOf(part(of(`p${limit}`, limit), someone()));
       t.equal(await burst(limiter, charge, limit * 3), limit, `${limit * 3} asked for ${limit}`);
-      t.equal(await burst(limiter, charge, 3), 0, 'and none after that');
+      t.equal(await burst(limiter, charge, 3), 0, 'further requests are denied');
     }
   });
 
@@ -50,7 +50,7 @@ export function conformance(
       [false, 3],
     ] as const) {
       const answer = await spend(limiter, charge);
-      if (answer.kind !== 'spent') return t.fail('the store is there');
+      if (answer.kind !== 'spent') return t.fail('the store does not answer');
       t.equal(answer.admitted, admitted);
       t.equal((answer.spent.states[0]?.used ?? 0) + answer.position, used);
     }
@@ -63,7 +63,7 @@ export function conformance(
     const wide = part(of('wide', 100), who);
     const narrow = part(of('narrow', 5), who);
     t.equal(await burst(limiter, chargeOf(wide, narrow), 50), 5);
-    t.equal(await burst(limiter, chargeOf(wide), 200), 95, 'the 45 denied ones left no trace');
+    t.equal(await burst(limiter, chargeOf(wide), 200), 95, 'the 45 denied requests were not charged');
   });
 
   t.test('two charges of the same tick that share a bucket do not exceed it', async (t) => {
@@ -95,7 +95,7 @@ export function conformance(
           answer: await spend(limiter, charge),
         }));
         t.equal(admitted, 4, which);
-        if (answer.kind !== 'spent') return t.fail('the store is there');
+        if (answer.kind !== 'spent') return t.fail('the store does not answer');
         const resetMs = answer.spent.states[0]?.resetMs(0) ?? 0;
         t.ok(resetMs > 0 && resetMs <= 1000, `${resetMs} ms are within the window`);
       }
@@ -108,7 +108,7 @@ export function conformance(
     const at = (limit: number): Charge => chargeOf(part(of('p', limit), who));
     t.equal(await burst(limiter, at(10), 8), 8);
     t.equal(await burst(limiter, at(5), 3), 0);
-    t.equal(await burst(limiter, at(12), 9), 4, 'the lowered limit did not change the count');
+    t.equal(await burst(limiter, at(12), 9), 4, 'the lowered limit did not change the counter');
   });
 
   t.test('an override is another limit on the same counter, also for concurrent requests', async (t) => {
@@ -125,7 +125,7 @@ export function conformance(
     const together = await Promise.all([burst(limiter, usual, 5), burst(limiter, raised, 20)]);
     t.strictSame(together, [0, 15]);
     const answer = await spend(limiter, raised);
-    if (answer.kind !== 'spent') return t.fail('the store is there');
+    if (answer.kind !== 'spent') return t.fail('the store does not answer');
     t.equal(answer.admitted, false);
     t.equal((answer.spent.states[0]?.used ?? 0) + answer.position, 25);
   });
@@ -138,7 +138,7 @@ export function conformance(
     const real = part(of('real', 8), who);
     t.equal(await burst(limiter, chargeOf(shadow, real), 12), 8);
     const answer = await spend(limiter, chargeOf(shadow));
-    if (answer.kind !== 'spent') return t.fail('the store is there');
+    if (answer.kind !== 'spent') return t.fail('the store does not answer');
     t.equal(answer.admitted, true);
     t.equal(answer.spent.states[0]?.used, 3);
   });
@@ -154,23 +154,23 @@ export function conformance(
     t.equal(await burst(limiter, withKey(early), 1), 1);
     let admitted = 0;
     for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
-    t.equal(admitted, 9, 'fresh ones get the rest of the limit');
-    t.equal(await burst(limiter, withKey(early), 5), 0, 'and nothing is left for one that was used before');
+    t.equal(admitted, 9, 'new credentials get the rest of the limit');
+    t.equal(await burst(limiter, withKey(early), 5), 0, 'a credential that was used before gets none');
 
     const good = someone();
     limiter.prove(identity(good));
-    t.ok(limiter.isProven(identity(good)), 'known here at once');
+    t.ok(limiter.isProven(identity(good)), 'this process knows the proof at once');
     t.equal(
       await burst(limiter, withKey(good), 15),
       10,
-      'proven, it has its own limit although its address has spent everything',
+      'a proven credential has its own limit, although the address is exhausted',
     );
     limiter.withdraw(identity(good));
     t.notOk(limiter.isProven(identity(good)));
     const refused = someone();
     limiter.prove(identity(refused));
     limiter.withdraw(identity(refused));
-    t.equal(await burst(limiter, withKey(refused), 5), 0, 'refused after it worked, it is like any other');
+    t.equal(await burst(limiter, withKey(refused), 5), 0, 'after a 401 it is unproven');
   });
 
   t.test('unproven credentials that come again share the same limit, to the last unit', async (t) => {
@@ -185,9 +185,9 @@ export function conformance(
       for (let i = 0; i < 50; i++) admitted += await burst(limiter, withKey(repeated[i % 5] ?? ''), together);
       t.equal(admitted, 20, `${together} at once`);
       const late = someone();
-      t.equal(await burst(limiter, withKey(late), 1), 0, 'a new one waits for the next window');
+      t.equal(await burst(limiter, withKey(late), 1), 0, 'a new credential is denied until the next window');
       limiter.prove(identity(late));
-      t.equal(await burst(limiter, withKey(late), 30), 20, 'once it has worked it has its limit');
+      t.equal(await burst(limiter, withKey(late), 30), 20, 'a proven credential has its own limit');
     }
   });
 
@@ -211,9 +211,9 @@ export function conformance(
     t.equal(await burst(limiter, withKey(someone()), 1), 1);
     let admitted = 0;
     for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
-    t.equal(admitted, 9, 'combinations of a key that never worked share one limit of the address');
+    t.equal(admitted, 9, 'unproven combinations share one limit of the address');
     limiter.prove(identity(key));
-    t.equal(await burst(limiter, withKey(someone()), 15), 10, 'proven, each combination has its own limit');
+    t.equal(await burst(limiter, withKey(someone()), 15), 10, 'a proven combination has its own limit');
     t.equal(await burst(limiter, withKey(someone()), 15), 10);
   });
 
@@ -227,12 +227,12 @@ export function conformance(
     t.equal(await burst(limiter, withKey(known), 1), 1);
     let admitted = 0;
     for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
-    t.equal(admitted, 19, 'the rest of it');
+    t.equal(admitted, 19, 'the rest of the limit is left');
     t.equal(await burst(limiter, withKey(known), 9), 0);
     limiter.prove(identity(key));
-    t.equal(await burst(limiter, withKey(known), 30), 19, 'proven, what it has used counts');
+    t.equal(await burst(limiter, withKey(known), 30), 19, 'earlier requests of a proven credential count');
     t.equal(await burst(limiter, withKey(someone()), 30), 20);
-    t.equal(await burst(limiter, chargeOf(part(p, known)), 5), 0, 'without the override as much is too much');
+    t.equal(await burst(limiter, chargeOf(part(p, known)), 5), 0, 'it is above the usual limit');
   });
 
   t.test('each of two unproven credentials is charged to the address', async (t) => {

@@ -19,7 +19,7 @@ t.test('finds inserted records, and nothing else', async (t) => {
     [table.count(found), table.until(found), table.slack(found)],
     [4_000_000_000, 1.5e12 + 0.25, 50],
   );
-  t.equal(table.find(1, 1, 3, 5), -1, 'every word of the key counts');
+  t.equal(table.find(1, 1, 3, 5), -1, 'every word of the key is compared');
   table.clear();
   t.equal(table.find(...keyOf(1)), -1);
   t.equal(table.size, 0);
@@ -28,9 +28,9 @@ t.test('finds inserted records, and nothing else', async (t) => {
 t.test('drops the least recently used record when full', async (t) => {
   const table = new CounterTable(8);
   for (let n = 0; n < 8; n++) table.insert(...keyOf(n));
-  t.not(table.find(...keyOf(0)), -1, 'used while it is among the older half');
+  t.not(table.find(...keyOf(0)), -1, 'used while in the older half');
   table.insert(...keyOf(8));
-  t.equal(table.find(...keyOf(1)), -1, 'the oldest is forgotten');
+  t.equal(table.find(...keyOf(1)), -1, 'the oldest is dropped');
   t.not(table.find(...keyOf(0)), -1);
   t.equal(table.size <= 8, true);
 });
@@ -73,6 +73,6 @@ t.test('a flood takes the stated bytes, and no heap', async (t) => {
   const digest = (n: number): Key => [Math.imul(n, 0x9e3779b1) >>> 2, n, 1, 2];
   for (let n = 0; n < 500_000; n++) table.set(table.insert(...digest(n)), 1, n, 0);
   t.equal(table.size, 65_536);
-  t.ok(process.memoryUsage().heapUsed - before < 8 * 1024 * 1024, 'no object per record');
+  t.ok(process.memoryUsage().heapUsed - before < 8 * 1024 * 1024, 'records need no heap objects');
   t.not(table.find(...digest(499_999)), -1);
 });

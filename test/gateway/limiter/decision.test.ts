@@ -94,7 +94,7 @@ t.test('a denial names only exhausted policies, the one that resets last first',
       ),
     ),
     'deny five:0',
-    'exhausted by those before',
+    'the requests before it used up the limit',
   );
 });
 
@@ -161,7 +161,7 @@ t.test('shadow policies never deny and are not reported to clients; their denial
   t.match(beyond, { kind: 'allow', verdicts: [{ policy: five }], shadowDenials: [shadow] });
   const batch = spent(2, [[shadow, 4, 1000]]);
   t.match(decide(batch, 0), { kind: 'allow', verdicts: [], shadowDenials: { length: 0 } });
-  t.match(decide(batch, 1), { kind: 'allow', shadowDenials: [shadow] }, 'the second one of two is beyond');
+  t.match(decide(batch, 1), { kind: 'allow', shadowDenials: [shadow] }, 'the second of two is over it');
   t.equal(
     text(
       decide(
@@ -187,10 +187,10 @@ t.test('a credential and its unproven address are one policy: the tighter one is
   t.equal(
     text(decide(spent(0, parts(0, 5)), 0)),
     'deny five:0',
-    'an address that has spent its limit on invented keys',
+    'the address has used up its limit with invented keys',
   );
   t.equal(text(decide(spent(0, parts(5, 5)), 0)), 'deny five:0');
-  t.equal(text(decide(spent(1, parts(3, -1)), 0)), 'allow five:1 hundred:3', 'proven meanwhile: skipped');
+  t.equal(text(decide(spent(1, parts(3, -1)), 0)), 'allow five:1 hundred:3', 'skipped when proven');
 });
 
 t.test('without the store this process has its share of each limit, which may be zero', async (t) => {

@@ -10,7 +10,7 @@ t.setTimeout(0);
 
 const two = { gateways: 2, limit: 2 };
 
-t.test('counterexamples that the search has found', async (t) => {
+t.test('the search’s counterexamples no longer violate the limit', async (t) => {
   await t.test('the store learns of a place that was taken while leases were renewed', async (t) => {
     const bounds = { ...NOTHING, requests: 2, storeLost: 1, finishes: 1 };
     const world = await replay({ ...two, algorithm: 'concurrency', bounds }, [
@@ -19,7 +19,7 @@ t.test('counterexamples that the search has found', async (t) => {
     ]);
     t.equal(world.violation(), null);
     await world.happen('answer 0');
-    t.equal(world.violation(), null, 'the second renewal');
+    t.equal(world.violation(), null, 'after the second renewal');
   });
 });
 

@@ -20,7 +20,7 @@ t.test('a full table drops only its oldest counter', async (t) => {
   const limiter = memoryLimiter({ clock: testClock().now, known });
   for (const who of ['a', 'b', 'c', 'd', 'e']) t.equal(await burst(limiter, oneOf(who), 2), 1);
   for (const who of ['e', 'd', 'c']) t.equal(await burst(limiter, oneOf(who), 1), 0, who);
-  t.equal(await burst(limiter, oneOf('a'), 1), 1, 'forgotten');
+  t.equal(await burst(limiter, oneOf('a'), 1), 1, 'the counter of a was dropped');
 });
 
 t.test('writes nothing if the address has no budget left', async (t) => {
@@ -44,9 +44,9 @@ t.test('window edges with fractions of milliseconds: each window has its exact l
   clock.advance(59_999.75);
   const denied = await spend(limiter, charge);
   t.match(denied, { admitted: false });
-  t.equal(denied.kind === 'spent' && denied.spent.states[0]?.resetMs(0), 1, 'in whole milliseconds');
+  t.equal(denied.kind === 'spent' && denied.spent.states[0]?.resetMs(0), 1, 'rounded up to milliseconds');
   clock.advance(0.25);
-  t.equal(await burst(limiter, charge, 3), 2, 'the next window');
+  t.equal(await burst(limiter, charge, 3), 2);
 });
 
 t.test('a proof lasts 30 days, and a 401 ends it', async (t) => {
@@ -64,18 +64,18 @@ t.test('a proof lasts 30 days, and a 401 ends it', async (t) => {
   clock.advance(30 * 86_400_000 - 1);
   t.ok(limiter.isProven(good));
   await floodAddress();
-  t.equal(await burst(limiter, charge, 9), 5, 'it has nothing to do with the address');
+  t.equal(await burst(limiter, charge, 9), 5, 'the limit of the address does not apply');
   clock.advance(1);
-  t.notOk(limiter.isProven(good), '30 days later');
+  t.notOk(limiter.isProven(good), 'the proof expires after 30 days');
   await floodAddress();
-  t.equal(await burst(limiter, charge, 1), 0, 'it waits like any other');
+  t.equal(await burst(limiter, charge, 1), 0, 'an expired key is counted with its address');
   limiter.prove(good);
   clock.advance(60_000);
   t.ok(limiter.isProven(good));
   limiter.withdraw(good);
   t.notOk(limiter.isProven(good));
   await floodAddress();
-  t.equal(await burst(limiter, charge, 1), 0, 'refused, it waits like any other');
+  t.equal(await burst(limiter, charge, 1), 0, 'a key with a 401 is counted with its address');
 });
 
 t.test('a key in use stays proven: after an hour a success is reported again', async (t) => {
@@ -88,5 +88,5 @@ t.test('a key in use stays proven: after an hour a success is reported again', a
   t.ok(limiter.isProofFresh(good));
   clock.advance(1);
   t.notOk(limiter.isProofFresh(good));
-  t.ok(limiter.isProven(good), 'it is proven all the same');
+  t.ok(limiter.isProven(good), 'the key is still proven');
 });

@@ -107,8 +107,7 @@ const untilStoreCounts = (limiter: GuardedLimiter): Promise<void> =>
   });
 
 t.test('a stall of this process does not count as a clock jump: the usage stays known', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const stalled = new EventEmitter();
   const isStalled = once(stalled, 'over');
   let isArmed = false;
@@ -131,8 +130,8 @@ t.test('a stall of this process does not count as a clock jump: the usage stays 
   await isStalled;
   // That reply is read, and the next one.
   await delay(1500);
-  t.ok(limiter.stats().available, 'a stall is no outage either');
-  await redis.close();
+  t.ok(limiter.stats().available, 'a stall is no outage');
+  await redis.kill();
   await eventually('the loss is seen', () => !limiter.stats().available);
   t.equal(await burst(limiter, charge, 120), 90);
 });
@@ -140,8 +139,7 @@ t.test('a stall of this process does not count as a clock jump: the usage stays 
 t.test(
   'Redis killed: each policy decides by its onStoreFailure, and the store is used again when it is back',
   async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const { limiter, log } = await guarded(t, redis.url);
     await insideLongWindow();
     const before = fresh(10, 'local');
@@ -152,18 +150,18 @@ t.test(
       const answer = await spend(limiter, fresh(1, 'local'));
       return answer.kind === 'spent' && answer.spent.isLocal;
     });
-    t.equal(await burst(limiter, fresh(10, 'local'), 25), 10, 'local: the limit is kept in this process');
+    t.equal(await burst(limiter, fresh(10, 'local'), 25), 10, 'local: the process keeps the limit');
     t.equal(await burst(limiter, fresh(10, 'allow'), 25), 25, 'allow: nothing is counted');
     const denied = await spend(limiter, fresh(10, 'deny'));
-    t.equal(denied.kind, 'unavailable', 'deny: refused');
+    t.equal(denied.kind, 'unavailable', 'deny: every request is refused');
     const mixed = chargeOf(...fresh(3, 'allow').buckets, ...fresh(5, 'local').buckets);
-    t.equal(await burst(limiter, mixed, 9), 5, 'mixed: the local one still counts');
+    t.equal(await burst(limiter, mixed, 9), 5, 'mixed: the local policy still counts');
     const shadow = chargeOf(
       part(policy('s', 1, LONG_WINDOW_SECONDS, { mode: 'shadow', onStoreFailure: 'deny' })),
     );
-    t.equal(await burst(limiter, shadow, 4), 4, 'a shadow policy does not deny here either');
+    t.equal(await burst(limiter, shadow, 4), 4, 'a shadow policy does not deny');
     const unknown = chargeOf(...unproven(policy('k', 4, LONG_WINDOW_SECONDS), 'key', 'address'));
-    t.equal(await burst(limiter, unknown, 9), 4, 'credentials that never worked are held as well');
+    t.equal(await burst(limiter, unknown, 9), 4, 'unproven credentials are counted with their address');
     t.equal(limiter.stats().available, false);
 
     await redis.restart();
@@ -173,16 +171,15 @@ t.test(
     t.equal(
       await burst(limiter, fresh(10, 'local'), 15),
       10,
-      'exact again, on a Redis that never saw the script',
+      'the limit is exact again, on a Redis that never saw the script',
     );
     t.equal(log.filter((line) => line.includes('unavailable')).length, 1, 'the outage is logged once');
-    t.equal(log.filter((line) => line.includes('available again')).length, 1, 'so is its end');
+    t.equal(log.filter((line) => line.includes('available again')).length, 1, 'its end is logged once');
   },
 );
 
 t.test('Redis frozen: only the first request waits', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter } = await guarded(t, redis.url);
   const warm = await spend(limiter, fresh(10, 'local'));
   t.match(warm, { spent: { isLocal: false } });
@@ -194,7 +191,7 @@ t.test('Redis frozen: only the first request waits', async (t) => {
     t.match(answer, { kind: 'spent', admitted: true, spent: { isLocal: true } });
   }
   t.match(limiter.stats(), { outages: 1, degraded: 20 });
-  t.ok(limiter.stats().failures.timeout <= 1, 'the others never asked');
+  t.ok(limiter.stats().failures.timeout <= 1, 'other requests did not ask the store');
 
   redis.thaw();
   await eventually('recovered', () => limiter.stats().available);
@@ -202,8 +199,7 @@ t.test('Redis frozen: only the first request waits', async (t) => {
 });
 
 t.test('Redis full: an out-of-memory reply counts as a failure', async (t) => {
-  const redis = await startRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction']);
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t, ['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction']);
   const { limiter } = await guarded(t, redis.url);
   await untilStoreCounts(limiter);
   await redis.client.config('SET', 'maxmemory', '1');
@@ -218,8 +214,7 @@ t.test('Redis full: an out-of-memory reply counts as a failure', async (t) => {
 });
 
 t.test('the local share is the limit divided by the last known number of replicas', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await guarded(t, redis.url);
   await guarded(t, redis.url);
   await guarded(t, redis.url);
@@ -236,26 +231,24 @@ t.test('the local share is the limit divided by the last known number of replica
 });
 
 t.test('without the store a known proven key stays proven', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const clock = testClock(Date.now());
   const { limiter } = await guarded(t, redis.url, { clock: clock.now });
   limiter.prove(identity('good'));
   limiter.prove(identity('refused'));
   clock.advance(7_200_000);
-  t.notOk(limiter.isProven(identity('good')), 'the store is asked again');
+  t.notOk(limiter.isProven(identity('good')), 'the store is asked about the key again');
   await redis.kill();
   await until(() => !limiter.stats().available);
-  t.ok(limiter.isProven(identity('good')), 'nobody can be asked');
+  t.ok(limiter.isProven(identity('good')), 'the known proof holds without the store');
   limiter.withdraw(identity('refused'));
   t.notOk(limiter.isProven(identity('refused')));
   clock.advance(30 * 86_400_000);
-  t.notOk(limiter.isProven(identity('good')), 'not for more than 30 days');
+  t.notOk(limiter.isProven(identity('good')), 'the proof expires after 30 days');
 });
 
 t.test('replicas agree on one salt, and a closed replica is forgotten', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const first = new GuardedLimiter({
     store: accessTo(redis.url),
     clock: () => Date.now(),
@@ -268,7 +261,7 @@ t.test('replicas agree on one salt, and a closed replica is forgotten', async (t
   t.equal(await first.start(), 'salt of the first');
   await first.close();
   const { limiter: second } = await guarded(t, redis.url, { salt: 'salt of the second' });
-  t.equal(second.stats().replicas, 1, 'the first one said goodbye');
+  t.equal(second.stats().replicas, 1, 'the first one has signed off');
   const third = new GuardedLimiter({
     store: accessTo(redis.url),
     clock: () => Date.now(),
@@ -279,14 +272,13 @@ t.test('replicas agree on one salt, and a closed replica is forgotten', async (t
     onSalt: () => {},
   });
   t.teardown(() => third.close());
-  t.equal(await third.start(), 'salt of the first', 'kept in the store');
+  t.equal(await third.start(), 'salt of the first', 'the store keeps the salt');
 });
 
 t.test(
   'without its store a gateway starts, decides alone, and uses the store once it is available',
   async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     await redis.kill();
     const salts: string[] = [];
     const { limiter, log } = await guarded(t, redis.url, {
@@ -302,15 +294,15 @@ t.test(
     await redis.client.set('fg:{control}:salt', 'of the others');
     await eventually('used', () => limiter.stats().available);
     await eventually('adopted', () => salts.length > 0);
-    t.strictSame(salts, ['of the others'], 'never a second salt');
+    t.strictSame(salts, ['of the others'], 'all use the salt of the others');
     t.match(await spend(limiter, fresh(5, 'local')), { spent: { isLocal: false } });
   },
 );
 
-t.test('counting alone begins with the last known state, and is charged to the store later', async (t) => {
+t.test('counting alone begins with the last known state, and the store is charged later', async (t) => {
   for (const how of ['kill', 'freeze'] as const) {
     await t.test(how, async (t) => {
-      const redis = await startRedis([
+      const redis = await startRedis(t, [
         '--appendonly',
         'yes',
         '--appendfsync',
@@ -318,7 +310,6 @@ t.test('counting alone begins with the last known state, and is charged to the s
         '--dir',
         t.testdir(),
       ]);
-      t.teardown(() => redis.close());
       const { limiter } = await guarded(t, redis.url);
       await insideLongWindow();
       const charge = chargeOf(part(policy('p', 10, LONG_WINDOW_SECONDS), how));
@@ -330,18 +321,17 @@ t.test('counting alone begins with the last known state, and is charged to the s
         await spend(limiter, fresh(1, 'local'));
         return !limiter.stats().available;
       });
-      t.equal(await burst(limiter, charge, 1), 1, 'the ninth');
+      t.equal(await burst(limiter, charge, 1), 1, 'the ninth request');
       if (how === 'kill') await redis.restart();
       else redis.thaw();
       await eventually('recovered', () => limiter.stats().available);
-      t.equal(await burst(limiter, charge, 5), 1, 'the tenth, and no more');
+      t.equal(await burst(limiter, charge, 5), 1, 'the tenth request is the last one');
     });
   }
 });
 
 t.test('stalls shorter than an outage do not make a window admit more', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter } = await guarded(t, redis.url);
   await insideLongWindow();
   for (let round = 0; round < 5; round++) {
@@ -357,8 +347,7 @@ t.test('stalls shorter than an outage do not make a window admit more', async (t
 });
 
 t.test('an idle gateway notices that its store is down', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   for (const how of ['kill', 'freeze'] as const) {
     const { limiter } = await guarded(t, redis.url);
     await eventually('available', () => limiter.stats().available);
@@ -372,8 +361,7 @@ t.test('an idle gateway notices that its store is down', async (t) => {
 
 t.test('a malformed reply counts as a failure', async (t) => {
   const replies = ['+OK', '$5\r\nhello', '$2\r\n[]', '$6\r\n[1,{}]', ':7', '*-1', '$-1'];
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   for (const reply of replies) {
     const relay = await startGarbler(t, redis.port, `${reply}\r\n`);
     const { limiter } = await guarded(t, relay.url, { budgetMs: 2000 });
@@ -386,8 +374,7 @@ t.test('a malformed reply counts as a failure', async (t) => {
 });
 
 t.test('after a clock jump nobody is denied beyond the window of the store', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   let asleepMs = 0;
   const clock = (): number => performance.timeOrigin + performance.now() - asleepMs;
   const { limiter } = await guarded(t, redis.url, { clock });
@@ -400,7 +387,7 @@ t.test('after a clock jump nobody is denied beyond the window of the store', asy
   await eventually('forgotten', () => limiter.knownExhausted(charge) === null);
 });
 
-t.test('a start without the store, with a wrong clock', async (t) => {
+t.test('a start without the store and with a wrong clock: nobody waits for a later window', async (t) => {
   const windowMs = LONG_WINDOW_SECONDS * 1000;
   // Whole windows, so that those of both clocks end at the same moment.
   for (const [how, offMs] of [
@@ -408,8 +395,7 @@ t.test('a start without the store, with a wrong clock', async (t) => {
     ['ahead', windowMs],
   ] as const) {
     await t.test(how, async (t) => {
-      const redis = await startRedis();
-      t.teardown(() => redis.close());
+      const redis = await startRedis(t);
       await redis.kill();
       const clock = (): number => processClock() + offMs;
       const { limiter } = await guarded(t, redis.url, { clock, budgetMs: STORE_BUDGET_MS });
@@ -422,7 +408,7 @@ t.test('a start without the store, with a wrong clock', async (t) => {
       await burst(limiter, brief, 1);
       await redis.restart();
       await eventually('the store is back', () => limiter.stats().available);
-      t.equal(await burst(limiter, some, 6), 2, 'the store was charged for the others');
+      t.equal(await burst(limiter, some, 6), 2, 'the other requests were charged to the store');
       t.equal(await burst(limiter, all, 1), 0);
       await eventually('nobody waits for a later window', () => limiter.knownExhausted(brief) === null);
     });
@@ -430,8 +416,7 @@ t.test('a start without the store, with a wrong clock', async (t) => {
 });
 
 t.test('gives up a dead connection, and recovers with a new one', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const relay = await startRelay(t, redis.port);
   const { limiter } = await guarded(t, relay.url);
   await untilStoreCounts(limiter);
@@ -445,8 +430,7 @@ t.test('gives up a dead connection, and recovers with a new one', async (t) => {
 });
 
 t.test('many waiting requests are one outage, and all are answered at once', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter } = await guarded(t, redis.url);
   await untilStoreCounts(limiter);
   redis.freeze();
@@ -457,21 +441,19 @@ t.test('many waiting requests are one outage, and all are answered at once', asy
 });
 
 t.test('a lost connection with pending checks is distinguished from a fault', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter, log } = await guarded(t, redis.url, { budgetMs: 5000 });
   redis.freeze();
   const waiting = Promise.all(Array.from({ length: 5 }, () => spend(limiter, fresh(10, 'local'))));
   await delay(1);
   await redis.kill();
-  t.equal((await waiting).length, 5, 'all are answered');
+  t.equal((await waiting).length, 5, 'every request is answered');
   t.match(limiter.stats(), { available: false, failures: { disconnected: 5, error: 0 } });
   t.equal(log.length, 1);
 });
 
 t.test('a closed limiter still answers, reports no outage and leaves no probe behind', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter, log } = await guarded(t, redis.url);
   await limiter.close();
   t.match(await spend(limiter, fresh(10, 'local')), { kind: 'spent', spent: { isLocal: true } });
@@ -480,8 +462,7 @@ t.test('a closed limiter still answers, reports no outage and leaves no probe be
 });
 
 t.test('a store that comes back empty gets its salt and replicas back before it decides', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const salts: string[] = [];
   const { limiter } = await guarded(t, redis.url, { onSalt: (salt) => salts.push(salt) });
   await guarded(t, redis.url);
@@ -496,7 +477,7 @@ t.test('a store that comes back empty gets its salt and replicas back before it 
   await redis.restart();
   await eventually('recovered', () => last.stats().available);
   t.equal(await redis.client.get('fg:{control}:salt'), 'salt');
-  t.equal(last.stats().replicas, 4, 'those that have not been heard again yet still have their share');
+  t.equal(last.stats().replicas, 4, 'replicas that were not heard again yet keep their share');
 
   await t.test('if it has another salt by then, all gateways use that one', async (t) => {
     await redis.kill();
@@ -512,8 +493,7 @@ t.test('a store that comes back empty gets its salt and replicas back before it 
 });
 
 t.test('a store that refuses every script keeps the circuit open', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter, log } = await guarded(t, redis.url);
   await redis.client.acl('SETUSER', 'default', '-evalsha', '-eval');
   for (let i = 0; i < 5; i++) t.match(await spend(limiter, fresh(10, 'local')), { kind: 'spent' });
@@ -522,14 +502,13 @@ t.test('a store that refuses every script keeps the circuit open', async (t) => 
     await delay(50);
     t.match(await spend(limiter, fresh(10, 'local')), { spent: { isLocal: true } });
   }
-  t.equal(log.length, 1, 'one line, not one for every probe');
+  t.equal(log.length, 1, 'one log line, not one for each probe');
   await redis.client.acl('SETUSER', 'default', '+@all');
   await eventually('recovered', () => limiter.stats().available);
 });
 
 t.test('a store that refuses our login is an error at start, with its reason', async (t) => {
-  const redis = await startRedis(['--requirepass', 'right', '--databases', '4']);
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t, ['--requirepass', 'right', '--databases', '4']);
   const cases: readonly (readonly [string, string, RegExp])[] = [
     ['no password', `redis://127.0.0.1:${redis.port}`, /NOAUTH/],
     ['a wrong password', `redis://:wrong@127.0.0.1:${redis.port}`, /WRONGPASS/],
@@ -541,8 +520,7 @@ t.test('a store that refuses our login is an error at start, with its reason', a
 });
 
 t.test('a heartbeat has as much time as a check', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter, log } = await guarded(t, redis.url, { budgetMs: 600_000 });
   // This is longer than the pause between two heartbeats, and than the default budget of a heartbeat.
   await redis.client.call('CLIENT', 'PAUSE', '4000', 'ALL');

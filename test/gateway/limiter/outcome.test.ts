@@ -66,9 +66,8 @@ const row = fc.record({
   isReported: fc.boolean(),
 });
 
-t.test('never more than the limit of requests that count, and the others are given back', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('admits at most the limit of requests that count, and gives the others back', async (t) => {
+  const redis = await startRedis(t);
   const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
   const time = (now: number): string[] => [String(Math.floor(now / 1000)), String((now % 1000) * 1000)];
   let run = 0;
@@ -148,7 +147,7 @@ t.test('never more than the limit of requests that count, and the others are giv
     { numRuns: 1000 },
   );
   t.ok(given > 200, `${given} given back`);
-  t.ok(beyond > 200, `${beyond} charged beyond`);
+  t.ok(beyond > 200, `${beyond} charged beyond the reserve`);
 });
 
 const failures = (limit: number, algorithm: Algorithm = 'fixed-window'): Policy =>
@@ -171,11 +170,10 @@ async function request(
 
 for (const [name, start] of [
   ['Redis', startRedis],
-  ['Cluster, each part on a node of its own', null],
+  ['Cluster, each part on a node of its own', startCluster],
 ] as const) {
   t.test(`several processes at once: ${name}`, async (t) => {
-    const server = start === null ? await startCluster(t) : await start();
-    if (start !== null) t.teardown(() => (server as { close(): unknown }).close());
+    const server = await start(t);
     const limiters = await Promise.all([1, 2].map(() => startLimiter(t, server.url)));
     await insideLongWindow();
     for (const algorithm of ALGORITHMS) {
@@ -206,14 +204,13 @@ for (const [name, start] of [
         if (await request(limiter, parts, 500)) left++;
         return failed + left >= 7;
       });
-      t.equal(await burst(limiter, chargeOf(...parts), 5), 0, 'exactly seven');
+      t.equal(await burst(limiter, chargeOf(...parts), 5), 0, 'exactly seven failures were admitted');
     }
   });
 }
 
 t.test('an outage: only requests that count are charged later', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
   await insideLongWindow();
   const all = ALGORITHMS.map((algorithm) => [part(failures(10, algorithm), 'one')]);
@@ -226,7 +223,7 @@ t.test('an outage: only requests that count are charged later', async (t) => {
   });
   for (const parts of all) {
     for (let i = 0; i < 20; i++)
-      t.ok(await request(limiter, parts, 204), 'successes do not count here either');
+      t.ok(await request(limiter, parts, 204), 'successes do not count without the store either');
     for (let i = 0; i < 3; i++) t.ok(await request(limiter, parts, 404));
   }
   redis.thaw();
@@ -279,11 +276,10 @@ t.test(
 
 for (const [name, start] of [
   ['Redis', startRedis],
-  ['Cluster', null],
+  ['Cluster', startCluster],
 ] as const) {
   t.test(`units that replies report, from several processes at once: ${name}`, async (t) => {
-    const server = start === null ? await startCluster(t) : await start();
-    if (start !== null) t.teardown(() => (server as { close(): unknown }).close());
+    const server = await start(t);
     const limiters = await Promise.all([1, 2].map(() => startLimiter(t, server.url)));
     await insideLongWindow();
     for (const algorithm of ALGORITHMS) {
@@ -316,8 +312,7 @@ for (const [name, start] of [
 }
 
 t.test('the store is down when replies begin: it is charged and given back later', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
   await insideLongWindow();
   const buckets = ALGORITHMS.map((algorithm) => part(reported(100, algorithm).policy, 'somebody', 10));
@@ -336,7 +331,7 @@ t.test('the store is down when replies begin: it is charged and given back later
     limiter.conclude(outcomes, answer.spent.isLocal);
   }
   for (const bucket of buckets)
-    t.ok(await request(limiter, [bucket], 200, ['x-units', '4']), 'and decided here');
+    t.ok(await request(limiter, [bucket], 200, ['x-units', '4']), 'the request is decided without the store');
   redis.thaw();
   await until(() => limiter.stats().available);
   for (const { policy, identity } of buckets) {
@@ -400,8 +395,7 @@ async function startBreaker(
 }
 
 t.test('a lost answer of the store: nothing is given back twice', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const breaker = await startBreaker(t, redis.port);
   const limiter = await startLimiter(t, breaker.url);
   await insideLongWindow();

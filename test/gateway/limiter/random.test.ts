@@ -103,8 +103,7 @@ function told(answer: Answer): unknown {
 
 t.test('random charges in batches: Redis and memory decide alike', async (t) => {
   await insideLongWindow();
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = await startLimiter(t, redis.url);
   let run = 0;
   await fc.assert(

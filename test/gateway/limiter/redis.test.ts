@@ -29,11 +29,11 @@ async function connected(t: Test, url: string): Promise<RedisStore> {
     budgetMs: 5000,
     replica: 'r',
     onFailure: (checks, _failure, cause) => {
-      t.fail(`the store is there: ${cause.message}`);
+      t.fail(`the store does not answer: ${cause.message}`);
       for (const { listeners } of checks) for (const listener of listeners) listener.onStoreUnavailable();
     },
     onSuccess: () => {},
-    onLateAnswers: () => t.fail('no answer is late'),
+    onLateAnswers: () => t.fail('an answer is late'),
     onUnmade: () => undefined,
     onDisconnected: () => {},
   });
@@ -43,8 +43,7 @@ async function connected(t: Test, url: string): Promise<RedisStore> {
 }
 
 t.test('exact at every window edge: constant load fills each window exactly to its limit', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiters = await Promise.all([1, 2, 3, 4].map(() => connected(t, redis.url)));
   const limit = 40;
   const charge = (): Charge => chargeOf(part(policy('edge', limit, 1), 'one'));
@@ -83,12 +82,11 @@ t.test('exact at every window edge: constant load fills each window exactly to i
   for (sum += last.admitted; last.window === null; sum += last.admitted) last = await fill(one);
   const windows = last.window - first.window + 1;
   t.ok(windows >= 5, 'several windows were crossed');
-  t.equal(sum, windows * limit, 'each of them, first and last included, admitted its limit');
+  t.equal(sum, windows * limit, 'each window admitted exactly its limit');
 });
 
 t.test('all requests of one tick take one command, whatever their charges', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);
   const done = (charge: Charge): Promise<void> =>
     new Promise((resolve) =>
@@ -105,10 +103,10 @@ t.test('all requests of one tick take one command, whatever their charges', asyn
   await done(hot);
   const before = await commands();
   await Promise.all(Array.from({ length: 100 }, () => done(hot)));
-  t.equal((await commands()) - before, 1, '100 requests of one identity');
+  t.equal((await commands()) - before, 1, '100 requests of one identity take one command');
   const many = Array.from({ length: 100 }, (_, i) => chargeOf(part(policy('many', 5, 60), `id-${i}`)));
   await Promise.all(many.map(done));
-  t.equal((await commands()) - before, 2, '100 identities');
+  t.equal((await commands()) - before, 2, '100 identities take two commands');
   const flood = Array.from({ length: 500 }, (_, i) =>
     chargeOf(...unproven(policy('flood', 5, 60), `f-${i}`, 'flooder')),
   );
@@ -117,8 +115,7 @@ t.test('all requests of one tick take one command, whatever their charges', asyn
 });
 
 t.test('every key expires soon after its window, and never before', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);
   await nextWindow(WINDOW_MS);
   const windowEnd = Math.ceil(Date.now() / WINDOW_MS) * WINDOW_MS;
@@ -140,8 +137,7 @@ t.test('every key expires soon after its window, and never before', async (t) =>
 });
 
 t.test('two buckets with one name are one counter', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);
   const p = policy('twins', 6, LONG_WINDOW_SECONDS);
   await insideLongWindow();
@@ -163,8 +159,7 @@ t.test('two buckets with one name are one counter', async (t) => {
 });
 
 t.test('overwrites a value of another program under our key', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);
   const b = part(policy('p', 3, LONG_WINDOW_SECONDS), 'one');
   const answer = (): Promise<boolean> =>
@@ -182,8 +177,7 @@ t.test('overwrites a value of another program under our key', async (t) => {
 });
 
 t.test('sends forgotten scripts again, and counts every request once', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);
   await insideLongWindow();
   const charge = chargeOf(part(policy('flushed', 30, LONG_WINDOW_SECONDS), 'one'));
@@ -200,8 +194,7 @@ t.test('sends forgotten scripts again, and counts every request once', async (t)
 });
 
 t.test('sends proofs of one tick together, before one of them is withdrawn', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = await connected(t, redis.url);
   const scripts = async (): Promise<number> => {
     const stats = await redis.client.info('commandstats');
@@ -219,16 +212,15 @@ t.test('sends proofs of one tick together, before one of them is withdrawn', asy
   await until(async () => (await redis.client.exists(...others.map(proofKey))) === others.length);
   t.equal(await redis.client.exists(proofKey(first)), 0);
   t.equal(await redis.client.ttl(proofKey(keys[1] ?? first)), PROVEN_MS / 1000);
-  t.equal((await scripts()) - before, 3, 'two for 300 keys, and the one that withdraws');
+  t.equal((await scripts()) - before, 3, 'two commands for 300 proofs, and one to withdraw');
 
   store.proofs.prove(first);
   await store.close();
-  t.equal(await redis.client.exists(proofKey(first)), 1, 'what is pending at the end is sent');
+  t.equal(await redis.client.exists(proofKey(first)), 1, 'pending proofs are sent at the end');
 });
 
 t.test('a proof lasts 30 days after the last success, in any process', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const clock = testClock(Date.now());
   const store = await startLimiter(t, redis.url, { clock: clock.now });
   const p = policy('renewed', 5, LONG_WINDOW_SECONDS);
@@ -238,22 +230,21 @@ t.test('a proof lasts 30 days after the last success, in any process', async (t)
   t.ok(store.isProofFresh(key));
   await until(async () => (await redis.client.ttl(marker)) > 0);
   clock.advance(PROVEN_LOCALLY_MS);
-  t.notOk(store.isProven(key), 'an hour later the store is asked again');
+  t.notOk(store.isProven(key), 'the proof is known for an hour only');
   const hour = (await redis.client.get(marker)) ?? '';
   await redis.client.set(marker, String(Number(hour) - 1), 'PX', PROVEN_MS / 2);
   await insideLongWindow();
   const [own, ofAddress] = unproven(p, 'renewed', 'office');
   t.equal(await burst(store, chargeOf(own, ofAddress), 1), 1);
-  t.ok(store.isProven(key), 'it is still proven');
-  t.notOk(store.isProofFresh(key), 'but the next success has to be reported');
+  t.ok(store.isProven(key), 'the key is still proven');
+  t.notOk(store.isProofFresh(key), 'the next success is reported');
   store.prove(key);
   await until(async () => (await redis.client.pttl(marker)) > PROVEN_MS / 2, 'it lasts 30 days again');
-  t.equal(await redis.client.exists(ofAddress.key), 0, 'its address was charged nothing');
+  t.equal(await redis.client.exists(ofAddress.key), 0, 'the address is not charged');
 });
 
 t.test('all processes together report a credential once an hour', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const [first, second] = [await startLimiter(t, redis.url), await startLimiter(t, redis.url)];
   const key = identity('shared');
   const charge = chargeOf(...unproven(policy('shared', 100, LONG_WINDOW_SECONDS), 'shared', 'office'));
@@ -266,12 +257,11 @@ t.test('all processes together report a credential once an hour', async (t) => {
     t.ok(second.isProven(key));
     return second.isProofFresh(key);
   });
-  t.ok(isFresh, 'another process has reported it in this hour');
+  t.ok(isFresh, 'another process has reported the key in this hour');
 });
 
 t.test('a valid marker of an earlier version counts as a proof, until a 401 removes it', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = await connected(t, redis.url);
   // The store would keep the marker of a refused credential for 29 more days.
   const refused = identity('refused');
@@ -289,8 +279,7 @@ t.test('an ACL user with exactly the permissions in docs/operating.md', async (t
       readFileSync(join(projectRoot, 'docs/operating.md'), 'utf8'),
     ) ?? [];
   t.match(permissions, /~fg:\*/);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await redis.client.call('ACL', 'SETUSER', 'floodgate', 'on', '>secret', ...permissions.split(' '));
   const store = await connected(t, redis.url.replace('//', '//floodgate:secret@'));
   const beat = await store.heartbeat('salt');
@@ -302,5 +291,5 @@ t.test('an ACL user with exactly the permissions in docs/operating.md', async (t
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 1);
   store.proofs.withdraw(own.identity);
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 0);
-  t.strictSame((await redis.client.call('ACL', 'LOG')) as unknown[], [], 'nothing was refused');
+  t.strictSame((await redis.client.call('ACL', 'LOG')) as unknown[], [], 'no command was refused');
 });

@@ -10,7 +10,7 @@ t.test('more replicas count at once, fewer only after fifteen equal heartbeats',
   t.match(heard, { count: 3, rank: 2 });
   heard.hear({ replicas: 3, rank: 1 });
   for (let i = 0; i < 14; i++) heard.hear({ replicas: 2, rank: 1 });
-  t.match(heard, { count: 3, rank: 1 }, 'begins again');
+  t.match(heard, { count: 3, rank: 1 }, 'the count of equal heartbeats starts again');
   heard.hear({ replicas: 2, rank: 1 });
   t.match(heard, { count: 2, rank: 1 });
 });

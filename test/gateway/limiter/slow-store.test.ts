@@ -46,7 +46,7 @@ async function fill(all: readonly GuardedLimiter[], who: string): Promise<number
 function isExact(t: Test, all: readonly GuardedLimiter[], admitted: readonly number[]): void {
   const wrong = admitted.filter((count) => count !== LIMIT);
   t.strictSame(wrong, [], `${admitted.length} windows admit exactly their limit`);
-  for (const one of all) t.match(one.stats(), { outages: 0, degraded: 0 }, 'a late answer is waited for');
+  for (const one of all) t.match(one.stats(), { outages: 0, degraded: 0 }, 'late answers cause no outage');
 }
 
 /** Reads the store's count. */
@@ -55,9 +55,8 @@ async function counted(redis: Pick<RedisServer, 'client'>, key: string): Promise
 }
 
 for (const count of [2, 4]) {
-  t.test(`every hundredth answer comes 30 to 300 ms late, ${count} gateways`, async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+  t.test(`every hundredth answer is 30 to 300 ms late, ${count} gateways: windows are exact`, async (t) => {
+    const redis = await startRedis(t);
     const proxy = await startSlowProxy(t, redis.port, everyHundredth(seededRandom(count)));
     await insideLongWindow();
     const all = await gateways(t, `redis://127.0.0.1:${proxy.port}`, count);
@@ -95,7 +94,7 @@ async function withStalls(
   }
 }
 
-t.test('a node of a Cluster stalls for up to 300 ms now and then', async (t) => {
+t.test('a node of a Cluster stalls for up to 300 ms: every window is exact', async (t) => {
   const cluster = await startCluster(t);
   await insideLongWindow();
   const all = await gateways(t, cluster.url, 2);
@@ -107,7 +106,7 @@ t.test('a node of a Cluster stalls for up to 300 ms now and then', async (t) => 
   isExact(t, all, admitted);
 });
 
-t.test('a primary that sentinels watch stalls for up to 300 ms now and then', async (t) => {
+t.test('a primary behind sentinels stalls for up to 300 ms: every window is exact', async (t) => {
   const redis = await startWatchedRedis(t);
   await insideLongWindow();
   const all = await gateways(t, redis.url, 2);
@@ -120,8 +119,7 @@ t.test('a primary that sentinels watch stalls for up to 300 ms now and then', as
 });
 
 t.test('an answer after the timeout is neither lost nor charged twice', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await insideLongWindow();
   const [one, other] = await gateways(t, redis.url, 2);
   if (one === undefined || other === undefined) throw new Error('there are two');
@@ -131,7 +129,7 @@ t.test('an answer after the timeout is neither lost nor charged twice', async (t
   redis.freeze();
   t.teardown(() => redis.thaw());
   const asked = Promise.all([burst(one, chargeOf(shared), 60), burst(one, chargeOf(small), 1)]);
-  t.strictSame(await asked, [LIMIT / 2, 1], 'decided alone, by the share of two');
+  t.strictSame(await asked, [LIMIT / 2, 1], 'decided by the share of two processes');
   redis.thaw();
   await until(() => one.stats().available && other.stats().available);
   await until(async () => (await counted(redis, shared.key)) === LIMIT / 2);
@@ -140,8 +138,7 @@ t.test('an answer after the timeout is neither lost nor charged twice', async (t
 });
 
 t.test('a policy that denies without its store: a late answer gives its charge back', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await insideLongWindow();
   const limiter = await startLimiter(t, redis.url, { budgetMs: BUDGET_MS });
   const strict = part(policy('strict', 10, LONG_WINDOW_SECONDS, { onStoreFailure: 'deny' }), 'late');
@@ -153,13 +150,12 @@ t.test('a policy that denies without its store: a late answer gives its charge b
   redis.thaw();
   await until(() => limiter.stats().available);
   await until(async () => (await counted(redis, strict.key)) === 0);
-  t.equal(await counted(redis, free.key), 1, 'it was let through');
+  t.equal(await counted(redis, free.key), 1, 'the admitted request is charged');
   t.equal(await burst(limiter, chargeOf(strict), 12), 10);
 });
 
 t.test('uncommitted usage is charged once, even if the confirmation is late', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await insideLongWindow();
   // The answers of scripts that charge are texts; a heartbeat's is a list.
   const proxy = await startSlowProxy(t, redis.port, (piece) => (piece[0] === 0x24 ? 6 * BUDGET_MS : 0));
@@ -179,17 +175,16 @@ t.test('uncommitted usage is charged once, even if the confirmation is late', as
 
 t.test('a stall of this process is not counted as one of the store', async (t) => {
   const stall = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: BUDGET_MS, clock: processClock });
   const charge = chargeOf(part(long('p', LIMIT), 'stalled'));
   t.equal(await burst(limiter, charge, 1), 1);
-  await t.test('longer than a connection may be silent, with the answer in the socket', async (t) => {
+  await t.test('a stall longer than a connection may be silent', async (t) => {
     const asked = spend(limiter, charge);
     setImmediate(() => stall(4000));
     t.match(await asked, { admitted: true, spent: { isLocal: false } });
   });
-  await t.test('while the store stalls too', async (t) => {
+  await t.test('a stall while the store stalls too', async (t) => {
     redis.freeze();
     const asked = spend(limiter, charge);
     setImmediate(() => {

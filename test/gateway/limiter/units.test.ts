@@ -8,7 +8,7 @@ function units(cost: Cost, rawHeaders: readonly string[] = [], body = NO_BODY): 
   return unitsOf({ cost }, 100, rawHeaders, body);
 }
 
-t.test('a header: a whole number, at least one and at most the limit', async (t) => {
+t.test('reads a cost header as a whole number from one to the limit', async (t) => {
   const cost: Cost = { kind: 'header', header: 'x-cost' };
   const cases: readonly (readonly [headers: readonly string[], units: number])[] = [
     [[], 1],
@@ -29,11 +29,11 @@ t.test('a header: a whole number, at least one and at most the limit', async (t)
   for (const [headers, expected] of cases) t.equal(units(cost, headers), expected, headers.join(' '));
 });
 
-t.test('the announced length of the body', async (t) => {
+t.test('the cost of a body is its announced length', async (t) => {
   const cost: Cost = { kind: 'body-bytes', unannounced: 50 };
-  t.equal(units(cost), 1, 'none');
-  t.equal(units(cost, [], { hasBody: false, contentLength: 0 }), 1, 'an empty one');
+  t.equal(units(cost), 1, 'no body');
+  t.equal(units(cost, [], { hasBody: false, contentLength: 0 }), 1, 'an empty body');
   t.equal(units(cost, [], { hasBody: true, contentLength: 7 }), 7);
-  t.equal(units(cost, [], { hasBody: true, contentLength: 101 }), 101, 'more than the limit');
-  t.equal(units(cost, [], { hasBody: true, contentLength: null }), 50, 'chunked');
+  t.equal(units(cost, [], { hasBody: true, contentLength: 101 }), 101, 'a body longer than the limit');
+  t.equal(units(cost, [], { hasBody: true, contentLength: null }), 50, 'a chunked body');
 });

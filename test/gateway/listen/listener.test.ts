@@ -31,7 +31,7 @@ function connectMany(owner: Owner, port: number, count: number): readonly Socket
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-t.test('100 connections at once take far fewer ticks than one for each', async (t) => {
+t.test('accepts 100 concurrent connections in far fewer than 100 ticks', async (t) => {
   const { one, accepted } = listener(t);
   const port = await one.listen({ host: HOST, port: 0, reusePort: false });
   connectMany(t, port, 100);
@@ -68,7 +68,7 @@ t.test('reports a port that is in use, whoever uses it', async (t) => {
   await t.rejects(
     listener(t).one.listen({ host: HOST, port: other, reusePort: false }),
     { code: 'EADDRINUSE', port: other },
-    'another gateway too, unless both are told to share',
+    'another gateway is refused too, unless both share the port',
   );
 });
 

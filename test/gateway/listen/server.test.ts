@@ -84,14 +84,14 @@ t.test('refuses untrustworthy requests with JSON, and closes the connection', as
   };
   for (const [name, [expected, text]] of Object.entries(cases)) {
     const answer = await sendRaw(port, text).ended();
-    t.equal(answer.match(/HTTP\/1\.1 \d{3} /g)?.length, 1, `${name}: one answer`);
+    t.equal(answer.match(/HTTP\/1\.1 \d{3} /g)?.length, 1, `${name}: one reply`);
     const { status, head, body } = own(answer);
     t.equal(status, expected, name);
-    t.match(head, /\r\nConnection: close(\r\n|$)/i, `${name}: says that it closes`);
-    t.match(head, /\r\nAccess-Control-Allow-Origin: \*(\r\n|$)/, `${name}: browsers may read it`);
-    t.match(body, { message: String, details: {} }, `${name}: message and details`);
+    t.match(head, /\r\nConnection: close(\r\n|$)/i, `${name}: Connection: close`);
+    t.match(head, /\r\nAccess-Control-Allow-Origin: \*(\r\n|$)/, `${name}: CORS is allowed`);
+    t.match(body, { message: String, details: {} }, `${name}: the body has message and details`);
   }
-  t.equal(reached, 0, 'nothing of it reached the upstream');
+  t.equal(reached, 0, 'no request reached the upstream');
 });
 
 t.test('accepts 128 header fields', async (t) => {
@@ -207,10 +207,10 @@ t.test('one client holds at most its share of pipelined requests', async (t) => 
   const polite = sendRaw(port, get.repeat(21));
   await until(() => held() === 20, 'twenty wait');
   const hostile = sendRaw(port, get.repeat(2000));
-  t.equal(await hostile.ended(), '', 'the connection that goes beyond it is cut');
+  t.equal(await hostile.ended(), '', 'the connection over the share is cut');
   t.equal(polite.socket.destroyed, false);
   await until(() => held() === 20, 'and holds nothing any more');
-  t.ok(upstream.sockets.length <= 2, 'of each the first one only');
+  t.ok(upstream.sockets.length <= 2, 'only the first request of each connection reached the upstream');
   polite.socket.destroy();
   await until(() => held() === 0, 'nor does one that left');
 });
@@ -250,7 +250,7 @@ t.test(
     await until(() => upstream.sockets.length === 1, 'the first is with the upstream');
     client.socket.destroy();
     await until(() => upstream.sockets.every((socket) => socket.destroyed), 'given up');
-    t.equal(upstream.sockets.length, 1, 'the others never began');
+    t.equal(upstream.sockets.length, 1, 'the queued requests never began');
   },
 );
 
@@ -432,7 +432,7 @@ t.test('a shutdown cuts open tunnels and streams at the deadline, not before', a
   await tunnel.until(/still here$/);
   await closed;
   const took = performance.now() - begin;
-  t.ok(took >= 690, `not before its time: ${Math.round(took)} ms`);
+  t.ok(took >= 690, `only after its time: ${Math.round(took)} ms`);
   await Promise.all([events.ended(), tunnel.ended()]);
 });
 
@@ -495,7 +495,7 @@ t.test('node:http: a request that arrived before the keep-alive time was over is
   // node:http adds a second to the time.
   busyFor(1500);
   await client.until(/2;$/);
-  t.match(await client.ended(), /2;$/, 'and then it is over');
+  t.match(await client.ended(), /2;$/, 'the connection ends after the reply');
 });
 
 t.test('408: a head that does not arrive within 10 seconds', async (t) => {

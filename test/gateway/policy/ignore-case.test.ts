@@ -72,7 +72,7 @@ t.test('a path parameter in any case is one client', async (t) => {
   const rehearsal = rehearsalOf(set);
   t.equal(rehearsal.ask(request('/users/Ann')).kind, 'allow');
   t.equal(rehearsal.ask(request('/USERS/ANN')).kind, 'deny');
-  t.equal(rehearsal.ask(request('/users/bob')).kind, 'deny', 'unproven names share the address');
+  t.equal(rehearsal.ask(request('/users/bob')).kind, 'deny', 'unproven names share the limit of the address');
   t.equal(pathValue('/A/Caf%C3%89/B', 1, true, true), 'caf\xc3\xa9/b');
   t.equal(pathValue('/q/..;/A/B', 1, false, true), AMBIGUOUS);
 });

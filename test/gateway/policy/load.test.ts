@@ -608,7 +608,7 @@ t.test('every fixture has an expectation, and every expectation a fixture', asyn
 for (const [name, mistakes] of Object.entries(MISTAKES)) {
   t.test(`${name}: refused with line, column and fix`, async (t) => {
     const problems = problemsOf(t, fixture(name));
-    t.equal(problems.length, mistakes.length, 'all mistakes, and nothing that merely follows from them');
+    t.equal(problems.length, mistakes.length, 'only the mistakes themselves, no consequences of them');
     for (const [i, [at, mention]] of mistakes.entries()) {
       const {
         line,
@@ -616,10 +616,10 @@ for (const [name, mistakes] of Object.entries(MISTAKES)) {
         message: what,
         fix,
       } = problems[i] ?? { line: 0, column: 0, message: '', fix: '' };
-      t.not(fix, '', 'a fix of its own');
+      t.not(fix, '', 'the mistake has a fix');
       const message = `${what}; ${fix}`;
       t.equal(`${line}:${column}`, at, message);
-      t.ok(message.includes(mention), `${message} (should mention: ${mention})`);
+      t.ok(message.includes(mention), `${message} (must mention: ${mention})`);
     }
   });
 }
@@ -768,7 +768,7 @@ t.test('windows are whole seconds', async (t) => {
   }
 });
 
-t.test('options of a policy', async (t) => {
+t.test('reads the options of a policy', async (t) => {
   const option = (text: string) => loadPolicies(`${VALID}    ${text}\n`, 'f').policies[0];
   t.equal(option('mode: shadow')?.mode, 'shadow');
   t.equal(option('mode: enforce')?.mode, 'enforce');
@@ -779,7 +779,7 @@ t.test('options of a policy', async (t) => {
   t.equal(option('bucket: b')?.bucket, 'b');
 });
 
-t.test('identifiers: addresses by prefix, credentials by header or bearer', async (t) => {
+t.test('reads identifiers: addresses by prefix, credentials by header or bearer', async (t) => {
   const text = VALID.replace(
     '{ source: client-address }',
     '{ source: client-address, ipv6Prefix: 56 }\n  key: { source: [{ header: X-API-Key }, { bearer: fbk_ }, { bearer: "" }] }',
@@ -798,7 +798,7 @@ t.test('identifiers: addresses by prefix, credentials by header or bearer', asyn
   ]);
 });
 
-t.test('identifiers: cookies, query parameters, parts of the path, and several in one', async (t) => {
+t.test('reads identifiers: cookies, query parameters, parts of the path, and several in one', async (t) => {
   const text = `version: 1
 identifiers:
   ip: { source: client-address }
@@ -826,7 +826,7 @@ policies:
   t.match(a, { name: 'workspace', kind: 'path', param: 'workspaceId', at: 1, takesRest: false });
   t.match(b, { at: 2 });
   t.match(c, { name: 'session+path.workspaceId', kind: 'combined', proofAt: 0 });
-  t.equal(c, d, 'the same means the same object');
+  t.equal(c, d, 'equal identifiers are one object');
   t.match(e, { proofAt: 1, parts: [{ kind: 'address' }, { kind: 'path', at: 1, takesRest: true }] });
 });
 
@@ -904,7 +904,7 @@ policies:
     ],
   );
   const [first, second] = policies.map(({ rollout }) => rollout);
-  t.strictSame(first, second, 'the same clients');
+  t.strictSame(first, second, 'the identifiers are equal');
 });
 
 t.test('deny has at most 1,000 routes', (t) => {

@@ -21,7 +21,7 @@ t.test('the longest matching prefix of an address wins', async (t) => {
   const table = new NetworkTable<string>();
   const networks = ['10.0.0.0/8', '10.1.0.0/16', '10.1.2.3', '2001:db8::/32', '2001:db8:1::/48', '0.0.0.0/0'];
   for (const text of networks) t.ok(table.add(parseNetwork(text), text));
-  t.notOk(table.add(parseNetwork('10.9.9.9/8'), 'again'), 'the same network');
+  t.notOk(table.add(parseNetwork('10.9.9.9/8'), 'again'), 'the same network is refused');
   t.equal(table.size, 6);
   const cases = [
     ['10.1.2.3', '10.1.2.3'],
@@ -52,14 +52,14 @@ t.test('the most precise identity wins', async (t) => {
   t.equal(limit(NOBODY, '192.0.2.1', 'gold'), 3);
   t.equal(limit(NOBODY, '192.0.2.1', 'free'), 5);
   t.equal(limit(NOBODY, 'garbage', null), 5);
-  t.equal(limitFor(a, DIGEST, null), 5, 'where nothing was looked up');
+  t.equal(limitFor(a, DIGEST, null), 5, 'without an address');
 });
 
 t.test('an overrides file: comments, blank lines, and each mistake with its line', async (t) => {
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
   const set = load(`# who, limit\r\n\r\nplan gold 10\n  address 10.0.0.0/8\t20  \ndigest ${DIGEST} 30`);
   t.match(set.policies[0]?.overrides, { size: 3 });
-  t.equal(set.policies[0]?.overrides, set.policies[1]?.overrides, 'read once');
+  t.equal(set.policies[0]?.overrides, set.policies[1]?.overrides, 'the file is read once');
   t.not(set.version, load('plan gold 11\n').version);
   const bad = [
     ['plan gold', /^p\.yaml:6:\d+: limits\.txt:1: "plan gold" is not an override; write address CIDR LIMIT/],
@@ -74,9 +74,9 @@ t.test('an overrides file: comments, blank lines, and each mistake with its line
   for (const [text, message] of bad) t.throws(() => load(text), { message }, text);
   try {
     load('x\n'.repeat(50));
-    t.fail('accepted');
+    t.fail('the file was accepted');
   } catch (error) {
-    t.equal((error as Error).message.split('\n').length, 10, 'the first ten of them');
+    t.equal((error as Error).message.split('\n').length, 10, 'the first ten mistakes');
   }
 });
 

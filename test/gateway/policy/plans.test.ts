@@ -33,7 +33,7 @@ t.test('a digest takes precedence over a network, a longer prefix over a shorter
   ] as const;
   for (const [digests, address, plan] of cases)
     t.equal(planIn(plans, digests, bytes(address)), plan, address);
-  t.equal(planIn(plans, [DIGEST], null), 'gold', 'where the address is not known');
+  t.equal(planIn(plans, [DIGEST], null), 'gold', 'without an address');
 });
 
 t.test('each mistake with its line', async (t) => {

@@ -20,7 +20,7 @@ policies:
 ${tests}`;
 const ON = file('protect: on');
 
-t.test('the protect section of the file', async (t) => {
+t.test('reads the protect section of the file', async (t) => {
   const protectOf = (text: string) => loadPolicies(file(text), 'p.yaml').protect;
   t.equal(protectOf(''), null);
   t.equal(protectOf('protect: off'), null);

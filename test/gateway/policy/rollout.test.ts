@@ -21,7 +21,7 @@ t.test('covers the given part of clients, and keeps them while the part grows', 
     const now = inside(percent);
     // With 20,000 clients, chance explains a tenth of this difference.
     t.ok(Math.abs(now.size - (CLIENTS.length * percent) / 100) < 710, `${now.size} of ${percent}%`);
-    t.ok(before.isSubsetOf(now), 'nobody leaves');
+    t.ok(before.isSubsetOf(now), 'every client stays covered');
     before = now;
   }
 });
@@ -50,7 +50,7 @@ t.test('accepts a number or a percent sign', async (t) => {
     ['99.9%', 99.9],
   ] as const)
     t.equal(percent(text), value, text);
-  t.equal(percent('100%'), undefined, 'everybody is no rollout');
+  t.equal(percent('100%'), undefined, '100% is no rollout');
   for (const text of ['101%', '-1', '100.5', 'half', '10 %', '.5%'])
     t.throws(
       () => loadPolicies(file(text), 'p.yaml'),

@@ -19,7 +19,7 @@ function warnings(rows: readonly string[], identifiers = ''): string[] {
 const WIDE = 'name: wide, route: "GET,POST /a/*", identifier: ip, limit: 10, window: 1m';
 const narrow = (more: string): string => `name: narrow, route: "GET /a/{id}", identifier: ip, ${more}`;
 
-t.test('a limit that another policy always reaches first', async (t) => {
+t.test('warns of a limit that another policy always reaches first', async (t) => {
   const cases: readonly (readonly [more: string, most: number | null])[] = [
     ['limit: 10, window: 1m', 10],
     ['limit: 9, window: 1m', null],
@@ -44,18 +44,18 @@ t.test('a limit that another policy always reaches first', async (t) => {
   t.strictSame(
     warnings([`${WIDE}, mode: shadow`, narrow('limit: 50, window: 1m')]),
     [],
-    'shadow never denies',
+    'shadow policies never deny',
   );
   t.strictSame(warnings([`${WIDE}, onStoreFailure: allow`, narrow('limit: 50, window: 1m')]), []);
   t.match(warnings([narrow('limit: 50, window: 1m'), WIDE]), [/^5:\d+ never reached: wide in line 6/]);
   t.match(
     warnings([WIDE, WIDE.replace('name: wide', 'name: twin')]),
     [/^6:\d+ never reached: wide in line 5/],
-    'of two equal ones the later',
+    'the later of two equal policies',
   );
 });
 
-t.test('other algorithms: the most that a policy allows in the window of another', async (t) => {
+t.test('compares other algorithms by the most that they allow in a window', async (t) => {
   const limit = 'limit: 12, window: 1m';
   t.strictSame(warnings([`${WIDE}, algorithm: sliding-window`, narrow(limit)]).length, 1);
   t.strictSame(warnings([`${WIDE}, algorithm: token-bucket, burst: 2`, narrow(limit)]).length, 1);
@@ -67,7 +67,7 @@ t.test('other algorithms: the most that a policy allows in the window of another
   t.strictSame(
     warnings([WIDE, narrow(`${limit}, algorithm: sliding-window`)]),
     [],
-    'what lies in two windows counts together',
+    'requests of two windows count together',
   );
 });
 
@@ -94,7 +94,7 @@ t.test('compares clients too', async (t) => {
   t.strictSame(warnings([of('key'), narrow('limit: 10, window: 1m'), net], wider), []);
 });
 
-t.test('policies that can never deny, and entries that nothing uses', async (t) => {
+t.test('warns of policies that can never deny, and of entries that nothing uses', async (t) => {
   t.match(warnings(['name: a, route: CONNECT /a, identifier: ip, limit: 1, window: 1m']), [
     /^5:\d+ CONNECT \/a matches no request/,
   ]);
@@ -113,7 +113,7 @@ t.test('policies that can never deny, and entries that nothing uses', async (t) 
   ]);
 });
 
-t.test('a field of the body that one client can invent without a limit', async (t) => {
+t.test('warns of a body field that one client can invent without a limit', async (t) => {
   const login = 'name: login, route: "POST /login", identifier: { body: email }, limit: 5, window: 1m';
   const address = 'name: address, route: "POST /*", identifier: ip, limit: 100, window: 1m';
   const told =

@@ -57,7 +57,7 @@ t.test('written in place: reloaded once, after a second without changes', async 
   await pass(2000);
   writeFileSync(file, withLimit(41));
   await pass(750);
-  t.strictSame(limits(), [], 'not yet');
+  t.strictSame(limits(), []);
   await pass(500);
   t.strictSame(limits(), [41]);
   await pass(5000);
@@ -125,13 +125,13 @@ t.test('loads a file that ends after a row only after seconds, because it may be
   await pass(1500);
   watch.reload();
   await pass(2500);
-  t.strictSame([loaded, refused], [[], []], 'a writer may still be at it');
+  t.strictSame([loaded, refused], [[], []], 'the writer may not be finished');
   appendFileSync(file, GOOD.slice(BEGINNING.length));
   await pass(2000);
   t.strictSame(
     loaded.map(({ policies }) => policies.length),
     [17],
-    'whole again, and asked for by the signal',
+    'the signal loads the whole file',
   );
   writeFileSync(file, BEGINNING);
   await pass(6000);
@@ -165,7 +165,7 @@ t.test('SIGHUP loads a stable file at once, even if it seems unchanged', async (
   writeFileSync(file, withLimit(41));
   watch.reload();
   await pass(750);
-  t.strictSame(limits(), [40], 'just written: a moment more');
+  t.strictSame(limits(), [40], 'the file has just been written');
   await pass(500);
   t.strictSame(limits(), [40, 41]);
   t.strictSame(refused, []);
@@ -186,17 +186,17 @@ t.test('loads the files that it names with it, complete', async (t) => {
   t.match(refused[0]?.message, 'keys.json cannot be read (ENOENT)');
   writeFileSync(keys, keySetText(first));
   await pass(2000);
-  t.equal(limits().length, 1, 'the file that was missing is looked for');
+  t.equal(limits().length, 1, 'a missing file is looked for');
   const versions = new Set(loaded.map(({ version }) => version));
 
   const text = keySetText(first, second);
   writeFileSync(keys, text.slice(0, text.length - 20));
   await pass(3000);
-  t.equal(refused.length, 1, 'half written: not even judged');
+  t.equal(refused.length, 1, 'a partly written file is not checked');
   writeFileSync(keys, text);
   await pass(2000);
   t.equal(limits().length, 2);
-  t.notOk(versions.has(loaded[1]?.version ?? ''), 'another version of the table');
+  t.notOk(versions.has(loaded[1]?.version ?? ''), 'the version depends on the table');
   const user = loaded[1]?.identifiers.find(({ name }) => name === 'user');
   t.equal(user?.kind === 'token' && user.sources[0]?.keys.length, 2);
 
@@ -205,5 +205,5 @@ t.test('loads the files that it names with it, complete', async (t) => {
   t.match(refused[1]?.message, 'keys.json cannot be read (ENOENT)');
   t.equal(limits().length, 2, 'the old table stays');
   await pass(5000);
-  t.equal(refused.length, 2, 'told once');
+  t.equal(refused.length, 2, 'reported once');
 });

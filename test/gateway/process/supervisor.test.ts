@@ -56,7 +56,7 @@ async function supervise(
 const eventually = (what: string, holds: () => Promise<boolean> | boolean): Promise<void> =>
   until(holds, what);
 
-t.test('a worker that can no longer be asked is left out, and the supervisor lives', async (t) => {
+t.test('a worker that closes its channel is left out, and the supervisor stays ready', async (t) => {
   const { supervisor } = await supervise(t, `${READY}${STAY} setTimeout(() => process.disconnect(), 1);`);
   await supervisor.start();
   for (let i = 0; i < 10; i++) {
@@ -77,7 +77,7 @@ t.test('a change of a ban is applied by every worker that answers', async (t) =>
   await whole.supervisor.start();
   await whole.supervisor.applyChange(change);
   const applied = [1, 2].map((number) => readFileSync(`${whole.main}.number${number}`, 'utf8'));
-  t.strictSame(applied, ['a', 'a'], 'before the operator has an answer');
+  t.strictSame(applied, ['a', 'a'], 'applied before the operator gets the reply');
 
   const part = await supervise(t, program(`if (number === 2) process.send({ type: 'applied', id });`), 2);
   await part.supervisor.start();
@@ -85,7 +85,7 @@ t.test('a change of a ban is applied by every worker that answers', async (t) =>
   t.equal(
     readFileSync(`${part.main}.number2`, 'utf8'),
     'a',
-    'one that does not answer holds nobody up for long',
+    'a worker that does not answer delays the reply for a bounded time',
   );
 });
 
@@ -94,7 +94,7 @@ t.test('a replacement that cannot start is tried again until one can', async (t)
   const { supervisor, log } = await supervise(t, program);
   await supervisor.start();
   await eventually('it ended', () => log.includes('a worker ended and is replaced'));
-  t.equal(supervisor.ready(), false, 'nobody is left');
+  t.equal(supervisor.ready(), false, 'no worker is left');
   await eventually('replaced', () => supervisor.ready());
   t.equal(log.filter((line) => line === 'the replacement of a worker could not start').length, 1);
 });
@@ -133,7 +133,7 @@ t.test('counters do not fall when a worker ends; gauges do', async (t) => {
   t.strictSame(
     seen,
     seen.toSorted((a, b) => a - b),
-    'never less than before',
+    'counters never fall',
   );
   t.equal(log.length, 2);
 });
@@ -145,7 +145,7 @@ t.test('a worker that does not end when it is told to is killed', async (t) => {
   t.equal(supervisor.ready(), false);
 });
 
-t.test('what a worker counted until shortly before it died is kept, though nobody asked', async (t) => {
+t.test('keeps what a worker counted until shortly before it died', async (t) => {
   const state = `{ type: 'state', id: 0, storeAvailable: true, families: [
     { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 7 }] },
     { name: 'h', help: '', type: 'histogram', aggregator: 'sum', values: [{ metricName: 'h_count', labels: {}, value: 2 }] },
@@ -170,19 +170,19 @@ t.test('the first replacement comes at once; one that keeps ending waits longer 
   const delays = Array.from({ length: 8 }, () => pacing.ended().delayMs);
   t.strictSame(delays, [0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
   now += 30_000 + 60_001;
-  t.strictSame(pacing.ended(), { delayMs: 0, endsInRow: 1 }, 'it ran for a minute: that is a new story');
+  t.strictSame(pacing.ended(), { delayMs: 0, endsInRow: 1 }, 'a minute of running resets the pause');
   now += 1000;
   t.strictSame(pacing.ended(), { delayMs: 1000, endsInRow: 2 });
 });
 
-t.test('a crash loop is told', async (t) => {
+t.test('logs a crash loop', async (t) => {
   const { supervisor, log } = await supervise(t, `${READY} setTimeout(() => process.exit(1), 1);`);
   await supervisor.start();
   await eventually('told', () => log.some((line) => line.startsWith('a worker ends repeatedly')));
   t.ok(log.filter((line) => line.startsWith('a worker ended and')).length >= 3);
 });
 
-t.test('next to another gateway only when asked: the port is refused otherwise', async (t) => {
+t.test('shares a port with another gateway only if the setting allows it', async (t) => {
   const one = await supervise(t, `${READY}${STAY}`);
   const other = createServer();
   await new Promise<void>((resolve) =>

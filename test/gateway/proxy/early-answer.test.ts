@@ -84,7 +84,7 @@ t.test('ignores an unrequested 100 Continue, in any pieces', async (t) => {
     write = (socket) => later(socket, pieces);
     const { status, body } = await send(port, '/', { method: 'PUT', body: 'body' });
     t.equal(status, 200, name);
-    t.equal(body.toString(), 'HTTP/1.1 100 Continue', `${name}: a body may say the same`);
+    t.equal(body.toString(), 'HTTP/1.1 100 Continue', `${name}: a body may have the same text`);
   }
-  t.equal(upstream.sockets.length, 1, 'all on one connection');
+  t.equal(upstream.sockets.length, 1, 'all requests use one connection');
 });

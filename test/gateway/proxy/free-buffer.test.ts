@@ -56,7 +56,7 @@ t.test('a buffer that the socket has written is emptied, and its bytes have arri
   const chunks = Array.from({ length: 64 }, () => own(LARGE));
   let freed = 0;
   for (const chunk of chunks) writeLast(socket, socket, chunk, { freed: (count) => (freed += count) });
-  t.equal(chunks.at(-1)?.length, LARGE, 'what waits in the process is still needed');
+  t.equal(chunks.at(-1)?.length, LARGE, 'a buffer that is not written yet is kept');
   const bytes = await arrived();
   t.equal(digest(bytes), digest(Buffer.alloc(64 * LARGE, 'x')));
   t.ok(chunks.every(({ length, buffer }) => length === 0 && buffer.byteLength === 0));
@@ -65,7 +65,7 @@ t.test('a buffer that the socket has written is emptied, and its bytes have arri
 
 t.test('a buffer that was freed is not freed again', async (t) => {
   const memory = ownMemory(own(LARGE));
-  if (memory === null) return t.fail('it is large');
+  if (memory === null) return t.fail('the buffer is large');
   t.equal(free(memory), LARGE);
   t.equal(free(memory), 0);
 });

@@ -5,7 +5,7 @@ import { sendRaw } from '#test/support/raw.ts';
 import { send, startRawUpstream, values } from './exchange.ts';
 
 const LIMITED = policyFile(
-  'name: env, route: "GET /api/v1/client/{id}/environment", identifier: ip, limit: 2, window: 1h',
+  'name: env, route: "GET /api/v1/client/{id}/environment", identifier: ip, limit: 2, window: 366d',
 );
 const ENVIRONMENT = '/api/v1/client/w/environment';
 
@@ -49,7 +49,7 @@ t.test('to the upstream: removes hop-by-hop fields, and those that Connection na
     'x-forwarded-proto',
     'x-kept',
   ]);
-  t.same(values(headers, 'connection'), ['keep-alive'], "the gateway's own");
+  t.same(values(headers, 'connection'), ['keep-alive'], 'the gateway sends its own Connection');
   t.same(values(headers, 'host'), ['app.test']);
 });
 
@@ -103,7 +103,7 @@ t.test(
     t.same(
       [...values(one, 'forwarded'), ...values(one, 'x-real-ip')],
       [],
-      'a stranger names no address otherwise',
+      'an untrusted peer sets no other address header',
     );
 
     const trusted = await startTestGateway(t, {
@@ -207,7 +207,7 @@ t.test(
         .concat([values(rawHeaders, 'access-control-expose-headers')]);
     };
     const limits = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit-policy, ratelimit';
-    t.same(await cors(ENVIRONMENT), [[], [], [], [limits]], 'no origin where the application grants none');
+    t.same(await cors(ENVIRONMENT), [[], [], [], [limits]], 'the application allows no origin');
     const own = {
       'x-say-access-control-allow-origin': 'https://one.test',
       'x-say-access-control-expose-headers': 'X-Total',
@@ -215,7 +215,7 @@ t.test(
     t.same(
       await cors(ENVIRONMENT, own),
       [['https://one.test'], [], [], ['X-Total', limits]],
-      'its list goes on',
+      'the application’s list is extended',
     );
     for (const all of ['*', 'x-a, *'])
       t.same(await cors(ENVIRONMENT, { 'x-say-access-control-expose-headers': all }), [[], [], [], [all]]);
@@ -223,10 +223,10 @@ t.test(
       'x-say-connection': 'Access-Control-Expose-Headers',
       'x-say-access-control-expose-headers': '*',
     };
-    t.same(await cors(ENVIRONMENT, hidden), [[], [], [], [limits]], 'hop by hop');
-    t.same(await cors('/api/v2/client/w'), [[], [], [], []], 'nothing is told that could be exposed');
+    t.same(await cors(ENVIRONMENT, hidden), [[], [], [], [limits]], 'hop-by-hop CORS fields do not count');
+    t.same(await cors('/api/v2/client/w'), [[], [], [], []], 'without limit headers to expose');
     t.same(await cors('/api/v2/client/w', own), [['https://one.test'], [], [], ['X-Total']]);
-    t.same(await cors('/covered'), [[], [], [], []], 'no client route');
+    t.same(await cors('/covered'), [[], [], [], []], 'the path is no client route');
 
     const denied = await send(port, ENVIRONMENT);
     t.equal(denied.status, 429);
@@ -244,7 +244,7 @@ t.test(
     const unavailable = await send(down.port, ENVIRONMENT);
     t.equal(unavailable.status, 502);
     t.equal(unavailable.headers['access-control-allow-origin'], '*');
-    t.equal(unavailable.headers['x-ratelimit-remaining'], '1', 'it was charged, and says so');
+    t.equal(unavailable.headers['x-ratelimit-remaining'], '1', 'it is charged');
   },
 );
 

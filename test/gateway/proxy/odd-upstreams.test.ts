@@ -17,12 +17,12 @@ t.test('retries a GET when a kept-alive connection closes, but not on a new conn
   const { port } = await startBareServer(t, { origin: upstream.origin });
   isClosing = true;
   t.equal((await send(port, '/fresh')).status, 502);
-  t.same(seen, ['GET /fresh'], 'once');
+  t.same(seen, ['GET /fresh'], 'sent once');
   isClosing = false;
   t.equal((await send(port, '/warm')).status, 200);
   isClosing = true;
   t.equal((await send(port, '/kept')).status, 502);
-  t.same(seen.slice(2), ['GET /kept', 'GET /kept'], 'on the kept-alive connection, and on a fresh one');
+  t.same(seen.slice(2), ['GET /kept', 'GET /kept'], 'sent on the kept-alive connection, then on a new one');
 });
 
 t.test('502: a reply with a header section over 16 KiB has its own message', async (t) => {

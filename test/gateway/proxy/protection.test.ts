@@ -45,7 +45,7 @@ t.test('when protection ends, waiting requests pass, and nothing lowers the boun
   const { protection } = upstream;
   if (protection === null) throw new Error('it is protected');
   upstream.protect('on');
-  t.equal(upstream.protection, protection, 'what it has learned stays');
+  t.equal(upstream.protection, protection, 'the state is kept');
 
   const enter = (count: number, priority: Priority): Call[] =>
     Array.from({ length: count }, (_, i) => {
@@ -75,8 +75,8 @@ t.test('when protection ends, waiting requests pass, and nothing lowers the boun
   t.equal(inUse.perClient, 64);
   advance(3000);
   for (const ms of [10, 4000]) replies(ms);
-  t.equal(inUse.limit, inUse.total, 'replies to requests of before');
+  t.equal(inUse.limit, inUse.total, 'replies to earlier requests do not change the limit');
   t.equal(protection.isLowered, false);
   upstream.protect('shadow');
-  t.equal(upstream.protection?.limit, inUse.total, 'it learns anew');
+  t.equal(upstream.protection?.limit, inUse.total, 'measuring starts again');
 });

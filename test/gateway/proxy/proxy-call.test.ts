@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import t from 'tap';
@@ -16,7 +16,7 @@ import { read, send, startRawUpstream, values } from './exchange.ts';
 const MB = 1024 * 1024;
 /** The value of GATEWAY_UPSTREAM_TIMEOUT_MS. */
 const DEFAULT_TIMEOUT_MS = 30_000;
-const ONE_POST = policyFile('name: one, route: POST /limited, identifier: ip, limit: 1, window: 1h');
+const ONE_POST = policyFile('name: one, route: POST /limited, identifier: ip, limit: 1, window: 366d');
 
 /** Bytes of all values, without a period that could hide a lost or doubled piece. */
 const BYTES_8MB = Buffer.concat([
@@ -150,7 +150,7 @@ async function slowly(stream: IncomingMessage, onBytes: (count: number) => void)
   }
 }
 
-t.test('a reader that has stopped slows the upstream, and is cut after its timeout', async (t) => {
+t.test('a reader that has stopped stops the upstream, until it leaves', async (t) => {
   let sent = 0;
   const upstream = await startUpstream(t, (_req, res) => {
     const push = (): void => {
@@ -173,7 +173,7 @@ t.test('a reader that has stopped slows the upstream, and is cut after its timeo
     before = sent;
     await new Promise((resolve) => setTimeout(resolve, 150));
   }
-  t.ok(sent < 40 * MB, `${sent / MB} MB left the upstream: what the kernel's buffers hold`);
+  t.ok(sent < 40 * MB, `the upstream sent ${sent / MB} MB, which fit into the buffers of the kernel`);
   t.notOk(closed);
   client.socket.destroy();
   await until(() => closed, 'the upstream is told');
@@ -192,8 +192,8 @@ t.test('answers Expect: 100-continue only after admission', async (t) => {
   admitted.socket.destroy();
 
   const denied = await sendRaw(port, head).ended();
-  t.match(denied, /^HTTP\/1\.1 429 /, 'no 100 before it');
-  t.match(denied, /\r\nConnection: close\r\n/, 'the body that is not coming can be mistaken for nothing');
+  t.match(denied, /^HTTP\/1\.1 429 /, 'no 100 before the denial');
+  t.match(denied, /\r\nConnection: close\r\n/, 'the connection closes, because the body does not come');
 });
 
 t.test('204, 304 and HEAD have their own framing and keep the connection', async (t) => {
@@ -217,7 +217,7 @@ t.test('204, 304 and HEAD have their own framing and keep the connection', async
     t.same(values(answer.rawHeaders, 'transfer-encoding'), []);
   }
   t.equal((await send(port, '/', { agent })).body.length, 1234);
-  t.equal(connections, 1, 'one connection to the upstream for all, after HEAD as well');
+  t.equal(connections, 1, 'all requests use one upstream connection, also after HEAD');
 });
 
 t.test('103: an interim reply is not taken for the final one', async (t) => {
@@ -280,7 +280,7 @@ t.test('replies that are not valid HTTP/1.1 become 502, and the process goes on'
     t.match(JSON.parse(body.toString()), { message: String, details: {} });
   }
   reply = 'HTTP/1.1 200 Sch\xf6n\r\nContent-Length: 2\r\n\r\nok';
-  t.match(await send(port, '/'), { status: 200 }, 'a reason phrase in another encoding is only a phrase');
+  t.match(await send(port, '/'), { status: 200 }, 'a reason phrase in another encoding is accepted');
 });
 
 t.test('502 when the upstream is down; 504 when it hangs; each with CORS on client routes', async (t) => {
@@ -299,7 +299,7 @@ t.test('502 when the upstream is down; 504 when it hangs; each with CORS on clie
       const body = method === 'POST' ? 'x' : undefined;
       const answer = await send(port, '/api/v1/client/w/user', { method, body });
       t.equal(answer.status, expected, method);
-      t.ok(performance.now() - begin < DEFAULT_TIMEOUT_MS, 'in the time of the setting');
+      t.ok(performance.now() - begin < DEFAULT_TIMEOUT_MS, 'within the configured timeout');
       t.match(JSON.parse(answer.body.toString()), { message: String, details: {} });
       t.equal(answer.headers['access-control-allow-origin'], '*');
       t.equal(answer.headers['content-type'], 'application/problem+json');
@@ -323,7 +323,7 @@ t.test(
       await t.rejects(send(port, path), { code: 'ECONNRESET' }, path);
     const old = sendRaw(port, 'GET /chunked HTTP/1.0\r\n\r\n');
     const reset = new Promise((resolve) => old.socket.on('error', resolve));
-    t.match(await reset, { code: 'ECONNRESET' }, 'HTTP/1.0 knows no other sign');
+    t.match(await reset, { code: 'ECONNRESET' }, 'HTTP/1.0 has no other sign');
   },
 );
 
@@ -346,7 +346,7 @@ t.test('a kept connection that the upstream resets: retries GET, but not POST', 
   t.equal((await send(port, '/post', { method: 'POST', body: 'x' })).status, 502);
   t.same(seen.slice(3), ['POST /post']);
   t.equal((await send(port, '/never')).status, 502);
-  t.same(seen.slice(4), ['GET /never'], 'on a fresh connection once');
+  t.same(seen.slice(4), ['GET /never'], 'sent once on a new connection');
 });
 
 t.test('an early reply (413) to 1 MB arrives whole, and the connection stays open', async (t) => {
@@ -391,7 +391,7 @@ t.test(
       t.equal(status, 429);
       t.equal(headers.connection, 'keep-alive');
       connections = Object.values(agent.freeSockets).flat().length;
-      t.equal(connections, 1, 'and the client may use it again');
+      t.equal(connections, 1, 'the client can use the connection again');
     }
 
     const client = sendRaw(port, `POST /limited HTTP/1.1\r\nHost: a\r\nContent-Length: ${20 * MB}\r\n\r\n`);
@@ -428,17 +428,6 @@ t.test('events arrive one by one, the header section before the first', async (t
   }
   client.socket.destroy();
   await until(() => closed, 'the upstream learns that nobody listens');
-});
-
-t.test('a long poll is answered when its reply comes', async (t) => {
-  const asked = Promise.withResolvers<ServerResponse>();
-  const upstream = await startUpstream(t, (_req, res) => asked.resolve(res));
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  const poll = send(port, '/poll');
-  const reply = await asked.promise;
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  reply.end('news');
-  t.equal((await poll).body.toString(), 'news');
 });
 
 t.test(
@@ -501,7 +490,7 @@ t.test('48 aborts at once on 4 connections leave all 4 usable', async (t) => {
     const answers = await Promise.all(Array.from({ length: 40 }, () => send(port, '/ok')));
     t.same(new Set(answers.map(({ body }) => body.toString())), new Set(['ok']));
     // Four are new, and a few belong to requests that were served just before their deadline.
-    t.ok(connections - before < 16, `${connections - before} new connections: the 44 who waited cost none`);
+    t.ok(connections - before < 16, `${connections - before} new connections: waiting needs none`);
   }
 });
 
@@ -519,7 +508,7 @@ t.test('a request that waits for a connection times out, and the wait is counted
     Array(8).fill(504),
   );
   // If they had waited twice, this one would also have waited until its deadline.
-  t.equal((await late).status, 200, 'who came later finds a connection');
+  t.equal((await late).status, 200, 'a later request gets a connection');
   t.same(narrow.stats(), { waiting: 0, unavailable: 0, timeouts: 8 });
 });
 
@@ -579,7 +568,7 @@ t.test('https: checks the certificate against the upstream’s name, not the cli
       t.equal(status, 200, `${name} asked for as ${host}`);
       t.equal(body.toString(), `${host} 1.1`);
     }
-    t.equal(connections, 1, 'another Host is no reason for another connection');
+    t.equal(connections, 1, 'another Host uses the same connection');
     t.notMatch(gateway.output(), /Warning/);
     await gateway.stop();
   }

@@ -105,7 +105,7 @@ for (const one of cases) {
     const wrong: number[] = [];
     for (let cut = 1; cut < one.bytes.length; cut++)
       if (JSON.stringify(seen([cut])) !== JSON.stringify(expected)) wrong.push(cut);
-    t.strictSame(wrong, [], 'split in two');
+    t.strictSame(wrong, [], 'split into two pieces');
     const everywhere = Array.from({ length: one.bytes.length }, (_, i) => i);
     t.strictSame(seen(everywhere), expected, 'byte by byte');
   });
@@ -120,7 +120,7 @@ t.test('accepts a header section of 16 KiB, and refuses a larger one at once', a
     logOf({ name: '', bytes, closes: false, method: 'GET', log: [] }, [1000, 9000]);
   t.equal(read(head(16_384)).at(-1), 'end, connection kept');
   t.match(read(head(16_385)).at(-1), /larger than 16 KiB/);
-  t.match(read(head(40_000).subarray(0, 20_000)).at(-1), /larger than 16 KiB/, 'before its end is there');
+  t.match(read(head(40_000).subarray(0, 20_000)).at(-1), /larger than 16 KiB/, 'before its end arrives');
 });
 
 t.test('bounds interim replies, chunk extensions and trailers', async (t) => {

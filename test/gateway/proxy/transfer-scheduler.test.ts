@@ -50,11 +50,11 @@ t.test('forwards what fits into a portion, and the rest in a later turn', async 
   const { turns, add, order } = start();
   const [a, b] = [add('a', new Client('192.0.2.1')), add('b', new Client('192.0.2.2'))];
   t.ok(turns.pass(a, PORTION_BYTES - 1));
-  t.notOk(turns.pass(b, 1), 'the portion is used up');
-  t.same(order, [], 'nothing goes on in the same turn');
+  t.notOk(turns.pass(b, 1));
+  t.same(order, [], 'nothing is forwarded in the same tick');
   await nextTurn();
   t.equal(order[0], 'b');
-  t.notOk(order.includes('a'), 'which was never told to wait');
+  t.notOk(order.includes('a'), 'a never had to wait');
   turns.leave(b);
 });
 
@@ -65,7 +65,7 @@ t.test('each piece has a minimum price, however small it is', async (t) => {
   t.ok(passed.every(Boolean));
   t.notOk(turns.pass(a, 1));
   await nextTurn();
-  t.notOk(turns.pass(b, 1000, 1000), 'also of pieces that are passed on together');
+  t.notOk(turns.pass(b, 1000, 1000), 'pieces that are forwarded together are priced one by one');
   turns.leave(a);
   turns.leave(b);
 });
@@ -77,10 +77,10 @@ t.test('clients take turns, however many bodies one has', async (t) => {
   for (const transfer of transfers) turns.pass(transfer, PORTION_BYTES);
   for (let turn = 1; turn <= 8; turn++) {
     await nextTurn();
-    t.equal(order.length, (turn * PORTION_BYTES) / PIECE_BYTES, 'one portion a turn');
+    t.equal(order.length, (turn * PORTION_BYTES) / PIECE_BYTES, 'one portion in each tick');
   }
   t.equal(order.filter((name) => name === 'one').length, order.length / 2, 'half for each client');
-  t.equal(new Set(order).size, 5, 'and of the many another one each time');
+  t.equal(new Set(order).size, 5, 'bodies of one client take turns');
   for (const transfer of transfers) turns.leave(transfer);
 });
 
@@ -191,7 +191,7 @@ t.test('downloads, uploads and tunnels of several clients at once arrive whole',
       } else chunks.push(chunk);
     });
     await once(socket, 'close');
-    t.equal(digest(Buffer.concat(chunks)), digest(BODY), 'tunnel, both ways and to the last byte');
+    t.equal(digest(Buffer.concat(chunks)), digest(BODY), 'the tunnel is complete in both directions');
   };
   await Promise.all(addresses.flatMap((address) => [download, upload, tunnel].map((way) => way(address))));
   await until(
@@ -212,5 +212,5 @@ t.test('a client that leaves while its download waits gives everything back', as
   await Promise.all(sockets.map((socket) => once(socket, 'data')));
   for (const socket of sockets) socket.destroy();
   await until(() => bounds.upstream_connections.held === 0 && clients.size === 0, 'all is given back');
-  t.equal((await send(port, '/')).body.length, BODY.length, 'and the next one gets its reply');
+  t.equal((await send(port, '/')).body.length, BODY.length, 'the next request gets its reply');
 });

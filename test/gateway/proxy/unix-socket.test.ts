@@ -9,7 +9,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { startBareServer } from './bare-server.ts';
 import { send } from './exchange.ts';
 
-t.test('requests, bodies and protocol switches', async (t) => {
+t.test('forwards requests, bodies and protocol switches', async (t) => {
   const path = join(temporaryFolder(t), 'app.sock');
   const application = createServer((req, res) => {
     res.setHeader('x-host', req.headers.host ?? '');
@@ -38,7 +38,7 @@ t.test('requests, bodies and protocol switches', async (t) => {
   t.match(
     await sendRaw(port, 'GET / HTTP/1.0\r\n\r\n').ended(),
     /x-host: localhost\r\n/i,
-    'a Host where there is none',
+    'a request without Host gets one',
   );
   const upgraded = sendRaw(
     port,
@@ -53,7 +53,7 @@ t.test('502: nothing listens on the socket', async (t) => {
   t.equal((await send(port, '/')).status, 502);
 });
 
-t.test('the setting for a Unix socket', async (t) => {
+t.test('reads the path of a Unix socket, and refuses malformed ones', async (t) => {
   const upstream = (value: string): string => readConfig({ GATEWAY_UPSTREAM: value }).config.upstream;
   t.equal(upstream('unix:/run/app.sock'), 'unix:/run/app.sock');
   t.equal(upstream('unix:///run/app.sock'), 'unix:/run/app.sock');

@@ -68,7 +68,7 @@ async function bytes(connection: RawConnection, count: number): Promise<void> {
 
 t.test('101: both directions, with early bytes of each, and with limit headers', async (t) => {
   const echo = await startEcho(t);
-  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 2, window: 1h');
+  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 2, window: 366d');
   const { port, gateway } = await startTestGateway(t, { upstream: echo.origin, policies });
 
   const client = sendRaw(port, handshake() + frame('early'));
@@ -87,7 +87,7 @@ t.test('101: both directions, with early bytes of each, and with limit headers',
   const allowed = gateway
     .samples()
     .find(({ labels }) => labels.policy === 'ws' && labels.decision === 'allowed');
-  t.equal(allowed?.value, 1, 'counted once, as a GET');
+  t.equal(allowed?.value, 1, 'counted once, as GET');
   client.socket.destroy();
 });
 
@@ -97,7 +97,7 @@ function literally(text: string): string {
 
 t.test('429: a denied upgrade gets the reply of any denied request', async (t) => {
   const echo = await startEcho(t);
-  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 1, window: 1h');
+  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 1, window: 366d');
   const { port } = await startTestGateway(t, { upstream: echo.origin, policies });
   const first = sendRaw(port, handshake());
   await first.until(/hello;/);
@@ -188,7 +188,7 @@ t.test('a client that leaves during its handshake ends the upstream call', async
     await until(() => seen.length > 0, 'the handshake is with the upstream');
     client.socket[leave]();
     await until(() => upstream.sockets[0]?.destroyed === true, `aborted after ${leave}`);
-    t.equal((await fetch(`${origin}/api/%252e`)).status, 400, 'and the gateway lives on');
+    t.equal((await fetch(`${origin}/api/%252e`)).status, 400, 'the gateway still answers');
   }
 });
 
@@ -213,7 +213,7 @@ t.test(
       client.socket.destroy();
     }
     const old = sendRaw(port, handshake('/plain').replace('HTTP/1.1', 'HTTP/1.0'));
-    t.match(await old.ended(), /^HTTP\/1\.1 200 OK\r\n/, 'HTTP/1.0 cannot switch');
+    t.match(await old.ended(), /^HTTP\/1\.1 200 OK\r\n/, 'HTTP/1.0 cannot upgrade');
     t.equal(upgrades, 0);
   },
 );
@@ -234,7 +234,7 @@ t.test('a request behind a refused upgrade is answered in order', async (t) => {
     socket.on('error', () => socket.destroy());
     socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
   });
-  const policies = policyFile('name: ws, route: GET /limited, identifier: ip, limit: 1, window: 1d');
+  const policies = policyFile('name: ws, route: GET /limited, identifier: ip, limit: 1, window: 366d');
   const { port } = await startTestGateway(t, { upstream: upstream.origin, policies });
   const client = sendRaw(port, handshake() + SECOND);
   await client.until(/403 Forbidden[\s\S]*no[\s\S]*"url":"\/second"/);
@@ -242,7 +242,7 @@ t.test('a request behind a refused upgrade is answered in order', async (t) => {
   t.match(
     await client.ended(),
     /\/second[\s\S]*403 Forbidden[\s\S]*no$/,
-    'another upgrade on the same connection',
+    'another upgrade on the same connection is possible',
   );
   await sendRaw(port, handshake('/limited')).ended();
   const denied = sendRaw(port, handshake('/limited') + SECOND);

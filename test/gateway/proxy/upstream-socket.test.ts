@@ -60,7 +60,7 @@ t.test('a buffer is kept while the peer does not read, and arrives whole', async
   const sent = digest(chunk);
   const isWritten = written(socket, chunk);
   socket.end();
-  t.equal(chunk.length, length, 'part of it is still to be written');
+  t.equal(chunk.length, length, 'a part is not written yet');
   t.equal(freed(), 0);
   const hash = createHash('sha256');
   peer.on('data', (piece: Buffer) => hash.update(piece)).resume();

@@ -10,7 +10,7 @@ t.test('ids differ, have one length, and are in sequence', async (t) => {
   t.ok(made.every((id) => id.length === DECISION_ID_LENGTH && isDecisionId(id)));
   t.equal(made[0]?.slice(-8), '00000000');
   t.equal(made[1024]?.slice(-8), '00000100');
-  t.strictSame([...made].sort(), made, 'in the order in which they were made');
+  t.strictSame([...made].sort(), made, 'ids sort by their time');
 });
 
 t.test('another process makes other ids', async (t) => {
@@ -18,7 +18,7 @@ t.test('another process makes other ids', async (t) => {
   t.not(new DecisionIds(BYTES).next().slice(0, 12), other.next().slice(0, 12));
 });
 
-t.test('malformed ids', async (t) => {
+t.test('refuses malformed ids', async (t) => {
   for (const text of ['', 'x', '../../metrics', `${'0'.repeat(19)}-`, '0'.repeat(21), 'I'.repeat(20)])
     t.notOk(isDecisionId(text), text);
 });

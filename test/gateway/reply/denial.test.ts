@@ -38,7 +38,7 @@ t.test(
       dates.push(dated.exec(text)?.[1] ?? '');
       t.equal(text.match(/^Date:/gm)?.length, 1);
       const id = /\r\nx-gateway-decision: ([0-9a-z]{20})\r\n/.exec(text)?.[1] ?? '-';
-      t.ok(text.endsWith(`"decision":"${id}"}`), 'header and body name the same decision');
+      t.ok(text.endsWith(`"decision":"${id}"}`), 'header and body have the same id');
       return text.replace(dated, '\r\n').replaceAll(id, '-'.repeat(id.length));
     };
     const first = await ask(PATHS.plain);
@@ -48,10 +48,10 @@ t.test(
     t.match(first, /\r\nConnection: keep-alive\r\n/);
     t.notMatch(first, /Access-Control/);
     at.now += 400;
-    t.equal(await ask(PATHS.plain), first, 'still sixty seconds, rounded up');
+    t.equal(await ask(PATHS.plain), first, 'the rest is still rounded up to sixty seconds');
     at.now += 1000;
     t.match(await ask(PATHS.plain), /\r\nRetry-After: 59\r\n/);
-    t.equal(dates.at(-1), 'Fri, 15 Jan 2027 08:00:01 GMT', 'and so moves its date');
+    t.equal(dates.at(-1), 'Fri, 15 Jan 2027 08:00:01 GMT', 'the date of the reset moves');
     const client = await ask(PATHS.client);
     t.match(client, /\r\nAccess-Control-Allow-Origin: \*\r\n/);
     t.match(client, /"violated-policies":\["client"\]/);
@@ -73,7 +73,7 @@ t.test('connections stay open or close, as the client asked', async (t) => {
 
   const head = await sendRaw(port, `HEAD ${line}Connection: close\r\n\r\n`).ended();
   t.match(head, /^HTTP\/1\.1 429[\s\S]+\r\nConnection: close\r\n/);
-  t.match(head, /\r\n\r\n$/, 'no body');
+  t.match(head, /\r\n\r\n$/, 'a reply to HEAD has no body');
   const closing = await sendRaw(port, `GET ${line}Connection: close\r\n\r\n`).ended();
   t.match(closing, /^HTTP\/1\.1 429[\s\S]+\r\nConnection: close\r\n[\s\S]*\}$/);
   const old = await sendRaw(port, `GET ${PATHS.plain} HTTP/1.0\r\n\r\n`).ended();
@@ -82,5 +82,5 @@ t.test('connections stay open or close, as the client asked', async (t) => {
     port,
     `POST ${line}Content-Length: 3\r\nExpect: 100-continue\r\n\r\n`,
   ).ended();
-  t.match(waiting, /^HTTP\/1\.1 429[\s\S]+\r\nConnection: close\r\n/, 'the body it holds back never comes');
+  t.match(waiting, /^HTTP\/1\.1 429[\s\S]+\r\nConnection: close\r\n/, 'the body does not come');
 });

@@ -108,7 +108,7 @@ t.test('browsers can read every limit header', async (t) => {
   t.strictSame(
     written.map((name) => name.toLowerCase()),
     LIMIT_HEADERS,
-    'what is removed from the upstream is what the gateway writes',
+    'exactly these headers are removed from the upstream’s replies',
   );
 });
 
@@ -144,5 +144,5 @@ t.test('a token bucket reports its burst and the time to fill it', async (t) => 
     '"bucket";q=25;w=150',
   ]);
   const own = limitHeaders([{ policy: bucket, quota: 25, perWindow: 20, remaining: 24, resetMs: 3000 }]);
-  t.equal(own[7], '"bucket";q=25;w=75', 'of a client with a limit of its own');
+  t.equal(own[7], '"bucket";q=25;w=75', 'the limit of the override');
 });

@@ -88,11 +88,10 @@ for (const ownParser of ['1', '0']) {
       t.strictSame(
         { ...common(page.headers), 'x-gateway-decision': ID },
         { ...common(json.headers), 'x-gateway-decision': ID },
-        'all other headers are the same',
       );
       const html = page.body.toString();
       t.match(html, /^<!doctype html>\n<html lang="en">/);
-      t.equal(html.includes(String(pageId)), pageId !== undefined, 'the page names its decision');
+      t.equal(html.includes(String(pageId)), pageId !== undefined, 'the page shows its decision id');
       t.equal(JSON.parse(json.body.toString()).decision, jsonId);
     }
 
@@ -100,7 +99,7 @@ for (const ownParser of ['1', '0']) {
     t.match(page.body.toString(), /<time[^>]* datetime="PT60S">60 seconds<\/time>/);
     const [closed] = await pair('/closed');
     t.match(closed.body.toString(), 'ask &#60;b&#62;Zoë&#60;/b&#62;');
-    t.notMatch(closed.body.toString(), '<time', 'waiting does not help');
+    t.notMatch(closed.body.toString(), '<time', 'no waiting time, because waiting does not help');
 
     const [head, headJson] = await pair('/a', 'HEAD');
     t.equal(head.body.length, 0);
@@ -128,7 +127,7 @@ for (const ownParser of ['1', '0']) {
     }
   });
 
-  t.test(`${way}: an application that is down`, async (t) => {
+  t.test(`${way}: 502: a page tells that the application cannot be reached`, async (t) => {
     const { port } = await startTestGateway(t, {
       upstream: 'http://127.0.0.1:9',
       env: { GATEWAY_OWN_PARSER: ownParser },
@@ -163,7 +162,7 @@ async function refusing(
   return { port, file, folder };
 }
 
-t.test('a template of the operator, with only its own scripts', async (t) => {
+t.test('uses the operator’s template, and allows only its own scripts', async (t) => {
   const script = 'document.title = "x"';
   const { port } = await refusing(
     t,
@@ -184,8 +183,7 @@ t.test('a template of the operator, with only its own scripts', async (t) => {
 });
 
 t.test('two gateways with one Redis use an edited template, but not a bad one', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   const folder = temporaryFolder(t);
   const file = join(folder, 'policies.yaml');
@@ -257,7 +255,7 @@ t.test('the page has its own script and style, and loads nothing', async (t) => 
   t.notMatch(body, /https?:|url\(|@import|<img|<noscript/);
 });
 
-t.test('the waiting time in words', async (t) => {
+t.test('writes the waiting time in words', async (t) => {
   const cases = [
     [0, '1 second'],
     [1001, '2 seconds'],

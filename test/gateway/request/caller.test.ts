@@ -28,7 +28,7 @@ t.test('one caller object for a connection, until the policies change', async (t
   const table = new PolicyTable(loadPolicies(POLICIES, 'test.yaml'), new Digester('salt'), Date.now);
   const client = originOf({ remoteAddress: '2001:db8::1' }, trust);
   const caller = callers.of(client, '192.0.2.1', table);
-  t.equal(caller.address.counted(), '2001:db8::/64', 'a client may not name another');
+  t.equal(caller.address.counted(), '2001:db8::/64', 'a client cannot name another address');
   t.equal(callers.of(client, '', table), caller);
   t.equal(caller.identity(), caller.identity());
   const reloaded = callers.of(client, '', table.withPolicies(table.set));
@@ -39,7 +39,7 @@ t.test('one caller object for a connection, until the policies change', async (t
   const proxy = originOf({ remoteAddress: '127.0.0.1' }, trust);
   const first = callers.of(proxy, '192.0.2.1', table);
   t.notSame(callers.of(proxy, '192.0.2.2', table).identity(), first.identity());
-  t.equal(first.charges, null, 'nothing is kept for the next request');
+  t.equal(first.charges, null, 'the next request starts without charges');
 });
 
 t.test('counts an unreadable chain once for each request', async (t) => {

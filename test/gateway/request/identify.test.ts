@@ -28,7 +28,7 @@ t.test('only a successful reply is a proof', async (t) => {
       const { headers } = await send(port, '/a', { headers: { 'x-api-key': `invented-${i}` } });
       if (headers['x-gateway-ratelimited'] === undefined) reached++;
     }
-    t.equal(reached, 10, `${status}: one limit for all of them`);
+    t.equal(reached, 10, `${status}: one limit for all invented keys`);
   }
 });
 
@@ -117,7 +117,7 @@ policies:
     t.ok(reached <= 10, `${reached} at ${place}`);
   }
   t.ok(await ask('OPTIONS', '/keys', 'valid-1'));
-  t.ok(await ask('GET', '/keys', 'valid-1'), 'a 401 to OPTIONS takes no proof away');
+  t.ok(await ask('GET', '/keys', 'valid-1'), 'a 401 to OPTIONS withdraws no proof');
 });
 
 t.test('the same key as header and as bearer token is one credential, and is proven', async (t) => {
@@ -131,7 +131,7 @@ t.test('the same key as header and as bearer token is one credential, and is pro
     });
     if (status !== 200) return t.fail(`request ${i} got ${status}`);
   }
-  t.pass('sixty keys that work spend more than one limit');
+  t.pass('sixty requests of proven keys exceed no limit');
 });
 
 t.test('a 401 withdraws the proof', async (t) => {
@@ -143,10 +143,10 @@ t.test('a 401 withdraws the proof', async (t) => {
   const keys = Array.from({ length: 60 }, (_, i) => `fbk_${i}`);
   for (const key of keys) t.equal(await ask(key), 200);
   isRevoked = true;
-  for (const key of keys) t.equal(await ask(key), 401, 'the first one after the revocation');
+  for (const key of keys) t.equal(await ask(key), 401, 'the first request after the revocation');
   const statuses: number[] = [];
   for (const key of keys) statuses.push(await ask(key));
-  t.ok(statuses.includes(429), 'from then on their address pays for them');
+  t.ok(statuses.includes(429), 'then the key is counted with its address');
 });
 
 t.test('a key in use stays proven, one unused for 30 days does not', async (t) => {
@@ -167,8 +167,8 @@ t.test('a key in use stays proven, one unused for 30 days does not', async (t) =
   t.equal(await ask('valid-busy'), 200);
   clock.advance(20 * days);
   for (let i = 0; i < 12; i++) await ask(`invented-${i}`);
-  t.equal(await ask('valid-busy'), 200, 'it worked 20 days ago');
-  t.equal(await ask('valid-resting'), 429, 'it worked 40 days ago');
+  t.equal(await ask('valid-busy'), 200, 'the last success was 20 days ago');
+  t.equal(await ask('valid-resting'), 429, 'the last success was 40 days ago');
   clock.advance(60_000);
   t.equal(await ask('valid-resting'), 200, 'the next window has room');
 });
@@ -187,7 +187,7 @@ policies:
   - { name: keys, route: "GET /both/{id}", identifier: api-key, limit: 1000, window: 366d }
 `;
 
-t.test('cookies, query parameters, the path, and several in one', async (t) => {
+t.test('identifies clients by cookie, query parameter, path, and several together', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t, (req, res) => {
     const isInvented = JSON.stringify([req.url, req.headers]).includes('invented');
@@ -210,25 +210,29 @@ t.test('cookies, query parameters, the path, and several in one', async (t) => {
         return count;
       };
       const both = (id: number | string, key: string) => [`/both/${id}`, { 'x-api-key': key }] as const;
-      t.equal(await passed(30, () => ['/session', { cookie: 'a=b; sid=1' }]), 20, 'one cookie');
-      t.equal(await passed(10, (i) => ['/session', { cookie: `sid=s${i}; theme=dark` }]), 10, 'each its own');
+      t.equal(await passed(30, () => ['/session', { cookie: 'a=b; sid=1' }]), 20, 'one cookie is limited');
+      t.equal(
+        await passed(10, (i) => ['/session', { cookie: `sid=s${i}; theme=dark` }]),
+        10,
+        'one limit each',
+      );
       t.equal(
         await passed(30, (i) => ['/session', { cookie: `sid=invented-${i}` }]),
         9,
-        'the rest for invented ones',
+        'invented cookies get the rest of the address’s limit',
       );
-      t.equal(await passed(30, (i) => ['/session', { cookie: `theme=${i}` }]), 30, 'none: not counted');
+      t.equal(await passed(30, (i) => ['/session', { cookie: `theme=${i}` }]), 30, 'without a cookie');
       t.equal(await passed(30, (i) => [`/token?page=${i}&token=1`]), 20);
       t.equal(await passed(10, (i) => [`/token?token=t${i}`]), 10);
       t.equal(await passed(30, (i) => [`/token?token=invented-${i}`]), 9);
       t.equal(await passed(30, (i) => [`/w/one/${i}`]), 20);
-      t.equal(await passed(5, (i) => [`/w/one;x=${i}/a`]), 0, 'the same, however it is spelled');
+      t.equal(await passed(5, (i) => [`/w/one;x=${i}/a`]), 0, 'another spelling is the same identity');
       t.equal(await passed(10, (i) => [`/w/w${i}/a`]), 10);
       t.equal(await passed(30, (i) => [`/w/invented-${i}/a`]), 9);
       t.equal(await passed(30, () => both(1, 'k')), 20);
-      t.equal(await passed(30, (i) => both(i + 2, 'k')), 30, 'the key is proven: each pair has its own');
+      t.equal(await passed(30, (i) => both(i + 2, 'k')), 30, 'each pair of the proven key has its limit');
       t.equal(await passed(30, (i) => both('invented', `k${i}`)), 19);
-      t.equal(await passed(30, () => ['/both/1']), 30, 'one of them is absent: not counted');
+      t.equal(await passed(30, () => ['/both/1']), 30, 'requests with one of the two are not counted');
     });
   }
 });
@@ -247,7 +251,7 @@ t.test('refuses two different values with a reason', async (t) => {
   t.match(await refused('/session', { cookie: 'sid=1', connection: 'cookie' }), 'carries a credential');
 });
 
-t.test('a claim of a signed token; without a valid token the next row counts the client', async (t) => {
+t.test('a signed token counts by its claim; without a valid one the next row applies', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
   const folder = temporaryFolder(t);
@@ -284,15 +288,15 @@ policies:
         }),
         200,
       );
-      t.equal(await ask(await bearer('ada', signer, { jti: '3' })), 429, 'another token of the same client');
-      t.equal(await ask({ ...ada, cookie: `jwt=${await sign(signer, { sub: 'bob' })}` }), 400, 'two of them');
+      t.equal(await ask(await bearer('ada', signer, { jti: '3' })), 429, 'another token, the same client');
+      t.equal(await ask({ ...ada, cookie: `jwt=${await sign(signer, { sub: 'bob' })}` }), 400, 'two tokens');
       const eve = await bearer('eve');
       for (const status of [200, 200, 429]) t.equal(await ask(eve, '/w/1'), status);
       t.equal(await ask(eve, '/w/2'), 200);
       // Six requests were admitted so far, which count for their address too.
       let admitted = 0;
       for (let i = 0; i < 40; i++) if ((await ask(await bearer(`x${i}`, forger))) === 200) admitted++;
-      t.equal(admitted, 24, 'nobody: the address pays');
+      t.equal(admitted, 24, 'without a valid token the address is counted');
     });
   }
 });
@@ -300,7 +304,5 @@ policies:
 async function storeOf(t: Test, store: 'memory' | 'Redis' | 'Cluster'): Promise<Record<string, string>> {
   if (store === 'memory') return {};
   if (store === 'Cluster') return { GATEWAY_REDIS_URL: (await startCluster(t)).url };
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  return { GATEWAY_REDIS_URL: redis.url };
+  return { GATEWAY_REDIS_URL: (await startRedis(t)).url };
 }

@@ -46,14 +46,13 @@ t.test('without a token it is a normal client', async (t) => {
     t.equal(seen.method, 'GET', 'the application got it, and it was charged');
     t.notMatch(JSON.stringify(seen.headers), /x-gateway-probe/i);
   }
-  t.match(await probe('x'), { status: 429 }, 'five probes were charged to nobody');
+  t.match(await probe('x'), { status: 429 }, 'the five probes were not charged');
   now += 61_000;
-  t.match(await probe(token), { status: 429 }, 'a token holds for a minute');
+  t.match(await probe(token), { status: 429 }, 'a token is valid for a minute');
 });
 
 t.test('refuses a token for another purpose, even if it is well-formed', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const now = Date.now();
   const upstream = await startUpstream(t);
   const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_IDENTITY_SECRET: 'configured' };

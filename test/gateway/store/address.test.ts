@@ -151,7 +151,7 @@ const refused: readonly (readonly [string, RegExp])[] = [
   [`redis+cluster://${'h,'.repeat(64)}h`, /at most 64 hosts/],
 ];
 
-t.test('valid addresses', async (t) => {
+t.test('reads valid addresses', async (t) => {
   for (const [text, address] of Object.entries(understood))
     t.strictSame(parseStoreAddress(text), address, text);
 });

@@ -26,7 +26,7 @@ t.test('ignores malformed entries', async (t) => {
     t.strictSame(slotRanges(reply, 'asked'), [], JSON.stringify(reply));
 });
 
-t.test('redirections', async (t) => {
+t.test('reads MOVED and ASK, and ignores other errors', async (t) => {
   t.strictSame(redirectionOf('MOVED 12 h:7000', 'asked'), {
     kind: 'moved',
     slot: 12,

@@ -14,12 +14,11 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
 t.test('sends keys and arguments, and returns the reply', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const changes: boolean[] = [];
   const store = storeAt(t, redis.url, { onChange: (ready) => changes.push(ready) });
   t.equal(store.ready, false);
-  t.equal((await fault(store.run(COUNT, ['k'], ['f']))).kind, 'disconnected', 'before connect');
+  t.equal((await fault(store.run(COUNT, ['k'], ['f']))).kind, 'disconnected', 'not connected yet');
   await store.connect();
   t.equal(store.ready, true);
   t.equal(store.slotOf('any'), null);
@@ -31,8 +30,7 @@ t.test('sends keys and arguments, and returns the reply', async (t) => {
 });
 
 t.test('a store that was closed before it connected never connects', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const [closed, other] = [storeAt(t, redis.url), storeAt(t, redis.url)];
   closed.close();
   t.equal((await fault(closed.connect())).kind, 'disconnected');
@@ -45,7 +43,7 @@ t.test('a server on a Unix socket, and a socket without a server', async (t) => 
   const path = join(temporaryFolder(t), 'redis.sock');
   const url = `unix:${path}?db=3&password=secret`;
   const store = storeAt(t, url);
-  t.ok((await fault(store.connect())).message.includes(path), 'the reason names the path');
+  t.ok((await fault(store.connect())).message.includes(path), 'the error names the path');
   const server = await launchRedis(
     [...memoryOnly(0), '--unixsocket', path, '--requirepass', 'secret'],
     /ready to accept connections/i,
@@ -59,8 +57,7 @@ t.test('a server on a Unix socket, and a socket without a server', async (t) => 
 });
 
 t.test('a command whose connection breaks says so, not how the library is set', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
   redis.freeze();
@@ -72,8 +69,7 @@ t.test('a command whose connection breaks says so, not how the library is set', 
 });
 
 t.test('loads an unknown script and executes it once', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
   t.equal(await store.run(COUNT, ['k'], ['f']), 1);
@@ -81,17 +77,16 @@ t.test('loads an unknown script and executes it once', async (t) => {
   t.strictSame(
     await Promise.all(['a', 'b', 'c'].map((field) => store.run(COUNT, ['k'], [field]))),
     [1, 1, 1],
-    'all that were on their way when it was lost',
+    'every call that was in flight succeeds',
   );
   const stats = await redis.client.info('commandstats');
-  t.match(stats, /cmdstat_eval:calls=4/, 'the text travels only when it is asked for');
+  t.match(stats, /cmdstat_eval:calls=4/, 'the script’s text is sent only when it is missing');
   await store.run(COUNT, ['k'], ['d']);
   t.match(await redis.client.info('commandstats'), /cmdstat_eval:calls=4/);
 });
 
 t.test('uses the database of the address, also after a reconnect', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = storeAt(t, `${redis.url}/3`);
   await store.connect();
   await store.run(COUNT, ['k'], ['f']);
@@ -104,8 +99,7 @@ t.test('uses the database of the address, also after a reconnect', async (t) => 
 });
 
 t.test('killed under load: executes nothing twice, and recovers by itself', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
   const calls = load(store, 'k');
@@ -121,17 +115,16 @@ t.test('killed under load: executes nothing twice, and recovers by itself', asyn
   const fields = new Set(counted.map(([field]) => field));
   t.ok(
     calls.acknowledged.every((field) => fields.has(field)),
-    'what was acknowledged is counted',
+    'acknowledged calls are counted',
   );
   t.ok(
     counted.length <= calls.acknowledged.length + calls.rejected.size,
-    'and nothing else than what was rejected',
+    'no other call is counted but rejected ones',
   );
 });
 
 t.test('a server that stops answering: all calls reject, and are not sent again', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = storeAt(t, redis.url, { silenceMs: 200 });
   await store.connect();
   redis.freeze();
@@ -146,8 +139,7 @@ t.test('a server that stops answering: all calls reject, and are not sent again'
 });
 
 t.test('killed and restarted empty: recovers by itself', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
   await redis.kill();
@@ -160,8 +152,7 @@ t.test('killed and restarted empty: recovers by itself', async (t) => {
 });
 
 t.test('leaves an old primary that became a replica, and uses it again as a primary', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
   await redis.client.replicaof('127.0.0.1', await freePort());
@@ -174,8 +165,7 @@ t.test('leaves an old primary that became a replica, and uses it again as a prim
 });
 
 t.test('an ACL user with only the needed permissions', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { client } = redis;
   await client.acl('SETUSER', 'gateway', 'on', '>s%cret', '~fg:*', '-@all', '+@scripting', '+hincrby');
   await client.acl('SETUSER', 'gateway', '+@connection');
@@ -186,17 +176,16 @@ t.test('an ACL user with only the needed permissions', async (t) => {
   const forbidden = await fault(store.run(COUNT, ['other'], ['f']));
   t.equal(forbidden.kind, 'error');
   t.match(forbidden.message, /lacks a permission .*NOPERM/i);
-  t.equal(store.ready, true, 'an answer is no broken connection');
+  t.equal(store.ready, true, 'a refusal is no lost connection');
 });
 
-t.test('the reasons for a missing connection', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('gives the reason for each missing connection', async (t) => {
+  const redis = await startRedis(t);
   const told = async (url: string, sentence: RegExp): Promise<void> => {
     const store = storeAt(t, url);
     await t.rejects(store.connect(), { name: 'StoreFault', message: sentence }, String(sentence));
     t.equal(store.ready, false);
-    t.match(store.whyDown().message, sentence, 'and later on');
+    t.match(store.whyDown().message, sentence, 'the reason is still known later');
     t.type(store.whyDown(), StoreFault);
     t.type(store.whyDown().cause, Error);
     store.close();
@@ -209,16 +198,14 @@ t.test('the reasons for a missing connection', async (t) => {
   await told(redis.url.replace('//', '//nobody:wrong@'), /does not accept the user and password .*WRONGPASS/);
   await told(`${redis.url}/99`, /no database with the number/);
 
-  const locked = await startRedis(['--requirepass', 'secret'], 'secret');
-  t.teardown(() => locked.close());
+  const locked = await startRedis(t, ['--requirepass', 'secret'], 'secret');
   await told(locked.url, /asks for a password, and GATEWAY_REDIS_URL has none .*NOAUTH/);
   await told(locked.url.replace('//', '//:wrong@'), /does not accept the user and password .*WRONGPASS/);
 
   await redis.client.acl('SETUSER', 'mute', 'on', '>x', '-@all');
   await told(redis.url.replace('//', '//mute:x@'), /lacks a permission .*NOPERM/);
 
-  const full = await startRedis(['--maxclients', '1']);
-  t.teardown(() => full.close());
+  const full = await startRedis(t, ['--maxclients', '1']);
   await full.client.ping();
   await told(full.url, /maxclients/);
 
@@ -242,8 +229,7 @@ t.test('the reasons for a missing connection', async (t) => {
 });
 
 t.test('a killed server is reported as gone, without a hint at maxclients', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const reasons: string[] = [];
   const store = storeAt(t, redis.url, {
     onChange: (ready) => {
@@ -258,8 +244,7 @@ t.test('a killed server is reported as gone, without a hint at maxclients', asyn
 });
 
 t.test('out of memory is a reply of its own kind', async (t) => {
-  const redis = await startRedis(['--maxmemory', '1']);
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t, ['--maxmemory', '1']);
   const store = storeAt(t, redis.url);
   await store.connect();
   const full = await fault(store.run(COUNT, ['k'], ['f']));

@@ -40,8 +40,7 @@ t.test('trusts a private authority that is configured, and only for matching nam
   await told(url, tlsOf({ ...none, ca: stranger.ca }), /not trusted/);
   await told(url.replace('rediss', 'redis'), null, /closed/);
 
-  const plain = await startRedis();
-  t.teardown(() => plain.close());
+  const plain = await startRedis(t);
   await told(
     plain.url.replace('redis', 'rediss'),
     {},

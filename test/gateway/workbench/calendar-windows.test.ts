@@ -42,7 +42,7 @@ ${testAt('2026-10-24T22:00:00Z', `Retry-After: ${25 * 3600}`)}
 ${testAt('2026-11-22T23:00:00Z', `Retry-After: ${3600}`)}
 ${testAt('2026-11-23T00:00:00Z', `Retry-After: ${7 * 86_400}`)}
 `;
-  t.strictSame(runTests(loadPolicies(fileOf('week', null, week), 'p.yaml')), [], 'UTC unless given');
+  t.strictSame(runTests(loadPolicies(fileOf('week', null, week), 'p.yaml')), [], 'in UTC by default');
 });
 
 t.test('explain and why name the window', async (t) => {
@@ -125,10 +125,10 @@ t.test('diff tells whether the counts are kept', async (t) => {
       '0 requests a minute on average become 0; its counters start from zero',
     ],
   ]);
-  t.strictSame(changesOf(fileOf('1d'), fileOf('1d', 'UTC')), [], 'no window of a calendar');
+  t.strictSame(changesOf(fileOf('1d'), fileOf('1d', 'UTC')), [], 'the window is no calendar window');
 });
 
-t.test('replay: the days of an access log across a clock change', async (t) => {
+t.test('replay counts by the days of the zone across a clock change', async (t) => {
   const log = join(temporaryFolder(t), 'access.log');
   const line = (day: number, time: string): string =>
     `192.0.2.1 - - [${day}/Mar/2026:${time} +0000] "GET /reports HTTP/1.1" 200 2 "-" "a"\n`;

@@ -24,28 +24,28 @@ t.test('on the gateway', async (t) => {
   await t.test('without an attack the visitor gets every reply', async (t) => {
     const { alone, attacked, directP99Ms, machineP99Ms, attack, rssPeakMb, died } = await run('calm');
     t.same(alone.failures, {});
-    t.same(attacked.failures, {}, 'with the same replies in the second phase');
+    t.same(attacked.failures, {}, 'the same replies in the second phase');
     t.equal(attacked.success, 1);
     t.equal(attacked.sent, 20);
-    t.ok(directP99Ms > 0 && machineP99Ms > 0, 'the machine is measured beside it');
+    t.ok(directP99Ms > 0 && machineP99Ms > 0, 'the machine alone is measured too');
     t.equal(attack.connected, 0);
-    t.ok(rssPeakMb > 10, 'memory is read');
+    t.ok(rssPeakMb > 10, 'memory is measured');
     t.equal(died, null);
   });
 
   await t.test('churn: connections are made, and their requests reach the upstream', async (t) => {
     const { attack, admitted, attacked } = await run('churn');
     t.ok(attack.connected > 0);
-    t.ok((attack.answers['200'] ?? 0) > 0, 'answers come back');
-    t.ok(admitted > 0, 'the upstream saw the attacker');
-    t.equal(attacked.sent, 20, 'the visitor went on meanwhile');
+    t.ok((attack.answers['200'] ?? 0) > 0, 'the attacker gets replies');
+    t.ok(admitted > 0, 'the attacker reaches the upstream');
+    t.equal(attacked.sent, 20, 'the visitor goes on during the attack');
   });
 
   await t.test('a flood of invented keys is stopped by the limit, and its keys are counted', async (t) => {
     const result = await run('invented-keys');
-    t.ok((result.attack.answers['429'] ?? 0) > 0, 'most are denied');
-    t.ok((result.attack.answers['401'] ?? 0) > 0, 'the first reach the upstream, which does not know them');
-    t.ok(result.redisKeys !== null && result.redisKeys > 0, 'Redis is looked at');
+    t.ok((result.attack.answers['429'] ?? 0) > 0, 'some invented keys are denied');
+    t.ok((result.attack.answers['401'] ?? 0) > 0, 'some reach the upstream, which refuses them');
+    t.ok(result.redisKeys !== null && result.redisKeys > 0, 'the keys in Redis are counted');
     t.ok(judge(scenario('invented-keys'), result).some(({ name }) => name === 'Redis keys'));
   });
 });
@@ -55,14 +55,14 @@ t.test('beside a client that gets banned, both visitors get every reply', async 
   t.teardown(() => processes.stopAll());
   for (const name of ['banned-neighbour', 'banned-stranger']) {
     const { attacked, attack, bans } = await runOn(FLOODGATE, scenario(name), SHORT, processes);
-    t.equal(bans, 1, `${name}: the attacker alone is banned`);
+    t.equal(bans, 1, `${name}: only the attacker is banned`);
     t.ok((attack.answers['429'] ?? 0) > 10);
     t.same(attacked.failures, {}, name);
     t.equal(attacked.success, 1);
   }
 });
 
-t.test('the verdict', async (t) => {
+t.test('the verdict names each bound that was missed', async (t) => {
   const figures = { sent: 100, success: 1, p50Ms: 1, p99Ms: 8, failures: {} };
   const result: AbuseResult = {
     target: 'floodgate',
@@ -84,14 +84,14 @@ t.test('the verdict', async (t) => {
       .filter(({ isReached }) => !isReached)
       .map((goal) => goal.name);
   t.same(missed({}), []);
-  t.same(missed({ attacked: { ...figures, p99Ms: 16.1 } }), ['p99'], 'more than twice the alone one');
+  t.same(missed({ attacked: { ...figures, p99Ms: 16.1 } }), ['p99'], 'more than twice as long');
   const quick = { ...figures, p99Ms: 0.5 };
-  t.same(missed({ alone: quick, attacked: { ...quick, p99Ms: 9 } }), [], 'below the floor it is noise');
+  t.same(missed({ alone: quick, attacked: { ...quick, p99Ms: 9 } }), [], 'noise below the floor');
   t.same(missed({ attacked: { ...figures, success: 0.99 } }), ['success']);
   t.same(missed({ attacked: { ...figures, success: 0, p99Ms: Number.NaN } }), ['success', 'p99']);
   t.same(missed({ rssPeakMb: 181 }), ['RSS']);
   t.same(missed({ redisKeys: 20_000 }), ['Redis keys']);
-  t.same(missed({ admitted: 101 }), ['admitted'], 'beyond the limit of one minute');
+  t.same(missed({ admitted: 101 }), ['admitted'], 'over the limit of one minute');
   t.same(missed({ admitted: 200, minutes: 2 }), [], 'two windows have two limits');
   t.same(missed({ died: 'it ended with exit code 1' }), ['lives']);
   t.same(missed({ bans: 0 }, 'banned-neighbour'), ['bans']);

@@ -4,7 +4,7 @@ import { soak, startHostileApi } from '#bench/hostile/soak.ts';
 import type { Vitals } from '#bench/hostile/watch.ts';
 import { Processes } from '#bench/run/processes.ts';
 
-t.test('two requests to every operation, four at once', async (t) => {
+t.test('the bench sends two requests to every operation, four at once, and the API stays up', async (t) => {
   const vitals: Vitals[] = [];
   const processes = new Processes();
   t.teardown(() => processes.stopAll());
@@ -13,10 +13,10 @@ t.test('two requests to every operation, four at once', async (t) => {
     ...{ origin: api.origin, rounds: 1, batch: 2, seed: 1 },
   });
   t.strictSame(tally.wrongLines(), []);
-  t.equal(api.ending(), null, 'the API is still there');
+  t.equal(api.ending(), null, 'the API still runs');
   t.equal(tally.kinds.get('500'), undefined);
   t.equal(operations, described);
   t.ok(described > 200, `${described} operations`);
-  t.ok(vitals.length > 0, 'the event loop was watched');
+  t.ok(vitals.length > 0, 'the event loop was measured');
   t.comment(tally.kindsText());
 });

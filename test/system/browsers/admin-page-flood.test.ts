@@ -104,7 +104,7 @@ t.test('shows the flooding client, the policy, and the address to copy', async (
   await page.locator('#client-result').getByText('198.51.100.').waitFor();
   await page.locator('#of-client-rows tr').first().waitFor();
   floods = new URL(page.url()).hash;
-  t.notMatch(floods, /198\.51/, 'no address in the address of the page');
+  t.notMatch(floods, /198\.51/, 'the page’s URL has no client address');
   await button('Allow or deny in the file…').click();
   await dialog.getByText(/^deny:\n {2}- \{ address: 198\.51\.100\.\d \}$/).waitFor();
   await checkPage(t, page, 'lists');
@@ -131,13 +131,13 @@ t.test('on a phone, without scrolling: the flooding client, its policy, Ban, and
   };
   await page.goto(`${origin}/#/overview`);
   await isInView('#limited-rows tr', /198\.51\.100\.\d.*(?:survey-responses|login).*Ban/);
-  t.equal(await page.locator('#limited-hint').isVisible(), false, 'addresses are shown');
+  t.equal(await page.locator('#limited-hint').isVisible(), false, 'no hint, because addresses are shown');
   await page.locator('#limited-rows').getByRole('button', { name: /^Ban / }).first().click();
   await dialog.getByRole('button', { name: 'Ban', exact: true }).click();
   await page.getByText(/is banned for 1 h\.$/).waitFor();
   await page.goto(`${origin}/#/clients`);
   await page.locator('#bans-rows tr').first().waitFor();
-  t.equal(await page.locator('#change').isVisible(), false, 'the message ends with the view');
+  t.equal(await page.locator('#change').isVisible(), false, 'the message is gone in the next view');
   await isInView('#bans-rows tr', /198\.51\.100\.\d.*operator.*Unban/);
   await page
     .locator('#bans-rows')
@@ -146,7 +146,7 @@ t.test('on a phone, without scrolling: the flooding client, its policy, Ban, and
     .click();
   await dialog.getByRole('button', { name: 'Unban', exact: true }).click();
   await page.locator('#bans-total').getByText('nobody is banned').waitFor();
-  t.equal(await page.locator('#bans table').isVisible(), false, 'no heads without rows');
+  t.equal(await page.locator('#bans table').isVisible(), false, 'an empty table is hidden');
   await page.goto(`${origin}/#/overview`);
 });
 
@@ -315,7 +315,7 @@ t.test('nine thousand bans: the newest, who made them, and Unban in the row', as
   const digest = client(3).digest;
   await page.goto(`${origin}/#/clients/${digest}`);
   await page.locator('#client-result').getByText('Banned by policy login until').waitFor();
-  t.equal(await page.locator('#bans').isVisible(), false, 'one client is shown');
+  t.equal(await page.locator('#bans').isVisible(), false, 'one client is shown instead');
   await checkPage(t, page, 'banned-by-policy');
 });
 

@@ -24,8 +24,7 @@ policies:
   - { name: watched, route: "GET /watched", identifier: ip, limit: 1, window: 1d, mode: shadow }
 `;
 
-const redis = await startRedis();
-t.teardown(() => redis.close());
+const redis = await startRedis(t);
 const operator = await startOperator(
   t,
   { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2', GATEWAY_ADMIN_TOKEN: 'a long secret' },
@@ -57,7 +56,7 @@ t.test('a wrong token shows a message, the right one opens the page', async (t) 
   const [cookie] = await browser.cookies();
   t.match(cookie, { name: 'floodgate_session', httpOnly: true, sameSite: 'Strict' });
   const scripts = await page.evaluate('document.cookie');
-  t.equal(scripts, '', 'no script can read it');
+  t.equal(scripts, '', 'scripts cannot read the cookie');
 });
 
 t.test('the overview: traffic, the store, denied clients, and grouped refusals', async (t) => {
@@ -70,11 +69,11 @@ t.test('the overview: traffic, the store, denied clients, and grouped refusals',
   t.match(await text('#cards'), /Latencyp50 ≤ [\d.]+ m?s *p99 ≤/);
   const limited = page.locator('#limited-rows tr');
   await limited.getByText('4', { exact: true }).waitFor();
-  t.match(await limited.textContent(), /items/, 'the policy that denied it');
+  t.match(await limited.textContent(), /items/, 'the policy that denied the client');
   await page.locator('#limited-hint').getByText('GATEWAY_SHOW_ADDRESSES').waitFor();
   const group = page.locator('#newest-rows tr', { hasText: 'GET /items' });
   await group.locator('.count', { hasText: '4' }).waitFor();
-  t.equal(await group.count(), 1, 'the same client, policy and path in one row');
+  t.equal(await group.count(), 1, 'one row for the same client, policy and path');
   await check(t, 'overview');
 });
 
@@ -138,7 +137,7 @@ t.test('shows why a request was refused, by a click and by its id', async (t) =>
   t.match(new URL(page.url()).hash, /^#\/why\/[0-9a-z]{20}$/);
   await check(t, 'why');
   await page.keyboard.press('Escape');
-  t.equal(await dialog.isVisible(), false, 'the keyboard closes it');
+  t.equal(await dialog.isVisible(), false, 'Escape closes the dialog');
   await page.waitForFunction("location.hash === '#/overview'");
   await eventually(
     'kept',
@@ -172,7 +171,7 @@ t.test('shows why a request was refused, by a click and by its id', async (t) =>
   await search.press('Enter');
   await page.locator('#of-client-rows').getByText('GET /items').waitFor();
   await page.locator('#of-client-rows').getByText('127.0.0.1').waitFor();
-  t.match(new URL(page.url()).hash, /^#\/clients\/[\w-]{22}$/, 'the digest, never the address');
+  t.match(new URL(page.url()).hash, /^#\/clients\/[\w-]{22}$/, 'the URL has the digest, never the address');
   await check(t, 'client');
 });
 
@@ -311,7 +310,7 @@ t.test('shows an edited file, and why a file with a mistake is not in use', asyn
   t.match(
     await page.getByLabel('Edited policy file').inputValue(),
     /limit: 30/,
-    'nobody has edited it there',
+    'the box has the file in use',
   );
   writeFileSync(operator.policyFile, POLICIES.replace('limit: 3', 'limit: many'));
   await page.locator('#file-refusal', { hasText: 'limit' }).waitFor();

@@ -111,7 +111,7 @@ t.test('limit headers on a success, and the 429 of the gateway with its body and
   });
   const last = all.at(-1);
   t.equal(last?.status, 429);
-  t.ok(last?.headers['x-gateway-ratelimited'], 'the page can tell whose refusal it is');
+  t.ok(last?.headers['x-gateway-ratelimited'], 'the page can see that the gateway refused');
   t.match(last?.headers['retry-after'], /^\d+$/);
   t.match(last?.json, { code: 'gateway_rate_limited', message: String, details: {} });
 });
@@ -121,5 +121,5 @@ t.test('CORS still forbids pages to use the management API', async (t) => {
     (url) => fetch(url, { headers: { 'x-api-key': 'x' } }).then(String, (error) => error.name),
     `${stack.origin}/api/v1/management/me`,
   );
-  t.equal(outcome, 'TypeError', 'the browser does not show the reply');
+  t.equal(outcome, 'TypeError', 'the browser hides the reply');
 });

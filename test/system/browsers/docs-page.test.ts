@@ -34,7 +34,7 @@ t.test('the page shows the operations, loads nothing from elsewhere, and obeys i
   t.strictSame(
     asked.filter((url) => !url.startsWith(stack.origin) && !/^(data|blob):/.test(url)),
     [],
-    'no request leaves the service',
+    'every request goes to the service',
   );
   t.strictSame(complaints, []);
   const { SCREENSHOT } = process.env;

@@ -13,8 +13,7 @@ import { startMailServer } from '#test/support/smtp.ts';
 import { startStack } from '#test/support/stack.ts';
 import { until } from '#test/support/until.ts';
 
-const mails = await startMailServer();
-t.teardown(() => mails.close());
+const mails = await startMailServer(t);
 // The second factor takes more than five passwords and codes a minute here.
 const apiEnv = { SMTP_URL: mails.url, SIGNUP_ENABLED: '1', RATE_LIMITING_DISABLED: '1' };
 const stack = await startStack(t, { apiEnv });
@@ -44,7 +43,7 @@ t.test('sign up, with a mistake first', async (t) => {
   await page.getByLabel('Password').fill('short');
   await button('Create the account').click();
   await page.getByText('A password has 8 to 128 characters').waitFor();
-  t.equal(await page.getByLabel('E-mail').inputValue(), 'zoe@example.com', 'what was typed is still there');
+  t.equal(await page.getByLabel('E-mail').inputValue(), 'zoe@example.com', 'the page keeps the input');
   await check(t, 'sign-up-mistake');
   await page.getByLabel('Password').fill('Password1');
   await button('Create the account').click();
@@ -135,7 +134,7 @@ t.test('the second factor: set up with the keyboard alone, used, renewed, turned
   await code.fill('no code');
   await code.press('Enter');
   await page.getByText('The code is wrong, or too old.').waitFor();
-  t.equal(await page.locator('#key').textContent(), key, 'the key is still there');
+  t.equal(await page.locator('#key').textContent(), key, 'the page keeps the key');
   await check(t, 'factor-wrong-code');
   await page.goto(`${origin}/account/second-factor`);
   await page.getByText('You have begun to set it up.').waitFor();
@@ -208,7 +207,7 @@ t.test('with the keyboard alone, and through another host name', async (t) => {
   await page.keyboard.type('Password2');
   await page.keyboard.press('Enter');
   await heading('Your account');
-  t.equal(page.url(), `http://localhost:${port}/account`, 'the cookies are of this host');
+  t.equal(page.url(), `http://localhost:${port}/account`, 'the cookies belong to this host');
 });
 
 t.test('change the address', async (t) => {

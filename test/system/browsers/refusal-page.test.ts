@@ -54,7 +54,7 @@ t.test('counts down, and then offers to try again', async (t) => {
   await page.getByText('58 seconds').waitFor();
   await page.clock.setFixedTime(at.now + 59_001);
   await page.getByText('1 second', { exact: true }).waitFor();
-  t.equal(await page.getByRole('button').count(), 0, 'none that is visible');
+  t.equal(await page.getByRole('button').count(), 0, 'no button is visible');
   await page.clock.setFixedTime(at.now + 60_000);
   await page.getByRole('status').getByText('You can try again now.').waitFor();
   t.equal(await timer.isVisible(), false);
@@ -86,7 +86,7 @@ t.test('shows the same without scripts', async (t) => {
   await page.goto(`${origin}/hour`);
   await page.goto(`${origin}/hour`);
   t.match(await page.getByRole('timer').textContent(), /^\d+ (?:second|minute)s?$/);
-  t.equal(await page.getByRole('button').count(), 0, 'no button that does nothing');
+  t.equal(await page.getByRole('button').count(), 0, 'no button is shown without scripts');
 });
 
 t.test('a script that requests data gets JSON', async (t) => {
@@ -113,7 +113,7 @@ t.test('a template: its own script runs, and no other', async (t) => {
   t.equal(
     await page.evaluate("getComputedStyle(document.querySelector('p')).color"),
     'rgb(1, 2, 3)',
-    'its style is used',
+    'its style applies',
   );
 });
 

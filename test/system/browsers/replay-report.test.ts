@@ -20,7 +20,7 @@ function line(second: number): string {
   return `192.0.2.${second % 3} - - [22/Nov/2026:${time} +0000] "GET /${second} HTTP/1.1" 200 2`;
 }
 
-t.test('the report', async (t) => {
+t.test('the report shows its numbers, and loads nothing', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, '<b>&"policies.yaml'), POLICIES);
   const lines = Array.from({ length: 600 }, (_, i) => line(i));
@@ -50,7 +50,7 @@ t.test('the report', async (t) => {
         background: await page.evaluate('getComputedStyle(document.body).backgroundColor'),
         figures: await page.locator('.cards').textContent(),
       };
-      t.ok(seen.width <= width, `nothing sticks out at ${width}`);
+      t.ok(seen.width <= width, `the report fits into ${width} pixels`);
       t.ok(seen.bars > 20);
       t.match(seen.figures ?? '', `${allowed.toLocaleString('en')}allowed`);
       t.match(seen.figures ?? '', `${denied.toLocaleString('en')}denied`);
@@ -59,7 +59,7 @@ t.test('the report', async (t) => {
   }
 });
 
-t.test('a file that cannot be written', async (t) => {
+t.test('exit 3: the report cannot be written', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'policies.yaml'), POLICIES);
   writeFileSync(join(cwd, 'access.log'), line(1));

@@ -103,7 +103,7 @@ function uploads(t: Test, stack: Stack): void {
       };
       const url = await client.storage.uploadFile(file, { surveyId });
       t.match(url, new RegExp(`^${origin}/storage/${workspaceId}/private/`));
-      t.equal((await fetch(url)).status, 401, 'not for everybody');
+      t.equal((await fetch(url)).status, 401, 'others cannot read the file');
       const read = async (): Promise<Response> => fetch(url, { headers: { 'x-api-key': apiKey } });
       t.ok(Buffer.from(await (await read()).arrayBuffer()).equals(pixel));
 
@@ -139,11 +139,11 @@ function uploads(t: Test, stack: Stack): void {
         return image.naturalWidth;
       })()`,
     );
-    t.equal(width, 1, 'and it shows as a picture on any page');
+    t.equal(width, 1, 'pages show the file as a picture');
   });
 }
 
-t.test('to disk', async (t) => {
+t.test('the program of the page uploads to disk', async (t) => {
   const stack = await startStack(t);
   uploads(t, stack);
 
@@ -176,7 +176,7 @@ t.test('to disk', async (t) => {
         },
         { ...grant, content: evil },
       );
-      t.equal(status, 201, 'the answer can be read across origins');
+      t.equal(status, 201, 'other origins can read the reply');
       const asked: string[] = [];
       const visitor = await page.context().newPage();
       visitor.on('request', (request) => asked.push(request.url()));
@@ -217,7 +217,7 @@ t.test('to disk', async (t) => {
   );
 });
 
-t.test('to S3', async (t) => {
+t.test('the program of the page uploads to S3', async (t) => {
   const s3 = await startS3(t);
   const stack = await startStack(t, {
     apiEnv: {

@@ -31,7 +31,7 @@ t.test('sends each call to the node of its slot; refuses two slots in one call',
   const changes: boolean[] = [];
   const store = storeAt(t, cluster.url, { onChange: (ready) => changes.push(ready) });
   t.equal(store.ready, false);
-  t.equal((await fault(store.run(COUNT, ['k'], ['f']))).kind, 'disconnected', 'before connect');
+  t.equal((await fault(store.run(COUNT, ['k'], ['f']))).kind, 'disconnected', 'not connected yet');
   await store.connect();
   t.equal(store.ready, true);
   const keys = keysByNode(cluster);
@@ -41,7 +41,7 @@ t.test('sends each call to the node of its slot; refuses two slots in one call',
     t.equal(
       await cluster.nodes[index]?.client.hget(key, 'f'),
       '1',
-      'also on a node that the address does not name',
+      'on a node that the address does not name, too',
     );
   }
   t.match((await fault(store.run(COUNT, [keys[0], keys[1]], ['f']))).message, /CROSSSLOT/);
@@ -67,8 +67,8 @@ t.test('slots move under load: every call is answered once', async (t) => {
     await calls.untilMore(100);
   }
   await calls.stop();
-  t.strictSame(calls.wrong, [], 'nothing was executed twice');
-  t.same([...calls.rejected.values()], [], 'and all was followed');
+  t.strictSame(calls.wrong, [], 'nothing is executed twice');
+  t.same([...calls.rejected.values()], [], 'no call is rejected');
   t.equal(await a.client.hlen(key), calls.acknowledged.length);
 });
 
@@ -102,8 +102,8 @@ t.test('a node dies: its slots reject, the others work; restarted, it is used ag
   await cluster.nodes[0].restart();
   await answered();
   await Promise.all([onA, onB, onC].map((calls) => calls.stop()));
-  t.same([...onB.rejected, ...onC.rejected], [], 'no call for another node was rejected');
-  for (const calls of [onA, onB, onC]) t.strictSame(calls.wrong, [], 'none was executed twice');
+  t.same([...onB.rejected, ...onC.rejected], [], 'no call for another node is rejected');
+  for (const calls of [onA, onB, onC]) t.strictSame(calls.wrong, [], 'nothing is executed twice');
   t.equal(await cluster.nodes[1].client.hlen(b), onB.acknowledged.length);
   t.equal(await cluster.nodes[2].client.hlen(c), onC.acknowledged.length);
 });
@@ -167,8 +167,7 @@ t.test('all nodes go away and come back', async (t) => {
 });
 
 t.test('reports configurations that cannot work', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const single = storeAt(t, `redis+cluster://127.0.0.1:${redis.port}`);
   await t.rejects(single.connect(), { message: /not part of a Cluster: write redis:\/\// });
 

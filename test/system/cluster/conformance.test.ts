@@ -4,12 +4,12 @@ import { conformance, forEachAlgorithm, storeAt } from '#test/gateway/limiter/co
 import { startCluster } from '#test/support/redis-cluster.ts';
 import { startWatchedRedis } from '#test/support/redis-sentinel.ts';
 
-t.test('Redis Cluster, where a charge may span several nodes', async (t) => {
+t.test('the limiter conforms on Redis Cluster, where a charge may span several nodes', async (t) => {
   const cluster = await startCluster(t);
   forEachAlgorithm(t, storeAt(cluster.url));
 });
 
-t.test('Redis behind sentinels', async (t) => {
+t.test('the limiter conforms on Redis behind sentinels', async (t) => {
   const redis = await startWatchedRedis(t);
   conformance(t, storeAt(redis.url));
 });

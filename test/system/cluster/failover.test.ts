@@ -17,7 +17,7 @@ t.test('the primary is killed: the window admits exactly its limit', async (t) =
   await redis.first.kill();
   let admitted = 50;
   for (let i = 0; i < 50; i++) admitted += await burst(limiter, charge(), 1);
-  t.equal(admitted, 100, 'decided alone meanwhile');
+  t.equal(admitted, 100, 'decided without the store meanwhile');
   await redis.untilPrimaryIs(redis.second);
   await until(() => limiter.stats().available);
   admitted += await burst(limiter, charge(), 300);

@@ -7,11 +7,7 @@ import { startCluster } from '#test/support/redis-cluster.ts';
 
 const STORES: Record<string, (t: Test) => Promise<Record<string, string>>> = {
   memory: async () => ({}),
-  'Redis, two workers': async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    return { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };
-  },
+  'Redis, two workers': async (t) => ({ GATEWAY_REDIS_URL: (await startRedis(t)).url, GATEWAY_WORKERS: '2' }),
   Cluster: async (t) => ({ GATEWAY_REDIS_URL: (await startCluster(t)).url }),
 };
 
@@ -30,9 +26,9 @@ async function explains(t: Test, { send, ask }: Operator): Promise<void> {
   t.match(
     await ask('explain', 'GET /items'),
     { code: 0, document: { policies: [{ name: 'items', used: 2, remaining: 1 }, {}] } },
-    'explain has the live counter, and charges nothing',
+    'explain shows the live counter',
   );
-  t.strictSame(await send(2), [200, 429], 'nothing was charged');
+  t.strictSame(await send(2), [200, 429], 'explain charges nothing');
   const denied = await ask('explain', 'GET /items');
   t.match(denied, {
     code: 1,
@@ -55,9 +51,9 @@ async function resets(t: Test, { send, ask }: Operator): Promise<void> {
   t.match(key.document, { buckets: [{ policy: 'keys', used: 2 }] });
   t.not(key.document.identity, inspected.document.identity);
   const again = await ask('inspect', '--digest', String(key.document.identity));
-  t.strictSame(again.document, key.document, 'by its digest');
+  t.strictSame(again.document, key.document, 'the digest finds the same client');
 
-  t.equal((await send(6)).filter((status) => status === 200).length, 0, 'exhausted, as every worker knows');
+  t.equal((await send(6)).filter((status) => status === 200).length, 0, 'exhausted for every worker');
   // The address's own usage, and its usage with keys before they had worked.
   t.match(await ask('reset', '127.0.0.1'), { code: 0, document: { buckets: [], cleared: 2 } });
   let admitted = 0;
@@ -69,7 +65,7 @@ async function resets(t: Test, { send, ask }: Operator): Promise<void> {
     },
     (count) => count === 3,
   );
-  t.equal((await send(6)).filter((status) => status === 200).length, 0, 'and the limit holds again');
+  t.equal((await send(6)).filter((status) => status === 200).length, 0, 'the limit applies again');
 }
 
 async function bansAndUnbans(t: Test, { send, ask, gateway, process }: Operator): Promise<void> {
@@ -84,7 +80,7 @@ async function bansAndUnbans(t: Test, { send, ask, gateway, process }: Operator)
   const retryAfter = Number(refused.headers.get('retry-after'));
   t.ok(retryAfter > 3500 && retryAfter <= 3600, `Retry-After: ${retryAfter}`);
   t.match(await refused.json(), { code: 'gateway_banned', message: /blocked/, details: {} });
-  t.strictSame(await send(1, '/open'), [200], 'others are not');
+  t.strictSame(await send(1, '/open'), [200], 'other paths are not affected');
   const explained = await ask('explain', 'GET /open', '-H', 'x-api-key: works');
   t.match(explained, {
     code: 1,
@@ -104,5 +100,5 @@ async function bansAndUnbans(t: Test, { send, ask, gateway, process }: Operator)
   );
   const digest = String(banned.document.identity);
   t.match(process.output(), new RegExp(`"change":"ban","identity":"${digest}"`), 'changes are logged');
-  t.notMatch(process.output(), 'works', 'and no key is');
+  t.notMatch(process.output(), 'works', 'no key is logged');
 }

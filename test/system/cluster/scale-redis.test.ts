@@ -98,7 +98,7 @@ t.test('the sentinels replace a lost primary, and remember the new one across re
       (one) => fieldOf(one, 'num-other-sentinels') === '2' && fieldOf(one, 'num-slaves') === '1',
     );
   });
-  t.ok(await all(first.port), 'they name it by its host, not by an address that changes');
+  t.ok(await all(first.port), 'the sentinels name the primary by its host, whose address may change');
   t.equal((await first.ask('config', 'get', 'maxmemory-policy'))[1], 'noeviction');
 
   await first.ask('set', 'kept', 'yes');
@@ -116,7 +116,7 @@ t.test('the sentinels replace a lost primary, and remember the new one across re
     return roles.includes('slave') && named !== undefined && (await all(named.port));
   };
   await until(isSettled, 'one is primary for all, the other its replica');
-  t.pass('the old primary comes back');
+  t.pass('the old primary is a replica');
 
   // Stop the sentinels before the servers, so that they do not choose again.
   for (const one of sentinels) await one.kill();
@@ -127,8 +127,8 @@ t.test('the sentinels replace a lost primary, and remember the new one across re
     const now = await Promise.all(servers.map(roleOf));
     return now.join() === roles.join();
   }, `after the restart: ${roles.join()}`);
-  t.pass('after a restart each is what it was');
+  t.pass('each server has the same role after a restart');
   for (const sentinel of sentinels) sentinel.start();
   await until(isSettled, 'the sentinels know who is primary');
-  t.pass('and the sentinels agree');
+  t.pass('the sentinels agree');
 });

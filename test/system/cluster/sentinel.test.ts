@@ -26,9 +26,9 @@ t.test('follows a planned failover under load, and executes nothing twice', asyn
   const counted = await redis.second.client.hgetall('k');
   t.ok(
     calls.acknowledged.slice(from).every((field) => counted[field] === '1'),
-    'what the new primary acknowledged is counted there',
+    'calls that the new primary acknowledged are counted',
   );
-  t.strictSame(calls.wrong, [], 'no call was executed twice');
+  t.strictSame(calls.wrong, [], 'nothing is executed twice');
   t.ok(Object.values(counted).every((count) => count === '1'));
   t.ok(Object.keys(counted).length <= calls.acknowledged.length + calls.rejected.size);
 });
@@ -51,7 +51,7 @@ t.test('the primary is killed under load: its replica takes over', async (t) => 
   t.ok(Object.values(counted).every((count) => count === '1'));
   t.ok(
     calls.acknowledged.slice(from + 20).every((field) => counted[field] === '1'),
-    'everything that the new primary acknowledged is counted',
+    'calls that the new primary acknowledged are counted',
   );
 });
 
@@ -71,7 +71,7 @@ t.test('leaves an old primary that is reachable and still acts as primary', asyn
   t.match(
     await redis.first.client.info('replication'),
     /role:master/,
-    'it would still have taken our writes',
+    'the old primary would still accept writes',
   );
 });
 
@@ -128,8 +128,7 @@ t.test('sentinels with their own password', async (t) => {
 });
 
 t.test('reports an address of one kind where the other is needed', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const noSentinel = storeAt(t, `redis+sentinel://127.0.0.1:${redis.port}/s`);
   await t.rejects(noSentinel.connect(), { message: /the server is not a sentinel: write redis:\/\// });
   const watched = await startWatchedRedis(t);

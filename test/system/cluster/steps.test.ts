@@ -47,7 +47,7 @@ t.test('many replicas, many identities, each on a node of its own: exact', async
     t.ok((admitted.get(address) ?? 0) <= 200);
   }
   const total = keys.reduce((sum, key) => sum + (admitted.get(key) ?? 0), 0);
-  t.equal(total, 160, 'what is not fought over is admitted to the last');
+  t.equal(total, 160, 'identities without a race get their whole limit');
 });
 
 t.test(
@@ -61,7 +61,7 @@ t.test(
     for (let i = 0; i < 30; i++) {
       admitted += await burst(limiter, chargeOf(...unproven(byKey, `invented-${i}`, 'one-address')), 1);
     }
-    t.equal(admitted, 10, 'one limit for all of them');
+    t.equal(admitted, 10, 'one limit for all invented credentials');
     const sizes = await Promise.all(cluster.nodes.map(({ client }) => client.dbsize()));
     const control = 2;
     t.ok(sizes.reduce((sum, size) => sum + size, 0) <= 10 + 1 + control, `${sizes} keys`);
@@ -81,7 +81,7 @@ t.test('a credential that another process has proven is not charged to its addre
     });
     return second.isProofFresh(own.identity);
   });
-  t.ok(isFresh, 'nor has it to be reported again in this hour');
+  t.ok(isFresh, 'the credential was reported in this hour');
   const before = await counted(cluster, ofAddress.key);
   await burst(second, chargeOf(own, ofAddress), 1);
   t.equal(await counted(cluster, ofAddress.key), before);
@@ -107,7 +107,7 @@ t.test(
     await until(async () => (await counted(cluster, first.key)) === 1);
     cluster.nodes[0].freeze();
     const answer = await spend(limiter, chargeOf(first, second));
-    t.equal(answer.kind === 'spent' && answer.admitted, true, 'counted here');
+    t.equal(answer.kind === 'spent' && answer.admitted, true, 'decided without the store');
     cluster.nodes[0].thaw();
     await until(async () => (await counted(cluster, first.key)) === 2);
     await until(async () => (await counted(cluster, second.key)) === 2);

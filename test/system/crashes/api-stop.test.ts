@@ -155,32 +155,32 @@ const s3 = (port: number) => ({
   S3_FORCE_PATH_STYLE: '1',
 });
 
-t.test('a receiver of webhooks hangs', async (t) => {
+t.test('stops in time while a receiver of webhooks hangs', async (t) => {
   const one = await running(t);
   await hangReceiver(t, one);
   await stopsInTime(t, one);
 });
 
-t.test('a mail server hangs', async (t) => {
+t.test('stops in time while a mail server hangs', async (t) => {
   const mails = await silentServer(t);
   const one = await running(t, { SMTP_URL: `smtp://127.0.0.1:${mails.port}` });
   await hangMails(one, mails.connections);
   await stopsInTime(t, one);
 });
 
-t.test('clients that send slowly, and that do not read', async (t) => {
+t.test('stops in time while clients send slowly or do not read', async (t) => {
   const one = await running(t);
   await hangClients(t, one);
   await stopsInTime(t, one);
 });
 
-t.test('a busy database', async (t) => {
+t.test('stops in time while the database is busy', async (t) => {
   const one = await running(t);
   await hangDatabase(t, one);
   await stopsInTime(t, one);
 });
 
-t.test('an S3 server hangs', async (t) => {
+t.test('stops in time while an S3 server hangs', async (t) => {
   const server = await silentServer(t);
   const one = await running(t, s3(server.port));
   await addOrphan(one.database);
@@ -190,7 +190,7 @@ t.test('an S3 server hangs', async (t) => {
   await stopsInTime(t, one);
 });
 
-t.test('all of them at once', async (t) => {
+t.test('stops in time while all of them hang at once', async (t) => {
   const [mails, files] = [await silentServer(t), await silentServer(t)];
   const env = { SMTP_URL: `smtp://127.0.0.1:${mails.port}`, ...s3(files.port) };
   const first = await running(t, env);
@@ -208,7 +208,7 @@ t.test('all of them at once', async (t) => {
   await stopsInTime(t, one);
 });
 
-t.test('names what hangs, does not wait for failures, and keeps the order', async (t) => {
+t.test('the log names what hangs, and each part is closed in its order', async (t) => {
   const order: string[] = [];
   const failed: string[] = [];
   const step = (name: string, stop: () => Promise<void> = async () => undefined) => ({

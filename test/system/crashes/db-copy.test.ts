@@ -34,7 +34,7 @@ t.test('copies every row of every table unchanged, and compares both sides', asy
   t.match(stdout, /^responses +30 +30 +the same$/m);
   t.strictSame(differences(path, target), []);
 
-  t.test('a second time, as JSON', async (t) => {
+  t.test('verifies the copy as JSON', async (t) => {
     const verified = await apiCommand(['db', 'verify', '--json', '--from', from, '--to', `file:${target}`]);
     t.equal(verified.code, 0, verified.stderr);
     const { isSame, tables } = JSON.parse(verified.stdout);
@@ -58,29 +58,33 @@ t.test('copies every row of every table unchanged, and compares both sides', asy
 
   for (const [what, statement, message] of [
     [
-      'a value',
+      'a changed value',
       `update "responses" set "data" = "data" || ' ' where "rowid" = 7`,
       /^responses ".*" is not the same$/m,
     ],
     [
-      'a number',
+      'a changed number',
       `update "files" set "countedBytes" = "countedBytes" + 1 where "rowid" = 2`,
       /^files ".*" is not the same$/m,
     ],
-    ['nothing', `update "surveys" set "document" = '' where "rowid" = 4`, /^surveys ".*" is not the same$/m],
-    ['a row less', `delete from "contacts" where "rowid" = 3`, /^contacts ".*" is not in the target$/m],
     [
-      'a row more',
+      'an emptied value',
+      `update "surveys" set "document" = '' where "rowid" = 4`,
+      /^surveys ".*" is not the same$/m,
+    ],
+    ['a missing row', `delete from "contacts" where "rowid" = 3`, /^contacts ".*" is not in the target$/m],
+    [
+      'an extra row',
       `insert into "tags" select 'z more', "createdAt", "updatedAt", "workspaceId", 'more' from "tags" where "rowid" = 1`,
       /^tags "z more" is in the target only$/m,
     ],
     [
-      'another key',
+      'a changed key',
       `update "mailOutbox" set "id" = 'z another' where "rowid" = 1`,
       /^mailOutbox ".*" is not in the target\nmailOutbox "z another" is in the target only$/m,
     ],
     [
-      'values that changed places',
+      'swapped values',
       `update "workspaces" set "name" = case "rowid" when 1 then 'x' else 'y' end where "rowid" < 3`,
       /^workspaces ".*" is not the same\nworkspaces ".*" is not the same$/m,
     ],
@@ -109,7 +113,7 @@ t.test('kill -9 several times: the same command resumes, and the API waits for i
     const copy = start(['test/support/killed-copy.ts', from, to, String(Math.floor(rows * part))]);
     t.equal(await copy.ended(), null, copy.output());
     t.equal(copy.child.signalCode, 'SIGKILL');
-    t.strictSame(indexesOf(target), [], 'indexes come last');
+    t.strictSame(indexesOf(target), [], 'indexes are created last');
   }
 
   const api = start(['api/main.ts'], { DATABASE_URL: to, API_PORT: '0' });
@@ -127,7 +131,7 @@ t.test('kill -9 several times: the same command resumes, and the API waits for i
   t.equal(code, 0, stderr);
   const copied = JSON.parse(stdout);
   t.equal(copied.rows + copied.resumedAt, rows);
-  t.ok(copied.resumedAt >= rows * 0.95, `went on at ${copied.resumedAt} of ${rows}`);
+  t.ok(copied.resumedAt >= rows * 0.95, `resumed at ${copied.resumedAt} of ${rows}`);
   t.strictSame(differences(path, target), []);
   t.ok(indexesOf(path).length > 10);
   t.strictSame(indexesOf(target), indexesOf(path));
@@ -136,7 +140,7 @@ t.test('kill -9 several times: the same command resumes, and the API waits for i
   t.equal(
     sqlite.prepare(`select count(*) from sqlite_master where name = 'copyProgress'`).pluck().get(),
     0,
-    'nothing is left of the note',
+    'the progress is deleted',
   );
 });
 
@@ -188,7 +192,7 @@ t.test('while the API runs only a rehearsal is possible; while a copy runs, no A
   const refused = await apiCommand(['db', 'copy', '--from', from, '--to', to]);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /source\.sqlite is in use by another process, most likely the API; stop it first/);
-  t.notOk(existsSync(join(folder, 'target.sqlite')), 'nothing is made');
+  t.notOk(existsSync(join(folder, 'target.sqlite')), 'no file is created');
   const rehearsal = await apiCommand(['db', 'copy', '--live', '--from', from, '--to', to]);
   t.equal(rehearsal.code, 0, rehearsal.stderr);
   await api.stop();
@@ -205,14 +209,14 @@ t.test('while the API runs only a rehearsal is possible; while a copy runs, no A
   const moved = start(['api/main.ts'], { ...env, DATABASE_URL: to });
   t.teardown(() => moved.stop());
   await moved.until(/API ready/);
-  t.notMatch(moved.output(), 'API key', 'it is no first start: the credentials came with the data');
+  t.notMatch(moved.output(), 'API key', 'the credentials came with the data, so none are printed');
 });
 
-t.test('two copies into one target', async (t) => {
+t.test('of two copies into one target, one completes and the other one stops', async (t) => {
   await twoAtOnce(t, { kind: 'file', path: join(temporaryFolder(t), 'target.sqlite') });
 });
 
-t.test('wrong arguments', async (t) => {
+t.test('exits with 2 or 3 for wrong arguments, and names them', async (t) => {
   const { folder, path, from } = await oddSource(t, () => 1);
   const file = (name: string): string => `file:${join(folder, name)}`;
   for (const [args, code, message] of [
@@ -250,7 +254,7 @@ t.test('wrong arguments', async (t) => {
     t.match(found.stderr, message);
     t.equal(found.stdout, '');
   }
-  t.notOk(existsSync(join(folder, 't')), 'no target was made');
+  t.notOk(existsSync(join(folder, 't')), 'no target is created');
 });
 
 t.test('a backup is complete, and exists whole or not at all', async (t) => {

@@ -50,8 +50,7 @@ function connectOneByOne(port: number, clients: number) {
 for (const workers of ['1', '2']) {
   t.test(`${workers} process(es): restarts without a refused connection`, async (t) => {
     const upstream = await startUpstream(t);
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const env = await environment({
       GATEWAY_UPSTREAM: upstream.origin,
       GATEWAY_REDIS_URL: redis.url,

@@ -12,8 +12,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 t.test('a second signal ends the process at once', async (t) => {
   const upstream = await startUpstream(t, () => undefined);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   for (const workers of ['1', '2']) {
     const env = await environment({
       GATEWAY_UPSTREAM: upstream.origin,
@@ -43,8 +42,7 @@ t.test(
     const upstream = await startUpstream(t, (_req, res) => {
       setTimeout(() => res.end('x'.repeat(1000)), 2);
     });
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const folder = temporaryFolder(t);
     const file = join(folder, 'policies.yaml');
     writeFileSync(file, policyFile('name: a, route: GET /a, identifier: ip, limit: 100, window: 1h'));

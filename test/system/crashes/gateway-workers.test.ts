@@ -7,8 +7,7 @@ import { startRedis } from '#test/support/redis.ts';
 
 t.test('replaces a worker that dies, and the port stays available', async (t) => {
   const upstream = await startUpstream(t);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const env = await environment({
     GATEWAY_UPSTREAM: upstream.origin,
     GATEWAY_REDIS_URL: redis.url,
@@ -33,12 +32,11 @@ t.test('replaces a worker that dies, and the port stays available', async (t) =>
       ),
     (status) => status === 200,
   );
-  t.equal(await gateway.stop(), 0, 'and all end together');
+  t.equal(await gateway.stop(), 0);
 });
 
 t.test('replaces workers while the store is down', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const env = await environment({ GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
   const gateway = await launch(t, env);
   const readiness = async (): Promise<number> =>
@@ -57,8 +55,7 @@ t.test('replaces workers while the store is down', async (t) => {
 });
 
 t.test('killing the supervisor leaves no worker behind, ready or not', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };
   const ready = await launch(t, await environment(env));
   const starting = start(['gateway/main.ts'], await environment(env));

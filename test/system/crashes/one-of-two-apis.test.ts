@@ -12,17 +12,16 @@ const RESPONSES = 300;
 const SENDERS = 8;
 const KEY = 'fbk_kill';
 
-t.test('the other process takes over', async (t) => {
+t.test('after the kill of one process, the other one serves and takes over its deliveries', async (t) => {
   const url = await sharedDatabase(t);
   const { bases, processes } = await startPair(t, url, KEY, {
     RATE_LIMITING_DISABLED: '1',
     DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
   });
   // A slow receiver has running deliveries of the killed process.
-  const receiver = await startReceiver((response) => {
+  const receiver = await startReceiver(t, (response) => {
     setTimeout(() => response.writeHead(204).end(), randomInt(30));
   });
-  t.teardown(() => receiver.close());
   const db = openTestDatabase(url);
   t.teardown(() => db.destroy());
 
@@ -46,7 +45,7 @@ t.test('the other process takes over', async (t) => {
       acknowledged.push(data.id);
     } catch (error) {
       failed += 1;
-      if (base === bases[1]) t.fail(`the other one failed: ${error}`);
+      if (base === bases[1]) t.fail(`the other process failed: ${error}`);
     }
     if (acknowledged.length >= killAt && !isKilled) {
       isKilled = true;
@@ -59,14 +58,14 @@ t.test('the other process takes over', async (t) => {
     }),
   );
   await processes[0]?.ended();
-  t.ok(failed <= SENDERS, `${failed} requests were cut: those that were on their way`);
+  t.ok(failed <= SENDERS, `${failed} requests were cut: only those in progress`);
 
   const stored = await db.selectFrom('responses').select('id').execute();
   const ids = new Set(stored.map(({ id }) => id));
   t.strictSame(
     acknowledged.filter((id) => !ids.has(id)),
     [],
-    'what was acknowledged is there',
+    'every acknowledged response is stored',
   );
 
   // The state that the killed process would leave in the middle of a job.
@@ -88,7 +87,7 @@ t.test('the other process takes over', async (t) => {
   const open = async () =>
     (await db.selectFrom('deliveries').select('id').where('status', '=', 'pending').execute()).length;
   await until(async () => (await open()) === 0, 'nothing is left to deliver', other);
-  t.ok(delivered().size >= RESPONSES, 'its leases came back');
+  t.ok(delivered().size >= RESPONSES, 'the leases of the killed process are delivered');
 
   t.equal((await fetch(`${bases[1]}/health`)).status, 200);
   t.equal(await processes[1]?.stop(), 0);

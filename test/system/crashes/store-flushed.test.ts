@@ -5,8 +5,7 @@ import { startOperator } from '#test/support/operator.ts';
 import { startRedis } from '#test/support/redis.ts';
 
 t.test('bans and shadows are there again, and end when they are told to', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
   const all = (status: number) => (seen: readonly number[]) => seen.every((one) => one === status);
   const items = () => operator.send(6);
@@ -29,9 +28,9 @@ t.test('bans and shadows are there again, and end when they are told to', async 
     all(1),
   );
   for (const name of ['bans', 'shadows', 'version'])
-    t.ok((await redis.client.pttl(`fg:{control}:${name}`)) > 3_000_000, `${name} ends when it would have`);
-  t.ok(all(200)(await items()), 'still in shadow');
-  t.ok(all(429)(await banned()), 'still banned');
+    t.ok((await redis.client.pttl(`fg:{control}:${name}`)) > 3_000_000, `${name} keeps its end`);
+  t.ok(all(200)(await items()), 'the policy is still in shadow mode');
+  t.ok(all(429)(await banned()), 'the client is still banned');
 
   // The salt is there again with the next heartbeat.
   const unbanned = await eventually(
@@ -51,8 +50,7 @@ t.test('bans and shadows are there again, and end when they are told to', async 
 
 t.test('all workers know at once whom an operator bans or lets in, even if Redis dies then', async (t) => {
   for (const end of ['is killed', 'freezes']) {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
     /** Each on a connection of its own, so that both workers get some. */
     const statuses = async () => new Set(await operator.send(20, '/free', { connection: 'close' }));
@@ -70,6 +68,6 @@ t.test('all workers know at once whom an operator bans or lets in, even if Redis
       () => operator.ask('bans'),
       ({ code }) => code === 0,
     );
-    t.strictSame(await statuses(), new Set([200]), `it ${end}, and is there again`);
+    t.strictSame(await statuses(), new Set([200]), `Redis ${end} and is back`);
   }
 });

@@ -13,8 +13,7 @@ t.test(
   'Redis is stopped: requests go on within the budget, and the gateway recovers by itself',
   async (t) => {
     const upstream = await startUpstream(t);
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const folder = temporaryFolder(t);
     const file = join(folder, 'policies.yaml');
     writeFileSync(
@@ -64,7 +63,7 @@ t.test(
     };
     t.match(top.store, { available: false, awaySince: /Z$/, processesWithout: 1 });
     const degraded = new Map(top.policies.map((one) => [one.policy, one.degraded]));
-    t.ok((degraded.get('local') ?? 0) > 0, 'each policy says what it decided without the store');
+    t.ok((degraded.get('local') ?? 0) > 0, 'each policy counts decisions without the store');
     t.equal(degraded.get('allow'), 20);
     t.equal(degraded.get('deny'), 1);
 
@@ -76,14 +75,13 @@ t.test(
         replies.map(({ status }) => status),
       ),
       [429, 429],
-      'what was admitted during the outage is charged to the store afterwards',
+      'requests admitted during the outage are charged afterwards',
     );
   },
 );
 
 t.test('secrets stay out of log, metrics and readiness, also in an outage', async (t) => {
-  const redis = await startRedis(['--requirepass', 'store-secret']);
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t, ['--requirepass', 'store-secret']);
   const env = await environment({
     GATEWAY_REDIS_URL: redis.url.replace('//', '//default:store-secret@'),
     GATEWAY_IDENTITY_SECRET: 'identity-secret',

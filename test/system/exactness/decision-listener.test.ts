@@ -27,8 +27,7 @@ async function askedEnvironment(more: Record<string, string> = {}): Promise<Reco
 }
 
 t.test('workers share the port, and the limit is exact', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const file = join(temporaryFolder(t), 'policies.yaml');
   writeFileSync(file, policyFile(ROW));
   const env = await askedEnvironment({
@@ -53,8 +52,7 @@ t.test('workers share the port, and the limit is exact', async (t) => {
 });
 
 t.test('a port that is taken ends the start with its variable, with workers too', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   t.teardown(() => taken.close());
@@ -94,7 +92,7 @@ t.test('a file that cannot be decided here is refused: at start, and on a reload
   await gateway.until(/the edited policy file is refused/);
   t.match(gateway.output(), /b counts requests in flight/);
   const { headers } = await send(Number(env.GATEWAY_DECISION_PORT), '/forward-auth', { headers: HEADERS });
-  t.equal(headers['x-ratelimit-limit'], '40', 'the old one stays');
+  t.equal(headers['x-ratelimit-limit'], '40', 'the old policies stay');
 });
 
 t.test('SIGTERM: a proxy that keeps its connection open does not keep the gateway', async (t) => {

@@ -21,23 +21,20 @@ t.test('in-process memory, one gateway', async (t) => {
 });
 
 t.test('Redis, one gateway', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   everyRow(t, [await startGateway(t, upstream.origin, { GATEWAY_REDIS_URL: redis.url })]);
 });
 
 t.test('one Redis shared by four gateways', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   everyRow(t, await Promise.all(Array.from({ length: 4 }, () => startGateway(t, upstream.origin, env))));
 });
 
 t.test('one Redis, one port, four worker processes', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   everyRow(t, [
     await startGateway(t, upstream.origin, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '4' }),

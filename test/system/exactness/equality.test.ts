@@ -1,4 +1,4 @@
 import t from 'tap';
 import { noVerdictDiffers } from '#test/gateway/workbench/replay/equality.ts';
 
-t.test('40,000 requests', async (t) => noVerdictDiffers(t, 40_000));
+t.test('replay decides 40,000 logged requests as the gateway did', async (t) => noVerdictDiffers(t, 40_000));

@@ -14,8 +14,7 @@ t.test('each event is delivered once, whichever process stored the response', as
   const { bases, processes } = await startPair(t, database, KEY, {
     DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
   });
-  const receiver = await startReceiver();
-  t.teardown(() => receiver.close());
+  const receiver = await startReceiver(t);
   const create = creatorAt(bases[0], KEY);
   const triggers = ['responseCreated', 'responseFinished'];
   await create('webhooks', { workspaceId: 'ws1', url: receiver.url, triggers });
@@ -41,14 +40,14 @@ t.test('each event is delivered once, whichever process stored the response', as
       }
     }),
   );
-  t.same(new Set(statuses), new Set([200]), 'no response is refused because of the other process');
+  t.same(new Set(statuses), new Set([200]), 'every response is accepted');
   await until(() => receiver.received.length >= 2 * RESPONSES, 'every event is delivered', processes[0]);
   const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
   t.equal(ids.length, 2 * RESPONSES);
-  t.equal(new Set(ids).size, 2 * RESPONSES, 'no lease was given twice');
+  t.equal(new Set(ids).size, 2 * RESPONSES, 'each event is delivered once');
   for (const api of processes) {
     t.equal(await api.stop(), 0);
     const [complaint = ''] = /"level":50.*/.exec(api.output()) ?? [];
-    t.equal(complaint.slice(0, 300), '', 'no process stood in the way of the other');
+    t.equal(complaint.slice(0, 300), '', 'the processes do not disturb each other');
   }
 });

@@ -15,8 +15,7 @@ const FLOOD = 4000;
 const KEY_BYTES = 15_000;
 
 t.test('60 MB of invented keys do not fit into the heap, and do not have to', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   let reached = 0;
   const upstream = await startUpstream(t, (_req, res) => {
     reached++;
@@ -54,11 +53,11 @@ t.test('60 MB of invented keys do not fit into the heap, and do not have to', as
   };
   await Promise.all(Array.from({ length: 16 }, client));
 
-  t.equal(reached, 5, 'one limit for all of them');
+  t.equal(reached, 5, 'one limit for all invented keys');
   t.strictSame([...statuses.entries()].sort(), [
     [401, 5],
     [429, FLOOD - 5],
   ]);
   const keys = (await redis.client.keys('*')).filter((key) => !/{(?:control|decisions)}/.test(key));
-  t.equal(keys.length, 6, 'five credentials and one address: nothing is written for whom the store denies');
+  t.equal(keys.length, 6, 'five credentials and one address: denied ones are not stored');
 });

@@ -74,7 +74,7 @@ class Model {
   }
 }
 
-t.test('a million lines', async (t) => {
+t.test('replay counts a million lines in 128 MB of heap', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'policies.yaml'), POLICIES);
   const log = spawn(process.execPath, [join(projectRoot, 'bench/main.ts'), 'log', String(LINES)]);

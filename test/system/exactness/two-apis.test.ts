@@ -18,7 +18,7 @@ const key = { 'x-api-key': 'fbk_two' };
 async function startBoth(): Promise<readonly [Http, Http]> {
   const { bases, processes } = await startPair(t, url, key['x-api-key']);
   const notices = processes.filter((one) => one.output().includes('First start'));
-  t.equal(notices.length, 1, 'the first start is one, and told once');
+  t.equal(notices.length, 1, 'the first start is reported once');
   const [one, other] = [openHttp(bases[0]), openHttp(bases[1])];
   t.teardown(() => Promise.all([one.close(), other.close()]));
   return [one, other];
@@ -88,7 +88,7 @@ t.test('a state that one process changes is new at the other within a second', a
   ] as const) {
     const before = await surveysAt(reader);
     const { id } = await manage(writer, 'POST', 'surveys', body);
-    t.ok((await surveysAt(writer)).includes(id), 'whoever wrote it answers it at once');
+    t.ok((await surveysAt(writer)).includes(id), 'the process that wrote it knows it at once');
     await until(async () => (await surveysAt(reader)).includes(id));
     await manage(writer, 'DELETE', `surveys/${id}`);
     await until(async () => !(await surveysAt(reader)).includes(id));

@@ -13,7 +13,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 t.test('the image, if buildah is installed', async (t) => {
   if (!hasBuildah) {
-    t.pass('buildah is not here: image.test.ts follows the steps');
+    t.pass('buildah is missing; instructions.test.ts runs the steps');
     return;
   }
   const context = clone(t);
@@ -99,7 +99,7 @@ t.test('the image, if buildah is installed', async (t) => {
     const ask = async (): Promise<number> =>
       (await fetch(`http://127.0.0.1:${ports.GATEWAY_PORT}/`, { headers: { accept: 'text/html' } })).status;
     t.equal(await ask(), 200);
-    t.equal(await ask(), 429, 'the mounted file decides');
+    t.equal(await ask(), 429, 'the mounted policy file applies');
     const health = await fetch(`http://127.0.0.1:${ports.GATEWAY_ADMIN_PORT}/readyz`);
     t.equal(health.status, 200, 'the admin listener is on loopback');
   });

@@ -16,13 +16,13 @@ t.test('the steps of the Dockerfile, in a fresh folder', async (t) => {
   const env = installing(folder);
   const built: Built = await followDockerfile(context, folder, env);
   const { workingFolder } = built;
-  t.notOk(existsSync(join(workingFolder, 'node_modules/tap')), 'no tools of developers');
-  t.notOk(existsSync(join(workingFolder, 'node_modules/node')), 'and no Node of its own');
+  t.notOk(existsSync(join(workingFolder, 'node_modules/tap')), 'no development tools');
+  t.notOk(existsSync(join(workingFolder, 'node_modules/node')), 'no Node of its own');
   t.notOk(existsSync(join(workingFolder, 'test')));
   t.strictSame(
     readdirSync(workingFolder).filter((name) => name.endsWith('.env')),
     [],
-    'no settings',
+    'no .env files',
   );
 
   await t.test('the command of the image serves', async (t) => {
@@ -51,7 +51,7 @@ t.test('the steps of the Dockerfile, in a fresh folder', async (t) => {
         });
         t.equal(status, 1, script);
         t.match(stderr, `Floodgate needs Node.js 24.7 or later, and this is ${version}`);
-        t.notMatch(stderr, /^ {4}at /m, 'no stack');
+        t.notMatch(stderr, /^ {4}at /m, 'no stack trace');
       }
     }
   });

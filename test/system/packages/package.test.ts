@@ -53,7 +53,7 @@ async function pack(t: Test, name: string): Promise<{ readonly tarball: string; 
   const files = stdout.trim().split('\n');
   t.notOk(
     files.some((name) => /\/(api|test|bench)\/|(?<!\.d)\.ts$/.test(name)),
-    'nothing else, and nothing that Node would have to strip',
+    'no other files, and none in TypeScript',
   );
   t.ok(files.includes('package/LICENSE') && files.includes('package/README.md'));
   return { tarball, files };

@@ -35,8 +35,7 @@ const commands = {
 
 t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
   const folder = temporaryFolder(t);
-  const mails = await startMailServer();
-  t.teardown(() => mails.close());
+  const mails = await startMailServer(t);
   const port = await freePort();
   const base = `http://127.0.0.1:${port}`;
   const api = start(['api/main.ts'], {
@@ -67,7 +66,7 @@ t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
   t.match(
     await sh('login'),
     { url: /Email%20Verification%20is%20Pending/ },
-    'not before the address is verified',
+    'no login before the address is verified',
   );
   t.strictSame(await sh('session'), {});
 
@@ -79,7 +78,7 @@ t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
 
   t.strictSame(await sh('login'), { url: base });
   t.match(await sh('session'), { user: { name: 'Ada' }, expires: String });
-  t.strictSame(await sh('manage'), { data: [] }, 'the session manages');
+  t.strictSame(await sh('manage'), { data: [] }, 'the session can use the management API');
 
   const { data: key } = await sh('createKey');
   t.match(key, {
@@ -90,7 +89,7 @@ t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
   t.match(await sh('useKey', { KEY: key.apiKey }), { workspace: { name: 'My workspace' } });
   const { data: keys } = await sh('listKeys');
   t.equal(keys.length, 1);
-  t.notOk('apiKey' in keys[0], 'shown once');
+  t.notOk('apiKey' in keys[0], 'the key is shown once');
   t.equal(keys[0].lastUsedAt === null, false);
   t.match(await sh('revokeKey', { ID: key.id }), { data: { id: key.id } });
   t.match(await sh('useKey', { KEY: key.apiKey }), { code: 'not_authenticated' });
@@ -98,8 +97,8 @@ t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
   t.match(await sh('forgot'), { data: { success: String } });
   const resetMail = await mails.mail(2);
   t.match(await sh('reset', { TOKEN: inLink(resetMail, 'token') }), { data: { success: String } });
-  t.strictSame(await sh('session'), {}, 'everybody is logged out');
-  t.match(await sh('login'), { url: /Invalid%20credentials/ }, 'the old password is gone');
+  t.strictSame(await sh('session'), {}, 'every session has ended');
+  t.match(await sh('login'), { url: /Invalid%20credentials/ }, 'the old password is invalid');
 
   t.equal(await api.stop(), 0);
   t.notMatch(
@@ -136,8 +135,7 @@ t.test(
     await db.destroy();
     await first.stop('SIGKILL');
 
-    const mails = await startMailServer(smtpPort);
-    t.teardown(() => mails.close());
+    const mails = await startMailServer(t, smtpPort);
     const second = start(['api/main.ts'], { ...env, SMTP_URL: mails.url });
     t.teardown(() => second.stop('SIGKILL'));
     t.equal((await mails.mail(1)).headers.subject, 'Choose a new password');

@@ -31,13 +31,12 @@ interface Step {
 }
 
 t.test('every command, in the order of the page', async (t) => {
-  const mails = await startMailServer();
-  t.teardown(() => mails.close());
+  const mails = await startMailServer(t);
   const { origin } = await startStack(t, {
     apiEnv: { SIGNUP_ENABLED: '1', SMTP_URL: mails.url, MAIL_FROM: 'Floodgate <feedback@example.com>' },
   });
   const folder = temporaryFolder(t);
-  t.match(setUp, 'BASE=http://localhost:8080\n', 'the address of `npm start`');
+  t.match(setUp, 'BASE=http://localhost:8080\n', 'the address of npm start');
   const prepared = setUp.replace('http://localhost:8080', origin);
   const values = { TOKEN: '', KEY: '', ID: '' };
   const sh = async (command: string): Promise<unknown> => {
@@ -78,7 +77,7 @@ t.test('every command, in the order of the page', async (t) => {
     { part: '/api/auth/get-session', reply: { user: { email: 'ada@example.com' } } },
     { part: '/api/auth/sign-out', reply: { success: true } },
   ];
-  t.equal(commands.length, steps.length, 'each command of the page has its step here');
+  t.equal(commands.length, steps.length, 'the test has a step for each command of the page');
   let mailCount = 0;
   for (const [i, { part, reply, mail }] of steps.entries()) {
     const command = commands[i] ?? '';
@@ -96,7 +95,7 @@ t.test('every command, in the order of the page', async (t) => {
       const received = await mails.mail(mailCount);
       t.strictSame(received.to, [mail.to]);
       t.equal(received.headers.subject, mail.subject);
-      t.match(received.text, `${origin}/`, 'its link leads through the gateway');
+      t.match(received.text, `${origin}/`, 'the link leads through the gateway');
       values.TOKEN = inLink(received, 'token');
     }
   }
@@ -104,10 +103,10 @@ t.test('every command, in the order of the page', async (t) => {
   // The commands had the effects that the text describes.
   const command = (part: string): string => commands.find((line) => line.includes(part)) ?? part;
   t.match(await sh(command('/api/v1/management/me')), { code: 'not_authenticated' }, 'the key is revoked');
-  t.match(await sh(command('/api/auth/reset-password')), { code: 'bad_request' }, 'a link serves once');
+  t.match(await sh(command('/api/auth/reset-password')), { code: 'bad_request' }, 'a link works once');
   t.match(await sh(command('callback/credentials')), { url: /error=/ }, 'the old password is refused');
   const newPassword = command('callback/credentials').replace('Password1', 'Password2');
-  t.match(await sh(newPassword), { url: origin }, 'the new one is not');
+  t.match(await sh(newPassword), { url: origin }, 'the new password is accepted');
 });
 
 t.test('without SMTP_URL the command on the page shows the latest mail', async (t) => {

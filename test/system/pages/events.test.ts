@@ -94,7 +94,7 @@ t.test('create a webhook, test it, verify the delivery, deliver it again', async
   await shell.run(`DELIVERY=${listed.data[0].id}`);
   await shell.run(text(6));
   await arrived(3);
-  t.equal(received[2]?.body, event?.body, 'the same body');
-  t.equal(received[2]?.headers['webhook-id'], event?.headers['webhook-id'], 'the same id');
+  t.equal(received[2]?.body, event?.body, 'the body is the same');
+  t.equal(received[2]?.headers['webhook-id'], event?.headers['webhook-id'], 'the id is the same');
   t.match(text(7), /^WEBHOOK_ALLOWED_TARGETS=\S+ npm start\n$/);
 });

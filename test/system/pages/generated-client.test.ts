@@ -36,8 +36,7 @@ async function generate(document: string, file: string): Promise<void> {
 }
 
 t.test('generate, check, run', async (t) => {
-  const hook = await startReceiver();
-  t.teardown(() => hook.close());
+  const hook = await startReceiver(t);
   const stack = await startStack(t, { apiEnv: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1' } });
   const folder = temporaryFolder(t);
   symlinkSync(join(projectRoot, 'node_modules'), join(folder, 'node_modules'));

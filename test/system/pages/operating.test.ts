@@ -26,8 +26,7 @@ const UPLOAD = `${POLICY}192.0.2.1 - - [22/Nov/2026:08:00:00 +0000] "GET / HTTP/
 const STREAM = '/api/live';
 
 t.test('a gateway as the page describes it', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const user = page.blocks.find(({ text }) => text.startsWith('ACL SETUSER'))?.text.trim() ?? '';
   const [command = '', ...args] = user.split(' ');
   t.equal(await redis.client.call(command, ...args), 'OK');
@@ -48,7 +47,7 @@ t.test('a gateway as the page describes it', async (t) => {
   const statuses: number[] = [];
   for (let i = 0; i < 12; i++) statuses.push((await fetch(storage, { method: 'POST' })).status);
   // Twelve are more than two windows admit, so some are denied at any time.
-  t.ok(statuses.includes(200) && statuses.includes(429), 'the Redis user may do what the gateway needs');
+  t.ok(statuses.includes(200) && statuses.includes(429), 'the Redis user has the needed permissions');
 
   const routes = tableOf(page, 'Route', 'Body').map(([route = '']) => codeIn(route).split(' '));
   t.ok(routes.length > 17);
@@ -65,7 +64,7 @@ t.test('a gateway as the page describes it', async (t) => {
     });
     const notKept = path.includes('/ID');
     const isDone = method === 'DELETE' ? 204 : 200;
-    t.equal(reply.status, notKept ? 404 : isDone, `${method} ${path}: the Redis user may do what it needs`);
+    t.equal(reply.status, notKept ? 404 : isDone, `${method} ${path}: the Redis user may do it`);
     if (notKept) t.match(await reply.json(), { message: /is not stored/ });
   }
 

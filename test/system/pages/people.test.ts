@@ -21,8 +21,7 @@ interface Data {
 }
 
 t.test('every command, in the order of the page', async (t) => {
-  const mails = await startMailServer();
-  t.teardown(() => mails.close());
+  const mails = await startMailServer(t);
   const stack = await startStack(t, { apiEnv: { SMTP_URL: mails.url } });
   const folder = temporaryFolder(t);
   const values = { ORG: '', TEAM: '', WORKSPACE: stack.workspaceId, INVITE: '', USER: '', TOKEN: '' };
@@ -74,6 +73,6 @@ t.test('every command, in the order of the page', async (t) => {
     await then?.(answer.data);
     if (part === '/members') values.USER = answer.data[1].id;
   }
-  t.equal(step, steps.length, 'each command of the page has its step here');
+  t.equal(step, steps.length, 'the test has a step for each command of the page');
   t.notMatch(stack.api.output(), /ben@example\.com|token=/, 'the log has no address and no link');
 });

@@ -41,7 +41,7 @@ t.test('in front of an application, in one command', async (t) => {
   t.equal(await (await fetch(product.origin)).text(), 'the application');
 });
 
-t.test('the policy file is complete', async (t) => {
+t.test('the policy file of the page is valid', async (t) => {
   const set = loadPolicies(policies?.text ?? '', 'README.md');
   t.strictSame(
     set.policies.map(({ name }) => name),

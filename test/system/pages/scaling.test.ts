@@ -99,7 +99,7 @@ t.test('copy to PostgreSQL and back, back up and restore, as the page says', asy
     S3_SECRET_KEY: s3.credentials.secretKey,
   });
   const read = await fetch(moved.origin + path);
-  t.ok(Buffer.from(await read.arrayBuffer()).equals(picture), 'under the same address');
+  t.ok(Buffer.from(await read.arrayBuffer()).equals(picture), 'the address of the file is the same');
   await moved.api.stop();
 
   const back = await run('returned.sqlite');
@@ -116,7 +116,7 @@ t.test('copy to PostgreSQL and back, back up and restore, as the page says', asy
   rmSync(`${folder}/floodgate.sqlite`);
   await run('rm -f');
   const again = await startApi(t, local);
-  t.equal((await fetch(again.origin + path)).status, 200, 'a restored backup');
+  t.equal((await fetch(again.origin + path)).status, 200, 'the restored backup has the survey');
   await again.api.stop();
 
   await run('pg_dump');

@@ -18,8 +18,7 @@ interface Line {
 async function apiOn(t: Test, server: PostgresServer, env: Readonly<Record<string, string>> = {}) {
   const lines: Line[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const api = await startApi({ env: { DATABASE_URL: server.url, ...env }, log, clock: Date.now });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { DATABASE_URL: server.url, ...env }, log, clock: Date.now });
   return { api, lines };
 }
 
@@ -48,7 +47,7 @@ t.test('kill -9 in the middle of writes', async (t) => {
       if (reply.status === 200) acknowledged.add(text);
       else {
         t.match(reply.json, { code: 'service_unavailable', message: /database/ }, reply.text);
-        t.ok(Number(reply.headers['retry-after']) > 0, 'says when to come back');
+        t.ok(Number(reply.headers['retry-after']) > 0, 'the reply says when to try again');
         // A refused client does not retry at once.
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
@@ -74,20 +73,20 @@ t.test('kill -9 in the middle of writes', async (t) => {
   t.strictSame(
     [...acknowledged].filter((text) => !stored.has(text)),
     [],
-    `of ${acknowledged.size} acknowledged answers none is lost`,
+    `none of ${acknowledged.size} acknowledged answers is lost`,
   );
   const away = lines.filter(
     ({ msg, level }) => level >= 50 && /^DATABASE_URL: .* cannot be reached/.test(msg),
   );
   // One outage may count twice, because a server that is starting refuses too.
   const refused = statuses.get(503) ?? 0;
-  t.ok(away.length >= 1, 'it is said');
+  t.ok(away.length >= 1, 'the outage is logged');
   t.ok(
     away.length <= KILLS * 2 && away.length < refused,
-    `${away.length} times for ${refused} refused requests`,
+    `${away.length} log lines for ${refused} refused requests`,
   );
   t.ok(lines.some(({ msg }) => msg === 'the database is back'));
-  t.notMatch(JSON.stringify(lines), /answer \d/, 'nothing of what was written');
+  t.notMatch(JSON.stringify(lines), /answer \d/, 'the log has no answer');
 });
 
 t.test('a server that hangs: 503 in time, and recovery when it goes on', async (t) => {
@@ -96,8 +95,7 @@ t.test('a server that hangs: 503 in time, and recovery when it goes on', async (
   const db = openTestDatabase(server.url, { poolSize: 3, statementTimeoutMs: 200 });
   t.teardown(() => db.destroy());
   await migrate(db);
-  const api = await startApi({ parts: () => ({ db }) });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { parts: () => ({ db }) });
   const survey = await addSurvey(api);
   server.freeze();
   const replies = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((text) => submit(api, survey.id, text)));

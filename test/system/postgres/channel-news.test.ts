@@ -44,7 +44,7 @@ async function listen(t: Test, applicationName: string): Promise<Heard> {
   });
   t.teardown(() => news.close());
   t.equal(news.isHeard(), true);
-  t.strictSame(heard, opened, 'what was before, nobody knows');
+  t.strictSame(heard, opened, 'changes from before the connection may be missed');
   heard.length = 0;
   return { news, heard, lines };
 }
@@ -57,7 +57,7 @@ t.test('events of other processes, and none of unrelated channels', async (t) =>
   await until(() => one.heard.length > 0);
   one.news.tellEvents();
   await until(() => other.heard.length > 0);
-  t.strictSame([one.heard, other.heard], [['events'], ['events']], 'told together, and not to oneself');
+  t.strictSame([one.heard, other.heard], [['events'], ['events']], 'in one notification each');
 });
 
 t.test('mails, when their transaction is committed', async (t) => {

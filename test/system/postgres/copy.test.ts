@@ -26,7 +26,7 @@ t.test('there and back: every row of every table is unchanged', async (t) => {
   const returned = join(folder, 'returned.sqlite');
   const back = await copy(server, `file:${returned}`);
   t.equal(back.code, 0, back.stderr);
-  t.strictSame(differences(path, returned), [], 'as SQLite itself compares them');
+  t.strictSame(differences(path, returned), [], 'SQLite compares the files as equal');
 
   const second = await emptyPostgres(t);
   const across = await copy(server, second);
@@ -34,11 +34,11 @@ t.test('there and back: every row of every table is unchanged', async (t) => {
 
   for (const [what, statement] of [
     [
-      'a value',
+      'a changed value',
       `update "contacts" set "userId" = 'somebody else' where "id" = (select min("id") from "contacts")`,
     ],
-    ['a row less', `delete from "displays" where "id" = (select max("id") from "displays")`],
-    ['a number', `update "storageUsage" set "bytes" = "bytes" + 1 where "workspaceId" = ''`],
+    ['a missing row', `delete from "displays" where "id" = (select max("id") from "displays")`],
+    ['a changed number', `update "storageUsage" set "bytes" = "bytes" + 1 where "workspaceId" = ''`],
   ] as const) {
     await ask(second, statement);
     const table = /"(\w+)"/.exec(statement)?.[1] ?? '';
@@ -74,7 +74,7 @@ t.test('kill -9 in the middle, in both directions: the same command resumes', as
     t.equal(code, 0, stderr);
     const copied = JSON.parse(stdout);
     t.equal(copied.rows + copied.resumedAt, rows);
-    t.ok(copied.resumedAt >= rows * 0.8, `went on at ${copied.resumedAt} of ${rows}`);
+    t.ok(copied.resumedAt >= rows * 0.8, `resumed at ${copied.resumedAt} of ${rows}`);
   }
   t.strictSame(differences(path, returned), []);
 });
@@ -96,7 +96,7 @@ t.test(
     t.teardown(() => api.stop());
     const [, address = ''] = await api.until(/API ready on (\S+)/);
     const me = await fetch(`${address}/api/v1/management/me`, { headers: { 'x-api-key': 'fbk_moved' } });
-    t.equal(me.status, 200, 'the key is known');
+    t.equal(me.status, 200, 'the copied key is accepted');
     const back = `file:${join(folder, 'back.sqlite')}`;
     const refused = await copy(server, back);
     t.equal(refused.code, 1);
@@ -121,11 +121,11 @@ t.test('names the values that PostgreSQL cannot store, and copies nothing', asyn
   t.equal(again.code, 0, again.stderr);
 });
 
-t.test('two copies into one target', async (t) => {
+t.test('of two copies into one target, one completes and the other one stops', async (t) => {
   await twoAtOnce(t, parseDatabaseUrl(await emptyPostgres(t), '/'));
 });
 
-t.test('a server that is down', async (t) => {
+t.test('exit 1: the server is down', async (t) => {
   const { from } = await oddSource(t, () => 1);
   const { code, stderr } = await copy(from, 'postgres://floodgate:secret@127.0.0.1:9/floodgate');
   t.equal(code, 3);

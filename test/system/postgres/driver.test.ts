@@ -30,14 +30,14 @@ const failure = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-t.test('a statement that takes too long', async (t) => {
+t.test('a statement over its time is refused as busy, and the connection serves again', async (t) => {
   const db = open(t, { statementTimeoutMs: 100 });
   const error = await failure(sql`select pg_sleep(60)`.execute(db));
   t.ok(error instanceof DatabaseBusy, String(error));
   await insertSecret(db, 'after');
 });
 
-t.test('a lock of another session', async (t) => {
+t.test('a write that waits too long for another session’s lock is refused as busy', async (t) => {
   const db = open(t, { lockTimeoutMs: 100 });
   await insertSecret(db, 'locked');
   const gate = Promise.withResolvers<void>();
@@ -62,7 +62,7 @@ t.test('a lock of another session', async (t) => {
   await setValue(db, 'locked', 'ours');
 });
 
-t.test('all connections are in use', async (t) => {
+t.test('a caller that finds no free connection in time is refused as busy', async (t) => {
   const db = open(t, { poolSize: 2, connectTimeoutMs: 1000 });
   const gate = Promise.withResolvers<void>();
   const held = [1, 2].map(() =>
@@ -96,10 +96,10 @@ t.test('one of two transactions in a deadlock is rolled back and repeated', asyn
   await Promise.all([crossing('one', 'two', 0), crossing('two', 'one', 1)]);
   t.equal(attempts, 3);
   const rows = await db.selectFrom('secrets').select('value').where('name', 'in', ['one', 'two']).execute();
-  t.equal(rows[0]?.value, rows[1]?.value, 'each transaction is whole');
+  t.equal(rows[0]?.value, rows[1]?.value, 'each transaction is written as a whole');
 });
 
-t.test('a conflict that stays is reported', async (t) => {
+t.test('a conflict that does not end is refused as busy after several attempts', async (t) => {
   const db = open(t);
   await insertSecret(db, 'contended');
   const other = open(t);
@@ -132,7 +132,7 @@ t.test('a connection that the server ends fails its statement, not the process',
   const end = (pid: unknown) => sql`select pg_terminate_backend(${pid}::int)`.execute(admin);
   await end(await pidOf(db));
   const idle = await failure(insertSecret(db, 'idle'));
-  t.ok(idle === null || idle instanceof DatabaseAway, 'an idle one is dropped');
+  t.ok(idle === null || idle instanceof DatabaseAway, 'an idle connection is dropped');
   const error = await failure(
     db.transaction().execute(async (trx) => {
       await insertSecret(trx, 'undone');
@@ -144,7 +144,7 @@ t.test('a connection that the server ends fails its statement, not the process',
   await insertSecret(db, 'next');
   const names = (await db.selectFrom('secrets').select('name').execute()).map(({ name }) => name);
   t.notOk(names.some((name) => name.startsWith('undone')));
-  t.match(away.at(-1), null, 'it is said that it is back');
+  t.match(away.at(-1), null, 'the recovery is reported');
   t.ok(away.length >= 2);
 });
 
@@ -176,7 +176,7 @@ for (const code of ['53300', '57P03', '08006']) {
   });
 }
 
-t.test('settings of the session', async (t) => {
+t.test('sets the timeouts and the schema of each session', async (t) => {
   const setting = async (db: Database, name: string) =>
     (await sql<{ value: string }>`select current_setting(${name}) as value`.execute(db)).rows[0]?.value;
   const db = open(t, { statementTimeoutMs: 1_234 });

@@ -20,7 +20,7 @@ async function start(t: Test) {
   const { drop, url } = await createPostgresDatabase();
   const port = await freePort();
   const env = { DATABASE_URL: url, PUBLIC_URL: `http://127.0.0.1:${port}` };
-  const api = await startApi({ env, clock: Date.now });
+  const api = await startApi(t, { env, clock: Date.now });
   const replies: ServerResponse[] = [];
   api.app.server.on('request', (_, reply) => replies.push(reply));
   await api.app.listen({ host: '127.0.0.1', port });
@@ -68,15 +68,15 @@ const head = (method: string, path: string, length: number, type = 'application/
   `${method} ${path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${apiKey}\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n`;
 
 const requests: readonly (readonly [string, string])[] = [
-  ['before its body came', head('POST', `/api/v2/client/${workspaceId}/responses`, 1_000)],
+  ['before its body arrives', head('POST', `/api/v2/client/${workspaceId}/responses`, 1_000)],
   ['in the middle of its body', `${head('POST', `/api/v2/client/${workspaceId}/responses`, 1_000)}{"data":`],
-  ['with a key, before its body came', head('PUT', `/api/v1/management/surveys/x`, 1_000)],
-  ['after its body came', `${head('POST', `/api/v1/client/${workspaceId}/responses`, 2)}{}`],
+  ['with a key, before its body arrives', head('PUT', `/api/v1/management/surveys/x`, 1_000)],
+  ['after its body has arrived', `${head('POST', `/api/v1/client/${workspaceId}/responses`, 2)}{}`],
   ['without a body', head('GET', `/api/v1/client/${workspaceId}/environment`, 0)],
 ];
 
 for (const [when, text] of requests) {
-  t.test(`a client leaves ${when}`, async (t) => {
+  t.test(`a client that leaves ${when} holds no connection`, async (t) => {
     const api = await start(t);
     await api.leaveWhileLocked('workspaces', Array<string>(CLIENTS).fill(text));
     await api.isIdle();
@@ -89,13 +89,13 @@ for (const [when, text] of requests) {
     );
     t.ok(
       answers.every(({ status }) => status === 200),
-      'everybody else is served',
+      'other clients are served',
     );
     await api.isIdle();
   });
 }
 
-t.test('a client leaves during a transaction that waits for a row', async (t) => {
+t.test('a client that leaves during a transaction that waits for a row holds no lock', async (t) => {
   const api = await start(t);
   const { id: surveyId } = await addSurvey(api, { autoComplete: 1_000 });
   const text = JSON.stringify({ surveyId, finished: true, data: { q1: 'x' } });
@@ -106,7 +106,7 @@ t.test('a client leaves during a transaction that waits for a row', async (t) =>
   t.equal(reply.status, 200, 'the survey is not locked');
 });
 
-t.test('a client leaves while its upload is looked up', async (t) => {
+t.test('a client that leaves while its upload is looked up gives its upload back', async (t) => {
   const api = await start(t);
   const key = `${workspaceId}/private/a--fid--x.png`;
   await addFileRow(api, key);
@@ -125,5 +125,5 @@ t.test('a client leaves while its upload is looked up', async (t) => {
     headers: { 'content-type': type },
     body: bytes,
   });
-  t.equal(whole.status, 201, `two may run under a grant, and none does: ${await whole.text()}`);
+  t.equal(whole.status, 201, `no upload is in progress: ${await whole.text()}`);
 });

@@ -38,7 +38,7 @@ t.test('the server keeps only frequent statements prepared', async (t) => {
   t.equal(prepared.length, 1);
   t.match(prepared[0], /^select \* from "secrets"/);
   t.strictSame(await secret(db, 'one'), [{ name: 'one', value: 'v', createdAt: '' }]);
-  t.strictSame(await secret(db, 'two'), [], 'its values are those of this time');
+  t.strictSame(await secret(db, 'two'), [], 'the statement uses its new values');
 });
 
 t.test('lists of any length do not fill the memory of the server', async (t) => {
@@ -54,7 +54,7 @@ t.test('lists of any length do not fill the memory of the server', async (t) => 
 const askOften = (db: Database): Promise<unknown> =>
   Promise.all(Array.from({ length: 4 * OFTEN }, () => secret(db, 'one')));
 
-t.test('a table that another version has changed meanwhile', async (t) => {
+t.test('a prepared statement works after another version has changed the table', async (t) => {
   const db = await open(t, 4);
   await insert(db, 'one');
   await askOften(db);
@@ -63,7 +63,7 @@ t.test('a table that another version has changed meanwhile', async (t) => {
   await askOften(db);
 });
 
-t.test('the same inside a transaction', async (t) => {
+t.test('inside a transaction, it works at the second attempt', async (t) => {
   // A single connection, so that the statement was prepared on it.
   const db = await open(t);
   await insert(db, 'one');
@@ -75,11 +75,11 @@ t.test('the same inside a transaction', async (t) => {
     return secret(trx, 'one');
   });
   t.equal(rows.length, 1);
-  t.equal(attempts, 2, 'which is done again, once');
+  t.equal(attempts, 2, 'the transaction is repeated once');
   await askOften(db);
 });
 
-t.test('names of prepared statements', (t) => {
+t.test('gives frequent statements a name, and a new one after a change', (t) => {
   const statements = createPreparedStatements();
   const often = (text: string): string | null => {
     for (let i = 1; i < OFTEN; i++) statements.nameOf(text);
@@ -90,11 +90,11 @@ t.test('names of prepared statements', (t) => {
   t.type(first, 'string');
   t.equal(often('one'), first, 'a text keeps its name');
   t.not(often('two'), first);
-  t.equal(often('x'.repeat(20_000)), null, 'long texts are not kept');
+  t.equal(often('x'.repeat(20_000)), null, 'long texts get no name');
   statements.renew(first ?? '');
   const renewed = often('one');
-  t.not(renewed, first, 'after a change it has another one');
+  t.not(renewed, first, 'the text has a new name');
   statements.renew(first ?? '');
-  t.equal(often('one'), renewed, 'an older one changes nothing any more');
+  t.equal(often('one'), renewed, 'an outdated renewal changes nothing');
   t.end();
 });

@@ -36,8 +36,8 @@ t.test('of many first starts one migrates, and all start', async (t) => {
   const url = await empty(t);
   const ran = await Promise.all(Array.from({ length: 8 }, () => migrate(open(t, url))));
   const names = migrations.map(({ name }) => name);
-  t.strictSame(ran.flat().toSorted(), names.toSorted(), 'each migration once');
-  t.equal(ran.filter(({ length }) => length > 0).length, 1, 'by one of them');
+  t.strictSame(ran.flat().toSorted(), names.toSorted());
+  t.equal(ran.filter(({ length }) => length > 0).length, 1, 'one process runs all of them');
   t.strictSame(await migrate(open(t, url)), []);
 });
 
@@ -88,7 +88,7 @@ t.test(
   },
 );
 
-t.test('mistakes in the address or the rights of its user', async (t) => {
+t.test('reports mistakes in the address, and missing rights of its user', async (t) => {
   const url = await empty(t);
   await ask(url, `create role "stranger" login password 'pw'`).catch(() => undefined);
   const as = (user: string, path = new URL(url).pathname) => {
@@ -112,7 +112,7 @@ t.test('mistakes in the address or the rights of its user', async (t) => {
   await t.rejects(
     reach(open(t, unknown), unknown, 60_000),
     { message: /refuses the user .*user and password/ },
-    'at once',
+    'fails at once, without waiting',
   );
   const latinName = `latin_${process.pid}`;
   const encoded = await createPostgresDatabase('empty');
@@ -212,7 +212,7 @@ t.test('TLS: verifies the server as the address says', async (t) => {
   t.equal(await encrypted(`?sslmode=verify-ca&sslrootcert=${authority.ca}`), 1);
   t.equal(await encrypted('?sslmode=no-verify'), 1);
   const refused = { constructor: DatabaseUnavailable, message: /no encrypted connection .*sslrootcert/ };
-  await t.rejects(encrypted('?sslmode=verify-full'), refused, 'nobody vouches for it');
+  await t.rejects(encrypted('?sslmode=verify-full'), refused, 'an unknown authority');
   await t.rejects(encrypted('?sslmode=verify-ca'), refused);
   await t.rejects(
     encrypted(`?sslmode=verify-full&sslrootcert=${createAuthority(t).ca}`),

@@ -8,8 +8,7 @@ import { tagResponse } from '#api/resources/tags/store.ts';
 import { addSurvey, startApi } from '#test/support/api-app.ts';
 import { until } from '#test/support/until.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 const survey = await addSurvey(api);
 const url = '/api/v1/management/responses';

@@ -148,7 +148,7 @@ t.test('the reply is that of the command', async (t) => {
   }
   const back = await replay(policyFile(row(3)), LOG);
   t.match(back.body, { newlyAllowed: 1, identitiesNewlyAllowed: 1, mostNewlyAllowed: [{ count: 1 }] });
-  t.ok(isEmpty(), 'nothing is left');
+  t.ok(isEmpty(), 'the folder is empty');
 });
 
 t.test('reports a mistake with its place, and a malformed log in words', async (t) => {
@@ -264,7 +264,7 @@ t.test('a client that leaves ends its process and deletes its folder', async (t)
   t.strictSame(
     environment.filter((one) => /^(?:HOME|PATH|NODE_\w+)=/.test(one) && !one.startsWith('NODE_CHANNEL')),
     cache === undefined ? [] : [`NODE_COMPILE_CACHE=${cache}`],
-    'of the environment, the cache only',
+    'the process gets only the compile cache',
   );
   late.leave();
   await eventually('it is gone', async () => isEmpty() && !lives(pid), Boolean);
@@ -273,7 +273,7 @@ t.test('a client that leaves ends its process and deletes its folder', async (t)
   mkdirSync(left);
   utimesSync(left, 0, 0);
   t.equal((await replay(EDITED, LOG)).status, 200);
-  t.ok(isEmpty(), 'also what a killed gateway left');
+  t.ok(isEmpty(), 'files of a killed gateway are deleted');
 });
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const)

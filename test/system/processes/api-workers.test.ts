@@ -129,7 +129,7 @@ t.test('a worker that dies loses only its own requests, and is replaced', async 
   await until(async () => !(await workersOf(api)).includes(victim), 'the victim is gone', api);
   for (const { finish } of inFlight) finish();
   const outcomes = await Promise.all(inFlight.map(({ outcome }) => outcome));
-  t.ok(outcomes.includes(404), 'those of the others are answered');
+  t.ok(outcomes.includes(404), 'requests of other workers are answered');
   t.strictSame(new Set(outcomes.filter((outcome) => outcome !== 'cut')), new Set([404]));
   await until(async () => (await workersOf(api)).length === WORKERS, 'it is replaced', api);
   const now = await workersOf(api);

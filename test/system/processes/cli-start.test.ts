@@ -16,7 +16,7 @@ t.test('init writes each example without mistakes, and never overwrites a file',
   for (const name of ['json-api', 'login', 'plans', 'formbricks']) {
     const file = `${name}.yaml`;
     t.match(await floodgate(['init', file, '--from', name], { cwd }), { code: 0, stdout: /is written/ });
-    t.notMatch(readFileSync(join(cwd, file), 'utf8'), /\$schema/, 'no path that leads nowhere');
+    t.notMatch(readFileSync(join(cwd, file), 'utf8'), /\$schema/, 'no path to a missing schema');
     t.match(await floodgate(['check', file], { cwd }), { code: 0 }, name);
   }
   writeFileSync(join(cwd, 'mine.yaml'), 'mine');
@@ -46,7 +46,7 @@ t.test('start runs the gateway, and forwards signals', async (t) => {
   t.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 200);
   const [pid] = childrenOf(gateway.child.pid);
   const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
-  t.ok(environment.includes('MALLOC_ARENA_MAX=1'), 'with one pool of memory');
+  t.ok(environment.includes('MALLOC_ARENA_MAX=1'), 'the gateway has one memory arena');
   gateway.child.kill('SIGHUP');
   await gateway.until(/the edited policy file is in use/);
   t.equal(await gateway.stop('SIGTERM'), 0);

@@ -19,8 +19,7 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
   t.teardown(() => taken.close());
   const address = taken.address();
   const port = String(typeof address === 'object' ? address?.port : 0);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   writeFileSync(
     join(folder, 'bad.yaml'),
     policyFile('name: a, route: GET /a, identifier: ip, limit: 0, window: 1m'),
@@ -117,8 +116,8 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
     t.teardown(() => gateway.stop('SIGKILL'));
     t.equal(await gateway.ended(), 1, what);
     t.match(gateway.output(), expected, what);
-    t.equal(gateway.output().match(/cannot start/g)?.length, 1, `${what}: said once`);
-    t.notMatch(gateway.output(), /\n {4}at |autoResend|50%off|:pw@/, `${what}: no stack, no secret`);
+    t.equal(gateway.output().match(/cannot start/g)?.length, 1, `${what}: reported once`);
+    t.notMatch(gateway.output(), /\n {4}at |autoResend|50%off|:pw@/, `${what}: no stack trace and no secret`);
   }
 });
 
@@ -128,8 +127,7 @@ t.test('the admin listener: health, readiness, metrics, none of it on the public
   writeFileSync(file, policyFile('name: a, route: POST /a, identifier: ip, limit: 5, window: 366d'));
   for (const workers of ['1', '2']) {
     await t.test(`${workers} process(es)`, async (t) => {
-      const redis = await startRedis();
-      t.teardown(() => redis.close());
+      const redis = await startRedis(t);
       const env = await environment({
         GATEWAY_UPSTREAM: upstream.origin,
         GATEWAY_POLICIES: file,
@@ -141,12 +139,12 @@ t.test('the admin listener: health, readiness, metrics, none of it on the public
       const admin = `http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}`;
       t.equal((await fetch(`${admin}/healthz`)).status, 200);
       t.strictSame(await (await fetch(`${admin}/readyz`)).json(), { status: 'ready', store: 'available' });
-      t.equal((await fetch(`${admin}/metrics`)).status, 401, 'metrics ask for the token');
+      t.equal((await fetch(`${admin}/metrics`)).status, 401, 'metrics need the token');
       t.equal((await fetch(`${admin}/elsewhere`)).status, 404);
       t.equal(
         (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/metrics`)).status,
         418,
-        'the upstream answers there',
+        'the public port forwards the path',
       );
 
       await insideLongWindow();
@@ -170,14 +168,13 @@ t.test('the admin listener: health, readiness, metrics, none of it on the public
       }
       t.match(text, /^# TYPE floodgate_store_duration_seconds histogram$/m);
       t.match(text, /^process_resident_memory_bytes \d+$/m);
-      t.notMatch(text, /127\.0\.0\.1|fbk_/, 'never an identity');
+      t.notMatch(text, /127\.0\.0\.1|fbk_/, 'no metric has an identity');
     });
   }
 });
 
 t.test('SIGHUP before it is ready does not end the gateway', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const door = createServer({ pauseOnConnect: true });
   door.listen(0, '127.0.0.1');
   await once(door, 'listening');
@@ -219,5 +216,5 @@ t.test('the address in the ready line can be copied, also with IPv6', async (t) 
   const gateway = await launch(t, await environment({ GATEWAY_HOST: host, GATEWAY_PORT: '0' }));
   const url = / on (http:\S+),/.exec(gateway.output())?.[1] ?? '';
   t.ok(url.startsWith(`http://${shown}:`), url);
-  t.equal((await fetch(`${url}/x`)).status, 502, 'it answers, and has no upstream');
+  t.equal((await fetch(`${url}/x`)).status, 502, 'the port answers, without an upstream');
 });

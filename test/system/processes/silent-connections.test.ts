@@ -16,8 +16,7 @@ t.test('admin listener: no reply without a byte; a slow head gets 408', async (t
 });
 
 t.test('survey API: no reply without a byte; a slow head gets 400', async (t) => {
-  const { app, close } = await startApi();
-  t.teardown(close);
+  const { app } = await startApi(t);
   // Node looks every half minute.
   app.server.headersTimeout = 1;
   const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }));

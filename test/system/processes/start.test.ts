@@ -50,8 +50,8 @@ t.test(
     t.ok(output.indexOf('API ready') < output.indexOf('gateway ready'));
     t.ok(output.indexOf('gateway ready') < output.indexOf('First start'));
     t.match(output, `gateway ready, upstream http://127.0.0.1:${env.API_PORT}`);
-    t.match(output, / arenas 1\n/, 'with one pool of memory');
-    t.equal(output.split('First start').length, 2, 'told once');
+    t.match(output, / arenas 1\n/, 'the gateway has one memory arena');
+    t.equal(output.split('First start').length, 2, 'the credentials are printed once');
     t.equal(await both.stop('SIGTERM'), 0);
     t.match(both.output(), 'gateway ends by SIGTERM, API says 200');
   },
@@ -76,7 +76,7 @@ t.test('the first line has the address, before anything else is loaded', async (
     t.strictSame(
       files.map((name: string) => name.split('/').at(-1)),
       ['start.ts'],
-      'it loads no file but its own',
+      'the parent loads only its own file',
     );
   }
 });
@@ -90,7 +90,7 @@ t.test('several processes of the API look like one', async (t) => {
   await both.until(/environment\n/);
   t.match(both.output(), `API ready on http://127.0.0.1:${port} (2 processes)`);
   t.match(both.output(), `gateway ready, upstream http://127.0.0.1:${port}`);
-  t.equal(both.output().split('First start').length, 2, 'told once');
+  t.equal(both.output().split('First start').length, 2, 'the credentials are printed once');
   t.equal(await both.stop('SIGTERM'), 0);
   t.match(both.output(), 'gateway ends by SIGTERM, API says 200');
 });
@@ -141,7 +141,7 @@ t.test('Ctrl-C reaches the whole group, and the gateway still ends before the AP
   await ready;
   process.kill(-(child.pid ?? 0), 'SIGINT');
   t.equal(await closed, 0);
-  t.match(output, 'gateway ends by SIGTERM, API says 200', 'by the parent, not by the terminal');
+  t.match(output, 'gateway ends by SIGTERM, API says 200', 'the parent stops the gateway, not the terminal');
 });
 
 t.test('both end when the parent is killed', async (t) => {

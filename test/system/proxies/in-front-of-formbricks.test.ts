@@ -43,7 +43,7 @@ t.test('Docker Compose', async (t) => {
   await linesWork(t, checksOf(page, RECIPES.compose, { site: origin, closed }));
   await floodStops(t, origin, formbricks);
   const records = await fetch(`${origin}/api/v3/feedbackRecords`);
-  t.match(await records.json(), { code: 'not_found' }, 'feedback records do not work');
+  t.match(await records.json(), { code: 'not_found' }, 'feedback records are not available');
 });
 
 t.test('Traefik, which is not run here: a stand-in reads the labels', async (t) => {
@@ -70,7 +70,7 @@ for (const name of ['nginx', 'caddy'] as const) {
     await floodStops(t, site, formbricks);
     const body = 'x'.repeat(2_000_000);
     const sent = await fetch(`${site}/api/v2/client/w/responses`, { method: 'POST', body });
-    t.equal(sent.status, 200, 'a large body');
+    t.equal(sent.status, 200, 'a large body passes');
   });
 }
 
@@ -121,8 +121,7 @@ ${site}
 }
 
 t.test('two gateways: of a flood of logins from one address, five reach Formbricks', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   // RATE_LIMITING_DISABLED=1: only the gateway limits.
   const formbricks = await startFormbricks(t, { isUnlimited: true });
   const sites: string[] = [];

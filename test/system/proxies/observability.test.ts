@@ -53,8 +53,7 @@ function promtool(args: readonly string[], input = ''): { status: number | null;
 
 /** @returns the metrics of a gateway with a store, workers and a collector, after some requests */
 async function scrape(t: Test): Promise<string> {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   const collector = await startCollector(t);
   const file = join(temporaryFolder(t), 'policies.yaml');
@@ -92,7 +91,7 @@ t.test('metrics', async (t) => {
 
   const { status, text: said } = promtool(['check', 'metrics'], text);
   t.equal(status, 0, said);
-  t.equal(said, '', 'promtool has nothing to say');
+  t.equal(said, '', 'promtool reports nothing');
 
   const shown = tableOf(page, 'Metric', 'Type').map(([name = '', type = '', labels = '']) => [
     codeIn(name),
@@ -108,7 +107,7 @@ t.test('metrics', async (t) => {
     [...labels.keys()].filter((label) => label !== 'le'),
   ]);
   const inOrder = (rows: readonly unknown[]): string[] => rows.map((row) => JSON.stringify(row)).sort();
-  t.strictSame(inOrder(shown), inOrder(exposed), 'the table of metrics');
+  t.strictSame(inOrder(shown), inOrder(exposed), 'the page lists these metrics');
 
   t.ok(rules.length > 10);
   for (const { alert, expr } of rules) t.strictSame(missingIn(expr, families), [], alert);
@@ -127,7 +126,7 @@ t.test('metrics', async (t) => {
       families,
     ),
     ['floodgate_nothing', 'floodgate_held{bond}', 'by (kind)'],
-    'what is not there would be found',
+    'missing names are found',
   );
 });
 
@@ -148,11 +147,11 @@ t.test('alerts', async (t) => {
   t.strictSame(
     shown,
     rules.map(({ alert, labels }) => [alert, labels.severity]),
-    'the table of alerts',
+    'the page lists these alerts',
   );
   const tests = read(RULE_TESTS);
   for (const { alert, annotations } of rules) {
-    t.ok(tests.includes(`alertname="${alert}"`), `${alert} is tested`);
+    t.ok(tests.includes(`alertname="${alert}"`), `${alert} has a test`);
     t.strictSame(Object.keys(annotations), ['summary', 'action'], alert);
   }
 });
@@ -164,8 +163,8 @@ t.test('dashboard', async (t) => {
   const checked = promtool(['check', 'rules', file]);
   t.equal(checked.status, 0, `every expression is PromQL: ${checked.text}`);
 
-  t.equal(compileDashboard(t, JSON.stringify(dashboard)), '', 'it has the shape that Grafana says');
+  t.equal(compileDashboard(t, JSON.stringify(dashboard)), '', 'the dashboard fits the types of Grafana');
   const [stat] = dashboard.panels.filter(({ targets }) => targets !== undefined);
   const wrong = { ...dashboard, panels: [{ ...stat, type: 'timeseries' }] };
-  t.match(compileDashboard(t, JSON.stringify(wrong)), /error TS/, 'a mistake would be found');
+  t.match(compileDashboard(t, JSON.stringify(wrong)), /error TS/, 'a mistake is found');
 });

@@ -99,16 +99,16 @@ t.test('one port for all gateways, one for the APIs; files by their host', async
   };
   const { json } = await get(ports.public, forged);
   t.match(json.name, /^g[12]$/);
-  t.equal(json.headers['x-forwarded-for'], '127.0.0.1', 'what a client says of its address is not believed');
+  t.equal(json.headers['x-forwarded-for'], '127.0.0.1', 'the client’s own address is ignored');
   for (const name of ['x-forwarded-proto', 'forwarded', 'x-real-ip']) t.notOk(name in json.headers, name);
 
   const files = await get(ports.public, { host: 'files.localhost:8080' });
   t.equal(files.json.name, 's3');
-  t.equal(files.json.headers.host, 'files.localhost:8080', 'signatures are made for this host');
+  t.equal(files.json.headers.host, 'files.localhost:8080', 'signatures need this host');
 
   const inner = await get(ports.apis, { 'x-forwarded-for': '198.51.100.7, 127.0.0.1' });
   t.match(inner.json.name, /^a[12]$/);
-  t.equal(inner.json.headers['x-forwarded-for'], '198.51.100.7, 127.0.0.1', 'no hop is added to those');
+  t.equal(inner.json.headers['x-forwarded-for'], '198.51.100.7, 127.0.0.1', 'no address is added');
 
   isWell = false;
   await until(async () => {
@@ -116,7 +116,7 @@ t.test('one port for all gateways, one for the APIs; files by their host', async
     for (let i = 0; i < 6; i++) names.add((await get(ports.apis)).json.name);
     return !names.has('a1');
   });
-  t.pass('an API that is not well gets no requests');
+  t.pass('an unhealthy API gets no requests');
 
   // Connections are refused at once; the proxy has not noticed yet.
   gateways[0]?.server.closeAllConnections();

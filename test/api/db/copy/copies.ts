@@ -66,7 +66,7 @@ export async function twoAtOnce(t: Test, location: DatabaseLocation): Promise<vo
     [target, another].map(({ db, isIndexedLast }) => copyRows({ ...options, to: db, isIndexedLast })),
   );
   const [won, ...more] = ended.filter((one) => one.status === 'fulfilled');
-  t.strictSame(more, [], 'one of them ends');
+  t.strictSame(more, [], 'only one of the two copies fails');
   t.equal(won?.value.rows, rows);
   for (const one of ended) {
     if (one.status === 'rejected') t.ok(one.reason instanceof CopyInterfered, String(one.reason));

@@ -26,7 +26,7 @@ t.test('lists every column, and a key to read by', async (t) => {
   );
   const byName = new Map(tables.map((table) => [table.name, table]));
   t.match(byName.get('files')?.columns, ['key', 'workspaceId', 'access', 'surveyId', 'responseId', 'size']);
-  t.ok(byName.get('files')?.columns.includes('claimedAt'), 'also what a later migration added');
+  t.ok(byName.get('files')?.columns.includes('claimedAt'), 'a column of a later migration is listed');
   t.strictSame(byName.get('deliveryAttempts')?.key, ['deliveryId', 'number']);
   t.strictSame(byName.get('secrets')?.key, ['name']);
   for (const { name, key } of tables) t.ok(key.length > 0, name);

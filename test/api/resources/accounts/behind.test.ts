@@ -18,8 +18,7 @@ async function begin(t: Test, env: Record<string, string> = {}) {
     },
     transformResult: async ({ result }) => result,
   };
-  const api = await startApi({ env, parts: ({ db }) => ({ db: db.withPlugin(noting) }) });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env, parts: ({ db }) => ({ db: db.withPlugin(noting) }) });
   return { api, queries };
 }
 
@@ -61,7 +60,7 @@ for (const { path, kind, known } of cases) {
     }
     t.equal(answers[0]?.statusCode, 200);
     t.strictSame(answers[0], answers[1]);
-    t.strictSame(await mailsTo(api, kind), before, 'nothing has been done so far');
+    t.strictSame(await mailsTo(api, kind), before, 'the mail is written after the reply');
     held.resolve();
     await api.context.background.idle();
     t.strictSame(await mailsTo(api, kind), [...before, known]);

@@ -11,8 +11,7 @@ import { planOf } from '#test/support/query-plan.ts';
 const DAY = 86_400_000;
 
 async function begin(t: Test, env: Record<string, string> = {}) {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   const { db, random } = api.context;
   const now = () => toTimestamp(api.context.clock());
   const idOf = async (email: string): Promise<string> =>
@@ -53,7 +52,7 @@ t.test('an unverified account is deleted after thirty days, and its address is f
   await signUp('ada');
   api.advance(30 * DAY);
   await run();
-  t.same(await left(), ['ada'], 'to the millisecond');
+  t.same(await left(), ['ada'], 'an account is deleted exactly at its time');
   api.advance(1);
   await run();
   t.same(await left(), []);

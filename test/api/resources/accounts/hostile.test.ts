@@ -8,10 +8,9 @@ import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.
 const RUNS = 60;
 
 // Hashes are cheap here, because the test is not about them.
-const api = await startApi({
+const api = await startApi(t, {
   parts: () => ({ passwords: { hash: async () => 'x', verify: async () => false } }),
 });
-t.teardown(() => api.close());
 const survey = await addSurvey(api, { type: 'link' });
 await api.context.db.updateTable('users').set({ passwordHash: null }).execute();
 const token = 'a session of this test';

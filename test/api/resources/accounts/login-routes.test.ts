@@ -3,8 +3,7 @@ import t from 'tap';
 import { publicUrl, startApi } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const url = '/api/auth/callback/credentials';
 const owner = { email: 'owner@example.com', password: 'Password1' };
 const errorUrl = (text: string): string => `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`;
@@ -21,7 +20,7 @@ t.test('GET csrf: a token and its cookie, which stays the same', async (t) => {
   t.strictSame((await browser.call('GET', '/api/auth/csrf')).json, reply.json);
 });
 
-t.test('GET providers', async (t) => {
+t.test('GET providers: lists the two ways to log in', async (t) => {
   const { json } = await api.client('GET', '/api/auth/providers');
   t.strictSame(Object.keys(json), ['credentials', 'token']);
   t.strictSame(Object.keys(json.token), ['id', 'name', 'type', 'signinUrl', 'callbackUrl']);
@@ -121,8 +120,7 @@ t.test('a login without our CSRF token is refused', async (t) => {
 });
 
 t.test('an inactive account: only its password reveals it, and its sessions end', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const browser = await logInOwner(fresh);
   await fresh.context.db.updateTable('users').set({ isActive: 0 }).execute();
   t.strictSame((await browser.call('GET', '/api/auth/session')).json, {});
@@ -139,14 +137,13 @@ t.test('signout ends the session, and needs a CSRF token', async (t) => {
   t.equal((await browser.call('GET', '/api/v1/me')).status, 200);
   const reply = await browser.form('/api/auth/signout', {});
   t.strictSame(reply.json, { url: publicUrl });
-  t.notOk(browser.cookies.has('__Secure-next-auth.session-token'), 'the cookie is taken away');
+  t.notOk(browser.cookies.has('__Secure-next-auth.session-token'), 'the cookie is deleted');
   browser.cookies.set('__Secure-next-auth.session-token', cookie);
-  t.equal((await browser.call('GET', '/api/v1/me')).status, 401, 'and worth nothing');
+  t.equal((await browser.call('GET', '/api/v1/me')).status, 401, 'the old cookie has no session');
 });
 
 t.test('a session expires', async (t) => {
-  const fresh = await startApi({ env: { SESSION_MAX_AGE: '60' } });
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t, { env: { SESSION_MAX_AGE: '60' } });
   const browser = await logInOwner(fresh);
   fresh.advance(59_999);
   t.equal((await browser.call('GET', '/api/v1/me')).status, 200);
@@ -154,12 +151,11 @@ t.test('a session expires', async (t) => {
   t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
   await logInOwner(fresh);
   const rows = await fresh.context.db.selectFrom('sessions').select('hashedToken').execute();
-  t.equal(rows.length, 1, 'and is swept out');
+  t.equal(rows.length, 1, 'the expired session is deleted');
 });
 
 t.test('the database has only a hash of a session', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const browser = await logInOwner(fresh);
   const token = browser.cookies.get('__Secure-next-auth.session-token');
   const rows = await fresh.context.db.selectFrom('sessions').selectAll().execute();
@@ -167,7 +163,7 @@ t.test('the database has only a hash of a session', async (t) => {
   t.notMatch(JSON.stringify(rows), String(token));
 });
 
-t.test('redirects to the pages', async (t) => {
+t.test('302: error and signin lead to the login page with their query', async (t) => {
   const error = await api.client('GET', '/api/auth/error?error=Invalid%20credentials');
   t.equal(error.status, 302);
   t.equal(error.headers.location, `${publicUrl}/auth/login?error=Invalid%20credentials`);

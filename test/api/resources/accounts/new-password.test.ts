@@ -8,7 +8,7 @@ const owner = { email: 'owner@example.com', password: 'Password1' };
 /** Starts an API that calls `between` after a password was checked and before the result is used. */
 async function start(t: Test): Promise<{ api: TestApi; setBetween: (work: () => Promise<unknown>) => void }> {
   let between = async (): Promise<unknown> => undefined;
-  const api = await startApi({
+  const api = await startApi(t, {
     parts: ({ passwords }) => ({
       passwords: {
         hash: passwords.hash,
@@ -22,7 +22,6 @@ async function start(t: Test): Promise<{ api: TestApi; setBetween: (work: () => 
       },
     }),
   });
-  t.teardown(() => api.close());
   return {
     api,
     setBetween(work) {
@@ -52,7 +51,7 @@ t.test('no session begins with the old password after the change', async (t) => 
   t.match(reply.json.url, /error=Invalid%20credentials/);
   t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
   t.strictSame(await api.context.db.selectFrom('sessions').selectAll().execute(), []);
-  t.notMatch((await browser.logIn(owner.email, 'Password2')).json.url, /error=/, 'the new one serves');
+  t.notMatch((await browser.logIn(owner.email, 'Password2')).json.url, /error=/, 'the new one is accepted');
 });
 
 t.test('no session begins with the old address after it has changed', async (t) => {

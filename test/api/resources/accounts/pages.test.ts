@@ -6,9 +6,7 @@ import { type Browser, openBrowser } from '#test/support/login.ts';
 const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-site': 'same-origin' };
 
 async function begin(t: { teardown(clean: () => unknown): unknown }): Promise<TestApi> {
-  const api = await startApi();
-  t.teardown(() => api.close());
-  return api;
+  return startApi(t);
 }
 
 /** Sends the only form to `action` that a page has, as a browser without scripts does. */
@@ -58,7 +56,7 @@ t.test('sign up, confirm, account, log out, log in: each page leads to the next'
     password: 'Password1',
   });
   t.equal(confirmed.status, 302);
-  t.equal(confirmed.headers.location, '/account', 'on the host that the page came from');
+  t.equal(confirmed.headers.location, '/account', 'leads to the host of the page');
   const account = await open(browser, '/account');
   t.equal(account.status, 200);
   t.match(account.text, 'Zoë');
@@ -73,7 +71,7 @@ t.test('sign up, confirm, account, log out, log in: each page leads to the next'
     password: 'Password1',
   });
   t.equal(back.headers.location, '/account');
-  t.equal((await open(browser, '/auth/login')).headers.location, '/account', 'nobody logs in twice');
+  t.equal((await open(browser, '/auth/login')).headers.location, '/account', 'already logged in');
 });
 
 t.test('confirm: a wrong password, then a bad new one, then success; the link stays valid', async (t) => {
@@ -111,7 +109,7 @@ t.test('a form with mistakes keeps its input and shows each mistake at its field
   t.equal(first.status, 400);
   t.match(first.text, /id="name"[^>]* value="&#60;b&#62;" aria-invalid="true" aria-describedby="name-error"/);
   t.match(first.text, /id="name-error">Name must have 1 to 250 letters/);
-  t.notMatch(first.text, 'short', 'a password is not repeated');
+  t.notMatch(first.text, 'short', 'the page does not repeat the password');
   const second = await submit(browser, first, '/api/auth/signup', { ...typed, name: 'Zoë' });
   t.match(second.text, /id="email-error">E-mail must be an e-mail address/);
   const third = await submit(browser, first, '/api/auth/signup', {
@@ -126,7 +124,7 @@ t.test('a form with mistakes keeps its input and shows each mistake at its field
   t.match(fourth.text, /id="email-error">E-mail is required/);
 });
 
-t.test('forgot and reset the password', async (t) => {
+t.test('a mailed link resets the password once, also after a mistake', async (t) => {
   const api = await begin(t);
   const browser = openBrowser(api);
   const forgot = await submit(
@@ -143,7 +141,7 @@ t.test('forgot and reset the password', async (t) => {
   const weak = await submit(browser, reset, '/api/auth/reset-password', { password: 'weak' });
   t.equal(weak.status, 400);
   const changed = await submit(browser, weak, '/api/auth/reset-password', { password: 'Password2' });
-  t.equal(changed.headers.location, '/auth/login?notice=password-changed', 'the token survives a mistake');
+  t.equal(changed.headers.location, '/auth/login?notice=password-changed', 'the link outlives a mistake');
   const again = await submit(browser, weak, '/api/auth/reset-password', { password: 'Password3' });
   t.match(again.text, /This link has ended or was used.*\n[\s\S]*href="\/auth\/forgot-password"/);
 });
@@ -180,11 +178,11 @@ t.test('a refused login shows the reason next to the fields, in fixed texts only
     browser,
     '/auth/login?error=second+factor+required&callbackUrl=%2Faccount%23keys',
   );
-  t.match(second.text, /class="ask" role="status">This account has a second factor/, 'no mistake');
+  t.match(second.text, /class="ask" role="status">This account has a second factor/, 'not a mistake');
   t.match(
     second.text,
     /with=backup&#38;callbackUrl=[^"]*account%23keys"/,
-    'the other way leads to the same page',
+    'the link to the other method keeps the target',
   );
   const known = await open(browser, '/auth/login?error=Email+already+verified');
   t.match(known.text, /class="good" role="status">Your e-mail address is confirmed already/);
@@ -263,8 +261,7 @@ t.test('a login that is refused first still leads to where it was asked for', as
 });
 
 t.test('429: too many forms are answered with the page, and when to come back', async (t) => {
-  const api = await startApi({ env: { RATE_LIMITING_DISABLED: '0' } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   const browser = openBrowser(api);
   let page = await open(browser, '/auth/forgot-password');
   for (let i = 0; i < 5; i++) {
@@ -285,8 +282,7 @@ t.test('programs get the same replies as before', async (t) => {
 });
 
 t.test('PUBLIC_URL with a path: pages and forms are below it', async (t) => {
-  const api = await startApi({ env: { PUBLIC_URL: 'https://example.com/feedback/' } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { PUBLIC_URL: 'https://example.com/feedback/' } });
   const browser = openBrowser(api);
   for (const path of ['/', '/auth/login', '/auth/signup', '/auth/verify', '/nothing']) {
     const { text } = await open(browser, path);

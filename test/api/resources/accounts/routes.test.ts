@@ -27,9 +27,7 @@ async function mailsOf(api: TestApi): Promise<readonly StoredMail[]> {
 }
 
 async function begin(t: { teardown(clean: () => unknown): unknown }): Promise<TestApi> {
-  const api = await startApi();
-  t.teardown(() => api.close());
-  return api;
+  return startApi(t);
 }
 
 const signUp = (api: TestApi, change: object = {}) =>
@@ -42,7 +40,7 @@ t.test('signup creates a user and a mail, and an organization only after the ver
   const { db } = api.context;
   const reply = await signUp(api, { email: ' Zoe@Example.com ' });
   t.equal(reply.status, 200);
-  t.equal(reply.headers['set-cookie'], undefined, 'no session');
+  t.equal(reply.headers['set-cookie'], undefined, 'sign-up begins no session');
   const [mail] = await mailsOf(api);
   t.match(mail, { kind: 'verifyEmail', recipient: me.email, token: /^[\w-]{43}$/ });
   t.equal((await db.selectFrom('organizations').select('id').execute()).length, 1);
@@ -139,15 +137,15 @@ t.test('verification: a link works once, for a day, and for nothing else', async
   const [mail] = await mailsOf(api);
   const token = mail?.token ?? '';
   const reset = await api.client('POST', '/api/auth/reset-password', { token, password: 'Password2' });
-  t.equal(reset.status, 400, 'it is no link for a new password');
+  t.equal(reset.status, 400, 'a verification link does not reset a password');
   t.match((await verify(api, `${token}x`)).json.url, /token%20is%20invalid/);
   const ended = await begin(t);
   await signUp(ended);
   const [late] = await mailsOf(ended);
   ended.advance(24 * 60 * 60 * 1000);
-  t.match((await verify(ended, late?.token ?? '')).json.url, /token%20is%20invalid/, 'a day later');
+  t.match((await verify(ended, late?.token ?? '')).json.url, /token%20is%20invalid/, 'expired after a day');
   const rows = await api.context.db.selectFrom('accountTokens').selectAll().execute();
-  t.notMatch(JSON.stringify(rows), token, 'stored as a hash');
+  t.notMatch(JSON.stringify(rows), token, 'only a hash is stored');
 });
 
 t.test('resend verification: by address or old link, with the same reply for everybody', async (t) => {
@@ -216,9 +214,9 @@ t.test(
 
     t.equal((await reset(token, 'weak')).status, 400);
     t.equal((await reset('made up', 'Password2')).status, 400);
-    t.equal((await browser.call('GET', '/api/v1/me')).status, 200, 'nothing has happened so far');
+    t.equal((await browser.call('GET', '/api/v1/me')).status, 200, 'a request alone changes nothing');
     const both = await Promise.all([reset(token, 'Password2'), reset(token, 'Password3')]);
-    t.strictSame(both.map(({ status }) => status).sort(), [200, 400], 'of two at once, one');
+    t.strictSame(both.map(({ status }) => status).sort(), [200, 400], 'one of two concurrent calls succeeds');
     const chosen = both[0]?.status === 200 ? 'Password2' : 'Password3';
     t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
     t.match((await openBrowser(api).logIn('owner@example.com', 'Password1')).json.url, /error=/);
@@ -227,6 +225,6 @@ t.test(
     await forgot('owner@example.com');
     const late = (await mailsOf(api)).find((mail) => mail.token !== token)?.token ?? '';
     api.advance(60 * 60 * 1000);
-    t.equal((await reset(late, 'Password4')).status, 400, 'an hour later');
+    t.equal((await reset(late, 'Password4')).status, 400, 'the link has expired after an hour');
   },
 );

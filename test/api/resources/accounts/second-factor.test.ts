@@ -8,8 +8,7 @@ const email = 'owner@example.com';
 const password = 'Password1';
 const STEP = 30_000;
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const owner = await logInOwner(api);
 const { backupCodes } = (await owner.call('POST', '/api/auth/two-factor/enable', { password })).json;
 const code = await codeOf(api, email);
@@ -38,19 +37,19 @@ t.test(
       t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
     }
     const wrongPassword = await logIn({ password: 'Wrong1234', totpCode: await codeOf(api, email) });
-    t.equal(errorOf(wrongPassword), 'Invalid credentials', 'who lacks the password learns nothing');
+    t.equal(errorOf(wrongPassword), 'Invalid credentials', 'the second factor is not revealed');
   },
 );
 
 t.test('200 with the code, and with a backup code', async (t) => {
   const totpCode = await codeOf(api, email);
   t.strictSame((await logIn({ totpCode })).json, { url: publicUrl });
-  t.equal(errorOf(await logIn({ totpCode })), 'Invalid two factor code', 'once');
+  t.equal(errorOf(await logIn({ totpCode })), 'Invalid two factor code', 'it works once');
   t.strictSame((await logIn({ backupCode: backupCodes[0].replace('-', '') })).json, { url: publicUrl });
-  t.equal(errorOf(await logIn({ backupCode: backupCodes[0] })), 'Invalid backup code', 'once');
+  t.equal(errorOf(await logIn({ backupCode: backupCodes[0] })), 'Invalid backup code', 'it works once');
   api.advance(STEP);
   const both = await Promise.all(['a', 'b'].map(async () => logIn({ backupCode: backupCodes[1] })));
-  t.equal(both.filter(({ status }) => status === 200).length, 1, 'one of two at once');
+  t.equal(both.filter(({ status }) => status === 200).length, 1, 'one of two concurrent logins succeeds');
 });
 
 t.test('the login page asks for the code', async (t) => {
@@ -79,7 +78,7 @@ t.test('the login page asks for the code', async (t) => {
   t.equal((await browser.call('GET', '/api/v1/me')).status, 200);
 });
 
-t.test('an account without backup codes', async (t) => {
+t.test('401: an account without backup codes gets its own error', async (t) => {
   await api.context.db.deleteFrom('backupCodes').execute();
   t.equal(errorOf(await logIn({ backupCode: backupCodes[2] })), 'No backup codes found');
 });

@@ -7,9 +7,7 @@ const me = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
 const usersOf = (api: TestApi) => api.context.db.selectFrom('users').select('email').execute();
 
 async function begin(t: Test, isOpen: boolean): Promise<TestApi> {
-  const api = await startApi({ env: { SIGNUP_ENABLED: isOpen ? '1' : '0' } });
-  t.teardown(() => api.close());
-  return api;
+  return startApi(t, { env: { SIGNUP_ENABLED: isOpen ? '1' : '0' } });
 }
 
 async function verify(api: TestApi): Promise<string> {
@@ -24,8 +22,7 @@ async function verify(api: TestApi): Promise<string> {
 }
 
 t.test('403: closed by default; the reply says who can invite', async (t) => {
-  const api = await startApi({ env: { SIGNUP_ENABLED: '' } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { SIGNUP_ENABLED: '' } });
   const reply = await api.client('POST', '/api/auth/signup', me);
   t.equal(reply.status, 403);
   t.match(reply.json, { code: 'forbidden', message: /closed.*owner or manager.*invite/ });
@@ -41,10 +38,10 @@ t.test('403: closed by default; the reply says who can invite', async (t) => {
     t.notMatch(
       (await api.client('GET', path, undefined, browser)).text,
       '/auth/signup',
-      `${path} leads elsewhere`,
+      `${path} has no link to the sign-up`,
     );
   }
-  t.equal((await usersOf(api)).length, 1, 'only the owner of the first start');
+  t.equal((await usersOf(api)).length, 1, 'only the owner of the first start exists');
   t.same(await api.context.db.selectFrom('mailOutbox').select('id').execute(), []);
 });
 

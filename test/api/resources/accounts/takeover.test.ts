@@ -1,16 +1,14 @@
 /** An attacker who signs up with another person's address gets no account, and does not lock the owner out. */
 import t, { type Test } from 'tap';
 import { createPasswords, deriveArgon2id } from '#api/auth/password.ts';
-import { publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
+import { type ApiOptions, publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
 
 const owner = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
 const stranger = { ...owner, name: 'Stranger', password: 'Strangers1' };
 
-async function begin(t: Test, options: Parameters<typeof startApi>[0] = {}): Promise<TestApi> {
-  const api = await startApi(options);
-  t.teardown(() => api.close());
-  return api;
+async function begin(t: Test, options: ApiOptions = {}): Promise<TestApi> {
+  return startApi(t, options);
 }
 
 async function signUp(api: TestApi, account: typeof owner): Promise<void> {
@@ -51,7 +49,7 @@ t.test('an attacker signs up later: their link does not verify without their pas
   await signUp(api, owner);
   const before = await userOf(api);
   await signUp(api, stranger);
-  t.strictSame(await userOf(api), before, 'the second sign-up changes nothing of the account');
+  t.strictSame(await userOf(api), before, 'the second sign-up does not change the account');
   const [own, strangers = ''] = await tokensOf(api);
 
   const bare = await verify(api, { token: strangers });
@@ -65,7 +63,7 @@ t.test('an attacker signs up later: their link does not verify without their pas
   t.ok(await admits(api, owner.password));
   t.notOk(await admits(api, stranger.password));
   const other = await verify(api, { token: strangers, password: stranger.password });
-  t.match(other.json.url, /token%20is%20invalid/, 'the other link has ended');
+  t.match(other.json.url, /token%20is%20invalid/, 'the other link is invalid');
   const again = await verify(api, { token: own, password: owner.password });
   t.match(again.json.url, /already%20verified/);
 });
@@ -88,7 +86,7 @@ t.test(
     for (let i = 0; i < 5; i += 1) await signUp(api, stranger);
     await signUp(api, owner);
     const tokens = await tokensOf(api);
-    t.equal(tokens.length, 5, 'the mail of the owner was dropped');
+    t.equal(tokens.length, 5, 'no further mail is sent');
 
     const weak = await verify(api, { token: tokens[0], newPassword: 'weak' });
     t.equal(weak.status, 400);
@@ -102,7 +100,7 @@ t.test(
     const late = await verify(api, { token: tokens[1] ?? '', newPassword: 'Later1234' });
     t.match(late.json.url, /token%20is%20invalid/);
     const twice = await verify(api, { token: tokens[2] ?? '', newPassword: 'Later1234' });
-    t.match(twice.json.url, /already%20verified/, 'a link that has served sets no password');
+    t.match(twice.json.url, /already%20verified/, 'a used link sets no password');
     t.ok(await admits(api, 'Chosen123'));
   },
 );
@@ -129,7 +127,7 @@ t.test('a link accepts five wrong passwords, also at once; after that only a new
   t.equal(right.status, 401);
   t.match(decodeURIComponent(right.json.url), /Too many wrong passwords.*newPassword/);
   t.equal((await verify(api, { token, password: 'x'.repeat(129) })).status, 401);
-  t.equal(derived, 5, 'and no further work is done');
+  t.equal(derived, 5, 'further attempts derive no key');
   t.strictSame((await verify(api, { token, newPassword: 'Chosen123' })).json, { url: publicUrl });
   t.ok(await admits(api, 'Chosen123'));
 });
@@ -147,7 +145,7 @@ t.test('links that were requested again need a password too', async (t) => {
   t.equal((await verify(api, { token: byToken })).status, 401);
   t.equal((await userOf(api)).emailVerified, null);
   const reply = await verify(api, { token: byToken, password: owner.password });
-  t.strictSame(reply.json, { url: publicUrl }, 'that of the link it was asked for with');
+  t.strictSame(reply.json, { url: publicUrl }, 'leads to the callback of the first request');
   t.ok(await admits(api, owner.password));
 });
 

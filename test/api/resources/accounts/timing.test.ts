@@ -10,9 +10,9 @@ import { openBrowser } from '#test/support/login.ts';
 
 const known = 'owner@example.com';
 
-t.test('each login derives one key, and skips no step', async (t) => {
+t.test('each login derives one key, for unknown accounts too', async (t) => {
   const derived: { readonly password: string; readonly cost: string }[] = [];
-  const api = await startApi({
+  const api = await startApi(t, {
     parts: ({ random }) => ({
       passwords: createPasswords(random, async (password, _salt, cost) => {
         derived.push({ password, cost: JSON.stringify(cost) });
@@ -20,7 +20,6 @@ t.test('each login derives one key, and skips no step', async (t) => {
       }),
     }),
   });
-  t.teardown(() => api.close());
   const workOf = async (email: string): Promise<unknown> => {
     derived.length = 0;
     await openBrowser(api).logIn(email, 'Wrong1234');
@@ -30,24 +29,23 @@ t.test('each login derives one key, and skips no step', async (t) => {
   t.strictSame(wrongPassword, [
     { password: 'Wrong1234', cost: '{"memory":19456,"passes":2,"parallelism":1}' },
   ]);
-  t.strictSame(await workOf('nobody@example.com'), wrongPassword, 'unknown user');
-  t.strictSame(await workOf('not an address'), wrongPassword, 'no address at all');
+  t.strictSame(await workOf('nobody@example.com'), wrongPassword, 'an unknown user');
+  t.strictSame(await workOf('not an address'), wrongPassword, 'a text that is no address');
   await api.context.db.updateTable('users').set({ passwordHash: null }).execute();
-  t.strictSame(await workOf(known), wrongPassword, 'no password set');
+  t.strictSame(await workOf(known), wrongPassword, 'a user without a password');
   await api.context.db.updateTable('users').set({ isActive: 0, emailVerified: null }).execute();
-  t.strictSame(await workOf(known), wrongPassword, 'inactive and unverified');
+  t.strictSame(await workOf(known), wrongPassword, 'a user who is inactive and unverified');
 
   derived.length = 0;
   const signUp = (email: string) =>
     api.client('POST', '/api/auth/signup', { name: 'Me', email, password: 'Password1' });
   const [first, again] = [await signUp(known), await signUp('new@example.com')];
-  t.equal(derived.length, 2, 'signup hashes for a taken address too');
-  t.equal(first.text, again.text, 'and answers alike');
+  t.equal(derived.length, 2, 'sign-up with a taken address hashes the password too');
+  t.equal(first.text, again.text, 'both sign-ups get the same reply');
 });
 
-t.test('the times, compared in pairs', async (t) => {
-  const api = await startApi({ parts: ({ random }) => ({ passwords: createPasswords(random) }) });
-  t.teardown(() => api.close());
+t.test('unknown accounts and wrong passwords take the same time, compared in pairs', async (t) => {
+  const api = await startApi(t, { parts: ({ random }) => ({ passwords: createPasswords(random) }) });
   const browser = openBrowser(api);
   await browser.logIn('nobody@example.com', 'Wrong1234');
   const timed = async (email: string): Promise<number> => {

@@ -4,8 +4,7 @@ import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.
 import { logInOwner, openBrowser } from '#test/support/login.ts';
 import { addPerson } from '#test/support/people.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const browser = await logInOwner(api);
 const url = '/api/v1/api-keys';
@@ -27,12 +26,11 @@ t.test('200: by default a key manages every workspace of the organization', asyn
   });
   t.equal((await use(made.json.data.apiKey)).status, 200);
   const stored = await api.context.db.selectFrom('apiKeys').selectAll().execute();
-  t.notMatch(JSON.stringify(stored), made.json.data.apiKey, 'stored as a hash');
+  t.notMatch(JSON.stringify(stored), made.json.data.apiKey, 'only a hash is stored');
 });
 
 t.test('200: a key for all workspaces can access later ones too', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const owner = await logInOwner(fresh);
   const listed = async (key: string): Promise<string[]> =>
     (
@@ -52,7 +50,7 @@ t.test('200: a key for all workspaces can access later ones too', async (t) => {
       { 'x-api-key': key },
     );
   t.equal((await added(all.apiKey, 'new')).status, 200);
-  t.equal((await added(readers.apiKey, 'newer')).status, 401, 'may read only');
+  t.equal((await added(readers.apiKey, 'newer')).status, 401, 'the key may only read');
   t.ok((await listed(readers.apiKey)).includes('new'));
   t.notOk((await listed(some.apiKey)).includes('new'));
   const shown = (await owner.call('GET', url)).json.data.find(({ id }: { id: string }) => id === all.id);
@@ -82,7 +80,7 @@ t.test('200: limited keys; a revoked key is refused at once', async (t) => {
   });
   const { apiKey: key, id } = made.json.data;
   t.equal((await use(key, '/api/v1/management/me')).json.workspace.id, 'ws2');
-  t.equal((await use(key, '/api/v2/me')).status, 401, 'no right on the organization');
+  t.equal((await use(key, '/api/v2/me')).status, 401, 'the key has no right on the organization');
   t.equal(
     (await api.client('POST', '/api/v1/management/surveys', { workspaceId: 'ws2' }, { 'x-api-key': key }))
       .status,
@@ -117,7 +115,7 @@ t.test('PUT 200: label and permissions change at once, and absent fields stay', 
   t.equal((await use(key, '/api/v1/management/me')).json.workspace.id, 'ws2');
   t.equal((await use(key, '/api/v2/me')).status, 401);
   t.equal((await browser.call('PUT', `${url}/${id}`, { workspacePermissions: [] })).status, 200);
-  t.equal((await use(key, '/api/v1/management/responses')).status, 401, 'it reaches nothing now');
+  t.equal((await use(key, '/api/v1/management/responses')).status, 401, 'it has no access any more');
 });
 
 t.test('PUT 400, 401, 404: as for a new key', async (t) => {
@@ -178,7 +176,7 @@ t.test('a session can manage like a key; with a key header only the key counts',
   const path = `/api/v1/management/surveys/${made.json.data.id}`;
   t.equal((await browser.call('GET', path)).status, 200);
   t.equal((await browser.call('GET', path, undefined, { 'x-api-key': 'wrong' })).status, 401);
-  t.equal((await browser.call('GET', '/api/v2/me')).status, 401, 'v2 takes keys only');
+  t.equal((await browser.call('GET', '/api/v2/me')).status, 401, 'v2 accepts only keys');
   t.equal((await browser.call('DELETE', path)).status, 200);
 });
 

@@ -4,8 +4,7 @@ import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-a
 
 const DAY = 86_400_000;
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const v2 = '/api/v2/management';
 const survey = await addSurvey(api, { type: 'link' });
@@ -61,7 +60,7 @@ t.test('refuses a link that has expired, is for another survey or was changed', 
     t.match(reply.json, { message: /personal link/, details: { surveyId: survey.id } });
   }
   t.equal((await answer(endless)).status, 200);
-  t.equal((await answer(`${publicUrl}/s/x?contact=somebody`)).status, 200, 'other parameters mean nothing');
+  t.equal((await answer(`${publicUrl}/s/x?contact=somebody`)).status, 200, 'other parameters are ignored');
 });
 
 t.test('the link of a single-use survey works once', async (t) => {

@@ -2,8 +2,7 @@
 import t from 'tap';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2');
 const v2 = '/api/v2/management';
 const survey = await addSurvey(api, { type: 'link' });
@@ -49,9 +48,9 @@ t.test('200: a link for each contact of the segment, oldest first, in pages', as
   t.ok(one.surveyUrl.startsWith(`${publicUrl}/s/${survey.id}?contactToken=${one.contactId}`));
   const second = await linksTo(pros, '?limit=100&skip=100');
   t.equal(second.json.data.length, COUNT / 2 - 100);
-  t.strictSame(second.json.data[0].attributes, {}, 'none are asked for');
+  t.strictSame(second.json.data[0].attributes, {}, 'attributes were not requested');
   const ids = [...first.json.data, ...second.json.data].map(({ contactId }) => contactId);
-  t.equal(new Set(ids).size, COUNT / 2, 'nobody is in two pages');
+  t.equal(new Set(ids).size, COUNT / 2, 'each contact is on one page only');
 });
 
 t.test('200: a segment without filters has all contacts; a segment may depend on another', async (t) => {
@@ -62,7 +61,7 @@ t.test('200: a segment without filters has all contacts; a segment may depend on
   t.equal(json.data[0].attributes.plan, 'free');
 });
 
-t.test('200: a segment by past answers, and a link that expires', async (t) => {
+t.test('200: links expire, and a segment can depend on past answers', async (t) => {
   const { json } = await linksTo(pros, '?limit=1&expirationDays=1');
   const [{ surveyUrl, contactId, expiresAt }] = json.data;
   t.equal(Date.parse(expiresAt), Math.ceil((api.context.clock() + 86_400_000) / 1000) * 1000);
@@ -90,7 +89,7 @@ t.test('404, 400, 422 and 401', async (t) => {
     json: { error: { details: [{ field: 'survey' }] } },
   });
   const app = await addSurvey(api, { type: 'app' });
-  t.equal((await linksTo(pros, '', app.id)).status, 400, 'only link surveys have links');
+  t.equal((await linksTo(pros, '', app.id)).status, 400, 'an app survey has no links');
   const many = Array.from({ length: 21 }, (_, i) => `k${i}`).join();
   for (const query of [
     '?limit=0',

@@ -1,8 +1,7 @@
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const path = '/api/v1/management/attribute-classes';
 const now = (): string => new Date(api.context.clock()).toISOString();
 await api.addWorkspace('ws2');
@@ -36,7 +35,7 @@ t.test('POST 200: any name that older clients choose; it is an attribute key too
   t.strictSame((await api.manage('GET', `${path}/${id}`)).json, reply.json);
   const key = await api.manage('GET', `/api/v1/management/contact-attribute-keys/${id}`);
   t.match(key.json.data, { key: 'Favorite Color', name: 'Favorite Color', type: 'custom' });
-  t.equal((await send({ name: '__' })).status, 200, 'a name without words is its own title');
+  t.equal((await send({ name: '__' })).status, 200, 'a name without words is its own label');
 });
 
 t.test('POST 400 and 401', async (t) => {

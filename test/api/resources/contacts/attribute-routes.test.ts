@@ -5,8 +5,7 @@ import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { isOnPostgres } from '#test/support/database.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, random, clock } = api.context;
 const path = '/api/v1/management/contact-attributes';
 const now = new Date(clock()).toISOString();
@@ -28,7 +27,7 @@ t.test('GET list 200: the values in all workspaces that the key can access', asy
     createdAt: now,
     updatedAt: now,
   });
-  t.equal(data[0].contactId, bob.id, 'the oldest first');
+  t.equal(data[0].contactId, bob.id, 'oldest first');
   const key = await db
     .selectFrom('contactAttributeKeys')
     .select('key')
@@ -42,7 +41,7 @@ t.test('the list reads its index in order', async (t) => {
   const [query] = await queriesOf(db, (on) =>
     listContactAttributes(on, ['ws1', 'ws2'], { limit: 5, skip: 0 }),
   );
-  if (query === undefined) return t.fail('no query');
+  if (query === undefined) return t.fail('the request ran no query');
   const plan = (await planOf(db, query)).join('; ');
   t.match(plan, /SEARCH contactAttributes USING INDEX contactAttributes_list \(attributeKeyId=\?\)/);
   // PostgreSQL sorts the rows of several keys.

@@ -4,8 +4,7 @@ import { attributesOf, findOrCreateContact } from '#api/resources/contacts/store
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, random, clock } = api.context;
 const path = '/api/v1/management/people';
 const now = new Date(clock()).toISOString();

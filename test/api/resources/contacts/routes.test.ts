@@ -5,8 +5,7 @@ import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.
 import { brokenReferences, isOnPostgres } from '#test/support/database.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, random, clock } = api.context;
 const path = '/api/v1/management/contacts';
 await api.addWorkspace('ws2', 'env2');
@@ -40,7 +39,7 @@ t.test(
     });
     const idsOf = (data: readonly { id: string }[]): string[] => data.map(({ id }) => id);
     const ordered = [first.id, ...[second.id, anonymous.id].sort()];
-    t.strictSame(idsOf(own.json.data), ordered, 'ties in time are ordered by id');
+    t.strictSame(idsOf(own.json.data), ordered, 'contacts of the same time are ordered by id');
     const all = (await askBoth('GET', path)).json.data;
     t.strictSame(idsOf(all), [...ordered, foreign.id]);
     t.match(all[3], { workspaceId: 'ws2', environmentId: 'env2' });
@@ -48,7 +47,7 @@ t.test(
       idsOf((await askBoth('GET', `${path}?limit=2&skip=1`)).json.data),
       [...ordered, foreign.id].slice(1, 3),
     );
-    t.equal((await api.manage('GET', `${path}?limit=99999999`)).json.data.length, 3, 'a larger limit is cut');
+    t.equal((await api.manage('GET', `${path}?limit=99999999`)).json.data.length, 3, 'the limit is reduced');
   },
 );
 
@@ -76,7 +75,7 @@ t.test('GET 200, 404 and 401', async (t) => {
   }
   const foreign = await addContact('f2', 'ws2');
   t.equal((await api.manage('GET', `${path}/${foreign.id}`)).status, 401);
-  t.equal((await askBoth('DELETE', `${path}/${foreign.id}`)).status, 401, 'reading is not deleting');
+  t.equal((await askBoth('DELETE', `${path}/${foreign.id}`)).status, 401, 'access to read is too little');
   t.equal((await api.client('GET', path)).status, 401);
 });
 
@@ -98,7 +97,7 @@ t.test(
     t.equal(reply.status, 200);
     t.strictSame(reply.json, { data: { success: 'Contact deleted successfully' } });
     t.equal((await api.manage('GET', `${path}/${contact.id}`)).status, 404);
-    t.equal((await api.manage('DELETE', `${path}/${contact.id}`)).status, 404, 'once');
+    t.equal((await api.manage('DELETE', `${path}/${contact.id}`)).status, 404, 'a second deletion gets 404');
 
     const count = async (table: 'contactAttributes' | 'displays'): Promise<number> =>
       (await db.selectFrom(table).select('id').where('contactId', '=', contact.id).execute()).length;
@@ -114,7 +113,7 @@ t.test('lists read their index in order, with any number of workspaces', async (
   for (const list of [listContacts, listIdentifiedContacts]) {
     for (const workspaces of [['ws1'], ['ws1', 'ws2', 'ws3']]) {
       const [query] = await queriesOf(db, (on) => list(on, workspaces, { limit: 5, skip: 5 }));
-      if (query === undefined) return t.fail('no query');
+      if (query === undefined) return t.fail('the request ran no query');
       const plan = await planOf(db, query);
       // Up to version 16, PostgreSQL sorts the rows that it finds under several values of an index.
       const maySort = isOnPostgres && workspaces.length > 1;

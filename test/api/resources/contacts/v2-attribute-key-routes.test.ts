@@ -1,8 +1,7 @@
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const both = await api.addKey({ [workspaceId]: 'manage', ws2: 'manage' });
 const path = '/api/v2/management/contact-attribute-keys';
@@ -43,7 +42,7 @@ t.test('POST 201', async (t) => {
   t.match(
     old.json,
     { data: { workspaceId: 'ws2', environmentId: 'env2' } },
-    'other workspaces have their own',
+    'another workspace may have the same key',
   );
 });
 
@@ -76,8 +75,7 @@ t.test('POST 409: of two concurrent calls one creates the key', async (t) => {
 });
 
 t.test('POST 403: a workspace at its maximum, and the reply names it', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const made = [];
   for (let i = 0; i < 146; i += 1) {
     made.push(await fresh.manage('POST', path, { workspaceId, key: `k${i}` }));

@@ -2,8 +2,7 @@
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 await api.addWorkspace('ws2', 'env2');
 const path = '/api/v2/management/contacts/bulk';
@@ -85,7 +84,7 @@ t.test('PUT 207: leaves out and names contacts whose user id belongs to another 
   t.match(
     now.get('a@example.com'),
     { plan: 'free', is: 'a' },
-    'nothing of a contact that is left out is stored',
+    'nothing is stored for a contact that is left out',
   );
 });
 
@@ -144,7 +143,7 @@ t.test('PUT 400: invalid keys, or too many', async (t) => {
     .selectFrom('contactAttributeKeys')
     .select((select) => select.fn.countAll().as('count'))
     .executeTakeFirstOrThrow();
-  t.equal(count, 6, 'no key was made');
+  t.equal(count, 6, 'no key was created');
 });
 
 t.test('PUT 401, 403, 404: the scope', async (t) => {

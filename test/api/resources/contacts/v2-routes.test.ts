@@ -2,8 +2,7 @@
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const path = '/api/v2/management/contacts';
 const send = (attributes: unknown, more: Record<string, unknown> = {}) =>

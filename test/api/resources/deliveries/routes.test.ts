@@ -6,9 +6,7 @@ import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { type EventApi, startEventApi, startReceiver } from '../../events/support.ts';
 
 async function eventApi(t: Test): Promise<EventApi> {
-  const api = await startEventApi({ env: { WEBHOOK_ATTEMPTS: '2' } });
-  t.teardown(() => api.close());
-  return api;
+  return startEventApi(t, { env: { WEBHOOK_ATTEMPTS: '2' } });
 }
 
 async function respond(api: EventApi, surveyId: string): Promise<string> {
@@ -26,8 +24,7 @@ async function asIfPublic(api: EventApi): Promise<void> {
 t.test('GET 200: newest first, with every attempt; then redelivers', async (t) => {
   const api = await eventApi(t);
   let status = 503;
-  const hook = await startReceiver((response) => response.writeHead(status).end('x'.repeat(2_000)));
-  t.teardown(() => hook.close());
+  const hook = await startReceiver(t, (response) => response.writeHead(status).end('x'.repeat(2_000)));
   const survey = await addSurvey(api);
   const id = await api.addWebhook({ url: hook.url });
   const path = `/api/v1/webhooks/${id}/deliveries`;
@@ -44,7 +41,7 @@ t.test('GET 200: newest first, with every attempt; then redelivers', async (t) =
     attemptCount: 1,
     attempts: [{ number: 1, statusCode: null, reply: 'hidden', error: null }],
   });
-  t.notMatch(JSON.stringify(waiting), /503|xx/, 'the receiver is in a private network');
+  t.notMatch(JSON.stringify(waiting), /503|xx/, 'replies of a receiver in a private network are not shown');
   await asIfPublic(api);
   t.match((await api.manage('GET', path)).json.data[0].attempts, [
     { number: 1, statusCode: 503, reply: 'x'.repeat(1_024), error: null },
@@ -58,7 +55,7 @@ t.test('GET 200: newest first, with every attempt; then redelivers', async (t) =
   t.equal(parked.attempts.length, 2);
   api.advance(60_000);
   await api.worker.idle();
-  t.equal(hook.received.length, 2, 'parked is parked');
+  t.equal(hook.received.length, 2, 'a parked delivery is not sent again');
 
   status = 204;
   const redelivered = await api.manage('POST', `${path}/${parked.id}/redeliver`);
@@ -73,25 +70,24 @@ t.test('GET 200: newest first, with every attempt; then redelivers', async (t) =
     attemptCount: 3,
     attempts: [{}, {}, { statusCode: 204 }],
   });
-  t.equal(new Set(hook.received.map(({ text }) => text)).size, 1, 'the same bytes');
+  t.equal(new Set(hook.received.map(({ text }) => text)).size, 1, 'every attempt sends the same bytes');
   t.same(new Set(hook.received.map(({ headers }) => headers['webhook-id'])), new Set([parked.id]));
 
   await api.manage('POST', `${path}/${parked.id}/redeliver`);
   await api.worker.idle();
-  t.equal(hook.received.length, 4, 'also what was delivered, if somebody wants it again');
+  t.equal(hook.received.length, 4, 'a delivered event can be sent again');
   for (let i = 0; i < 20; i += 1) {
     await api.manage('POST', `${path}/${parked.id}/redeliver`);
     await api.worker.idle();
   }
   const [kept] = (await api.manage('GET', path)).json.data;
   t.equal(kept.attemptCount, 24);
-  t.same([kept.attempts.length, kept.attempts[0].number], [20, 5], 'the newest twenty are kept');
+  t.same([kept.attempts.length, kept.attempts[0].number], [20, 5], 'the newest twenty attempts are kept');
 });
 
 t.test('GET 200: pages and filters, ordered by an index', async (t) => {
   const api = await eventApi(t);
-  const hook = await startReceiver();
-  t.teardown(() => hook.close());
+  const hook = await startReceiver(t);
   const survey = await addSurvey(api);
   const id = await api.addWebhook({ url: hook.url });
   const path = `/api/v1/webhooks/${id}/deliveries`;
@@ -162,10 +158,9 @@ t.test('404: unknown deliveries; 401: those of other workspaces', async (t) => {
 t.test('POST redeliver 200: a running delivery stays with its worker', async (t) => {
   const api = await eventApi(t);
   let refuse = (): void => undefined;
-  const hook = await startReceiver((response) => {
+  const hook = await startReceiver(t, (response) => {
     refuse = () => void response.writeHead(503).end();
   });
-  t.teardown(() => hook.close());
   const survey = await addSurvey(api);
   const id = await api.addWebhook({ url: hook.url });
   await api.client('POST', '/api/v1/client/ws1/responses', {
@@ -187,8 +182,7 @@ t.test('POST redeliver 200: a running delivery stays with its worker', async (t)
 t.test('POST test 200: sends exactly the test body, signed, and returns the result', async (t) => {
   const api = await eventApi(t);
   const secret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
-  const hook = await startReceiver((response) => response.writeHead(202).end('ok'));
-  t.teardown(() => hook.close());
+  const hook = await startReceiver(t, (response) => response.writeHead(202).end('ok'));
   const id = await api.addWebhook({ url: hook.url, secret });
   const reply = await api.manage('POST', `/api/v1/webhooks/${id}/test`);
   t.equal(reply.status, 200);
@@ -218,13 +212,11 @@ t.test('POST test 200: a refused target is reported', async (t) => {
 t.test(
   'an organization other than the operator’s cannot use the operator’s list of private targets',
   async (t) => {
-    const api = await startEventApi({
+    const api = await startEventApi(t, {
       env: { WEBHOOK_ATTEMPTS: '1', WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8' },
     });
-    t.teardown(() => api.close());
     await addStrangers(api);
-    const hook = await startReceiver((response) => response.writeHead(200).end('secret'));
-    t.teardown(() => hook.close());
+    const hook = await startReceiver(t, (response) => response.writeHead(200).end('secret'));
     const mine = await api.addWebhook({ url: hook.url });
     const theirs = await api.addWebhook({ url: hook.url, workspaceId: 'foreign' });
     const survey = await addSurvey(api);
@@ -234,7 +226,7 @@ t.test(
     const body = { surveyId: survey.id, finished: false, data: {} };
     t.equal((await api.client('POST', '/api/v1/client/foreign/responses', body)).status, 200);
     await api.worker.idle();
-    t.equal(hook.received.length, 1, 'nothing arrives');
+    t.equal(hook.received.length, 1, 'no further request arrives');
     await api.context.db
       .insertInto('apiKeyPermissions')
       .values(await foreignPermission(api))
@@ -298,10 +290,9 @@ t.test('POST test 400 for Discord, 409 for a second test at the same time', asyn
   const discord = await api.addWebhook({ url: 'https://discord.com/api/webhooks/1/x' });
   t.equal((await api.manage('POST', `/api/v1/webhooks/${discord}/test`)).status, 400);
   let refuse = (): void => undefined;
-  const hook = await startReceiver((response) => {
+  const hook = await startReceiver(t, (response) => {
     refuse = () => void response.writeHead(503).end();
   });
-  t.teardown(() => hook.close());
   const id = await api.addWebhook({ url: hook.url });
   const first = api.manage('POST', `/api/v1/webhooks/${id}/test`);
   while (hook.received.length === 0) await new Promise(setImmediate);

@@ -1,8 +1,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 const v1 = `/api/v1/client/${workspaceId}/displays`;
 const v2 = `/api/v2/client/${workspaceId}/displays`;
@@ -29,7 +28,7 @@ t.test('POST 200: v1 creates an unknown contact, once', async (t) => {
     .select('value')
     .where('contactId', '=', contactId)
     .execute();
-  t.strictSame(attributes, [{ value: 'u1' }], 'the user id is an attribute too');
+  t.strictSame(attributes, [{ value: 'u1' }], 'the user id is stored as an attribute');
 });
 
 t.test('POST 200: v2 links a known contact and ignores an unknown one', async (t) => {
@@ -45,7 +44,11 @@ t.test('POST: errors', async (t) => {
   const paused = await addSurvey(api, { status: 'paused' });
   for (const path of [v1, v2]) {
     const base = path.replace(workspaceId, 'nope');
-    t.equal((await api.client('POST', base, '{')).json.message, 'Workspace not found', 'before the body');
+    t.equal(
+      (await api.client('POST', base, '{')).json.message,
+      'Workspace not found',
+      'checked before the body',
+    );
     t.strictSame((await api.client('POST', path, { surveyId: 'No' })).json.details, {
       surveyId: 'Invalid cuid2',
     });
@@ -69,7 +72,7 @@ t.test('PUT 200: links a display to a user and a response; a repetition changes 
     t.equal(reply.status, 200);
     t.strictSame(reply.json, { data: {} });
   }
-  t.strictSame((await api.client('PUT', `${v1}/${id}`, {})).json, { data: {} }, 'an empty body is valid');
+  t.strictSame((await api.client('PUT', `${v1}/${id}`, {})).json, { data: {} }, 'an empty body is accepted');
   const found = await api.client('GET', `${v1}/${id}/response`);
   t.strictSame(found.json, { data: { responseId } });
   const row = await db
@@ -78,7 +81,7 @@ t.test('PUT 200: links a display to a user and a response; a repetition changes 
     .select('contacts.userId')
     .where('displays.id', '=', id)
     .executeTakeFirst();
-  t.strictSame(row, { userId: 'u9' }, 'an unknown user was made');
+  t.strictSame(row, { userId: 'u9' }, 'the unknown user was created');
 });
 
 t.test('PUT 400: rows of other workspaces; nothing is changed', async (t) => {
@@ -99,7 +102,7 @@ t.test('PUT 400: rows of other workspaces; nothing is changed', async (t) => {
     t.strictSame(reply.json, { code: 'bad_request', message, details: { responseId } });
   }
   const kept = await db.selectFrom('contacts').select('id').where('userId', '=', 'not-kept').execute();
-  t.strictSame(kept, [], 'one transaction');
+  t.strictSame(kept, [], 'nothing was stored');
 });
 
 t.test('404: unknown displays, and those of other workspaces', async (t) => {

@@ -6,8 +6,7 @@ import { windowOf } from '#api/state-cache.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 
 const HOUR_MS = 3_600_000;
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, random } = api.context;
 const path = `/api/v1/client/${workspaceId}/environment`;
 const now = new Date(api.context.clock()).toISOString();
@@ -61,7 +60,7 @@ t.test('200: an empty workspace, in both formats', async (t) => {
   t.strictSame(
     data.data.actionClasses,
     [{ id, type, name, key, noCodeConfig }],
-    'SDKs know no automatic ones',
+    'automatic action classes are not sent',
   );
   t.strictSame(data.data.workspace, settings);
   t.strictSame(data.data.project, settings);
@@ -69,7 +68,7 @@ t.test('200: an empty workspace, in both formats', async (t) => {
   t.strictSame(data.surveys, []);
   t.strictSame(data.data.surveys, []);
   const left = Date.parse(data.expiresAt) - api.context.clock();
-  t.ok(left <= HOUR_MS && left > HOUR_MS - 5 * 60_000, 'the same for all processes, for five minutes');
+  t.ok(left <= HOUR_MS && left > HOUR_MS - 5 * 60_000, 'all processes have the same windows of five minutes');
 });
 
 t.test('200: plain strings at the top, localized maps inside', async (t) => {
@@ -127,7 +126,7 @@ t.test('200: plain strings at the top, localized maps inside', async (t) => {
   });
   t.strictSame(inner.blocks, survey.blocks);
   const text = (await api.client('GET', path)).text;
-  t.notMatch(text, /1234|"pin"|followUps|createdBy|customHeadScripts/, 'what is nobody’s business stays');
+  t.notMatch(text, /1234|"pin"|followUps|createdBy|customHeadScripts/, 'internal fields are not sent');
   await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
 });
 
@@ -150,8 +149,7 @@ t.test('200: tells how many conditions a segment has, but not which', async (t) 
 });
 
 t.test('200: only running app surveys, newest first, at most 30', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   await addSurvey(fresh, { type: 'link' });
   for (const status of ['draft', 'paused', 'completed', 'scheduled'])
     await addSurvey(fresh, { type: 'app', status });
@@ -215,8 +213,7 @@ t.test('200: aliases of the path give the same reply', async (t) => {
 });
 
 t.test('200: the first fetch completes the setup of the app', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const isSetUp = async () => (await fresh.manage('GET', '/api/v1/me')).json.appSetupCompleted;
   t.equal(await isSetUp(), false);
   await fresh.client('GET', path);
@@ -234,13 +231,12 @@ t.test('400: malformed ids; 404: unknown ids', async (t) => {
     message: 'Workspace not found',
     details: { resource_id: 'nope', resource_type: 'Workspace' },
   });
-  t.equal(unknown.headers['cache-control'], 'private, no-store', 'a refusal is not cached');
+  t.equal(unknown.headers['cache-control'], 'private, no-store', 'an error is not cached');
   t.equal(unknown.headers['access-control-allow-origin'], '*');
 });
 
 t.test('304: an unchanged state is not sent again', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await addSurvey(api, { type: 'app', status: 'inProgress' });
   const url = `/api/v1/client/${workspaceId}/environment`;
   const first = await api.client('GET', url);
@@ -259,8 +255,7 @@ t.test('304: an unchanged state is not sent again', async (t) => {
 });
 
 t.test('200: internal names of surveys and segments are not sent', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const url = `/api/v1/client/${workspaceId}/environment`;
   const segment = await api.manage('POST', '/api/v1/management/segments', {
     workspaceId,
@@ -284,8 +279,7 @@ t.test('200: internal names of surveys and segments are not sent', async (t) => 
 });
 
 t.test('200: tells SDKs how long the segments are valid', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const url = `/api/v1/client/${workspaceId}/environment`;
   const addSegment = async (title: string, root: object, operator: string, value: unknown) => {
     const resource = { id: 'r', root, qualifier: { operator }, value };
@@ -308,14 +302,14 @@ t.test('200: tells SDKs how long the segments are valid', async (t) => {
 
   const first = await addSurvey(api, { type: 'app' });
   const second = await addSurvey(api, { type: 'app' });
-  t.strictSame([...(await refreshes()).values()], [undefined, undefined], 'absent without a reason');
+  t.strictSame([...(await refreshes()).values()], [undefined, undefined], 'neither segment is refreshed');
 
   const completed = await addSegment('Completed', doing, 'haveCompleted', {
     surveyScope: 'specific',
     surveyIds: [first.id],
   });
   await addSegment('Of no survey', doing, 'haveSeen', { surveyScope: 'any' });
-  t.equal((await refreshes()).get(first.id), undefined, 'a segment that shows nothing to anybody');
+  t.equal((await refreshes()).get(first.id), undefined, 'its survey is not shown to anybody');
 
   const nested = await addSegment('Nested', { type: 'segment', segmentId: completed }, 'userIsIn', completed);
   const follower = await addSurvey(api, { type: 'app', segmentId: nested });

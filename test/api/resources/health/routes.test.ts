@@ -8,15 +8,13 @@ import { startApi } from '#test/support/api-app.ts';
 import { until } from '#test/support/until.ts';
 
 t.test('200 while it serves and can read its database', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   t.match(await api.client('GET', '/health'), { status: 200, text: '{"status":"ok"}' });
   t.match(await api.client('GET', '/ready'), { status: 200, text: '{"status":"ready"}' });
 });
 
 t.test('503 while it stops, on open connections', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await api.app.listen({ port: 0, host: '127.0.0.1' });
   const address = api.app.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
@@ -55,8 +53,7 @@ t.test('503 while it stops, on open connections', async (t) => {
 t.test(
   'many requests cause one query a second; a database that hangs delays them for a bounded time',
   async (t) => {
-    const api = await startApi();
-    t.teardown(() => api.close());
+    const api = await startApi(t);
     let now = 0;
     let asked = 0;
     const health = createDatabaseHealth(() => now, pino({ level: 'silent' }));

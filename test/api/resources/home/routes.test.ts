@@ -3,8 +3,7 @@ import t from 'tap';
 import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const html = { accept: 'text/html', 'sec-fetch-site': 'same-origin' };
 const open = (browser: Browser, path: string) => browser.call('GET', path, undefined, html);
 
@@ -26,9 +25,8 @@ t.test('GET /: HTML for people, JSON for programs', async (t) => {
 });
 
 t.test('503 if the database does not answer, as HTML and as JSON', async (t) => {
-  const away = await startApi();
+  const away = await startApi(t);
   await away.context.db.destroy();
-  t.teardown(() => away.app.close());
   const page = await away.client('GET', '/', undefined, html);
   t.equal(page.status, 503);
   t.match(page.text, 'This service is not ready');
@@ -82,15 +80,15 @@ t.test('the account page: its data, and a key that is created, used, shown once 
     { workspaceId },
     { 'x-api-key': key },
   );
-  t.equal(write.status, 401, 'it may only read');
+  t.equal(write.status, 401, 'the new key may only read');
   const after = await open(browser, '/account');
-  t.notMatch(after.text, key, 'shown once');
+  t.notMatch(after.text, key, 'the key is shown once');
   const path =
     /action="(\/account\/api-keys\/\w+\/revoke)">[\s\S]{0,200}Revoke n8n/.exec(after.text)?.[1] ?? '';
   const revoked = await send(browser, path, {});
   t.match(revoked, { status: 303, headers: { location: '/account?notice=revoked' } });
   t.equal((await api.client('GET', '/api/v1/management/me', undefined, { 'x-api-key': key })).status, 401);
-  t.equal((await send(browser, path, {})).status, 303, 'revoked twice is revoked');
+  t.equal((await send(browser, path, {})).status, 303, 'revoking again changes nothing');
 
   const whole = await send(browser, '/account/api-keys', {
     label: 'all',
@@ -153,8 +151,7 @@ t.test('changes nothing without a session or a CSRF token', async (t) => {
 });
 
 t.test('a member sees workspaces and no keys', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const browser = await logInOwner(fresh);
   await fresh.context.db.updateTable('memberships').set({ role: 'member' }).execute();
   const page = await open(browser, '/account');

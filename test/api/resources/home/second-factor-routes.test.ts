@@ -18,9 +18,7 @@ const html = { accept: 'text/html', 'sec-fetch-site': 'same-origin' };
 type Step = 'begin' | 'confirm' | 'renew' | 'disable';
 
 async function begin(t: Test, options: ApiOptions = {}): Promise<TestApi> {
-  const api = await startApi(options);
-  t.teardown(() => api.close());
-  return api;
+  return startApi(t, options);
 }
 
 const open = (browser: Browser, path = PATH): Promise<Reply> => browser.call('GET', path, undefined, html);
@@ -82,29 +80,29 @@ t.test('turn it on: password, key and backup codes, first code; all other sessio
   const begun = await submit(browser, off, 'begin', { password });
   t.match(begun, { status: 200, headers: { 'cache-control': /no-store/ } });
   const key = keyIn(begun);
-  t.match(key, /^([A-Z2-7]{4} ){7}[A-Z2-7]{4}$/, 'in groups of four');
+  t.match(key, /^([A-Z2-7]{4} ){7}[A-Z2-7]{4}$/, 'the key is written in groups of four');
   const link = /href="(otpauth:[^"]+)"/.exec(begun.text)?.[1]?.replaceAll('&#38;', '&') ?? '';
   t.match(link, `otpauth://totp/feedback.example.com:owner%40example.com?secret=${key.replaceAll(' ', '')}&`);
   t.equal(new Set(codesIn(begun)).size, 10);
   t.match(begun.text, /only this once/);
   t.match(begun.text, /name="code" type="text" autocomplete="one-time-code" required inputmode="numeric"/);
-  t.strictSame(await rows(api), { on: 0, secrets: 1, codes: 10 }, 'a login does not need it yet');
+  t.strictSame(await rows(api), { on: 0, secrets: 1, codes: 10 }, 'logins need no code yet');
 
   const before = [...browser.cookies.values()];
   const code = await codeOf(api, email);
   const typed = `${code.slice(0, 3)} ${code.slice(3)} `;
   const done = await submit(browser, begun, 'confirm', { code: typed });
   t.match(done, { status: 303, headers: { location: `${PATH}?notice=on` } });
-  t.notSame([...browser.cookies.values()], before, 'the session is another one');
+  t.notSame([...browser.cookies.values()], before, 'the browser has a new session');
   t.notOk(await isLoggedIn(other), 'the other session has ended');
   const on = await open(browser, String(done.headers.location));
   t.match(on.text, /role="status">The second factor is on. All other sessions of your account have ended/);
   t.match(on.text, /10 of your backup codes are left/);
   t.notMatch(on.text, key);
-  t.strictSame(codesIn(on), [], 'shown once');
+  t.strictSame(codesIn(on), [], 'backup codes are shown once');
   t.match((await open(browser, '/account')).text, 'Second factor</a>: on');
   const stranger = await addPerson(api, 'Mia', 'member');
-  t.notMatch((await open(stranger.browser, `${PATH}?notice=on`)).text, 'role="status"', 'it must be true');
+  t.notMatch((await open(stranger.browser, `${PATH}?notice=on`)).text, 'role="status"', 'the notice is true');
 });
 
 t.test('when it is on: renew the backup codes, turn it off, each with the password', async (t) => {
@@ -119,7 +117,7 @@ t.test('when it is on: renew the backup codes, turn it off, each with the passwo
 
   const logIn = (backupCode: string) =>
     openBrowser(api).form('/api/auth/callback/credentials', { email, password, backupCode });
-  t.equal((await logIn(backupCodes[0] ?? '')).status, 401, 'the old ones have ended');
+  t.equal((await logIn(backupCodes[0] ?? '')).status, 401, 'the earlier backup codes are invalid');
   t.equal((await logIn(codes[0] ?? '')).status, 200);
   t.match((await open(browser)).text, /9 of your backup codes are left/);
 
@@ -129,7 +127,7 @@ t.test('when it is on: renew the backup codes, turn it off, each with the passwo
   t.strictSame(await rows(api), { on: 0, secrets: 0, codes: 0 });
 });
 
-t.test('a wrong password: said at its field, and nothing changes', async (t) => {
+t.test('a wrong password: the error is next to its field, and nothing changes', async (t) => {
   const api = await begin(t);
   const browser = await logInOwner(api);
   const off = await open(browser);
@@ -171,7 +169,7 @@ t.test('a wrong code: the key and the backup codes stay on the page', async (t) 
   t.equal((await submit(browser, page, 'confirm', { code: await codeOf(api, email) })).status, 303);
 });
 
-t.test('too many attempts, five a minute for all forms: the page says so and loses nothing', async (t) => {
+t.test('429: five attempts a minute for all forms; the page shows the wait and keeps its data', async (t) => {
   const api = await begin(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   const browser = await logInOwner(api);
   const off = await open(browser);
@@ -185,12 +183,12 @@ t.test('too many attempts, five a minute for all forms: the page says so and los
   t.equal(keyIn(refused), key);
   t.strictSame(codesIn(refused), codes);
   const program = await browser.call('POST', '/api/auth/two-factor/enable', { password });
-  t.equal(program.status, 429, 'the routes for programs count with it');
+  t.equal(program.status, 429, 'the API counts towards the same limit');
   api.advance(60_001);
   t.equal((await submit(browser, refused, 'confirm', { code: await codeOf(api, email) })).status, 303);
 });
 
-t.test('very many passwords at once: 429 on the same page', async (t) => {
+t.test('429: too many passwords are being checked; the answer is the same page', async (t) => {
   const api = await begin(t, {
     parts: ({ passwords }) => ({
       passwords: {
@@ -208,7 +206,7 @@ t.test('very many passwords at once: 429 on the same page', async (t) => {
   t.match(reply.text, 'name="step" value="begin"');
 });
 
-t.test('without a session: to the login and back', async (t) => {
+t.test('without a session the page leads to the login and back', async (t) => {
   const api = await begin(t);
   const browser = openBrowser(api);
   t.match(await open(browser), { status: 302, headers: { location: LOGIN } });
@@ -222,7 +220,7 @@ t.test('without a session: to the login and back', async (t) => {
 
 const hiddenToken = (page: Reply): string => /name="csrfToken" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
 
-t.test('a session that ends between the steps: login, and on with the key that is in the app', async (t) => {
+t.test('a session ends between the steps: after a new login the key in the app still works', async (t) => {
   const api = await begin(t);
   const browser = await logInOwner(api);
   const begun = await submit(browser, await open(browser), 'begin', { password });
@@ -238,12 +236,12 @@ t.test('a session that ends between the steps: login, and on with the key that i
   await browser.logIn(email, password);
   const page = await open(browser);
   t.match(page.text, /You have begun to set it up/);
-  t.equal(keyIn(page), '', 'the key needs the password');
+  t.equal(keyIn(page), '', 'the page does not show the key without the password');
   t.equal((await submit(browser, page, 'confirm', { code: await codeOf(api, email) })).status, 303);
   t.strictSame(await rows(api), { on: 1, secrets: 1, codes: 10 });
 });
 
-t.test('another window changed it meanwhile: each form says so, and shows how it is', async (t) => {
+t.test('after a change in another window each form explains it and shows the current state', async (t) => {
   const api = await begin(t);
   const browser = await logInOwner(api);
   const off = await open(browser);
@@ -279,7 +277,7 @@ t.test('another window changed it meanwhile: each form says so, and shows how it
   t.match(gone.text, /This key does not serve any more/);
 });
 
-t.test('another person logged in meanwhile in this browser: nothing happens to either', async (t) => {
+t.test('after another person logged in, a form of the first one changes nothing for either', async (t) => {
   const api = await begin(t);
   const browser = await logInOwner(api);
   const mia = await addPerson(api, 'Mia', 'member');
@@ -295,12 +293,12 @@ t.test('another person logged in meanwhile in this browser: nothing happens to e
     t.equal(reply.status, 400, step);
     t.match(reply.text, /role="alert">Meanwhile mia@example.com logged in/);
     t.notMatch(reply.text, email);
-    t.equal(keyIn(reply), '', 'the key of one person is not shown to another');
+    t.equal(keyIn(reply), '', 'the key is not shown to another person');
   }
   t.strictSame(await rows(api), before);
 });
 
-t.test('a form that is not ours, or too old, changes nothing, and can be sent again', async (t) => {
+t.test('403: a form of another site, or an old one, changes nothing and can be sent again', async (t) => {
   const api = await begin(t);
   const browser = await logInOwner(api);
   const off = await open(browser);
@@ -326,7 +324,7 @@ t.test('a form that is not ours, or too old, changes nothing, and can be sent ag
   t.equal((await submit(browser, old, 'confirm', { code })).status, 303);
 });
 
-t.test('what no form of ours sends: a page with what is wrong, never a 500', async (t) => {
+t.test('4xx: forms that the page would never send get a page with the error', async (t) => {
   const api = await begin(t);
   const browser = await logInOwner(api);
   const begun = await submit(browser, await open(browser), 'begin', { password });
@@ -371,7 +369,7 @@ t.test('names and addresses are text on the page, in the link too', async (t) =>
 
 const isRefused = ({ status, headers }: Reply): boolean => status === 400 || headers.location === ENDED;
 
-t.test('twice at once: one key, one session, and a page for everybody', async (t) => {
+t.test('two concurrent set-ups: one key, one session, and a page for both', async (t) => {
   const api = await begin(t);
   const browser = await logInOwner(api);
   const off = await open(browser);
@@ -384,12 +382,12 @@ t.test('twice at once: one key, one session, and a page for everybody', async (t
   const code = await codeOf(api, email);
   const replies = await Promise.all(both.map((page) => submit(browser, page, 'confirm', { code })));
   t.equal(replies.filter(({ headers }) => headers.location === `${PATH}?notice=on`).length, 1);
-  t.equal(replies.filter(isRefused).length, 1, 'the other key is outdated, or its session has ended');
+  t.equal(replies.filter(isRefused).length, 1, 'one key is outdated, or its session has ended');
   t.ok(await isLoggedIn(browser));
   t.strictSame(await rows(api), { on: 1, secrets: 1, codes: 10 });
 });
 
-t.test('one form sent twice at once: on, and nobody gets a fault', async (t) => {
+t.test('one form sent three times at once: turned on once, and no reply is a 500', async (t) => {
   const api = await begin(t);
   const browser = await logInOwner(api);
   const begun = await submit(browser, await open(browser), 'begin', { password });

@@ -17,8 +17,7 @@ interface World {
 }
 
 async function begin(t: Test, env: Record<string, string> = {}): Promise<World> {
-  const api = await startApi({ env: { SIGNUP_ENABLED: '0', ...env } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { SIGNUP_ENABLED: '0', ...env } });
   const organization = `/api/v1/organizations/${await firstOrganization(api)}`;
   // Those who join do so after the owner.
   api.advance(1);
@@ -54,20 +53,20 @@ t.test('a new person: one form creates the account and logs in, even if sign-up 
 
   const sent = await send(browser, { token, ...ada });
   t.equal(sent.status, 302);
-  t.equal(sent.headers.location, '/account', 'on the host that the page came from');
+  t.equal(sent.headers.location, '/account', 'leads to the host of the page');
   t.match((await browser.call('GET', '/api/v1/me')).json, {
     email: 'ada@example.com',
     name: ada.name,
     emailVerified: String,
   });
-  t.equal((await browser.call('GET', '/api/v1/api-keys')).status, 200, 'a manager');
+  t.equal((await browser.call('GET', '/api/v1/api-keys')).status, 200, 'the person is a manager');
   t.match((await owner.call('GET', members)).json.data, [{ role: 'owner' }, { role: 'manager' }]);
   t.strictSame((await openBrowser(api).logIn('ada@example.com', ada.password)).json, { url: publicUrl });
-  t.match((await send(openBrowser(api), { token, ...ada })).status, 400, 'it serves once');
+  t.match((await send(openBrowser(api), { token, ...ada })).status, 400, 'a link works once');
   t.equal((await browser.call('GET', `/invite?token=${token}`)).status, 400);
 });
 
-t.test('programs: JSON, or json=true', async (t) => {
+t.test('programs that send JSON or json=true get JSON', async (t) => {
   const { api, invite } = await begin(t);
   const browser = openBrowser(api);
   const { csrfToken } = (await browser.call('GET', '/api/auth/csrf')).json;
@@ -84,7 +83,7 @@ t.test('programs: JSON, or json=true', async (t) => {
     ...ada,
     callbackUrl: 'https://evil.example/',
   });
-  t.strictSame(foreign.json, { url: publicUrl }, 'leads to no other site');
+  t.strictSame(foreign.json, { url: publicUrl }, 'does not lead to another site');
 });
 
 t.test('400: mistakes appear next to their fields, and the link stays valid', async (t) => {

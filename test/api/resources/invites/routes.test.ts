@@ -14,10 +14,9 @@ interface World {
 
 /** @param hasMail mails are accepted, but not sent */
 async function begin(t: Test, hasMail: boolean): Promise<World> {
-  const api = await startApi({
+  const api = await startApi(t, {
     env: { SIGNUP_ENABLED: '0', ...(hasMail ? { SMTP_URL: 'smtp://127.0.0.1:9' } : {}) },
   });
-  t.teardown(() => api.close());
   return {
     api,
     url: `/api/v1/organizations/${await firstOrganization(api)}/invites`,
@@ -52,7 +51,7 @@ t.test('POST 200: sends the link by mail only', async (t) => {
   const listed = await owner.call('GET', url);
   t.match(listed.json.data, [{ email: 'ada@example.com', invitedBy: String }]);
   const stored = await api.context.db.selectFrom('invites').selectAll().execute();
-  t.notMatch(JSON.stringify([listed.json, stored]), link.split('token=')[1], 'stored as a hash');
+  t.notMatch(JSON.stringify([listed.json, stored]), link.split('token=')[1], 'only a hash is stored');
 });
 
 t.test('POST 200: shows the link once if there is no mail server', async (t) => {
@@ -66,15 +65,15 @@ t.test('POST 200: shows the link once if there is no mail server', async (t) => 
 
   api.advance(8 * 24 * HOUR);
   const later = await logInOwner(api);
-  t.notOk(await works(api, link), 'it ended');
+  t.notOk(await works(api, link), 'the first link has ended');
   const again = await later.call('POST', `${url}/${id}/resend`);
   t.equal(again.status, 200);
   t.equal(Date.parse(again.json.data.expiresAt) - api.context.clock(), 7 * 24 * HOUR);
   t.ok(await works(api, again.json.data.link));
   const third = await later.call('POST', `${url}/${id}/resend`);
-  t.notOk(await works(api, again.json.data.link), 'a new link ends the one before');
+  t.notOk(await works(api, again.json.data.link), 'a new link ends the one before it');
   t.equal((await later.call('DELETE', `${url}/${id}`)).status, 200);
-  t.notOk(await works(api, third.json.data.link), 'revoked');
+  t.notOk(await works(api, third.json.data.link), 'a revoked link is invalid');
   t.equal((await later.call('DELETE', `${url}/${id}`)).status, 404);
   t.equal((await later.call('POST', `${url}/${id}/resend`)).status, 404);
   t.same((await later.call('GET', url)).json.data, []);
@@ -90,7 +89,7 @@ t.test('401: managers invite only members, and members nobody; people outside ge
   t.equal((await post(manager, 'b@example.com', 'manager')).status, 401);
   t.equal((await post(manager, 'b@example.com', 'owner')).status, 401);
   const { id } = (await post(owner, 'c@example.com', 'owner')).json.data;
-  t.equal((await manager.call('POST', `${url}/${id}/resend`)).status, 401, 'nor by sending one again');
+  t.equal((await manager.call('POST', `${url}/${id}/resend`)).status, 401, 'nor send it again');
   t.equal((await post(member, 'd@example.com', 'member')).status, 401);
   t.equal((await member.call('GET', url)).status, 401);
   t.equal((await outsider.call('GET', url)).status, 404);
@@ -117,9 +116,9 @@ t.test('400: a malformed invite; 409: members, and people already invited', asyn
     owner.call('POST', url, { email: 'ben@example.com' }),
     owner.call('POST', url, { email: 'ben@example.com' }),
   ]);
-  t.strictSame(both.map(({ status }) => status).sort(), [200, 409], 'two at once');
+  t.strictSame(both.map(({ status }) => status).sort(), [200, 409], 'one of two concurrent invites succeeds');
   await owner.call('DELETE', `${url}/${id}`);
-  t.equal((await owner.call('POST', url, { email: 'ada@example.com' })).status, 200, 'after it was revoked');
+  t.equal((await owner.call('POST', url, { email: 'ada@example.com' })).status, 200, 'after a revocation');
   t.equal((await api.context.db.selectFrom('invites').select('id').execute()).length, 2);
 });
 
@@ -162,11 +161,11 @@ t.test('403: invites to 200 addresses in a day, including those revoked since', 
   t.match(refused.json, { message: /200 open invites/ });
   api.advance(24 * HOUR);
   const later = await logInOwner(api);
-  t.equal((await later.call('POST', url, { email: 'ada@example.com' })).status, 200, 'the next day');
-  t.equal((await api.context.db.selectFrom('invites').select('id').execute()).length, 1, 'swept');
+  t.equal((await later.call('POST', url, { email: 'ada@example.com' })).status, 200, 'a day later');
+  t.equal((await api.context.db.selectFrom('invites').select('id').execute()).length, 1);
 });
 
-t.test('teams of an invite', async (t) => {
+t.test('an invited person joins those teams of the invite that still exist', async (t) => {
   const { api, url, owner } = await begin(t, false);
   const team = await addTeam(api, 'Support', {}, { ws1: 'readWrite' });
   const gone = await addTeam(api, 'Gone', {}, {});

@@ -4,8 +4,7 @@ import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
 const surveyUrl = 'https://surveys.example.com/answer?id={surveyId}';
 const addressOf = (id: string): string => surveyUrl.replace('{surveyId}', id);
-const api = await startApi({ env: { SURVEY_URL: surveyUrl } });
-t.teardown(() => api.close());
+const api = await startApi(t, { env: { SURVEY_URL: surveyUrl } });
 const send = (id: string, body: unknown = { email: 'a@b.example' }) =>
   api.manage('POST', `/api/v1/management/surveys/${id}/link-emails`, body);
 const lastMail = () =>
@@ -47,14 +46,13 @@ t.test('200: a survey with single-use links gets one', async (t) => {
 });
 
 t.test('400: SURVEY_URL is not set', async (t) => {
-  const bare = await startApi();
-  t.teardown(() => bare.close());
+  const bare = await startApi(t);
   const survey = await addSurvey(bare, { type: 'link' });
   const path = `/api/v1/management/surveys/${survey.id}/link-emails`;
   const reply = await bare.manage('POST', path, { email: 'a@b.example' });
   t.equal(reply.status, 400);
   t.match(reply.json, { code: 'bad_request', message: /SURVEY_URL/ });
-  t.strictSame(await bare.context.db.selectFrom('mailOutbox').select('id').execute(), [], 'no mail');
+  t.strictSame(await bare.context.db.selectFrom('mailOutbox').select('id').execute(), [], 'no mail is sent');
 });
 
 t.test('400, 401, 404', async (t) => {

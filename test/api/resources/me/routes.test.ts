@@ -1,8 +1,7 @@
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 
 for (const path of ['/api/v1/me', '/api/v1/management/me']) {

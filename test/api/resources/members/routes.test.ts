@@ -13,8 +13,7 @@ interface World {
 }
 
 async function begin(t: Test): Promise<World> {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const organizationId = await firstOrganization(api);
   const owner = await logInOwner(api);
   const { id: ownerId } = (await owner.call('GET', '/api/v1/me')).json;
@@ -83,7 +82,11 @@ t.test('401: managers cannot promote or change other managers; members cannot ch
   ] as const) {
     t.equal((await actor.browser.call('DELETE', `${url}/${target}`)).status, 401);
   }
-  t.equal((await manager.browser.call('DELETE', `${url}/${member.id}`)).status, 200, 'but remove members');
+  t.equal(
+    (await manager.browser.call('DELETE', `${url}/${member.id}`)).status,
+    200,
+    'members can be removed',
+  );
 });
 
 t.test('DELETE 200: ends the rights of every session at once, with teams and invites', async (t) => {
@@ -132,7 +135,7 @@ t.test('409: the last owner must stay owner, also with two concurrent calls', as
     t.equal(reply.status, 409, method);
     t.match(reply.json, { code: 'conflict', message: /make somebody else an owner first/ });
   }
-  t.equal((await owner.call('PUT', `${url}/${ownerId}`, { role: 'owner' })).status, 200, 'no change');
+  t.equal((await owner.call('PUT', `${url}/${ownerId}`, { role: 'owner' })).status, 200, 'the same role');
   const ada = await addPerson(api, 'Ada', 'owner');
   const replies = await Promise.all([
     owner.call('DELETE', `${url}/${ownerId}`),

@@ -4,8 +4,7 @@ import { apiKey, startApi } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
 import { addPerson, addTeam, firstOrganization } from '#test/support/people.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 const organizationId = await firstOrganization(api);
 const url = `/api/v2/organizations/${organizationId}/users`;
@@ -86,13 +85,13 @@ t.test('PATCH 200: a deactivated user is logged out at once, and can log in when
 t.test('PATCH 403: a key cannot do more than its creator', async (t) => {
   t.teardown(() => keyOf(owner.id));
   await keyOf(max.id);
-  t.equal((await patch({ email: mia.email, name: 'Mia' })).status, 200, 'a manager changes members');
+  t.equal((await patch({ email: mia.email, name: 'Mia' })).status, 200, 'a manager may change members');
   t.equal((await patch({ email: mia.email, role: 'owner' })).status, 403);
   t.equal((await patch({ email: mia.email, role: 'manager' })).status, 403);
   t.equal((await patch({ email: 'owner@example.com', role: 'member' })).status, 403);
   for (const userId of [mia.id, stranger.id, null]) {
     await keyOf(userId);
-    t.equal((await patch({ email: mia.email, name: 'Eve' })).status, 403, 'and others nobody');
+    t.equal((await patch({ email: mia.email, name: 'Eve' })).status, 403, 'it cannot change others');
   }
 });
 
@@ -168,5 +167,5 @@ t.test('PATCH 404, 400 and 422', async (t) => {
     t.equal((await patch(body)).status, 422, JSON.stringify(body));
   }
   t.equal((await api.client('PATCH', url, { email: mia.email })).status, 401);
-  t.equal((await api.client('POST', url, {}, { 'x-api-key': apiKey })).status, 405, 'people are invited');
+  t.equal((await api.client('POST', url, {}, { 'x-api-key': apiKey })).status, 405, 'people join by invite');
 });

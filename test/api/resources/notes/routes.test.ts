@@ -3,8 +3,7 @@ import { LIST_PAGE_BYTES_MAX, NOTE_LENGTH_MAX, RESPONSE_NOTES_MAX } from '#api/c
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2');
 const { db } = api.context;
 const responses = '/api/v1/management/responses';
@@ -24,7 +23,7 @@ t.test('200: creates, lists, changes, resolves and deletes notes', async (t) => 
   api.advance(1000);
   const second = (await add(id, { text: 'Done' })).json.data;
   const url = `${responses}/${id}/notes`;
-  t.strictSame((await api.manage('GET', url)).json.data, [note, second], 'the oldest first');
+  t.strictSame((await api.manage('GET', url)).json.data, [note, second], 'oldest first');
   t.equal((await api.manage('GET', `/api/v1/responses/${id}/notes`)).status, 404);
 
   const resolved = await api.manage('PUT', `${url}/${note.id}`, { isResolved: true });

@@ -4,8 +4,7 @@ import { drawing, readColor, readName } from '#api/resources/og/drawing.ts';
 import { createImages } from '#api/resources/og/images.ts';
 import { startApi } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 
 interface Png {
   readonly width: number;
@@ -44,7 +43,7 @@ async function image(query: string): Promise<Png> {
 t.test('200: a PNG of 800 by 400, which may be cached and used by other origins', async (t) => {
   const { height, width, rows } = await image('?name=Survey&brandColor=%23e11d48');
   t.strictSame([width, height], [800, 400]);
-  t.equal(rows.length % 400, 0, 'every row is there');
+  t.equal(rows.length % 400, 0, 'every row is complete');
   const { headers } = await api.client('GET', '/api/v1/client/og?name=Survey');
   t.equal(
     headers['cache-control'],
@@ -67,7 +66,7 @@ t.test('name and colour change the picture, the spelling of a colour does not', 
   t.same(
     (await image('?name=Checkout&brandColor=url(%23x)')).rows,
     named.rows,
-    'no colour is the default one',
+    'an invalid colour gives the default one',
   );
 });
 
@@ -128,7 +127,7 @@ t.test('draws two at a time, equal ones once, with a bounded queue', async (t) =
   });
   await t.rejects(failing.png('a'), { message: 'no picture' });
   await t.rejects(failing.png('a'), { message: 'no picture' });
-  t.equal(made, 104, 'a failure is not kept');
+  t.equal(made, 104, 'a failure is not cached');
 });
 
 t.test('405: an image can only be read', async (t) => {

@@ -4,8 +4,7 @@ import { apiKey, startApi } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';
 import { addPerson, firstOrganization } from '#test/support/people.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const url = '/api/v1/organizations';
 const id = await firstOrganization(api);
 const owner = await logInOwner(api);
@@ -37,6 +36,6 @@ t.test('400: a bad name; 401 and 404: no access', async (t) => {
   t.equal(
     (await api.client('GET', url, undefined, { 'x-api-key': apiKey })).status,
     401,
-    'a key is no person',
+    'a key cannot list organizations',
   );
 });

@@ -4,8 +4,7 @@ import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
 import { addPerson, addTeam, firstOrganization } from '#test/support/people.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const url = '/api/v1/management/workspaces';
 const newUrl = `/api/v1/organizations/${await firstOrganization(api)}/workspaces`;
@@ -91,7 +90,7 @@ t.test('401: settings need manage; creating one needs an owner or manager', asyn
   await addTeam(api, 'Writers', { [writer.id]: 'contributor' }, { [workspaceId]: 'readWrite' });
   t.equal((await writer.browser.call('PUT', `${url}/${workspaceId}`, { name: 'Mine' })).status, 401);
   t.equal((await writer.browser.call('POST', newUrl, { name: 'Mine' })).status, 401);
-  t.equal((await api.manage('POST', newUrl, { name: 'Mine' })).status, 401, 'a key makes none');
+  t.equal((await api.manage('POST', newUrl, { name: 'Mine' })).status, 401, 'a key cannot create one');
 });
 
 t.test('POST 200: the workspace works at once; keys need permission for it', async (t) => {
@@ -102,7 +101,7 @@ t.test('POST 200: the workspace works at once; keys need permission for it', asy
   const keys = await owner.call('GET', '/api/v1/management/contact-attribute-keys');
   t.ok(
     keys.json.data.some((key: { workspaceId: string }) => key.workspaceId === id),
-    'default keys',
+    'the workspace has the default keys',
   );
   t.equal((await api.client('GET', `/api/v1/client/${id}/environment`)).status, 200);
   t.equal((await api.manage('GET', `${url}/${id}`)).status, 401);

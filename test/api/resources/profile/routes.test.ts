@@ -20,11 +20,10 @@ const tokenIn = (link: string): string => link.slice(link.indexOf('token='));
 t.test(
   '200: pressing the button on the link’s page changes the address once and ends all sessions',
   async (t) => {
-    const api = await startApi();
-    t.teardown(() => api.close());
+    const api = await startApi(t);
     const browser = await logInOwner(api);
     t.equal((await browser.call('PUT', url, wish)).status, 200);
-    t.equal((await browser.call('GET', '/api/v1/me')).json.email, 'owner@example.com', 'not yet');
+    t.equal((await browser.call('GET', '/api/v1/me')).json.email, 'owner@example.com', 'not changed yet');
     const link = await linkOf(api);
     const page = await api.client('GET', link);
     t.equal(page.status, 200);
@@ -34,7 +33,7 @@ t.test(
     t.equal(
       (await browser.call('GET', '/api/v1/me')).json.email,
       'owner@example.com',
-      'mail scanners open links',
+      'opening the link changes nothing, because mail scanners open links',
     );
     const opened = await api.client('POST', '/verify-email-change', tokenIn(link));
     t.equal(opened.status, 200);
@@ -42,20 +41,19 @@ t.test(
     t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
     t.match((await openBrowser(api).logIn('owner@example.com', 'Password1')).json.url, /error=/);
     t.notMatch((await openBrowser(api).logIn('new@example.com', 'Password1')).json.url, /error=/);
-    t.equal((await api.client('POST', '/verify-email-change', tokenIn(link))).status, 400, 'once');
+    t.equal((await api.client('POST', '/verify-email-change', tokenIn(link))).status, 400, 'it works once');
     t.equal((await api.client('GET', link)).status, 400);
     const told = await api.context.db
       .selectFrom('mailOutbox')
       .select('recipient')
       .where('kind', '=', 'emailChanged')
       .execute();
-    t.strictSame(told, [{ recipient: 'owner@example.com' }], 'the old address is told');
+    t.strictSame(told, [{ recipient: 'owner@example.com' }], 'the old address gets a notice');
   },
 );
 
 t.test('400: a wrong password, the same address, a bad address; 401: a key', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const browser = await logInOwner(api);
   const wrong = await browser.call('PUT', url, { ...wish, password: 'Wrong1234' });
   t.equal(wrong.status, 400);
@@ -68,8 +66,7 @@ t.test('400: a wrong password, the same address, a bad address; 401: a key', asy
 });
 
 t.test('a taken address: the same reply and no mail; taken later: the link does not work', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const browser = await logInOwner(api);
   await api.client('POST', '/api/auth/signup', {
     name: 'X',
@@ -81,10 +78,10 @@ t.test('a taken address: the same reply and no mail; taken later: the link does 
   api.advance(1);
   const taken = await browser.call('PUT', url, { ...wish, email: 'taken@example.com' });
   t.equal(taken.text, free.text);
-  t.equal(await linkOf(api), link, 'no other link');
+  t.equal(await linkOf(api), link, 'no other link is sent');
   await api.client('POST', '/api/auth/signup', { name: 'X', email: wish.email, password: 'Password1' });
   t.equal((await api.client('POST', '/verify-email-change', tokenIn(link))).status, 400);
-  t.equal((await browser.call('GET', '/api/v1/me')).status, 200, 'nothing happened');
+  t.equal((await browser.call('GET', '/api/v1/me')).status, 200, 'the session is still valid');
   t.equal((await api.client('GET', '/verify-email-change')).status, 400);
   t.equal((await api.client('POST', '/verify-email-change')).status, 400);
 });

@@ -3,8 +3,7 @@ import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { pinAuthToken, verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, signer } = api.context;
 const v1 = `/api/v1/client/${workspaceId}/responses`;
 const v2 = `/api/v2/client/${workspaceId}/responses`;
@@ -157,7 +156,7 @@ t.test('200: stores the address only if the survey asks for it, and only from a 
     );
     return (await stored(reply.json.data.id)).meta.ipAddress;
   };
-  t.equal(await create(capturing.id), '203.0.113.9', 'what the trusted proxy on loopback saw');
+  t.equal(await create(capturing.id), '203.0.113.9', 'the address that the trusted proxy on loopback saw');
   t.equal(await create(survey.id), undefined);
   const unreadable = await api.client(
     'POST',
@@ -165,7 +164,11 @@ t.test('200: stores the address only if the survey asks for it, and only from a 
     { ...empty, surveyId: capturing.id },
     { 'x-forwarded-for': 'nonsense' },
   );
-  t.equal((await stored(unreadable.json.data.id)).meta.ipAddress, undefined, 'a guess is not an address');
+  t.equal(
+    (await stored(unreadable.json.data.id)).meta.ipAddress,
+    undefined,
+    'no unreadable address is stored',
+  );
 });
 
 t.test('200: ends the survey when enough responses are finished', async (t) => {
@@ -178,7 +181,7 @@ t.test('200: ends the survey when enough responses are finished', async (t) => {
   t.equal((await send(false)).status, 200);
   t.ok(await live());
   t.equal((await send(true)).status, 200);
-  t.notOk(await live(), 'and SDKs no longer see it');
+  t.notOk(await live(), 'SDKs do not get the survey any more');
   t.equal((await send(true)).status, 403);
 });
 
@@ -300,30 +303,34 @@ t.test('409: each verified address can finish one response', async (t) => {
   };
 
   const atOnce = await Promise.all([v1, v2, v1, v2].map((path) => send(path, 'a@example.com')));
-  t.strictSame(atOnce.map(({ status }) => status).sort(), [200, 409, 409, 409], 'four at once');
+  t.strictSame(atOnce.map(({ status }) => status).sort(), [200, 409, 409, 409], 'four concurrent ones');
   t.strictSame(atOnce.find(({ status }) => status === 409)?.json, conflict);
-  t.equal((await send(v1, 'A@Example.com')).status, 409, 'it is the same address');
-  t.equal((await send(v1, 'a@example.com', { finished: false })).status, 409, 'before anything is typed');
+  t.equal((await send(v1, 'A@Example.com')).status, 409, 'the spelling of the address does not matter');
+  t.equal((await send(v1, 'a@example.com', { finished: false })).status, 409, 'refused before any answer');
 
   const begun: string[] = [];
   for (let i = 0; i < 3; i += 1) {
     const reply = await send(v1, 'b@example.com', { finished: false });
-    t.equal(reply.status, 200, 'whoever was interrupted begins again');
+    t.equal(reply.status, 200, 'an unfinished response can be started again');
     begun.push(reply.json.data.id);
   }
   const ends = await Promise.all(begun.map((id) => api.client('PUT', `${v1}/${id}`, { finished: true })));
-  t.strictSame(ends.map(({ status }) => status).sort(), [200, 409, 409], 'and ends once');
+  t.strictSame(ends.map(({ status }) => status).sort(), [200, 409, 409], 'it can be finished once');
   const loser = begun[ends.findIndex(({ status }) => status === 409)] ?? '';
   t.equal((await stored(loser)).finished, false);
   t.notMatch(JSON.stringify(await stored(loser)), /emailDigest/);
 
   const url = `/api/v1/management/surveys/${gated.id}`;
   await api.manage('PUT', url, { isSingleResponsePerEmailEnabled: false });
-  t.equal((await api.client('PUT', `${v1}/${loser}`, { finished: true })).status, 200, 'not asked any more');
+  t.equal(
+    (await api.client('PUT', `${v1}/${loser}`, { finished: true })).status,
+    200,
+    'not checked any more',
+  );
   t.equal((await send(v1, 'b@example.com')).status, 200);
 });
 
-t.test('several responses with one address, if the survey does not verify addresses', async (t) => {
+t.test('200: several responses with one address, if the survey does not verify addresses', async (t) => {
   const gated = await addSurvey(api, { isVerifyEmailEnabled: true });
   const meta = {
     url: `https://x.example/s/${gated.id}?verify=${verifiedEmailToken(gated.id, 'a@example.com', signer)}`,
@@ -334,7 +341,7 @@ t.test('several responses with one address, if the survey does not verify addres
   }
 });
 
-t.test('single-use links: every error, and exactly one response', async (t) => {
+t.test('single-use links: each mistake has its error, and one of several responses is stored', async (t) => {
   const once = await addSurvey(api, { singleUse: { enabled: true, isEncrypted: true } });
   const links = await api.manage('GET', `/api/v1/management/surveys/${once.id}/singleUseIds?limit=1`);
   const url: string = links.json.data[0];
@@ -373,10 +380,10 @@ t.test('single-use links: every error, and exactly one response', async (t) => {
     singleUseId: 'mine',
     meta: { url: 'https://x.example/?suId=mine' },
   });
-  t.equal(any.status, 200, 'without signing, any id will do');
+  t.equal(any.status, 200, 'any id is accepted if links are not signed');
 });
 
-t.test('200: an empty id of a display or a single-use link is none', async (t) => {
+t.test('200: an empty id of a display or of a single-use link counts as absent', async (t) => {
   const paths = [v1, v2, '/api/v1/management/responses', '/api/v2/management/responses'];
   for (const path of [...paths, ...paths]) {
     const body = { ...empty, surveyId: survey.id, displayId: '', singleUseId: '' };
@@ -398,7 +405,7 @@ t.test('v1 checks the verified address before the single-use id, v2 after it', a
   );
 });
 
-t.test('400: files from elsewhere', async (t) => {
+t.test('400: a file of another site, question, survey or workspace', async (t) => {
   const send = async (files: unknown) =>
     (await api.client('POST', v1, { ...empty, surveyId: survey.id, data: { q3: files } })).status;
   const own = `/storage/${workspaceId}/private/surveys/${survey.id}/elements/q3/x.pdf`;
@@ -510,7 +517,7 @@ t.test('PUT: errors', async (t) => {
     (await api.client('PUT', `${v1}/${id}`, { data: { q3: ['x'] } })).json.message,
     'Invalid file upload response',
   );
-  t.equal((await api.client('PUT', `${v1}/${id}`, {})).status, 200, 'an empty change is none');
+  t.equal((await api.client('PUT', `${v1}/${id}`, {})).status, 200, 'an empty change is accepted');
   const foreign = await api.client('PUT', `/api/v1/client/ws2/responses/${id}`, {});
   t.strictSame(foreign.json.details, { resource_id: id, resource_type: 'Response' });
   t.equal((await api.client('PUT', `${v1}/nope`, {})).status, 404);

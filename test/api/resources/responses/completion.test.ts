@@ -9,8 +9,7 @@ import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { given } from './new-response.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { context } = api;
 const { db } = context;
 
@@ -56,7 +55,7 @@ t.test('a thousand responses cause few counts', async (t) => {
   t.equal(await statusOf(survey), 'inProgress');
   t.equal((await countsOf(survey, 1)).length, 1);
   t.equal(await statusOf(survey), 'completed');
-  t.equal((await countsOf(survey, 5)).length, 0, 'none once it has ended');
+  t.equal((await countsOf(survey, 5)).length, 0, 'no count after the survey has ended');
 });
 
 t.test('a count reads only an index, and no more of it than needed', async (t) => {
@@ -68,7 +67,7 @@ t.test('a count reads only an index, and no more of it than needed', async (t) =
     ['SEARCH responses USING COVERING INDEX responses_finished (surveyId=? AND finished=?)'],
   );
   t.match(query.sql, / limit /);
-  t.strictSame(query.parameters.at(-1), 1, 'not beyond what ends it');
+  t.strictSame(query.parameters.at(-1), 1, 'the count stops at the number that ends the survey');
 });
 
 t.test('finishes exactly the set number, whatever happens meanwhile', async (t) => {
@@ -144,7 +143,7 @@ t.test('responses count that came while autoComplete was switched off', async (t
   t.equal(await statusOf(survey), 'completed');
 });
 
-t.test('many concurrent responses while others are deleted', async (t) => {
+t.test('exactly the set number of concurrent responses is stored after others were deleted', async (t) => {
   const survey = await surveyEndingAfter(25);
   const first: string[] = [];
   for (let i = 0; i < 10; i += 1) first.push(await create(survey));

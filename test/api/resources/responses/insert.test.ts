@@ -16,7 +16,7 @@ const webhook = { workspaceId, url: 'https://hooks.example.com/', triggers: ['re
 
 async function start(t: Test) {
   let notified = 0;
-  const api = await startApi({
+  const api = await startApi(t, {
     parts: ({ outbox }) => ({
       outbox: {
         ...outbox,
@@ -26,7 +26,6 @@ async function start(t: Test) {
       },
     }),
   });
-  t.teardown(() => api.close());
   const { id } = await addSurvey(api);
   const survey = await findAnsweredSurvey(api.context.db, id);
   if (survey === null) throw new Error('no survey');
@@ -56,23 +55,23 @@ t.test('one statement inserts a response', async (t) => {
   t.equal(queries.length, 1);
   const [row] = await rowsOf(api);
   t.equal(row?.finished, 1);
-  t.equal(api.notified(), 0, 'nobody is woken for nothing');
+  t.equal(api.notified(), 0, 'no worker is woken without an event');
 });
 
-t.test('the survey is closed after it was read', async (t) => {
+t.test('403: the survey is closed after it was read', async (t) => {
   const api = await start(t);
   await api.context.db.updateTable('surveys').set({ status: 'paused' }).execute();
   await t.rejects(create(api), { code: 'forbidden' });
   t.strictSame(await rowsOf(api), []);
 });
 
-t.test('the survey is archived after it was read', async (t) => {
+t.test('403: the survey is archived after it was read', async (t) => {
   const api = await start(t);
   await api.context.db.updateTable('surveys').set({ archivedAt: now }).execute();
   await t.rejects(create(api), { code: 'forbidden' });
 });
 
-t.test('the survey is deleted after it was read', async (t) => {
+t.test('404: the survey is deleted after it was read', async (t) => {
   const api = await start(t);
   await api.context.db.deleteFrom('surveys').execute();
   await t.rejects(create(api), { code: 'not_found' });
@@ -105,7 +104,7 @@ t.test('one statement inserts a response with its contact', async (t) => {
     });
     t.equal(queries.length, 1);
     const stored = await findResponse(db, idOf(made));
-    t.strictSame(made, stored, 'the caller gets what is stored');
+    t.strictSame(made, stored);
     const { contactAttributes, contactId } = stored ?? {};
     return { contactId, contactAttributes, keys: Object.keys(contactAttributes ?? {}) };
   };
@@ -218,11 +217,11 @@ t.test(
   },
 );
 
-t.test('a webhook is created after the survey was read', async (t) => {
+t.test('a webhook that is created after the survey was read gets the event', async (t) => {
   const api = await start(t);
   await api.manage('POST', '/api/v1/webhooks', webhook);
   await create(api);
-  t.equal((await api.context.db.selectFrom('events').select('id').execute()).length, 2, 'it hears of it');
+  t.equal((await api.context.db.selectFrom('events').select('id').execute()).length, 2, 'one event of each');
 });
 
 t.test('a webhook gets the event', async (t) => {

@@ -5,8 +5,7 @@ import { deleteManagedResponse } from '#api/resources/responses/management-write
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const path = '/api/v1/management/responses';
 const { db, random } = api.context;
 await api.addWorkspace('ws2');
@@ -54,7 +53,7 @@ t.test('POST 200: links a known user', async (t) => {
   t.equal((await create({ userId: 'u2' })).person, null);
   await db.deleteFrom('contacts').where('id', '=', contact.id).execute();
   const { data } = (await api.manage('GET', `${path}/${linked.id}`)).json;
-  t.match(data, { person: null, personAttributes: { userId: 'u1' } }, 'the snapshot outlives the contact');
+  t.match(data, { person: null, personAttributes: { userId: 'u1' } }, 'the attributes of the response stay');
 });
 
 t.test('POST: errors', async (t) => {
@@ -62,7 +61,7 @@ t.test('POST: errors', async (t) => {
   t.match((await send({})).json.details, { surveyId: 'Required' });
   t.equal((await send({ surveyId: 'cnothing' })).status, 404);
   const scope = await send({ surveyId: survey.id, environmentId: 'ws2' });
-  t.equal(scope.status, 401, 'no right on the scope that was named');
+  t.equal(scope.status, 401, 'no access to the named workspace');
   const unknown = await send({ surveyId: survey.id, workspaceId: 'nope' });
   t.equal(unknown.json.message, 'Workspace not found');
   t.match((await send({ surveyId: survey.id, createdAt: 'yesterday' })).json.details, { createdAt: String });
@@ -90,7 +89,7 @@ t.test('PUT 200: takes language and times out of the answers', async (t) => {
   t.strictSame(data.data, { q1: 'b' });
   t.equal(data.language, 'de');
   t.strictSame(data.ttc, { q1: 10, q2: 5, _total: 15 });
-  t.notOk(Object.hasOwn(data, 'notes'), 'updates answer no notes');
+  t.notOk(Object.hasOwn(data, 'notes'), 'replies to updates have no notes');
 });
 
 t.test('PUT 200: a question named language keeps its answer', async (t) => {
@@ -117,7 +116,7 @@ t.test('GET one and DELETE: the reply, the display, and then 404', async (t) => 
   const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id });
   const displayId = display.json.data.id;
   const made = await create({ displayId, data: { q1: '/storage/ws1/private/x.pdf' } });
-  t.equal(made.data.q1, `${publicUrl}/storage/ws1/private/x.pdf`, 'files are addresses in replies');
+  t.equal(made.data.q1, `${publicUrl}/storage/ws1/private/x.pdf`, 'files have absolute addresses');
   const one = `${path}/${made.id}`;
   t.strictSame((await api.manage('GET', one)).json.data, made);
   const { notes: _, ...withoutNotes } = made;
@@ -149,8 +148,7 @@ t.test('shows tags and notes', async (t) => {
 });
 
 t.test('GET list: order, pages and limits', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   await fresh.addWorkspace('ws2');
   const own = await addSurvey(fresh);
   const both = await fresh.addKey({ [workspaceId]: 'manage', ws2: 'manage' });
@@ -169,25 +167,25 @@ t.test('GET list: order, pages and limits', async (t) => {
   }
   const list = async (query: string): Promise<string[]> =>
     (await ask(`${path}${query}`)).map(({ id }: { id: string }) => id);
-  t.strictSame(await list(''), ids, 'all of both workspaces, the newest first');
-  t.strictSame(await list('?limit=4&skip=5'), ids.slice(5, 9), 'a page over both');
+  t.strictSame(await list(''), ids, 'responses of both workspaces, newest first');
+  t.strictSame(await list('?limit=4&skip=5'), ids.slice(5, 9), 'a page across both workspaces');
   const ownIds = ids.filter((_, i) => (29 - i) % 3 !== 0);
-  t.strictSame(await list(`?surveyId=${own.id}`), ownIds, 'of one survey');
+  t.strictSame(await list(`?surveyId=${own.id}`), ownIds, 'responses of one survey');
   t.strictSame(await list(`?surveyId=${own.id}&limit=2&skip=3`), ownIds.slice(3, 5));
-  t.strictSame(await list('?limit=100000'), ids, 'a larger limit is cut, not refused');
+  t.strictSame(await list('?limit=100000'), ids, 'a larger limit is reduced, not refused');
   const limited = (await fresh.manage('GET', path)).json.data;
-  t.equal(limited.length, ownIds.length, 'only workspaces of the key');
+  t.equal(limited.length, ownIds.length, 'only workspaces that the key can access');
   t.equal((await fresh.manage('GET', `${path}?surveyId=${foreign.id}`)).status, 401);
   t.equal((await fresh.manage('GET', `${path}?surveyId=cnothing`)).status, 404);
   t.equal((await fresh.manage('GET', `${path}?limit=x`)).status, 400);
 
   for (let i = 0; i < 10; i += 1) await ask(path, { ...empty, surveyId: own.id });
-  t.equal((await list(`?surveyId=${own.id}`)).length, 25, 'the default of a survey’s list');
+  t.equal((await list(`?surveyId=${own.id}`)).length, 25, 'the default limit for a survey');
 });
 
 t.test('GET list: a page far into the lists of several workspaces', async (t) => {
   let rowsMax = 0;
-  const fresh = await startApi({
+  const fresh = await startApi(t, {
     parts: ({ db }) => ({
       db: db.withPlugin({
         transformQuery: ({ node }) => node,
@@ -198,7 +196,6 @@ t.test('GET list: a page far into the lists of several workspaces', async (t) =>
       }),
     }),
   });
-  t.teardown(() => fresh.close());
   await fresh.addWorkspace('ws2');
   const both = await fresh.addKey({ [workspaceId]: 'read', ws2: 'read' });
   const survey = await addSurvey(fresh);
@@ -219,7 +216,7 @@ t.test('GET list: a page far into the lists of several workspaces', async (t) =>
     reply.json.data.map(({ id }: { id: string }) => id),
     ['c000002', 'c000001'],
   );
-  t.ok(rowsMax <= 10, `the database gives out the page alone, ${rowsMax} rows at most`);
+  t.ok(rowsMax <= 10, `the database returns only the page: ${rowsMax} rows at most`);
 });
 
 t.test('GET list: orders equal times by id', async (t) => {

@@ -9,7 +9,7 @@ t.test('merges times, limits them to a day, and sums them at the end', async (t)
     c: 86_400_000,
     _total: 86_400_005,
   });
-  t.strictSame(mergeTimes({}, {}, true), {}, 'without times there is nothing to sum');
+  t.strictSame(mergeTimes({}, {}, true), {}, 'without times there is no sum');
   t.strictSame(mergeTimes({ a: 1, b: 2, _total: 3 }, { b: 5, _total: 6 }, true), { a: 1, b: 5, _total: 6 });
 });
 

@@ -2,8 +2,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const survey = await addSurvey(api, { pin: '1234' });
 const path = (id: string, version = 'v1', scope = workspaceId) =>
   `/api/${version}/client/${scope}/surveys/${id}/pin`;
@@ -35,15 +34,15 @@ t.test('403: a wrong PIN; 429 for a while after ten of them', async (t) => {
     });
   }
   const blocked = await enter('1234');
-  t.equal(blocked.status, 429, 'the right one too');
+  t.equal(blocked.status, 429, 'the right PIN is refused too');
   t.equal(blocked.json.code, 'too_many_requests');
   t.equal(blocked.headers['retry-after'], '600');
-  t.equal((await enter('1234', '203.0.113.2')).status, 200, 'another address');
+  t.equal((await enter('1234', '203.0.113.2')).status, 200, 'another address is not refused');
   const other = await addSurvey(api, { pin: '9999' });
-  t.equal((await enter('9999', '203.0.113.1', other.id)).status, 200, 'another survey');
+  t.equal((await enter('9999', '203.0.113.1', other.id)).status, 200, 'another survey is not refused');
   api.advance(600_000);
-  t.equal((await enter('1234')).status, 200, 'it ends');
-  t.equal((await enter('0000')).status, 403, 'and is counted anew');
+  t.equal((await enter('1234')).status, 200, 'accepted again after the wait');
+  t.equal((await enter('0000')).status, 403, 'wrong PINs are counted from zero');
   t.equal((await enter('1234')).status, 200);
 });
 
@@ -51,7 +50,7 @@ t.test('many people with the right PIN can share an address', async (t) => {
   for (let i = 0; i < 30; i += 1) t.equal((await enter('1234', '203.0.113.3')).status, 200);
 });
 
-t.test('every error', async (t) => {
+t.test('400, 403 and 404: each mistake has its error', async (t) => {
   for (const wrong of [undefined, null, 1234, 'x'.repeat(65)]) {
     const reply = await enter(wrong);
     t.equal(reply.status, 400, String(wrong));
@@ -80,5 +79,5 @@ t.test('every error', async (t) => {
   const archived = await addSurvey(api, { pin: '1234' });
   const archivedAt = new Date(api.context.clock()).toISOString();
   await api.context.db.updateTable('surveys').set({ archivedAt }).where('id', '=', archived.id).execute();
-  t.equal((await enter('1234', '203.0.113.4', archived.id)).status, 403, 'as its responses are');
+  t.equal((await enter('1234', '203.0.113.4', archived.id)).status, 403, 'refused as responses are');
 });

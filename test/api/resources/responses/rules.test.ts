@@ -91,9 +91,9 @@ t.test(
     const rule: Rule = { id: 'r', type: 'pattern', params: { pattern: '^(a+)+$' } };
     const budget = newPatternBudget();
     t.equal(brokenRule(rule, `${'a'.repeat(60)}!`, text, budget), 'Does not have the expected format');
-    t.equal(brokenRule(rule, 'aaa', text, budget), null, 'and the next answer is matched as ever');
+    t.equal(brokenRule(rule, 'aaa', text, budget), null, 'the next answer is checked as usual');
     t.equal(brokenRule(rule, 'a'.repeat(ANSWER_LENGTH_MAX), text, budget), null);
-    t.type(brokenRule(rule, 'a'.repeat(ANSWER_LENGTH_MAX), text, budget), 'string', 'over the budget');
+    t.type(brokenRule(rule, 'a'.repeat(ANSWER_LENGTH_MAX), text, budget), 'string', 'the budget is used up');
   },
 );
 

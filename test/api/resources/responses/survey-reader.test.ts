@@ -18,7 +18,7 @@ const webhook = { workspaceId, url: 'https://hooks.example.com/', triggers: ['re
 async function start(t: Test, { scopeId = workspaceId, version = 'v1' } = {}) {
   const env = { DATABASE_URL: await sharedDatabase(t), STORAGE_PATH: temporaryFolder(t) };
   let queries: readonly unknown[] = [];
-  const first = await startApi({
+  const first = await startApi(t, {
     env,
     parts: ({ db }) => {
       const recording = recordingOf(db);
@@ -26,9 +26,7 @@ async function start(t: Test, { scopeId = workspaceId, version = 'v1' } = {}) {
       return { db: recording.db };
     },
   });
-  t.teardown(() => first.close());
-  const second = await startApi({ env, random: (bytes) => randomBytes(bytes) });
-  t.teardown(() => second.close());
+  const second = await startApi(t, { env, random: (bytes) => randomBytes(bytes) });
   const { db } = second.context;
   await db
     .updateTable('workspaces')
@@ -41,7 +39,7 @@ async function start(t: Test, { scopeId = workspaceId, version = 'v1' } = {}) {
       ...{ surveyId: survey.id, finished: true, data: { q1: 'x' } },
       ...body,
     });
-  t.equal((await answer()).status, 200, 'from here on it is known');
+  t.equal((await answer()).status, 200, 'the survey is cached now');
   const counted = async (body: object = {}) => {
     const before = queries.length;
     const reply = await answer(body);
@@ -83,22 +81,22 @@ t.test('one statement with a contact, and without one', async (t) => {
   t.strictSame(await counted({ userId: 'nobody' }), { status: 200, asked: 1 });
 });
 
-t.test('the survey is closed meanwhile', async (t) => {
+t.test('403: the survey was closed meanwhile', async (t) => {
   const { answer, change, stored } = await start(t);
   t.equal((await change({ status: 'paused' })).status, 200);
   t.equal((await answer()).status, 403);
   t.equal(await stored(), 1);
   t.equal((await change({ status: 'inProgress' })).status, 200);
-  t.equal((await answer()).status, 200, 'and opened again');
+  t.equal((await answer()).status, 200, 'accepted when it is open again');
 });
 
-t.test('the survey is archived in the database, without a notification', async (t) => {
+t.test('403: the survey was archived in the database, without a notification', async (t) => {
   const { answer, db } = await start(t);
   await db.updateTable('surveys').set({ archivedAt: '2026-01-01T00:00:00.000Z' }).execute();
   t.equal((await answer()).status, 403);
 });
 
-t.test('a question is made stricter meanwhile', async (t) => {
+t.test('400: a question became stricter meanwhile', async (t) => {
   const { answer, change, counted, stored } = await start(t);
   const rules = [{ id: 'a', type: 'minLength', params: { min: 3 } }];
   await change({ questions: [openText('q1', { validation: { rules } })] });
@@ -107,9 +105,9 @@ t.test('a question is made stricter meanwhile', async (t) => {
   t.strictSame(await counted({ data: { q1: 'long enough' } }), { status: 200, asked: 1 });
 });
 
-t.test('a question is made less strict meanwhile', async (t) => {
+t.test('200: a question became less strict meanwhile', async (t) => {
   const { answer, change } = await start(t);
-  t.equal((await answer({ data: {} })).status, 400, 'it is required');
+  t.equal((await answer({ data: {} })).status, 400, 'the question is required');
   t.equal((await change({ questions: [openText('q1', { required: false })] })).status, 200);
   t.equal((await answer({ data: {} })).status, 200);
 });
@@ -128,7 +126,7 @@ t.test(
   },
 );
 
-t.test('the survey is deleted meanwhile', async (t) => {
+t.test('404: the survey was deleted meanwhile', async (t) => {
   const { answer, second, survey } = await start(t);
   await second.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
   const { status, json } = await answer();
@@ -137,16 +135,16 @@ t.test('the survey is deleted meanwhile', async (t) => {
 });
 
 for (const version of ['v1', 'v2']) {
-  t.test(`${version}: the workspace is deleted meanwhile`, async (t) => {
+  t.test(`404 ${version}: the workspace was deleted meanwhile`, async (t) => {
     const { answer, db } = await start(t, { version });
     await db.deleteFrom('workspaces').where('id', '=', workspaceId).execute();
     const { status, json } = await answer();
     t.equal(status, 404);
     t.match(json.message, /Workspace/);
-    t.match((await answer({ data: {} })).json.message, /Workspace/, 'whatever else is wrong');
+    t.match((await answer({ data: {} })).json.message, /Workspace/, 'reported before other mistakes');
   });
 
-  t.test(`${version}: the workspace loses the id for older clients`, async (t) => {
+  t.test(`404 ${version}: the workspace has lost the id for older clients`, async (t) => {
     const { answer, db, stored } = await start(t, { scopeId: 'env1', version });
     await db.updateTable('workspaces').set({ legacyEnvironmentId: null }).execute();
     t.equal((await answer()).status, 404);
@@ -154,16 +152,16 @@ for (const version of ['v1', 'v2']) {
   });
 }
 
-t.test('a webhook is created meanwhile', async (t) => {
+t.test('a webhook that was created meanwhile gets the event', async (t) => {
   const { answer, db, second } = await start(t);
   await second.manage('POST', '/api/v1/webhooks', webhook);
   t.equal((await answer()).status, 200);
   t.equal((await db.selectFrom('events').select('id').execute()).length, 2);
   t.equal((await answer()).status, 200);
-  t.equal((await db.selectFrom('events').select('id').execute()).length, 4, 'and of the next one');
+  t.equal((await db.selectFrom('events').select('id').execute()).length, 4, 'the next one has events too');
 });
 
-t.test('autoComplete is switched on meanwhile', async (t) => {
+t.test('autoComplete that was switched on meanwhile counts earlier responses', async (t) => {
   const { answer, change, stored } = await start(t);
   await change({ autoComplete: 2 });
   t.equal((await answer()).status, 200);
@@ -180,8 +178,7 @@ t.test('verifies a reCAPTCHA token once', async (t) => {
       return asked < 3;
     },
   };
-  const api = await startApi({ parts: () => ({ recaptcha }) });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { parts: () => ({ recaptcha }) });
   const { id } = await addSurvey(api, { recaptcha: { enabled: true, threshold: 0.5 } });
   const send = () =>
     api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
@@ -192,8 +189,7 @@ t.test('verifies a reCAPTCHA token once', async (t) => {
 });
 
 t.test('memory is bounded in entries and in bytes', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { db } = api.context;
   const ids: string[] = [];
   for (let i = 0; i < 4; i += 1) ids.push((await addSurvey(api)).id);
@@ -204,17 +200,16 @@ t.test('memory is bounded in entries and in bytes', async (t) => {
     for (const id of read) await surveys.read(id);
     return ids.filter((id) => surveys.last(id) !== null);
   };
-  t.strictSame(await remembered({ entriesMax: 3 }, ...ids), ids.slice(1), 'the oldest one goes');
+  t.strictSame(await remembered({ entriesMax: 3 }, ...ids), ids.slice(1), 'drops the oldest survey');
   t.strictSame(await remembered({ lengthMax: 2 * length }, ...ids), ids.slice(2));
-  t.strictSame(await remembered({ lengthMax: length - 1 }, one), [], 'one that is too large is not kept');
-  t.strictSame(await remembered({ lengthMax: length }, one, one), [one], 'and one counts once');
+  t.strictSame(await remembered({ lengthMax: length - 1 }, one), [], 'too large to be cached');
+  t.strictSame(await remembered({ lengthMax: length }, one, one), [one], 'counts a survey once');
   await db.updateTable('surveys').set({ updatedAt: '2026-01-02T00:00:00.000Z' }).execute();
   t.strictSame(await remembered({ lengthMax: length }, one, one), [one]);
 });
 
 t.test('drops a deleted survey', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { db } = api.context;
   const { id } = await addSurvey(api);
   const surveys = createSurveyReader(db);

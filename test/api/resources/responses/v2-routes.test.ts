@@ -3,8 +3,7 @@ import t from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const survey = await addSurvey(api);
 const contact = await findOrCreateContact(
@@ -44,7 +43,7 @@ t.test('GET roles and me', async (t) => {
     organizationAccess: { accessControl: { read: true, write: true } },
   });
   const nothing = await api.client('GET', '/api/v2/me', undefined, { 'x-api-key': await api.addKey({}) });
-  t.equal(nothing.status, 200, 'a key without a workspace may ask');
+  t.equal(nothing.status, 200, 'a key without workspaces is accepted');
 });
 
 t.test('401: in the envelope of v2', async (t) => {

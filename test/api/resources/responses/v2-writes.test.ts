@@ -2,8 +2,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 await api.addWorkspace('ws2', 'env2');
 const survey = await addSurvey(api, {
@@ -93,7 +92,7 @@ t.test('POST 201: stores all fields, and returns them in the flat format of v2',
     },
   });
   t.match(contactId, /^c/);
-  t.strictSame((await api.manage('GET', `${path}/${id}`)).json, reply.json, 'as it is read');
+  t.strictSame((await api.manage('GET', `${path}/${id}`)).json, reply.json);
   t.strictSame([...(await eventsOf(id))].sort(), ['responseCreated', 'responseFinished']);
 });
 
@@ -154,7 +153,7 @@ t.test('POST 404, 401, 409', async (t) => {
   t.equal((await as(await api.addKey({ [workspaceId]: 'read' }), 'POST', path, body)).status, 401);
   t.equal((await as(await api.addKey({ ws2: 'manage' }), 'POST', path, body)).status, 401);
   t.equal((await api.client('POST', path, body)).status, 401);
-  t.equal((await send({ singleUseId: 'once' })).status, 409, 'a single-use link serves once');
+  t.equal((await send({ singleUseId: 'once' })).status, 409, 'a single-use link works once');
 });
 
 t.test('PUT 200: given maps replace the stored ones, absent fields stay', async (t) => {
@@ -224,7 +223,7 @@ t.test('400: invalid answers, and required ones that are missing or removed', as
   t.match(
     await change({ data: { q2: 'y' } }),
     { status: 400, json: refused },
-    'data takes the place of the old',
+    'the sent data replaces the stored data',
   );
   t.equal((await change({ data: { q1: 8, q2: 'y' } })).status, 200);
 });
@@ -243,7 +242,7 @@ t.test('PUT 4xx', async (t) => {
     t.equal(reply.status, status, field);
     if (field !== 'meta.source') t.match(reply.json.error.details, [{ field }]);
   }
-  t.strictSame((await api.manage('GET', one)).json.data.data, { q1: 'first' }, 'nothing was changed');
+  t.strictSame((await api.manage('GET', one)).json.data.data, { q1: 'first' }, 'nothing has changed');
   t.equal((await api.manage('PUT', `${path}/cnothing`, {})).status, 404);
   t.equal((await api.manage('PUT', `${path}/NoId`, {})).status, 422);
   t.equal((await as(await api.addKey({ [workspaceId]: 'read' }), 'PUT', one, {})).status, 401);

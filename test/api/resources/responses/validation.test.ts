@@ -2,8 +2,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const v1 = `/api/v1/client/${workspaceId}/responses`;
 const v2 = `/api/v2/client/${workspaceId}/responses`;
 const management = '/api/v1/management/responses';
@@ -281,7 +280,7 @@ t.test('required answers may be missing until the response is finished', async (
   t.equal((await api.client('PUT', one, { finished: true, data: { q2: 'b' } })).status, 200);
 
   const managed = `${management}/${made.json.data.id}`;
-  t.equal((await api.manage('PUT', managed, { data: { q1: '' } })).status, 400, 'nor taken back');
+  t.equal((await api.manage('PUT', managed, { data: { q1: '' } })).status, 400, 'it cannot be removed');
   t.equal((await api.manage('PUT', managed, { data: { q1: 'c' } })).status, 200);
 });
 
@@ -330,7 +329,7 @@ for (const [name, questions, data, status] of paths) {
   });
 }
 
-t.test('200: a link that starts in the middle', async (t) => {
+t.test('200: a link that starts in the middle, without the earlier questions', async (t) => {
   const survey = await addSurvey(api, { questions: twoQuestions });
   const meta = { url: `https://x.example/s/${survey.id}?startAt=q2` };
   const body = { surveyId: survey.id, finished: true, data: { q2: 'b' } };
@@ -340,7 +339,7 @@ t.test('200: a link that starts in the middle', async (t) => {
   t.equal((await api.client('PUT', `${v1}/${made.json.data.id}`, { finished: true })).status, 200);
 });
 
-t.test('200: a question was added while somebody answered', async (t) => {
+t.test('200: a response that began before a question was added', async (t) => {
   const survey = await addSurvey(api, { questions: [twoQuestions[0]] });
   const made = await api.client('POST', v1, { surveyId: survey.id, finished: false, data: { q1: 'a' } });
   api.advance(1_000);

@@ -5,8 +5,7 @@ import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/
 import { addSurvey, startApi } from '#test/support/api-app.ts';
 import { given } from './new-response.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { context } = api;
 
 async function surveyEndingAfter(autoComplete: number): Promise<AnsweredSurvey> {

@@ -7,8 +7,7 @@ import { loadSdkScripts } from '#api/sdk-scripts.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-const bare = await startApi();
-t.teardown(() => bare.close());
+const bare = await startApi(t);
 
 t.test('200 without a folder: a script that tells the owner of the page what to do', async (t) => {
   for (const [path, file, name] of [
@@ -51,8 +50,7 @@ t.test('serves a folder of scripts', async (t) => {
   writeFileSync(join(sdk, '.hidden.js'), 'secret');
   writeFileSync(join(folder, 'mounted'), 'mounted');
   symlinkSync(join(folder, 'mounted'), join(sdk, 'mounted.js'));
-  const api = await startApi({ env: { SDK_PATH: sdk } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { SDK_PATH: sdk } });
   const get = (name: string, headers: Record<string, string> = {}) =>
     api.client('GET', `/js/${name}`, undefined, headers);
 
@@ -77,11 +75,11 @@ t.test('serves a folder of scripts', async (t) => {
   t.equal((await get('formbricks.umd.cjs', { 'if-none-match': '"other"' })).status, 200);
 
   const weak = await get('formbricks.umd.cjs', { 'if-none-match': `W/${whole.headers.etag}` });
-  t.equal(weak.status, 304, 'proxies that compress a reply make its ETag weak');
+  t.equal(weak.status, 304, 'a weak ETag matches too, because proxies that compress send one');
   const plain = await get('formbricks.umd.cjs', { 'accept-encoding': 'gzip' });
   t.match(plain, { text, headers: { 'content-encoding': undefined } });
 
-  t.equal((await get('mounted.js')).text, 'mounted', 'as mounted folders have them');
+  t.equal((await get('mounted.js')).text, 'mounted', 'files can be symbolic links, as in mounted folders');
   for (const name of ['notes.txt', '.hidden.js', 'folder.js', '..%2foutside.js', '%2e%2e%2foutside.js', '']) {
     t.equal((await get(name)).status, 404, name);
   }

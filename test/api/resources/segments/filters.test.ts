@@ -159,7 +159,7 @@ t.test('reports all mistakes, with their paths', async (t) => {
     { ...node(interaction, 'haveSeen', {}), connector: 'or' },
     { ...node(interaction, 'haveSeen', { surveyScope: 'any', surveyIds: [1] }), connector: 'or' },
   ]);
-  if (!('issues' in compiled)) return t.fail('should be refused');
+  if (!('issues' in compiled)) return t.fail('the filters are refused');
   t.strictSame(Object.keys(compiled.issues), [
     'filters.0.resource.value',
     'filters.1.resource.value',

@@ -8,9 +8,8 @@ import { openBrowser } from '#test/support/login.ts';
 const owner = { email: 'owner@example.com', password: 'Password1' };
 const signIn = '/api/auth/sign-in/email';
 
-t.test('brute force: forty logins an hour', async (t) => {
-  const api = await startApi({ env: { RATE_LIMITING_DISABLED: '0' } });
-  t.teardown(() => api.close());
+t.test('429: after forty wrong passwords in an hour', async (t) => {
+  const api = await startApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   const browser = openBrowser(api);
   const statuses: number[] = [];
   for (let i = 0; i < 40; i++)
@@ -35,8 +34,7 @@ t.test('brute force: forty logins an hour', async (t) => {
 });
 
 t.test('sign-up and related routes share the limits of the older routes', async (t) => {
-  const api = await startApi({ env: { RATE_LIMITING_DISABLED: '0' } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   const pairs = [
     [5, '/api/auth/request-password-reset', '/api/auth/forgot-password'],
     [10, '/api/auth/send-verification-email', '/api/auth/resend-verification'],
@@ -58,10 +56,9 @@ const routes = [
 ].map((name) => `/api/auth/${name}`);
 
 t.test('wrong types, odd texts and huge bodies: 4xx with a message', async (t) => {
-  const api = await startApi({
+  const api = await startApi(t, {
     parts: () => ({ passwords: { hash: async () => 'x', verify: async () => false } }),
   });
-  t.teardown(() => api.close());
   for (const url of routes) {
     for (const body of [
       '',
@@ -100,5 +97,5 @@ t.test('wrong types, odd texts and huge bodies: 4xx with a message', async (t) =
     }),
     { numRuns: 150 },
   );
-  t.pass('no 500');
+  t.pass('no reply is a 500');
 });

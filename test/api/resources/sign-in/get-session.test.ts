@@ -3,8 +3,7 @@ import t from 'tap';
 import { startApi } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const url = '/api/auth/get-session';
 
 t.test('200: the session and its user, until it ends', async (t) => {
@@ -19,7 +18,7 @@ t.test('200: the session and its user, until it ends', async (t) => {
   t.match(
     (await api.client('GET', url, undefined, { cookie })).json,
     { user },
-    'the name without a prefix of its own',
+    'the cookie name without the prefix works too',
   );
 
   api.advance(86_400_001);

@@ -7,11 +7,6 @@ const ask = '/api/auth/request-password-reset';
 const reset = '/api/auth/reset-password';
 const email = 'owner@example.com';
 
-async function begin(t: { teardown(clean: () => unknown): unknown }): Promise<TestApi> {
-  const api = await startApi();
-  t.teardown(() => api.close());
-  return api;
-}
 async function linkOf({ context }: TestApi): Promise<URL> {
   const { body } = await context.db.selectFrom('mailOutbox').select('body').executeTakeFirstOrThrow();
   return new URL(/https:\S+/.exec(body)?.[0] ?? '');
@@ -20,7 +15,7 @@ async function linkOf({ context }: TestApi): Promise<URL> {
 t.test(
   '200: the mail leads to the page of the client, and its token changes the password once',
   async (t) => {
-    const api = await begin(t);
+    const api = await startApi(t);
     const browser = await logInOwner(api);
     const reply = await api.client('POST', ask, { email, redirectTo: '/my/reset?lang=en' });
     t.match(reply, { status: 200, json: { status: true, message: /^If this email exists/ } });
@@ -37,7 +32,7 @@ t.test(
       status: 200,
       json: { status: true },
     });
-    t.equal((await browser.call('GET', '/api/v1/me')).status, 401, 'sessions ended');
+    t.equal((await browser.call('GET', '/api/v1/me')).status, 401, 'the earlier session has ended');
     t.match(await api.client('POST', reset, { token, newPassword: 'Password3' }), {
       status: 400,
       json: { code: 'INVALID_TOKEN', message: 'Invalid token' },
@@ -51,7 +46,7 @@ t.test(
 t.test(
   '200: an unknown address gets the same reply; without redirectTo the link leads to our page',
   async (t) => {
-    const api = await begin(t);
+    const api = await startApi(t);
     const unknown = await api.client('POST', ask, { email: 'nobody@example.com' });
     t.equal((await api.client('POST', ask, { email })).text, unknown.text);
     const link = await linkOf(api);
@@ -60,7 +55,7 @@ t.test(
 );
 
 t.test('403: a page of another site never gets a token', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   for (const redirectTo of [
     'https://evil.example',
     '//evil.example',
@@ -74,7 +69,7 @@ t.test('403: a page of another site never gets a token', async (t) => {
 });
 
 t.test('403: the page of a survey, which other people write, never gets a token', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   for (const redirectTo of [
     '/s/abc',
     '/%73/abc?x=1',
@@ -89,7 +84,7 @@ t.test('403: the page of a survey, which other people write, never gets a token'
 });
 
 t.test('400: names missing fields', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   t.match(await api.client('POST', ask, { email: 'x' }), { status: 400, json: { code: 'INVALID_EMAIL' } });
   t.match(await api.client('POST', reset, {}), {
     status: 400,

@@ -1,23 +1,14 @@
 /** POST /api/auth/sign-in/email. */
 import t from 'tap';
 import { createPasswords } from '#api/auth/password.ts';
-import { publicUrl, startApi, type TestApi } from '#test/support/api-app.ts';
+import { publicUrl, startApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
 
 const url = '/api/auth/sign-in/email';
 const owner = { email: 'owner@example.com', password: 'Password1' };
 
-async function begin(
-  t: { teardown(clean: () => unknown): unknown },
-  env: Record<string, string> = {},
-): Promise<TestApi> {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
-  return api;
-}
-
 t.test('200: a token, the user and a cookie', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const reply = await api.client('POST', url, { ...owner, email: ' Owner@Example.com ' });
   t.equal(reply.status, 200);
   t.match(reply.json, {
@@ -36,7 +27,7 @@ t.test('200: a token, the user and a cookie', async (t) => {
 });
 
 t.test('the name of the cookie without https, and its expiry without rememberMe', async (t) => {
-  const api = await begin(t, { PUBLIC_URL: 'http://localhost:8080' });
+  const api = await startApi(t, { env: { PUBLIC_URL: 'http://localhost:8080' } });
   const reply = await api.client('POST', url, { ...owner, rememberMe: false });
   t.equal(
     reply.headers['set-cookie'],
@@ -45,7 +36,7 @@ t.test('the name of the cookie without https, and its expiry without rememberMe'
 });
 
 t.test('sessions of both login APIs work in both, and one sign-out ends them', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const browser = openBrowser(api);
   await browser.logIn(owner.email, owner.password);
   t.match((await browser.call('GET', '/api/auth/get-session')).json, { user: { email: owner.email } });
@@ -54,7 +45,7 @@ t.test('sessions of both login APIs work in both, and one sign-out ends them', a
 
   await browser.call('POST', url, owner);
   const names = [...browser.cookies.keys()].filter((name) => name.includes('session'));
-  t.strictSame(names, ['__Secure-formbricks.session_token'], 'the cookie of the older login is gone');
+  t.strictSame(names, ['__Secure-formbricks.session_token'], 'the cookie of the older login is deleted');
   t.match((await browser.call('GET', '/api/auth/session')).json, { user: { email: owner.email } });
   t.equal((await browser.call('GET', '/api/v1/me')).status, 200);
 
@@ -68,7 +59,7 @@ t.test('sessions of both login APIs work in both, and one sign-out ends them', a
 });
 
 t.test('a planted session cookie is replaced at login', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const planted = 'planted-by-somebody-else';
   const cookie = `__Secure-formbricks.session_token=${planted}; next-auth.session-token=${planted}`;
   const reply = await api.client('POST', url, owner, { cookie });
@@ -79,7 +70,7 @@ t.test('a planted session cookie is replaced at login', async (t) => {
 });
 
 t.test('401: the same reply for an unknown address, a wrong password and no password', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const wrong = await api.client('POST', url, { ...owner, password: 'Wrong1234' });
   t.equal(wrong.status, 401);
   t.strictSame(wrong.json, {
@@ -97,7 +88,7 @@ t.test('401: the same reply for an unknown address, a wrong password and no pass
 
 t.test('401: computes one hash for every address', async (t) => {
   let hashes = 0;
-  const api = await startApi({
+  const api = await startApi(t, {
     parts: ({ random }) => ({
       passwords: createPasswords(random, async () => {
         hashes += 1;
@@ -105,7 +96,6 @@ t.test('401: computes one hash for every address', async (t) => {
       }),
     }),
   });
-  t.teardown(() => api.close());
   for (const email of [owner.email, 'nobody@example.com']) {
     hashes = 0;
     t.equal((await api.client('POST', url, { email, password: 'Wrong1234' })).status, 401);
@@ -114,18 +104,18 @@ t.test('401: computes one hash for every address', async (t) => {
 });
 
 t.test('403: the address is not verified, or the account is inactive', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const users = api.context.db.updateTable('users');
   await users.set({ emailVerified: null }).execute();
   t.match(await api.client('POST', url, owner), { status: 403, json: { code: 'EMAIL_NOT_VERIFIED' } });
   await users.set({ isActive: 0 }).execute();
   t.match(await api.client('POST', url, owner), { status: 403, json: { code: 'ACCOUNT_INACTIVE' } });
   const wrong = await api.client('POST', url, { ...owner, password: 'Wrong1234' });
-  t.equal(wrong.status, 401, 'only the owner of the account learns its state');
+  t.equal(wrong.status, 401, 'a wrong password does not reveal the state of the account');
 });
 
 t.test('callbackURL: kept on our own origin, refused for others', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   for (const callbackURL of ['/account', `${publicUrl}/account`]) {
     const { json } = await api.client('POST', url, { ...owner, callbackURL });
     t.match(json, { redirect: true, url: callbackURL });
@@ -147,12 +137,12 @@ t.test('callbackURL: kept on our own origin, refused for others', async (t) => {
   for (const callbackURL of foreign) {
     const reply = await api.client('POST', url, { ...owner, callbackURL });
     t.match(reply, { status: 403, json: { code: 'INVALID_CALLBACK_URL' } }, callbackURL);
-    t.equal(reply.headers['set-cookie'], undefined, 'and nobody is logged in');
+    t.equal(reply.headers['set-cookie'], undefined, 'no session begins');
   }
 });
 
 t.test('403 for pages of other origins', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const foreign: Record<string, string>[] = [
     { origin: 'https://evil.example' },
     { origin: 'null' },
@@ -170,7 +160,7 @@ t.test('403 for pages of other origins', async (t) => {
 });
 
 t.test('the audit log has the login and the failure', async (t) => {
-  const api = await begin(t, { AUDIT_LOG_ENABLED: '1' });
+  const api = await startApi(t, { env: { AUDIT_LOG_ENABLED: '1' } });
   await api.client('POST', url, { ...owner, password: 'Wrong1234' });
   await api.client('POST', url, owner);
   const events = await api.context.db.selectFrom('auditEvents').select(['action', 'changes']).execute();

@@ -3,8 +3,7 @@ import t from 'tap';
 import { startApi } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const owner = { email: 'owner@example.com', password: 'Password1' };
 
 t.test('200: ends the sessions of all cookies', async (t) => {

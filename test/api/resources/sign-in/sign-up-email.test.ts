@@ -5,19 +5,11 @@ import { startApi, type TestApi } from '#test/support/api-app.ts';
 const url = '/api/auth/sign-up/email';
 const me = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
 
-async function begin(
-  t: { teardown(clean: () => unknown): unknown },
-  env: Record<string, string> = {},
-): Promise<TestApi> {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
-  return api;
-}
 const mails = ({ context }: TestApi) =>
   context.db.selectFrom('mailOutbox').select(['kind', 'recipient', 'body']).orderBy('kind').execute();
 
 t.test('200: no session, and a mail with the link', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const reply = await api.client('POST', url, {
     ...me,
     email: ' Zoe@example.com',
@@ -40,7 +32,7 @@ t.test('200: no session, and a mail with the link', async (t) => {
 });
 
 t.test('200: the same reply for a taken address, and a mail to its owner', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const fresh = await api.client('POST', url, me);
   const known = await api.client('POST', url, { ...me, email: 'owner@example.com' });
   const again = await api.client('POST', url, me);
@@ -50,7 +42,11 @@ t.test('200: the same reply for a taken address, and a mail to its owner', async
   });
   t.strictSame(shape(known), shape(fresh));
   t.strictSame(shape(again), shape(fresh));
-  t.equal(new Set([fresh, known, again].map(({ json }) => json.user.id)).size, 3, 'the ids reveal nothing');
+  t.equal(
+    new Set([fresh, known, again].map(({ json }) => json.user.id)).size,
+    3,
+    'ids do not reveal an account',
+  );
   t.match(
     (await mails(api)).map(({ kind, recipient }) => `${kind} ${recipient}`),
     ['accountExists owner@example.com', 'verifyEmail zoe@example.com', 'verifyEmail zoe@example.com'],
@@ -58,7 +54,7 @@ t.test('200: the same reply for a taken address, and a mail to its owner', async
 });
 
 t.test('400: each rule of passwords, names and addresses', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const cases: readonly (readonly [object, string, RegExp])[] = [
     [{ password: 'Aa1' }, 'PASSWORD_TOO_SHORT', /^Password too short$/],
     [{ password: 'Aa1'.repeat(50) }, 'PASSWORD_TOO_LONG', /^Password too long$/],
@@ -77,10 +73,10 @@ t.test('400: each rule of passwords, names and addresses', async (t) => {
 });
 
 t.test('400 while sign-up is closed, 403 for a callbackURL elsewhere', async (t) => {
-  const closed = await begin(t, { SIGNUP_ENABLED: '' });
+  const closed = await startApi(t, { env: { SIGNUP_ENABLED: '' } });
   const reply = await closed.client('POST', url, me);
   t.match(reply, { status: 400, json: { code: 'EMAIL_PASSWORD_SIGN_UP_DISABLED', message: /invite/ } });
-  const api = await begin(t);
+  const api = await startApi(t);
   const elsewhere = await api.client('POST', url, { ...me, callbackURL: 'https://evil.example' });
   t.match(elsewhere, { status: 403, json: { code: 'INVALID_CALLBACK_URL' } });
   t.equal((await mails(api)).length, 0);

@@ -11,15 +11,6 @@ const password = 'Password1';
 const base = '/api/auth/two-factor';
 const STEP = 30_000;
 
-async function begin(
-  t: { teardown(clean: () => unknown): unknown },
-  env: Record<string, string> = {},
-): Promise<TestApi> {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
-  return api;
-}
-
 /** Returns the owner after enabling a second factor. */
 async function enabled(api: TestApi): Promise<{ browser: Browser; backupCodes: readonly string[] }> {
   const browser = await logInOwner(api);
@@ -46,7 +37,7 @@ const isLoggedIn = async (browser: Browser) => (await browser.call('GET', '/api/
 t.test(
   'enable: an otpauth: address and ten codes; logins need a code after the first correct one',
   async (t) => {
-    const api = await begin(t);
+    const api = await startApi(t);
     const browser = await logInOwner(api);
     const other = await logInOwner(api);
     const { status, json } = await browser.call('POST', `${base}/enable`, { password, issuer: 'My shop' });
@@ -58,7 +49,7 @@ t.test(
     t.equal(new Set(json.backupCodes).size, 10);
     for (const code of json.backupCodes) t.match(code, /^[a-z2-9]{5}-[a-z2-9]{5}$/);
     const signIn = () => api.client('POST', '/api/auth/sign-in/email', { email, password });
-    t.match((await signIn()).json, { user: { twoFactorEnabled: false } }, 'not needed yet');
+    t.match((await signIn()).json, { user: { twoFactorEnabled: false } }, 'logins need no code yet');
     t.match(await verifyBackup(browser, json.backupCodes[0]), {
       status: 400,
       json: { code: 'TWO_FACTOR_NOT_ENABLED' },
@@ -71,7 +62,7 @@ t.test(
     const before = browser.cookies.get('__Secure-next-auth.session-token');
     const confirmed = await verify(browser, await codeOf(api, email));
     t.match(confirmed, { status: 200, json: { token: String, user: { email, twoFactorEnabled: true } } });
-    t.not(confirmed.json.token, before, 'the session is another one');
+    t.not(confirmed.json.token, before, 'the browser has a new session');
     t.ok(await isLoggedIn(browser));
     t.notOk(await isLoggedIn(other), 'sessions that began without a code have ended');
     t.match(await signIn(), { json: { twoFactorRedirect: true, twoFactorMethods: ['totp'] } });
@@ -81,13 +72,13 @@ t.test(
     t.match(
       again,
       { status: 400, json: { code: 'TWO_FACTOR_ALREADY_ENABLED' } },
-      'the secret cannot be replaced silently',
+      'the secret cannot be replaced',
     );
   },
 );
 
 t.test('the database stores neither the secret nor a backup code in plain text', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const { backupCodes, browser } = await enabled(api);
   const { json } = await browser.call('POST', `${base}/get-totp-uri`, { password });
   const base32 = /secret=([A-Z2-7]+)/.exec(json.totpURI)?.[1] ?? '';
@@ -102,7 +93,7 @@ t.test('the database stores neither the secret nor a backup code in plain text',
 });
 
 t.test('a login with a code: no session before it, and the code works once', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   const browser = await held(api);
   t.notOk(await isLoggedIn(browser), 'the password alone is not enough');
@@ -120,31 +111,35 @@ t.test('a login with a code: no session before it, and the code works once', asy
   );
   t.notOk(
     [...browser.cookies.keys()].some((name) => name.includes('two_factor')),
-    'the waiting login is over',
+    'the cookie of the waiting login is deleted',
   );
   t.ok(await isLoggedIn(browser));
 
   const thief = await held(api);
-  t.equal((await verify(thief, code)).status, 401, 'the same code again');
-  t.equal((await verify(thief, await codeOf(api, email, -1))).status, 401, 'nor an earlier one');
+  t.equal((await verify(thief, code)).status, 401, 'a code works once');
+  t.equal((await verify(thief, await codeOf(api, email, -1))).status, 401, 'an earlier code is refused');
   api.advance(STEP);
   const next = await codeOf(api, email);
   const typed = ` ${next.slice(0, 3)} ${next.slice(3)}`;
-  t.equal((await verify(thief, typed)).status, 200, 'in two groups, as apps show it');
+  t.equal((await verify(thief, typed)).status, 200, 'a code in two groups is accepted');
 });
 
 t.test(
   'the cookie of a waiting login expires after ten minutes or five codes, and works for nothing else',
   async (t) => {
-    const api = await begin(t);
+    const api = await startApi(t);
     await enabled(api);
     const late = await held(api);
     const [name, token = ''] = [...late.cookies].find(([one]) => one.includes('two_factor')) ?? [];
     t.equal(name, '__Secure-formbricks.two_factor');
     const cookie = `next-auth.session-token=${token}`;
-    t.equal((await api.client('GET', '/api/v1/me', undefined, { cookie })).status, 401, 'it is no session');
+    t.equal(
+      (await api.client('GET', '/api/v1/me', undefined, { cookie })).status,
+      401,
+      'it is not a session',
+    );
     const reset = await api.client('POST', '/api/auth/reset-password', { token, newPassword: 'Password2' });
-    t.equal(reset.status, 400, 'and no link for a password');
+    t.equal(reset.status, 400, 'the token resets no password');
     api.advance(600_001);
     t.match(await verify(late, await codeOf(api, email)), {
       status: 401,
@@ -174,7 +169,7 @@ t.test(
       { twoFactorEnabled: 0 as const },
     ];
     for (const change of changes) {
-      const api = await begin(t);
+      const api = await startApi(t);
       await enabled(api);
       const browser = await held(api);
       const code = await codeOf(api, email);
@@ -190,7 +185,7 @@ t.test(
 );
 
 t.test('the login of another account ends the waiting one in the same browser', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   const mia = await addPerson(api, 'Mia', 'member');
   const browser = await held(api);
@@ -204,7 +199,7 @@ t.test('the login of another account ends the waiting one in the same browser', 
 });
 
 t.test('rememberMe: false still holds after the code', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   const browser = await held(api, { rememberMe: false });
   const reply = await verify(browser, await codeOf(api, email));
@@ -212,7 +207,7 @@ t.test('rememberMe: false still holds after the code', async (t) => {
 });
 
 t.test('backup codes: each works once, with or without its hyphen', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const { backupCodes } = await enabled(api);
   const [first = '', second = ''] = backupCodes;
   t.match(await verifyBackup(await held(api), 'aaaaa-aaaaa'), {
@@ -222,14 +217,14 @@ t.test('backup codes: each works once, with or without its hyphen', async (t) =>
   const browser = await held(api);
   t.equal((await verifyBackup(browser, first)).status, 200);
   t.ok(await isLoggedIn(browser));
-  t.equal((await verifyBackup(await held(api), first)).status, 401, 'it is used');
+  t.equal((await verifyBackup(await held(api), first)).status, 401, 'a backup code works once');
   t.equal((await verifyBackup(await held(api), ` ${second.replace('-', '').toUpperCase()}`)).status, 200);
   const silent = await verifyBackup(await held(api), backupCodes[2], { disableSession: true });
   t.notMatch(String(silent.headers['set-cookie']), /session_token=[\w-]{43}/);
 });
 
 t.test('two concurrent calls: a backup code or a code of the app logs in once', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const { backupCodes } = await enabled(api);
   const both = async (send: (browser: Browser) => Promise<{ status: number }>) => {
     const browsers = [await held(api), await held(api), await held(api)];
@@ -243,7 +238,7 @@ t.test('two concurrent calls: a backup code or a code of the app logs in once', 
 t.test(
   'generate-backup-codes replaces all; get-totp-uri returns the same secret; after disable the password is enough',
   async (t) => {
-    const api = await begin(t);
+    const api = await startApi(t);
     const { browser, backupCodes } = await enabled(api);
     const uri = async () => (await browser.call('POST', `${base}/get-totp-uri`, { password })).json.totpURI;
     t.equal(await uri(), await uri());
@@ -274,12 +269,12 @@ t.test(
 );
 
 t.test('enabling needs a session, the password, and our own origin', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const browser = await logInOwner(api);
   for (const name of ['enable', 'disable', 'get-totp-uri', 'generate-backup-codes']) {
     const url = `${base}/${name}`;
     t.match(await api.client('POST', url, { password }), { status: 401, json: { code: 'UNAUTHORIZED' } });
-    t.match(await api.manage('POST', url, { password }), { status: 401 }, 'a key is not enough');
+    t.match(await api.manage('POST', url, { password }), { status: 401 }, 'an API key is not enough');
     for (const wrong of ['Wrong1234', '', 'x'.repeat(1000)]) {
       const reply = await browser.call('POST', url, { password: wrong });
       t.match(reply, { status: 400, json: { code: 'INVALID_PASSWORD' } });
@@ -295,7 +290,7 @@ t.test('enabling needs a session, the password, and our own origin', async (t) =
 });
 
 t.test('wrong types of codes: 400, or a wrong code', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   for (const name of ['verify-totp', 'verify-backup-code']) {
     for (const code of [1, null, [], {}, true]) {
@@ -312,7 +307,7 @@ t.test('wrong types of codes: 400, or a wrong code', async (t) => {
 });
 
 t.test('five codes a minute for each account, on every route and from every address', async (t) => {
-  const api = await begin(t, { RATE_LIMITING_DISABLED: '0' });
+  const api = await startApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   const { browser, backupCodes } = await enabled(api);
   api.advance(60_000);
   const wrong = await wrongCodeOf(api, email);
@@ -336,7 +331,7 @@ t.test('five codes a minute for each account, on every route and from every addr
 });
 
 t.test('a new password does not skip the second factor', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   const waiting = await held(api);
   await api.client('POST', '/api/auth/request-password-reset', { email });
@@ -348,14 +343,14 @@ t.test('a new password does not skip the second factor', async (t) => {
   t.equal(
     (await verify(waiting, await codeOf(api, email))).status,
     401,
-    'what the old password began has ended',
+    'the login that began with the old password has ended',
   );
   const browser = await held(api, { password: 'Password2' });
   t.equal((await verify(browser, await codeOf(api, email))).status, 200);
 });
 
 t.test('the audit log has the steps, and no code', async (t) => {
-  const api = await begin(t, { AUDIT_LOG_ENABLED: '1' });
+  const api = await startApi(t, { env: { AUDIT_LOG_ENABLED: '1' } });
   const { backupCodes } = await enabled(api);
   await api.context.db.deleteFrom('auditEvents').execute();
   const browser = await held(api);
@@ -378,7 +373,7 @@ t.test('the audit log has the steps, and no code', async (t) => {
 });
 
 t.test('an eleventh waiting login ends the oldest', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   const browsers: Browser[] = [];
   for (let i = 0; i < 11; i++) {

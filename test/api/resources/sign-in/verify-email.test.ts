@@ -6,11 +6,6 @@ import { openBrowser } from '#test/support/login.ts';
 const url = '/api/auth/verify-email';
 const me = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
 
-async function begin(t: { teardown(clean: () => unknown): unknown }): Promise<TestApi> {
-  const api = await startApi();
-  t.teardown(() => api.close());
-  return api;
-}
 const tokensOf = async ({ context }: TestApi): Promise<readonly string[]> => {
   const rows = await context.db.selectFrom('mailOutbox').select('body').execute();
   return rows.map(({ body }) => /token=([\w-]+)/.exec(body)?.[1] ?? '');
@@ -21,7 +16,7 @@ async function signUp(api: TestApi): Promise<string> {
 }
 
 t.test('GET 302: to the page that asks for the password; opening the link changes nothing', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const token = await signUp(api);
   const reply = await api.client('GET', `${url}?token=${token}&callbackURL=/account`);
   t.equal(reply.status, 302);
@@ -41,7 +36,7 @@ t.test('GET 302: to the page that asks for the password; opening the link change
 });
 
 t.test('GET: an old link gets 401, or leads to the callback with the error', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   t.match(await api.client('GET', `${url}?token=x`), { status: 401, json: { code: 'INVALID_TOKEN' } });
   const reply = await api.client('GET', `${url}?token=x&callbackURL=/account`);
   t.match(reply, { status: 302, headers: { location: `${publicUrl}/account?error=INVALID_TOKEN` } });
@@ -54,7 +49,7 @@ t.test('GET: an old link gets 401, or leads to the callback with the error', asy
 });
 
 t.test('POST 200: with the password of the sign-up; logs in, once', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const token = await signUp(api);
   const browser = openBrowser(api);
   t.match(await browser.call('POST', url, { token }), {
@@ -78,7 +73,7 @@ t.test('POST 200: with the password of the sign-up; logs in, once', async (t) =>
 });
 
 t.test('POST 200: with a new password, which must follow the rules', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const token = await signUp(api);
   const weak = await api.client('POST', url, { token, newPassword: 'weak' });
   t.match(weak, { status: 400, json: { code: 'VALIDATION_ERROR', message: /newPassword/ } });
@@ -88,7 +83,7 @@ t.test('POST 200: with a new password, which must follow the rules', async (t) =
 });
 
 t.test('send-verification-email: 200 for every address, and a mail only to unverified ones', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await signUp(api);
   const send = (email: string) =>
     api.client('POST', '/api/auth/send-verification-email', { email, callbackURL: '/account' });

@@ -34,8 +34,7 @@ async function grant(api: TestApi, id: string, access: Access, name: string): Pr
 }
 
 async function shop(t: Test, env: Record<string, string> = {}): Promise<Shop> {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   return {
     api,
     async put(access, name, bytes = content) {
@@ -99,7 +98,7 @@ t.test('files that are not picture, video or sound are downloaded, not shown', a
   }
 });
 
-t.test('ranges, HEAD and conditions', async (t) => {
+t.test('answers ranges, HEAD and conditional requests', async (t) => {
   const { api, put } = await shop(t);
   const path = await put('public', 'a.png');
   const part = await api.client('GET', path, undefined, { range: 'bytes=2-4' });
@@ -127,13 +126,9 @@ t.test('404: a file whose row is missing or deleted is not served', async (t) =>
     .updateTable('files')
     .set({ removedAt: toTimestamp(startOfTime) })
     .execute();
-  t.equal((await api.client('GET', path)).status, 404, 'removed, and its object not yet gone');
+  t.equal((await api.client('GET', path)).status, 404, 'marked as removed, but the object still exists');
   await db.deleteFrom('files').execute();
-  t.equal(
-    (await api.client('GET', path)).status,
-    404,
-    'put back by a copy that had begun before the deletion',
-  );
+  t.equal((await api.client('GET', path)).status, 404, 'a copy restored the object after the deletion');
 });
 
 t.test('serves an empty file', async (t) => {
@@ -253,7 +248,7 @@ t.test('400: path traversal in every spelling, with every method', async (t) => 
   t.equal(
     (await api.manage('GET', `/storage/${workspaceId}/private/secret.png`)).status,
     200,
-    'it is still there',
+    'the file still exists',
   );
 });
 
@@ -301,10 +296,10 @@ t.test(
       for (let i = 0; i < 5; i += 1) t.equal((await call({ cookie })).status, 200);
       const over = await call({ cookie });
       t.match([over.status, over.json.code], [429, 'too_many_requests']);
-      t.equal((await call({ 'x-api-key': apiKey })).status, 200, 'a key is not counted here');
+      t.equal((await call({ 'x-api-key': apiKey })).status, 200, 'keys are not counted here');
     }
     const stored = await api.context.db.selectFrom('files').select('storedAt').execute();
-    t.equal(stored.filter(({ storedAt }) => storedAt !== null).length, 0, 'grants were counted, not files');
+    t.equal(stored.filter(({ storedAt }) => storedAt !== null).length, 0, 'grants are counted, not files');
   },
 );
 
@@ -318,7 +313,7 @@ t.test('405: other methods on a file', async (t) => {
 
 t.test('500: a file store that does not answer; only the log has the reason', async (t) => {
   const lines: string[] = [];
-  const api = await startApi({
+  const api = await startApi(t, {
     env: {
       S3_BUCKET_NAME: 'uploads',
       S3_ENDPOINT_URL: 'http://127.0.0.1:9',
@@ -327,7 +322,6 @@ t.test('500: a file store that does not answer; only the log has the reason', as
     },
     log: (await import('pino')).pino({}, { write: (line: string) => void lines.push(line) }),
   });
-  t.teardown(() => api.close());
   await grant(api, workspaceId, 'public', 'a.png');
   for (const method of ['GET', 'DELETE'] as const) {
     const reply = await api.manage(method, `/storage/${workspaceId}/public/a.png`);

@@ -12,8 +12,7 @@ const upload = (overrides: Record<string, unknown> = {}) => ({
 });
 
 async function withSurvey(t: Test, question: Record<string, unknown> = {}) {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const survey = await addSurvey(api, { questions: [upload(question)] });
   return { api, surveyId: String(survey.id) };
 }
@@ -50,7 +49,7 @@ for (const version of ['v1', 'v2']) {
     );
     t.equal(bytesMaxOf(data.presignedFields), 10 * MEBIBYTE);
     t.equal(reply.headers['access-control-allow-origin'], '*');
-    t.notOk('signingData' in data, 'old clients would upload in another way');
+    t.notOk('signingData' in data, 'old clients would choose another way of upload');
   });
 }
 
@@ -69,8 +68,7 @@ t.test('200: an old client names no element, and its file lies directly in the w
 });
 
 t.test('200: the management API grants a public file of 5 MiB, by either name of the scope', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await api.addWorkspace('ws2', 'env2');
   const key = await api.addKey({ ws2: 'write' });
   for (const scope of [{ workspaceId: 'ws2' }, { environmentId: 'env2' }]) {
@@ -122,14 +120,14 @@ interface Case {
 const FIELDS = 'Fields are missing or incorrectly formatted';
 const ofClient: readonly Case[] = [
   {
-    title: 'nothing at all',
+    title: 'an empty body',
     body: () => ({}),
     status: 400,
     message: FIELDS,
     details: { fileName: 'Required', fileType: 'Required', surveyId: 'Required' },
   },
   {
-    title: 'blanks',
+    title: 'blank values',
     body: (surveyId) => ({ fileName: ' ', fileType: 'image/png', surveyId }),
     status: 400,
     message: FIELDS,
@@ -143,7 +141,7 @@ const ofClient: readonly Case[] = [
     details: { surveyId: 'Required' },
   },
   {
-    title: 'an id that is none',
+    title: 'a malformed id',
     body: () => ({ fileName: 'a.png', fileType: 'image/png', surveyId: 'NOT AN ID' }),
     status: 400,
     message: FIELDS,
@@ -166,14 +164,14 @@ const ofClient: readonly Case[] = [
     }),
   ),
   {
-    title: 'a type that is another extension’s',
+    title: 'a type that does not fit the extension',
     body: (surveyId) => ({ fileName: 'a.png', fileType: 'text/html', surveyId }),
     status: 400,
     message: FIELDS,
     details: { fileType: "File type doesn't match the file extension" },
   },
   {
-    title: 'an extension that the caller itself excludes',
+    title: 'an extension that the request excludes',
     body: (surveyId) => ({
       fileName: 'a.png',
       fileType: 'image/png',
@@ -185,7 +183,7 @@ const ofClient: readonly Case[] = [
     details: { fileName: 'File extension is not allowed, allowed extensions are: pdf, jpg' },
   },
   {
-    title: 'a survey that is not there',
+    title: 'an unknown survey',
     body: () => ({ fileName: 'a.png', fileType: 'image/png', surveyId: 'nosuch' }),
     status: 404,
     message: 'Survey not found',
@@ -215,7 +213,7 @@ const ofClient: readonly Case[] = [
     details: {},
   },
   {
-    title: 'a name of which nothing is left',
+    title: 'a name without allowed characters',
     body: (surveyId) => ({ fileName: '???.png', fileType: 'image/png', surveyId }),
     status: 400,
     message: 'Invalid input',
@@ -231,7 +229,7 @@ for (const { title, body, status, message, details, question } of ofClient) {
     t.strictSame(reply.json, { code: status === 404 ? 'not_found' : 'bad_request', message, details });
     t.equal(reply.headers['access-control-allow-origin'], '*');
     const { rows } = await count(api);
-    t.equal(rows, 0, 'nothing was granted');
+    t.equal(rows, 0, 'no grant is recorded');
   });
 }
 
@@ -272,8 +270,7 @@ t.test('checks the workspace before the body, and the body before its fields', a
 });
 
 t.test('management: checks 401 first, then the scope, then the fields', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await api.addWorkspace('ws2');
   const file = { fileName: 'a.png', fileType: 'image/png' };
   t.equal((await api.client('POST', management, file)).status, 401);
@@ -287,7 +284,7 @@ t.test('management: checks 401 first, then the scope, then the fields', async (t
   });
   const reader = await api.addKey({ [workspaceId]: 'read' });
   const read = await api.client('POST', management, { ...file, workspaceId }, { 'x-api-key': reader });
-  t.match([read.status, read.json.code], [401, 'unauthorized'], 'reading is not enough');
+  t.match([read.status, read.json.code], [401, 'unauthorized'], 'access to read is not enough');
   const malformed = await api.client('POST', management, '{', { 'x-api-key': apiKey });
   t.match([malformed.status, malformed.json.details], [400, {}]);
 });

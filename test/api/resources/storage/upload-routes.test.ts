@@ -2,9 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { UploadForm } from '#api/storage/storage.ts';
 import { startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
@@ -31,8 +30,7 @@ async function listening(
   env: Readonly<Record<string, string>> = {},
 ): Promise<Target> {
   const port = await freePort();
-  const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}`, ...env } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { PUBLIC_URL: `http://127.0.0.1:${port}`, ...env } });
   await api.app.listen({ port, host: '127.0.0.1' });
   const key = `${workspaceId}/private/a--fid--x.png`;
   await addFileRow(api, key);
@@ -146,7 +144,7 @@ t.test('400 EntityTooLarge: by the announced length, and while it streams', asyn
   chunked.write(fieldParts(form.fields));
   chunked.write(part('name="file"; filename="x.png"', tooBig));
   const answer = await answered;
-  t.equal(answer.status, 400, 'not announced, and refused before the end');
+  t.equal(answer.status, 400, 'refused before the end of the body');
   t.match(answer.text, /EntityTooLarge/);
   chunked.destroy();
   t.strictSame(left(), { incoming: 0, objects: 0 });
@@ -227,15 +225,16 @@ t.test('403: a grant for another purpose, with another secret, or cut off', asyn
 });
 
 t.test('a client that leaves in the middle leaves no file, and the service goes on', async (t) => {
-  const { port, form, left } = await listening(t);
+  const { api, port, form, left } = await listening(t);
+  const accepted: Socket[] = [];
+  api.app.server.on('connection', (socket) => accepted.push(socket));
   const bytes = body(form.fields, Buffer.alloc(90_000));
-  for (const cut of [10, 400, fieldParts(form.fields).length + 200, bytes.length - 10]) {
+  const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${multipart['content-type']}\r\ncontent-length: ${bytes.length}\r\n\r\n`;
+  for (const [i, cut] of [10, 400, fieldParts(form.fields).length + 200, bytes.length - 10].entries()) {
     const socket = connect({ port, host: '127.0.0.1' });
-    socket.write(
-      `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${multipart['content-type']}\r\ncontent-length: ${bytes.length}\r\n\r\n`,
-    );
+    socket.write(head);
     socket.write(bytes.subarray(0, cut));
-    await delay(20);
+    await until(() => accepted[i]?.bytesRead === head.length + cut, 'the server has read it');
     socket.destroy();
   }
   // The server notices the end of each socket, and then deletes the file.
@@ -272,7 +271,7 @@ t.test('503: too many uploads with one grant, or 64 in total; ending one frees i
     return (await api.context.storage.grant({ key, contentType: 'image/png', bytesMax: 5000 })).fields;
   };
   const another = body(await grant('another'), Buffer.from('x'));
-  t.equal((await send(port, another)).status, 201, 'others are not disturbed');
+  t.equal((await send(port, another)).status, 201, 'another grant is not affected');
   for (let n = 0; n < 31; n += 1) {
     const fields = await grant(String(n));
     leave.push(begin(port, fields), begin(port, fields));
@@ -323,13 +322,13 @@ t.test('201: if all places are taken, the slowest sender is cut', async (t) => {
   const next = async (name: string) => send(port, body(await grant(name), Buffer.from('x')));
 
   api.advance(4_999);
-  t.equal((await next('early')).status, 503, 'nobody is slow yet');
+  t.equal((await next('early')).status, 503, 'no upload is slow yet');
   api.advance(5_001);
   t.equal((await next('first')).status, 201);
-  t.match(await slowest.finish(), /^HTTP\/1\.1 503 .*<Code>SlowDown</s, 'told so');
+  t.match(await slowest.finish(), /^HTTP\/1\.1 503 .*<Code>SlowDown</s, 'the cut client is told why');
   await until(() => left().incoming === 63);
-  t.equal((await next('second')).status, 201, 'there is room now');
-  t.equal(left().incoming, 63, 'so nobody else had to go');
+  t.equal((await next('second')).status, 201, 'the place is free');
+  t.equal(left().incoming, 63, 'no other upload was cut');
   t.match(await honest.finish(), /^HTTP\/1\.1 201 /);
   for (const { leave } of slow) leave();
   await until(() => left().incoming === 0);
@@ -342,7 +341,7 @@ t.test('a silent sender loses its connection and its place', async (t) => {
   await until(() => left().incoming === 1, 'the upload is under way');
   await until(() => left().incoming === 0, 'the upload is given up');
   const took = Date.now() - begun;
-  t.ok(took > 14_000, `not before its time: ${took} ms`);
+  t.ok(took > 14_000, `cut only after its time: ${took} ms`);
 });
 
 t.test(
@@ -365,7 +364,7 @@ t.test(
 t.test('405: other methods; 404: no upload target if files are in S3', async (t) => {
   const { api } = await listening(t);
   t.equal((await api.client('GET', path)).status, 405);
-  const inS3 = await startApi({
+  const inS3 = await startApi(t, {
     env: {
       S3_BUCKET_NAME: 'uploads',
       S3_ENDPOINT_URL: 'http://127.0.0.1:9',
@@ -373,6 +372,5 @@ t.test('405: other methods; 404: no upload target if files are in S3', async (t)
       S3_SECRET_KEY: 'b',
     },
   });
-  t.teardown(() => inS3.close());
   t.equal((await inS3.client('POST', path)).status, 404);
 });

@@ -3,8 +3,7 @@ import t from 'tap';
 import { addSurvey, publicUrl, startApi } from '#test/support/api-app.ts';
 
 t.test('404: the same page for every unknown id', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const open = await addSurvey(api, { type: 'link' });
   const draft = await addSurvey(api, { type: 'link', status: 'draft' });
   const texts = new Set<string>();
@@ -17,13 +16,12 @@ t.test('404: the same page for every unknown id', async (t) => {
     });
     texts.add(reply.text);
   }
-  t.equal(texts.size, 1, 'it tells nobody which surveys there are');
+  t.equal(texts.size, 1, 'the page does not reveal which surveys exist');
   t.match([...texts][0], 'SURVEY_URL');
 });
 
 t.test('302: to SURVEY_URL, with all parameters of the link', async (t) => {
-  const api = await startApi({ env: { SURVEY_URL: 'https://surveys.example.com/answer?id={surveyId}' } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { SURVEY_URL: 'https://surveys.example.com/answer?id={surveyId}' } });
   const reply = await api.client('GET', '/s/abc?suId=x&suToken=y%26z');
   t.equal(reply.status, 302);
   t.equal(reply.headers.location, 'https://surveys.example.com/answer?id=abc&suId=x&suToken=y%26z');
@@ -35,7 +33,6 @@ t.test('302: to SURVEY_URL, with all parameters of the link', async (t) => {
 });
 
 t.test('404: SURVEY_URL is this path, so another server shows the surveys', async (t) => {
-  const api = await startApi({ env: { SURVEY_URL: `${publicUrl}/s/{surveyId}` } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { SURVEY_URL: `${publicUrl}/s/{surveyId}` } });
   t.equal((await api.client('GET', '/s/abc')).status, 404);
 });

@@ -121,7 +121,7 @@ for (const [type, fields, path] of refusedQuestions) {
   });
 }
 
-t.test('older spellings of questions', async (t) => {
+t.test('converts older spellings of questions', async (t) => {
   t.match(questionOf({ type: 'openText', charLimit: true }), { charLimit: { enabled: true } });
   t.match(questionOf({ type: 'matrix', rows: ['r'], columns: [{ default: 'c' }] }), {
     rows: [{ id: '0', label: { default: 'r' } }],

@@ -3,8 +3,7 @@ import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
 t.test('deletes a survey with many responses in slices, between which others can write', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { db } = api.context;
   const survey = await addSurvey(api);
   const other = await addSurvey(api, { name: 'Other' });

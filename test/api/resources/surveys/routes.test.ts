@@ -4,8 +4,7 @@ import { insertActionClass } from '#api/resources/action-classes/store.ts';
 import { insertLanguage } from '#api/resources/workspaces/store.ts';
 import { addSurvey, publicUrl, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const path = '/api/v1/management/surveys';
 const now = new Date(api.context.clock()).toISOString();
 const { db, random } = api.context;
@@ -92,8 +91,8 @@ t.test('200: a new survey has every field, with null for unset ones', async (t) 
     customHeadScriptsMode: 'add',
   });
   const read = await api.manage('GET', `${path}/${data.id}`);
-  t.strictSame(read.json.data, data, 'what is read is what was answered');
-  t.strictSame((await api.manage('GET', `/api/v1/surveys/${data.id}`)).json.data, data, 'so is the alias');
+  t.strictSame(read.json.data, data);
+  t.strictSame((await api.manage('GET', `/api/v1/surveys/${data.id}`)).json.data, data, 'by its alias');
 });
 
 t.test(
@@ -114,7 +113,7 @@ t.test(
     t.match(survey.triggers, [
       { actionClass: { id: action.id, name: 'Sign up', environmentId: workspaceId } },
     ]);
-    t.equal(survey.triggers.length, 1, 'one action, however often it was named');
+    t.equal(survey.triggers.length, 1, 'an action class that is named twice is one trigger');
     t.strictSame(survey.languages, [
       { language: 'en', default: true, enabled: true },
       { language: 'de', default: false, enabled: false },
@@ -126,14 +125,14 @@ t.test('200: an app survey gets a private segment, which is deleted with it', as
   const survey = await addSurvey(api, { type: 'app' });
   t.match(survey.segment, { title: survey.id, isPrivate: true, filters: [], surveys: [survey.id] });
   const other = await addSurvey(api, { type: 'app', segmentId: survey.segment.id });
-  t.equal(other.segment.id, survey.segment.id, 'a segment can be shared');
+  t.equal(other.segment.id, survey.segment.id, 'the surveys share a segment');
   for (const [{ id }, left] of [
     [survey, [{ id: survey.segment.id }]],
     [other, []],
   ] as const) {
     t.equal((await api.manage('DELETE', `${path}/${id}`)).status, 200);
     const found = await db.selectFrom('segments').select('id').where('id', '=', survey.segment.id).execute();
-    t.strictSame(found, left, 'it goes with the last survey that has it');
+    t.strictSame(found, left, 'the segment is deleted with the last survey that uses it');
   }
 });
 
@@ -196,8 +195,7 @@ t.test('200: new questions replace the old ones, and those that stay keep their 
 });
 
 t.test('200: the list begins with the latest change, in pages', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const ids: string[] = [];
   for (const name of ['a', 'b', 'c']) {
     ids.unshift((await addSurvey(fresh, { name })).id);
@@ -207,7 +205,7 @@ t.test('200: the list begins with the latest change, in pages', async (t) => {
     (await fresh.manage('GET', `${path}${query}`)).json.data.map(({ id }: { id: string }) => id);
   t.strictSame(await list(''), ids);
   t.strictSame(await list('?limit=1&offset=1'), [ids[1]]);
-  t.strictSame(await list('?limit=99999999'), ids, 'a larger limit is cut, not refused');
+  t.strictSame(await list('?limit=99999999'), ids, 'a larger limit is reduced, not refused');
   await fresh.manage('PUT', `${path}/${ids[2]}`, { name: 'z' });
   t.equal((await list(''))[0], ids[2]);
   for (const query of ['?limit=x', '?limit=0', '?offset=-1', '?limit=1&limit=2']) {
@@ -220,7 +218,7 @@ t.test('200: only surveys of workspaces that the key can read', async (t) => {
   const none = await api.addKey({});
   const list = (value: string) => api.client('GET', path, undefined, { 'x-api-key': value });
   t.strictSame((await list(key)).json, { data: [] });
-  t.strictSame((await list(none)).json, { data: [] }, 'a key without workspaces sees none');
+  t.strictSame((await list(none)).json, { data: [] }, 'a key without workspaces sees no survey');
 });
 
 t.test('401: the method decides which right is needed', async (t) => {
@@ -235,12 +233,12 @@ t.test('401: the method decides which right is needed', async (t) => {
   const one = `${path}/${survey.id}`;
   t.equal(await ask(keys.read, 'GET', one), 200);
   t.equal(await ask(keys.read, 'PUT', one, {}), 401);
-  t.equal(await ask(keys.read, 'GET', `${one}/singleUseIds`), 401, 'links need the right to write');
+  t.equal(await ask(keys.read, 'GET', `${one}/singleUseIds`), 401, 'reading single-use links needs write');
   t.equal(await ask(keys.read, 'POST', path, surveyBody()), 401);
   t.equal(await ask(keys.write, 'PUT', one, {}), 200);
   t.equal(await ask(keys.write, 'DELETE', one), 401);
   t.equal(await ask(keys.other, 'GET', one), 401);
-  t.equal(await ask(keys.other, 'PUT', one, '{ not JSON'), 401, 'before the body is read');
+  t.equal(await ask(keys.other, 'PUT', one, '{ not JSON'), 401, 'refused before the body is read');
 });
 
 t.test('404: an unknown survey or workspace, before the body is checked', async (t) => {
@@ -312,7 +310,7 @@ t.test('409: a slug belongs to one survey', async (t) => {
   const second = await api.manage('POST', path, surveyBody({ slug: 'hello' }));
   t.equal(second.status, 409);
   t.equal(second.json.code, 'conflict');
-  t.equal((await api.manage('PUT', `${path}/${survey.id}`, { slug: 'hello' })).status, 200, 'it may keep it');
+  t.equal((await api.manage('PUT', `${path}/${survey.id}`, { slug: 'hello' })).status, 200, 'its own slug');
 });
 
 t.test('200: deletes the survey with its responses and displays, and returns it', async (t) => {
@@ -321,7 +319,7 @@ t.test('200: deletes the survey with its responses and displays, and returns it'
   await api.client('POST', `/api/v1/client/${workspaceId}/responses`, body);
   await api.client('POST', `/api/v1/client/${workspaceId}/displays`, body);
   const reply = await api.manage('DELETE', `${path}/${survey.id}`, '{ ignored');
-  t.equal(reply.status, 200, 'a body means nothing here');
+  t.equal(reply.status, 200, 'the body of a deletion is ignored');
   const {
     languages: _languages,
     followUps: _followUps,
@@ -338,7 +336,7 @@ t.test('200: deletes the survey with its responses and displays, and returns it'
   }
 });
 
-t.test('single-use links', async (t) => {
+t.test('200: single-use links are all different, and signed if the survey asks for it', async (t) => {
   const survey = await addSurvey(api, { singleUse: { enabled: true, isEncrypted: true } });
   const links = async (query: string) => api.manage('GET', `${path}/${survey.id}/singleUseIds${query}`);
   const ten = await links('');
@@ -368,8 +366,9 @@ t.test('single-use links', async (t) => {
 });
 
 t.test('single-use links use SURVEY_URL when it is set', async (t) => {
-  const known = await startApi({ env: { SURVEY_URL: 'https://surveys.example.com/a/{surveyId}?lang=de' } });
-  t.teardown(() => known.close());
+  const known = await startApi(t, {
+    env: { SURVEY_URL: 'https://surveys.example.com/a/{surveyId}?lang=de' },
+  });
   const survey = await addSurvey(known, { singleUse: { enabled: true, isEncrypted: true } });
   const reply = await known.manage('GET', `${path}/${survey.id}/singleUseIds?limit=1`);
   t.match(

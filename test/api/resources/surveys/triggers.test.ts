@@ -3,8 +3,7 @@ import t from 'tap';
 import { publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const path = '/api/v1/management/surveys';
 const actionClass = (
   await api.manage('POST', '/api/v1/management/action-classes', {
@@ -98,6 +97,6 @@ t.test('400: unknown action classes, and those of other workspaces', async (t) =
     });
   }
   for (const known of [{ name: 'Opened' }, 'Opened']) {
-    t.equal((await create({ triggers: [{ actionClass: known }] })).status, 200, 'as older clients name it');
+    t.equal((await create({ triggers: [{ actionClass: known }] })).status, 200, 'as older clients write it');
   }
 });

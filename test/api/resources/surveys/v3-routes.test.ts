@@ -4,8 +4,7 @@ import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
 import { addPerson } from '#test/support/people.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const { db } = api.context;
 const list = `/api/v3/surveys?workspaceId=${workspaceId}`;
@@ -82,7 +81,7 @@ t.test('200: pages by cursor, in every order, with each row exactly once', async
       cursor = reply.json.meta.nextCursor ?? '';
     }
     t.strictSame(paged, all, sortBy);
-    t.equal(cursor, '', 'the last page says so');
+    t.equal(cursor, '', 'the last page has no cursor');
   }
 });
 
@@ -105,7 +104,7 @@ t.test('200: filters', async (t) => {
     .set({ archivedAt: '2026-01-01T00:00:00.000Z' })
     .where('name', '=', 'Gamma')
     .execute();
-  t.notOk(namesOf(await api.manage('GET', list)).includes('Gamma'), 'archived ones are hidden');
+  t.notOk(namesOf(await api.manage('GET', list)).includes('Gamma'), 'archived surveys are hidden');
   t.strictSame(namesOf(await api.manage('GET', `${list}&filter[status][in]=archived`)), ['Gamma']);
   t.equal((await api.manage('GET', list)).json.meta.hasArchived, true);
 });
@@ -170,7 +169,7 @@ t.test('401: without credentials; 200: with a session', async (t) => {
   t.equal(
     (await browser.call('GET', '/api/v3/surveys?workspaceId=ws2')).status,
     200,
-    'of the whole organization',
+    'the owner reads all workspaces of the organization',
   );
 });
 
@@ -212,14 +211,14 @@ t.test('200: one survey, with texts by language', async (t) => {
   });
   const german = (await api.manage('GET', `${path}?lang=de`)).json.data.blocks[0].elements[0];
   t.strictSame(german.headline, { de: 'Was?' });
-  t.strictSame(german.placeholder, { de: 'Only English' }, 'what is missing shows the default');
+  t.strictSame(german.placeholder, { de: 'Only English' }, 'the default language is used');
   const both = (await api.manage('GET', `${path}?lang=de,en`)).json.data.blocks[0].elements[0];
   t.strictSame(both.headline, { de: 'Was?', en: 'What?' });
   const unknown = await api.manage('GET', `${path}?lang=fr`);
   t.equal(unknown.status, 400);
   t.match(unknown.json.invalid_params[0], { name: 'lang', reason: /^must be one of / });
   const link = (await api.manage('GET', `/api/v3/surveys/${alpha}`)).json.data;
-  t.notOk('distribution' in link, 'a link survey has none');
+  t.notOk('distribution' in link, 'a link survey has no distribution');
   t.equal(link.blocks[0].elements[0].headline['en-US'], 'What?');
 });
 

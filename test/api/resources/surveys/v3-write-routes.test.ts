@@ -6,8 +6,7 @@ import { addSurvey, publicUrl, startApi, surveyBody, workspaceId } from '#test/s
 import type { Json } from '#test/support/json.ts';
 import { logInOwner } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const url = '/api/v3/surveys';
 const { db } = api.context;
@@ -174,7 +173,7 @@ t.test('201: a link survey with every field', async (t) => {
   const data = await created(given);
   t.match(data, given);
   t.match(data.languages, languages);
-  t.strictSame(described.issues(data), {}, 'as the description has it');
+  t.strictSame(described.issues(data), {}, 'the survey fits its description');
   const again = await patch(data.id, {
     metadata: data.metadata,
     languages: data.languages,
@@ -185,7 +184,7 @@ t.test('201: a link survey with every field', async (t) => {
     variables: data.variables,
   });
   t.equal(again.status, 200, again.text);
-  t.strictSame({ ...again.json.data, updatedAt: data.updatedAt }, data, 'what is read can be written');
+  t.strictSame({ ...again.json.data, updatedAt: data.updatedAt }, data, 'a read survey can be written back');
   const v1 = (await api.manage('GET', `/api/v1/management/surveys/${data.id}`)).json.data;
   t.strictSame(v1.questions[0].headline, { default: 'Was?', 'en-US': 'What?' });
   t.strictSame(v1.languages[0], { language: 'de-DE', default: true, enabled: true });
@@ -194,7 +193,7 @@ t.test('201: a link survey with every field', async (t) => {
   t.strictSame(
     known.map(({ code }: { code: string }) => code),
     ['de-DE', 'en-US'],
-    'languages that the workspace did not have are added',
+    'missing languages are added to the workspace',
   );
 });
 
@@ -702,7 +701,7 @@ t.test('200: an archived survey is hidden, accepts no responses, and can be rest
   t.strictSame(reply.json, { data: { id, status: 'inProgress', archivedAt: now } });
   api.advance(1000);
   const again = await api.manage('POST', `${url}/${id}/archive`);
-  t.strictSame(again.json, reply.json, 'twice is once');
+  t.strictSame(again.json, reply.json, 'a second call changes nothing');
   const { data } = (await api.manage('GET', `${url}/${id}`)).json;
   t.match(data, { status: 'inProgress', archivedAt: now, updatedAt: now });
 
@@ -717,7 +716,7 @@ t.test('200: an archived survey is hidden, accepts no responses, and can be rest
   t.match(
     v1.find((survey: { id: string }) => survey.id === id),
     { archivedAt: now },
-    'v1 lists it, with its date',
+    'v1 lists it with its date',
   );
 
   t.notMatch((await api.client('GET', `${client}/environment`)).text, id);
@@ -732,7 +731,7 @@ t.test('200: an archived survey is hidden, accepts no responses, and can be rest
     t.match(refused.json, { message: 'Survey is not accepting submissions', details: { surveyId: id } });
   }
   const recorded = await api.manage('POST', '/api/v1/management/responses', { ...answer, finished: true });
-  t.equal(recorded.status, 200, 'the management API records all the same');
+  t.equal(recorded.status, 200, 'the management API still accepts responses');
   for (const change of [
     await patch(id, { name: 'x' }),
     await api.manage('PUT', `/api/v1/management/surveys/${id}`, { name: 'x' }),
@@ -885,7 +884,7 @@ t.test('validate: reports the result and changes nothing', async (t) => {
     data: document({ type: 'app', distribution: { triggers: [{ actionClassId: 'gone' }] } }),
   });
   t.match(dangling.json.data, { valid: false, invalid_params: [{ code: 'dangling_reference' }] });
-  t.strictSame(await count(), before, 'nothing was written');
+  t.strictSame(await count(), before, 'nothing is written');
   t.equal((await api.manage('GET', `${url}/${survey.id}`)).json.data.name, 'Survey');
   for (const body of [
     {},

@@ -3,8 +3,7 @@ import t from 'tap';
 import { RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const { db } = api.context;
 const management = '/api/v1/management';
@@ -29,7 +28,7 @@ t.test('200: giving a response an unknown tag creates it, and all responses shar
     updatedAt: String,
   });
   t.strictSame((await add(two, { name: 'Bug' })).json.data, data);
-  t.strictSame((await add(two, { tagId: data.id })).json.data, data, 'twice is once');
+  t.strictSame((await add(two, { tagId: data.id })).json.data, data, 'adding a tag twice changes nothing');
   await add(two, { name: 'Another' });
   const list = await api.manage('GET', `${management}/responses/${two}/tags`);
   t.strictSame(
@@ -49,7 +48,7 @@ t.test('replies with tags: list, get, create, update, delete', async (t) => {
   t.strictSame((await api.manage('PUT', `${url}/${id}`, { finished: true })).json.data.tags, [tag]);
   t.strictSame((await api.manage('DELETE', `${url}/${id}`)).json.data.tags, [tag]);
   const left = await db.selectFrom('responseTags').selectAll().where('responseId', '=', id).execute();
-  t.strictSame(left, [], 'and the response takes them along');
+  t.strictSame(left, [], 'they are deleted with the response');
 });
 
 t.test('200: removes the tag from the response, and keeps the tag', async (t) => {
@@ -149,7 +148,7 @@ t.test('403: the maximum of a response, and of a workspace', async (t) => {
   t.equal(full.status, 403);
   t.match(full.json.message, 'remove one first');
   t.notOk(await db.selectFrom('tags').select('id').where('name', '=', 'one more').executeTakeFirst());
-  t.equal((await add(id, { name: 't0' })).status, 200, 'what it has, it may be given again');
+  t.equal((await add(id, { name: 't0' })).status, 200, 'a tag that the response already has is accepted');
   const { count } = await db
     .selectFrom('tags')
     .select((select) => select.fn.countAll().as('count'))

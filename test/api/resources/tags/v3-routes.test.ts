@@ -9,8 +9,7 @@ const url = '/api/v3/tags';
 async function start(t: {
   teardown(close: () => Promise<void>): void;
 }): Promise<{ api: TestApi; browser: Browser; tag: Tag; responses: string[] }> {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const browser = await logInOwner(api);
   const survey = await addSurvey(api);
   const responses: string[] = [];
@@ -48,7 +47,7 @@ t.test('200: the list, by name, with the number of responses', async (t) => {
     .execute();
   const reply = await browser.call('GET', `${url}?workspaceId=${workspaceId}`);
   t.equal(reply.status, 200);
-  t.strictSame(Object.keys(reply.json), ['data'], 'no meta');
+  t.strictSame(Object.keys(reply.json), ['data'], 'the reply has no meta');
   t.strictSame(
     reply.json.data.map(({ id, name, count }: Record<string, unknown>) => [id, name, count]),
     [
@@ -162,7 +161,7 @@ t.test('two merges at once: no response loses its tag', async (t) => {
     const label = JSON.stringify(plan);
     t.ok(
       replies.some(({ status }) => status === 200),
-      `${label}: one of them came through`,
+      `${label}: at least one merge succeeds`,
     );
     t.ok(replies.every(({ status }) => status === 200 || status === 403));
     for (const response of responses) t.equal((await tagsOf(api, response)).length, 1, label);
@@ -194,7 +193,7 @@ t.test('merges and deletes a tag on more responses than one slice', async (t) =>
   const counts = Object.fromEntries(
     data.map(({ name, count }: { name: string; count: number }) => [name, count]),
   );
-  t.equal(counts.Defect + (counts.Bug ?? 0), 453, 'each has one of the two');
+  t.equal(counts.Defect + (counts.Bug ?? 0), 453, 'every response has one of the two tags');
   t.ok(counts.Defect >= 451);
   t.equal((await browser.call('DELETE', `${url}/${into}`)).status, 200);
   const left = await db.selectFrom('responseTags').select('tagId').where('tagId', '=', into).execute();

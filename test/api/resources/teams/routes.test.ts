@@ -13,8 +13,7 @@ interface World {
 }
 
 async function begin(t: Test): Promise<World> {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await api.addWorkspace('ws2', 'env2');
   return {
     api,
@@ -39,7 +38,7 @@ t.test('members have the rights of a team as long as the team has them', async (
   t.match((await owner.call('PUT', `${team}/members/${ada.id}`, { role: 'contributor' })).json.data, {
     members: [{ userId: ada.id, email: ada.email, role: 'contributor' }],
   });
-  t.equal((await ada.browser.call('GET', responses)).status, 401, 'nothing was given to the team yet');
+  t.equal((await ada.browser.call('GET', responses)).status, 401, 'the team has no rights yet');
   t.match((await owner.call('PUT', `${team}/workspaces/env2`, { permission: 'read' })).json.data, {
     workspaces: [{ workspaceId: 'ws2', permission: 'read' }],
   });
@@ -53,7 +52,7 @@ t.test('members have the rights of a team as long as the team has them', async (
   for (const path of [`${team}/workspaces/ws2`, `${team}/members/${ada.id}`]) {
     t.equal((await owner.call('DELETE', path)).status, 200);
     t.equal((await ada.browser.call('GET', responses)).status, 401);
-    t.equal((await owner.call('DELETE', path)).status, 404, 'once');
+    t.equal((await owner.call('DELETE', path)).status, 404, 'a second deletion gets 404');
   }
 });
 
@@ -71,7 +70,7 @@ t.test('deleting a team removes the rights that it gave', async (t) => {
   }
 });
 
-t.test('who can see and change a team', async (t) => {
+t.test('owners and managers change teams; members see theirs, and its admins add members', async (t) => {
   const world = await begin(t);
   const { api, url, owner, ada, ben } = world;
   const support = await make(world, 'Support');
@@ -94,20 +93,20 @@ t.test('who can see and change a team', async (t) => {
     ['PUT', support, { name: 'Mine' }],
     ['DELETE', support, undefined],
   ] as const) {
-    t.equal((await ada.browser.call(method, path, body)).status, 401, `an admin of the team: ${method}`);
+    t.equal((await ada.browser.call(method, path, body)).status, 401, `as an admin of the team: ${method}`);
   }
   t.equal((await ben.browser.call('PUT', `${support}/members/${ben.id}`, { role: 'admin' })).status, 401);
   t.equal((await ben.browser.call('DELETE', `${support}/members/${ada.id}`)).status, 401);
   t.equal(
     (await ben.browser.call('DELETE', `${support}/members/${ben.id}`)).status,
     200,
-    'anybody may leave',
+    'every member may leave',
   );
 
   const outsider = await addPerson(api, 'Outsider', null);
   t.equal((await outsider.browser.call('GET', url)).status, 404);
   const reply = await owner.call('PUT', `${support}/members/${outsider.id}`, { role: 'contributor' });
-  t.equal(reply.status, 404, 'only members of the organization');
+  t.equal(reply.status, 404, 'only members of the organization can join');
   t.match(reply.json, { message: 'Member not found' });
 });
 

@@ -1,8 +1,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const client = `/api/v1/client/${workspaceId}`;
 const identifyPaths = ['identify/contacts', 'identify/people', 'app/people'];
 const put = (userId: string, attributes: unknown, name = 'contacts') =>

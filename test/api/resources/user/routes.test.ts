@@ -8,8 +8,7 @@ import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
 const MINUTE = 60_000;
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, random, clock } = api.context;
 const paths = [`/api/v1/client/${workspaceId}/user`, `/api/v2/client/${workspaceId}/user`];
 const [path = ''] = paths;
@@ -52,7 +51,7 @@ t.test('200: creates an unknown user, and returns the whole state, in v1 and v2'
         },
       },
     });
-    t.equal((await api.client('POST', one, { userId })).json.data.state.data.contactId, contactId, 'once');
+    t.equal((await api.client('POST', one, { userId })).json.data.state.data.contactId, contactId);
   }
   t.strictSame(await attributesOf('new-0'), { userId: 'new-0' });
 });
@@ -96,8 +95,8 @@ t.test('200: stores attributes as text, with known and new keys', async (t) => {
     { name: 'Is Admin', type: 'custom', dataType: 'string', isUnique: false },
   );
   await post({ userId: 'ann', attributes: { plan: 'free' } });
-  t.match(await attributesOf('ann'), { ...stored, plan: 'free' }, 'what is not sent stays');
-  t.equal((await post({ userId: 'ann', attributes: null })).status, 200, 'null is none');
+  t.match(await attributesOf('ann'), { ...stored, plan: 'free' }, 'absent attributes stay');
+  t.equal((await post({ userId: 'ann', attributes: null })).status, 200, 'null counts as no attributes');
 });
 
 t.test('200: only a change updates the contact', async (t) => {
@@ -147,7 +146,7 @@ t.test('200: a unique value stays with its contact, and nothing is reported', as
     .select('id')
     .where('value', '=', 'same@example.com')
     .execute();
-  t.equal(foreign.length, 2, 'unique per workspace');
+  t.equal(foreign.length, 2, 'values are unique only within a workspace');
 });
 
 t.test('200: ignores a blank language', async (t) => {
@@ -202,7 +201,7 @@ t.test('200: displays and responses, newest first', async (t) => {
     { surveyId: survey.id, createdAt: firstAt },
   ]);
   t.equal(state.displays.length, 3);
-  t.strictSame(state.responses, [other.id, survey.id, survey.id], 'one entry per response');
+  t.strictSame(state.responses, [other.id, survey.id, survey.id], 'one entry for each response');
   t.equal(state.lastDisplayAt, lastAt);
 });
 
@@ -256,7 +255,7 @@ t.test('200: the segments of app surveys for everybody, and those of the others 
   await api.client('POST', `${client}/displays`, { surveyId: everybody.id, userId: 's1' });
   t.strictSame(await segmentsOf({ userId: 's1' }), ['everybody', 'nested']);
   const foreign = await api.client('POST', '/api/v1/client/ws2/user', { userId: 's1' });
-  t.strictSame(foreign.json.data.state.data.segments, [], 'those of the workspace only');
+  t.strictSame(foreign.json.data.state.data.segments, [], 'only segments of the workspace');
 });
 
 t.test('400: mistakes, in the texts that clients know', async (t) => {
@@ -270,7 +269,7 @@ t.test('400: mistakes, in the texts that clients know', async (t) => {
     const reply = await post({ userId: 'mail', attributes: { email } });
     t.strictSame(reply.json, { code: 'bad_request', message: 'Invalid email format', details: {} });
   }
-  t.equal(await attributesOf('mail'), undefined, 'nothing was made');
+  t.equal(await attributesOf('mail'), undefined, 'no contact is created');
   const wrong = await post({ userId: 'x', attributes: { plan: { nested: 1 } } });
   t.equal(wrong.json.message, 'Fields are missing or incorrectly formatted');
   t.equal((await post({ userId: 'x', attributes: 'x' })).status, 400);
@@ -305,12 +304,12 @@ t.test('the number of queries does not depend on the number of rows', async (t) 
   };
   const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`many_${i}`, 'x']));
   const fresh = await count({ userId: 'q1', attributes: { one: '1' } });
-  t.equal(await count({ userId: 'q2', attributes: many }), fresh, 'sixty new attributes cost as much as one');
+  t.equal(await count({ userId: 'q2', attributes: many }), fresh, 'as many queries for sixty as for one');
   // Two of them are locks, which SQLite does not need.
   t.ok(fresh <= 17, `${fresh} queries`);
   const known = await count({ userId: 'q2' });
-  t.equal(await count({ userId: 'q2', attributes: many }), known, 'nothing new costs nothing');
-  t.ok(known <= 6, `${known} queries for somebody known`);
+  t.equal(await count({ userId: 'q2', attributes: many }), known, 'unchanged attributes need no query');
+  t.ok(known <= 6, `${known} queries for a known user`);
   const { contactId } = await stateOf({ userId: 'q2' });
   const at = new Date(clock()).toISOString();
   for (let i = 0; i < 40; i += 1) {
@@ -318,7 +317,7 @@ t.test('the number of queries does not depend on the number of rows', async (t) 
     await db.insertInto('displays').values(row).execute();
     await addSurvey(api, { type: 'app' });
   }
-  t.equal(await count({ userId: 'q2' }), known, 'nor with displays and segments');
+  t.equal(await count({ userId: 'q2' }), known, 'displays and segments need no query');
 });
 
 t.test('every query of the state reads an index', async (t) => {
@@ -337,7 +336,7 @@ t.test('every query of the state reads an index', async (t) => {
 
 t.test('200: reads segments once, and again after each change', async (t) => {
   let reads = 0;
-  const fresh = await startApi({
+  const fresh = await startApi(t, {
     parts: ({ db }) => ({
       db: db.withPlugin({
         transformQuery: ({ node }) => {
@@ -348,7 +347,6 @@ t.test('200: reads segments once, and again after each change', async (t) => {
       }),
     }),
   });
-  t.teardown(() => fresh.close());
   const client = `/api/v1/client/${workspaceId}/user`;
   const segmentsOf = async (): Promise<string[]> =>
     (await fresh.client('POST', client, { userId: 'u', attributes: { plan: 'pro' } })).json.data.state.data
@@ -357,25 +355,24 @@ t.test('200: reads segments once, and again after each change', async (t) => {
   t.strictSame(await segmentsOf(), []);
   reads = 0;
   for (let i = 0; i < 5; i += 1) await segmentsOf();
-  t.equal(reads, 0, 'nobody reads them again');
+  t.equal(reads, 0, 'the segments are not read again');
   const isPro = only({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'pro');
   const { id } = (await fresh.manage('POST', management, { workspaceId, title: 'Pros', filters: isPro })).json
     .data;
-  t.strictSame(await segmentsOf(), [id], 'after one was made');
+  t.strictSame(await segmentsOf(), [id], 'a new segment is read');
   const isFree = only({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'free');
   await fresh.manage('PUT', `${management}/${id}`, { filters: isFree });
-  t.strictSame(await segmentsOf(), [], 'after one was changed');
+  t.strictSame(await segmentsOf(), [], 'a changed segment is read');
   await fresh.manage('PUT', `${management}/${id}`, { filters: isPro });
   await segmentsOf();
   await fresh.manage('DELETE', `${management}/${id}`);
-  t.strictSame(await segmentsOf(), [], 'after one was deleted');
+  t.strictSame(await segmentsOf(), [], 'a deleted segment is gone');
   const survey = await addSurvey(fresh, { type: 'app' });
-  t.strictSame(await segmentsOf(), [survey.segment.id], 'after a survey brought one of its own');
+  t.strictSame(await segmentsOf(), [survey.segment.id], 'the segment of a new survey is read');
 });
 
 t.test('200: creates no keys beyond 150, and reports it', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const attributes = Object.fromEntries(Array.from({ length: 210 }, (_, i) => [`key_${i}`, i]));
   const reply = await fresh.client('POST', path, {
     userId: 'greedy',
@@ -392,5 +389,5 @@ t.test('200: creates no keys beyond 150, and reports it', async (t) => {
   const keys = (await fresh.manage('GET', '/api/v1/management/contact-attribute-keys')).json.data;
   t.equal(keys.length, 150);
   const [person] = (await fresh.manage('GET', '/api/v1/management/people')).json.data;
-  t.match(person.attributes, { firstName: 'G', key_144: '144' }, 'known keys still take values');
+  t.match(person.attributes, { firstName: 'G', key_144: '144' }, 'known keys still accept values');
 });

@@ -2,8 +2,7 @@ import t from 'tap';
 import { insertWebhook } from '#api/resources/webhooks/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const both = await api.addKey({ [workspaceId]: 'manage', ws2: 'manage' });
 const survey = await addSurvey(api);
@@ -56,7 +55,7 @@ t.test('POST 201: shows the secret once', async (t) => {
   t.strictSame(
     (await api.manage('GET', `/api/v1/webhooks/${id}`)).json,
     { data: shown },
-    'v1 shows the same',
+    'v1 shows the same webhook',
   );
 });
 
@@ -69,7 +68,7 @@ t.test('POST 201: ignores unknown fields, and fields that a caller cannot set', 
 t.test('POST: the scope', async (t) => {
   const { workspaceId: _, ...unscoped } = fields;
   const one = await api.manage('POST', path, unscoped);
-  t.equal(one.status, 201, 'a key that reaches one workspace need not name it');
+  t.equal(one.status, 201, 'a key for one workspace need not name it');
   const several = await as(both, 'POST', path, unscoped);
   t.equal(several.status, 400);
   t.strictSame(several.json.error.details, [{ field: 'workspaceId', issue: 'workspaceId must be provided' }]);
@@ -110,13 +109,12 @@ t.test('POST 422, 400, 404', async (t) => {
     t.match(reply.json.error.details, [{ field, issue: String }]);
   }
   const mixed = await as(both, 'POST', path, { ...fields, surveyIds: [survey.id, foreignId] });
-  t.equal(mixed.status, 400, 'the surveys are of two workspaces');
+  t.equal(mixed.status, 400, 'the surveys are in two workspaces');
   t.match(mixed.json.error.details, [{ field: 'surveyIds', issue: String }]);
 });
 
 t.test('POST 403: a workspace has at most 100, and the reply says so', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const now = new Date(0).toISOString();
   for (let i = 0; i < 100; i += 1) {
     await insertWebhook(fresh.context.db, {
@@ -138,8 +136,7 @@ t.test('POST 403: a workspace has at most 100, and the reply says so', async (t)
 });
 
 t.test('GET list 200: pages, order, and webhooks by survey', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const [a, b] = [await addSurvey(fresh), await addSurvey(fresh)];
   const ids: string[] = [];
   for (const surveyIds of [[a.id], [b.id], [a.id, b.id], []]) {
@@ -197,12 +194,12 @@ t.test('PUT: the same checks as for a new webhook', async (t) => {
   ] as const) {
     t.equal((await api.manage('PUT', one, body)).status, status, JSON.stringify(body));
   }
-  t.equal((await as(both, 'PUT', one, { surveyIds: [foreignId] })).status, 400, 'of another workspace');
+  t.equal((await as(both, 'PUT', one, { surveyIds: [foreignId] })).status, 400, 'in another workspace');
   t.equal((await api.manage('PUT', `${path}/cnothing`, {})).status, 404);
   t.equal((await as(await api.addKey({ [workspaceId]: 'read' }), 'PUT', one, {})).status, 401);
   await api.context.db.deleteFrom('surveys').where('id', '=', survey.id).execute();
   const renamed = await api.manage('PUT', one, { name: 'x', surveyIds: [survey.id] });
-  t.equal(renamed.status, 200, 'a survey that went meanwhile is not in the way');
+  t.equal(renamed.status, 200, 'a deleted survey does not prevent the change');
 });
 
 t.test('GET and DELETE: 404, 401, 422', async (t) => {

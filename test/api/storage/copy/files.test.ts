@@ -148,7 +148,7 @@ t.test('copies every file into a bucket and back, whatever its name, with its ty
   await t.rejects(
     client.send(new GetObjectCommand({ Bucket: 'uploads', Key: 'ws0/public/deleted.png' })),
     { name: 'NoSuchKey' },
-    'what was deleted does not come back',
+    'a deleted file is not copied back',
   );
 
   const again = await apiCommand(into, { cwd: folder, env });
@@ -232,7 +232,7 @@ t.test('a store that becomes unavailable ends the copy with an error message', a
   rmSync(join(folder, 'uploads'), { recursive: true });
 });
 
-t.test('wrong arguments', async (t) => {
+t.test('exits with 2 or 3 for wrong arguments, and names them', async (t) => {
   const { folder, database, env } = await world(t);
   const run = (...args: readonly string[]) => apiCommand(['files', 'copy', ...args], { cwd: folder, env });
   for (const [args, code, message] of [

@@ -10,7 +10,7 @@ const read = (file: string) => JSON.parse(readFileSync(join(projectRoot, file), 
 
 t.test('npm links the command at install, and npx uses the link', async (t) => {
   const { bin, dependencies } = read('package.json');
-  t.equal(bin, undefined, 'a command of the project itself goes through the cache of npm at each call');
+  t.equal(bin, undefined, 'a command of the project itself would go through the cache of npm at each call');
   t.equal(dependencies['floodgate-command'], 'file:package/command');
   t.strictSame(read('package/command/package.json').bin, { floodgate: 'floodgate.mjs' });
   t.strictSame(read('package-lock.json').packages['node_modules/floodgate-command'], {
@@ -19,7 +19,7 @@ t.test('npm links the command at install, and npx uses the link', async (t) => {
   });
   const linked = join(projectRoot, 'package/command/floodgate.mjs');
   t.match(execFileSync(process.execPath, [linked, '--help'], { encoding: 'utf8' }), 'floodgate check');
-  t.notOk('floodgate-command' in read('package/package.json').dependencies, 'the package has its own');
+  t.notOk('floodgate-command' in read('package/package.json').dependencies, 'it has its own command');
 });
 
 t.test('caches compiled code for the next call', async (t) => {
@@ -38,11 +38,11 @@ t.test('caches compiled code for the next call', async (t) => {
   writeFileSync(join(folder, 'gateway/cli/other.mjs'), "console.log('a command');");
   const user = join(folder, 'user');
   call(user);
-  t.ok(globSync('floodgate/*/*', { cwd: user }).length > 0, 'in the cache of the user');
+  t.ok(globSync('floodgate/*/*', { cwd: user }).length > 0, 'the cache is in the home of the user');
   const file = join(folder, 'file');
   writeFileSync(file, '');
   call(file);
-  t.pass('a folder that cannot be made is no reason to fail');
+  t.pass('the command runs without a cache folder');
 });
 
 t.test('in a checkout the cache is in node_modules', async (t) => {

@@ -51,13 +51,13 @@ t.test('408: 60,000 chunks of one byte, while another client is served', async (
   const hostile = sendRaw(port, head('/up') + chunks(MANY) + END);
   const other = sendRaw(port, 'GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', '127.0.0.9');
   t.match(await other.ended(), /^HTTP\/1\.1 200 OK/);
-  t.ok(bytes <= PIECES, `${bytes} bytes have been passed on when the other one is answered`);
+  t.ok(bytes <= PIECES, `${bytes} bytes were forwarded before the other client was answered`);
   const answer = await hostile.ended();
   t.match(answer, /^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*"message":"the request body comes in too small/);
-  t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1, 'one answer');
+  t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1, 'there is one reply');
   t.equal(cuts(gateway), 1);
-  t.ok(bytes <= PIECES, `${bytes} bytes were passed on`);
-  t.equal(ended, 0, 'the upstream never takes it for a whole body');
+  t.ok(bytes <= PIECES, `${bytes} bytes were forwarded`);
+  t.equal(ended, 0, 'the upstream never gets a whole body');
 });
 
 t.test('refuses more than 1,000 pieces below 64 bytes on average, also in later requests', async (t) => {
@@ -72,13 +72,13 @@ t.test('refuses more than 1,000 pieces below 64 bytes on average, also in later 
     const client = sendRaw(port, text, `127.0.0.${++clients}`);
     return (await client.ended()).slice(9, 12);
   };
-  t.equal(await statusOf(chunks(PIECES - 1) + END), '200', 'fewer are not judged');
+  t.equal(await statusOf(chunks(PIECES - 1) + END), '200', 'fewer pieces are accepted');
   t.equal(await statusOf(chunks(PIECES) + END), '408');
   t.equal(await statusOf(chunks(PIECES, AVERAGE_BYTES) + END), '200');
   t.equal(await statusOf(chunks(PIECES, TOO_FEW_BYTES) + END), '408');
   t.equal(await statusOf(chunks(2 * PIECES, AVERAGE_BYTES) + END), '200');
-  t.equal(await statusOf(chunks(1, 100_000) + chunks(PIECES) + END), '200', 'the average counts');
-  t.equal(await statusOf(chunks(PIECES, AVERAGE_BYTES) + chunks(PIECES) + END), '408', 'of all so far');
+  t.equal(await statusOf(chunks(1, 100_000) + chunks(PIECES) + END), '200', 'a high average is accepted');
+  t.equal(await statusOf(chunks(PIECES, AVERAGE_BYTES) + chunks(PIECES) + END), '408', 'the average of all');
 });
 
 t.test('forwards small pieces that arrive together in one piece', async (t) => {
@@ -120,7 +120,7 @@ t.test('cuts a body that is only discarded, after a 429 and after an early reply
   const upstream = await startUpstream(t, (_req, res) => res.end('early'));
   const { port, gateway } = await startTestGateway(t, {
     upstream: upstream.origin,
-    policies: policyFile('name: no, route: POST /denied, identifier: ip, limit: 1, window: 1d'),
+    policies: policyFile('name: no, route: POST /denied, identifier: ip, limit: 1, window: 366d'),
     env: { GATEWAY_TRUSTED_PROXIES: 'loopback' },
   });
   await sendRaw(port, `${head('/denied', 'Connection: close\r\n')}${END}`).ended();
@@ -133,12 +133,12 @@ t.test('cuts a body that is only discarded, after a 429 and after an early reply
     client.socket.write(`${chunks(MANY)}${END}GET /next HTTP/1.1\r\nHost: a\r\n\r\n`);
     const answer = await client.ended();
     t.match(answer, status);
-    t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1, 'nothing behind it is answered');
+    t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1, 'nothing behind the body is answered');
     t.equal(cuts(gateway), count);
   }
 });
 
-t.test('the decision listener', async (t) => {
+t.test('the decision listener cuts the connection after its reply', async (t) => {
   const upstream = await startUpstream(t);
   const decisionPort = await freePort();
   const { gateway } = await startTestGateway(t, {
@@ -151,7 +151,7 @@ t.test('the decision listener', async (t) => {
   t.equal(cuts(gateway), 1);
 });
 
-t.test('the admin listener', async (t) => {
+t.test('408: the admin listener refuses a body in small pieces', async (t) => {
   const upstream = await startUpstream(t);
   const admin = await startTestAdmin(t, await startTestGateway(t, { upstream: upstream.origin }));
   const fields = 'Content-Type: application/json\r\n';
@@ -180,7 +180,7 @@ t.test('refuses new connections of a client that sends them fast, for a moment',
   const { port, clients } = await startBareServer(t, { origin: upstream.origin, penaltyMs: 60_000 });
   t.match(await sendRaw(port, head('/up') + chunks(MANY)).ended(), /^HTTP\/1\.1 408 /);
   t.equal(await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n').ended(), '');
-  t.equal(clients.size, 1, 'it is remembered as long as that');
+  t.equal(clients.size, 1, 'the client is remembered until then');
   const other = sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', '127.0.0.9');
   t.match(await other.ended(), /^HTTP\/1\.1 200 /);
 });
@@ -227,7 +227,7 @@ for (const [way, GATEWAY_OWN_PARSER] of [
     t.match(
       await mended.until(/whole$/),
       /^HTTP\/1\.1 200 OK/,
-      'fewer are not judged, and the average counts',
+      'fewer pieces and a high average are accepted',
     );
     mended.socket.destroy();
     t.equal(cuts(gateway), 0);
@@ -235,7 +235,7 @@ for (const [way, GATEWAY_OWN_PARSER] of [
     const tiny = await sendPieces(PIECES - 1, 1, 1_000_000);
     tiny.socket.write('x');
     t.match(await tiny.ended(), /^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*too small pieces/);
-    t.equal(received, PIECES - 1, 'the last piece does not go on');
+    t.equal(received, PIECES - 1, 'the last piece is not forwarded');
     t.equal(cuts(gateway), 1);
     await until(() => heldBy(gateway) === 0, 'everything is given back');
   });
@@ -270,7 +270,7 @@ for (const [way, GATEWAY_OWN_PARSER] of [
     };
     const [answers] = await Promise.all([Promise.all(floods), others()]);
     for (const answer of answers) t.match(answer, /^HTTP\/1\.1 408 |^$/);
-    t.ok(served > 0, `${served} requests of others`);
+    t.ok(served > 0, `${served} requests of other clients are served`);
     t.equal(whole, 0);
     await until(() => heldBy(gateway) === 0, 'everything is given back');
   });

@@ -16,7 +16,7 @@ const authority = createAuthority(t);
 const files = authority.issue('server', 'IP:127.0.0.1');
 const env = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_HTTP2: '1' };
 
-t.test('a body that continues after the reply, and a client that leaves', async (t) => {
+t.test('discards a body that continues after the reply, and gives everything back', async (t) => {
   const asked: ServerResponse[] = [];
   const upstream = await startUpstream(t, (_req, res) => void asked.push(res));
   const { gateway, port } = await startTestGateway(t, {
@@ -32,7 +32,7 @@ t.test('a body that continues after the reply, and a client that leaves', async 
   const request = beginFramed(socket, '/early', 0);
   request.send(1, FRAME_BYTES);
   await until(() => asked.length === 1);
-  t.equal(connections(), 2, 'the stream counts as a connection until its reply is there');
+  t.equal(connections(), 2, 'the stream counts as a connection until its reply');
   asked[0]?.end(REPLY);
   await until(() => connections() === 1);
   for (let i = 0; i < FRAMES; i++) {

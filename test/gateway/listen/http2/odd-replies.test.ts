@@ -95,7 +95,7 @@ t.test('repeated and odd header fields of a reply pass as over HTTP/1.1', async 
   t.strictSame(valuesOf(answer, 'constructor'), ['x']);
   t.strictSame(valuesOf(answer, '__proto__'), ['y']);
   const long = await ask(one, '/long');
-  t.match(long, { status: 200, body: 'ok' }, 'as large as the application may send it');
+  t.match(long, { status: 200, body: 'ok' }, 'the application may send such a large reply');
   t.equal(valuesOf(long, 'x-long')[0]?.length, 16_250);
 });
 
@@ -116,5 +116,5 @@ t.test('a status that HTTP/2 does not know becomes a 502, and one without a body
   t.match(unknown.body, /gateway_upstream_unavailable/);
   t.match(await ask(one, '/205'), { status: 205, body: '', code: constants.NGHTTP2_NO_ERROR });
   t.match(await ask(one, '/304'), { status: 304, body: '', code: constants.NGHTTP2_NO_ERROR });
-  t.match(await ask(one, '/200'), { status: 200, body: 'ok' }, 'others are served');
+  t.match(await ask(one, '/200'), { status: 200, body: 'ok' }, 'other streams are served');
 });

@@ -48,9 +48,9 @@ for (const { name, bytes, log } of cases) {
   t.test(name, async (t) => {
     const own = await readers.read(bytes, [], 'own', 'end');
     const reader = own.handedOver === null ? 'the gateway' : 'node:http';
-    t.same([`by ${reader}`, ...outcomeOf(own)], log, 'at once');
+    t.same([`by ${reader}`, ...outcomeOf(own)], log, 'all bytes at once');
     const outcome = outcomeOf(own);
-    t.same(outcomeOf(await readers.read(bytes, [], 'node', 'end')), outcome, 'node:http alone');
+    t.same(outcomeOf(await readers.read(bytes, [], 'node', 'end')), outcome, 'read by node:http alone');
     const cuts = Array.from({ length: bytes.length - 1 }, (_, i) => i + 1);
     for (const replyAt of ['head', 'end', 'later'] as const) {
       const [split, alone] = await Promise.all(

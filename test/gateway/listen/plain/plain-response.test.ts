@@ -120,33 +120,33 @@ t.test('refuses malformed replies', async (t) => {
       res.end(body, 'latin1');
     });
   const nothing = { text: '', isDestroyed: true };
-  t.same(whole(['A', 'b\r\nC: d']), nothing, 'a field that is two');
-  t.same(whole(['A\r\nC', 'd']), nothing, 'a name that is more');
+  t.same(whole(['A', 'b\r\nC: d']), nothing, 'a value with a line break');
+  t.same(whole(['A\r\nC', 'd']), nothing, 'a name with a line break');
   t.same(whole(['A b', 'd']), nothing, 'a name with a space');
-  t.same(whole(['A', '\0']), nothing, 'NUL');
-  t.same(whole(['Transfer-Encoding', 'gzip']), nothing, 'a coding');
+  t.same(whole(['A', '\0']), nothing, 'a value with NUL');
+  t.same(whole(['Transfer-Encoding', 'gzip']), nothing, 'a transfer coding');
   t.same(whole([...LENGTH_2, ...LENGTH_2]), nothing, 'two lengths');
   t.same(whole(['Content-Length', '+2']), nothing, 'a length with a sign');
-  t.match(whole(['Content-Length', '3']), { isDestroyed: true }, 'shorter than it says');
-  t.match(whole(['Content-Length', '1']), { isDestroyed: true }, 'longer than it says');
+  t.match(whole(['Content-Length', '3']), { isDestroyed: true }, 'a body shorter than its length');
+  t.match(whole(['Content-Length', '1']), { isDestroyed: true }, 'a body longer than its length');
   const reason = (res: PlainResponse): void => {
     res.writeHead(200, 'OK\r\nA: b', []);
     res.end();
   };
-  t.same(sent(reason), nothing, 'a reason that is a field');
+  t.same(sent(reason), nothing, 'a reason with a line break');
   const pieces = sent((res) => {
     res.writeHead(200, LENGTH_2);
     res.write(Buffer.from('o'));
     res.write(Buffer.from('kay'));
   });
-  t.equal(pieces.isDestroyed, true, 'a piece too many');
+  t.equal(pieces.isDestroyed, true, 'a piece beyond the length');
   const shared = (more: string[], body: string): { text: string; isDestroyed: boolean } =>
     sent((res) => {
       res.writeFields(200, SHARED, more);
       res.end(body, 'latin1');
     });
-  t.same(shared(['C', 'd\r\nE: f'], 'ok'), nothing, 'a field beside the shared ones that is two');
-  t.match(shared([], 'okay'), { isDestroyed: true }, 'longer than the shared fields say');
+  t.same(shared(['C', 'd\r\nE: f'], 'ok'), nothing, 'an own field with a line break');
+  t.match(shared([], 'okay'), { isDestroyed: true }, 'a body longer than the shared length');
   const twice = (res: PlainResponse): void => {
     res.writeHead(200, []);
     res.writeHead(200, []);

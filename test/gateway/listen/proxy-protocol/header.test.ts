@@ -45,7 +45,7 @@ for (const [name, [header, address]] of Object.entries(GOOD)) {
     t.strictSame(readProxyHeader(header), expected);
     t.strictSame(readProxyHeader(Buffer.concat([header, Buffer.from('GET / HTTP/1.1\r\n')])), expected);
     for (let length = 0; length < header.length; length++)
-      t.equal(readProxyHeader(header.subarray(0, length)).kind, 'more', `${length} bytes of it`);
+      t.equal(readProxyHeader(header.subarray(0, length)).kind, 'more', `${length} bytes are too few`);
   });
 }
 

@@ -41,7 +41,7 @@ t.test('uses changed files, and keeps open connections', async (t) => {
 
   copyFileSync(second.cert, cert);
   await until(said(/refused; the old one stays in use .*is not the key of the first certificate/), 'refused');
-  t.equal(await shown(), 'first', 'a pair that does not match changes nothing');
+  t.equal(await shown(), 'first', 'a key that does not fit its certificate changes nothing');
   t.equal(sample('floodgate_tls_reload_failures_total'), 1);
 
   copyFileSync(second.key, key);

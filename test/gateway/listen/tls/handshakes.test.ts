@@ -61,7 +61,7 @@ t.test('at most 64 refused connections in a second get a reply, the others are c
   await once(beyond, 'close');
   t.notOk(
     silent.some(({ destroyed }) => destroyed),
-    'the others may still ask why',
+    'the others are still open for a reply',
   );
 });
 
@@ -128,14 +128,14 @@ t.test('a client that begins handshakes too fast has to wait, and others do not'
   const handshakes = new Handshakes(pair, { timeoutMs: 1500, pace });
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
   const from = { localAddress: '127.0.0.7' };
-  for (let i = 0; i < 4; i++) t.equal((await sendTls(port, '/a', ca, from)).status, 200, 'its burst');
+  for (let i = 0; i < 4; i++) t.equal((await sendTls(port, '/a', ca, from)).status, 200, 'in its burst');
 
   const gone = connected(t, port, '127.0.0.7', CLIENT_HELLO_BEGUN);
   await until(() => handshakes.delayed === 1, 'a second beyond');
   await t.rejects(
     sendTls(port, '/a', ca, from),
     { code: 'ECONNRESET' },
-    'two seconds are more than a handshake has',
+    'the wait would exceed the time for a handshake',
   );
   t.equal(handshakes.failures.pace, 1);
   t.equal((await sendTls(port, '/a', ca)).status, 200, 'another client is served');
@@ -165,13 +165,13 @@ t.test('remembers the pace of a bounded number of clients, and does not delay sl
   t.strictSame(
     waits.slice(0, 40),
     Array.from({ length: 40 }, () => 0),
-    'four seconds at once',
+    'a burst of four seconds needs no wait',
   );
   t.strictSame(waits.slice(40, 50), [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000]);
   t.strictSame(
     waits.slice(50),
     Array.from({ length: 10 }, () => null),
-    'too long, and not counted',
+    'a wait that is too long is refused, and not counted',
   );
   now += 100;
   t.equal(pace.begin('fast', 1000), 1000);

@@ -34,7 +34,7 @@ export function testBothWays(t: Test, env: Env): void {
     t.match(text, /\r\nDate: \w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT\r\n/);
     t.match(text, /\r\nConnection: keep-alive\r\nKeep-Alive: timeout=65\r\n/);
     t.match(text, '"url":"/x?y[]=%20"');
-    t.match(text, '"X-Odd","Ã©","x-odd","2"', 'in its order and spelling');
+    t.match(text, '"X-Odd","Ã©","x-odd","2"', 'fields keep their order and case');
     client.socket.destroy();
   });
 
@@ -81,7 +81,9 @@ export function testBothWays(t: Test, env: Env): void {
       req.resume();
       res.end('ok');
     });
-    const policies = policyFile('name: few, route: "GET,POST /few/*", identifier: ip, limit: 2, window: 1h');
+    const policies = policyFile(
+      'name: few, route: "GET,POST /few/*", identifier: ip, limit: 2, window: 366d',
+    );
     const { port } = await startTestGateway(t, { upstream: upstream.origin, policies, env });
     const client = sendRaw(port, '');
     for (let i = 0; i < 2; i++) {
@@ -98,7 +100,7 @@ export function testBothWays(t: Test, env: Env): void {
     t.match(
       await client.until(/HTTP\/1\.1 429[\s\S]*HTTP\/1\.1 429[\s\S]*\r\n\r\n$/),
       /\r\n\r\n$/,
-      'without a body',
+      'a reply to HEAD has no body',
     );
     client.socket.write(post('/few/b', 'a body that nobody reads'));
     await client.until(/(?:HTTP\/1\.1 429[\s\S]*){3}\}$/);
@@ -161,7 +163,7 @@ export function testBothWays(t: Test, env: Env): void {
     for (let i = 1; i < 20; i++) client.socket.write(`GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n`);
     for (let i = 0; i < 20; i++) {
       await until(() => replies.length === i + 1, `request ${i}`);
-      t.equal(client.received().match(/<\/\d+>/g)?.length ?? 0, i, 'one at a time');
+      t.equal(client.received().match(/<\/\d+>/g)?.length ?? 0, i, 'one reply at a time');
       replies[i]?.();
       await client.until(new RegExp(`</${i}>`));
     }
@@ -218,7 +220,7 @@ export function testBothWays(t: Test, env: Env): void {
       client.socket.write(bytes, 'latin1');
       const text = await client.ended();
       t.match(text, /fineHTTP\/1\.1 400 Bad Request\r\n/);
-      t.equal(text.match(/HTTP\/1\.1 \d{3} /g)?.length, 2, 'one answer to it');
+      t.equal(text.match(/HTTP\/1\.1 \d{3} /g)?.length, 2, 'one reply to the malformed request');
       t.equal(reached, 1, 'nothing of it reached the application');
     });
 
@@ -359,7 +361,7 @@ export function testBothWays(t: Test, env: Env): void {
     t.match(
       await between.ended(),
       /now[\s\S]*\r\nConnection: close\r\n[\s\S]*now$/,
-      'one more request, and the end',
+      'one more request is answered, then the connection ends',
     );
     t.match(await idle.ended(), /now$/);
     replies[0]?.();

@@ -11,8 +11,8 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
 const POLICIES = policyFile(
-  'name: one, route: "GET,POST /one/*", identifier: ip, limit: 1, window: 1h',
-  'name: all, route: "GET,POST /one/*", identifier: api-key, limit: 100, window: 1h',
+  'name: one, route: "GET,POST /one/*", identifier: ip, limit: 1, window: 366d',
+  'name: all, route: "GET,POST /one/*", identifier: api-key, limit: 100, window: 366d',
 );
 
 type Line = Record<string, unknown>;
@@ -47,7 +47,7 @@ async function start(t: Test, upstream: string, env: Record<string, string> = {}
   };
 }
 
-t.test('admitted, denied, uncovered, malformed, unreadable', async (t) => {
+t.test('writes a line for admitted, denied, uncovered, malformed and unreadable requests', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await start(t, upstream.origin);
   const { origin, port } = gateway;
@@ -86,14 +86,14 @@ t.test('admitted, denied, uncovered, malformed, unreadable', async (t) => {
   t.equal(
     lines[2]?.address,
     (second?.identities as Record<string, string> | undefined)?.ip,
-    'also where nothing is counted',
+    'the line has an identity without a policy too',
   );
   t.match(lines[3], { path: '/one/a%2fb', status: 400, decision: 'malformed' });
   t.match(lines[4], { method: null, path: null, status: 400, decision: 'malformed' });
   t.notMatch(readFileSync(gateway.file, 'utf8'), /secret|127\.0\.0\.1/);
 });
 
-t.test('application down, client gone, pipelined, upgraded', async (t) => {
+t.test('writes a line for failed, abandoned, pipelined and upgraded requests', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     if (req.url !== '/silent') res.end('ok');
   });
@@ -120,7 +120,7 @@ t.test('application down, client gone, pipelined, upgraded', async (t) => {
     'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
   );
   await socket.until(/101 Switching/);
-  t.equal(gateway.lines().length, 4, 'not before it is over');
+  t.equal(gateway.lines().length, 4, 'an upgrade is logged when it ends');
   socket.socket.end();
   t.match((await gateway.line(5))[4], { path: '/ws', status: 101, cut: false });
 
@@ -153,14 +153,14 @@ t.test('a file that was renamed is created again', async (t) => {
   t.match((await gateway.line(1))[0], { path: '/after' });
 });
 
-t.test('a sampled part of the requests', async (t) => {
+t.test('writes the sampled part of the requests', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await start(t, upstream.origin, { GATEWAY_ACCESS_LOG_SAMPLE: '0.25' });
   for (let i = 0; i < 40; i++) await (await fetch(`${gateway.origin}/${i % 2}`)).text();
   await gateway.gateway.close();
   const paths = gateway.lines().map(({ path }) => path);
   t.ok(paths.length >= 9 && paths.length <= 11, String(paths.length));
-  t.ok(Math.abs(paths.filter((path) => path === '/0').length - paths.length / 2) < 2, 'of each kind');
+  t.ok(Math.abs(paths.filter((path) => path === '/0').length - paths.length / 2) < 2, 'half of each kind');
 });
 
 t.test('a reader that is too slow loses lines, and delays nobody', async (t) => {
@@ -175,7 +175,7 @@ t.test('a reader that is too slow loses lines, and delays nobody', async (t) => 
   for (let i = 0; i < 10_000; i++) log.write(line);
   t.ok(log.lost > 5000);
   await until(() => warnings.length > 0);
-  t.equal(warnings.length, 1, 'said once');
+  t.equal(warnings.length, 1, 'one warning');
   await log.close();
 });
 

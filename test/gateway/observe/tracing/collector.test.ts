@@ -36,7 +36,7 @@ const ask = async ({ origin }: TestGateway, times: number): Promise<void> => {
   for (let i = 0; i < times; i++) t.equal(await (await fetch(`${origin}/free`)).text(), 'ok');
 };
 
-t.test('batches, compressed, with the configured headers and resource', async (t) => {
+t.test('sends batches, compressed, with the configured headers and resource', async (t) => {
   const collector = await startCollector(t);
   const gateway = await start(t, collector, {
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc,x-tenant=a',
@@ -120,10 +120,10 @@ t.test('a collector that does not answer: the queue is bounded, and no request w
   t.equal(collector.requests.length, 1, 'one batch at a time');
   const began = performance.now();
   await gateway.gateway.close();
-  t.ok(performance.now() - began < 600_000, 'and its end does not wait for the collector either');
+  t.ok(performance.now() - began < 600_000, 'closing does not wait for the collector');
 });
 
-t.test('a collector with TLS that requires a client certificate', async (t) => {
+t.test('sends to a collector that requires a client certificate', async (t) => {
   const authority = createAuthority(t);
   const own = authority.issue('collector', 'IP:127.0.0.1');
   const ours = authority.issue('gateway', 'DNS:gateway');
@@ -149,7 +149,7 @@ t.test('a collector with TLS that requires a client certificate', async (t) => {
   t.equal(collector.spans.length, 2);
 });
 
-t.test('a collector that is down', async (t) => {
+t.test('drops spans for a collector that is down, and counts them', async (t) => {
   const gateway = await start(
     t,
     { origin: `http://127.0.0.1:${await freePort()}` },

@@ -5,7 +5,7 @@ import { readConfig } from '#gateway/config.ts';
 const read = (env: Record<string, string>) => readConfig(env, 1);
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
-t.test('settings without tracing', async (t) => {
+t.test('reads no settings while tracing is off', async (t) => {
   const wrong = {
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
     OTEL_TRACES_SAMPLER: 'xray',
@@ -33,7 +33,7 @@ t.test('the defaults are those of OpenTelemetry', async (t) => {
   });
 });
 
-t.test('all settings', async (t) => {
+t.test('reads all settings', async (t) => {
   const { config } = read({
     OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector/otel/',
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc%3D',
@@ -48,7 +48,7 @@ t.test('all settings', async (t) => {
     queueMax: 100,
     batchMax: 100,
   });
-  t.notMatch(JSON.stringify(config), /Basic/, 'the configuration can be logged');
+  t.notMatch(JSON.stringify(config), /Basic/, 'the logged configuration has no credentials');
   t.equal(
     read({ ...ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://own:1/as/it/is' }).config.tracing
       ?.collector,

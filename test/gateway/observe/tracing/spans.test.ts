@@ -8,9 +8,9 @@ import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
 
 const POLICIES = policyFile(
-  'name: one, route: "GET,POST /one/{id}/*", identifier: ip, limit: 1, window: 1h',
-  'name: many, route: "* /one/*", identifier: ip, limit: 100, window: 1h',
-  'name: strict, route: GET /strict, identifier: ip, limit: 1, window: 1h, onStoreFailure: deny',
+  'name: one, route: "GET,POST /one/{id}/*", identifier: ip, limit: 1, window: 366d',
+  'name: many, route: "* /one/*", identifier: ip, limit: 100, window: 366d',
+  'name: strict, route: GET /strict, identifier: ip, limit: 1, window: 366d, onStoreFailure: deny',
 );
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';
@@ -78,8 +78,7 @@ t.test('without a collector the trace headers pass unchanged', async (t) => {
 });
 
 t.test('an admitted request: its span, the wait for the store, the application', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const traced = await start(t, { GATEWAY_REDIS_URL: redis.url });
   await get(`${traced.origin}/one/7/../7/a?secret=1`, { 'x-api-key': 'secret' });
   const spans = await traced.collector.spansOf(3);
@@ -116,22 +115,22 @@ t.test('an admitted request: its span, the wait for the store, the application',
       'server.address': '127.0.0.1',
     },
   });
-  t.equal(new Set(spans.map(({ traceId }) => traceId)).size, 1, 'one trace');
+  t.equal(new Set(spans.map(({ traceId }) => traceId)).size, 1, 'all spans have one trace id');
   t.equal(
     traced.seen[0]?.traceparent,
     `00-${server?.traceId}-${GET?.spanId}-01`,
-    'the application gets the span of its call as its parent',
+    'the application gets the span of its call as parent',
   );
   const order = [server?.startMs, spend?.startMs, spend?.endMs, GET?.startMs, GET?.endMs, server?.endMs];
   t.strictSame(
     order,
     order.toSorted((a, b) => Number(a) - Number(b)),
-    'they lie in one another',
+    'each span is inside its parent',
   );
-  t.notMatch(JSON.stringify(spans), /secret/, 'neither query nor credential');
+  t.notMatch(JSON.stringify(spans), /secret/, 'no span has a query or a credential');
 });
 
-t.test('denied, uncovered, malformed, failed', async (t) => {
+t.test('denied, uncovered, malformed and failed requests have spans with their result', async (t) => {
   const traced = await start(t);
   const { origin, collector } = traced;
   await get(`${origin}/one/1/a`);
@@ -166,7 +165,7 @@ t.test('denied, uncovered, malformed, failed', async (t) => {
   const broken = byName((await collector.spansOf(10)).slice(8));
   t.match(broken.server, { isError: true, attributes: { 'http.response.status_code': 502 } });
   t.match(broken.GET, { isError: true, events: [], attributes: { 'error.type': '502' } });
-  t.notOk('http.response.status_code' in (broken.GET?.attributes ?? {}), 'the status is the gateway’s own');
+  t.notOk('http.response.status_code' in (broken.GET?.attributes ?? {}), 'the application sent no status');
 
   const abandoned = request(`${origin}/never`).on('error', () => undefined);
   abandoned.end();
@@ -177,9 +176,8 @@ t.test('denied, uncovered, malformed, failed', async (t) => {
   t.notOk('http.response.status_code' in (gone.server?.attributes ?? {}));
 });
 
-t.test('a store that is down', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('a store that is down: the span has the error', async (t) => {
+  const redis = await startRedis(t);
   const traced = await start(t, { GATEWAY_REDIS_URL: `${redis.url}?timeout_ms=50` });
   redis.freeze();
   t.teardown(() => redis.thaw());
@@ -232,7 +230,7 @@ t.test('an invalid traceparent begins a new trace, without the state of the old 
   }
 });
 
-t.test('samplers', async (t) => {
+t.test('each sampler records the traces that it should', async (t) => {
   const cases: readonly [env: Record<string, string>, flags: string | null, recorded: boolean][] = [
     [{}, null, true],
     [{}, '00', false],
@@ -264,7 +262,7 @@ t.test('samplers', async (t) => {
   }
 });
 
-t.test('a sampled part of the requests', async (t) => {
+t.test('a sampler with a ratio records a part of the requests', async (t) => {
   const traced = await start(t, { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' });
   const flags = (): string[] => traced.seen.map(({ traceparent }) => traceparent?.slice(-2) ?? '');
   // Both are equally likely, so a hundred of one kind do not happen by chance.

@@ -31,7 +31,7 @@ function start(): { history: TrafficHistory; later: (ms: number) => void } {
   return { history: new TrafficHistory(() => now), later: (ms) => (now += ms) };
 }
 
-t.test('the increase of the totals in the current interval', async (t) => {
+t.test('returns the increase of the totals in the current interval', async (t) => {
   const { history, later } = start();
   history.add(totals({ allowed: 5 }, { allowed: 5 }));
   later(SPAN_MS - 1);
@@ -45,7 +45,7 @@ t.test('the increase of the totals in the current interval', async (t) => {
   t.equal(policies.length, 1);
   t.strictSame(policies[0]?.allowed?.slice(-3), [0, 7, 1]);
   t.strictSame(policies[0]?.denied?.slice(-3), [0, 1, 0]);
-  t.equal(policies[0]?.degraded, undefined, 'what never was is not told');
+  t.equal(policies[0]?.degraded, undefined, 'a count that was always zero is left out');
   t.equal(policies[0]?.allowed?.length, SPANS);
   t.strictSame(requests.allowed?.slice(-2), [7, 1]);
   t.strictSame(
@@ -59,7 +59,7 @@ t.test('drops values after an hour, even if nobody read them', async (t) => {
   const { history, later } = start();
   history.add(totals({ allowed: 5 }, { allowed: 5 }));
   later(SPAN_MS * (SPANS - 1));
-  t.equal(history.traffic().policies[0]?.allowed?.[0], 5, 'at the very end of the hour');
+  t.equal(history.traffic().policies[0]?.allowed?.[0], 5, 'in the last interval of the hour');
   later(SPAN_MS);
   t.strictSame(history.traffic().policies, []);
   history.add(totals({ allowed: 6 }, { allowed: 6 }));
@@ -88,7 +88,7 @@ t.test('rings are bounded, and drop values after an hour', async (t) => {
   later(SPAN_MS * SPANS);
   history.traffic();
   history.add(totals({}, ...many(5000, 20, 1)));
-  t.equal(history.policyRings, 20, 'looking at a ring does not keep it');
+  t.equal(history.policyRings, 20, 'reading a ring does not extend its life');
 });
 
 t.test('reads totals from the metrics of several processes', async (t) => {

@@ -41,7 +41,7 @@ async function same(t: Test, limiter: Limiter, control: Control): Promise<void> 
   );
   t.ok(
     sliding !== undefined && sliding > 29.9 && sliding < 60,
-    `${sliding} days, the end of the next window`,
+    `${sliding} days to the end of the next window`,
   );
   t.ok(bucket !== undefined && bucket > 11.9 && bucket <= 12, `${bucket} days for two of five in 30`);
   t.equal(await control.reset(who, countersOf(set)), 2);
@@ -64,8 +64,7 @@ t.test('memory', async (t) => {
 });
 
 t.test('Redis', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   const control = new StoreControl(accessTo(redis.url), null, Date.now);
   t.teardown(() => control.close());

@@ -16,7 +16,7 @@ async function start(t: Test, rows: readonly string[], token: string | null = nu
   return { gateway, admin: await startTestAdmin(t, gateway, { token }) };
 }
 
-const ONE = 'name: one, route: GET /one, identifier: ip, limit: 2, window: 1d';
+const ONE = 'name: one, route: GET /one, identifier: ip, limit: 2, window: 366d';
 
 interface Heard {
   readonly name: string;
@@ -57,7 +57,7 @@ t.test('the last hour first, then new values every second', async (t) => {
   await until(() => heard.length > 0);
   t.equal(heard[0]?.name, 'traffic');
   const [one] = (heard[0]?.data.policies ?? []) as { policy: string; allowed: number[]; denied: number[] }[];
-  t.equal(one?.allowed.at(-1) ?? one?.allowed.at(-2), 2, 'what was before somebody looked');
+  t.equal(one?.allowed.at(-1) ?? one?.allowed.at(-2), 2, 'values from before the first listener');
   await until(() => heard.some(({ name }) => name === 'second'));
   await send(4);
   const sumOf = (): number =>
@@ -65,13 +65,13 @@ t.test('the last hour first, then new values every second', async (t) => {
       .filter(({ name }) => name === 'second')
       .reduce((all, { data }) => all + ((data.policies as Record<string, number[]>).one?.[1] ?? 0), 0);
   await until(() => sumOf() >= 4);
-  t.equal(sumOf(), 4, 'each once');
+  t.equal(sumOf(), 4, 'each request is counted once');
   await until(() => heard.some(({ data }) => ((data.denials ?? []) as unknown[]).length > 0));
   const denials = heard.flatMap(({ data }) => (data.denials ?? []) as { id: string; policy: string }[]);
   t.equal(denials[0]?.policy, 'one');
-  t.equal(new Set(denials.map(({ id }) => id)).size, denials.length, 'no refusal is told twice');
+  t.equal(new Set(denials.map(({ id }) => id)).size, denials.length, 'each refusal is sent once');
   await until(() => heard.some(({ data }) => ((data.limited ?? []) as unknown[]).length > 0));
-  t.strictSame(heard[0]?.data.marks, [], 'nothing has happened yet');
+  t.strictSame(heard[0]?.data.marks, [], 'no mark without a change');
   await fetch(`${admin}/api/ban`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

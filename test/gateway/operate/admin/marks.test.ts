@@ -25,7 +25,7 @@ t.test('a mark for each change, and none for the state at the start', async (t) 
       'recovery: the store is available again',
     ],
   );
-  t.equal(marks.list[2]?.at, since, 'an outage has the time at which it began');
+  t.equal(marks.list[2]?.at, since, 'the mark has the time at which the outage began');
 });
 
 t.test('marks an outage that began before the start', async (t) => {

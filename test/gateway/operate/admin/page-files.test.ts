@@ -15,7 +15,7 @@ t.test('serves each file with its type, a content security policy, and an ETag',
   const gateway = await startTestGateway(t, { upstream: upstream.origin });
   const admin = await startTestAdmin(t, gateway, { token: 'a secret' });
   const page = await fetch(`${admin}/`);
-  t.equal(page.status, 200, 'nobody is asked for a token before the page is there to ask');
+  t.equal(page.status, 200, 'the page itself needs no token');
   t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
   const policy = page.headers.get('content-security-policy') ?? '';
   t.match(policy, /default-src 'none'/);

@@ -1,9 +1,9 @@
 /** Tests signing in on the page, and that another web page cannot use the session. */
-import { request } from 'node:http';
 import t, { type Test } from 'tap';
 import { MISTAKES_MAX, SESSION_MS, SESSIONS_MAX, Sessions } from '#gateway/operate/admin/sessions.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { send as exchange } from '../../proxy/exchange.ts';
 
 interface Reply {
   readonly status: number;
@@ -18,26 +18,20 @@ async function start(t: Test, token: string | null, clock = Date.now): Promise<{
   const row = 'name: one, route: GET /one, identifier: ip, limit: 1, window: 1d';
   const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(row) });
   const admin = await startTestAdmin(t, gateway, { token, clock });
-  // Sends any header, which fetch does not allow.
-  const send: Send = (method, path, headers = {}, body = undefined) =>
-    new Promise((resolve, reject) => {
-      const type = body === undefined ? {} : { 'content-type': 'application/json' };
-      const call = request(admin + path, { method, headers: { ...type, ...headers } }, (res) => {
-        let text = '';
-        res.on('data', (chunk: Buffer) => {
-          text += chunk.toString();
-        });
-        res.on('end', () =>
-          resolve({
-            status: res.statusCode ?? 0,
-            cookie: res.headers['set-cookie']?.[0] ?? '',
-            body: text.startsWith('{') ? JSON.parse(text) : {},
-          }),
-        );
-      });
-      call.on('error', reject);
-      call.end(body === undefined ? undefined : JSON.stringify(body));
+  const send: Send = async (method, path, headers = {}, body = undefined) => {
+    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const reply = await exchange(Number(new URL(admin).port), path, {
+      method,
+      headers: { ...type, ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
+    const text = reply.body.toString();
+    return {
+      status: reply.status,
+      cookie: reply.headers['set-cookie']?.[0] ?? '',
+      body: text.startsWith('{') ? JSON.parse(text) : {},
+    };
+  };
   return { send, host: admin.replace('http://', '') };
 }
 
@@ -58,11 +52,11 @@ t.test('cookie and CSRF proof give access together, and neither alone', async (t
   t.equal((await send('GET', '/api/top', session)).status, 200);
   t.equal((await send('POST', '/api/unban', session, UNBAN)).status, 200);
   const { cookie: only = '', 'x-floodgate-proof': proof = '' } = session;
-  t.equal((await send('GET', '/api/top', { cookie: only })).status, 401, 'browsers send it to every port');
+  t.equal((await send('GET', '/api/top', { cookie: only })).status, 401, 'the cookie alone is not enough');
   t.equal((await send('GET', '/api/top', { 'x-floodgate-proof': proof })).status, 401);
   const other = await signIn(send);
   t.equal((await send('GET', '/api/top', { ...other, 'x-floodgate-proof': proof })).status, 401);
-  t.equal((await send('GET', '/metrics', session)).status, 401, 'programs bring the token');
+  t.equal((await send('GET', '/metrics', session)).status, 401, 'metrics need the token');
 
   t.match(await send('GET', '/api/session', session), {
     body: { isNeeded: true, isSignedIn: true, endsAt: /Z$/ },
@@ -70,7 +64,7 @@ t.test('cookie and CSRF proof give access together, and neither alone', async (t
   const out = await send('DELETE', '/api/session', session);
   t.match(out, { status: 204, cookie: /floodgate_session=;.*Max-Age=0/ });
   t.equal((await send('GET', '/api/top', session)).status, 401);
-  t.equal((await send('GET', '/api/top', other)).status, 200, 'the other one goes on');
+  t.equal((await send('GET', '/api/top', other)).status, 200, 'the other session stays');
   t.match(await send('GET', '/api/session'), { body: { isNeeded: true, isSignedIn: false, endsAt: null } });
 });
 
@@ -89,20 +83,20 @@ t.test('a page of another origin cannot use it, nor a foreign name that resolves
   t.equal((await unban({ 'sec-fetch-site': 'cross-site' })).status, 403);
   t.equal((await unban({ 'sec-fetch-site': 'same-site' })).status, 403);
   t.equal((await unban({ host: 'evil.example', origin: `http://${host}` })).status, 403);
-  t.equal((await unban({ 'content-type': 'text/plain' })).status, 415, 'as a form could send it');
+  t.equal((await unban({ 'content-type': 'text/plain' })).status, 415, 'a form could send this type');
   const login = (headers: Record<string, string>) =>
     send('POST', '/api/session', headers, { token: 'a secret' });
   t.equal((await login({ origin: 'https://evil.example' })).status, 403);
   t.match(
     (await login({ host: 'admin.example', origin: 'https://admin.example' })).cookie,
     /; Secure$/,
-    'behind TLS',
+    'the cookie is Secure behind TLS',
   );
   const program = { authorization: 'Bearer a secret', origin: 'https://evil.example' };
   t.equal(
     (await send('GET', '/api/top', program)).status,
     200,
-    'who has the token is no page of somebody else',
+    'a program with the token needs no CSRF proof',
   );
 });
 
@@ -143,7 +137,7 @@ t.test('the number of sessions and of remembered failures is bounded', async (t)
     const { cookie = '', proof = '' } = all[at] ?? {};
     return sessions.of(`other=1; floodgate_session=${cookie}`, proof) !== null;
   };
-  t.notOk(isOpen(0), 'the oldest made room');
+  t.notOk(isOpen(0), 'the oldest session was ended');
   t.ok(isOpen(1));
   t.ok(isOpen(SESSIONS_MAX));
   t.equal(sessions.of('floodgate_session=short', 'x'), null);

@@ -29,7 +29,7 @@ t.test('a ban of a key with letters beyond ASCII holds for clients that send UTF
   }
 });
 
-t.test('explain and the tests of a policy file read such keys and paths alike', async (t) => {
+t.test('explain and policy tests read keys and paths beyond ASCII alike', async (t) => {
   const set = loadPolicies(POLICIES, 'p.yaml');
   const rehearsal = new Rehearsal(set, { clock: () => 0, salt: 'salt' });
   for (const key of KEYS) {

@@ -2,12 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
 import { eventually } from '#test/support/gateway-process.ts';
-import { DAY_POLICIES, startOperator } from '#test/support/operator.ts';
+import { LONG_POLICIES, startOperator } from '#test/support/operator.ts';
 import { startRedis } from '#test/support/redis.ts';
 
 t.test('one snapshot: rates, totals, the store, and the clients denied most', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
   const { ask, send } = operator;
   await send(3);
@@ -24,7 +23,7 @@ t.test('one snapshot: rates, totals, the store, and the clients denied most', as
   const { document: inspected } = await ask('inspect', '127.0.0.1');
   t.match(document.limited, [{ identity: inspected.identity, denied: 4, policy: 'items', lastAt: /Z$/ }]);
 
-  writeFileSync(operator.policyFile, `${DAY_POLICIES.replace('limit: 3', 'limit: 5')}\n`);
+  writeFileSync(operator.policyFile, `${LONG_POLICIES.replace('limit: 3', 'limit: 5')}\n`);
   await eventually(
     'the edited file',
     () => ask('explain', 'GET /items'),

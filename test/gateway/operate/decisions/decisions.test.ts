@@ -79,7 +79,7 @@ t.test('keeps a sample of a flood, and the first denial of each identity', async
   const loud = refusal(one);
   for (let i = 0; i < 10_000; i++) all.add(loud, refused);
   const quiet = all.add(refusal(new Bucket(one.counter, identity('quiet'))), refused);
-  t.not(await all.find(quiet), null, 'somebody else, in the middle of it');
+  t.not(await all.find(quiet), null, 'another client’s denial during the flood is recorded');
   await until(() => shelf.batches.length > 0);
   t.ok(shelf.batches[0] !== undefined && shelf.batches[0].length <= 120);
   t.equal(all.unrecorded, 10_001 - (shelf.batches[0]?.length ?? 0));
@@ -110,7 +110,7 @@ t.test('one identity does not displace the records of others', async (t) => {
   t.equal(kept(), 61);
   now += 60_000;
   await flood();
-  t.equal(kept(), 122, 'a minute later some more');
+  t.equal(kept(), 122, 'a minute later a few more are recorded');
   await all.close();
 });
 
@@ -143,12 +143,11 @@ t.test('the process keeps the newest records', async (t) => {
   t.equal(await memory.find('4'), null);
   t.match(await memory.find('5'), { id: '5' });
   at.now += 86_400_000;
-  t.equal(await memory.find('5'), null, 'for a day');
+  t.equal(await memory.find('5'), null, 'a record is dropped after a day');
 });
 
 t.test('Redis keeps the newest records', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = new RedisDecisions(accessTo(redis.url));
   t.teardown(() => store.close());
   for (let i = 0; i <= DECISIONS_MAX; i += 1000)

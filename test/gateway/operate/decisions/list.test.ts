@@ -21,23 +21,22 @@ async function pages(t: Test, store: DecisionStore): Promise<void> {
   t.equal(await ids('d', 2), 'cb');
   t.equal(await ids('b', 2), 'a');
   t.equal(await ids('a', 2), '');
-  t.equal(await ids('gone', 2), '', 'what is forgotten has nothing older');
+  t.equal(await ids('gone', 2), '', 'a dropped record has no older ones');
   t.equal(await ids(null, 500), 'edcba');
 }
 
 t.test('in memory', async (t) => pages(t, new MemoryDecisions(Date.now)));
 
 t.test('in Redis', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   // Records of the same millisecond are ordered by their ids.
   await pages(t, new RedisDecisions(accessTo(redis.url)));
 });
 
-t.test('over the admin listener: by text, by policy, by client', async (t) => {
+t.test('over the admin listener, refusals are found by text, by policy and by client', async (t) => {
   const upstream = await startUpstream(t);
   const rows = ['first', 'second'].map(
-    (name) => `name: ${name}, route: "GET /${name}/*", identifier: ip, limit: 1, window: 1d`,
+    (name) => `name: ${name}, route: "GET /${name}/*", identifier: ip, limit: 1, window: 366d`,
   );
   const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(...rows) });
   const admin = await startTestAdmin(t, gateway);
@@ -51,10 +50,10 @@ t.test('over the admin listener: by text, by policy, by client', async (t) => {
   }
   await until(async () => (await list()).decisions.length === 6);
   const found = await list('text=/SECOND/b');
-  t.equal(found.decisions.length, 3, 'capital letters are the same');
+  t.equal(found.decisions.length, 3, 'upper and lower case are equal');
   t.equal((await list('policy=first')).decisions.length, 3);
   t.equal((await list('policy=fir')).decisions.length, 0);
-  t.equal((await list('text=secret')).decisions.length, 0, 'the query is not kept');
+  t.equal((await list('text=secret')).decisions.length, 0, 'the query is not recorded');
   const { identity = '', id = '' } = found.decisions[0] ?? {};
   t.equal((await list(`identity=${identity}`)).decisions.length, 6);
   t.equal((await list(`identity=${identity.slice(1)}`)).decisions.length, 0);
@@ -76,11 +75,11 @@ t.test('over the admin listener: by text, by policy, by client', async (t) => {
   });
 });
 
-t.test('more than one page', async (t) => {
+t.test('the list continues on further pages', async (t) => {
   const upstream = await startUpstream(t);
   const rows = Array.from(
     { length: 110 },
-    (_, i) => `name: p${i}, route: GET /p${i}, identifier: ip, limit: 1, window: 1d`,
+    (_, i) => `name: p${i}, route: GET /p${i}, identifier: ip, limit: 1, window: 366d`,
   );
   const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(...rows) });
   const admin = await startTestAdmin(t, gateway);
@@ -98,5 +97,5 @@ t.test('more than one page', async (t) => {
   t.ok(second.decisions.length > 0);
   t.equal(second.next, null);
   const ids = [...first.decisions, ...second.decisions].map(({ id }) => id);
-  t.equal(new Set(ids).size, ids.length, 'none twice');
+  t.equal(new Set(ids).size, ids.length, 'each record is listed once');
 });

@@ -46,7 +46,7 @@ async function refusalOf(t: Test, gateway: TestGateway, path = '/a'): Promise<De
   return recordOf(t, gateway, headers.get('x-gateway-decision'));
 }
 
-t.test('two policies deny', async (t) => {
+t.test('a denial by two policies is recorded with both', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -73,7 +73,7 @@ t.test('two policies deny', async (t) => {
   });
 });
 
-t.test('a ban denies', async (t) => {
+t.test('a denial by a ban is recorded with its reason', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end());
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -96,7 +96,7 @@ t.test('a ban denies', async (t) => {
   });
 });
 
-t.test('the list deny', async (t) => {
+t.test('a denial by the deny list is recorded with its line', async (t) => {
   const upstream = await startUpstream(t);
   const policies = `${policyFile()}\ndeny:\n  - { address: 127.0.0.0/8 }\n`;
   const gateway = await startTestGateway(t, { upstream: upstream.origin, policies });
@@ -116,7 +116,7 @@ t.test('the list deny', async (t) => {
   t.equal(Date.parse(record.endsAt) - Date.parse(record.at), 3_600_000);
 });
 
-t.test('the limit of a request is reached', async (t) => {
+t.test('a refusal by a bound on requests is recorded', async (t) => {
   const held: object[] = [];
   const upstream = await startUpstream(t, (_req, res) => void held.push(res));
   const gateway = await startTestGateway(t, {
@@ -143,7 +143,7 @@ t.test('the limit of a request is reached', async (t) => {
   });
 });
 
-t.test('the limit of a connection is reached', async (t) => {
+t.test('a refusal by a bound on connections is recorded', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,

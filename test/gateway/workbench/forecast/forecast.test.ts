@@ -27,14 +27,13 @@ policies:
   - { name: management, route: "* /api/*", identifier: api-key, limit: 1000, window: 1d }
 `;
 
-t.test('20,000 clients: memory and commands within a fifth', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('20,000 clients: memory and commands are within a fifth', async (t) => {
+  const redis = await startRedis(t);
   const set = loadPolicies(POLICIES, 'p.yaml');
   const known = new KnownCounters({ countersMax: 65_536, credentialsMax: 32_768 });
   const clock = (): number => performance.timeOrigin + performance.now();
   const unexpected = (): void => {
-    t.fail('the store answers');
+    t.fail('the store does not answer');
   };
   const store = new RedisStore(accessTo(redis.url), {
     clock,
@@ -98,7 +97,7 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
   t.equal(tables, 4 * IDENTITIES * BYTES_PER_RECORD, 'three counters and a proof, each of a fixed size');
 });
 
-t.test('a file that covers nothing, a shared bucket, names of any length', async (t) => {
+t.test('counts nothing for an uncovered file, a shared bucket once, and names by their length', async (t) => {
   const head = 'version: 1\nidentifiers: { ip: { source: client-address } }\n';
   const none = forecast(loadPolicies(`${head}policies: []\n`, 'p.yaml'), {
     identities: 1000,
@@ -126,9 +125,8 @@ t.test('a file that covers nothing, a shared bucket, names of any length', async
   t.equal(found.commandsPerSecond, 12 + 5 * 4);
 });
 
-t.test('other algorithms and requests in flight: memory and commands within a fifth', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+t.test('other algorithms and requests in flight: memory and commands are within a fifth', async (t) => {
+  const redis = await startRedis(t);
   const clients = 5000;
   const rate = 500;
   const rows = [

@@ -54,7 +54,7 @@ t.test('NGINX: a server that only redirects does not hide exclusions', async (t)
     const [alone, both] = ['', redirect].map((more) =>
       said(read(`${ZONE}limit_req zone=a; ${more} server {${SITE}}`)),
     );
-    t.strictSame(both, alone, 'nothing comes of what is only redirected, nor is it told as another host');
+    t.strictSame(both, alone, 'a server that only redirects adds no rows and no notes');
   }
   t.strictSame(excluded(`server {${SITE}} server {${SITE.replace('server_name a', 'server_name b')}}`), [
     '* /static/*',
@@ -139,7 +139,7 @@ t.test('Traefik: a middleware that no router of the file uses applies everywhere
   ]);
 });
 
-t.test('envoyproxy/ratelimit', async (t) => {
+t.test('converts envoyproxy/ratelimit, and names what it cannot convert', async (t) => {
   const result = read(`domain: edge
 descriptors:
   - key: remote_address

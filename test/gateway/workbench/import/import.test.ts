@@ -30,7 +30,7 @@ function rowsOf(text: string): unknown[] {
   });
 }
 
-t.test('nginx.conf', async (t) => {
+t.test('converts nginx.conf', async (t) => {
   const { from, text, unsupported } = importFixture('nginx.conf');
   t.equal(from, 'nginx');
   t.strictSame(rowsOf(text), [
@@ -58,16 +58,16 @@ t.test('nginx.conf', async (t) => {
     ],
   );
   const notes = importFixture('nginx.conf').policies.map((policy) => policy.notes.join('; '));
-  t.notMatch(notes[0], /burst/, 'a token bucket says the same');
+  t.notMatch(notes[0], /burst/, 'a token bucket has the same burst, so there is no note');
   t.match(notes[4], /burst=20 instead of 0, as where the zone site has the largest/);
   t.match(notes[0], /counts location \/api\/ of line 29 too, which NGINX does not/);
-  t.notMatch(notes[0], /\/static\//, 'what is excluded is not counted');
+  t.notMatch(notes[0], /\/static\//, 'an excluded path is not counted, so there is no note');
   t.match(notes[2], /without nodelay NGINX delays/);
   t.match(notes[3], /limit_req_dry_run is not the same/);
   t.match(notes[4], /matches more than the regular expression/);
 });
 
-t.test('BackendTrafficPolicy and HTTPRoute of Envoy Gateway', async (t) => {
+t.test('converts BackendTrafficPolicy and HTTPRoute of Envoy Gateway', async (t) => {
   const { from, text, unsupported, policies } = importFixture('envoy.yaml');
   t.equal(from, 'envoy');
   const days = '10000 in 2592000';
@@ -104,7 +104,7 @@ t.test('BackendTrafficPolicy and HTTPRoute of Envoy Gateway', async (t) => {
   ]);
 });
 
-t.test('an Envoy list as kubectl prints it, for a whole Gateway, counted locally', async (t) => {
+t.test('converts an Envoy list as kubectl prints it, for a whole Gateway, counted locally', async (t) => {
   const { text, policies } = importText(
     JSON.stringify({
       kind: 'List',
@@ -135,7 +135,7 @@ t.test('an Envoy list as kubectl prints it, for a whole Gateway, counted locally
   t.match(policies[0]?.notes.at(-1), /each Envoy counts for itself/);
 });
 
-t.test('a dynamic file of Traefik', async (t) => {
+t.test('converts a dynamic file of Traefik', async (t) => {
   const { from, text, unsupported, policies } = importFixture('traefik.yaml');
   t.equal(from, 'traefik');
   t.strictSame(rowsOf(text), [
@@ -152,7 +152,7 @@ t.test('a dynamic file of Traefik', async (t) => {
   t.ok(policies[1]?.notes.includes('counts router upload of line 8 too, which Traefik does not'));
 });
 
-t.test('labels of Traefik in a Compose file', async (t) => {
+t.test('converts labels of Traefik in a Compose file', async (t) => {
   const { from, text, policies } = importFixture('compose.yaml');
   t.equal(from, 'traefik');
   t.strictSame(rowsOf(text), [['slow-app', '* /login/*', 'ip', '10 in 60, 10 at once']]);
@@ -161,7 +161,7 @@ t.test('labels of Traefik in a Compose file', async (t) => {
   t.equal(Reflect.get({}, 'polluted'), undefined);
 });
 
-t.test('Middleware and IngressRoute of Traefik', async (t) => {
+t.test('converts Middleware and IngressRoute of Traefik', async (t) => {
   const { text } = importText(
     `kind: Middleware
 metadata: { name: slow }
@@ -186,7 +186,7 @@ spec: { routes: [{ match: "PathPrefix(\`/a\`, \`/b/{id:[0-9]+}/c\`)", middleware
   ]);
 });
 
-t.test('a declarative file of Kong', async (t) => {
+t.test('converts a declarative file of Kong', async (t) => {
   const { from, text, unsupported, policies } = importFixture('kong.yaml');
   t.equal(from, 'kong');
   const shared = (name: string): string[] => [`bucket ${name}`, 'headers off'];
@@ -208,7 +208,7 @@ t.test('a declarative file of Kong', async (t) => {
       '29 rate-limiting-advanced of everywhere',
     ],
   );
-  t.equal(text.match(/- \{ for: \{ plan: bob \}, limit: 5 \}/g)?.length, 3, 'of each row with minutes');
+  t.equal(text.match(/- \{ for: \{ plan: bob \}, limit: 5 \}/g)?.length, 3, 'in each row with minutes');
   t.match(policies[0]?.notes.join('; '), /counts each key, where Kong counts each consumer/);
   t.match(policies[0]?.notes.join('; '), /counts route search too, which has limits of its own in line 18/);
 });
@@ -283,7 +283,7 @@ d: [*c,*c,*c,*c,*c,*c,*c,*c,*c]`,
   t.throws(() => importText('#'.repeat(5_000_000), 'f', 'nginx'), { message: /more than 4 MiB/ });
 });
 
-t.test('the syntax of NGINX: variables in braces, quotes, Lua', async (t) => {
+t.test('reads the syntax of NGINX: variables in braces, quotes, Lua', async (t) => {
   const { text } = importText(
     `limit_req_zone "\${binary_remote_addr}" zone=a:1m rate=2r/s;
 server {
@@ -297,7 +297,7 @@ server {
   t.strictSame(rowsOf(text), [['a-a-a-z-2-8-b', '* /a/{p2}/b', 'ip', '2 in 1, 1 at once']]);
 });
 
-t.test('several servers: hosts are unknown, so nothing is excluded', async (t) => {
+t.test('several servers: excludes nothing, because hosts are unknown', async (t) => {
   const { text, policies } = importText(
     `limit_req_zone $binary_remote_addr zone=a:1m rate=60r/m;
 server { server_name a; limit_req zone=a; location /free { limit_req zone=none; } }

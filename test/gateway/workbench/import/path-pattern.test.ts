@@ -2,7 +2,7 @@
 import t from 'tap';
 import { exactPattern, expressionPaths, prefixPattern } from '#gateway/workbench/import/path-pattern.ts';
 
-t.test('expressions that match a whole path', async (t) => {
+t.test('converts expressions that match a whole path', async (t) => {
   const cases: readonly (readonly [string, readonly string[] | null, boolean?])[] = [
     ['/a/[^/]+/b', ['/a/{p2}/b']],
     ['^/a/[^/?#]+$', ['/a/{p2}']],
@@ -34,7 +34,7 @@ t.test('expressions that match a whole path', async (t) => {
   }
 });
 
-t.test('expressions that match a part', async (t) => {
+t.test('converts expressions that match the beginning of a path', async (t) => {
   t.strictSame(expressionPaths('^/api/', false), { paths: ['/api/*'], notes: [] });
   t.strictSame(expressionPaths('^/api', false), {
     paths: ['/api/*'],
@@ -44,11 +44,11 @@ t.test('expressions that match a part', async (t) => {
   t.strictSame(expressionPaths('^/api$', false), { paths: ['/api'], notes: [] });
   t.strictSame(expressionPaths('^/api(/|$)', false), { paths: ['/api/*'], notes: [] });
   t.strictSame(expressionPaths('^/', false), { paths: ['*'], notes: [] });
-  t.equal(expressionPaths('/api', false), null, 'anywhere in the path');
+  t.equal(expressionPaths('/api', false), null, 'the expression matches anywhere in a path');
   t.equal(expressionPaths('\\.php$', false), null);
 });
 
-t.test('plain paths', async (t) => {
+t.test('escapes plain paths', async (t) => {
   t.equal(prefixPattern('/'), '*');
   t.equal(prefixPattern('/a/b/'), '/a/b/*');
   t.equal(exactPattern('/'), '/');

@@ -38,7 +38,7 @@ policies: [{ name: keys, route: GET /items, identifier: key, limit: 5, window: 1
   }
 });
 
-t.test('a cost that replies report', async (t) => {
+t.test('explains a cost that replies report', async (t) => {
   const set = loadPolicies(
     `version: 1
 identifiers: { ip: { source: client-address } }

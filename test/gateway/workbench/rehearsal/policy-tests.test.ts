@@ -55,7 +55,7 @@ t.test('a right test passes', async (t) => {
   );
 });
 
-t.test('a test with a body', async (t) => {
+t.test('a test can send a body', async (t) => {
   const rows = `
   - { name: account, route: POST /sign-in, identifier: { body: email }, limit: 2, window: 15m }
   - { name: strict, route: POST /strict, identifier: { body: email, required: true }, limit: 2, window: 15m }
@@ -70,7 +70,7 @@ tests:
   t.strictSame(runTests(loadPolicies(TABLE.replace('\ntests:\n', rows), 'p.yaml')), []);
 });
 
-t.test('costs that replies report', async (t) => {
+t.test('a test can set the cost that replies report', async (t) => {
   const ai =
     '  - { name: ai, route: POST /ai, identifier: ip, limit: 1000, window: 100s, algorithm: token-bucket, cost: { replyHeader: X-Tokens, reserve: 100 } }\ntests:';
   const [identifiers = ''] = TABLE.split('exclude:');
@@ -101,7 +101,7 @@ t.test('a network: uses its addresses in turn', async (t) => {
     );
 });
 
-t.test('identifiers of every kind', async (t) => {
+t.test('a test can use identifiers of every kind', async (t) => {
   const table = `version: 1
 identifiers:
   session: { source: [{ cookie: sid }] }

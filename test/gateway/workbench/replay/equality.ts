@@ -150,7 +150,7 @@ export async function noVerdictDiffers(t: Test, requests: number): Promise<void>
   order.end();
   t.strictSame(different.slice(0, 3), []);
   t.equal(different.length, 0);
-  t.equal(verdicts.get('deny'), seen.denied, 'what clients saw is what is in the log');
+  t.equal(verdicts.get('deny'), seen.denied, 'the log has the denials that clients got');
   for (const kind of ['allow', 'deny', 'uncovered', 'malformed'])
     t.ok((verdicts.get(kind) ?? 0) > requests / 50, `${kind}: ${verdicts.get(kind)}`);
 

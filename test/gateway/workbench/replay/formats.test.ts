@@ -25,14 +25,14 @@ function read(
   const requests = lines.map((line) => reader?.read(`before\n${line}\nafter`, 7, 7 + line.length) ?? null);
   for (const [i, line] of lines.entries()) {
     const at = reader?.time(`before\n${line}\nafter`, 7, 7 + line.length) ?? Number.NaN;
-    if (!Number.isNaN(at)) t.equal(at, requests[i]?.at, 'the look at the time says the same');
+    if (!Number.isNaN(at)) t.equal(at, requests[i]?.at, 'the fast reading of the time gives the same');
   }
   return { format: reader?.format, requests };
 }
 
 const at = (text: string): number => Date.parse(text);
 
-t.test('our own log: digests, and whether a key was proven', async (t) => {
+t.test('reads our own log: digests, and whether a key was proven', async (t) => {
   const { format, requests } = read('floodgate.log');
   t.equal(format, 'floodgate');
   t.match(requests, [
@@ -100,7 +100,7 @@ t.test('fields that are read directly are equal to those of JSON.parse', async (
   );
 });
 
-t.test('NGINX: combined, common, and with X-Forwarded-For', async (t) => {
+t.test('reads NGINX: combined, common, and with X-Forwarded-For', async (t) => {
   for (const name of ['nginx-combined.log', 'nginx-common.log', 'nginx-main.log']) {
     const { format, requests } = read(name);
     t.equal(format, 'nginx', name);
@@ -129,7 +129,7 @@ t.test('NGINX: combined, common, and with X-Forwarded-For', async (t) => {
   }
 });
 
-t.test('times with a zone, Apache quotes, and malformed lines', async (t) => {
+t.test('reads times with a zone and Apache quotes, and refuses malformed lines', async (t) => {
   const line = '2001:db8::7 - - [22/Nov/2026:09:23:01 +0100] "GET /a\\"b HTTP/1.1" 200 - "-" "a \\"b\\" c"';
   const reader = detectReader([line], NO_FIELDS);
   t.match(reader?.read(line, 0, line.length), {
@@ -150,7 +150,7 @@ t.test('times with a zone, Apache quotes, and malformed lines', async (t) => {
   t.equal(detectReader(['nonsense', '{"a":1}', '[]', '{'], NO_FIELDS), null);
 });
 
-t.test('Traefik: header fields where it logs them', async (t) => {
+t.test('reads Traefik: header fields where it logs them', async (t) => {
   const { format, requests } = read('traefik.json.log');
   t.equal(format, 'traefik');
   t.match(requests, [
@@ -174,7 +174,7 @@ t.test('Traefik: header fields where it logs them', async (t) => {
   t.notOk(requests[0]?.sender?.holds('cookie'));
 });
 
-t.test('Caddy: all header fields, times of arrival', async (t) => {
+t.test('reads Caddy: all header fields, times of arrival', async (t) => {
   const { format, requests } = read('caddy.json.log');
   t.equal(format, 'caddy');
   t.match(requests, [
@@ -200,7 +200,7 @@ t.test('Caddy: all header fields, times of arrival', async (t) => {
   t.ok(requests[0]?.sender?.holds('anything'));
 });
 
-t.test('Envoy: the field names of Envoy Gateway and Istio', async (t) => {
+t.test('reads Envoy: the field names of Envoy Gateway and Istio', async (t) => {
   const { format, requests } = read('envoy.json.log', new Map([['x-api-key', 'api_key']]));
   t.equal(format, 'envoy');
   t.match(requests, [

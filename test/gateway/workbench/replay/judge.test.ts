@@ -4,7 +4,7 @@ import { loadPolicies } from '#gateway/policy/load.ts';
 import { Judge } from '#gateway/workbench/replay/judge.ts';
 import { policyFile } from '#test/support/gateway.ts';
 
-t.test('a field of the body is unknown', async (t) => {
+t.test('a field of the body is unknown, because logs do not have it', async (t) => {
   const set = loadPolicies(
     policyFile(
       'name: account, route: POST /login, identifier: { body: email, required: true }, limit: 1, window: 1h',

@@ -53,7 +53,7 @@ async function read(inputs: readonly (string | Readable)[], options: Partial<Log
   return { targets, times, late: order.late, logs };
 }
 
-t.test('plain, gzip of several members, and standard input give the same', async (t) => {
+t.test('plain files, gzip of several members, and standard input have the same requests', async (t) => {
   const lines = Array.from({ length: 50 }, (_, i) => line(i));
   const text = `${lines.join('\n')}\n`;
   const half = text.indexOf('\n', 1000) + 1;
@@ -73,10 +73,10 @@ t.test('plain, gzip of several members, and standard input give the same', async
     compressed.subarray(100),
   ]);
   t.strictSame((await read([Readable.from([text]).map((part) => Buffer.from(part))])).targets, expected);
-  t.strictSame((await read([pieces])).targets, expected, 'in pieces');
+  t.strictSame((await read([pieces])).targets, expected, 'from a stream in pieces');
 });
 
-t.test('rotated parts in any order, and logs of two machines', async (t) => {
+t.test('sorts rotated parts in any order, and logs of two machines', async (t) => {
   const part = (from: number, to: number, step = 1): string => {
     const lines: string[] = [];
     for (let i = from; i < to; i += step) lines.push(line(i));
@@ -114,18 +114,18 @@ t.test('lines of several workers are sorted by arrival', async (t) => {
   t.strictSame(
     [...times].sort((a, b) => a - b),
     times,
-    'the time never goes back',
+    'times are in order',
   );
 });
 
-t.test('a line that is more out of order than the buffer can hold', async (t) => {
+t.test('counts a line as late that is more out of order than the buffer can hold', async (t) => {
   const many = 140_000;
   const lines = Array.from({ length: many }, (_, i) => own(i, `/${i}`));
   const path = save(t, { log: [...lines, own(0, '/late'), own(many - 1, '/in time')].join('\n') });
   const { targets, times, late } = await read([path('log')]);
   t.equal(targets.length, many + 2);
   t.equal(late, 1);
-  t.equal(targets[times.lastIndexOf(65_535)], '/late', 'counted at the time of those handed out last');
+  t.equal(targets[times.lastIndexOf(65_535)], '/late', 'counted at the time of the lines read last');
   t.equal(targets.at(-1), '/in time');
 });
 
@@ -160,7 +160,7 @@ t.test('compressed data that ends too early is read as far as possible', async (
   t.match(logs.cutShort, [/log: the compressed data is damaged/]);
 });
 
-t.test('empty files, unknown formats, missing files', async (t) => {
+t.test('reads empty files, and refuses unknown formats and missing files', async (t) => {
   const path = save(t, { empty: '', blank: '\n\n', strange: 'a b c\nd e f\n' });
   t.strictSame((await read([path('empty'), path('blank')])).targets, []);
   await t.rejects(read([path('strange')]), /first lines are no access log.*a b c/);

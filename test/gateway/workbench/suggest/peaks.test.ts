@@ -8,7 +8,7 @@ const IP = { name: 'ip', kind: 'address', ipv6Prefix: 64 } as const;
 const digester = new Digester('salt');
 const client = (name: string) => digester.identify(IP, name).words;
 
-t.test('windows, and the maximum of each client', async (t) => {
+t.test('reports each window of a client, and its largest one', async (t) => {
   const windows: number[][] = [];
   const peaks = new Peaks({
     windowMs: 60_000,
@@ -33,7 +33,7 @@ t.test('windows, and the maximum of each client', async (t) => {
   t.equal(windows.length, 5);
 });
 
-t.test('too many clients: counts a sample', async (t) => {
+t.test('counts a sample of too many clients', async (t) => {
   const peaks = new Peaks({ windowMs: 60_000, onWindow: () => undefined, places: 1024 });
   const clients = 20_000;
   for (let i = 0; i < clients; i++) {
@@ -48,7 +48,7 @@ t.test('too many clients: counts a sample', async (t) => {
   t.ok(above5 > 0.3 * clients && above5 < 0.7 * clients, String(above5));
 });
 
-t.test('percentiles', async (t) => {
+t.test('returns percentiles', async (t) => {
   const frequencies = new Frequencies();
   t.strictSame(frequencies.percentiles([0.5, 1]), [0, 0]);
   for (let i = 1; i <= 100; i++) frequencies.add(i);

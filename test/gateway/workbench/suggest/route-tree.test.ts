@@ -2,7 +2,7 @@
 import t from 'tap';
 import { isId, RouteTree } from '#gateway/workbench/suggest/route-tree.ts';
 
-t.test('which path segments are values', async (t) => {
+t.test('recognizes path segments that are values', async (t) => {
   for (const id of [
     '1',
     '4711',
@@ -53,7 +53,7 @@ t.test('many names at one place are one parameter', async (t) => {
   t.strictSame(tree.texts, ['GET /users/{id}/posts']);
   const unlearned = new RouteTree();
   for (const name of names) unlearned.routesOf('GET', `/users/${name}/posts`);
-  t.equal(unlearned.texts.length, 65, 'too late for those that have a number');
+  t.equal(unlearned.texts.length, 65, 'names beyond the maximum are not kept');
 });
 
 t.test('the number of routes is bounded', async (t) => {
