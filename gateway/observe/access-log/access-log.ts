@@ -5,7 +5,7 @@
  * slow, lines are dropped and counted; no request waits for its line.
  */
 import { closeSync, openSync } from 'node:fs';
-import { destination } from 'pino';
+import sonic, { type SonicBoom } from 'sonic-boom';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
@@ -34,7 +34,7 @@ const GOLDEN = 0.618_033_988_749_895;
 
 export class AccessLog {
   readonly #options: AccessLogOptions;
-  readonly #destination: ReturnType<typeof destination>;
+  readonly #destination: SonicBoom;
   #phase = 0;
   #isClosed = false;
   /** Number of dropped lines. */
@@ -48,7 +48,8 @@ export class AccessLog {
     );
     const isFile = file !== '-';
     if (isFile) assertWritable(file);
-    this.#destination = destination({
+    // pino's destination would also write the queue when the process ends, and wait forever if the disk is full.
+    this.#destination = new sonic.SonicBoom({
       dest: isFile ? file : 1,
       sync: false,
       minLength: isFile ? BATCH_BYTES : LINE_BYTES_MAX - 1,

@@ -1,4 +1,5 @@
 /** The access log has one line for every request, however it ended. */
+import { spawnSync } from 'node:child_process';
 import { readFileSync, renameSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import t, { type Test } from 'tap';
 import { readConfig } from '#gateway/config.ts';
 import { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { projectRoot } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
@@ -177,6 +179,25 @@ t.test('a reader that is too slow loses lines, and delays nobody', async (t) => 
   await until(() => warnings.length > 0);
   t.equal(warnings.length, 1, 'one warning');
   await log.close();
+});
+
+t.test('a process that has to end at once does not wait for a full disk', async (t) => {
+  const program = `
+    import { AccessLog } from '#gateway/observe/access-log/access-log.ts';
+    const log = new AccessLog({
+      file: '/dev/full',
+      share: 1,
+      clock: () => 0,
+      warn: () => process.exit(3),
+    });
+    for (let i = 0; i < 100; i++)
+      log.write({ path: 'a'.repeat(1000), policies: [], identities: {}, unproven: [] });`;
+  const { status } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    cwd: projectRoot,
+    timeout: 120_000,
+    killSignal: 'SIGKILL',
+  });
+  t.equal(status, 3, 'it ends by itself');
 });
 
 t.test('errors for wrong settings say how to correct them', async (t) => {
