@@ -8,7 +8,7 @@ export type DatabaseProblem = 'database_full' | 'database_damaged' | 'database_u
 
 const advice: Readonly<Record<DatabaseProblem, string>> = {
   database_full:
-    'DATABASE_URL: there is no space left for the database; free some on its disk, and the API recovers by itself',
+    'DATABASE_URL: there is no space left for the database; free some on its disk; the API recovers by itself if it still runs',
   database_damaged:
     'DATABASE_URL: the database is damaged; stop the service, and restore a backup or what "sqlite3 FILE .recover" finds',
   database_unusable:

@@ -15,7 +15,7 @@ export class DatabaseAway extends DatabaseBusy {
 
 const advice: Readonly<Record<DatabaseProblem, string>> = {
   database_full:
-    'DATABASE_URL: the server of the database has no space left; free some on its disk, and the API recovers by itself',
+    'DATABASE_URL: the server of the database has no space left; free some on its disk; the API recovers by itself if it still runs',
   database_damaged:
     'DATABASE_URL: the database is damaged; stop the service, look at the log of the server, and restore a backup',
   database_unusable:
