@@ -280,20 +280,20 @@ function stopOnSignals(stopEverything: () => Promise<void>): () => boolean {
  * Explains an error in one sentence if an operator can fix it. Any other error is a bug, and is logged with its stack.
  */
 function explain(error: unknown): string {
-  if (error instanceof ConfigError) return `The API cannot start. ${error.message}`;
+  if (error instanceof ConfigError) return `The API cannot start: ${error.message}`;
   if (
     error instanceof DatabaseUnavailable ||
     error instanceof DatabaseFault ||
     error instanceof SchemaTooNew ||
     error instanceof CopyUnfinished
   ) {
-    return `The API cannot start. ${error.message}`;
+    return `The API cannot start: ${error.message}`;
   }
   if (error instanceof DatabaseBusy)
-    return `The API cannot start. DATABASE_URL: ${error.message}; end it first`;
-  if (error instanceof StorageUnavailable) return `The API cannot start. ${error.message}`;
+    return `The API cannot start: DATABASE_URL: ${error.message}; end it first`;
+  if (error instanceof StorageUnavailable) return `The API cannot start: ${error.message}`;
   if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
-    return `The API cannot start. ${listenProblem(error)}`;
+    return `The API cannot start: ${listenProblem(error)}`;
   }
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -178,5 +178,5 @@ t.test('a start on a damaged file prints one sentence', async (t) => {
     .split('\n')
     .filter((line) => !line.startsWith('{'));
   t.equal(said.length, 1, api.output());
-  t.match(said[0], /^The API cannot start\. DATABASE_URL: the database is damaged; .*restore a backup/);
+  t.match(said[0], /^The API cannot start: DATABASE_URL: the database is damaged; .*restore a backup/);
 });

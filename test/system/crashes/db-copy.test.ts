@@ -120,7 +120,7 @@ t.test('kill -9 several times: the same command resumes, and the API waits for i
   t.equal(await api.ended(), 1);
   t.match(
     api.output(),
-    'The API cannot start. DATABASE_URL: a copy into this database has not ended; run the same',
+    'The API cannot start: DATABASE_URL: a copy into this database has not ended; run the same',
   );
 
   const other = await apiCommand(['db', 'copy', '--from', `file:${(await oddSource(t)).path}`, '--to', to]);
@@ -203,7 +203,7 @@ t.test('while the API runs only a rehearsal is possible; while a copy runs, no A
   );
   const second = start(['api/main.ts'], env);
   t.equal(await second.ended(), 1);
-  t.match(second.output(), 'The API cannot start.');
+  t.match(second.output(), 'The API cannot start:');
   await source.close();
 
   const moved = start(['api/main.ts'], { ...env, DATABASE_URL: to });

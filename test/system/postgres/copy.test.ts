@@ -69,7 +69,7 @@ t.test('kill -9 in the middle, in both directions: the same command resumes', as
     }
     const api = start(['api/main.ts'], { DATABASE_URL: target, API_PORT: '0' });
     t.equal(await api.ended(), 1);
-    t.match(api.output(), 'The API cannot start. DATABASE_URL: a copy into this database has not ended');
+    t.match(api.output(), 'The API cannot start: DATABASE_URL: a copy into this database has not ended');
     const { code, stdout, stderr } = await copy(source, target);
     t.equal(code, 0, stderr);
     const copied = JSON.parse(stdout);

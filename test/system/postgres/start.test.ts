@@ -145,7 +145,7 @@ t.test('a server that is down: exit 1 with one sentence, without the password', 
   t.equal(said.length, 1, api.output());
   t.match(
     said[0],
-    `The API cannot start. DATABASE_URL: the server at 127.0.0.1:${port} does not answer (connect ECONNREFUSED`,
+    `The API cannot start: DATABASE_URL: the server at 127.0.0.1:${port} does not answer (connect ECONNREFUSED`,
   );
   t.match(said[0], /; start it, or correct the address$/);
   t.match(api.output(), /waiting for the database/);

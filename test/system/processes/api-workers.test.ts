@@ -178,7 +178,7 @@ t.test('exit 1 with one sentence: a port in use, even by a process that shares i
   t.equal(await api.ended(), 1);
   t.equal(
     api.output(),
-    `The API cannot start. API_PORT: another program listens on 127.0.0.1:${port}; end it or choose another port\n`,
+    `The API cannot start: API_PORT: another program listens on 127.0.0.1:${port}; end it or choose another port\n`,
   );
 });
 
@@ -191,7 +191,7 @@ t.test('exit 1 with one sentence: an error at the start of the first worker', as
     SDK_PATH: join(folder, 'nothing-here'),
   });
   t.equal(await api.ended(), 1);
-  t.match(api.output(), /^The API cannot start\. SDK_PATH: .*\n$/);
+  t.match(api.output(), /^The API cannot start: SDK_PATH: .*\n$/);
 });
 
 /** Returns the pids of the children from the kernel. */

@@ -170,6 +170,6 @@ t.test('exit 1: the gateway cannot start, but the credentials are printed', asyn
 t.test('exit 1: the API cannot start, and the gateway is not started', async (t) => {
   const both = start(program(gateway), { API_PORT: 'x' });
   t.equal(await both.ended(), 1);
-  t.match(both.output(), /^The API cannot start\. API_PORT: /m);
+  t.match(both.output(), /^The API cannot start: API_PORT: /m);
   t.notMatch(both.output(), /gateway ready/);
 });
