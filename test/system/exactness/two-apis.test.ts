@@ -14,17 +14,10 @@ const db = openTestDatabase(url);
 t.teardown(() => db.destroy());
 const key = { 'x-api-key': 'fbk_two' };
 
-/** Starts both at once, on a database without a first start. */
-async function startBoth(): Promise<readonly [Http, Http]> {
-  const { bases, processes } = await startPair(t, url, key['x-api-key']);
-  const notices = processes.filter((one) => one.output().includes('First start'));
-  t.equal(notices.length, 1, 'the first start is reported once');
-  const [one, other] = [openHttp(bases[0]), openHttp(bases[1])];
-  t.teardown(() => Promise.all([one.close(), other.close()]));
-  return [one, other];
-}
-
-const [one, other] = await startBoth();
+// Both start at once, on a database without a first start.
+const { bases, processes } = await startPair(t, url, key['x-api-key']);
+const [one, other] = [openHttp(bases[0]), openHttp(bases[1])];
+t.teardown(() => Promise.all([one.close(), other.close()]));
 const environment = { method: 'GET', url: '/api/v1/client/ws1/environment' };
 
 async function manage(http: Http, method: string, path: string, body?: object) {
@@ -202,4 +195,10 @@ t.test('a password reset requested at one is completed at the other', async (t) 
 
 t.test('both processes sign with one secret', async (t) => {
   t.equal((await db.selectFrom('secrets').select('name').execute()).length, 1);
+});
+
+t.test('the first start is reported once', async (t) => {
+  const notices = () => processes.filter((one) => one.output().includes('First start')).length;
+  await until(() => notices() > 0);
+  t.equal(notices(), 1);
 });
