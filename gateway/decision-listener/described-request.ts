@@ -86,7 +86,7 @@ class DescribedRequest extends LimitedRequest {
     return this.#options.isCredentialProven;
   }
 
-  /** The reply is always JSON: messages must be short, and HAProxy's configuration sets one Content-Type for all. */
+  /** The reply is always JSON: messages must be short. */
   override get page(): null {
     return null;
   }

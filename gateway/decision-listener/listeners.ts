@@ -1,4 +1,4 @@
-/** Listeners for proxies that ask the gateway about each request, over HTTP, SPOP (HAProxy) or gRPC. */
+/** Listeners for proxies that ask the gateway about each request, over HTTP or gRPC. */
 import type { Logger } from 'pino';
 import { ListenError, LOOPBACK } from '#gateway/listen/listener.ts';
 import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/listen/server.ts';
@@ -8,7 +8,6 @@ import type { Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { CheckedRequest } from './checked-request.ts';
 import type { DescribedOptions } from './described-request.ts';
-import { openConnection } from './haproxy-agent.ts';
 import type { DecisionSettings } from './settings.ts';
 
 export interface DecisionListeners {
@@ -24,8 +23,6 @@ export interface DecisionListeners {
 const KEEP_ALIVE_MS: Millis = 3_700_000;
 /** Room for the largest client header section that proxies accept, and for what they add. */
 const HEADER_BYTES_MAX = 65_536;
-/** Time limit for HAProxy to send the first byte or the rest of a frame, and to read answers. */
-const PEER_MS: Millis = 10_000;
 /** Features that make no sense between a proxy and the gateway. The proxy has spans of its own. */
 const PLAIN = { introductions: null, handshakes: null, frames: null, tracing: null } as const;
 
@@ -49,12 +46,10 @@ export async function openDecisionListeners(
     parts: { enforcement, refusals: new Refusals(shared) },
     accessLog,
   };
-  const agent = { ...options, peerMs: PEER_MS };
   const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,
     headerBytesMax: HEADER_BYTES_MAX,
     begin: (arrival, parts) => new CheckedRequest(arrival, parts, options).run(),
-    open: (connection, toHttp) => openConnection(connection, agent, toHttp),
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
   // Load the gRPC server only if it is on, to save memory.

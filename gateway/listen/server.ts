@@ -77,8 +77,6 @@ export interface DecisionServer {
   readonly keepAliveMs: Millis;
   readonly headerBytesMax: number;
   begin(arrival: Arrival, parts: ForwardingParts): void;
-  /** @param toHttp called if the connection speaks HTTP */
-  open(connection: ClientConnection, toHttp: () => void): void;
 }
 
 export class PublicServer {
@@ -212,10 +210,7 @@ export class PublicServer {
       this.watch.forget(connection);
       this.#pipelining.forget(connection);
     });
-    const { decisionServer } = this.#options;
-    const toHttp = (): unknown => this.#http.emit('connection', socket);
-    if (decisionServer !== undefined) decisionServer.open(connection, toHttp);
-    else if (this.#plain === null) toHttp();
+    if (this.#plain === null) this.#http.emit('connection', socket);
     else this.#plain.open(connection);
   }
 

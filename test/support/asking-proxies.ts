@@ -13,7 +13,7 @@ import { until } from './until.ts';
 
 export const ASKING_EXAMPLES = 'examples/behind-another-proxy';
 
-export const askingProxyNames = ['nginx', 'caddy', 'haproxy'] as const;
+export const askingProxyNames = ['nginx', 'caddy'] as const;
 export type AskingProxyName = (typeof askingProxyNames)[number];
 
 export interface AskingProxy {

@@ -481,7 +481,6 @@ t.test('node:http: a request that arrived before the keep-alive time was over is
     decisionServer: () => ({
       keepAliveMs: 1,
       headerBytesMax: 65_536,
-      open: (_connection, toHttp) => toHttp(),
       begin({ res }) {
         res.writeHead(200, ['Content-Length', '2']);
         res.end(`${++begun};`, 'latin1');

@@ -1,11 +1,12 @@
 /** The PROXY protocol as curl and HAProxy speak it. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
+import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { run } from '#test/support/tls-client.ts';
 import { startHaproxy } from './haproxy.ts';
@@ -55,4 +56,22 @@ listen tls
   t.strictSame(await curl(...source, '--cacert', authority.ca, `https://127.0.0.1:${ports.tls}/a`), [
     '127.0.0.77',
   ]);
+});
+
+t.test('HAProxy with the file of the examples', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: TRUSTING });
+  const front = await freePort();
+  const example = readFileSync(join(projectRoot, 'examples/behind-another-proxy/haproxy.cfg'), 'utf8');
+  const file = join(temporaryFolder(t), 'haproxy.cfg');
+  writeFileSync(file, example.replace('127.0.0.1:8080', `127.0.0.1:${port}`).replace(':8000', `:${front}`));
+  await startHaproxy(t, file, front);
+  const { output, code } = await run('curl', [
+    '-sS',
+    '--interface',
+    '127.0.0.77',
+    `http://127.0.0.1:${front}/a`,
+  ]);
+  t.equal(code, 0);
+  t.strictSame(values(JSON.parse(output).headers, 'x-forwarded-for'), ['127.0.0.77']);
 });
