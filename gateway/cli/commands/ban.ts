@@ -9,7 +9,7 @@ export const addBan = subjectCommand<Inspected>({
   describe: 'Refuses all requests of a client for a while, with 429',
   example: [
     '$0 ban 192.0.2.7 --for 1h --reason "credential stuffing"',
-    'Applies in every process within a second',
+    'Applies at once, and within a second in other gateways',
   ],
   options: {
     for: forOption(BAN_DAYS_MAX),

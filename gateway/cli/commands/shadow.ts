@@ -6,7 +6,7 @@ import { SHADOW_DAYS_MAX } from '#gateway/operate/control/shadows.ts';
 export const addShadow = policyCommand({
   name: 'shadow',
   describe: 'Lets a policy count and report, and deny nothing, for a while',
-  example: ['$0 shadow login --for 1h', 'Applies in every process within a second'],
+  example: ['$0 shadow login --for 1h', 'Applies at once, and within a second in other gateways'],
   options: { for: forOption(SHADOW_DAYS_MAX) },
   more: (options) => ({ seconds: readFor(String(options.for), SHADOW_DAYS_MAX) }),
   tell: ({ policies, shadowEndsAt }) => `Denies nothing until ${shadowEndsAt}: ${policies.join(', ')}`,

@@ -6,7 +6,7 @@ import { EXIT } from '#shared/cli/exit.ts';
 export const addUnshadow = policyCommand({
   name: 'unshadow',
   describe: 'Lets a policy deny again',
-  example: ['$0 unshadow login', 'Applies in every process within a second'],
+  example: ['$0 unshadow login', 'Applies at once, and within a second in other gateways'],
   tell: ({ policies, changed }) =>
     changed
       ? `Denies again: ${policies.join(', ')}`

@@ -39,6 +39,8 @@ export class ChangeFeed {
   #version = NONE;
   /** Version of the newest change that was passed to `apply` instead of being read from the store. */
   #appliedVersion = 0;
+  /** Digests of the clients whose counters the next poll forgets. */
+  #cleared: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -62,10 +64,13 @@ export class ChangeFeed {
   /** Applies a change that an operator has just made in the store, even if the store fails now. Never rejects. */
   async apply(change: ControlChange): Promise<void> {
     const { bans, shadows } = this.#options;
-    if ('bucket' in change) shadows.change(change);
-    else if (change.ban === null) bans.lift(change.digest, change.version);
-    else bans.set(change.digest, change.ban, change.version);
-    this.#appliedVersion = Math.max(this.#appliedVersion, change.version);
+    if ('cleared' in change) this.#cleared = [...this.#cleared, change.cleared];
+    else {
+      if ('bucket' in change) shadows.change(change);
+      else if (change.ban === null) bans.lift(change.digest, change.version);
+      else bans.set(change.digest, change.ban, change.version);
+      this.#appliedVersion = Math.max(this.#appliedVersion, change.version);
+    }
     await this.poll();
   }
 
@@ -73,6 +78,8 @@ export class ChangeFeed {
   async poll(): Promise<void> {
     const { connection, bans, shadows, clock, known } = this.#options;
     bans.dropEnded(clock());
+    this.#forget(this.#cleared);
+    this.#cleared = [];
     if (!connection.ready) return;
     const reply = await this.#run(READ_CHANGES, [this.#version]);
     if (!Array.isArray(reply)) return;
@@ -101,8 +108,19 @@ export class ChangeFeed {
     for (const [digest, version] of byName(lifted)) bans.lift(digest, Number(version));
     if (inShadow !== null) shadows.replace(endsByName(inShadow, aheadMs), endsByName(shadowOrder));
     if (kind === 'all') known.forgetCounters();
-    else if (Array.isArray(cleared))
-      for (const digest of cleared) known.forget(identityOf(String(digest)), this.#options.counters());
+    else if (Array.isArray(cleared)) {
+      const digests = cleared.map(String);
+      this.#forget(digests);
+      // In a Cluster, a decision that another node made before the reset may arrive after it.
+      this.#cleared = digests;
+    }
+  }
+
+  /** @param cleared digests of clients */
+  #forget(cleared: readonly string[]): void {
+    if (cleared.length === 0) return;
+    const counters = this.#options.counters();
+    for (const digest of cleared) this.#options.known.forget(identityOf(digest), counters);
   }
 
   /** Writes known bans and shadow modes to the store. @returns null if the store did not answer; `poll` tries again */

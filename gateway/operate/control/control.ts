@@ -1,7 +1,8 @@
 /**
  * The interface for operators: reads and clears the counters of an identity, bans it, and puts policies in shadow mode.
  * With a store, changes apply to all replicas (store-control.ts). Without one, they apply to the only process
- * (memory-control.ts).
+ * (memory-control.ts). A change is in force in all processes of this gateway when its call returns, and in other
+ * gateways within a second.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -23,13 +24,19 @@ export interface Look {
   readonly provenUntil: Millis | null;
 }
 
-export type ControlChange = BanChange | ShadowChange;
+/** Counters that an operator has cleared in the store. */
+interface CounterReset {
+  /** Digest of the client. */
+  readonly cleared: string;
+}
+
+export type ControlChange = BanChange | ShadowChange | CounterReset;
 
 export interface Control {
   salt(): Promise<string>;
   /** @param limits the limit of this identity for each counter; default: the limits of the policies */
   look(identity: Identity, counters: readonly Counter[], limits?: readonly number[]): Promise<Look>;
-  /** Clears the counters. Every process forgets them within a second. @returns how many counters were not empty */
+  /** Clears the counters. @returns how many counters were not empty */
   reset(identity: Identity, counters: readonly Counter[]): Promise<number>;
   /** Bans the identity, and replaces an existing ban. @throws TooManyBansError */
   ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban>;

@@ -65,7 +65,7 @@ export class StoreControl implements Control {
   /**
    * @param configuredSalt null if the store has the salt
    * @param clock clock of this process; the clock of the store may differ by hours
-   * @param onChange tells the processes of this gateway, so that they can restore a change that the store loses
+   * @param onChange applies a change in all processes of this gateway, also if the store loses it
    */
   constructor(
     access: StoreAccess,
@@ -125,6 +125,7 @@ export class StoreControl implements Control {
       await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
     // Announce the reset last. A process that forgets its counters earlier would read the old ones from the store.
     await this.#run(NOTE_RESET, [VERSION_KEY, CHANGES_KEY], [identity.digest]);
+    await this.#onChange({ cleared: identity.digest });
     return states.filter(({ a, b }) => a + b > 0).length;
   }
 

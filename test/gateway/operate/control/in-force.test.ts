@@ -1,0 +1,103 @@
+/** Tests that a change by an operator is in force where it was asked before the call returns, and soon elsewhere. */
+import t from 'tap';
+import { identityOf } from '#gateway/identity/digest.ts';
+import { Bucket } from '#gateway/limiter/charge.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import { Bans } from '#gateway/operate/control/bans.ts';
+import { ChangeFeed } from '#gateway/operate/control/change-feed.ts';
+import { Shadows } from '#gateway/operate/control/shadows.ts';
+import { StoreControl } from '#gateway/operate/control/store-control.ts';
+import { openStore } from '#gateway/store/open.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { part, policy } from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+import { insideLongWindow, LONG_WINDOW } from '#test/support/window.ts';
+
+const ME = { subject: '127.0.0.1', kind: 'address' };
+
+t.test('a reset, a ban, an unban and a shadow mode are in force before the command returns', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  const upstream = await startUpstream(t);
+  const options = {
+    upstream: upstream.origin,
+    policies: policyFile(`name: one, route: GET /x, identifier: ip, limit: 1, window: ${LONG_WINDOW}`),
+    env: { GATEWAY_REDIS_URL: redis.url },
+  };
+  const asked = await startTestGateway(t, options);
+  const other = await startTestGateway(t, options);
+  const admin = await startTestAdmin(t, asked);
+  const status = async ({ origin }: { readonly origin: string }): Promise<number> => {
+    const response = await fetch(`${origin}/x`);
+    await response.arrayBuffer();
+    return response.status;
+  };
+  const command = async (method: string, path: string, body: object): Promise<void> => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(`${admin}/api${path}`, { method, headers, body: JSON.stringify(body) });
+    t.equal(response.status, 200, await response.text());
+  };
+  /** Lets a gateway remember that the counter is exhausted. */
+  const exhaust = async (gateway: typeof asked): Promise<void> => {
+    await until(async () => (await status(gateway)) === 429);
+    t.equal(await status(gateway), 429);
+  };
+
+  for (let i = 0; i < 5; i++) {
+    await exhaust(asked);
+    await command('POST', '/reset', ME);
+    t.equal(await status(asked), 200, 'a reset');
+  }
+  for (let i = 0; i < 3; i++) {
+    await exhaust(asked);
+    await exhaust(other);
+    await command('POST', '/reset', ME);
+    const since = performance.now();
+    await until(async () => (await status(other)) === 200, 'the other gateway has forgotten the counter');
+    t.comment(`a reset was in force elsewhere after ${Math.round(performance.now() - since)} ms`);
+  }
+  await exhaust(asked);
+  await command('POST', '/shadow', { policy: 'one', seconds: 60 });
+  t.equal(await status(asked), 200, 'a shadow mode');
+  await command('POST', '/ban', { ...ME, seconds: 60 });
+  t.equal(await status(asked), 429, 'a ban');
+  await until(async () => (await status(other)) === 429);
+  await command('POST', '/unban', ME);
+  t.equal(await status(asked), 200, 'an unban');
+  await until(async () => (await status(other)) === 200);
+});
+
+t.test('a late answer of another node of a Cluster does not undo a reset', async (t) => {
+  const redis = await startRedis(t);
+  const connection = openStore(accessTo(redis.url), { silenceMs: 1000, onChange: () => undefined });
+  await connection.connect();
+  t.teardown(() => connection.close());
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const { counter } = part(policy('one', 1, 60));
+  const bucket = new Bucket(counter, identityOf('x'.repeat(21).concat('A')));
+  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
+  const parts = { connection, clock: Date.now, known, bans: new Bans(), shadows };
+  const feed = new ChangeFeed({ ...parts, counters: () => [counter] });
+  const control = new StoreControl(accessTo(redis.url), '', Date.now, (change) => feed.apply(change));
+  t.teardown(() => control.close());
+  const remember = (): void => known.set(bucket, { at: 1000, a: 1, b: 0 });
+  const used = (): number => known.state(bucket, 1000).a;
+  // The first change of a store makes a process forget all counters.
+  await control.unban(bucket.identity);
+
+  remember();
+  await control.reset(bucket.identity, [counter]);
+  t.equal(used(), 0);
+  remember();
+  await feed.poll();
+  t.equal(used(), 0, 'forgotten again');
+  remember();
+  await feed.poll();
+  t.equal(used(), 1, 'a later state stays');
+  await redis.kill();
+  await feed.apply({ cleared: bucket.identity.digest });
+  t.equal(used(), 0, 'forgotten although the store does not answer');
+});
