@@ -9,6 +9,7 @@ import type { Context } from '#api/context.ts';
 import { lockName } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { insertUser } from '#api/resources/accounts/store.ts';
+import { readOnly } from '#api/resources/api-keys/create.ts';
 import { type ApiKey, insertApiKey } from '#api/resources/api-keys/store.ts';
 import { createOrganization } from '#api/resources/organizations/create.ts';
 import { newId, type Random } from './ids.ts';
@@ -64,7 +65,7 @@ export async function bootstrap(
       createdAt: now,
       createdBy: userId,
       lastUsedAt: null,
-      organizationAccess: { accessControl: { read: true, write: true } },
+      organizationAccess: readOnly,
       allWorkspaces: null,
       workspacePermissions: [{ workspaceId, permission: 'manage' }],
     };

@@ -108,7 +108,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
   );
   await refuseUnfinishedCopy(db);
-  await migrate(db);
+  await migrate(db, (sentence) => log.warn(sentence));
 
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
   const counters =

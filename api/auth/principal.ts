@@ -12,6 +12,8 @@ export interface ApiKeyPrincipal {
   readonly apiKeyId: string;
   readonly organizationId: string;
   readonly organizationAccess: { readonly read: boolean; readonly write: boolean };
+  /** Whether the key manages all workspaces, also later ones. Only such a key sees and changes people. */
+  readonly managesAll: boolean;
   /** Permissions by workspace id, in the order of the ids. */
   readonly permissions: ReadonlyMap<string, Permission>;
 }
@@ -84,6 +86,7 @@ export function hasLess(now: Principal, before: Principal): boolean {
   if (now.kind === 'apiKey') {
     if (before.kind !== 'apiKey') return true;
     const { read, write } = before.organizationAccess;
+    if (before.managesAll && !now.managesAll) return true;
     return (read && !now.organizationAccess.read) || (write && !now.organizationAccess.write);
   }
   if (before.kind !== 'session') return true;

@@ -7,6 +7,7 @@ import { sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { forPostgres, hasTable, isPostgres } from './dialect.ts';
 import { migrations } from './migrations/index.ts';
+import { takeOrganizationWrite } from './organization-write.ts';
 import { PostgresKysely } from './postgres-driver.ts';
 import { withMigrationLock } from './postgres-start.ts';
 import type { Database } from './schema.ts';
@@ -24,40 +25,52 @@ export class SchemaTooNew extends Error {
 
 const TABLE = 'migrations';
 
-/** Code that runs after the statements of a migration. */
-const afterwards: Readonly<Record<string, (trx: Database) => Promise<void>>> = {
-  '011-unique-values': fillUniqueValues,
+/** Code that runs after the statements of a migration. It may return a sentence for the log. */
+const afterwards: Readonly<Record<string, (trx: Database) => Promise<string | null>>> = {
+  '011-unique-values': (trx) => fillUniqueValues(trx).then(() => null),
+  '026-organization-write': takeOrganizationWrite,
 };
+
+/** Gets what operators should know about a migration, after its commit. */
+type Tell = (sentence: string) => void;
 
 /**
  * @returns names of the migrations that ran
  * @throws SchemaTooNew if the database has a migration that this program does not know
  */
-export async function migrate(db: Database): Promise<readonly string[]> {
+export async function migrate(db: Database, tell: Tell = () => undefined): Promise<readonly string[]> {
   if (db instanceof PostgresKysely) {
     const own = db.openForMigrations();
-    return withMigrationLock(own, migrateAlone).finally(() => own.destroy());
+    return withMigrationLock(own, (alone) => migrateAlone(alone, tell)).finally(() => own.destroy());
   }
   await adoptOlderHistory(db);
-  return migrateAlone(db);
+  return migrateAlone(db, tell);
 }
 
-async function migrateAlone(db: Database): Promise<readonly string[]> {
+async function migrateAlone(db: Database, tell: Tell): Promise<readonly string[]> {
+  /** Sentences by migration: a repeated transaction replaces its own. */
+  const sentences = new Map<string, string | null>();
   const migrator = new Migrator({
     db,
     migrationTableName: TABLE,
     migrationLockTableName: 'migrationsLock',
-    provider: { getMigrations: async () => Object.fromEntries(migrations.map(asMigration)) },
+    provider: {
+      getMigrations: async () => Object.fromEntries(migrations.map((one) => asMigration(one, sentences))),
+    },
   });
   const known = new Set(migrations.map(({ name }) => name));
   const unknown = (await appliedNames(db)).filter((name) => !known.has(name));
   if (unknown.length > 0) throw new SchemaTooNew(unknown);
   const { error, results = [] } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
+  for (const sentence of sentences.values()) if (sentence !== null) tell(sentence);
   return results.map(({ migrationName }) => migrationName);
 }
 
-function asMigration({ name, statements, only }: (typeof migrations)[number]): [string, Migration] {
+function asMigration(
+  { name, statements, only }: (typeof migrations)[number],
+  sentences: Map<string, string | null>,
+): [string, Migration] {
   return [
     name,
     {
@@ -66,7 +79,7 @@ function asMigration({ name, statements, only }: (typeof migrations)[number]): [
           ? [...statements.flatMap(forPostgres), ...(only?.postgres ?? [])]
           : [...statements, ...(only?.sqlite ?? [])];
         for (const statement of all) await sql.raw(statement).execute(trx);
-        await afterwards[name]?.(trx);
+        sentences.set(name, (await afterwards[name]?.(trx)) ?? null);
       },
     },
   ];

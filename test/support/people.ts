@@ -13,6 +13,11 @@ export async function firstOrganization(api: TestApi): Promise<string> {
   return id;
 }
 
+/** Gives the first key every right on all workspaces and on the organization, as only an owner can. */
+export async function widenFirstKey({ context: { db } }: Pick<TestApi, 'context'>): Promise<void> {
+  await db.updateTable('apiKeys').set({ allWorkspaces: 'manage', organizationWrite: 1 }).execute();
+}
+
 const password = 'Password1';
 let passwordHash: Promise<string> | null = null;
 

@@ -39,4 +39,5 @@ export const migrations: readonly Migration[] = [
   { name: '023-keys-for-all-workspaces', statements: keysForAllWorkspaces },
   { name: '024-sign-ups', statements: signUps },
   { name: '025-two-factor', statements: twoFactor },
+  { name: '026-organization-write', statements: [] },
 ];

@@ -4,7 +4,7 @@
  */
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { labelIn, reachFrom, type WantedReach } from './create.ts';
+import { accessFrom, labelIn, reachFrom, type WantedReach } from './create.ts';
 import { managed, managedNow } from './managed.ts';
 import { type ApiKey, deleteApiKey, findApiKey, updateApiKey } from './store.ts';
 
@@ -26,13 +26,18 @@ export function changeApiKey(
 ): Promise<ApiKey | null> {
   const organizationIds = managed(principal);
   return db.transaction().execute(async (trx) => {
-    const key = await findApiKey(trx, await managedNow(trx, principal, organizationIds), id);
-    if (key === null) return null;
+    const roles = await managedNow(trx, principal, organizationIds);
+    const key = await findApiKey(trx, [...roles.keys()], id);
+    const role = roles.get(key?.organizationId ?? '');
+    if (key === null || role === undefined) return null;
+    const reached = isStated(reach) ? await reachFrom(trx, key.organizationId, reach) : key;
+    const { allWorkspaces, workspacePermissions } = reached;
     const changed: ApiKey = {
       ...key,
       label: label === undefined ? key.label : labelIn(label),
-      organizationAccess: organizationAccess ?? key.organizationAccess,
-      ...(isStated(reach) ? await reachFrom(trx, key.organizationId, reach) : {}),
+      organizationAccess: accessFrom(organizationAccess, key.organizationAccess, reached, role),
+      allWorkspaces,
+      workspacePermissions,
     };
     await updateApiKey(trx, changed);
     return changed;
@@ -43,7 +48,8 @@ export function changeApiKey(
 export function revokeApiKey(db: Database, principal: SessionPrincipal, id: string): Promise<ApiKey | null> {
   const organizationIds = managed(principal);
   return db.transaction().execute(async (trx) => {
-    const key = await findApiKey(trx, await managedNow(trx, principal, organizationIds), id);
+    const roles = await managedNow(trx, principal, organizationIds);
+    const key = await findApiKey(trx, [...roles.keys()], id);
     if (key !== null) await deleteApiKey(trx, id);
     return key;
   });

@@ -1,5 +1,5 @@
 /** The organizations whose keys a person may see, create and revoke: those that the person owns or manages. */
-import { runsOrganization, type SessionPrincipal } from '#api/auth/principal.ts';
+import { type Role, runsOrganization, type SessionPrincipal } from '#api/auth/principal.ts';
 import { lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { unauthorized } from '#api/errors.ts';
@@ -12,14 +12,14 @@ export function managed({ roles }: SessionPrincipal): readonly string[] {
 }
 
 /**
- * The organizations that the person still manages, in the transaction that changes their keys. A key outlives the
+ * The organizations that the person still manages, with the role, in the transaction that changes their keys. A key outlives the
  * person who created it, so a person who was removed during the request must not create one.
  */
 export async function managedNow(
   trx: Database,
   { userId }: SessionPrincipal,
   organizationIds: readonly string[],
-): Promise<readonly string[]> {
+): Promise<ReadonlyMap<string, Role>> {
   await lockRows(trx, 'organizations', organizationIds);
   const rows = await trx
     .selectFrom('memberships')
@@ -27,5 +27,7 @@ export async function managedNow(
     .where('userId', '=', userId)
     .where('organizationId', 'in', organizationIds)
     .execute();
-  return rows.filter(({ role }) => runsOrganization(role)).map(({ organizationId }) => organizationId);
+  return new Map(
+    rows.flatMap(({ organizationId, role }) => (runsOrganization(role) ? [[organizationId, role]] : [])),
+  );
 }

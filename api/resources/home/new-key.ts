@@ -35,10 +35,7 @@ export async function newKeyFrom(
   return {
     organizationId: first.organizationId,
     label,
-    // A key that only reads or writes surveys gets no access to the organization's members.
-    organizationAccess: {
-      accessControl: { read: true, write: permission === 'manage' && kind === 'organization' },
-    },
+    organizationAccess: undefined,
     reach:
       kind === 'organization'
         ? { allWorkspaces: permission }

@@ -22,12 +22,17 @@ export const requireOrganizationAccess = refusing(
   'unauthorized',
 );
 
-/** @throws ApiError unauthorized if the key belongs to another organization, or lacks the right */
+/**
+ * The people are those of all workspaces, so a key must manage all of them.
+ *
+ * @throws ApiError unauthorized if the key belongs to another organization, or lacks the right
+ */
 export function keyIn(request: FastifyRequest): ApiKeyPrincipal {
   const principal = principalOf(request);
   const organizationId = isRecord(request.params) ? request.params.organizationId : undefined;
   if (principal.kind !== 'apiKey' || principal.organizationId !== organizationId) throw unauthorized();
   const { read, write } = principal.organizationAccess;
+  if (!principal.managesAll) throw unauthorized();
   if (!(rightOf(request.method) === 'read' ? read || write : write)) throw unauthorized();
   return principal;
 }

@@ -6,6 +6,7 @@ const principal: ApiKeyPrincipal = {
   apiKeyId: 'k',
   organizationId: 'o',
   organizationAccess: { read: true, write: true },
+  managesAll: false,
   permissions: new Map([
     ['r', 'read'],
     ['w', 'write'],

@@ -98,3 +98,43 @@ t.test('every foreign key has an index', async (t) => {
         where columns.seqno = 0 and columns.name = keys."from")`.execute(db);
   t.strictSame(rows, []);
 });
+
+t.test('keys that do not manage all workspaces lose write on their organization', async (t) => {
+  const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
+  const old = openDatabase(location);
+  await sql`create table "migrations" ("name" text primary key, "timestamp" text not null)`.execute(old);
+  for (const { name, statements, only } of migrations.filter(({ name }) => name < '026')) {
+    for (const statement of [...statements, ...(only?.sqlite ?? [])]) await sql.raw(statement).execute(old);
+    await sql`insert into migrations values (${name}, '2026-01-01T00:00:00.000Z')`.execute(old);
+  }
+  const at = '2026-01-01T00:00:00.000Z';
+  await sql`
+    insert into "organizations" ("id", "name", "createdAt", "updatedAt") values ('org', 'Org', ${at}, ${at})`.execute(
+    old,
+  );
+  const keys = [
+    ['listed', null, 1],
+    ['reader', 'read', 1],
+    ['manager', 'manage', 1],
+    ['modest', 'read', 0],
+  ] as const;
+  for (const [id, allWorkspaces, organizationWrite] of keys) {
+    await old
+      .insertInto('apiKeys')
+      .values({
+        ...{ id, label: id, hashedKey: id, organizationId: 'org', createdAt: at },
+        ...{ organizationRead: 1, organizationWrite, allWorkspaces },
+      })
+      .execute();
+  }
+  await old.destroy();
+  const db = openDatabase(location);
+  t.teardown(() => db.destroy());
+  const told: string[] = [];
+  await migrate(db, (sentence) => told.push(sentence));
+  t.match(told, [/write on their organization.*: 2$/], 'one line counts them');
+  const writers = await db.selectFrom('apiKeys').select('id').where('organizationWrite', '=', 1).execute();
+  t.strictSame(writers, [{ id: 'manager' }]);
+  await migrate(db, (sentence) => told.push(sentence));
+  t.equal(told.length, 1, 'and only once');
+});

@@ -17,6 +17,7 @@ import {
 } from '#test/support/api-app.ts';
 import { type Description, type Operation, readDescription, type Sent } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
+import { widenFirstKey } from '#test/support/people.ts';
 import { bodies, ids } from '#test/support/requests.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { createWorld, type IdOf, logIn, type Request, type World } from '#test/support/world.ts';
@@ -53,6 +54,7 @@ export async function startDescribedApi(
     ...options.env,
   };
   const api = await startApi(t, { ...options, env });
+  await widenFirstKey(api);
   const origin = await api.app.listen({ host: '127.0.0.1', port: 0 });
   const { close, send } = openHttp(origin, connections);
   t.teardown(close);

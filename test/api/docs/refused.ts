@@ -249,8 +249,12 @@ export const refused: Readonly<Record<string, Refused>> = {
   'PUT /api/v1/responses/{responseId}': { 409: finishedAnother },
   'PUT /api/v2/management/responses/{id}': { 409: finishedAnother },
   'GET /api/v2/management/contact-attribute-keys': {
-    // refusals.test.ts adds this workspace. The key has no access to it.
-    403: async ({ request }) => [{ ...request, url: `${request.url}?workspaceId=elsewhere` }],
+    // refusals.test.ts adds this workspace.
+    403: async ({ api, request, world }) => {
+      const key = await api.addKey({ [world.options.workspaceId]: 'read' });
+      const headers = { ...request.headers, 'x-api-key': key };
+      return [{ ...request, headers, url: `${request.url}?workspaceId=elsewhere` }];
+    },
   },
   'POST /api/v2/management/contact-attribute-keys': { 409: twice },
   'POST /api/v2/management/contacts': { 409: twice },

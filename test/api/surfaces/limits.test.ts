@@ -22,6 +22,7 @@ const key: Principal = {
   apiKeyId: 'k',
   organizationId: 'o',
   organizationAccess: { read: true, write: true },
+  managesAll: false,
   permissions,
 };
 const session: Principal = { kind: 'session', userId: 'u', hashedToken: 'h', roles: new Map(), permissions };

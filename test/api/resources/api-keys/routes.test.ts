@@ -1,8 +1,9 @@
 /** Sessions manage API keys, and see the licence and integrations. */
 import t from 'tap';
+import { takeOrganizationWrite } from '#api/db/organization-write.ts';
 import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';
-import { addPerson } from '#test/support/people.ts';
+import { addPerson, firstOrganization } from '#test/support/people.ts';
 
 const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
@@ -17,7 +18,7 @@ t.test('200: by default a key manages every workspace of the organization', asyn
   t.match(made.json.data, {
     label: 'Mine',
     apiKey: /^fbk_[\w-]{43}$/,
-    organizationAccess: { accessControl: { read: true, write: true } },
+    organizationAccess: { accessControl: { read: true, write: false } },
     workspacePermissions: [
       { workspaceId, permission: 'manage' },
       { workspaceId: 'ws2', permission: 'manage' },
@@ -222,4 +223,75 @@ t.test('licence and integrations report their state', async (t) => {
   t.strictSame((await browser.call('GET', '/api/v1/integrations/none')).json.data, []);
   t.equal((await api.client('GET', '/api/v1/integrations', undefined, { 'x-api-key': apiKey })).status, 401);
   t.equal((await openBrowser(api).call('GET', '/api/v1/integrations')).status, 401);
+});
+
+const access = (read: boolean, write: boolean) => ({ accessControl: { read, write } });
+const writing = { allWorkspaces: 'manage', organizationAccess: access(true, true) };
+
+t.test('a key that may read one workspace learns nothing about people, and changes none', async (t) => {
+  const reader = { label: 'Reader', workspacePermissions: [{ workspaceId, permission: 'read' }] };
+  const made = (await browser.call('POST', url, reader)).json.data;
+  t.strictSame(made.organizationAccess, access(true, false));
+  const people = `/api/v2/organizations/${await firstOrganization(api)}/users`;
+  const listed = await use(made.apiKey, people);
+  t.equal(listed.status, 401);
+  t.notMatch(listed.text, 'owner@example.com');
+  t.equal((await use(made.apiKey, '/api/v2/me')).status, 200, 'it still reads its own rights');
+  const change = { email: 'owner@example.com', isActive: false };
+  t.equal((await api.client('PATCH', people, change, { 'x-api-key': made.apiKey })).status, 401);
+});
+
+t.test('write on the organization needs manage on all workspaces, also with a change', async (t) => {
+  for (const reach of [
+    { allWorkspaces: 'write' },
+    { workspacePermissions: [{ workspaceId, permission: 'manage' }] },
+  ]) {
+    const refused = await browser.call('POST', url, {
+      label: 'x',
+      ...writing,
+      allWorkspaces: undefined,
+      ...reach,
+    });
+    t.equal(refused.status, 400);
+    t.match(refused.json.details, { 'organizationAccess.accessControl.write': /allWorkspaces/ });
+  }
+  const { id, organizationAccess } = (await browser.call('POST', url, { label: 'x', ...writing })).json.data;
+  t.strictSame(organizationAccess, access(true, true));
+  const keyUrl = `${url}/${id}`;
+  const renamed = await browser.call('PUT', keyUrl, { label: 'y' });
+  t.strictSame(renamed.json.data.organizationAccess, access(true, true));
+  const narrowed = await browser.call('PUT', keyUrl, { allWorkspaces: 'read' });
+  t.strictSame(narrowed.json.data.organizationAccess, access(true, false), 'write goes with manage');
+  const widened = await browser.call('PUT', keyUrl, { allWorkspaces: 'manage' });
+  t.strictSame(widened.json.data.organizationAccess, access(true, false), 'and does not come back unasked');
+  t.equal((await browser.call('PUT', keyUrl, { ...writing, allWorkspaces: 'write' })).status, 400);
+  t.equal((await browser.call('PUT', keyUrl, { organizationAccess: access(true, true) })).status, 200);
+});
+
+t.test('only owners give a key write on the organization', async (t) => {
+  const manager = await addPerson(api, 'Giver', 'manager');
+  t.equal((await manager.browser.call('POST', url, { label: 'x', ...writing })).status, 401);
+  const plain = await manager.browser.call('POST', url, { label: 'x' });
+  t.strictSame(plain.json.data.organizationAccess, access(true, false));
+  const change = { organizationAccess: access(true, true) };
+  const keyUrl = `${url}/${plain.json.data.id}`;
+  t.equal((await manager.browser.call('PUT', keyUrl, change)).status, 401);
+  t.equal((await browser.call('PUT', keyUrl, change)).status, 200);
+  t.equal((await manager.browser.call('PUT', keyUrl, change)).status, 200, 'a manager may leave it as it is');
+});
+
+t.test('older keys with write that do not manage all workspaces lose it', async (t) => {
+  const { db } = api.context;
+  await db.updateTable('apiKeys').set({ organizationWrite: 1 }).execute();
+  const limited = (await db.selectFrom('apiKeys').select('allWorkspaces').execute()).filter(
+    ({ allWorkspaces }) => allWorkspaces !== 'manage',
+  ).length;
+  t.match(await takeOrganizationWrite(db), `: ${limited}`);
+  const kept = await db
+    .selectFrom('apiKeys')
+    .select('allWorkspaces')
+    .where('organizationWrite', '=', 1)
+    .execute();
+  t.ok(kept.length > 0 && kept.every(({ allWorkspaces }) => allWorkspaces === 'manage'));
+  t.equal(await takeOrganizationWrite(db), null);
 });

@@ -2,9 +2,10 @@
 import t from 'tap';
 import { apiKey, startApi } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
-import { addPerson, addTeam, firstOrganization } from '#test/support/people.ts';
+import { addPerson, addTeam, firstOrganization, widenFirstKey } from '#test/support/people.ts';
 
 const api = await startApi(t);
+await widenFirstKey(api);
 const { db } = api.context;
 const organizationId = await firstOrganization(api);
 const url = `/api/v2/organizations/${organizationId}/users`;

@@ -1,9 +1,10 @@
 /** Teams, and what they may do in workspaces, on v2. */
 import t from 'tap';
 import { apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
-import { addPerson, firstOrganization } from '#test/support/people.ts';
+import { addPerson, firstOrganization, widenFirstKey } from '#test/support/people.ts';
 
 const api = await startApi(t);
+await widenFirstKey(api);
 const { db } = api.context;
 const organizationId = await firstOrganization(api);
 const base = `/api/v2/organizations/${organizationId}`;
@@ -14,7 +15,11 @@ const NOBODY = 'c0000000000000000000000000';
 async function keyWith(organizationRead: 0 | 1, organizationWrite: 0 | 1): Promise<string> {
   const key = await api.addKey({ [workspaceId]: 'manage' });
   const id = key.replace('fbk_', '');
-  await db.updateTable('apiKeys').set({ organizationRead, organizationWrite }).where('id', '=', id).execute();
+  await db
+    .updateTable('apiKeys')
+    .set({ organizationRead, organizationWrite, allWorkspaces: 'manage' })
+    .where('id', '=', id)
+    .execute();
   return key;
 }
 const withKey = (key: string, method: 'GET' | 'POST' | 'DELETE', url: string, body?: unknown) =>
@@ -84,8 +89,8 @@ t.test('401: sessions, other organizations, and keys without the right', async (
     const other = await api.manage('GET', `/api/v2/organizations/${NOBODY}/${path}`);
     t.match(other, { status: 401, json: { error: { code: 401, message: 'Unauthorized' } } });
   }
-  await db.deleteFrom('apiKeyPermissions').execute();
-  t.equal((await withKey(reader, 'GET', teams)).status, 200, 'a key without workspaces is accepted');
+  const one = await api.addKey({ [workspaceId]: 'manage' });
+  t.equal((await withKey(one, 'GET', teams)).status, 401, 'a key must manage all workspaces');
 });
 
 for (const name of ['workspace-teams', 'project-teams']) {
