@@ -5,7 +5,7 @@ import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { runProgram } from '#shared/cli/program.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { VERSION } from '#shared/version.ts';
-import { COMMANDS, OTHER_NAMES } from './commands/all.ts';
+import { COMMANDS, OTHER_NAMES, REMOVED } from './commands/all.ts';
 
 const DIGEST = /^-[\w-]{21}$/;
 
@@ -48,13 +48,15 @@ function firstWord(args: readonly string[]): string {
 /**
  * Returns the called command. Returns all of them without a command name, for help, completion and suggestions.
  *
- * @throws CommandError for the name that another program uses
+ * @throws CommandError for a removed command, and for the name that another program uses
  */
 async function commandsFor(args: readonly string[]): Promise<AddCommand[]> {
   const first = firstWord(args);
   const meant = Object.hasOwn(OTHER_NAMES, first) ? OTHER_NAMES[first] : undefined;
   if (meant !== undefined)
     throw new CommandError(`Unknown command: ${first}. Did you mean ${meant}?`, EXIT.usage);
+  if (Object.hasOwn(REMOVED, first))
+    throw new CommandError(`The command ${first} was removed: ${REMOVED[first]}`, EXIT.usage);
   const called = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   const wanted = called === undefined ? Object.values(COMMANDS) : [called];
   return Promise.all(wanted.map((load) => load()));

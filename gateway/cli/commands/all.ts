@@ -6,10 +6,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   init: async () => (await import('./init.ts')).addInit,
   check: async () => (await import('./check.ts')).addCheck,
   explain: async () => (await import('./explain.ts')).addExplain,
-  diff: async () => (await import('./diff.ts')).addDiff,
   import: async () => (await import('./import.ts')).addImport,
-  forecast: async () => (await import('./forecast.ts')).addForecast,
-  prove: async () => (await import('./prove.ts')).addProve,
   doctor: async () => (await import('./doctor.ts')).addDoctor,
   digest: async () => (await import('./digest.ts')).addDigest,
   inspect: async () => (await import('./inspect.ts')).addInspect,
@@ -39,4 +36,11 @@ export const OTHER_NAMES: Readonly<Record<string, string>> = {
   run: 'start',
   serve: 'start',
   convert: 'import',
+};
+
+/** Commands of earlier versions, and what to do instead. */
+export const REMOVED: Readonly<Record<string, string>> = {
+  diff: 'to compare two policy files, decide a log by both: floodgate replay access.log --file NEW --against OLD',
+  forecast: 'a bucket takes about 150 bytes in Redis; docs/operating.md says how to set maxmemory',
+  prove: 'to see how full the limits of a client are, use floodgate inspect ADDRESS',
 };

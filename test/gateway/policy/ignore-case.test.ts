@@ -2,7 +2,6 @@
 import t from 'tap';
 import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
 import { spellingsOf } from '#gateway/operate/doctor/spellings.ts';
-import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
@@ -88,15 +87,6 @@ t.test('explain gives the reason, and doctor does not test the case', async (t) 
   t.match(explained.policies[1]?.reason, /segment 1 is "LOGIN", the route has "other"/);
   t.strictSame(spellingsOf(set), []);
   t.equal(spellingsOf(load(['GET /login'], [], '')).length, 1);
-});
-
-t.test('diff shows the change', async (t) => {
-  const [exact, ignoring] = [load(['GET /login'], [], ''), load(['GET /login'])];
-  t.match(differenceOf(exact, ignoring), [
-    { kind: 'ignore-case', policy: null, from: 'false', to: 'true', effect: /without regard to case/ },
-  ]);
-  t.match(differenceOf(ignoring, exact), [{ kind: 'ignore-case', effect: /only in the same case/ }]);
-  t.strictSame(differenceOf(ignoring, ignoring), []);
 });
 
 t.test('every value but true and false is a mistake', async (t) => {

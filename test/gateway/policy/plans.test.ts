@@ -1,6 +1,5 @@
 /** The file of plans: which clients it matches, and its mistakes. */
 import t from 'tap';
-import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { planIn } from '#gateway/policy/plans.ts';
 import { ClientAddress } from '#shared/client-address.ts';
@@ -49,10 +48,4 @@ t.test('each mistake with its line', async (t) => {
   ] as const;
   for (const [text, message] of bad) t.throws(() => load(text), { message }, text);
   t.throws(() => loadPolicies(FILE, 'p.yaml', () => '#'.repeat(8_388_609)), { message: /8388608 bytes/ });
-});
-
-t.test('diff shows that the file changed', async (t) => {
-  const changes = differenceOf(load('10.0.0.1 gold\n'), load('10.0.0.1 gold\n10.0.0.2 gold\n'));
-  t.match(changes, [{ kind: 'plans', policy: null, from: /^1 client, version/, to: /^2 clients, version/ }]);
-  t.strictSame(differenceOf(load('10.0.0.1 gold\n'), load('10.0.0.1 gold\n')), []);
 });

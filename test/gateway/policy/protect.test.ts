@@ -1,6 +1,5 @@
-/** `protect` and `priority` in the file: their meaning, and the output of check, diff and explain. */
+/** `protect` and `priority` in the file: their meaning, and the output of check and explain. */
 import t from 'tap';
-import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';
 import { placesIn } from '#gateway/policy/yaml-text.ts';
@@ -54,16 +53,6 @@ t.test('check warns of priorities without protect', async (t) => {
   const useless = 'priority has no effect without protect';
   t.strictSame(warnings(file('')), [`7 ${useless}`, `8 ${useless}`, `9 ${useless}`]);
   t.strictSame(warnings(ON), []);
-});
-
-t.test('diff shows changes of protect', async (t) => {
-  const after = ON.replace('protect: on', 'protect: shadow').replace('priority: low', 'priority: high');
-  const changes = differenceOf(loadPolicies(ON, 'p.yaml'), loadPolicies(after, 'p.yaml'));
-  t.match(changes, [
-    { kind: 'priority', policy: 'reports', from: 'low', to: 'high', effect: /order/ },
-    { kind: 'protect', policy: null, from: 'on', to: 'shadow', effect: /no request is refused/ },
-  ]);
-  t.equal(changes.length, 2);
 });
 
 t.test('explain shows the priority', async (t) => {

@@ -1,9 +1,8 @@
-/** Calendar windows in the tests of a policy file, in `explain`, `diff`, `why` and `replay`. */
+/** Calendar windows in the tests of a policy file, in `explain`, `why` and `replay`. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { textOf } from '#gateway/operate/decisions/decision-text.ts';
-import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
@@ -95,37 +94,6 @@ t.test('explain and why name the window', async (t) => {
   t.strictSame(reasons, [
     'The limit was reached: policy reports allows 2 in a calendar month, and 2 were used.',
   ]);
-});
-
-t.test('diff tells whether the counts are kept', async (t) => {
-  const changesOf = (before: string, after: string) =>
-    differenceOf(loadPolicies(before, 'p.yaml'), loadPolicies(after, 'p.yaml')).map(
-      ({ kind, from, to, effect }) => [kind, from, to, effect],
-    );
-  t.strictSame(changesOf(fileOf('month'), fileOf('month')), []);
-  t.strictSame(changesOf(fileOf('month'), fileOf('month', 'America/New_York')), [
-    [
-      'window',
-      'month (Europe/Berlin)',
-      'month (America/New_York)',
-      'what was counted so far counts until midnight in America/New_York or in Europe/Berlin, whichever ends the month earlier',
-    ],
-  ]);
-  t.strictSame(changesOf(fileOf('31d'), fileOf('month')), [
-    [
-      'algorithm',
-      'fixed-window',
-      'calendar-window',
-      'the whole limit comes back at midnight, when a day, week or month of the calendar begins; its counters start from zero',
-    ],
-    [
-      'window',
-      '2678400s',
-      'month (Europe/Berlin)',
-      '0 requests a minute on average become 0; its counters start from zero',
-    ],
-  ]);
-  t.strictSame(changesOf(fileOf('1d'), fileOf('1d', 'UTC')), [], 'the window is no calendar window');
 });
 
 t.test('replay counts by the days of the zone across a clock change', async (t) => {

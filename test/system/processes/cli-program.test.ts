@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { askAdmin } from '#gateway/cli/command/admin-client.ts';
+import { REMOVED } from '#gateway/cli/commands/all.ts';
 import { floodgate, floodgateCommand } from '#test/support/cli.ts';
 import { projectRoot } from '#test/support/process.ts';
 
@@ -37,7 +38,7 @@ t.test('a command loads only the modules that it needs', async (t) => {
 t.test('wrong arguments exit with 2 and print the usage', async (t) => {
   t.match(await floodgate([]), { code: 2, stdout: '', stderr: /Name a command/ });
   t.match(await floodgate(['chek']), { code: 2, stdout: '', stderr: 'Did you mean check?\n' });
-  for (const args of [['diff', 'a'], ['why'], ['check', '--colour']])
+  for (const args of [['explain'], ['why'], ['check', '--colour']])
     t.match(
       await floodgateCommand(args),
       { code: 2, stdout: '', stderr: `; "floodgate ${args[0]} --help" shows how to call it\n` },
@@ -53,6 +54,15 @@ t.test('a command by the name that other products give it', async (t) => {
     const { code, stderr } = await floodgateCommand([called, '192.0.2.1']);
     t.equal(code, 2, called);
     t.equal(stderr, `Unknown command: ${called}. Did you mean ${meant}?\n`);
+  }
+});
+
+t.test('a removed command says what to do instead', async (t) => {
+  for (const name of Object.keys(REMOVED)) {
+    const { code, stdout, stderr } = await floodgateCommand([name, 'a', 'b']);
+    t.equal(code, 2, name);
+    t.equal(stdout, '');
+    t.match(stderr, new RegExp(`^The command ${name} was removed: .{20,}\\n$`), name);
   }
 });
 
