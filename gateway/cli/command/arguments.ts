@@ -36,10 +36,10 @@ export function readText(file: string, fix: string): string {
   }
 }
 
-/** @param flag `wx` for a file that must not exist yet @throws CommandError exit 2 if it exists, 3 */
-export function writeText(file: string, text: string, flag: 'w' | 'wx' = 'w'): void {
+/** Writes a new file. @throws CommandError exit 2 if it exists, 3 */
+export function writeText(file: string, text: string): void {
   try {
-    writeFileSync(file, text, { flag });
+    writeFileSync(file, text, { flag: 'wx' });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST')

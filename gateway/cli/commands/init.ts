@@ -25,7 +25,7 @@ export const addInit: AddCommand = (program, context) =>
         .example('$0 init --from login', 'Writes policies.yaml with limits for a login'),
     ({ file, from, json }) =>
       context.run(() => {
-        writeText(file, exampleText(from), 'wx');
+        writeText(file, exampleText(from));
         if (json) context.terminal.json({ file, from });
         else
           context.terminal.line(

@@ -1,6 +1,6 @@
 /** `replay LOG…`: decides the requests of a log by a policy file. */
 
-import { loadPolicyFile, writeText } from '#gateway/cli/command/arguments.ts';
+import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import {
   LOG_OPTIONS,
@@ -12,14 +12,12 @@ import {
 import { spanText } from '#gateway/policy/allowance.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { Replay, type ReplayResult } from '#gateway/workbench/replay/replay.ts';
-import { reportPage } from '#gateway/workbench/replay/report/page.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
 interface ReplayOptions extends LogOptions {
   readonly file: string;
   readonly against: string | undefined;
-  readonly report: string | undefined;
   readonly json: boolean;
 }
 
@@ -35,7 +33,6 @@ export const addReplay: AddCommand = (program, context) =>
           type: 'string',
           describe: 'The policy file to compare with, such as the one in use',
         })
-        .option('report', { type: 'string', describe: 'Writes an HTML page with charts to this file' })
         .options(LOG_OPTIONS)
         .example('$0 replay access.log', 'How many requests of whom would policies.yaml have denied?')
         .example(
@@ -64,14 +61,13 @@ async function run(options: ReplayOptions, { terminal, now, env }: CommandContex
       EXIT.no,
     );
   }
-  if (options.report !== undefined) writeText(options.report, reportPage(result));
   if (options.json) terminal.json(documentOf(result, Math.round(result.lines / seconds)));
   else print(result, seconds, terminal);
   return EXIT.ok;
 }
 
 function documentOf(result: ReplayResult, linesPerSecond: number): object {
-  const { comparison, spanMs: _, spans: __, ...fields } = result;
+  const { comparison, ...fields } = result;
   return { ...fields, ...comparison, linesPerSecond };
 }
 

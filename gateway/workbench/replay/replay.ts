@@ -14,7 +14,6 @@ import type { LogFiles } from './log-files.ts';
 import { notesOf } from './notes.ts';
 import { type PolicyResult, Tally } from './tally.ts';
 import { TimeOrder } from './time-order.ts';
-import { type Span, Timeline } from './timeline.ts';
 
 interface ReplayOptions {
   readonly logs: LogFiles;
@@ -50,8 +49,6 @@ export interface ReplayResult {
   readonly comparison: Comparison | null;
   /** Remarks on how exact the figures are. */
   readonly notes: readonly string[];
-  readonly spanMs: Millis;
-  readonly spans: readonly Span[];
 }
 
 interface LoggedOutcome {
@@ -105,7 +102,6 @@ export class Replay {
   readonly #judge: Judge;
   readonly #against: Against | null;
   readonly #tally: Tally;
-  readonly #timeline = new Timeline();
   readonly #newlyDenied: Changed;
   readonly #newlyAllowed: Changed;
   #now: Millis = 0;
@@ -151,7 +147,6 @@ export class Replay {
     this.#tally.add(judged, at);
     const isDenied = isDenial(judged);
     if (!isDenied) this.#judge.answered(judged, request);
-    if (isDenied || judged.weighed.kind === 'decided') this.#timeline.add(at, isDenied);
     if (request.digests !== null) this.#compareWithLog(request.digests.decision === 'deny', isDenied);
     else if (request.sender?.forwardedFor !== '') this.#chained++;
     if (this.#against !== null) this.#compare(this.#against, request, judged, at);
@@ -217,8 +212,6 @@ export class Replay {
         hasDigests: this.#digested > 0,
         isFull: this.#judge.isFull,
       }),
-      spanMs: this.#timeline.widthMs,
-      spans: this.#timeline.spans,
     };
   }
 }

@@ -1,7 +1,6 @@
-/** Counts the requests of each client exactly, and keeps a bounded number of time spans. */
+/** Counts the requests of each client exactly. */
 import t from 'tap';
 import { ClientCounts, Clients } from '#gateway/workbench/replay/clients.ts';
-import { Timeline } from '#gateway/workbench/replay/timeline.ts';
 
 t.test('clients: counts any number exactly', async (t) => {
   const clients = new Clients();
@@ -30,24 +29,4 @@ t.test('clients: too many are not counted, which is reported', async (t) => {
     { identity: 'b', count: 1 },
   ]);
   t.strictSame([others.size, others.most(5)], [1, [{ identity: 'b', count: 2 }]]);
-});
-
-t.test('timeline: spans grow, and no request is lost', async (t) => {
-  const timeline = new Timeline();
-  const begin = Date.UTC(2026, 10, 22, 8, 0, 7);
-  t.strictSame(timeline.spans, []);
-  for (let hour = 0; hour < 100; hour++) {
-    for (let i = 0; i < 30; i++) timeline.add(begin + hour * 3_600_000 + i * 1000, i % 3 === 0);
-  }
-  const { spans, widthMs } = timeline;
-  t.ok(spans.length <= 240 && spans.length > 60, `${spans.length} of ${widthMs}`);
-  t.equal(
-    spans.reduce((sum, { denied }) => sum + denied, 0),
-    1000,
-  );
-  t.equal(
-    spans.reduce((sum, { allowed }) => sum + allowed, 0),
-    2000,
-  );
-  t.ok(spans.every(({ at }) => at % widthMs === 0));
 });
