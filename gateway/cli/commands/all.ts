@@ -18,7 +18,6 @@ export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   unshadow: async () => (await import('./unshadow.ts')).addUnshadow,
   top: async () => (await import('./top.ts')).addTop,
   replay: async () => (await import('./replay.ts')).addReplay,
-  suggest: async () => (await import('./suggest.ts')).addSuggest,
   why: async () => (await import('./why.ts')).addWhy,
 };
 
@@ -40,6 +39,7 @@ export const OTHER_NAMES: Readonly<Record<string, string>> = {
 
 /** Commands of earlier versions, and what to do instead. */
 export const REMOVED: Readonly<Record<string, string>> = {
+  suggest: 'to see a limit that fits each route of a log, use floodgate replay access.log --routes',
   diff: 'to compare two policy files, decide a log by both: floodgate replay access.log --file NEW --against OLD',
   forecast: 'a bucket takes about 150 bytes in Redis; docs/operating.md says how to set maxmemory',
   prove: 'to see how full the limits of a client are, use floodgate inspect ADDRESS',

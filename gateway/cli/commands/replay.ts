@@ -18,6 +18,7 @@ import type { Terminal } from '#shared/cli/terminal.ts';
 interface ReplayOptions extends LogOptions {
   readonly file: string;
   readonly against: string | undefined;
+  readonly routes: boolean;
   readonly json: boolean;
 }
 
@@ -32,6 +33,11 @@ export const addReplay: AddCommand = (program, context) =>
         .option('against', {
           type: 'string',
           describe: 'The policy file to compare with, such as the one in use',
+        })
+        .option('routes', {
+          type: 'boolean',
+          default: false,
+          describe: 'Lists the busiest routes, and a limit that would fit each of them',
         })
         .options(LOG_OPTIONS)
         .example('$0 replay access.log', 'How many requests of whom would policies.yaml have denied?')
@@ -50,7 +56,9 @@ async function run(options: ReplayOptions, { terminal, now, env }: CommandContex
   // With the salt of the gateway, digests are the same as in its logs.
   const salt = env.GATEWAY_IDENTITY_SECRET ?? '';
   const begunAt = now();
-  const result = await readingLogs(progress, () => new Replay({ logs, set, against, trust, salt }).run());
+  const result = await readingLogs(progress, () =>
+    new Replay({ logs, set, against, trust, salt, withRoutes: options.routes }).run(),
+  );
   const seconds = Math.max(0.001, (now() - begunAt) / 1000);
   if (result.requests === 0) {
     const [first] = result.unreadableLines;
@@ -67,8 +75,8 @@ async function run(options: ReplayOptions, { terminal, now, env }: CommandContex
 }
 
 function documentOf(result: ReplayResult, linesPerSecond: number): object {
-  const { comparison, ...fields } = result;
-  return { ...fields, ...comparison, linesPerSecond };
+  const { comparison, routes, ...fields } = result;
+  return { ...fields, ...comparison, ...(routes === null ? {} : { routes }), linesPerSecond };
 }
 
 function print(result: ReplayResult, seconds: number, terminal: Terminal): void {
@@ -97,6 +105,7 @@ function print(result: ReplayResult, seconds: number, terminal: Terminal): void 
   );
   printMostDenied(result, terminal);
   printComparisons(result, terminal);
+  printRoutes(result, terminal);
   if (result.notes.length > 0 || unreadable > 0) terminal.line();
   for (const note of result.notes) terminal.line(`Note: ${note}.`);
   if (unreadable > 0) {
@@ -134,4 +143,25 @@ function printComparisons({ file, logged, comparison }: ReplayResult, terminal: 
     ['newly denied', 'times'],
     mostNewlyDenied.map(({ identity, count: times }) => [identity, times]),
   );
+}
+
+function printRoutes({ routes }: ReplayResult, terminal: Terminal): void {
+  if (routes === null) return;
+  terminal.line();
+  terminal.line('Requests of one client in one minute:');
+  terminal.table(
+    ['route', 'by', 'requests', 'clients', 'p50', 'p95', 'p99', 'max', 'limit'],
+    routes.map(({ route, identifier, requests, identities, p50, p95, p99, max, limit }) => [
+      route,
+      identifier,
+      requests,
+      identities,
+      p50,
+      p95,
+      p99,
+      max,
+      limit,
+    ]),
+  );
+  terminal.line('A limit of this height would have denied no more than one client in a thousand.');
 }

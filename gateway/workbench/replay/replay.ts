@@ -12,6 +12,7 @@ import { Judge, type Judged } from './judge.ts';
 import type { UnreadableLine } from './log-file.ts';
 import type { LogFiles } from './log-files.ts';
 import { notesOf } from './notes.ts';
+import { RouteUse, type UsedRoute } from './routes/route-use.ts';
 import { type PolicyResult, Tally } from './tally.ts';
 import { TimeOrder } from './time-order.ts';
 
@@ -24,6 +25,8 @@ interface ReplayOptions {
   readonly trust: ProxyTrust;
   /** Salt for digests of addresses and keys in such logs. */
   readonly salt: string;
+  /** Whether to report how clients use each route. */
+  readonly withRoutes: boolean;
 }
 
 /** The JSON document. Times are ISO 8601. */
@@ -47,6 +50,8 @@ export interface ReplayResult {
   /** Decisions of the gateway that wrote the log; null for logs of other programs. */
   readonly logged: LoggedOutcome | null;
   readonly comparison: Comparison | null;
+  /** The busiest routes; null if they were not asked for. */
+  readonly routes: readonly UsedRoute[] | null;
   /** Remarks on how exact the figures are. */
   readonly notes: readonly string[];
 }
@@ -102,6 +107,7 @@ export class Replay {
   readonly #judge: Judge;
   readonly #against: Against | null;
   readonly #tally: Tally;
+  readonly #routes: RouteUse | null;
   readonly #newlyDenied: Changed;
   readonly #newlyAllowed: Changed;
   #now: Millis = 0;
@@ -126,6 +132,7 @@ export class Replay {
             tally: new Tally(against, clients),
           };
     this.#tally = new Tally(set, clients);
+    this.#routes = options.withRoutes ? new RouteUse(set, trust) : null;
     this.#newlyDenied = new Changed(clients);
     this.#newlyAllowed = new Changed(clients);
   }
@@ -143,6 +150,7 @@ export class Replay {
     this.#now = at;
     this.#firstAt ??= at;
     this.#requests++;
+    this.#routes?.add(request, at);
     const judged = this.#judge.judge(request);
     this.#tally.add(judged, at);
     const isDenied = isDenial(judged);
@@ -202,6 +210,7 @@ export class Replay {
               mostNewlyAllowed: newlyAllowed.clients.most(SHOWN_MAX),
               policiesAgainst: against.tally.results,
             },
+      routes: this.#routes?.end() ?? null,
       notes: notesOf({
         set,
         results,

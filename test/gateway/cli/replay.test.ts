@@ -356,3 +356,57 @@ policies:
     notes: [/do not report the units of replies, so each request under ai counts 400, its reserve/],
   });
 });
+
+t.test('--routes: the busiest routes, with or without a policy, and a limit for each', async (t) => {
+  const cwd = folderOf(t);
+  const lines = [
+    // Nine clients make one or two requests in a minute, one makes forty.
+    ...Array.from({ length: 9 }, (_, i) => nginx(1, `192.0.2.${i}`, `GET /things/${i}`)),
+    ...Array.from({ length: 4 }, (_, i) => nginx(2, `192.0.2.${i}`, `HEAD /things/${i}?x=1`)),
+    ...Array.from({ length: 40 }, (_, i) => nginx(3, '198.51.100.1', `GET /things/${i}/`)),
+    nginx(70, '192.0.2.1', 'GET /things/new'),
+    nginx(72, '192.0.2.1', 'OPTIONS /things/1'),
+    nginx(73, '192.0.2.1', 'GET /a%2Fb'),
+  ];
+  writeFileSync(join(cwd, 'access.log'), lines.join('\n'));
+  const { routes } = await replay(cwd, 'access.log', '--routes');
+  t.match(routes, [
+    { route: 'GET /things/{id}', identifier: 'ip', requests: 54, identities: 10 },
+    { route: 'GET /things/new', requests: 1, max: 1, limit: 1 },
+  ]);
+  t.match(routes[0], { p50: 1, p95: 40, p99: 40, max: 40, limit: 40 });
+  t.equal(routes.length, 2, 'preflights and malformed requests have no route');
+  t.notOk('routes' in (await replay(cwd, 'access.log')));
+  const { stdout } = await floodgateCommand(['replay', 'access.log', '--routes'], { cwd });
+  t.match(stdout, /GET \/things\/\{id\} +ip +54 +10 +1 +40 +40 +40 +40\n/);
+});
+
+t.test('--routes: one client in a thousand may exceed the limit, and no more', async (t) => {
+  const cwd = folderOf(t);
+  for (const [clients, limit] of [
+    [999, 5],
+    [1000, 2],
+  ] as const) {
+    const lines = Array.from({ length: clients }, (_, i) =>
+      Array.from({ length: i === 0 ? 5 : 2 }, () => nginx(1, `10.0.${i >> 8}.${i & 255}`, 'GET /a')),
+    );
+    writeFileSync(join(cwd, 'access.log'), lines.flat().join('\n'));
+    t.match((await replay(cwd, 'access.log', '--routes')).routes, [{ identities: clients, limit }]);
+  }
+});
+
+t.test('--routes: counts by a key that the policy file names', async (t) => {
+  const cwd = folderOf(t);
+  const caddy = (second: number, headers: object): string =>
+    JSON.stringify({
+      ts: Date.UTC(2026, 10, 22, 8, 0, second) / 1000,
+      request: { remote_ip: '192.0.2.1', method: 'GET', uri: '/things', headers },
+      status: 200,
+    });
+  const lines = [caddy(1, { 'X-Api-Key': ['a'] }), caddy(2, { 'X-Api-Key': ['b'] }), caddy(3, {})];
+  writeFileSync(join(cwd, 'caddy.log'), lines.join('\n'));
+  t.match((await replay(cwd, 'caddy.log', '--routes')).routes, [
+    { identifier: 'api-key', requests: 2, identities: 2 },
+    { identifier: 'ip', requests: 1, identities: 1 },
+  ]);
+});

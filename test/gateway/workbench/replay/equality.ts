@@ -160,6 +160,7 @@ export async function noVerdictDiffers(t: Test, requests: number): Promise<void>
     against: set,
     trust: { kind: 'none' },
     salt: '',
+    withRoutes: false,
   }).run();
   t.match(result, {
     lines: seen.requests,

@@ -1,6 +1,6 @@
 /** Paths become routes, and their number is bounded. */
 import t from 'tap';
-import { isId, RouteTree } from '#gateway/workbench/suggest/route-tree.ts';
+import { isId, RouteTree } from '#gateway/workbench/replay/routes/route-tree.ts';
 
 t.test('recognizes path segments that are values', async (t) => {
   for (const id of [

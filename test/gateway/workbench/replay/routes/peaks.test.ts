@@ -1,8 +1,8 @@
 /** Counts the requests of each client in each window, in bounded memory. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
-import { Frequencies } from '#gateway/workbench/suggest/frequencies.ts';
-import { Peaks } from '#gateway/workbench/suggest/peaks.ts';
+import { Frequencies } from '#gateway/workbench/replay/routes/frequencies.ts';
+import { Peaks } from '#gateway/workbench/replay/routes/peaks.ts';
 
 const IP = { name: 'ip', kind: 'address', ipv6Prefix: 64 } as const;
 const digester = new Digester('salt');

@@ -1,6 +1,8 @@
 /** The sender of a logged request: its key if the log has one, otherwise its address. */
+import { presentedCredential } from '#gateway/identity/credential.ts';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
-import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import type { CredentialIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
 import type {
   LoggedDigests,
   LoggedRequest,
@@ -14,36 +16,38 @@ export interface Sender {
   readonly identity: Identity;
 }
 
-export const ADDRESS = 'ip';
-const KEY = 'api-key';
+const ADDRESS = 'ip';
+const KEY = 'key';
 
 const IP: SimpleIdentifier = { name: ADDRESS, kind: 'address', ipv6Prefix: 64 };
-const API_KEY: SimpleIdentifier = { name: KEY, kind: 'credential', sources: [] };
 const ADDRESSES_MAX = 16_384;
 
 export class Senders {
   readonly #trust: ProxyTrust;
-  readonly #keyHeader: string;
+  readonly #credentials: readonly CredentialIdentifier[];
   readonly #digester = new Digester('');
   readonly #addresses = new Map<string, Sender>();
 
-  /** @param keyHeader lower-case name of the header field that presents a key */
-  constructor(trust: ProxyTrust, keyHeader: string) {
+  /** @param set its identifiers say which header fields present a key */
+  constructor(set: PolicySet, trust: ProxyTrust) {
     this.#trust = trust;
-    this.#keyHeader = keyHeader;
+    this.#credentials = set.identifiers.filter((identifier) => identifier.kind === 'credential');
   }
 
   /** @returns null if the line does not have it */
-  of({ digests, sender }: LoggedRequest): Sender | null {
+  of({ digests, sender, target }: LoggedRequest): Sender | null {
     if (digests !== null) return fromDigests(digests);
-    return sender === null ? null : (this.#key(sender) ?? this.#address(sender));
+    return sender === null ? null : (this.#key(sender, target) ?? this.#address(sender));
   }
 
-  #key({ headers }: LoggedSender): Sender | null {
-    for (let i = 0; i < headers.length; i += 2) {
-      const value = headers[i + 1]?.trim() ?? '';
-      if (value === '' || headers[i]?.toLowerCase() !== this.#keyHeader) continue;
-      return { identifier: KEY, identity: this.#digester.identify(API_KEY, value) };
+  #key({ headers }: LoggedSender, target: string): Sender | null {
+    for (const identifier of this.#credentials) {
+      const presented = presentedCredential(headers, identifier.sources, target);
+      if (presented.kind !== 'one') continue;
+      return {
+        identifier: identifier.name,
+        identity: this.#digester.identify(identifier, presented.value),
+      };
     }
     return null;
   }
