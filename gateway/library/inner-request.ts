@@ -4,7 +4,14 @@ import { EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/http/header-
 import type { Origins } from '#gateway/http/request-origin.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
-import { headersOf, type OwnReply, recordOf, sendOwn } from '#gateway/reply/own-reply.ts';
+import {
+  type AnsweredRequest,
+  headersOf,
+  type OwnReply,
+  recordOf,
+  sendOwn,
+} from '#gateway/reply/own-reply.ts';
+import { isPreflight, preflightHeaders, sendPreflight } from '#gateway/reply/preflight.ts';
 import {
   type LimitedParts,
   LimitedRequest,
@@ -12,6 +19,7 @@ import {
   type Source,
 } from '#gateway/request/limited-request.ts';
 import { learn } from '#gateway/request/prove.ts';
+import { framingOf } from '#gateway/request/refuse.ts';
 import type { Millis } from '#shared/clock.ts';
 
 interface InnerParts extends LimitedParts {
@@ -74,10 +82,24 @@ export class InnerRequest extends LimitedRequest {
     this.#settle(true);
   }
 
+  override answersPreflight(decision: string | null): boolean {
+    const { method, rawHeaders } = this.req;
+    if (!this.cors || !isPreflight(method, rawHeaders)) return false;
+    const framing = framingOf(this, decision);
+    const res = this.#res;
+    if (this.#req.httpVersionMajor < 2) sendPreflight(this.#answered, res, framing);
+    else if (!res.destroyed && !res.headersSent) {
+      res.writeHead(204, recordOf(preflightHeaders(framing)));
+      res.end();
+    }
+    this.#settle(false);
+    return true;
+  }
+
   answer(reply: OwnReply): void {
     const res = this.#res;
     if (!res.destroyed && !res.headersSent) {
-      if (this.#req.httpVersionMajor < 2) this.#send(reply);
+      if (this.#req.httpVersionMajor < 2) sendOwn(this.#answered, res, reply);
       else {
         res.writeHead(ERRORS[reply.code].status, recordOf(headersOf({ ...reply, close: false })));
         res.end(reply.body);
@@ -86,10 +108,10 @@ export class InnerRequest extends LimitedRequest {
     this.#settle(false);
   }
 
-  #send(reply: OwnReply): void {
+  get #answered(): AnsweredRequest {
     const { method, complete, socket } = this.#req;
     // Frameworks put a parsed body into `req.body`.
-    sendOwn({ method, complete, socket, body: this.#req }, this.#res, reply);
+    return { method, complete, socket, body: this.#req };
   }
 
   /** Keeps a trailing slash, which policies ignore but applications may redirect on. */

@@ -111,7 +111,7 @@ export function sendBody(
 ): void {
   if (close && !req.complete) {
     // After end() node:http would close the connection at once, which resets it while a body is still coming.
-    if (req.method === 'HEAD') res.flushHeaders();
+    if (req.method === 'HEAD' || bodyBytes === '') res.flushHeaders();
     else res.write(bodyBytes, 'latin1');
     lingeringClose(req.socket);
   } else res.end(bodyBytes, 'latin1');

@@ -99,6 +99,10 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     return false;
   }
 
+  answersPreflight(_decision: string | null): boolean {
+    return false;
+  }
+
   get isVouchedFor(): boolean {
     return false;
   }

@@ -55,6 +55,13 @@ export interface Refusable extends Refused {
   /** Marks the request as answered. @returns false if it was answered before, or its client has left */
   finish(): boolean;
   answer(reply: OwnReply): void;
+  /**
+   * Answers the request if it is a preflight and the page may read the refusal of the request that follows.
+   *
+   * @param decision id of the refusal; null if it has none
+   * @returns false if it has to be refused like any request
+   */
+  answersPreflight(decision: string | null): boolean;
   /** @param violated the exhausted policies @param decision id of the refusal */
   deny(violated: readonly Violation[], decision: string): void;
 }
@@ -91,6 +98,7 @@ export class Refusals {
     const leftMs = endsAt - enforcement.options.clock();
     const decision = this.#record(banRefusal(identity, leftMs, policy), request, request.caller);
     log(request, 'banned', decision, null);
+    if (request.answersPreflight(decision)) return;
     request.answer(bannedReply(leftMs, framingOf(request, decision)));
   }
 
@@ -100,6 +108,7 @@ export class Refusals {
     const refusal = listRefusal(entry, request.caller.identity(), DENIED_SECONDS * 1000);
     const decision = this.#record(refusal, request, request.caller);
     log(request, 'deny', decision, refusal.policy);
+    if (request.answersPreflight(decision)) return;
     request.answer(listedReply(entry, framingOf(request, decision)));
   }
 
@@ -133,7 +142,7 @@ export class Refusals {
       request.caller,
     );
     log(request, 'deny', decision, first?.policy.name ?? null);
-    request.deny(violated, decision);
+    if (!request.answersPreflight(decision)) request.deny(violated, decision);
   }
 
   /** @returns the id of the refusal */
@@ -187,6 +196,7 @@ export class Refusals {
             request.caller,
           );
     log(request, 'unavailable', decision, bucket?.policy.name ?? null);
+    if (request.answersPreflight(decision)) return;
     const message = 'limits cannot be checked at the moment; try again in a second';
     const policy = bucket?.policy.name ?? '';
     const options = { ...framingOf(request, decision), headers: ['Retry-After', '1'], policy };
@@ -206,6 +216,7 @@ export class Refusals {
         : failure.kind === 'overloaded'
           ? this.#overloaded(request, failure.priority)
           : null;
+    if (decision !== null && request.answersPreflight(decision)) return;
     request.answer(failureReply(failure, { ...framingOf(request, decision), headers: added }));
   }
 

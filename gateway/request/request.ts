@@ -13,6 +13,7 @@ import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import type { RequestTrace } from '#gateway/observe/tracing/tracing.ts';
 import { type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
+import { isPreflight, sendPreflight } from '#gateway/reply/preflight.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forward.ts';
 import { LimitedRequest } from './limited-request.ts';
@@ -118,6 +119,13 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     this.#waiting = null;
     this.#parts.upstream.bounds.waiting.give(client);
     this.#parts.clients.leave(client);
+  }
+
+  override answersPreflight(decision: string | null): boolean {
+    const { req, res, cors } = this;
+    if (!cors || !isPreflight(req.method, req.rawHeaders)) return false;
+    sendPreflight(req, res, framingOf(this, decision));
+    return true;
   }
 
   answer(reply: OwnReply): void {

@@ -4,9 +4,13 @@ import { surveyBody } from '#test/support/api-app.ts';
 import { startBrowser, startSite } from '#test/support/browser.ts';
 import type { Json } from '#test/support/json.ts';
 import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
+import { freePort } from '#test/support/ports.ts';
 import { startStack } from '#test/support/stack.ts';
 
-const stack = await startStack(t, { gatewayEnv: { GATEWAY_POLICIES: policiesWithoutEdges(t) } });
+const adminPort = String(await freePort());
+const stack = await startStack(t, {
+  gatewayEnv: { GATEWAY_POLICIES: policiesWithoutEdges(t), GATEWAY_ADMIN_PORT: adminPort },
+});
 const { workspaceId } = stack;
 const survey = await stack.manage(
   'POST',
@@ -122,4 +126,16 @@ t.test('CORS still forbids pages to use the management API', async (t) => {
     `${stack.origin}/api/v1/management/me`,
   );
   t.equal(outcome, 'TypeError', 'the browser hides the reply');
+});
+
+t.test('a page of a banned client can read the 429, although its request needs a preflight', async (t) => {
+  const banned = await fetch(`http://127.0.0.1:${adminPort}/api/ban`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ subject: '127.0.0.1', kind: 'address', seconds: 60 }),
+  });
+  t.equal(banned.status, 200);
+  // The browser has no cached preflight of this path.
+  const refused = await once('PUT', '/responses/another', {});
+  t.match(refused, { status: 429, json: { code: 'gateway_banned' } });
 });

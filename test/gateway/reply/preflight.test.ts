@@ -1,0 +1,151 @@
+/** Tests preflights of refused clients: the page must be able to read the refusal of the request that follows. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { Digester } from '#gateway/identity/digest.ts';
+import { isPreflight } from '#gateway/reply/preflight.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+import { HOSTS } from '../library/hosts.ts';
+import { type Answer, send } from '../proxy/exchange.ts';
+
+const PREFLIGHT = { origin: 'https://shop.example', 'access-control-request-method': 'POST' };
+const CLIENT = '/api/v1/client/displays';
+const ALLOWED = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': '*',
+  'access-control-allow-headers': '*, Authorization',
+  'cache-control': 'no-store',
+};
+const OF_THE_GATEWAY = { status: 204, headers: ALLOWED, body: Buffer.from('') };
+const LIMITED = `version: 1
+identifiers:
+  ip: { source: client-address, ipv6Prefix: 64 }
+deny: [{ address: 192.0.2.66 }, { route: "* /api/v1/client/closed" }]
+policies:
+  - { name: all, route: "* *", identifier: ip, limit: 1, window: 366d }`;
+
+t.test('a preflight has Origin and Access-Control-Request-Method', async (t) => {
+  const fields = Object.entries(PREFLIGHT).flat();
+  t.equal(isPreflight('OPTIONS', fields), true);
+  t.equal(isPreflight('OPTIONS', fields.slice(0, 2)), false);
+  t.equal(isPreflight('OPTIONS', fields.slice(2)), false);
+  t.equal(isPreflight('POST', fields), false);
+  t.equal(isPreflight('OPTIONS', ['ORIGIN', 'null', 'ACCESS-CONTROL-REQUEST-METHOD', 'GET']), true);
+});
+
+for (const [name, start] of Object.entries(HOSTS))
+  t.test(`${name}: 204 for preflights of limited and denied clients`, async (t) => {
+    const env = { GATEWAY_TRUSTED_PROXIES: 'loopback' };
+    const { origin } = await start(t, { policies: LIMITED, env });
+    const port = Number(new URL(origin).port);
+    const ask = (from: string, method: string, path = CLIENT, headers = {}): Promise<Answer> =>
+      send(port, path, { method, headers: { 'x-forwarded-for': from, ...headers } });
+    t.equal((await ask('192.0.2.1', 'OPTIONS', CLIENT, PREFLIGHT)).status, 200, 'the application answers');
+    const limited = await ask('192.0.2.1', 'OPTIONS', CLIENT, PREFLIGHT);
+    t.match(limited, OF_THE_GATEWAY);
+    t.equal(limited.headers['content-length'], undefined);
+    t.match(limited.headers['x-gateway-decision'], /./);
+    const posted = await ask('192.0.2.1', 'POST', CLIENT, PREFLIGHT);
+    t.match(posted, { status: 429, headers: { 'access-control-allow-origin': '*' } });
+    t.equal((await ask('192.0.2.1', 'OPTIONS')).status, 429, 'no preflight');
+    const elsewhere = await ask('192.0.2.1', 'OPTIONS', '/api/v1/management/me', PREFLIGHT);
+    t.equal(elsewhere.status, 429, 'other routes have no CORS');
+    t.match(await ask('192.0.2.66', 'OPTIONS', CLIENT, PREFLIGHT), OF_THE_GATEWAY);
+    t.match(await ask('192.0.2.2', 'OPTIONS', '/api/v1/client/closed', PREFLIGHT), OF_THE_GATEWAY);
+    t.equal((await ask('192.0.2.66', 'OPTIONS', `${CLIENT}%00`, PREFLIGHT)).status, 400, 'malformed');
+  });
+
+for (const parser of ['0', '1'])
+  t.test(`banned clients, GATEWAY_OWN_PARSER=${parser}`, async (t) => {
+    const log = join(temporaryFolder(t), 'access.log');
+    const asked: string[] = [];
+    const upstream = await startUpstream(t, (req, res) => {
+      asked.push(`${req.method} ${req.url}`);
+      res.end('{}');
+    });
+    const decisionPort = await freePort();
+    const { port, gateway } = await startTestGateway(t, {
+      upstream: upstream.origin,
+      policies: policyFile(),
+      env: {
+        GATEWAY_OWN_PARSER: parser,
+        GATEWAY_ACCESS_LOG: log,
+        GATEWAY_DECISION_PORT: String(decisionPort),
+        GATEWAY_TRUSTED_PROXIES: 'loopback',
+      },
+    });
+    const digester = new Digester(await gateway.control.salt());
+    const identity = digester.identify({ name: 'ip', kind: 'address', ipv6Prefix: 64 }, '192.0.2.7');
+    await gateway.control.ban(identity, 60_000, 'why');
+    const from = { 'x-forwarded-for': '192.0.2.7' };
+    const preflight = await send(port, CLIENT, { method: 'OPTIONS', headers: { ...PREFLIGHT, ...from } });
+    t.match(preflight, OF_THE_GATEWAY);
+    t.strictSame(asked, [], 'nothing is forwarded');
+    const id = preflight.headers['x-gateway-decision'];
+    t.match(await gateway.findDecision(String(id)), { decision: 'banned', method: 'OPTIONS' });
+    const lines = (): string[] => readFileSync(log, 'utf8').split('\n').slice(0, -1);
+    await until(() => lines().length > 0);
+    t.match(JSON.parse(lines()[0] ?? ''), { method: 'OPTIONS', status: 204, decision: 'banned', id });
+
+    const fields = Object.entries({ ...PREFLIGHT, ...from }).map(
+      ([field, value]) => `${field}: ${value}\r\n`,
+    );
+    const waiting = `OPTIONS ${CLIENT} HTTP/1.1\r\nHost: a\r\n${fields.join('')}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n`;
+    const connection = sendRaw(port, waiting);
+    await connection.until(/^HTTP\/1\.1 204 [\s\S]*Connection: close[\s\S]*\r\n\r\n$/);
+    connection.socket.destroy();
+
+    for (const path of ['/forward-auth', '/auth-request']) {
+      const question = { 'x-forwarded-method': 'OPTIONS', 'x-forwarded-uri': CLIENT };
+      const answer = await send(decisionPort, path, { headers: { ...PREFLIGHT, ...from, ...question } });
+      t.ok(answer.status >= 400, `${path}: after a 204 the proxy would forward the preflight`);
+    }
+    t.strictSame(asked, []);
+  });
+
+t.test('preflights that the gateway refuses because of a bound or its store', async (t) => {
+  const held: { end(): void }[] = [];
+  const redis = await startRedis(t);
+  const upstream = await startUpstream(t, (_req, res) => void held.push(res));
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: policyFile(
+      'name: closed, route: "* /api/v1/client/closed", identifier: ip, limit: 9, window: 366d, onStoreFailure: deny',
+    ).replace('OPTIONS *, ', ''),
+    env: {
+      GATEWAY_REDIS_URL: redis.url,
+      GATEWAY_UPSTREAM_CONNECTIONS: '1',
+      GATEWAY_WAITING: '1',
+      GATEWAY_CLIENT_SHARE: '1',
+    },
+  });
+  const ask = (path: string): Promise<Answer> => send(port, path, { method: 'OPTIONS', headers: PREFLIGHT });
+  const open = [ask(CLIENT)];
+  await until(() => held.length === 1);
+  open.push(ask(CLIENT));
+  await until(() =>
+    gateway.samples().some(({ name, value }) => name === 'floodgate_upstream_waiting' && value === 1),
+  );
+  t.match(await ask(CLIENT), OF_THE_GATEWAY, 'no place to wait');
+  await redis.kill();
+  await until(() => !gateway.storeAvailable());
+  t.match(await ask('/api/v1/client/closed'), OF_THE_GATEWAY, 'without the store');
+  const release = setInterval(() => {
+    for (const res of held.splice(0)) res.end();
+  }, 5);
+  t.teardown(() => clearInterval(release));
+  for (const reply of await Promise.all(open)) t.equal(reply.status, 200);
+});
+
+t.test('502: an application that is away', async (t) => {
+  const { port } = await startTestGateway(t, {
+    upstream: `http://127.0.0.1:${await freePort()}`,
+    policies: policyFile(),
+  });
+  t.equal((await send(port, CLIENT, { method: 'OPTIONS', headers: PREFLIGHT })).status, 502);
+});
