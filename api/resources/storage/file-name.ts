@@ -35,7 +35,9 @@ export function cleanName(fileName: string, extension: string): SafeName | null 
       // Whitespace first, because line breaks are control characters too.
       .replace(/\s+/gu, ' ')
       // Control characters and invisible formatting, such as marks that reverse the reading direction.
-      .replace(/[#<>:"|?*`'\p{C}]/gu, ''),
+      .replace(/[#<>:"|?*`'\p{C}]/gu, '')
+      // Once more, because a removed character may have kept a letter and its accent apart.
+      .normalize('NFC'),
   );
   const trimmed = shortened(base.replace(/ +/g, ' ').trim()).trim();
   return /^(\.*|-*)$/.test(trimmed) ? null : { base: trimmed, extension };
