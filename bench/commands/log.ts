@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { command, whole } from '#bench/command.ts';
 import { drawn } from '#bench/run/statistics.ts';
-import { seededRandom } from '#test/support/slow-proxy.ts';
+import { seededRandom } from '#test/support/seed.ts';
 
 /** Number of clients. Some send much more than others. */
 const CLIENTS = 30_000;

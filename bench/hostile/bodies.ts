@@ -1,7 +1,8 @@
 /** Creates hostile bodies: valid ones, nearly valid ones, junk, and bodies that are as large as the limits allow. */
-import fc from 'fast-check';
+
 import { isRecord } from '#api/schemas.ts';
 import { type Operation, recordAt } from '#test/support/description.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { resolved, sampleOf } from '#test/support/sample-body.ts';
 import { arbitraryOf } from '#test/support/schema-arbitrary.ts';
 

@@ -1,11 +1,11 @@
 /** Sends hostile requests to every documented operation of the API, several at once, and counts the replies. */
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { isRecord } from '#api/schemas.ts';
 import { apiKey, type Service, startService, workspaceId } from '#bench/api/service.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { Tally } from '#bench/run/tally.ts';
 import { type Operation, readDescription } from '#test/support/description.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { openHttp } from '#test/support/http-send.ts';
 import { bodies, ids } from '#test/support/requests.ts';
 import { createWorld, type Ids, logIn, type Request, type World } from '#test/support/world.ts';

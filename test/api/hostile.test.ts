@@ -1,8 +1,9 @@
 /** Any request gets a reply or a refusal in the right envelope, and never a 500. */
-import fc from 'fast-check';
+
 import t from 'tap';
 import { anyText } from '#test/support/any-text.ts';
 import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { arbitraryOf } from '#test/support/schema-arbitrary.ts';
 
 /** Number of runs. Each run tries other values for every property of forty routes. */

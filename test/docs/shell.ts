@@ -1,6 +1,5 @@
 /** A shell for the blocks of the pages: one process, so that variables of one block exist in the next. */
 import { spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Owner } from '#test/support/gateway.ts';
 import { compileCache } from '#test/support/process.ts';
@@ -26,6 +25,7 @@ export function startShell(owner: Owner, cwd: string, env: Readonly<Record<strin
   });
   let out = '';
   let errors = '';
+  let blocks = 0;
   let look = (): void => undefined;
   child.stdout.on('data', (chunk: Buffer) => {
     out += chunk.toString();
@@ -41,7 +41,7 @@ export function startShell(owner: Owner, cwd: string, env: Readonly<Record<strin
   });
   return {
     run(block) {
-      const marker = randomUUID();
+      const marker = `end-of-block-${++blocks}`;
       const result = new Promise<string>((resolve, reject) => {
         look = () => {
           const found = new RegExp(`\\n${marker} (\\d+)\\n`).exec(out);

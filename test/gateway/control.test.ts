@@ -1,6 +1,5 @@
 /** Tests bans, shadows and resets: they are bounded, and they end. */
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -13,6 +12,7 @@ import { CHANGES_MAX, PAST_BANS_MAX, pastBansKeys } from '#gateway/operate/contr
 import { SHADOW_CHANGES_MAX, SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { openStore } from '#gateway/store/open.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';

@@ -1,6 +1,6 @@
 /**
  * `npm test`: every test file outside test/system, on SQLite. `npm run test:all`: those of test/system, and on PostgreSQL
- * those of all files that test what differs there. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says
+ * those of all files that test what differs there, and those of random tests, with a new seed. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says
  * `postgres`. Several processes at once, the most important files first in test:all, the longest in `npm test`.
  *
  * Writes TAP: one test for each file, with what the file wrote as its subtest, then all failures again, and the sum of
@@ -11,6 +11,7 @@
  * tap's own runner does the same for a third more of the processors: it puts hooks into each process that read every
  * module twice, to know what a report of coverage would need, and it reads and writes again each line of each file.
  */
+import { randomInt } from 'node:crypto';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -21,6 +22,7 @@ import {
   databasesOf,
   groupsOf,
   importanceOf,
+  isInLongSuite,
   programsOf,
   SYSTEM,
   type Task,
@@ -54,6 +56,8 @@ const isLimited = options.minutes !== undefined;
 const minutes = Number(options.minutes ?? Number.POSITIVE_INFINITY);
 if (!(minutes >= 0)) exit(`--minutes: "${options.minutes}" is not a number of minutes`);
 const wanted = databaseWanted();
+// Without one, the tests take their fixed seed.
+const seed = process.env.TEST_SEED ?? (options.system === true ? String(randomInt(2 ** 31)) : undefined);
 // A test of the longer suite installs packages below test/, and some bring tests of their own.
 const all = globSync('test/**/*.test.ts', { cwd: projectRoot, exclude: ['**/node_modules/**'] }).sort();
 const unknown = [...longest, ...chosen].filter((file) => !all.includes(file));
@@ -75,6 +79,7 @@ const stop = isLimited ? after(minutes * 60_000 + GRACE_MS) : undefined;
 const out = process.stdout;
 out.write('TAP version 14\n');
 if (options.system === true) out.write(`# ${told}\n`);
+if (seed !== undefined) out.write(`# TEST_SEED=${seed} repeats the random tests of this run.\n`);
 if (absent.length > 0) out.write(`# Installing: ${command}\n`);
 const installing = absent.length > 0 && canInstall() ? install(absent, isOver) : Promise.resolve();
 if (!isLimited) await installing;
@@ -121,9 +126,8 @@ function isWantedOn(database: TestDatabase): (file: string) => boolean {
   return (file) => {
     const databases = databasesOf(file);
     if (chosen.length > 0) return chosen.includes(file) && database === (wanted ?? databases[0]);
-    const isSystem = file.startsWith(SYSTEM);
-    if (options.system !== true) return !isSystem && database === 'sqlite';
-    return databases.includes(database) && (isSystem || database === 'postgres');
+    if (options.system !== true) return !file.startsWith(SYSTEM) && database === 'sqlite';
+    return isInLongSuite(file, database);
   };
 }
 
@@ -148,7 +152,10 @@ async function work(): Promise<void> {
 
 async function run(task: Task): Promise<void> {
   const { files, database } = task;
-  const env: Record<string, string> = { TEST_DATABASE: database };
+  const env: Record<string, string> = {
+    TEST_DATABASE: database,
+    ...(seed === undefined ? {} : { TEST_SEED: seed }),
+  };
   if (database === 'postgres') {
     postgres ??= startPostgres();
     env[SHARED_SERVER] = (await postgres).url;

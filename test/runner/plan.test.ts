@@ -6,6 +6,7 @@ import {
   databasesOf,
   groupsOf,
   importanceOf,
+  isInLongSuite,
   programsOf,
   reaches,
   SYSTEM,
@@ -52,6 +53,16 @@ t.test('code that differs between the databases is tested on both', async (t) =>
     ['test/system/postgres/crash.test.ts', ['postgres']],
   ] as const)
     t.strictSame(databasesOf(file), databases, file);
+});
+
+t.test('random tests of the quick suite run again in the longer one, with a new seed', async (t) => {
+  t.ok(isInLongSuite('test/gateway/policy/match.test.ts', 'sqlite'));
+  t.ok(
+    isInLongSuite('test/gateway/workbench/replay/equality.test.ts', 'sqlite'),
+    'also if a helper is random',
+  );
+  t.notOk(isInLongSuite('test/gateway/request/identify.test.ts', 'sqlite'));
+  t.strictSame([isInLongSuite(long, 'sqlite'), isInLongSuite(long, 'postgres')], [false, true]);
 });
 
 t.test('every folder of test/system has its place in the order, and lists its requirements', async (t) => {

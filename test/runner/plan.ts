@@ -32,7 +32,7 @@ const names = Object.keys(SYSTEM_FOLDERS);
 
 /** Returns the position of a run in the order of importance, from 0. */
 export function importanceOf(file: string, database: TestDatabase): number {
-  // A file of the quick suite runs here because of its database.
+  // A file of the quick suite runs here because of its database or of the new seed.
   return names.indexOf(folderOf(file) ?? (database === 'postgres' ? 'postgres' : 'exactness'));
 }
 
@@ -83,6 +83,17 @@ export function databasesOf(file: string): readonly TestDatabase[] {
   if (file.startsWith(POSTGRES_ONLY)) return ['postgres'];
   const isTwice = DIFFERENT.includes(file) && !SQLITE_ONLY.includes(file) && reaches(file, ROOT);
   return isTwice ? ['sqlite', 'postgres'] : ['sqlite'];
+}
+
+/** Every test that makes its input at random imports this file. Another seed finds other faults. */
+const SEED = 'test/support/seed.ts';
+
+/** Tells whether `npm run test:all` runs a file on a database. */
+export function isInLongSuite(file: string, database: TestDatabase): boolean {
+  const databases = databasesOf(file);
+  if (!databases.includes(database)) return false;
+  if (file.startsWith(SYSTEM) || database === 'postgres') return true;
+  return !databases.includes('postgres') && reaches(file, SEED);
 }
 
 /** Larger groups save little time, and more files fail when a process ends early. */

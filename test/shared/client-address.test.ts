@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import t from 'tap';
 import { clientAddress, isTrustedPeer, parseTrustedProxies, UNTRUSTED } from '#shared/client-address.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 /** Tests with `trust` as in GATEWAY_TRUSTED_PROXIES. */
 const client = (trust: string, peer: string | undefined, chain = '', ipv6Prefix?: number): string =>

@@ -1,5 +1,5 @@
 /** Text of any characters, for property-based tests. */
-import fc from 'fast-check';
+import { fc } from './fast-check.ts';
 
 const LAST = 0x10ffff;
 const isHalf = (point: number): boolean => point >= 0xd800 && point <= 0xdfff;

@@ -69,14 +69,14 @@ export interface TestApi {
 
 type Method = NonNullable<InjectOptions['method']>;
 
-/** Returns the same bytes in every run: hashes of a counter. */
-export function countingRandom(): Random {
+/** Returns the same bytes in every run: hashes of a name and a counter. */
+export function countingRandom(name = ''): Random {
   let count = 0;
   return (bytes) => {
     const chunks: Buffer[] = [];
     for (let length = 0; length < bytes; length += 32) {
       count += 1;
-      chunks.push(createHash('sha256').update(String(count)).digest());
+      chunks.push(createHash('sha256').update(`${name}${count}`).digest());
     }
     return Buffer.concat(chunks).subarray(0, bytes);
   };
@@ -92,7 +92,7 @@ export interface ApiOptions {
   readonly parts?: (context: Context) => Partial<Context>;
   /** Uses the real time instead of a stopped clock. */
   readonly clock?: Clock;
-  /** Replaces `countingRandom`: two APIs on one database need different ids. */
+  /** Replaces `countingRandom()`: two APIs on one database need different ids. */
   readonly random?: Random;
   /** Collects log lines of the parts that log. */
   readonly log?: Logger;

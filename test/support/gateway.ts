@@ -30,6 +30,9 @@ export async function startUpstream(owner: Owner, listener: RequestListener = ec
   return { server, port, origin: `http://127.0.0.1:${port}` };
 }
 
+/** Gives each gateway of this process a name of its own. */
+let replicas = 0;
+
 /** The request as the upstream sees it: `{ method, url, headers: [name, value, …], body }` */
 const echo: RequestListener = (req, res) => {
   const chunks: Buffer[] = [];
@@ -86,7 +89,7 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
     clock: options.clock ?? (() => performance.timeOrigin + performance.now()),
     wallClock: options.wallClock ?? Date.now,
     newSalt: () => 'salt of the tests',
-    replica: `test:${process.pid}:${Math.random()}`,
+    replica: `test:${process.pid}:${++replicas}`,
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     readPolicyFile: policies === undefined ? readPolicyFile : () => policies,
     reusePort: false,

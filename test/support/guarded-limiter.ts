@@ -7,6 +7,9 @@ import type { Owner } from './gateway.ts';
 import { accessTo } from './store.ts';
 import { STORE_BUDGET_MS } from './store-budget.ts';
 
+/** Gives each gateway of this process a name of its own. */
+let replicas = 0;
+
 /** The clock of a gateway process. */
 export const processClock = (): Millis => performance.timeOrigin + performance.now();
 
@@ -24,7 +27,7 @@ export async function startLimiter(
     clock: processClock,
     log: { warn: () => {}, info: () => {} },
     budgetMs: STORE_BUDGET_MS,
-    replica: `replica-${Math.random()}`,
+    replica: `limiter:${process.pid}:${++replicas}`,
     salt: 'salt',
     onSalt: () => {},
     ...options,

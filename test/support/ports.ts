@@ -46,7 +46,7 @@ export function accepts(port: number): Promise<boolean> {
 
 /** @throws Error when somebody listens on the first port of every block */
 async function holdBlock(): Promise<void> {
-  const start = Math.floor(Math.random() * BLOCKS);
+  const start = process.pid % BLOCKS;
   for (let i = 0; i < BLOCKS; i++) {
     const first = PORT_MIN + ((start + i) % BLOCKS) * BLOCK_PORTS;
     const holder = await listening(first);

@@ -2,8 +2,9 @@
  * Generates values from a JSON schema, for property-based tests. They have the documented shape, but now and then a
  * part of them does not belong there. Such values get further than random ones.
  */
-import fc from 'fast-check';
+
 import { isRecord } from '#api/schemas.ts';
+import { fc } from './fast-check.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -68,17 +68,6 @@ export async function startSlowProxy(
   };
 }
 
-/** Returns numbers from 0 to 1, the same for the same seed (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 /** Delays every hundredth answer by 30 to 300 ms. */
 export function everyHundredth(random: () => number): () => number {
   let answers = 0;

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import t from 'tap';
 import { parse } from 'yaml';
 import { toYaml } from '#api/docs/yaml.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 t.test('a YAML parser reads the same values that were written', async (t) => {
   const values = fc.jsonValue({ maxDepth: 4 }).map((value) => JSON.parse(JSON.stringify(value)));
@@ -9,7 +9,7 @@ t.test('a YAML parser reads the same values that were written', async (t) => {
     fc.property(values, (value) => {
       t.strictSame(parse(toYaml(value)), value);
     }),
-    { numRuns: 200, seed: 1 },
+    { numRuns: 200 },
   );
 });
 

@@ -2,17 +2,18 @@
  * Kills the API (SIGKILL) at random times during a run of finished responses: no event is lost, and ids stay. The
  * caller passes everything that depends on the database.
  */
-import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { openTestDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
+import { dice } from '#test/support/seed.ts';
 import { until } from '#test/support/until.ts';
 import { openSurvey } from '#test/support/world.ts';
 import { creatorAt, startReceiver } from './support.ts';
 
 const SENDERS = 8;
+const roll = dice(1);
 const key = 'fbk_crash';
 
 export interface Crashes {
@@ -44,7 +45,7 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
 
   // A slow receiver has running deliveries at every kill.
   const receiver = await startReceiver(t, (response) => {
-    setTimeout(() => response.writeHead(204).end(), randomInt(15));
+    setTimeout(() => response.writeHead(204).end(), roll(15));
   });
   let api = launch();
   t.teardown(() => api.stop('SIGKILL'));
@@ -86,7 +87,7 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
     for (let count = 1; count <= kills; count += 1) {
       const at = (count * responses) / (kills + 1);
       while (acknowledged.size < at) await sleep(1);
-      await sleep(randomInt(40));
+      await sleep(roll(40));
       await api.stop('SIGKILL');
       await startApi();
     }

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import t from 'tap';
 import { excessOf } from '#api/http/json-counts.ts';
 import { isRecord } from '#api/schemas.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 function namesIn(value: unknown): readonly string[] {
   const children = Array.isArray(value) ? value : isRecord(value) ? Object.values(value) : [];

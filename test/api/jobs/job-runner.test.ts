@@ -1,9 +1,9 @@
 /** Several processes run scheduled jobs on one database. Each has a handle of the same file, a runner and a clock. */
-import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { migrate } from '#api/db/migrate.ts';
 import { LEASE_MS, type LeaseParts, registerJobs, takeJob } from '#api/jobs/job-lease.ts';
 import { type JobRunner, startJobRunner } from '#api/jobs/job-runner.ts';
+import { countingRandom } from '#test/support/api-app.ts';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { until } from '#test/support/until.ts';
 
@@ -18,10 +18,10 @@ interface Processes {
 async function processes(t: Test, count: number): Promise<Processes> {
   const url = await sharedDatabase(t);
   let now = Date.UTC(2026, 0, 1);
-  const parts = Array.from({ length: count }, () => ({
+  const parts = Array.from({ length: count }, (_, i) => ({
     db: openTestDatabase(url),
     clock: () => now,
-    random: (bytes: number) => randomBytes(bytes),
+    random: countingRandom(`process ${i}`),
   }));
   t.teardown(() => Promise.all(parts.map(({ db }) => db.destroy())));
   for (const { db } of parts.slice(0, 1)) await migrate(db);

@@ -1,9 +1,10 @@
 /** Random concurrent work on the same rows ends like sequential work. A failure shows the work. */
-import fc from 'fast-check';
+
 import t, { type Test } from 'tap';
 import { hasReferenceCycle, referencesOf } from '#api/resources/segments/references.ts';
 import { apiKey, workspaceId } from '#test/support/api-app.ts';
 import type { Sent } from '#test/support/description.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
 import { brokenInvariants } from './invariants.ts';
 import { startTwins } from './twins.ts';

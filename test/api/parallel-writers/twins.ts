@@ -2,9 +2,8 @@
  * Starts two APIs on one database, each with its own connections as two processes would have, and sends writes to both
  * at once.
  */
-import { randomBytes } from 'node:crypto';
 import type { Test } from 'tap';
-import { type ApiOptions, startApi, type TestApi } from '#test/support/api-app.ts';
+import { type ApiOptions, countingRandom, startApi, type TestApi } from '#test/support/api-app.ts';
 import { sharedDatabase } from '#test/support/database.ts';
 import type { Sent } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
@@ -29,7 +28,7 @@ export async function startTwins(t: Test, options: ApiOptions = {}): Promise<Twi
     ...options.env,
   };
   const first = await startDescribedApi(t, { ...options, env }, WRITERS);
-  const second = await startApi(t, { ...options, env: first.env, random: (bytes) => randomBytes(bytes) });
+  const second = await startApi(t, { ...options, env: first.env, random: countingRandom('second') });
   const { close, send } = openHttp(await second.app.listen({ host: '127.0.0.1', port: 0 }), WRITERS);
   t.teardown(close);
   const senders: readonly Send[] = [first.world.options.send, send];

@@ -1,8 +1,8 @@
 /** Tests the adaptive limit alone, in front of an application that is a formula. */
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import t from 'tap';
 import { AdaptiveLimit, IN_PROGRESS_MIN } from '#gateway/bounds/adaptive-limit.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 const MAX = 256;
 const WINDOW_MS = 500;

@@ -2,10 +2,11 @@
  * Tests fields of ordinary bodies, and clients that try to present different values to the gateway and to the
  * application.
  */
-import fc from 'fast-check';
+
 import t from 'tap';
 import { announcedBody, BODY_BYTES_MAX, fieldOf, type SentBody } from '#gateway/identity/body-field.ts';
 import { anyText } from '#test/support/any-text.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 const json = (text: string | Buffer): SentBody => ({ kind: 'json', bytes: Buffer.from(text) });
 const form = (text: string | Buffer): SentBody => ({ kind: 'form', bytes: Buffer.from(text) });

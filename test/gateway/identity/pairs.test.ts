@@ -1,10 +1,10 @@
 /** Tests cookies and queries of ordinary clients, and of clients that imitate others. */
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import t from 'tap';
 import { presentedCredential } from '#gateway/identity/credential.ts';
 import { AMBIGUOUS, cookieValue, queryValue } from '#gateway/identity/pairs.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 t.test('finds a cookie by its name', async (t) => {
   const cases = [

@@ -38,6 +38,9 @@ const answer: RequestListener = (req, res) => {
   else finish();
 };
 
+/** Gives each gateway of this process a name of its own. */
+let replicas = 0;
+
 export function open({ policies, clock, env = {} }: HostOptions): Promise<InnerGateway> {
   return openGateway({
     policies: loadPolicies(policies, 'test.yaml'),
@@ -46,7 +49,7 @@ export function open({ policies, clock, env = {} }: HostOptions): Promise<InnerG
     clock: clock ?? (() => performance.timeOrigin + performance.now()),
     wallClock: clock ?? Date.now,
     newSecret: () => 'salt of the tests',
-    replica: `test:${process.pid}:${Math.random()}`,
+    replica: `library:${process.pid}:${++replicas}`,
   });
 }
 

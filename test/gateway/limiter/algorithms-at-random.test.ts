@@ -3,7 +3,6 @@
  * model that remembers every request. They must never differ.
  */
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import fc from 'fast-check';
 import t from 'tap';
 import type { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import { type Answer, type PendingCheck, readReply, scriptCall } from '#gateway/limiter/check.ts';
@@ -14,6 +13,7 @@ import { SPEND } from '#gateway/limiter/script.ts';
 import { StoreClock } from '#gateway/limiter/store-clock.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { startRedis } from '#test/support/redis.ts';
 import {
   chargeOf,

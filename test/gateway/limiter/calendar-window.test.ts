@@ -1,6 +1,5 @@
 /** Calendar windows of real time zones: the script, called by gateways with different clocks, and memory agree. */
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import fc from 'fast-check';
 import t from 'tap';
 import { scriptWindow } from '#gateway/limiter/algorithms/calendar-window.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
@@ -8,6 +7,7 @@ import { SPEND } from '#gateway/limiter/script.ts';
 import { type CalendarUnit, calendarOf } from '#gateway/policy/calendar.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
 

@@ -1,6 +1,5 @@
 /** Tests leases of requests in flight: they are taken, returned, renewed, and expire. */
 import { deepEqual, equal } from 'node:assert/strict';
-import fc from 'fast-check';
 import t from 'tap';
 import { LEASE_MS } from '#gateway/limiter/algorithms/concurrency.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
@@ -10,6 +9,7 @@ import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
 import { RELEASE } from '#gateway/limiter/stored-leases.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';

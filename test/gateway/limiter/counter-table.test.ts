@@ -1,7 +1,8 @@
 /** Compares the table with a plain map: random keys, random uses, and a table far smaller than the number of keys. */
-import fc from 'fast-check';
+
 import t from 'tap';
 import { BYTES_PER_RECORD, CounterTable } from '#gateway/limiter/counter-table.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 type Key = readonly [number, number, number, number];
 

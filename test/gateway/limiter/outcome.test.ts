@@ -5,7 +5,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
@@ -16,6 +15,7 @@ import { SPEND } from '#gateway/limiter/script.ts';
 import { Counter } from '#gateway/policy/counter.ts';
 import type { Algorithm, Cost, Count, Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';

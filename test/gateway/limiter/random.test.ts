@@ -3,12 +3,12 @@
  * never differ.
  */
 import { deepEqual, ok } from 'node:assert/strict';
-import fc from 'fast-check';
 import t from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import { decide } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import {

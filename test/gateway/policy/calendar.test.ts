@@ -1,8 +1,8 @@
 /** Compares calendar windows with those of Temporal, and tests the days on which clocks change. */
 import { equal, ok } from 'node:assert/strict';
-import fc from 'fast-check';
 import t from 'tap';
 import { type CalendarUnit, calendarOf } from '#gateway/policy/calendar.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 const UNITS: readonly CalendarUnit[] = ['day', 'week', 'month'];
 const HOUR_MS = 3_600_000;

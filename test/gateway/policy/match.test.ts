@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
 import { canonicalTarget, meaningOf, withoutSegmentParameters } from '#gateway/policy/target.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 /** Builds a matcher whose policies are named by their index, from `p0`. */
 function matcherOf(routes: readonly string[], exclude: readonly string[] = []): Matcher {

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import t from 'tap';
 import { canonicalTarget, meaningOf, withoutSegmentParameters } from '#gateway/policy/target.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 const RUNS = { numRuns: 400 };
 

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -9,6 +9,7 @@ import { policyFile, startTestGateway, startUpstream } from '#test/support/gatew
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { seededBytes } from '#test/support/seed.ts';
 import { until } from '#test/support/until.ts';
 import { type BareServer, type BareServerOptions, startBareServer } from './bare-server.ts';
 import { read, send, startRawUpstream, values } from './exchange.ts';
@@ -21,7 +22,7 @@ const ONE_POST = policyFile('name: one, route: POST /limited, identifier: ip, li
 /** Bytes of all values, without a period that could hide a lost or doubled piece. */
 const BYTES_8MB = Buffer.concat([
   Buffer.from(Array.from({ length: 256 }, (_, i) => i)),
-  randomBytes(8 * MB - 256),
+  seededBytes(1, 8 * MB - 256),
 ]);
 
 t.test('8 MB arrive unchanged in both directions, with Content-Length and chunked', async (t) => {
@@ -71,7 +72,7 @@ t.test('small bodies arrive: with the header section, behind it, byte by byte, a
 t.test('160 MB up and down in constant memory: the slow side slows the other one', async (t) => {
   // The body is larger than the bound below, in both directions.
   const total = 160 * MB;
-  const chunk = randomBytes(64 * 1024);
+  const chunk = seededBytes(2, 64 * 1024);
   let received = 0;
   const upstream = await startUpstream(t, (req, res) => {
     if (req.method === 'POST') {

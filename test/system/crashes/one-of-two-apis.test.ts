@@ -1,15 +1,16 @@
 /** kill -9 of one of two API processes during writes: the other goes on, and no acknowledged write is lost. */
-import { randomInt } from 'node:crypto';
 import t from 'tap';
 import { toTimestamp } from '#api/timestamps.ts';
 import { creatorAt, startReceiver } from '#test/api/events/support.ts';
 import { startPair } from '#test/support/api-pair.ts';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
+import { dice } from '#test/support/seed.ts';
 import { until } from '#test/support/until.ts';
 import { openSurvey } from '#test/support/world.ts';
 
 const RESPONSES = 300;
 const SENDERS = 8;
+const roll = dice(1);
 const KEY = 'fbk_kill';
 
 t.test('after the kill of one process, the other one serves and takes over its deliveries', async (t) => {
@@ -20,7 +21,7 @@ t.test('after the kill of one process, the other one serves and takes over its d
   });
   // A slow receiver has running deliveries of the killed process.
   const receiver = await startReceiver(t, (response) => {
-    setTimeout(() => response.writeHead(204).end(), randomInt(30));
+    setTimeout(() => response.writeHead(204).end(), roll(30));
   });
   const db = openTestDatabase(url);
   t.teardown(() => db.destroy());
@@ -34,7 +35,7 @@ t.test('after the kill of one process, the other one serves and takes over its d
   let isKilled = false;
   const killAt = RESPONSES / 3;
   const send = async (): Promise<void> => {
-    const base = bases[isKilled ? 1 : randomInt(2)] ?? '';
+    const base = bases[isKilled ? 1 : roll(2)] ?? '';
     try {
       const reply = await fetch(`${base}/api/v1/client/ws1/responses`, {
         method: 'POST',

@@ -1,9 +1,10 @@
 /** Random requests to the routes of accounts, v2 and v3 never get a 500 or show internals. */
-import fc from 'fast-check';
+
 import t from 'tap';
 import { hashToken } from '#api/auth/session.ts';
 import { anyText } from '#test/support/any-text.ts';
 import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 const RUNS = 60;
 

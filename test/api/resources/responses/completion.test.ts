@@ -7,6 +7,7 @@ import { changeResponse, createResponse } from '#api/resources/responses/write.t
 import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
+import { dice } from '#test/support/seed.ts';
 import { given } from './new-response.ts';
 
 const api = await startApi(t);
@@ -71,12 +72,7 @@ t.test('a count reads only an index, and no more of it than needed', async (t) =
 });
 
 t.test('finishes exactly the set number, whatever happens meanwhile', async (t) => {
-  // Generates small numbers, the same ones each time.
-  let seed = 7;
-  const below = (n: number): number => {
-    seed = (seed * 48_271) % 2_147_483_647;
-    return seed % n;
-  };
+  const below = dice(7);
   for (let round = 0; round < 12; round += 1) {
     let goal: number | null = 4 + below(20);
     const survey = await surveyEndingAfter(goal);

@@ -2,11 +2,10 @@
  * A process caches surveys that were answered recently. Here two processes share a database without change
  * notifications, so the first must notice changes by the second one itself.
  */
-import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { createSurveyReader } from '#api/resources/responses/survey-reader.ts';
-import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
+import { addSurvey, countingRandom, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 import { sharedDatabase } from '#test/support/database.ts';
 import { recordingOf } from '#test/support/query-plan.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -26,7 +25,7 @@ async function start(t: Test, { scopeId = workspaceId, version = 'v1' } = {}) {
       return { db: recording.db };
     },
   });
-  const second = await startApi(t, { env, random: (bytes) => randomBytes(bytes) });
+  const second = await startApi(t, { env, random: countingRandom('second') });
   const { db } = second.context;
   await db
     .updateTable('workspaces')

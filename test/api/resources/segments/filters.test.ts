@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import t from 'tap';
 import type { ContactProfile } from '#api/resources/segments/contact-profile.ts';
 import { compileFilters } from '#api/resources/segments/filters.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 const RUNS = 300;
 const now = Date.parse('2026-01-31T00:00:00Z');

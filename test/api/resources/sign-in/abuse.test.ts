@@ -1,8 +1,9 @@
 /** Guesses are limited, and no request gets a 500. */
-import fc from 'fast-check';
+
 import t from 'tap';
 import { anyText } from '#test/support/any-text.ts';
 import { startApi } from '#test/support/api-app.ts';
+import { fc } from '#test/support/fast-check.ts';
 import { openBrowser } from '#test/support/login.ts';
 
 const owner = { email: 'owner@example.com', password: 'Password1' };

@@ -1,10 +1,11 @@
 /** File names are cleaned: known ones as listed, and random names with some guarantees. */
-import fc from 'fast-check';
+
 import t from 'tap';
 import { cleanName, nameForPeople, sentExtension, uniqueName } from '#api/resources/storage/file-name.ts';
 import { keyOf, locationOf, nameProblem, pathOf } from '#api/storage/key.ts';
 import { canonicalTarget } from '#gateway/policy/target.ts';
 import { anyText } from '#test/support/any-text.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 /** Removes line breaks, because test titles are read line by line. */
 function inAscii(text: string | null): string {

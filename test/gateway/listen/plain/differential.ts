@@ -3,9 +3,9 @@
  * parser accepts, with the same method, target, fields and body. Other requests reach node:http byte for byte.
  */
 import { plainHead } from '#gateway/listen/plain/plain-head.ts';
-import { seededRandom } from '#test/support/slow-proxy.ts';
+import { type Dice, dice } from '#test/support/seed.ts';
 import type { Readers, Reading, ReadRequest, ReplyAt } from './readers.ts';
-import { mutated, type Roll, requestText, rollWith } from './request-texts.ts';
+import { mutated, requestText } from './request-texts.ts';
 
 export interface Difference {
   readonly seed: number;
@@ -46,13 +46,13 @@ export async function compare(readers: Readers, from: number, count: number): Pr
 
 /** @returns null if the own parser does not accept the first request, so that node:http reads everything */
 function compareOne(readers: Readers, seed: number): Promise<Difference | null> | null {
-  const roll = rollWith(seededRandom(seed));
+  const roll = dice(seed);
   const text = caseText(roll);
   const bytes = Buffer.from(text, 'latin1');
   return plainHead(bytes) === null ? null : comparedWith(readers, seed, bytes, roll);
 }
 
-function caseText(roll: Roll): string {
+function caseText(roll: Dice): string {
   const oddity = roll(2) === 0 ? 8 : 40;
   let text = '';
   for (let n = roll(8) === 0 ? 1 + roll(4) : 1; n > 0; n--) text += requestText(roll, oddity);
@@ -63,7 +63,7 @@ async function comparedWith(
   readers: Readers,
   seed: number,
   bytes: Buffer,
-  roll: Roll,
+  roll: Dice,
 ): Promise<Difference | null> {
   const cuts: number[] = [];
   for (let n = roll(3); n > 0; n--) cuts.push(roll(bytes.length));

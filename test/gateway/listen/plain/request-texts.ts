@@ -1,12 +1,7 @@
 /** Random texts of requests: most plain, many almost. The same seed gives the same texts. */
-export type Roll = (n: number) => number;
+import type { Dice } from '#test/support/seed.ts';
 
-/** Returns a function for whole numbers below `n`. */
-export function rollWith(random: () => number): Roll {
-  return (n) => Math.floor(random() * n);
-}
-
-const oneOf = <T>(roll: Roll, list: readonly [T, ...T[]]): T => list[roll(list.length)] ?? list[0];
+const oneOf = <T>(roll: Dice, list: readonly [T, ...T[]]): T => list[roll(list.length)] ?? list[0];
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 const ODD_METHODS = [
@@ -131,7 +126,7 @@ const SPECIAL = [
 ] as const;
 
 /** @param oddity one of this many parts is odd */
-export function requestText(roll: Roll, oddity: number): string {
+export function requestText(roll: Dice, oddity: number): string {
   const isOdd = (): boolean => roll(oddity) === 0;
   const method = isOdd() ? oneOf(roll, ODD_METHODS) : oneOf(roll, METHODS);
   const target = isOdd() ? oneOf(roll, ODD_TARGETS) : oneOf(roll, TARGETS);
@@ -157,7 +152,7 @@ export function requestText(roll: Roll, oddity: number): string {
 }
 
 /** Changes a few bytes, or none. */
-export function mutated(text: string, roll: Roll): string {
+export function mutated(text: string, roll: Dice): string {
   let result = text;
   for (let n = roll(4) - 1; n > 0; n--) {
     const at = roll(result.length + 1);

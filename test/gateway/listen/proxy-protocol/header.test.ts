@@ -1,7 +1,8 @@
 /** Tests headers of both versions, whole and in pieces, and bytes that only look like a header. */
-import fc from 'fast-check';
+
 import t from 'tap';
 import { readProxyHeader } from '#gateway/listen/proxy-protocol/header.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 export const SIGNATURE = '\r\n\r\n\0\r\nQUIT\n';
 

@@ -1,8 +1,9 @@
 /** A line is never longer than a pipe takes in one write, whatever it contains. */
-import fc from 'fast-check';
+
 import t from 'tap';
 import { LINE_BYTES_MAX, type LogLine, lineText } from '#gateway/observe/access-log/line-text.ts';
 import { anyText } from '#test/support/any-text.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 const usual: LogLine = {
   time: '2026-11-22T08:23:01.123Z',

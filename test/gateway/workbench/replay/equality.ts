@@ -9,6 +9,7 @@ import { TimeOrder } from '#gateway/workbench/replay/time-order.ts';
 import { testClock } from '#test/support/clock.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { Lane } from '#test/support/lane.ts';
+import { type Dice, dice } from '#test/support/seed.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const LANES = 20;
@@ -54,21 +55,12 @@ const PATHS = [
 ];
 const STATUSES = [200, 200, 200, 201, 304, 401, 404, 500];
 
-/** A linear congruential generator, so that every run has the same requests. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
-function pick<T>(list: readonly T[], random: (below: number) => number): T {
+function pick<T>(list: readonly T[], random: Dice): T {
   return list[random(list.length)] as T;
 }
 
 /** Writes a request of one lane. Lanes have separate addresses and keys, so the requests of a client have one order. */
-function requestOf(lane: number, random: (below: number) => number): string {
+function requestOf(lane: number, random: Dice): string {
   const key = (): string =>
     random(12) === 0 ? `fbk_${lane}-new-${random(1e9)}` : `fbk_${lane}-${random(3)}`;
   const method = pick(METHODS, random);
@@ -102,13 +94,13 @@ export async function noVerdictDiffers(t: Test, requests: number): Promise<void>
 
   const lanes = Array.from({ length: LANES }, (_, i) => ({
     lane: new Lane(port),
-    random: randomFrom(i + 1),
+    random: dice(i + 1),
     i,
   }));
   t.teardown(() => {
     for (const { lane } of lanes) lane.close();
   });
-  const step = randomFrom(99);
+  const step = dice(99);
   const seen = { denied: 0, requests: 0 };
   while (seen.requests < requests) {
     await Promise.all(

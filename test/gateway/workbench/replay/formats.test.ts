@@ -1,10 +1,10 @@
 /** Reads a real sample of each format line by line, and detects the format by its content. */
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
 import t from 'tap';
 import { detectReader, type HeaderFields } from '#gateway/workbench/replay/formats/all.ts';
 import { floodgateReader } from '#gateway/workbench/replay/formats/floodgate.ts';
 import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 const NO_FIELDS: HeaderFields = new Map();
 

@@ -1,0 +1,31 @@
+/**
+ * The only source of chance for tests. `npm test` always takes the same seed, so that it gives the same result twice.
+ * `npm run test:all` takes a new one and prints it. TEST_SEED repeats a run.
+ */
+export const SEED = Number(process.env.TEST_SEED ?? 1);
+if (!Number.isSafeInteger(SEED))
+  throw new Error(`TEST_SEED: "${process.env.TEST_SEED}" is not a whole number`);
+
+/** Returns numbers from 0 to 1. Each stream has its own numbers, which are the same in every run with this seed (mulberry32). */
+export function seededRandom(stream: number): () => number {
+  let state = (Math.imul(SEED, 0x9e3779b1) + stream) | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** Returns a whole number from 0 to below `n`. */
+export type Dice = (n: number) => number;
+
+export function dice(stream: number): Dice {
+  const random = seededRandom(stream);
+  return (n) => Math.floor(random() * n);
+}
+
+export function seededBytes(stream: number, length: number): Buffer {
+  const roll = dice(stream);
+  return Buffer.from(Array.from({ length }, () => roll(256)));
+}
