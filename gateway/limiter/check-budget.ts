@@ -57,7 +57,7 @@ export class CheckBudget {
   }
 }
 
-/** Returns the time beyond the budget after which the store counts as lost. It is also the timeout of a heartbeat. */
+/** Returns the time beyond the budget after which the store counts as lost. */
 export function graceMs(stepMs: Millis): Millis {
   return GRACE_STEPS * stepMs;
 }

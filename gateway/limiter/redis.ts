@@ -158,10 +158,9 @@ export class RedisStore {
    * @throws the reason why the store does not answer in time
    */
   async heartbeat(salt: string): Promise<Heartbeat> {
-    const { clock, replica, budgetMs } = this.#options;
+    const { clock, replica } = this.#options;
     const askedAt = clock();
-    const reply = await within(
-      graceMs(budgetMs),
+    const reply = await this.#inTime(
       this.#connection.run(HEARTBEAT, [REPLICAS_KEY, SALT_KEY], [replica, salt]),
     );
     const [replicas, rank, shared, now]: unknown[] = Array.isArray(reply) ? reply : [];
@@ -169,6 +168,18 @@ export class RedisStore {
       throw new UnreadableReplyError('the store sent a reply that cannot be read');
     const heardAt = clock();
     return { replicas, rank, salt: shared, storeNow: Number(now), askedAt, heardAt };
+  }
+
+  /** @throws after the time that a check waits. Only time in which this process ran is counted. */
+  #inTime(call: Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const wait = this.#patience.begin(() => reject(this.#noAnswer()));
+      call.then(resolve, reject).finally(() => this.#patience.failed(wait));
+    });
+  }
+
+  #noAnswer(): Error {
+    return new Error(`no answer within ${this.#patience.waitMs} ms`);
   }
 
   async close(): Promise<void> {
@@ -206,7 +217,7 @@ export class RedisStore {
     const wait = this.#patience.begin(() => {
       isLate = true;
       this.#late++;
-      onFailure(checks, 'timeout', new Error(`no answer within ${this.#patience.waitMs} ms`));
+      onFailure(checks, 'timeout', this.#noAnswer());
     });
     decide(this.#connection, storeClock.now(), call, () => isLate, this.#giveBack).then(
       (answers) => {
