@@ -19,6 +19,7 @@ import { codeIn, readPage, tableOf } from './pages.ts';
 const run = promisify(execFile);
 const page = readPage('docs/policies.md');
 const detail = readPage('docs/policies-in-detail.md');
+const others = readPage('docs/coming-from-another-product.md');
 const keySet = keySetText(await newSigner('EdDSA', 'key'));
 const html = detail.blocks.find(({ language }) => language === 'html')?.text ?? '';
 /** The files that the blocks name. */
@@ -32,12 +33,28 @@ function asFile(text: string): string {
 }
 
 t.test('every YAML block is valid and passes its tests, except the one that shows mistakes', async (t) => {
-  for (const { file, blocks } of [page, detail]) {
+  for (const { file, blocks } of [page, detail, others]) {
     const yaml = blocks.filter(({ language }) => language === 'yaml');
     t.ok(yaml.length >= 3);
     for (const { text, line } of yaml) {
       if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
       else t.strictSame(runTests(loadPolicies(asFile(text), 'page.yaml', referenced)), [], `${file}:${line}`);
+    }
+  }
+});
+
+t.test('what the tables write for the lines of other products stands in a file below them', async (t) => {
+  const settings = readPage('docs/configuration.md').text;
+  const sections = others.text.split(/^## /m).slice(1);
+  t.equal(sections.length, 5);
+  for (const section of sections) {
+    const [product = ''] = section.split('\n');
+    const file = /```yaml\n([\s\S]*?)```/.exec(section)?.[1] ?? '';
+    const rows = [...section.matchAll(/^\| .+ \| (.+) \|$/gm)].slice(1).map(([, right = '']) => right);
+    t.ok(rows.length >= 10, `${product}: ${rows.length} lines`);
+    for (const [, code = ''] of rows.join('\n').matchAll(/`([^`]+)`/g)) {
+      if (/^[A-Z_]+$/.test(code)) t.ok(settings.includes(`\`${code}\``), `${product}: ${code}`);
+      else if (/[:{]/.test(code)) t.ok(file.includes(code), `${product}: ${code}`);
     }
   }
 });

@@ -4,6 +4,7 @@ import { readText } from '#gateway/cli/command/arguments.ts';
 import { type AddCommand, type CommandContext, STANDARD_INPUT } from '#gateway/cli/command/command.ts';
 import { importText, PRODUCTS } from '#gateway/workbench/import/import.ts';
 import { ImportError, type Product } from '#gateway/workbench/import/imported.ts';
+import { summaryOf } from '#gateway/workbench/import/policy-text.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 
 interface ImportOptions {
@@ -15,7 +16,7 @@ interface ImportOptions {
 export const addImport: AddCommand = (program, context) =>
   program.command(
     'import <file>',
-    'The limits of Envoy Gateway, envoyproxy/ratelimit, NGINX, Traefik or Kong as a policy file',
+    'The limits of Envoy Gateway or envoyproxy/ratelimit as a policy file',
     (command) =>
       command
         .positional('file', {
@@ -28,12 +29,8 @@ export const addImport: AddCommand = (program, context) =>
           describe: 'Product of the file; detected from its content by default',
         })
         .example(
-          '$0 import nginx.conf > policies.yaml',
-          'Names the source of each row, and the parts that cannot be converted',
-        )
-        .example(
           'kubectl get backendtrafficpolicy,httproute -o yaml | $0 import -',
-          'Converts the limits of a cluster with Envoy Gateway',
+          'Names the source of each row, and the limits that are lost',
         ),
     (options) => context.run(() => run(options, context)),
   );
@@ -53,19 +50,15 @@ async function run(
     if (!(error instanceof ImportError)) throw error;
     throw new CommandError(`${file} cannot be imported: ${error.message}`, EXIT.no);
   }
-  const { policies, unsupported, text } = result;
-  if (json) terminal.json({ from: result.from, file, policies, unsupported, text });
+  const { policies, unsupported, limits, text } = result;
+  if (json) terminal.json({ from: result.from, file, limits, policies, unsupported, text });
   else if (policies.length === 0) {
     for (const { line, what, reason } of unsupported)
       terminal.error(`${file}:${line}: not carried over: ${what}: ${reason}`);
     terminal.error(`${file}: no limit that can be carried over`);
   } else {
     terminal.line(text.trimEnd());
-    const lost =
-      unsupported.length === 0
-        ? ''
-        : `; not carried over: ${unsupported.length}, see the comments at its top`;
-    terminal.error(`policies: ${policies.length}${lost}`);
+    terminal.error(`${summaryOf(limits)}; the comments of the file say why`);
   }
   return policies.length === 0 ? EXIT.no : EXIT.ok;
 }

@@ -25,6 +25,8 @@ interface Target extends Requests {
 }
 
 const ALL: Requests = { methods: null, paths: ['*'], notes: [] };
+const ANYWHERE: Target = { ...ALL, what: 'every route' };
+const NO_ROUTE = 'its HTTPRoute is not in this file: if it has only some paths, write them as route';
 
 /** @throws ImportError if the file has nothing of Envoy Gateway */
 export function importEnvoy(documents: readonly Tree[]): Imported {
@@ -42,7 +44,6 @@ export function importEnvoy(documents: readonly Tree[]): Imported {
 class Reading {
   readonly imported = new Imported();
   readonly #routes: readonly Tree[];
-  #rules = 0;
 
   constructor(routes: readonly Tree[]) {
     this.#routes = routes;
@@ -74,10 +75,7 @@ class Reading {
       }
       const route = this.#routes.find((one) => one.at('metadata', 'name').text === name);
       if (route === undefined) {
-        const notes = [
-          `HTTPRoute ${name} is not in this file: if it has only some paths, write them as route`,
-        ];
-        return [{ ...ALL, notes, what: `HTTPRoute ${name}` }];
+        return [{ ...ALL, notes: [NO_ROUTE], what: `HTTPRoute ${name}` }];
       }
       const section = ref.at('sectionName').text;
       return route
@@ -108,7 +106,8 @@ class Reading {
   }
 
   #rule(rule: Tree, what: string, hint: string, isLocal: boolean, targets: readonly Target[]): void {
-    const group = this.#rules++;
+    this.imported.begin();
+    const group = this.imported.found;
     const limit = limitPer(
       rule.at('limit', 'unit').text ?? '',
       rule.at('limit', 'requests').number,
@@ -123,7 +122,10 @@ class Reading {
     if (selected === null) return;
     const { who, requests, notes } = selected;
     const isShared = rule.at('shared').isTrue;
-    const rows = targets.flatMap((target) =>
+    // A rule that names its paths needs no route object.
+    const isBound = requests.paths !== ALL.paths;
+    const places = isBound && targets.length === 0 ? [ANYWHERE] : targets;
+    const rows = places.flatMap((target) =>
       requests.paths.flatMap((path) =>
         target.paths.flatMap((targetPath) => {
           const both = narrower({ ...requests, path }, { ...target, path: targetPath });
@@ -162,7 +164,7 @@ class Reading {
         notes: [
           ...notes,
           ...requests.notes,
-          ...target.notes,
+          ...target.notes.filter((note) => !isBound || note !== NO_ROUTE),
           ...(isLocal ? ['local: there each Envoy counts for itself, here all gateways together'] : []),
           ...limit.notes,
         ],
@@ -194,11 +196,12 @@ class Reading {
       const source = selector.at('sourceCIDR');
       if (source.isPresent) {
         const range = source.at('value').text ?? '';
-        if (source.at('type').text !== 'Distinct' || source.at('invert').isTrue)
-          return refuse(`it counts all of ${range} as one; here each address is counted by itself`);
-        if (!/\/0$/.test(range)) return refuse(`it applies to clients in ${range} only`);
-        who.push(BY_ADDRESS);
-        notes.push(IPV6_NOTE);
+        if (!/\/0$/.test(range) || source.at('invert').isTrue)
+          return refuse(`it applies to clients in ${range} only`);
+        if (source.at('type').text === 'Distinct') {
+          who.push(BY_ADDRESS);
+          notes.push(IPV6_NOTE);
+        }
       }
       if (selector.at('queryParams').isPresent)
         return refuse(
@@ -227,7 +230,7 @@ class Reading {
     }
     const pattern =
       type === 'RegularExpression' ? null : type === 'Exact' ? exactPattern(value) : prefixPattern(value);
-    const found = type === 'RegularExpression' ? expressionPaths(value, true) : null;
+    const found = type === 'RegularExpression' ? expressionPaths(value) : null;
     if (pattern !== null) return { paths: [pattern], notes: [] };
     if (found === null) this.imported.refuse(path, what, `no route says the same as the path ${value}`);
     return found;

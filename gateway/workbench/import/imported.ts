@@ -1,11 +1,13 @@
 /**
  * The result of reading another product's configuration: rows of a policy file, and everything that a policy file
- * cannot express. Each product has a reader (nginx.ts, envoy.ts, rate-limit-service.ts, traefik.ts, kong.ts).
- * policy-text.ts writes the file.
+ * cannot express. Each product has a reader (envoy.ts, rate-limit-service.ts). policy-text.ts writes the file.
  */
-export type Product = 'envoy' | 'ratelimit' | 'nginx' | 'traefik' | 'kong';
+export type Product = 'envoy' | 'ratelimit';
 
-export type Who = { readonly kind: 'address' } | { readonly kind: 'header'; readonly header: string };
+export type Who =
+  | { readonly kind: 'address' }
+  | { readonly kind: 'everyone' }
+  | { readonly kind: 'header'; readonly header: string };
 
 /** A place in the source file. */
 interface Source {
@@ -23,20 +25,17 @@ export interface ImportedRow {
   readonly path: string;
   readonly who: Who;
   readonly limit: number;
-  /** Length of the window; 0 for a limit of requests in flight. */
   readonly windowSeconds: number;
   /** Size of the token bucket; null for a fixed window. */
   readonly burst: number | null;
   readonly mode: 'enforce' | 'shadow';
-  readonly onStoreFailure: 'local' | 'deny';
-  readonly headers: boolean;
   /** Rows of one group share a counter; null for a counter of its own. */
   readonly group: string | null;
-  /** Other limits by name of the plan. */
-  readonly plans: ReadonlyMap<string, number>;
   readonly source: Source;
   /** How the policy differs from the original. */
   readonly notes: readonly string[];
+  /** Number of the limit in the source. Several rows may carry over one limit. */
+  readonly number: number;
 }
 
 const DEFAULTS = {
@@ -44,18 +43,17 @@ const DEFAULTS = {
   path: '*',
   burst: null,
   mode: 'enforce',
-  onStoreFailure: 'local',
-  headers: true,
   group: null,
-  plans: new Map<string, number>(),
 } as const;
 
 /** A row without the fields that keep their defaults. */
-type NewRow = Omit<ImportedRow, keyof typeof DEFAULTS> & Partial<Pick<ImportedRow, keyof typeof DEFAULTS>>;
+type NewRow = Omit<ImportedRow, keyof typeof DEFAULTS | 'number'> &
+  Partial<Pick<ImportedRow, keyof typeof DEFAULTS>>;
 
 export interface ImportedExclusion {
   readonly path: string;
   readonly source: Source;
+  readonly number: number;
 }
 
 /** A setting that a policy file cannot express. */
@@ -63,21 +61,24 @@ export interface Unsupported extends Source {
   readonly reason: string;
 }
 
-interface PlanHeader {
-  readonly header: string;
-  /** Says which program sets the header. */
-  readonly note: string;
-}
-
 export class Imported {
   readonly rows: ImportedRow[] = [];
   readonly exclude: ImportedExclusion[] = [];
   readonly unsupported: Unsupported[] = [];
-  /** The header that names plans; null if no row has plans. */
-  planHeader: PlanHeader | null = null;
+  /** Number of limits in the source so far. */
+  found = 0;
+
+  /** Begins the next limit of the source. Everything that is added afterwards carries it over. */
+  begin(): void {
+    this.found++;
+  }
 
   add(row: NewRow): void {
-    this.rows.push({ ...DEFAULTS, ...row });
+    this.rows.push({ ...DEFAULTS, ...row, number: this.found });
+  }
+
+  exempt(path: string, source: Source): void {
+    this.exclude.push({ path, source, number: this.found });
   }
 
   refuse({ line }: { readonly line: number }, what: string, reason: string): void {
@@ -89,6 +90,7 @@ export class Imported {
 export class ImportError extends Error {}
 
 export const BY_ADDRESS: Who = { kind: 'address' };
+const EVERYONE: Who = { kind: 'everyone' };
 export const IPV6_NOTE = 'with IPv6, a /64 network is one client, not a single address';
 
 export function byHeader(name: string): Who {
@@ -97,7 +99,7 @@ export function byHeader(name: string): Who {
 
 /** @returns the only counted identity, or the reason why a policy cannot count them */
 export function onlyOne([only, ...others]: readonly Who[]): Who | string {
-  if (only === undefined) return 'it counts all clients together; here each client is counted by itself';
+  if (only === undefined) return EVERYONE;
   return others.length === 0
     ? only
     : 'it counts a client by several things at once, which is not carried over: write a list of identifiers';
@@ -111,9 +113,8 @@ const SECONDS_OF: Readonly<Record<string, number>> = {
   month: 30 * 86_400,
   year: 365 * 86_400,
 };
-export const UNITS: readonly string[] = Object.keys(SECONDS_OF);
 
-export type Limit = Pick<ImportedRow, 'limit' | 'windowSeconds' | 'notes'>;
+type Limit = Pick<ImportedRow, 'limit' | 'windowSeconds' | 'notes'>;
 
 /**
  * Reads a limit for a unit of time.

@@ -18,11 +18,6 @@ export function exactPattern(path: string): string | null {
   return validPath(escaped(bare));
 }
 
-/** @returns how a route differs from a prefix that may end within a segment */
-export function prefixNotes(path: string): string[] {
-  return path.endsWith('/') ? [] : [`whole segments only: ${path} and everything below, not ${path}x`];
-}
-
 export interface Paths {
   readonly paths: readonly string[];
   /** Differences from the original. */
@@ -33,27 +28,21 @@ export interface Paths {
  * Converts the few regular expressions that a policy file can express: literals, one segment of any or of some
  * characters, alternatives, everything below.
  *
- * @param isWhole the expression must match the whole path, as if it were between ^ and $
- * @param name of the expression in notes
+ * @param expression must match the whole path, as if it were between ^ and $
  * @returns null for any other
  */
-export function expressionPaths(expression: string, isWhole: boolean, name = expression): Paths | null {
+export function expressionPaths(expression: string): Paths | null {
   if (expression.length > EXPRESSION_LENGTH_MAX) return null;
-  const isAtBegin = isWhole || expression.startsWith('^');
-  const isAtEnd = isWhole || (expression.endsWith('$') && !expression.endsWith('\\$'));
-  if (!isAtBegin) return null;
   const body = expression.replace(/^\^/, '').replace(/(?<!\\)\$$/, '');
   const paths = new Set<string>();
   const wider = new Set<string>();
-  const cut: string[] = [];
   for (const alternative of alternatives(body) ?? []) {
-    const path = patternOf(alternative, isAtEnd);
+    const path = patternOf(alternative);
     if (path === null) return null;
     paths.add(path.text);
-    if (path.isWider) wider.add(`the route matches more than ${name}`);
-    if (path.isCut) cut.push(`whole segments only: ${name} matches ${path.text.replace(/\/\*$/, '')}x too`);
+    if (path.isWider) wider.add(`the route matches more than ${expression}`);
   }
-  return paths.size === 0 ? null : { paths: [...paths], notes: [...wider, ...cut] };
+  return paths.size === 0 ? null : { paths: [...paths], notes: [...wider] };
 }
 
 /** Expands `/a/(b|c)` to `/a/b` and `/a/c`. @returns null if there are too many, or groups within groups */
@@ -81,14 +70,13 @@ const REST = /^(?:\.\*|\(\.\*\)|\.\+|\(\.\+\))$/;
 interface Pattern {
   readonly text: string;
   readonly isWider: boolean;
-  readonly isCut: boolean;
 }
 
-const EVERYTHING: Pattern = { text: '*', isWider: false, isCut: false };
+const EVERYTHING: Pattern = { text: '*', isWider: false };
 
-function patternOf(body: string, isAtEnd: boolean): Pattern | null {
+function patternOf(body: string): Pattern | null {
   let text = body.replaceAll('\\/', '/');
-  let isPrefix = !isAtEnd;
+  let isPrefix = false;
   const below = /(?:\(\/\.\*\)\?|\(\?:\/\.\*\)\?|\(\/\|\$\)|\(\?:\/\|\$\))$/.exec(text);
   if (below !== null) {
     text = text.slice(0, below.index);
@@ -97,14 +85,12 @@ function patternOf(body: string, isAtEnd: boolean): Pattern | null {
   text = text.replace(/\/\?$/, '');
   if (REST.test(text)) return EVERYTHING;
   if (!text.startsWith('/')) return text === '' && isPrefix ? EVERYTHING : null;
-  const goesOn = isPrefix && below === null && !text.endsWith('/');
   const parts = splitSegments(text.replace(/\/$/, ''));
   let isWider = false;
-  let isCut = false;
   const segments: string[] = [];
   for (const [i, part] of parts.entries()) {
     const isLast = i === parts.length - 1;
-    if (isLast && REST.test(part)) return finished(segments, true, isWider, false);
+    if (isLast && REST.test(part)) return finished(segments, true, isWider);
     if (ANY_SEGMENT.test(part)) segments.push(`{p${i + 1}}`);
     else if (SOME_SEGMENT.test(part)) {
       segments.push(`{p${i + 1}}`);
@@ -114,10 +100,9 @@ function patternOf(body: string, isAtEnd: boolean): Pattern | null {
       // A dot in a path is usually meant literally. The other characters are no literals.
       if (/[\\^$*+?()[\]{}|]/.test(literal)) return null;
       segments.push(escaped(literal));
-      isCut = isLast && goesOn;
     }
   }
-  return finished(segments, isPrefix, isWider, isCut);
+  return finished(segments, isPrefix, isWider);
 }
 
 /** Splits at slashes outside of brackets. */
@@ -136,15 +121,10 @@ function splitSegments(path: string): string[] {
   return path === '' ? [] : [...parts, part];
 }
 
-function finished(
-  segments: readonly string[],
-  isPrefix: boolean,
-  isWider: boolean,
-  isCut: boolean,
-): Pattern | null {
+function finished(segments: readonly string[], isPrefix: boolean, isWider: boolean): Pattern | null {
   const path = segments.map((segment) => `/${segment}`).join('');
   const text = validPath(isPrefix ? (path === '' ? '*' : `${path}/*`) : path || '/');
-  return text === null ? null : { text, isWider, isCut };
+  return text === null ? null : { text, isWider };
 }
 
 /** Percent-encodes characters that have a meaning in a route, or are invalid in a URL. */
@@ -167,7 +147,7 @@ function validPath(path: string): string | null {
 }
 
 /** A set of requests. */
-export interface RequestSet {
+interface RequestSet {
   readonly methods: readonly string[] | null;
   readonly path: string;
 }
@@ -180,7 +160,7 @@ export function narrower(a: RequestSet, b: RequestSet): RequestSet | null {
 }
 
 /** @param inner, outer paths in the notation of a policy file */
-export function isWithin(inner: string, outer: string): boolean {
+function isWithin(inner: string, outer: string): boolean {
   return coveredBy(parseRoute(`* ${inner}`), [parseRoute(`* ${outer}`)]).length > 0;
 }
 

@@ -2,7 +2,7 @@
 
 import { METHODS } from '#gateway/http/node-http.ts';
 import { LIMIT_MAX } from '#gateway/policy/schema-parts.ts';
-import { windowText } from '#gateway/workbench/number-text.ts';
+import { counted, windowText } from '#gateway/workbench/number-text.ts';
 import type { Imported, ImportedExclusion, ImportedRow, Unsupported, Who } from './imported.ts';
 
 /** A policy of the written file. */
@@ -11,9 +11,9 @@ interface WrittenPolicy {
   readonly route: string;
   readonly identifier: string;
   readonly limit: number;
-  /** Window in the notation of the file; empty for a limit of requests in flight. */
+  /** Window in the notation of the file. */
   readonly window: string;
-  readonly algorithm: 'fixed-window' | 'token-bucket' | 'concurrency';
+  readonly algorithm: 'fixed-window' | 'token-bucket';
   /** Size of the token bucket; null for other algorithms. */
   readonly burst: number | null;
   /** Name of the policy whose counter this policy shares; null if it shares none. */
@@ -28,6 +28,8 @@ export interface PolicyText {
   readonly text: string;
   readonly policies: readonly WrittenPolicy[];
   readonly unsupported: readonly Unsupported[];
+  /** Numbers of limits in the source. A limit may have become several policies. */
+  readonly limits: { readonly found: number; readonly carriedOver: number; readonly lost: number };
 }
 
 const POLICIES_MAX = 1000;
@@ -60,6 +62,7 @@ export function policyText(imported: Imported, file: string, product: string): P
   const groups = new Map<string, string>();
   const policies: WrittenPolicy[] = [];
   const blocks: string[] = [];
+  const carried = new Set(imported.exclude.map(({ number }) => number));
   for (const row of rows) {
     const identifier = policies.length < POLICIES_MAX ? identifiers.nameOf(row.who) : null;
     if (identifier === null) {
@@ -80,9 +83,8 @@ export function policyText(imported: Imported, file: string, product: string): P
       route: `${row.methods === null ? '*' : methodsOf(row.methods).join(',')} ${row.path}`,
       identifier,
       limit: row.limit,
-      window: row.windowSeconds === 0 ? '' : windowText(row.windowSeconds),
-      algorithm:
-        row.windowSeconds === 0 ? 'concurrency' : row.burst === null ? 'fixed-window' : 'token-bucket',
+      window: windowText(row.windowSeconds),
+      algorithm: row.burst === null ? 'fixed-window' : 'token-bucket',
       burst: row.burst,
       bucket,
       mode: row.mode,
@@ -90,10 +92,14 @@ export function policyText(imported: Imported, file: string, product: string): P
       notes: row.notes,
     };
     policies.push(policy);
+    carried.add(row.number);
     blocks.push(block(policy, row));
   }
   unsupported.sort((a, b) => a.line - b.line);
+  const { found } = imported;
+  const limits = { found, carriedOver: carried.size, lost: found - carried.size };
   const lines = [
+    comment(`${summaryOf(limits)}.`),
     comment(
       `Made of ${file} (${product}) by "floodgate import". "floodgate check" says whether it is right.`,
     ),
@@ -103,13 +109,16 @@ export function policyText(imported: Imported, file: string, product: string): P
     '',
     'identifiers:',
     ...identifiers.lines(),
-    ...planLines(imported, rows),
     ...exclusionLines(imported.exclude, file),
     '',
     policies.length === 0 ? 'policies: []' : 'policies:',
     ...blocks,
   ];
-  return { text: `${lines.join('\n')}\n`, policies, unsupported };
+  return { text: `${lines.join('\n')}\n`, policies, unsupported, limits };
+}
+
+export function summaryOf({ found, carriedOver, lost }: PolicyText['limits']): string {
+  return `${counted(found, 'limit')} found, ${carriedOver} carried over, ${lost} lost`;
 }
 
 /** Counts the client address instead of a header that any client may set. */
@@ -142,21 +151,8 @@ function methodsOf(methods: readonly string[]): string[] {
 }
 
 /** Returns a key that is equal only for rows that can share a counter. */
-function keyOfGroup(
-  { group, limit, windowSeconds, burst, mode, headers, onStoreFailure, plans }: ImportedRow,
-  identifier: string,
-): string {
-  return JSON.stringify([
-    group,
-    identifier,
-    limit,
-    windowSeconds,
-    burst,
-    mode,
-    headers,
-    onStoreFailure,
-    [...plans],
-  ]);
+function keyOfGroup({ group, limit, windowSeconds, burst, mode }: ImportedRow, identifier: string): string {
+  return JSON.stringify([group, identifier, limit, windowSeconds, burst, mode]);
 }
 
 class Identifiers {
@@ -165,6 +161,7 @@ class Identifiers {
 
   /** @returns null if the maximum is reached */
   nameOf(who: Who): string | null {
+    if (who.kind === 'everyone') return 'everyone';
     if (who.kind === 'address') {
       this.#hasAddress = true;
       return 'ip';
@@ -172,7 +169,7 @@ class Identifiers {
     const known = this.#byHeader.get(who.header);
     if (known !== undefined) return known;
     if (this.#byHeader.size >= IDENTIFIERS_MAX - 1) return null;
-    const taken = new Set(['ip', ...this.#byHeader.values()]);
+    const taken = new Set(['ip', 'everyone', ...this.#byHeader.values()]);
     const name = unusedName(who.header.replaceAll(/[._]/g, '-'), taken);
     this.#byHeader.set(who.header, name);
     return name;
@@ -185,19 +182,6 @@ class Identifiers {
     );
     return this.#hasAddress || headers.length === 0 ? [address, ...headers] : headers;
   }
-}
-
-function planLines({ planHeader }: Imported, rows: readonly ImportedRow[]): string[] {
-  if (planHeader === null || rows.every(({ plans }) => plans.size === 0)) return [];
-  return ['', comment(planHeader.note), `plan: { header: ${quoted(planHeader.header)} }`];
-}
-
-function overrideLines({ plans }: ImportedRow): string[] {
-  if (plans.size === 0) return [];
-  const lines = [...plans].map(
-    ([plan, limit]) => `      - { for: { plan: ${quoted(plan)} }, limit: ${limit} }`,
-  );
-  return ['    overrides:', ...lines];
 }
 
 function exclusionLines(exclude: readonly ImportedExclusion[], file: string): string[] {
@@ -224,15 +208,11 @@ function block(
     `  - name: ${quoted(name)}`,
     `    route: ${quoted(route)}`,
     `    identifier: ${quoted(identifier)}`,
-    ...(algorithm === 'concurrency'
-      ? [`    concurrency: ${limit}`]
-      : [`    limit: ${limit}`, `    window: ${window}`]),
+    `    limit: ${limit}`,
+    `    window: ${window}`,
     ...(algorithm === 'token-bucket' ? ['    algorithm: token-bucket', `    burst: ${burst}`] : []),
-    ...overrideLines(row),
     ...(bucket === null ? [] : [`    bucket: ${quoted(bucket)}`]),
     ...(row.mode === 'enforce' ? [] : ['    mode: shadow']),
-    ...(row.onStoreFailure === 'local' ? [] : [`    onStoreFailure: ${row.onStoreFailure}`]),
-    ...(row.headers ? [] : ['    headers: off']),
   ].join('\n');
 }
 

@@ -48,6 +48,7 @@ function readDescriptor(descriptor: Tree, outer: Described, depth: number, impor
   const what = [...outer.what, value === null ? key : `${key}=${value}`];
   const described = depth > DEPTH_MAX ? 'descriptors are nested too deeply' : withEntry(outer, key, value);
   if (typeof described === 'string') {
+    imported.found += limitsIn(descriptor);
     imported.refuse(descriptor, what.join(', '), described);
     return;
   }
@@ -56,12 +57,22 @@ function readDescriptor(descriptor: Tree, outer: Described, depth: number, impor
   for (const inner of descriptor.at('descriptors').items()) readDescriptor(inner, whole, depth + 1, imported);
 }
 
+/** @returns the number of limits of a descriptor and of those in it */
+function limitsIn(descriptor: Tree): number {
+  const own = descriptor.at('rate_limit').isPresent ? 1 : 0;
+  return descriptor
+    .at('descriptors')
+    .items()
+    .reduce((sum, inner) => sum + limitsIn(inner), own);
+}
+
 function addLimit(descriptor: Tree, described: Described, imported: Imported): void {
+  imported.begin();
   const { who, methods, path, hint, notes } = described;
   const rate = descriptor.at('rate_limit');
   const source = { line: descriptor.line, what: described.what.join(', ') };
   if (rate.at('unlimited').isTrue) {
-    if (who.length === 0 && methods === null && path !== '*') imported.exclude.push({ path, source });
+    if (who.length === 0 && methods === null && path !== '*') imported.exempt(path, source);
     else
       imported.refuse(
         source,
