@@ -13,6 +13,13 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { AuditLog } from './audit.ts';
 import { type Written, writtenBy } from './write.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The entry for a refused request, on a route that writes the entries of its successes itself. */
+    readonly refusedAs?: Written;
+  }
+}
+
 interface AuditPluginOptions {
   readonly audit: AuditLog;
   readonly db: Database;
@@ -47,12 +54,14 @@ export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
 
     app.addHook('onSend', async (request, reply) => {
       const { principal, method } = request;
-      const { url } = request.routeOptions;
-      // Routes without credentials, such as those of files, write their own audit entries.
-      if (principal === null || url === undefined || findSurface(url).credentials === null) return;
-      const written = writtenBy(method, url);
-      if (written === null) return;
+      const { url, config } = request.routeOptions;
+      if (principal === null || url === undefined) return;
       const { statusCode } = reply;
+      // Routes without credentials, such as those of files, write their own audit entries.
+      const isOwn = findSurface(url).credentials === null;
+      const refusedAs = statusCode < 400 ? undefined : config.refusedAs;
+      const written = isOwn ? (refusedAs ?? null) : writtenBy(method, url);
+      if (written === null) return;
       const data = replies.get(request) ?? {};
       const workspaceId = workspaceIn(request, data);
       await audit.record({

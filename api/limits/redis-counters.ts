@@ -101,16 +101,14 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
         const { consumedPoints, msBeforeNext } = await limiterFor(name, windowSeconds).consume(key);
         return { used: consumedPoints, resetMs: Math.max(1, msBeforeNext) };
       }),
-    async giveBack(name, key) {
-      const limiter = limiters.get(name);
-      if (limiter === undefined) return;
-      await asked(async () => {
+    giveBack: (name, key) =>
+      asked(async () => {
+        const limiter = limiters.get(name);
         // A window that has ended would begin again, below zero.
-        if ((await limiter.get(key)) === null) return;
+        if (limiter === undefined || (await limiter.get(key)) === null) return;
         const { consumedPoints } = await limiter.reward(key);
         if (consumedPoints <= 0) await limiter.delete(key);
-      });
-    },
+      }),
     async isUp() {
       if (probe !== undefined) return false;
       return redis.ping().then(

@@ -14,10 +14,13 @@ interface AccountEvent {
     | 'created'
     | 'updated'
     | 'deleted';
-  readonly userId: string;
+  /** null if unknown, as with a link that has ended. */
+  readonly userId: string | null;
   /** Further details: names and codes, and no text that a person typed. */
   readonly changes: Readonly<Record<string, unknown>>;
   readonly organizationId?: string;
+  /** The reason of a refusal; absent or null after a success. */
+  readonly failureReason?: 'invalid_token' | null;
   /** The changed object; undefined for the account itself. */
   readonly target?: { readonly type: string; readonly id: string };
 }
@@ -26,14 +29,15 @@ interface AccountEvent {
 export function noteAccountEvent(
   { audit, config }: Pick<Context, 'audit' | 'config'>,
   request: FastifyRequest,
-  { action, userId, changes, organizationId, target }: AccountEvent,
+  { action, userId, changes, organizationId, failureReason, target }: AccountEvent,
 ): Promise<void> {
+  const actor = { type: 'user', id: userId ?? 'unknown' } as const;
   return audit.record({
     action,
-    actor: { type: 'user', id: userId },
-    target: target ?? { type: 'user', id: userId },
+    actor,
+    target: target ?? actor,
     organizationId: organizationId ?? null,
-    failureReason: null,
+    failureReason: failureReason ?? null,
     changes,
     ipAddress: countedAddress(request, config.trustedProxies),
     requestId: request.id,

@@ -111,25 +111,37 @@ export async function resetPassword(
   request: FastifyRequest,
   { token, password }: { readonly token: string; readonly password: string },
 ): Promise<boolean> {
-  const { db, passwords, clock } = context;
-  // Check the link before the password is hashed, so that invented links cost little.
-  if ((await findToken(db, 'resetPassword', token, clock())) === null) return false;
+  const { db, clock } = context;
+  const link = await findToken(db, 'resetPassword', token, clock());
+  // Invented links cost no hash.
+  const isChanged = link !== null && (await useResetLink(context, token, password));
+  await noteAccountEvent(context, request, {
+    action: 'updated',
+    userId: link?.user.id ?? null,
+    changes: { fields: ['password'], by: 'link' },
+    failureReason: isChanged ? null : 'invalid_token',
+  });
+  return isChanged;
+}
+
+/** @returns false if the link was used meanwhile */
+async function useResetLink(
+  { db, passwords, clock }: Context,
+  token: string,
+  password: string,
+): Promise<boolean> {
   const passwordHash = await passwords.hash(password);
-  const userId = await db.transaction().execute(async (trx) => {
+  return db.transaction().execute(async (trx) => {
     // Check again: if somebody opens the link twice at once, one of the requests changes the password.
     const found = await findTokenToUse(trx, 'resetPassword', token, clock());
-    if (found === null) return null;
+    if (found === null) return false;
     const { id } = found.user;
     await updateUser(trx, id, { passwordHash }, toTimestamp(clock()));
     // An attacker who was logged in may have requested a change of its address.
     await deleteTokens(trx, id, ['resetPassword', 'changeEmail', 'twoFactor']);
     await endSessionsOf(trx, id);
-    return id;
+    return true;
   });
-  if (userId === null) return false;
-  const changes = { fields: ['password'], by: 'link' };
-  await noteAccountEvent(context, request, { action: 'updated', userId, changes });
-  return true;
 }
 
 /** Runs the work after the reply, because looking up an address takes longer if it has an account. */

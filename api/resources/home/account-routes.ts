@@ -44,13 +44,21 @@ const newKey = {
       400: htmlPage('The page of the account, with the mistakes.'),
     },
   },
-  config: { refuses, reads: formFields('label', 'permission', 'reach') },
-};
+  config: {
+    refuses,
+    reads: formFields('label', 'permission', 'reach'),
+    refusedAs: { action: 'created', targetType: 'apiKey', param: null },
+  },
+} as const;
 const reloaded = { schema: { response: { 302: toAccount } } };
 const revocation = {
   schema: { params: Type.Object({ id: Type.String() }), response: { 303: toAccount } },
-  config: { refuses, reads: formFields() },
-};
+  config: {
+    refuses,
+    reads: formFields(),
+    refusedAs: { action: 'deleted', targetType: 'apiKey', param: 'id' },
+  },
+} as const;
 const NO_FORM = { label: '', error: undefined };
 
 export const accountHomeRoutes: Routes = async (app, { context }) => {

@@ -53,6 +53,7 @@ const change = {
   config: {
     refuses: ['bad_request', 'forbidden', 'too_many_requests'],
     reads: formFields('step', 'userId', 'password', 'code', 'key', 'backupCodes'),
+    refusedAs: { action: 'updated', targetType: 'user', param: null },
   },
 } as const;
 

@@ -19,6 +19,8 @@ export async function visitorOf(
   const token = sessionCookie(request.cookies);
   const principal = token === null ? null : await authenticateSession(db, token, clock);
   if (principal === null) return null;
+  // The audit log names the caller of a refused change.
+  request.principal = principal;
   const outcome = await limits.consume('api.v1', `user:${principal.userId}`);
   if (!outcome.isAllowed) throw tooManyRequests(outcome.retryAfterSeconds);
   return principal;

@@ -44,10 +44,16 @@ export const emailChangePages: Routes = async (app, { context }) => {
 
   // It needs no CSRF token, because the form works only with the token of the link, and without a login.
   app.post(PATH, change, async (request, reply) => {
-    const userId = await changeEmail(fieldOf(request.body, 'token'));
-    if (userId === null) return sendEnded(reply);
-    const changes = { fields: ['email'], by: 'link' };
-    await noteAccountEvent(context, request, { action: 'updated', userId, changes });
+    const token = fieldOf(request.body, 'token');
+    const link = await findToken(db, 'changeEmail', token, clock());
+    const isChanged = link !== null && (await changeEmail(token));
+    await noteAccountEvent(context, request, {
+      action: 'updated',
+      userId: link?.user.id ?? null,
+      changes: { fields: ['email'], by: 'link' },
+      failureReason: isChanged ? null : 'invalid_token',
+    });
+    if (!isChanged) return sendEnded(reply);
     return sendPage(reply, 200, 'Your e-mail address is changed', [
       '<p>You were logged out everywhere.</p>',
       links([[`${app.basePath}/auth/login`, 'Log in with the new address']]),
@@ -61,12 +67,12 @@ export const emailChangePages: Routes = async (app, { context }) => {
     ]);
   }
 
-  /** @returns the user; null if the link has ended, or the address was taken meanwhile */
-  async function changeEmail(token: string): Promise<string | null> {
+  /** @returns false if the link has ended, or the address was taken meanwhile */
+  async function changeEmail(token: string): Promise<boolean> {
     try {
       return await db.transaction().execute(async (trx) => {
         const found = await findTokenToUse(trx, 'changeEmail', token, clock());
-        if (found === null || found.user.isActive !== 1) return null;
+        if (found === null || found.user.isActive !== 1) return false;
         const { id, email: oldEmail } = found.user;
         const now = toTimestamp(clock());
         await updateUser(trx, id, { email: found.email, emailVerified: now }, now);
@@ -74,10 +80,10 @@ export const emailChangePages: Routes = async (app, { context }) => {
         await deleteTokens(trx, id, ['changeEmail', 'resetPassword', 'verifyEmail']);
         await endSessionsOf(trx, id);
         await mailAccount(context, trx, emailChangedMail(oldEmail));
-        return id;
+        return true;
       });
     } catch (error) {
-      if (isUniqueViolation(error, 'users.email')) return null;
+      if (isUniqueViolation(error, 'users.email')) return false;
       throw error;
     }
   }

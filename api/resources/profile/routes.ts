@@ -8,7 +8,9 @@ import { Type } from 'typebox';
 import { emailIn, isTooLong } from '#api/auth/password.ts';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, invalidFields, notAuthenticated } from '#api/errors.ts';
+import { badRequest, invalidFields, notAuthenticated, tooManyRequests } from '#api/errors.ts';
+import { createGuesses } from '#api/limits/guesses.ts';
+import { createMemoryCounters } from '#api/limits/memory-counters.ts';
 import { changeEmailMail, mailAccount } from '#api/resources/accounts/mails.ts';
 import {
   deleteTokens,
@@ -18,8 +20,14 @@ import {
   isAsProven,
 } from '#api/resources/accounts/store.ts';
 
+/** Maximum number of people whose guesses are counted at once. */
+const GUESSERS_MAX = 10_000;
+
 export const profileRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, passwords, config } = context;
+  // The limit of the route allows every request while its store is away, so passwords are counted without the store.
+  const counters = createMemoryCounters(clock, GUESSERS_MAX);
+  const guesses = createGuesses('profile.password', { ...context, counters });
 
   app.put(
     '/api/v1/profile/email',
@@ -40,9 +48,12 @@ export const profileRoutes: Routes = async (app, { context }) => {
       const email = emailIn(request.body.email);
       const user = await findUser(db, userId);
       if (user === null) throw notAuthenticated();
+      const seconds = await guesses.begin(userId);
+      if (seconds !== null) throw tooManyRequests(seconds);
       if (isTooLong(password) || !(await passwords.verify(password, user.passwordHash))) {
         throw wrongPassword();
       }
+      await guesses.giveBack(userId);
       if (email === user.email) throw badRequest('This is the address of the account already');
       await db.transaction().execute(async (trx) => {
         if (!(await isAsProven(trx, user))) throw wrongPassword();

@@ -8,10 +8,10 @@ import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { badRequest, forbidden, notFound, tooManyRequests } from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
+import { createGuesses } from '#api/limits/guesses.ts';
 import { isOpen, surveyClosed } from '#api/resources/surveys/answered.ts';
 import { findSurvey } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { createPinAttempts } from './pin-attempts.ts';
 import { isPin, pinAuthToken } from './submission-checks.ts';
 
 const Params = Type.Object({ workspaceId: Type.String(), surveyId: Type.String() });
@@ -20,7 +20,7 @@ const Token = Type.Object({ data: Type.Object({ pinAuthToken: Type.String() }) }
 
 export const pinRoutes: Routes = async (app, { context }) => {
   const { config, db, signer } = context;
-  const attempts = createPinAttempts(context);
+  const guesses = createGuesses('surveys.pin', context);
 
   for (const version of ['v1', 'v2'] as const) {
     app.post(
@@ -39,13 +39,13 @@ export const pinRoutes: Routes = async (app, { context }) => {
         const { pin } = survey.content;
         if (!isOpen(survey)) throw surveyClosed(surveyId);
         if (pin === null) throw badRequest('Survey is not protected by a PIN', { surveyId });
-        const address = countedAddress(request, config.trustedProxies);
-        const seconds = await attempts.begin(survey.id, address);
+        const guesser = `${survey.id}:${countedAddress(request, config.trustedProxies)}`;
+        const seconds = await guesses.begin(guesser);
         if (seconds !== null) throw tooManyRequests(seconds);
         if (!isPin(survey.id, pin, request.body.pin, signer)) {
           throw forbidden('The PIN is wrong', { surveyId });
         }
-        await attempts.giveBack(survey.id, address);
+        await guesses.giveBack(guesser);
         return { data: { pinAuthToken: pinAuthToken(survey.id, pin, signer) } };
       },
     );

@@ -25,7 +25,12 @@ const trustDevice = Type.Optional(
 );
 const LoggedIn = Type.Object({ token: Text, user: User });
 
-const setUp = { ...forPeople, limit: 'auth.twoFactor', refuses: ['bad_request'] } as const;
+const setUp = {
+  ...forPeople,
+  limit: 'auth.twoFactor',
+  refuses: ['bad_request'],
+  refusedAs: { action: 'updated', targetType: 'user', param: null },
+} as const;
 const verification = { refuses: ['bad_request', 'not_authenticated', 'too_many_requests'] } as const;
 
 export const twoFactorRoutes: Routes = async (app, { context }) => {

@@ -219,3 +219,40 @@ t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {
   await logInOwner(api);
   t.same(await entriesOf(api), []);
 });
+
+t.test('refused changes of an account are recorded: by session, by form, and by link', async (t) => {
+  const api = await begin(t);
+  const { db } = api.context;
+  const { id } = await db.selectFrom('users').select('id').executeTakeFirstOrThrow();
+  const browser = await logInOwner(api);
+  await entriesOf(api);
+  const failures = async () =>
+    (await entriesOf(api)).map(({ action, actorId, targetType, status, changes }) => [
+      ...[action, actorId, targetType, status, changes.failureReason],
+    ]);
+
+  await browser.call('PUT', '/api/v1/profile/email', { email: 'new@example.com', password: 'Wrong1234' });
+  t.strictSame(await failures(), [['updated', id, 'user', 'failure', 'bad_request']]);
+  api.advance(300_000);
+  await browser.call('POST', '/api/auth/two-factor/disable', { password: 'Wrong1234' });
+  t.strictSame(await failures(), [['updated', id, 'user', 'failure', 'bad_request']]);
+  api.advance(300_000);
+
+  const sent = async (path: string, fields: Record<string, string>): Promise<number> => {
+    const { text } = await browser.call('GET', '/account');
+    const csrfToken = /name="csrfToken" value="([^"]+)"/.exec(text)?.[1] ?? '';
+    const body = String(new URLSearchParams({ csrfToken, ...fields }));
+    return (await browser.call('POST', path, body)).status;
+  };
+  const reach = `organization:${await firstOrganization(api)}`;
+  t.equal(await sent('/account/api-keys', { label: ' ', permission: 'read', reach }), 400);
+  t.strictSame(await failures(), [['created', id, 'apiKey', 'failure', 'bad_request']]);
+
+  const reset = { token: 'invented', password: 'Password2' };
+  t.equal((await api.client('POST', '/api/auth/reset-password', reset)).status, 400);
+  t.equal((await api.client('POST', '/verify-email-change', 'token=invented')).status, 400);
+  t.strictSame(await failures(), [
+    ['updated', 'unknown', 'user', 'failure', 'invalid_token'],
+    ['updated', 'unknown', 'user', 'failure', 'invalid_token'],
+  ]);
+});

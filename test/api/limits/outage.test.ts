@@ -2,10 +2,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import t from 'tap';
-import { startApi, workspaceId } from '#test/support/api-app.ts';
-import { openBrowser } from '#test/support/login.ts';
+import { type LimitName, limitTable } from '#api/limits/table.ts';
+import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { logInOwner, openBrowser } from '#test/support/login.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
+
+/** Limits of this project, against guesses. The other rows fail open, as promised to clients. */
+const guarded: ReadonlySet<LimitName> = new Set(['auth.signIn', 'auth.twoFactor'] as const);
 
 t.test('Redis is killed: requests go on without limits, and limits hold again when it is back', async (t) => {
   const redis = await startRedis(t);
@@ -73,4 +77,35 @@ t.test('Redis is unavailable at the start: the API serves', async (t) => {
   });
   t.equal((await api.client('GET', `/api/v2/client/${workspaceId}/environment`)).status, 200);
   t.equal((await api.client('POST', '/api/auth/forgot-password', { email: 'a@b.example' })).status, 200);
+});
+
+t.test('Redis is away: guesses still have a bound, and the other limits have none', async (t) => {
+  const redis = await startRedis(t);
+  await redis.kill();
+  const api = await startApi(t, { env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0' } });
+  const { limits } = api.context;
+  const consumed = async (name: LimitName): Promise<boolean> =>
+    (await limits.consume(name, 'user:someone')).isAllowed;
+  for (const [name, { limit }] of Object.entries(limitTable) as [LimitName, { limit: number }][]) {
+    for (let i = 0; i < limit; i++) t.ok(await consumed(name), name);
+    t.equal(await consumed(name), !guarded.has(name), `${name}: one more`);
+  }
+  const before = limits.stats().failedOpen;
+  await consumed('auth.signIn');
+  t.equal(limits.stats().failedOpen, before, 'a guess is counted, so it does not fail open');
+
+  const survey = await addSurvey(api, { pin: '1234' });
+  const pin = `/api/v1/client/${workspaceId}/surveys/${survey.id}/pin`;
+  for (let i = 0; i < 10; i++) t.equal((await api.client('POST', pin, { pin: '0000' })).status, 403);
+  t.equal((await api.client('POST', pin, { pin: '1234' })).status, 429);
+
+  const browser = await logInOwner(api);
+  const change = (password: string) =>
+    browser.call('PUT', '/api/v1/profile/email', { email: 'new@example.com', password });
+  for (let i = 0; i < 12; i++)
+    t.equal((await change('Password1')).status, 200, 'right passwords do not count');
+  for (let i = 0; i < 10; i++) t.equal((await change('Wrong1234')).status, 400);
+  const refused = await change('Password1');
+  t.equal(refused.status, 429, 'the session of somebody else does not find the password by trying');
+  t.equal(refused.headers['retry-after'], '600');
 });

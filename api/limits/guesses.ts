@@ -1,0 +1,40 @@
+/**
+ * Counts wrong guesses of a secret that is short enough to try: after ten wrong ones, the guesser waits. The store of
+ * the counters may be away, and each process then counts by itself.
+ *
+ * A guess is counted before it is checked, and given back if it was right. So parallel guesses are not more than ten.
+ */
+import type { Signer } from '#api/auth/signer.ts';
+import type { Clock, Seconds } from '#shared/clock.ts';
+import type { Counters } from './counters.ts';
+import { withFallback } from './fallback-counters.ts';
+import { digestIdentity } from './limiter.ts';
+
+const WRONG_MAX = 10;
+const WINDOW: Seconds = 10 * 60;
+
+interface Guesses {
+  /** @returns the seconds that this guesser must wait; null if the guess can be checked */
+  begin(guesser: string): Promise<number | null>;
+  giveBack(guesser: string): Promise<void>;
+}
+
+/** @param name of the secret, such as `surveys.pin` */
+export function createGuesses(
+  name: string,
+  {
+    counters,
+    signer,
+    clock,
+  }: { readonly counters: Counters; readonly signer: Signer; readonly clock: Clock },
+): Guesses {
+  const guesses = withFallback(counters, clock);
+  const keyOf = (guesser: string): string => digestIdentity(signer, `${name}:${guesser}`);
+  return {
+    async begin(guesser) {
+      const { used, resetMs } = await guesses.use(name, keyOf(guesser), WINDOW);
+      return used > WRONG_MAX ? Math.ceil(resetMs / 1000) : null;
+    },
+    giveBack: (guesser) => guesses.giveBack(name, keyOf(guesser)),
+  };
+}
