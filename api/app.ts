@@ -17,6 +17,8 @@ import { registerSurfaces, surfaceOf } from './surfaces/surfaces.ts';
 const PATH_PART_LENGTH_MAX = 512;
 /** A client that does not finish its request in this time loses the connection: 10 MiB at 35 KiB a second. */
 const REQUEST_TIMEOUT_MS = 300_000;
+/** A client that reads nothing of its reply for this time loses the connection. */
+const UNREAD_TIMEOUT_MS = 60_000;
 
 /**
  * The app is ready for `inject`; the caller calls `listen` and `close`.
@@ -27,6 +29,7 @@ export async function buildApp(
   context: Context,
   logger: FastifyBaseLogger,
   isReady: () => boolean = () => true,
+  unreadTimeoutMs = UNREAD_TIMEOUT_MS,
 ): Promise<FastifyInstance> {
   const { db, clock, random, limits } = context;
   const { publicUrl, trustedProxies } = context.config;
@@ -51,7 +54,9 @@ export async function buildApp(
   });
 
   const methods = collectMethods(app, surfaceOf);
-  await app.register(httpPlugin, { publicUrl, findRules: surfaceOf, errorHandler, isReady });
+  await app.register(httpPlugin, {
+    ...{ publicUrl, findRules: surfaceOf, errorHandler, isReady, unreadTimeoutMs },
+  });
   await app.register(authPlugin, { db, clock, publicUrl, findSurface: surfaceOf });
   await app.register(auditPlugin, { audit: context.audit, db, trustedProxies, findSurface: surfaceOf });
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });

@@ -4,7 +4,8 @@
  * The cache keeps the promise, not its result: callers that arrive during a build wait for the same one, and a purge
  * during the build also drops the value that is being built. So no value that was read before a purge is used after
  * it. Failures are not kept. The cache is bounded in entries and in bytes. When it is full, it drops the oldest
- * entry.
+ * entry. An entry of more than a tenth of the cache is dropped as soon as it is built, so that one workspace does not
+ * drop those of all others.
  *
  * Other processes have caches of their own. Change notifications (processes/news.ts) purge them.
  */
@@ -14,7 +15,7 @@ const LIFETIME_MS: Millis = 5 * 60 * 1000;
 /** The lifetime if notifications of other processes do not arrive. HTTP caches may add two minutes. */
 const UNHEARD_MS: Millis = 3 * 60 * 1000;
 const ENTRIES_MAX = 1_000;
-const BYTES_MAX = 67_108_864;
+const BYTES_MAX = 83_886_080;
 
 export interface Kept {
   /** The size that counts against the bound of the cache. */
@@ -75,6 +76,10 @@ export function createWorkspaceCache<T extends Kept>({
   const removeOldest = (): void => remove(entries.keys().next().value);
   const count = (scopeId: string, entry: Entry<T>, value: T): void => {
     if (entries.get(scopeId) !== entry) return;
+    if (value.bytes > bytesMax / 10) {
+      remove(scopeId);
+      return;
+    }
     entry.validUntil = Math.min(entry.validUntil, value.validUntil);
     entry.bytes = value.bytes;
     bytes += entry.bytes;

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { badRequest, routeNotFound, serviceUnavailable } from '#api/errors.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { ErrorHandler } from './error-handler.ts';
 import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
 import { parseJsonBody } from './request-body.ts';
@@ -23,10 +24,11 @@ interface HttpOptions {
   readonly findRules: FindReplyRules;
   readonly errorHandler: ErrorHandler;
   readonly isReady: () => boolean;
+  readonly unreadTimeoutMs: Millis;
 }
 
 export const httpPlugin = fastifyPlugin<HttpOptions>(
-  async (app, { publicUrl, findRules, errorHandler, isReady }) => {
+  async (app, { publicUrl, findRules, errorHandler, isReady, unreadTimeoutMs }) => {
     app.decorate('basePath', new URL(publicUrl).pathname.replace(/\/+$/, ''));
     app.setValidatorCompiler(validatorCompiler);
     app.setSerializerCompiler(serializerCompiler);
@@ -56,6 +58,8 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
     });
     app.addHook('onSend', async (request, reply) => {
       lingerBehind(request, reply);
+      // Node calls this if nothing was written for so long, and sets another time when the reply has ended.
+      reply.raw.setTimeout(unreadTimeoutMs, () => reply.raw.destroy());
       if (isClosing) reply.header('connection', 'close');
     });
 

@@ -4,6 +4,7 @@
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
 import { Type } from 'typebox';
+import { ACTION_CLASSES_BYTES_MAX } from '#api/content-limits.ts';
 import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
@@ -19,6 +20,7 @@ import { readActionClass } from './content.ts';
 import { ActionClassBody, ActionClassReply } from './schema.ts';
 import {
   type ActionClass,
+  configBytes,
   countActionClasses,
   deleteActionClass,
   findActionClass,
@@ -30,6 +32,8 @@ import {
 
 /** Maximum number in a workspace, because SDKs download them all. */
 const ACTION_CLASSES_MAX = 500;
+
+const TOO_LARGE = `The noCodeConfig of all action classes of a workspace may take ${ACTION_CLASSES_BYTES_MAX} bytes; delete one that is not used`;
 
 const LIST_MAX = 5_000;
 
@@ -89,7 +93,7 @@ export const actionClassRoutes: Routes = async (app, { context }) => {
         body: ActionClassBody,
         response: { 200: actionClasses.one },
       },
-      config: { refuses: ['conflict'] },
+      config: { refuses: ['forbidden', 'conflict'] },
       onRequest: actionClasses.rows.load,
       preValidation: loadBodyWorkspace(context),
     },
@@ -131,7 +135,10 @@ export const actionClassRoutes: Routes = async (app, { context }) => {
         await lockRow(trx, 'workspaces', actionClass.workspaceId);
         const taken = await findTaken(trx, actionClass);
         if (taken !== null) throw alreadyExists(actionClass, taken);
+        const before = await configBytes(trx, actionClass.workspaceId);
         await write(trx);
+        const bytes = await configBytes(trx, actionClass.workspaceId);
+        if (bytes > Math.max(ACTION_CLASSES_BYTES_MAX, before)) throw forbidden(TOO_LARGE);
       });
     } catch (error) {
       for (const column of ['name', 'key'] as const) {

@@ -1,4 +1,5 @@
 /** Action classes: events in an app that may trigger a survey. */
+import { sql } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { ActionClassTable, Database, Decoded } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -58,6 +59,16 @@ export async function findTaken(
 
 export function countActionClasses(db: Database, workspaceId: string): Promise<number> {
   return countRows(db.selectFrom('actionClasses').where('workspaceId', '=', workspaceId));
+}
+
+/** @returns the size of `noCodeConfig` of all action classes of a workspace */
+export async function configBytes(db: Database, workspaceId: string): Promise<number> {
+  const row = await db
+    .selectFrom('actionClasses')
+    .select(sql<string | number | null>`sum(octet_length("noCodeConfig"))`.as('bytes'))
+    .where('workspaceId', '=', workspaceId)
+    .executeTakeFirst();
+  return Number(row?.bytes ?? 0);
 }
 
 /**

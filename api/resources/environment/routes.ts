@@ -4,6 +4,7 @@
  * Callers: anybody.
  */
 import { Type } from 'typebox';
+import { STATE_DOCUMENTS_BYTES_MAX } from '#api/content-limits.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, existing } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
@@ -11,14 +12,13 @@ import { withoutBody } from '#api/http/media.ts';
 import { isId } from '#api/ids.ts';
 import { listActionClasses } from '#api/resources/action-classes/store.ts';
 import { interactionsOf, withReferred } from '#api/resources/segments/interactions.ts';
-import { listLiveSurveys } from '#api/resources/surveys/store.ts';
+import { findSurveys, listLiveSurveys } from '#api/resources/surveys/store.ts';
 import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
 import { type State, toCachedState, windowOf } from '#api/state-cache.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import { fitting, toFittingState } from './fit.ts';
 import { State as StateReply } from './schema.ts';
-import { toState } from './state.ts';
 
-const SURVEYS_MAX = 30;
 /**
  * SDKs request the state again after this time, minus the age of the window. It is longer than our cache and HTTP
  * caches store a state.
@@ -43,9 +43,19 @@ export const environmentRoutes: Routes = async (app, { context }) => {
     if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
     if (!workspace.appSetupCompleted) await markAppSetUp(db, workspace.id);
     const { beginsAt, endsAt } = windowOf(workspace.id, now);
-    const surveys = await listLiveSurveys(db, workspace.id, SURVEYS_MAX);
+    const live = await listLiveSurveys(db, workspace.id);
+    const read = fitting(live, STATE_DOCUMENTS_BYTES_MAX, ({ bytes }) => bytes);
+    const byId = new Map(
+      (
+        await findSurveys(
+          db,
+          read.map(({ id }) => id),
+        )
+      ).map((one) => [one.id, one]),
+    );
+    const surveys = read.flatMap(({ id }) => byId.get(id) ?? []);
     const segments = surveys.flatMap(({ segment }) => segment ?? []);
-    const state = toState({
+    const { json, leftOut } = toFittingState({
       workspace,
       actionClasses: await listActionClasses(db, workspace.id),
       surveys,
@@ -54,7 +64,14 @@ export const environmentRoutes: Routes = async (app, { context }) => {
       recaptchaSiteKey: recaptcha.siteKey,
       publicUrl: config.publicUrl,
     });
-    return toCachedState(JSON.stringify(state), endsAt);
+    const notRead = live.filter((one) => !read.includes(one)).map(({ id }) => id);
+    if (notRead.length + leftOut.length > 0) {
+      app.log.warn(
+        { workspaceId: workspace.id, leftOut: [...notRead, ...leftOut] },
+        'surveys or action classes are left out of the state of a workspace, because it would be too large',
+      );
+    }
+    return toCachedState(json, endsAt);
   };
 
   for (const path of paths) {

@@ -20,7 +20,7 @@ import { isRecord, plainText, reshape } from '#api/schemas.ts';
 const NOT_TOLD = 'Deprecated: left out of the public API';
 const LONG_AGO = '1970-01-01T00:00:00.000Z';
 
-interface StateParts {
+export interface StateParts {
   readonly workspace: Workspace;
   readonly actionClasses: readonly ActionClass[];
   readonly surveys: readonly Survey[];

@@ -10,8 +10,8 @@ interface KeptSegments extends Kept, CompiledSegments {}
 
 export type SegmentCache = WorkspaceCache<KeptSegments>;
 
-/** Size of the filters in the database. Compiled filters take several times as much. */
-const BYTES_MAX = 8_388_608;
+/** Size of the filters in the database, ten times the maximum of a workspace. Compiled filters take more. */
+const BYTES_MAX = 10_485_760;
 
 export function createSegmentCache(states: StateCache): SegmentCache {
   return states.beside({ bytesMax: BYTES_MAX });

@@ -3,6 +3,7 @@
  * `surveyLanguages` and `countdowns`.
  */
 import { sql } from 'kysely';
+import { STATE_SURVEYS_MAX } from '#api/content-limits.ts';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage, SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
@@ -26,6 +27,8 @@ export interface Survey {
   readonly triggers: readonly ActionClass[];
   readonly languages: readonly SurveyLanguage[];
 }
+
+const documentBytes = sql<number>`octet_length("document")`.as('bytes');
 
 /** A survey without the data of other tables. */
 export type BareSurvey = Omit<Survey, 'segment' | 'triggers' | 'languages'>;
@@ -66,7 +69,7 @@ export async function listSurveys(
   if (workspaceIds.length === 0) return [];
   return db
     .selectFrom('surveys')
-    .select(['id', sql<number>`octet_length("document")`.as('bytes')])
+    .select(['id', documentBytes])
     .where('workspaceId', 'in', workspaceIds)
     .orderBy('updatedAt', 'desc')
     .orderBy('id', 'desc')
@@ -77,25 +80,38 @@ export async function listSurveys(
 
 /** Finds surveys by id, in any order. Ids without a row are left out. */
 export async function findSurveys(db: Database, ids: readonly string[]): Promise<readonly Survey[]> {
+  if (ids.length === 0) return [];
   return withReferences(db, await selectSurveys(db).where('surveys.id', 'in', ids).execute());
 }
 
 /** Lists the surveys that SDKs see: app and website surveys in progress, newest first. */
-export async function listLiveSurveys(
-  db: Database,
-  workspaceId: string,
-  limit: number,
-): Promise<readonly Survey[]> {
-  const rows = await selectSurveys(db)
-    .where('surveys.workspaceId', '=', workspaceId)
-    .where('surveys.status', '=', 'inProgress')
-    .where('surveys.type', 'in', ['app', 'website'])
-    .where('surveys.archivedAt', 'is', null)
-    .orderBy('surveys.createdAt', 'desc')
-    .orderBy('surveys.id', 'desc')
-    .limit(limit)
+export function listLiveSurveys(db: Database, workspaceId: string): Promise<readonly SizedRow[]> {
+  return forSdks(db, workspaceId).where('status', '=', 'inProgress').execute();
+}
+
+/** @returns the size of the surveys that SDKs see, including those that start by themselves */
+export async function liveBytes(db: Database, workspaceId: string): Promise<number> {
+  const rows = await forSdks(db, workspaceId)
+    .where((where) =>
+      where.or([
+        where('status', 'in', ['inProgress', 'scheduled']),
+        where.and([where('status', '=', 'draft'), where('publishOn', 'is not', null)]),
+      ]),
+    )
     .execute();
-  return withReferences(db, rows);
+  return rows.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+function forSdks(db: Database, workspaceId: string) {
+  return db
+    .selectFrom('surveys')
+    .select(['id', documentBytes])
+    .where('workspaceId', '=', workspaceId)
+    .where('type', 'in', ['app', 'website'])
+    .where('archivedAt', 'is', null)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(STATE_SURVEYS_MAX);
 }
 
 /** @throws the driver's unique violation when the slug is taken */

@@ -2,6 +2,8 @@
  * Creates and changes surveys, for all versions of the API. Each version reads its own spelling of a survey. The
  * rules are applied here, in one transaction.
  */
+
+import { STATE_DOCUMENTS_BYTES_MAX } from '#api/content-limits.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
@@ -18,6 +20,7 @@ import type { SurveyContent } from './schema.ts';
 import {
   findSurvey,
   insertSurvey,
+  liveBytes,
   type Survey,
   setArchivedAt,
   updateSurvey,
@@ -52,7 +55,7 @@ export async function insertNewSurvey(
     languages: [],
   });
   checkTriggers(null, survey);
-  await insertSurvey(trx, survey);
+  await withinState(trx, survey, () => insertSurvey(trx, survey));
   return survey;
 }
 
@@ -74,7 +77,7 @@ export async function rewriteSurvey(
   }
   const survey = await change(trx, { ...stored, updatedAt: toTimestamp(clock()) });
   checkTriggers(stored, survey);
-  await updateSurvey(trx, survey);
+  await withinState(trx, survey, () => updateSurvey(trx, survey));
   return survey;
 }
 
@@ -94,8 +97,29 @@ export async function archiveSurvey(
   if (stored === null || (stored.archivedAt !== null) === (action === 'archive')) return stored;
   const now = toTimestamp(clock());
   const archivedAt = action === 'archive' ? now : null;
-  await setArchivedAt(trx, id, archivedAt, now);
+  await withinState(trx, stored, () => setArchivedAt(trx, id, archivedAt, now));
   return { ...stored, archivedAt, updatedAt: now };
+}
+
+/**
+ * Runs a write. All SDKs download the surveys that are live, so their total is bounded.
+ *
+ * @throws ApiError bad_request if the total is too large, unless the write makes it smaller
+ */
+async function withinState(
+  trx: Database,
+  { workspaceId }: Survey,
+  write: () => Promise<void>,
+): Promise<void> {
+  const before = await liveBytes(trx, workspaceId);
+  await write();
+  const bytes = await liveBytes(trx, workspaceId);
+  if (bytes <= Math.max(STATE_DOCUMENTS_BYTES_MAX, before)) return;
+  const allowed = `The app and website surveys that are in progress or scheduled may take ${STATE_DOCUMENTS_BYTES_MAX} bytes`;
+  const advice = 'end another one, leave this one as a draft without a date, or make it smaller';
+  throw badRequest('The survey does not fit beside the others of this workspace', {
+    status: `${allowed}, and would take ${bytes}: ${advice}`,
+  });
 }
 
 /** Locks the survey and the rows that it refers to until the transaction ends. */

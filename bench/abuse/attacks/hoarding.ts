@@ -1,7 +1,7 @@
 /** Attacks that keep resources for a long time: streams, tunnels, downloads, slow replies, idle connections. */
 import type { Socket } from 'node:net';
 import { raiseLimits } from '#bench/peers/floodgate.ts';
-import { head, hold, repeat } from '../attacker.ts';
+import { head, hold, open, repeat } from '../attacker.ts';
 import { DOWNLOAD, SMALL, scenario } from '../scenario.ts';
 
 const UPGRADE = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13'];
@@ -28,6 +28,11 @@ export const HOARDING = [
     'unread-downloads',
     '300 downloads of 50 MB that are not read',
     hold(300, { send: head('GET', DOWNLOAD), isUnread: true }),
+  ),
+  scenario(
+    'unread-states',
+    'workspace states of 8 MiB, asked for 20 times a second and not read',
+    open(20, { send: head('GET', `${DOWNLOAD}?bytes=8388608`), isUnread: true }),
   ),
   scenario(
     'slow-readers',
