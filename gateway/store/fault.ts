@@ -16,6 +16,11 @@ export class StoreFault extends Error {
   }
 }
 
+/** Tells whether the server answered with an error, so that it has not carried out the call. */
+export function isErrorReply(error: unknown): boolean {
+  return error instanceof StoreFault && error.kind !== 'disconnected';
+}
+
 /** A failure that retrying cannot fix, such as a wrong password. */
 export class StoreRefusedError extends Error {}
 

@@ -2,7 +2,8 @@
  * Connection to one Redis server. The only file that knows the client library.
  *
  * A connection is ready once the server has proven to have the expected role (primary, Cluster node or sentinel) and to
- * execute commands. Otherwise it is closed, and retried after a delay that grows to a second. The library's Cluster and
+ * execute commands. Otherwise it is closed, and retried after a delay that grows to a second, or to five seconds if the
+ * server answers with errors. The library's Cluster and
  * Sentinel clients are not used: they resend calls after a broken connection, queue calls while connecting, and leave
  * rejected promises unhandled.
  */
@@ -35,6 +36,8 @@ interface Waiter {
 
 const CLOSED = /EPIPE|ECONNRESET|closed/;
 const RECONNECT_MS_MAX: Millis = 1000;
+/** The same for a server that answers with errors. It does not help to ask it often. */
+const REFUSED_MS_MAX: Millis = 5000;
 const SILENT_TICKS_MAX = 4;
 /** How long `disconnect` waits for calls in flight. */
 const DISCONNECT_TIMEOUT_MS: Millis = 200;
@@ -246,7 +249,11 @@ export class RedisNode {
   }
 
   #reconnectMs(): Millis {
-    return Math.min(25 * 2 ** Math.min(++this.#failuresInRow, 6), RECONNECT_MS_MAX);
+    const isRefused = this.#lastError?.name === 'ReplyError';
+    return Math.min(
+      25 * 2 ** Math.min(++this.#failuresInRow, 8),
+      isRefused ? REFUSED_MS_MAX : RECONNECT_MS_MAX,
+    );
   }
 
   #connector(): new (options: unknown) => AbstractConnector {

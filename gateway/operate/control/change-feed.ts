@@ -11,6 +11,7 @@ import { identityOf } from '#gateway/identity/digest.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
+import { isErrorReply } from '#gateway/store/fault.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type Bans, noteOf, readNote } from './bans.ts';
@@ -19,6 +20,8 @@ import { BAN_KEYS, CHANGES_KEY, READ_CHANGES, RESTORE, SHADOW_ORDER_KEY, SHADOWS
 import type { Shadows } from './shadows.ts';
 
 const POLL_EVERY_MS: Millis = 500;
+/** A store that answers with errors is asked less and less often, up to this interval. */
+const PAUSE_MS_MAX: Millis = 5000;
 const ANSWER_MS: Millis = 1000;
 const KEYS = [...BAN_KEYS, SHADOWS_KEY, SHADOW_ORDER_KEY, CHANGES_KEY];
 /** The version of a process that has not read anything yet. */
@@ -41,6 +44,7 @@ export class ChangeFeed {
   #appliedVersion = 0;
   /** Digests of the clients whose counters the next poll forgets. */
   #cleared: readonly string[] = [];
+  #pauseMs: Millis = POLL_EVERY_MS;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -52,7 +56,7 @@ export class ChangeFeed {
   async start(): Promise<void> {
     await this.poll();
     if (this.#isStopped) return;
-    this.#timer = setTimeout(() => void this.start(), POLL_EVERY_MS);
+    this.#timer = setTimeout(() => void this.start(), this.#pauseMs);
     this.#timer.unref();
   }
 
@@ -142,8 +146,15 @@ export class ChangeFeed {
     return this.#run(RESTORE, [version, String(changes.length / 4), ...changes, ...inShadow]);
   }
 
-  #run(script: StoreScript, args: readonly string[]): Promise<unknown> {
-    return within(ANSWER_MS, this.#options.connection.run(script, KEYS, args)).catch(() => null);
+  async #run(script: StoreScript, args: readonly string[]): Promise<unknown> {
+    try {
+      const reply = await within(ANSWER_MS, this.#options.connection.run(script, KEYS, args));
+      this.#pauseMs = POLL_EVERY_MS;
+      return reply;
+    } catch (error) {
+      if (isErrorReply(error)) this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS_MAX);
+      return null;
+    }
   }
 }
 

@@ -10,7 +10,7 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import { KEYS_PER_SCRIPT_MAX, type StoreConnection, type StoreScript } from '#gateway/store/connection.ts';
-import { StoreFault } from '#gateway/store/fault.ts';
+import { isErrorReply } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
@@ -239,8 +239,4 @@ export class StoreControl implements Control {
     }
     return this.#connection;
   }
-}
-
-function isErrorReply(error: unknown): boolean {
-  return error instanceof StoreFault && error.kind !== 'disconnected';
 }

@@ -278,3 +278,20 @@ t.test('waits for a server that loads its data', async (t) => {
   await until(() => store.ready);
   t.equal(await store.run(COUNT, ['k'], ['f']), 1);
 });
+
+t.test('a server that answers every command with an error is asked less and less often', async (t) => {
+  const connectedAt: number[] = [];
+  const server = createServer((socket) => {
+    connectedAt.push(performance.now());
+    socket.on('error', () => undefined).on('data', () => socket.write('-ERR not today\r\n'.repeat(10)));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const store = storeAt(t, `redis://127.0.0.1:${port}`);
+  t.match((await fault(store.connect())).message, /not today/);
+  await until(() => connectedAt.length >= 8);
+  const [before = 0, last = 0] = connectedAt.slice(6, 8);
+  t.ok(last - before > 1500, `${last - before} ms, longer than for a server that is away`);
+});

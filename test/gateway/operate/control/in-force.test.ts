@@ -7,9 +7,12 @@ import { Bans } from '#gateway/operate/control/bans.ts';
 import { ChangeFeed } from '#gateway/operate/control/change-feed.ts';
 import { Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
+import type { StoreConnection } from '#gateway/store/connection.ts';
+import { StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { VirtualTime } from '#test/support/limiter-model/virtual-time.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { part, policy } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
@@ -100,4 +103,43 @@ t.test('a late answer of another node of a Cluster does not undo a reset', async
   await redis.kill();
   await feed.apply({ cleared: bucket.identity.digest });
   t.equal(used(), 0, 'forgotten although the store does not answer');
+});
+
+t.test('changes are read twice a second, and less often from a store that answers with errors', async (t) => {
+  const time = new VirtualTime(Date.UTC(2026, 0, 1));
+  const clock = time.clock;
+  const askedAt: number[] = [];
+  let answer: Error | null = null;
+  const connection: StoreConnection = {
+    ready: true,
+    async run() {
+      askedAt.push(time.now);
+      if (answer !== null) throw answer;
+      return ['0', time.now];
+    },
+    connect: async () => undefined,
+    close: () => undefined,
+    slotOf: () => null,
+    whyDown: () => new StoreFault('disconnected', 'down'),
+  };
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const shadows = new Shadows({ clock, onChange: () => undefined });
+  const feed = new ChangeFeed({ connection, clock, known, bans: new Bans(), shadows, counters: () => [] });
+  /** Returns the time between each of the next polls and the one before. */
+  const pauses = async (polls: number): Promise<number[]> => {
+    const from = askedAt.length;
+    while (askedAt.length < from + polls) await time.fireNext(0);
+    return askedAt.slice(from).map((at, i) => at - (askedAt[from + i - 1] ?? 0));
+  };
+  await time.run(0, () => void feed.start());
+  t.strictSame(await pauses(3), [500, 500, 500]);
+  answer = new StoreFault('error', 'not today');
+  t.strictSame(await pauses(6), [500, 1000, 2000, 4000, 5000, 5000]);
+  answer = new StoreFault('disconnected', 'it has stopped answering');
+  t.strictSame(await pauses(2), [5000, 5000], 'a silence is no reason to ask more often');
+  answer = null;
+  t.strictSame(await pauses(2), [5000, 500]);
+  answer = new StoreFault('disconnected', 'it has stopped answering');
+  t.strictSame(await pauses(2), [500, 500]);
+  feed.stop();
 });
