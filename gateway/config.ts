@@ -1,5 +1,5 @@
 /** The only reader of the environment. Checks every variable at once, and returns readonly settings. */
-import { readFileSync } from 'node:fs';
+
 import { availableParallelism } from 'node:os';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -14,6 +14,7 @@ import {
   unknownVariables,
   type Variable,
 } from '#shared/configuration.ts';
+import { readRegularFile } from '#shared/regular-file.ts';
 import { parseSocketPath, unixPart } from '#shared/unix-socket.ts';
 import type { BoundSettings } from './bounds/bounds.ts';
 import {
@@ -351,7 +352,7 @@ function upstreamOrigin(value: string): string {
 /** @throws ConfigError when the file cannot be read */
 export function readPolicyFile(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readRegularFile(file);
   } catch (error) {
     throw new ConfigError([whyUnreadable(file, (error as NodeJS.ErrnoException).code)]);
   }
@@ -363,6 +364,8 @@ function whyUnreadable(file: string, code: string | undefined): string {
       return `there is no policy file ${file}; "npx floodgate init ${file}" writes one, or set GATEWAY_POLICIES to yours`;
     case 'EISDIR':
       return `the policy file ${file} is a folder; set GATEWAY_POLICIES to the file in it`;
+    case 'not a regular file':
+      return `the policy file ${file} is not a regular file; set GATEWAY_POLICIES to one`;
     default:
       return `the policy file ${file} cannot be read (${code}); let the user of the gateway read it`;
   }

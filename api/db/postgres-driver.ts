@@ -5,7 +5,7 @@
  * After an outage the next statement connects again. A connection that breaks while it is idle is dropped without an
  * error. Only this file knows node-postgres, and loads it with the first connection.
  */
-import { readFileSync } from 'node:fs';
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   HandleEmptyInListsPlugin,
@@ -19,6 +19,7 @@ import {
 } from 'kysely';
 import type pg from 'pg';
 import type { Millis } from '#shared/clock.ts';
+import { readRegularFile } from '#shared/regular-file.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable, type OnFault, reasonOf } from './faults.ts';
 import type { PostgresLocation, PostgresTls } from './postgres-address.ts';
 import { DatabaseAway, isBroken, isConflict, isStale, translated } from './postgres-errors.ts';
@@ -223,7 +224,7 @@ function tlsOptions(tls: PostgresTls): pg.PoolConfig['ssl'] {
 
 function read(name: string, path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readRegularFile(path);
   } catch (error) {
     throw new DatabaseUnavailable(
       `${name} cannot be read (${reasonOf(error)}); give the path of a PEM file`,

@@ -1,13 +1,13 @@
 /** A policy file may name other files, such as for overrides and key sets. They must be in the same folder. */
 import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { readRegularFile } from '#shared/regular-file.ts';
 import { Mistake } from './problems.ts';
 
 export type ReadReferenced = (name: string) => string;
 
 export function referencedReader(file: string): ReadReferenced {
-  return (name) => readFileSync(join(dirname(file), name), 'utf8');
+  return (name) => readRegularFile(join(dirname(file), name));
 }
 
 /** @returns the start of the SHA-256 of the text. With it operators see whether two texts are the same. */

@@ -1,6 +1,7 @@
 /** Reads the TLS files for connections to the store. */
-import { readFileSync } from 'node:fs';
+
 import { createSecureContext } from 'node:tls';
+import { readRegularFile } from '#shared/regular-file.ts';
 import type { StoreAddress, TlsFiles } from './address.ts';
 
 /** Contents of the files in PEM format. The private key is a secret. */
@@ -38,7 +39,7 @@ function pemText(name: (typeof NAMES)[number], files: TlsFiles): string {
   const file = files[name];
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readRegularFile(file);
   } catch (error) {
     throw new Error(`${name}: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }

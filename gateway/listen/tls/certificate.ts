@@ -1,10 +1,11 @@
 /** The certificate of the public listener. Reloads it when its files change, and reports when it expires. */
-import { readFileSync } from 'node:fs';
+
 import type { Logger } from 'pino';
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import { FileWatch } from '#gateway/policy/watched-file.ts';
 import type { Clock } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
+import { readRegularFile } from '#shared/regular-file.ts';
 import { HandshakePace } from './handshake-pace.ts';
 import { type HandshakeFailure, Handshakes } from './handshakes.ts';
 import { expiryWarning, type KeyPair, type KeyPairFiles, keyBeside, keyPairLoader } from './key-pair.ts';
@@ -45,7 +46,7 @@ export class Certificate {
     const inUse = { text: pair.cert, referenced: new Map([[keyBeside(files), pair.key]]) };
     this.#watch = new FileWatch(inUse, {
       file: files.cert,
-      read: (file) => readFileSync(file, 'utf8'),
+      read: readRegularFile,
       load: keyPairLoader(files),
       clock,
       onLoaded: (loaded) => {

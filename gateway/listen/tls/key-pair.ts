@@ -1,10 +1,10 @@
 /** The certificate of the public listener, and its private key. */
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { basename, dirname, relative } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Load } from '#gateway/policy/watched-file.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { readRegularFile } from '#shared/regular-file.ts';
 
 /** Names of PEM files. */
 export interface KeyPairFiles {
@@ -39,7 +39,7 @@ export function readKeyPair(files: KeyPairFiles): KeyPair {
 /** @throws Error with the reason why it cannot be read */
 function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readRegularFile(file);
   } catch (error) {
     throw new Error(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }

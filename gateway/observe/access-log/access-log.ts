@@ -4,7 +4,7 @@
  * Lines are written in whole batches, so the lines of several workers do not mix. If the disk is full or the reader too
  * slow, lines are dropped and counted; no request waits for its line.
  */
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, constants, openSync } from 'node:fs';
 import sonic, { type SonicBoom } from 'sonic-boom';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { ConfigError } from '#shared/configuration.ts';
@@ -99,9 +99,12 @@ export class AccessLog {
   }
 }
 
+const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
+
 function assertWritable(file: string): void {
   try {
-    closeSync(openSync(file, 'a'));
+    // Without O_NONBLOCK, a pipe that nobody reads would make the process wait.
+    closeSync(openSync(file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK));
   } catch (error) {
     throw new ConfigError([
       `GATEWAY_ACCESS_LOG: ${file} cannot be written (${(error as NodeJS.ErrnoException).code}); name a file in an existing folder that the gateway may write to`,

@@ -1,4 +1,5 @@
 /** Edits real files in every usual way. Only the clock is the test's own. */
+import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   mkdirSync,
@@ -11,6 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import t, { type Test } from 'tap';
+import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { FileWatch } from '#gateway/policy/watched-file.ts';
@@ -30,7 +32,7 @@ function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
   const inUse = { text: GOOD, referenced: new Map() };
   const watch = new FileWatch(inUse, {
     file,
-    read: (path) => readFileSync(path, 'utf8'),
+    read: readPolicyFile,
     load: loadPolicies,
     clock: () => now,
     onLoaded: (set) => loaded.push(set),
@@ -146,7 +148,7 @@ t.test('empty, missing or wrong: refused once, and the next good file is loaded'
   t.equal(refused.length, 1);
   rmSync(file);
   await pass(20_000);
-  t.match(refused.slice(1), [/ENOENT/]);
+  t.match(refused.slice(1), [/there is no policy file/]);
   writeFileSync(file, withLimit(0));
   await pass(20_000);
   t.match(refused.slice(2), [{ name: 'PolicyFileError', message: /policies\.yaml:\d+:\d+: limit is 0/ }]);
@@ -206,4 +208,32 @@ t.test('loads the files that it names with it, complete', async (t) => {
   t.equal(limits().length, 2, 'the old table stays');
   await pass(5000);
   t.equal(refused.length, 2, 'reported once');
+});
+
+t.test('a pipe in place of the file, or of one that it names, is refused and stops nothing', async (t) => {
+  const { file, refused, limits, pass } = watchOf(t);
+  const list = join(dirname(file), 'blocked.txt');
+  const withList = withLimit(41).replace('policies:', 'deny: [{ file: blocked.txt }]\npolicies:');
+  const makePipe = (name: string): void => {
+    rmSync(name, { force: true });
+    execFileSync('mkfifo', [name]);
+  };
+  makePipe(list);
+  writeFileSync(file, withList);
+  await pass(2000);
+  t.match(refused.at(-1)?.message, /blocked.txt cannot be read \(not a regular file\)/);
+  rmSync(list);
+  writeFileSync(list, '192.0.2.1\n');
+  await pass(2000);
+  t.strictSame(limits(), [41]);
+  makePipe(list);
+  await pass(7000);
+  t.match(refused.at(-1)?.message, /blocked.txt cannot be read \(not a regular file\)/);
+  makePipe(file);
+  await pass(7000);
+  t.match(
+    refused.at(-1)?.message,
+    `the policy file ${file} is not a regular file; set GATEWAY_POLICIES to one`,
+  );
+  t.strictSame(limits(), [41], 'the policies in use stay');
 });

@@ -1,4 +1,5 @@
 /** Tests which certificate the gateway presents, and how it reacts to changed files. */
+import { execFileSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -85,6 +86,8 @@ t.test('unusable files are reported at start, with a fix', async (t) => {
   t.match(refusal('', first.key), /GATEWAY_TLS_CERT: it must be set together with GATEWAY_TLS_KEY/);
   t.match(refusal('/nowhere.crt', first.key), /\/nowhere\.crt cannot be read \(ENOENT\)/);
   t.match(refusal(first.cert, '/nowhere.key'), /\/nowhere\.key cannot be read \(ENOENT\)/);
+  execFileSync('mkfifo', [join(folder, 'pipe')]);
+  t.match(refusal(first.cert, join(folder, 'pipe')), /pipe cannot be read \(not a regular file\)/);
   t.match(refusal(file('no.crt', 'hello'), first.key), /no\.crt is not a certificate in PEM format/);
   t.match(refusal(first.cert, second.key), /second\.key is not the key of the first certificate/);
   t.match(refusal(first.cert, encrypted), /encrypted\.key is encrypted; .*openssl pkey/);

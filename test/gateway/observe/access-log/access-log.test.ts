@@ -1,5 +1,5 @@
 /** The access log has one line for every request, however it ended. */
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, renameSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -205,4 +205,11 @@ t.test('errors for wrong settings say how to correct them', async (t) => {
   const options = { share: 1, clock: () => 0, warn: () => undefined };
   t.throws(() => new AccessLog({ file: '/nowhere/a.log', ...options }), /GATEWAY_ACCESS_LOG.*ENOENT/);
   t.equal(readConfig({ GATEWAY_UPSTREAM: 'http://127.0.0.1:1' }).config.accessLog, null);
+});
+
+t.test('a pipe that nobody reads is an error at the start, and is not waited for', async (t) => {
+  const pipe = join(temporaryFolder(t), 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const { origin } = await startUpstream(t);
+  await t.rejects(start(t, origin, { GATEWAY_ACCESS_LOG: pipe }), /pipe cannot be written \(ENXIO\)/);
 });
