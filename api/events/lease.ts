@@ -3,9 +3,9 @@
  * is the column for both, so one index is enough and nothing has to clean up. An attempt counts as failed from its
  * lease until it is settled, so a delivery can crash the process only a limited number of times.
  *
- * The worker visits the webhooks that have due deliveries in turn, and leases for each at most as many as it may
- * attempt in parallel. So a receiver that hangs uses only its own share and that of its workspace. Its backlog is not
- * read to find the others: each step goes to the next webhook in the index.
+ * The worker visits the webhooks that have due deliveries in turn (turns.ts), and leases for each at most as many as it
+ * may attempt in parallel. The backlog of a webhook is not read to find the others: each step goes to the next webhook in
+ * the index.
  */
 import { type NotNull, type RawBuilder, sql } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
@@ -33,6 +33,7 @@ export interface Leased {
 export interface Head {
   readonly webhookId: string;
   readonly workspaceId: string;
+  readonly organizationId: string;
   readonly url: string;
 }
 
@@ -60,12 +61,13 @@ export function headsQuery(after: string, limit: number): RawBuilder<HeadRow> {
       )
       from heads where heads."webhookId" is not null
     )
-    select w."id" as "webhookId", w."workspaceId" as "workspaceId", w."url" as "url", (
+    select w."id" as "webhookId", w."workspaceId" as "workspaceId", s."organizationId" as "organizationId", w."url" as "url", (
       select min("dueAt") from "deliveries"
       where "deliveries"."webhookId" = h."webhookId" and "deliveries"."dueAt" is not null
     ) as "dueAt"
     from (select "webhookId" from heads where "webhookId" is not null limit ${limit}) as h
     join "webhooks" as w on w."id" = h."webhookId"
+    join "workspaces" as s on s."id" = w."workspaceId"
     order by w."id"`;
 }
 

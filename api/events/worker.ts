@@ -2,8 +2,9 @@
  * Delivers events: turns those of the outbox into deliveries, leases due deliveries, and makes the attempts. Several
  * processes can do this on one database.
  *
- * Attempts run in parallel within limits: in all, and for each receiver, workspace and webhook (concurrency.ts). A
- * receiver that hangs uses only its own share, and soon nothing (breaker.ts).
+ * Attempts run in parallel within limits: in all, and for each receiver, organization, workspace and webhook
+ * (concurrency.ts). A receiver that hangs uses only its own share, and soon nothing (breaker.ts). Free places go to the
+ * organizations in turn (turns.ts).
  */
 import type { Database } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
@@ -17,8 +18,11 @@ import { findHeads, type Head, type Leased, leaseDeliveries } from './lease.ts';
 import type { Sender } from './sender.ts';
 import { failDue, giveUp, hasNoAttemptLeft, settleDelivery } from './settle.ts';
 import type { Signal } from './signal.ts';
+import { createTurns } from './turns.ts';
 
 const POLL_MS: Millis = 1_000;
+/** Maximum number of webhooks in one round. The next round continues behind them. */
+const ROUND_MAX = 10_000;
 /** The number of deliveries that fail in one transaction because their receiver hangs. */
 const FAILED_TOGETHER_MAX = 200;
 /** Three times as long as an attempt may take, so an attempt is settled long before its lease expires. */
@@ -56,10 +60,11 @@ export function startWorker(options: WorkerOptions): Worker {
   const { db, clock, random, sender, outbox, attemptsMax, fanOut, log } = options;
   const limits = createAttemptLimits();
   const breaker = createBreaker(clock);
+  const turns = createTurns();
   /** Id of the webhook where the next round begins. */
   let cursor = '';
 
-  const deliver = async (leased: Leased): Promise<void> => {
+  const deliver = async (leased: Leased, { receiver }: Counted): Promise<void> => {
     const { id: deliveryId, webhookId } = leased;
     try {
       if (hasNoAttemptLeft(leased, attemptsMax)) {
@@ -68,6 +73,7 @@ export function startWorker(options: WorkerOptions): Worker {
         return;
       }
       const attempt = await attemptDelivery({ sender, clock }, leased);
+      limits.record(receiver, attempt.duration);
       const hangs = learn(webhookId, attempt.isHung);
       const settlement = await settleDelivery(db, leased, attempt, { attemptsMax, random });
       const about = { deliveryId, webhookId, statusCode: attempt.statusCode };
@@ -109,11 +115,13 @@ export function startWorker(options: WorkerOptions): Worker {
     const now = clock();
     const lease = { name: newId(random), until: toTimestamp(now + LEASE_MS) };
     const wanted = { webhookId: head.webhookId, count, now: toTimestamp(now) };
-    for (const leased of await leaseDeliveries(db, wanted, lease)) {
+    const taken = await leaseDeliveries(db, wanted, lease);
+    if (taken.length > 0) turns.serve(head);
+    for (const leased of taken) {
       const endProbe = state === 'probing' ? breaker.beginProbe(head.webhookId) : null;
       const release = limits.acquire(counted);
       track(
-        deliver(leased).finally(() => {
+        deliver(leased, counted).finally(() => {
           release();
           endProbe?.();
         }),
@@ -122,24 +130,25 @@ export function startWorker(options: WorkerOptions): Worker {
   };
 
   /**
-   * Visits the webhooks from where the last round stopped to the end.
+   * Visits all webhooks with due deliveries, or the next ones if there are very many.
    *
-   * @returns true if the webhooks before that are left for the next round
+   * @returns true if others are left for the next round
    */
   const leaseDue = async (pass: Pass): Promise<boolean> => {
-    const start = cursor;
-    let next: string | null = start;
-    while (next !== null) {
+    if (limits.isExhausted()) return false;
+    const due: Head[] = [];
+    let next: string | null = cursor;
+    while (next !== null && due.length < ROUND_MAX) {
       const heads = await findHeads(db, next, toTimestamp(clock()));
-      for (const head of heads.due) {
-        if (pass.isStopping() || limits.isExhausted()) return false;
-        await leaseFor(head, pass);
-        cursor = head.webhookId;
-      }
+      due.push(...heads.due);
       next = heads.next;
     }
-    cursor = '';
-    return start !== '';
+    cursor = next ?? '';
+    for (const head of turns.order(due)) {
+      if (pass.isStopping() || limits.isExhausted()) return false;
+      await leaseFor(head, pass);
+    }
+    return cursor !== '';
   };
 
   const runner = startQueueRunner({

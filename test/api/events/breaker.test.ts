@@ -7,7 +7,7 @@ import { fanOut } from '#api/jobs/fan-out.ts';
 import { addSurvey, workspaceId } from '#test/support/api-app.ts';
 import { testClock } from '#test/support/clock.ts';
 import { until } from '#test/support/until.ts';
-import { startEventApi, startReceiver, startTestWorker } from './support.ts';
+import { addWorkspaceOf, startEventApi, startReceiver, startTestWorker } from './support.ts';
 
 t.test('opens after three timeouts in a row, and retries after growing pauses', async (t) => {
   const clock = testClock();
@@ -68,7 +68,7 @@ function manualSender() {
   };
 }
 
-t.test('a host behind forty webhooks of ten workspaces leaves room for others', async (t) => {
+t.test('a host behind forty webhooks of ten organizations leaves room for others', async (t) => {
   const { open, sender } = manualSender();
   const api = await startEventApi(t, { parts: () => ({ sender }) });
   t.teardown(() => {
@@ -78,7 +78,7 @@ t.test('a host behind forty webhooks of ten workspaces leaves room for others', 
   const now = '2026-01-01T00:00:00.000Z';
   for (let w = 0; w < 10; w += 1) {
     const id = `hanging${w}`;
-    await api.addWorkspace(id);
+    await addWorkspaceOf(api, id, id);
     const hooks = [];
     for (let i = 0; i < 4; i += 1) {
       hooks.push(await api.addWebhook({ url: `https://n8n.example/${w}/${i}`, workspaceId: id }));

@@ -121,8 +121,10 @@ t.test('both queries read the index of due deliveries, and never scan a table', 
 
 t.test('concurrent attempts are bounded: for a webhook, a workspace, a receiver, and in total', async (t) => {
   const limits = createAttemptLimits();
-  const head = { webhookId: 'a', workspaceId: 'w', receiver: 'https://a.example' };
-  const other = (id: string) => ({ webhookId: id, workspaceId: `w${id}`, receiver: `https://${id}.example` });
+  const other = (id: string) => ({
+    ...{ webhookId: id, workspaceId: `w${id}`, organizationId: `o${id}`, receiver: `https://${id}.example` },
+  });
+  const head = { ...other('a'), workspaceId: 'w' };
   t.equal(limits.available(head), 4);
   const release = limits.acquire(head);
   for (let i = 0; i < 3; i += 1) limits.acquire(head);
@@ -140,4 +142,36 @@ t.test('concurrent attempts are bounded: for a webhook, a workspace, a receiver,
   release();
   t.notOk(limits.isExhausted());
   t.equal(limits.available(head), 1, 'releasing twice gives one place back');
+});
+
+t.test('one organization has a quarter of all places, with any number of workspaces and receivers', (t) => {
+  const limits = createAttemptLimits();
+  const of = (organizationId: string, i: number) => ({
+    ...{ webhookId: `h${i}`, workspaceId: `w${i}`, organizationId, receiver: `https://${i}.example` },
+  });
+  for (let i = 0; i < 31; i += 1) limits.acquire(of('o', i));
+  t.equal(limits.available(of('o', 40)), 1);
+  limits.acquire(of('o', 40));
+  t.equal(limits.available(of('o', 41)), 0);
+  t.equal(limits.available(of('p', 41)), 4);
+  t.end();
+});
+
+t.test('a receiver whose median is over a second has half of its share', (t) => {
+  const limits = createAttemptLimits();
+  const receiver = 'https://slow.example';
+  const one = (i: number) => ({
+    ...{ webhookId: `h${i}`, workspaceId: `w${i}`, organizationId: `o${i}`, receiver },
+  });
+  for (let i = 0; i < 15; i += 1) limits.acquire(one(i));
+  const room = () => limits.available(one(99));
+  t.equal(room(), 4);
+  for (let i = 0; i < 4; i += 1) limits.record(receiver, 1_000);
+  for (let i = 0; i < 4; i += 1) limits.record(receiver, 1_001);
+  t.equal(room(), 1, 'of 16');
+  limits.record(receiver, 10);
+  t.equal(room(), 4, 'half of the last nine are fast');
+  limits.record(receiver, 2_000);
+  t.equal(room(), 1, 'and only the last nine count');
+  t.end();
 });

@@ -79,6 +79,19 @@ export interface EventApi extends TestApi {
   }): Promise<string>;
 }
 
+/** Adds a workspace of an organization of its own name, which is created if it does not exist. */
+export async function addWorkspaceOf(api: TestApi, organizationId: string, id: string): Promise<void> {
+  const { db } = api.context;
+  const first = await db.selectFrom('organizations').selectAll().executeTakeFirstOrThrow();
+  await db
+    .insertInto('organizations')
+    .values({ ...first, id: organizationId })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await api.addWorkspace(id);
+  await db.updateTable('workspaces').set({ organizationId }).where('id', '=', id).execute();
+}
+
 /** Works on the deliveries of this API until it is stopped. */
 export function startTestWorker({ context }: TestApi, log: Logger = pino({ level: 'silent' })): Worker {
   const { attemptsMax } = context.config.webhooks;

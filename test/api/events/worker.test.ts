@@ -7,7 +7,14 @@ import { LEASE_MS } from '#api/events/worker.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { addSurvey, publicUrl, workspaceId } from '#test/support/api-app.ts';
 import { until } from '#test/support/until.ts';
-import { type EventApi, type Receiver, startEventApi, startReceiver, startTestWorker } from './support.ts';
+import {
+  addWorkspaceOf,
+  type EventApi,
+  type Receiver,
+  startEventApi,
+  startReceiver,
+  startTestWorker,
+} from './support.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const all = ['responseCreated', 'responseUpdated', 'responseFinished'];
@@ -264,6 +271,36 @@ t.test('a receiver that hangs delays no other receiver', async (t) => {
   t.equal(quick.received.length, 60);
   t.equal(hanging.received.length, 4, 'it uses only its own places');
   hanging.close();
+});
+
+t.test('an organization whose receivers are slow delays no other organization', async (t) => {
+  const api = await startEventApi(t, {
+    parts: ({ targets }) => ({ sender: createSender(targets, 600_000) }),
+  });
+  const { db } = api.context;
+  const quick = await startReceiver(t);
+  // Its webhooks could take all 128 places: 16 in each of eight workspaces, which have a receiver each.
+  const slow = await Promise.all(Array.from({ length: 8 }, () => startReceiver(t, () => {})));
+  for (const [i, { url }] of slow.entries()) {
+    const id = `busy${i}`;
+    await addWorkspaceOf(api, 'busy', id);
+    for (let j = 0; j < 4; j += 1) await api.addWebhook({ url: `${url}/${j}`, workspaceId: id });
+    const survey = await addSurvey(api);
+    await db.updateTable('surveys').set({ workspaceId: id }).where('id', '=', survey.id).execute();
+    for (let j = 0; j < 4; j += 1) {
+      const body = { surveyId: survey.id, finished: false, data: { q1: 'Yes' } };
+      const reply = await api.client('POST', `/api/v1/client/${id}/responses`, body);
+      t.equal(reply.status, 200);
+    }
+  }
+  const heard = (): number => slow.reduce((sum, { received }) => sum + received.length, 0);
+  await until(() => heard() >= 32, 'the slow receivers have their places');
+  const survey = await addSurvey(api);
+  await api.addWebhook({ url: quick.url });
+  await respond(api, survey.id);
+  await until(() => quick.received.length === 1, 'the other organization is served');
+  t.equal(heard(), 32, 'a quarter of all places');
+  for (const receiver of slow) receiver.close();
 });
 
 t.test('attempts are bounded for each webhook and each workspace', async (t) => {
