@@ -2,15 +2,12 @@
 import yargs, { type Argv } from 'yargs';
 import { type Start, UsageError } from './command.ts';
 import { ABUSE } from './commands/abuse.ts';
-import { API } from './commands/api.ts';
-import { COPY } from './commands/copy.ts';
-import { HOSTILE } from './commands/hostile.ts';
 import { LOG } from './commands/log.ts';
 import { PEERS_COMMAND } from './commands/peers.ts';
 import { PROFILE } from './commands/profile.ts';
 import { SOAK } from './commands/soak.ts';
 
-const COMMANDS = [PEERS_COMMAND, PROFILE, ABUSE, SOAK, API, HOSTILE, COPY, LOG];
+const COMMANDS = [PEERS_COMMAND, PROFILE, ABUSE, SOAK, LOG];
 
 /** @throws UsageError for wrong arguments */
 export async function runCommand(argv: readonly string[], start: Start): Promise<void> {

@@ -20,12 +20,8 @@ const GOALS: readonly Goal[] = [
   ['denied, compared with NGINX limit_req', 'denied', 'cpuUs', 'nginx-limit-req', 2],
   ['POST 1 KB, with Redis, compared with Lua and its Redis', 'post-1k', 'totalCpuUs', 'nginx-lua', 1.3],
   ['POST 1 MB, with Redis, compared with Lua and its Redis', 'post-1m', 'totalCpuUs', 'nginx-lua', 1.1],
-  ['hot key, with Redis, compared with Caddy and its limit', 'hot', 'totalCpuUs', 'caddy', 0.5],
   ['hot key, with Redis, compared with Caddy without a limit', 'hot', 'totalCpuUs', 'caddy-plain', 0.5],
-  ['hot key, with Redis, compared with Traefik and its limit', 'hot', 'totalCpuUs', 'traefik', 0.5],
-  ['denied, compared with Caddy and its limit', 'denied', 'totalCpuUs', 'caddy', 0.5],
-  ['denied, compared with Traefik and its limit', 'denied', 'totalCpuUs', 'traefik', 0.5],
-  ['hot key, compared with Express', 'hot', 'cpuUs', 'express', 0.3],
+  ['hot key, with Redis, compared with @fastify/http-proxy', 'hot', 'totalCpuUs', 'fastify-rlf', 0.5],
   ['limiting, compared with the gateway without policies', 'hot', 'cpuUs', 'floodgate-bare', 1.15],
   ['added latency p50 at 1,000 requests/s, compared with Lua', 'latency', 'addedMs', 'nginx-lua', 1.5],
 ];

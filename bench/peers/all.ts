@@ -1,15 +1,14 @@
 /** All peers, in the order of the report. */
-import { CADDY, CADDY_PLAIN } from './caddy.ts';
+import { CADDY_PLAIN } from './caddy.ts';
+import { FASTIFY_RLF } from './fastify-rlf.ts';
 import { FLOODGATE, FLOODGATE_BARE, FLOODGATE_UNIX } from './floodgate.ts';
 import { HAPROXY } from './haproxy.ts';
 import { NGINX } from './nginx.ts';
 import { NGINX_LIMIT_REQ } from './nginx-limit-req.ts';
 import { NGINX_LUA } from './nginx-lua.ts';
-import { EXPRESS, FASTIFY_RATE_LIMIT, FASTIFY_RLF } from './node.ts';
 import { DIRECT, type Peer } from './peer.ts';
-import { TRAEFIK } from './traefik.ts';
 
 export const PEERS: readonly Peer[] = [
-  ...[FLOODGATE, FLOODGATE_UNIX, FLOODGATE_BARE, NGINX_LUA, NGINX_LIMIT_REQ, HAPROXY, CADDY, TRAEFIK],
-  ...[NGINX, CADDY_PLAIN, FASTIFY_RLF, FASTIFY_RATE_LIMIT, EXPRESS, DIRECT],
+  ...[FLOODGATE, FLOODGATE_UNIX, FLOODGATE_BARE, NGINX_LUA, NGINX_LIMIT_REQ, HAPROXY],
+  ...[NGINX, CADDY_PLAIN, FASTIFY_RLF, DIRECT],
 ];

@@ -5,21 +5,10 @@ import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os'
 import { join } from 'node:path';
 import { ROOT, version } from './programs.ts';
 
-const LIBRARIES = {
-  '.': ['undici', 'ioredis', 'rate-limiter-flexible'],
-  'bench/peers/node': [
-    ...[
-      'express',
-      'express-rate-limit',
-      'http-proxy-middleware',
-      '@fastify/http-proxy',
-      '@fastify/rate-limit',
-    ],
-  ],
-};
+const LIBRARIES = ['ioredis', 'rate-limiter-flexible', '@fastify/http-proxy'];
 const PROGRAMS = [
   ...[['redis-server', '--version'] as const, ['nginx', '-v'] as const, ['haproxy', '-v'] as const],
-  ...[['caddy', 'version'] as const, ['traefik', 'version'] as const, ['psql', '--version'] as const],
+  ...[['caddy', 'version'] as const],
 ];
 
 export function describeMachine(): string {
@@ -31,9 +20,7 @@ export function describeMachine(): string {
   }).stdout;
   const versions = [
     `Node ${process.version}`,
-    ...Object.entries(LIBRARIES).flatMap(([folder, names]) =>
-      names.map((name) => `${name} ${dependency(name, folder)}`),
-    ),
+    ...LIBRARIES.map((name) => `${name} ${dependency(name)}`),
     ...PROGRAMS.map(([program, flag]) => `${program} ${version(program, flag)}`),
   ];
   return [
@@ -43,10 +30,6 @@ export function describeMachine(): string {
   ].join('\n');
 }
 
-function dependency(name: string, folder: string): string {
-  try {
-    return JSON.parse(readFileSync(join(ROOT, folder, 'node_modules', name, 'package.json'), 'utf8')).version;
-  } catch {
-    return 'not installed';
-  }
+function dependency(name: string): string {
+  return JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')).version;
 }

@@ -32,19 +32,6 @@ const INSTALLATIONS = {
   'libnginx-mod-http-lua': debian('libnginx-mod-http-lua', `${NGINX_MODULES}/ngx_http_lua_module.so`),
   'lua-resty-core': debian('lua-resty-core', '/usr/share/lua/5.1/resty/core.lua'),
   'lua-nginx-redis': debian('lua-nginx-redis', '/usr/share/lua/5.1/nginx/redis.lua'),
-  'npm-packages': {
-    isThere: () => existsSync(join(BENCH, 'peers', 'node', 'node_modules')),
-    install: 'npm ci --prefix bench/peers/node',
-  },
-  'caddy-ratelimit': {
-    isThere: () => outputOf('caddy', 'list-modules').includes('http.handlers.rate_limit'),
-    install:
-      'xcaddy build --with github.com/mholt/caddy-ratelimit, and put the new caddy first on PATH (Debian’s has no rate limit)',
-  },
-  traefik: {
-    isThere: () => find('traefik') !== null,
-    install: 'copy the program traefik (version 3) to a folder of PATH; Debian has no package of it',
-  },
 } as const satisfies Record<string, Installation>;
 
 export type Package = keyof typeof INSTALLATIONS;
