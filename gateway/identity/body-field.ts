@@ -40,12 +40,17 @@ const OTHER_TYPE = {
   reason: 'the Content-Type is neither application/json nor application/x-www-form-urlencoded',
 } as const;
 
-const FORMATS: Readonly<Record<string, BodyFormat>> = {
-  'application/json': 'json',
-  'application/x-www-form-urlencoded': 'form',
-};
-const CHARSET = /;[ \t]*charset[ \t]*=[ \t]*"?([^\s";]*)/gi;
-const UTF8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii']);
+const FORMATS: ReadonlyMap<string, BodyFormat> = new Map([
+  ['application/json', 'json'],
+  ['application/x-www-form-urlencoded', 'form'],
+]);
+/** Type and subtype, as the most lenient application separates them from what follows. */
+const MEDIA_TYPE = /[^\s;]+/;
+/** Parameters of a Content-Type (RFC 9110 8.3.1 and 5.6.6), each of which may be empty. */
+const PARAMETERS =
+  /^(?:[ \t]*;(?:[ \t]*[!#$%&'*+.^`|~\w-]+=(?:[!#$%&'*+.^`|~\w-]+|"(?:[^"\\]|\\.)*"))?)*[ \t]*$/;
+const CHARSET = /charset/gi;
+const UTF8 = /;[ \t]*charset=("?)(?:utf-?8|us-ascii)\1[ \t]*(?:;|$)/i;
 
 interface CheckedFraming {
   readonly hasBody: boolean;
@@ -65,17 +70,22 @@ export function announcedBody(
   let type: string | null = null;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]?.toLowerCase();
-    const value = rawHeaders[i + 1]?.trim() ?? '';
-    if (name === 'content-encoding' && value !== '' && value.toLowerCase() !== 'identity') return CODED;
+    const value = rawHeaders[i + 1] ?? '';
+    if (name === 'content-encoding' && !['', 'identity'].includes(value.trim().toLowerCase())) return CODED;
     if (name !== 'content-type') continue;
     if (type !== null || value.includes(',')) return malformed('the request has more than one Content-Type');
     type = value;
   }
-  const [media = ''] = (type ?? '').split(';', 1);
-  const format = FORMATS[media.trim().toLowerCase()];
-  if (format === undefined) return OTHER_TYPE;
-  for (const [, charset = ''] of (type ?? '').matchAll(CHARSET))
-    if (!UTF8.has(charset.toLowerCase())) return malformed('the body must be in UTF-8');
+  const [media = ''] = MEDIA_TYPE.exec(type ?? '') ?? [];
+  const format = FORMATS.get(media.toLowerCase());
+  if (type === null || format === undefined) return OTHER_TYPE;
+  const parameters = type.replace(media, '');
+  if (!PARAMETERS.test(parameters))
+    return malformed(`the parameters of the Content-Type are malformed; send ${media.toLowerCase()} alone`);
+  // Applications differ in names such as charset*, and in which of two they read.
+  const charsets = parameters.match(CHARSET)?.length ?? 0;
+  if (charsets > 1 || (charsets === 1 && !UTF8.test(parameters)))
+    return malformed('the body must be in UTF-8, with no charset but one charset=utf-8 in its Content-Type');
   if (contentLength !== null && contentLength > BODY_BYTES_MAX) return TOO_LARGE;
   return { kind: 'announced', format };
 }
