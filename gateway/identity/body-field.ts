@@ -6,7 +6,7 @@
  * $_REQUEST, Rails and Java servlets take a field from either place.
  */
 import { caseless, comparable } from './comparable.ts';
-import { percentDecoded, queryValue } from './pairs.ts';
+import { formText, spellingOf } from './pairs.ts';
 
 export const BODY_BYTES_MAX = 8192;
 
@@ -109,10 +109,15 @@ export function fieldOf(body: SentBody, target: string, field: string): Field {
 
 function valuesIn(body: Exclude<SentBody, Malformed>, field: string): string[] | Malformed {
   if (body.kind === 'absent' || body.kind === 'unread' || body.bytes.length === 0) return [];
-  return body.kind === 'json'
-    ? jsonValues(body.bytes, field)
-    : formValues(body.bytes.toString('latin1'), field);
+  if (body.kind === 'json') return jsonValues(body.bytes, field);
+  const text = body.bytes.toString('latin1');
+  return NO_FORM.test(text)
+    ? malformed('the body is no form; send it without a byte order mark and without braces around it')
+    : formValues(text, field);
 }
+
+/** Some applications read JSON whatever its type says, and some remove a byte order mark in front of the first name. */
+const NO_FORM = /^\s*(?:\{|\xef\xbb\xbf)/;
 
 const DECODER = new TextDecoder('utf-8', { fatal: true });
 
@@ -129,7 +134,11 @@ function jsonValues(bytes: Buffer, field: string): string[] | Malformed {
   const values: string[] = [];
   const wanted = caseless(field);
   for (const [name, json] of members(text)) {
-    if (caseless(name) !== wanted) continue;
+    // An application that copies the object would read the members of this one as its own.
+    if (name === '__proto__') return malformed('the body has a member __proto__; remove it');
+    const spelling = spellingOf(caseless(name), wanted);
+    if (spelling === 'odd') return oddName(field);
+    if (spelling === 'other') continue;
     const value: unknown = JSON.parse(json);
     if (value === null) continue;
     if (typeof value !== 'string' && typeof value !== 'number')
@@ -170,7 +179,6 @@ function* members(text: string): Generator<[name: string, value: string]> {
 
 /** PHP and Node's querystring ignore fields after this number. */
 const FIELDS_MAX = 1000;
-const BRACKET = /\[|%5b/i;
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;
 
 /** @param text each code unit stands for one byte */
@@ -183,21 +191,21 @@ function formValues(text: string, field: string): string[] | Malformed {
     // Classic ASP reads %u0065 as "e".
     if (BAD_ESCAPE.test(name))
       return malformed('the name of a field has a % without two hex digits after it');
-    const bracket = BRACKET.exec(name);
-    if (bracket !== null && isNamed(name.slice(0, bracket.index), field))
-      return malformed(`${field} must be a single value`);
-    if (name.length === pair.length || !isNamed(name, field)) continue;
+    const spelling = spellingOf(formText(name), field);
+    if (spelling === 'odd') return oddName(field);
+    if (spelling === 'other' || name.length === pair.length) continue;
     const value = pair.slice(name.length + 1);
     if (BAD_ESCAPE.test(value)) return malformed(`${field} has a % without two hex digits after it`);
-    const read = decoded(Buffer.from(percentDecoded(value.replaceAll('+', ' ')), 'latin1'));
+    const read = decoded(Buffer.from(formText(value), 'latin1'));
     if (read === null) return malformed(`${field} is not valid UTF-8`);
     values.push(read);
   }
   return values;
 }
 
-function isNamed(name: string, field: string): boolean {
-  return queryValue(`?${name}=1`, field) !== null;
+/** Some applications read such a name as the field, and others do not. */
+function oddName(field: string): Malformed {
+  return malformed(`the name of a field may be read as ${field}; send ${field} as a single value`);
 }
 
 function decoded(bytes: Buffer): string | null {

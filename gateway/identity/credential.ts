@@ -5,7 +5,7 @@
  * values is refused as ambiguous, because the gateway could count one while the upstream accepts the other.
  */
 import { type CredentialSource, type Identifier, partsOf, type SimpleIdentifier } from './identifier.ts';
-import { AMBIGUOUS, cookieValue, fieldText, type PairValue, queryValue } from './pairs.ts';
+import { AMBIGUOUS, cookieValue, eachQueryValue, fieldText, type PairValue, queryValue } from './pairs.ts';
 
 type Presented =
   | { readonly kind: 'none' }
@@ -90,14 +90,11 @@ export function presentedValues(
 ): ReadonlySet<string> {
   const values = new Set<string>();
   const add = (value: PairValue): boolean => {
-    if (typeof value === 'string') values.add(value);
+    if (typeof value === 'string' && values.size <= VALUES_MAX) values.add(value);
     return values.size > VALUES_MAX;
   };
-  const parameters = sources.filter((source) => source.kind === 'query');
-  const query = parameters.length === 0 || !target.includes('?') ? '' : target.slice(target.indexOf('?') + 1);
-  for (const pair of query.split(/[&;]/)) {
-    for (const { parameter } of parameters) if (add(queryValue(`?${pair}`, parameter))) return values;
-  }
+  for (const source of sources) if (source.kind === 'query') eachQueryValue(target, source.parameter, add);
+  if (values.size > VALUES_MAX) return values;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const fields = isField(name, 'cookie') ? (rawHeaders[i + 1] ?? '').split(';') : [rawHeaders[i + 1]];

@@ -2,8 +2,8 @@
  * Finds one value among the cookies or query parameters of a request. One pass, without allocations for other pairs.
  *
  * Values are percent-decoded, so that another spelling is not another client. Names match every spelling that an
- * application may read as the same name: PHP reads `api.key` as `api_key`, and ASP.NET ignores case in query
- * parameters. Otherwise a client could present a key that is not counted.
+ * application may read as the same name: PHP reads `api.key` as `api_key`, qs and Rack read `[api_key]` so, and ASP.NET
+ * ignores case in query parameters. Otherwise a client could present a key that is not counted.
  */
 
 export const AMBIGUOUS = Symbol('ambiguous');
@@ -14,13 +14,13 @@ export type PairValue = string | null | typeof AMBIGUOUS;
 const TAB = 9;
 const CARRIAGE_RETURN = 13;
 const SPACE = 32;
-const PERCENT = 37;
 const AMPERSAND = 38;
-const PLUS = 43;
 const DOT = 46;
 const SEMICOLON = 59;
 const EQUALS = 61;
+const QUESTION = 63;
 const BRACKET = 91;
+const CLOSING_BRACKET = 93;
 const UNDERSCORE = 95;
 
 /** @param field the value of a Cookie field (RFC 6265 4.2.1) */
@@ -46,24 +46,57 @@ export function cookieValue(field: string, name: string): PairValue {
 }
 
 export function queryValue(target: string, name: string): PairValue {
-  let begin = target.indexOf('?') + 1;
-  if (begin === 0) return null;
-  let found: string | null = null;
+  let found: PairValue = null;
+  eachQueryValue(target, name, (value) => {
+    found = found === null || found === value ? value : AMBIGUOUS;
+  });
+  return found;
+}
+
+/** Calls `visit` with each value that an application may read under this name, and that is not blank. */
+export function eachQueryValue(target: string, name: string, visit: (value: string) => void): void {
+  const mark = target.indexOf('?');
+  if (mark < 0) return;
+  const found = (raw: string): void => {
+    const value = withoutBlanks(formText(raw));
+    if (value !== '') visit(value);
+  };
+  eachPair(target, mark + 1, true, (begin, equals, end) => {
+    if (spellingOf(formText(target.slice(begin, equals)), name) !== 'other')
+      found(target.slice(equals + 1, end));
+  });
+  if (!BRACKET_OR_NUL.test(target)) return;
+  // qs and PHP do not split at a semicolon, and ignore one behind the name. qs splits a pair behind the first `]=`.
+  eachPair(target, mark + 1, false, (begin, equals, end) => {
+    if (spellingOf(formText(target.slice(begin, equals)), name) !== 'odd') return;
+    const pair = target.slice(begin, end);
+    found(pair.slice(equals - begin + 1));
+    const split = BRACKET_EQUALS.exec(pair);
+    if (split !== null) found(pair.slice(split.index + split[0].length));
+  });
+}
+
+const BRACKET_OR_NUL = /[[\]]|%(?:5[bd]|00)/i;
+const BRACKET_EQUALS = /(?:\]|%5d)=/i;
+
+/** Calls `visit` with the places of each pair that has a `=`. Some servers accept a semicolon as separator. */
+function eachPair(
+  text: string,
+  from: number,
+  splitsAtSemicolons: boolean,
+  visit: (begin: number, equals: number, end: number) => void,
+): void {
+  let begin = from;
   let equals = -1;
-  for (let at = begin; at <= target.length; at++) {
-    const code = target.charCodeAt(at);
+  for (let at = from; at <= text.length; at++) {
+    const code = text.charCodeAt(at);
     if (code === EQUALS && equals < 0) equals = at;
-    // Some servers accept a semicolon as separator.
-    if (code !== AMPERSAND && code !== SEMICOLON && at < target.length) continue;
-    if (isParameterNamed(target, begin, equals, name)) {
-      const value = queryText(target.slice(equals + 1, at));
-      if (value !== '' && found !== null && value !== found) return AMBIGUOUS;
-      found = value || found;
-    }
+    const ends = code === AMPERSAND || (code === SEMICOLON && splitsAtSemicolons) || at === text.length;
+    if (!ends) continue;
+    if (equals >= 0) visit(begin, equals, at);
     begin = at + 1;
     equals = -1;
   }
-  return found;
 }
 
 /** Whether a cookie has this name. PHP ignores spaces before a cookie name. All servers ignore spaces after it. */
@@ -77,28 +110,48 @@ function isCookieNamed(text: string, begin: number, equals: number, name: string
   return at === equals && matched === name.length;
 }
 
-/** Whether a query parameter has this name. Names are percent-encoded, and ASP.NET ignores their case. */
-function isParameterNamed(text: string, begin: number, equals: number, name: string): boolean {
+/** `exact` but for case, or `odd` if only some applications read it as the wanted name. */
+type Spelling = 'exact' | 'odd' | 'other';
+
+/**
+ * Compares the decoded name of a parameter with the wanted one.
+ *
+ * Applications drop brackets, blanks and dots, or read them as `_`. Some ignore what follows a bracket behind the name,
+ * and PHP ends a name at NUL.
+ */
+export function spellingOf(name: string, wanted: string): Spelling {
   let matched = 0;
-  let at = begin;
-  while (at < equals) {
-    let code = text.charCodeAt(at++);
-    if (code === PERCENT) {
-      const byte = at + 2 <= equals ? byteOf(text.charCodeAt(at), text.charCodeAt(at + 1)) : -1;
-      if (byte >= 0) {
-        code = byte;
-        at += 2;
-      }
-    } else if (code === PLUS) code = SPACE;
-    // PHP drops leading spaces instead of reading them as `_`.
-    if (code === SPACE && matched === 0) continue;
-    // PHP ends a name at NUL.
+  /** Brackets, blanks and dots since the last letter. Each of them may stand for one `_`. */
+  let spare = 0;
+  let hasBracket = false;
+  const skipUnderscores = (): void => {
+    for (; spare > 0 && phpName(wanted.charCodeAt(matched)) === UNDERSCORE; matched++) spare--;
+  };
+  for (let at = 0; at < name.length; at++) {
+    const code = name.charCodeAt(at);
     if (code === 0) break;
-    if (matched < name.length && lowerCase(phpName(code)) === lowerCase(phpName(name.charCodeAt(matched))))
-      matched++;
-    else if (code > SPACE || (matched > 0 && matched < name.length)) return false;
+    if (isDropped(code)) {
+      spare++;
+      hasBracket ||= code === BRACKET || code === CLOSING_BRACKET;
+      continue;
+    }
+    if (code !== UNDERSCORE) skipUnderscores();
+    if (hasBracket && matched === wanted.length) return 'odd';
+    if (lowerCase(code) !== lowerCase(phpName(wanted.charCodeAt(matched)))) return 'other';
+    matched++;
+    if (code === UNDERSCORE) continue;
+    spare = 0;
+    hasBracket = false;
   }
-  return matched === name.length;
+  skipUnderscores();
+  if (matched < wanted.length) return 'other';
+  return name.toLowerCase() === wanted.toLowerCase() ? 'exact' : 'odd';
+}
+
+/** URLSearchParams drops a question mark too, at the start of a query or of a form. */
+function isDropped(code: number): boolean {
+  const isBracket = code === BRACKET || code === CLOSING_BRACKET;
+  return isBracket || code <= SPACE || code === DOT || code === QUESTION;
 }
 
 /** Replaces a character as PHP does: characters that a variable name cannot have become `_`. */
@@ -110,24 +163,14 @@ function lowerCase(code: number): number {
   return code >= 65 && code <= 90 ? code + 32 : code;
 }
 
-function byteOf(high: number, low: number): number {
-  const [first, second] = [digitOf(high), digitOf(low)];
-  return first < 0 || second < 0 ? -1 : first * 16 + second;
-}
-
-function digitOf(code: number): number {
-  if (code >= 48 && code <= 57) return code - 48;
-  const lower = lowerCase(code);
-  return lower >= 97 && lower <= 102 ? lower - 87 : -1;
-}
-
 /** Quotes are removed: some servers drop them and others keep them as part of the value. */
 function cookieText(raw: string): string {
   return withoutBlanks(percentDecoded(fieldText(raw).replace(/^"(.*)"$/, '$1')));
 }
 
-function queryText(raw: string): string {
-  return withoutBlanks(percentDecoded(raw.replaceAll('+', ' ')));
+/** Decodes a name or a value of a query or a form. Each code unit of the result stands for one byte. */
+export function formText(raw: string): string {
+  return percentDecoded(raw.replaceAll('+', ' '));
 }
 
 /**
@@ -153,7 +196,7 @@ function isBlank(code: number): boolean {
 }
 
 /** Decodes byte by byte and leaves malformed escapes as they are. */
-export function percentDecoded(text: string): string {
+function percentDecoded(text: string): string {
   if (!text.includes('%')) return text;
   return text.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 16)),

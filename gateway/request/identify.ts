@@ -190,9 +190,10 @@ function bodyIdentity(
   // A body that the gateway cannot read may also identify its sender.
   if (read.kind === 'malformed' || read.value !== null || sentBody.kind === 'unread') found?.addOther();
   if (read.kind === 'malformed') return read.reason;
+  // An unread body may have the field too, with another value than the query.
+  if (identifier.isRequired && sentBody.kind === 'unread') return sentBody.reason;
   if (read.value !== null) return caller.table.digester.identify(identifier, read.value);
-  if (!identifier.isRequired) return null;
-  return sentBody.kind === 'unread' ? sentBody.reason : `the request presents no ${identifier.field}`;
+  return identifier.isRequired ? `the request presents no ${identifier.field}` : null;
 }
 
 function credentialIdentity(

@@ -21,6 +21,7 @@ export const SYSTEM_FOLDERS: Readonly<Record<string, readonly Program[]>> = {
   cluster: [],
   processes: [],
   proxies: ['nginx', 'caddy', 'haproxy', 'promtool', 'curl', 'openssl'],
+  parsers: ['php', 'python3', 'ruby'],
   pages: ['curl', 'initdb'],
   packages: [],
   images: [],

@@ -16,6 +16,9 @@ const PACKAGES = {
   haproxy: 'haproxy',
   promtool: 'prometheus',
   chromium: 'chromium',
+  php: 'php-cli',
+  python3: 'python3',
+  ruby: 'ruby-rack',
 } as const;
 
 export type Program = keyof typeof PACKAGES;

@@ -40,7 +40,6 @@ t.test('reads a field of JSON', async (t) => {
     ['{"email":""}', null],
     ['{"email":" \\u200b "}', null],
     ['{"user":{"email":"a"}}', null],
-    ['{"__proto__":{"email":"a"}}', null],
   ] as const;
   for (const [text, value] of cases) t.equal(read(json(text)), value, text);
 });
@@ -87,7 +86,6 @@ t.test('reads a field of a form', async (t) => {
     ['password=x&email=a@example.org', 'a@example.org'],
     ['e%6dail=a', 'a'],
     ['EMAIL=a', 'a'],
-    ['+email=a', 'a'],
     ['email=a+b', 'a b'],
     ['email=J%C3%BCrgen', 'jurgen'],
     ['email=J\u00fcrgen', 'jurgen'],
@@ -103,15 +101,81 @@ t.test('reads a field of a form', async (t) => {
     ['email=a&email=b', two],
     ['email=a;email=b', two],
     ['email=a&e%6Dail=b', two],
-    ['email[]=a', '400: email must be a single value'],
-    ['email%5b0%5d=a', '400: email must be a single value'],
-    ['Email[x]=a', '400: email must be a single value'],
+    ['e%6dail.x=b&email=a', 'a'],
+    ['x[email]=b&email=a', 'a'],
+    ['email_=b&email=a', 'a'],
     ['email=%u0061', badEscape],
     ['email=a%', badEscape],
     ['%u0065mail=a', '400: the name of a field has a % without two hex digits after it'],
     ['email=%ff', '400: email is not valid UTF-8'],
   ] as const;
   for (const [text, value] of cases) t.equal(read(form(text)), value, text);
+});
+
+t.test('400: a name that some applications read as the field', async (t) => {
+  const odd = '400: the name of a field may be read as email; send email as a single value';
+  const names = [
+    ...[
+      '[email]',
+      '%5Bemail%5D',
+      '[email',
+      'email]',
+      '[]email',
+      '[email]x',
+      '[email][x]',
+      '[email];x',
+      '[[email]]',
+    ],
+    ...[
+      'email[]',
+      'email%5b0%5d',
+      'Email[x]',
+      'email[',
+      'em[ail',
+      '+email',
+      'email+',
+      '%20email',
+      '%09email',
+      'e+mail',
+    ],
+    ...[
+      '.email',
+      'email.',
+      'e.mail',
+      'email%00',
+      'email%00x',
+      'EMAIL%00',
+      '?email',
+      '[%65mail]',
+      '.[email.]%00.',
+    ],
+  ];
+  for (const name of names) {
+    t.equal(read(form(`${name}=a`)), odd, name);
+    t.equal(read(form(`email=a&${name}=a`)), odd, `${name} behind the field`);
+    t.equal(read(form('email=a'), `/login?${name}=a`), odd, `${name} in the query`);
+  }
+  for (const name of ['[email]', 'email[]', ' email', 'email.', 'email\u0000', 'EMAIL\u0000x'])
+    t.equal(read(json(JSON.stringify({ email: 'a', [name]: 'a' }))), odd, JSON.stringify(name));
+  const proto = '400: the body has a member __proto__; remove it';
+  t.equal(read(json('{"__proto__":{"email":"a"}}')), proto);
+  t.equal(read(json('{"\\u005f_proto__":{"email":"a"}}'), '/login?email=b'), proto);
+  t.equal(read(form('user.name=a'), '/login', 'user_name'), odd.replaceAll('email', 'user_name'));
+  for (const other of ['user.name', 'user[name]', 'username'])
+    t.equal(read(form(`${other}=b&user=a`), '/login', 'user_id'), null, other);
+});
+
+t.test('400: a form that applications may read as JSON, or without its first bytes', async (t) => {
+  const reason = '400: the body is no form; send it without a byte order mark and without braces around it';
+  for (const text of [
+    '\ufeffemail=a&email=b',
+    '{"email":"a","&email=b":1}',
+    ' \r\n\t{"email":"a"}',
+    '\ufeff{}',
+    '{',
+  ])
+    t.equal(read(form(text)), reason, text);
+  t.equal(read(form('email=a&x={}')), 'a');
 });
 
 t.test('reads the field from the query too, and refuses another value there', async (t) => {
@@ -188,6 +252,32 @@ t.test('reads JSON and forms in UTF-8 only', async (t) => {
     ['application/json, text/plain', 'malformed'],
     ['application/json; charset=utf-16', 'malformed'],
     ['application/x-www-form-urlencoded; charset=utf-8; charset=IBM037', 'malformed'],
+    ...[
+      ...[
+        "charset*=utf-8''utf-7",
+        '\xa0charset=utf-7',
+        'xcharset=ISO-2022-JP',
+        'charset*0=utf-7',
+        'charset =utf-8',
+      ],
+      ...['charset= utf-8', 'charset', 'charset=', 'charset="utf-8', "charset='utf-8'", 'charset="utf\\-8"'],
+      ...['charset=utf-8; charset=utf-8', 'x=1 charset=utf-8', 'x', 'x=', '=x', 'x=y z', 'x="y"z', 'x=y\xa0'],
+      ...['x="; charset=utf-7"', 'x=charset', 'charsets=utf-8', '\tcharset=utf-8\x0b', '; x==y'],
+    ].map((parameters) => [`application/json; ${parameters}`, 'malformed'] as const),
+    ['application/json; Charset=Utf-8', 'json'],
+    ['application/json;charset=utf-8;', 'json'],
+    ['application/json ;; \t; x="a\\"b;c" ; CHARSET="us-ascii" ;', 'json'],
+    ["application/x-www-form-urlencoded; boundary=----x; y=!#$%&'*+.^_`|~", 'form'],
+    ['application/json charset=utf-8', 'malformed'],
+    ['application/json\xa0; charset=utf-8', 'malformed'],
+    ['application/json \x0b', 'malformed'],
+    ['\xa0application/json', 'malformed'],
+    [' application/json ', 'json'],
+    [`application/json${'; \t'.repeat(4000)}x`, 'malformed'],
+    [`application/json${'; x="y"'.repeat(2000)};`, 'json'],
+    ['text/plain; xcharset=utf-7', 'unread'],
+    ['constructor', 'unread'],
+    ['__proto__', 'unread'],
   ] as const;
   for (const [type, kind] of cases) t.equal(kindOf(type), kind, type);
   t.equal(announcedBody([], small).kind, 'unread', 'a body without a type is not read');
@@ -221,7 +311,9 @@ t.test('compares long values by their beginning', async (t) => {
 });
 
 t.test('reads the field of random bodies, and refuses a second value', async (t) => {
-  const other = anyText().filter((name) => name.toUpperCase().toLowerCase() !== 'email');
+  const other = anyText().filter(
+    (name) => name.toUpperCase().toLowerCase() !== 'email' && name !== '__proto__',
+  );
   const word = fc.stringMatching(/^[a-z0-9@.+_-]{1,20}$/);
   const rest = fc.dictionary(other, fc.jsonValue(), { maxKeys: 5 });
 
@@ -249,29 +341,3 @@ t.test('reads the field of random bodies, and refuses a second value', async (t)
     }),
   );
 });
-    ...[
-      ...[
-        "charset*=utf-8''utf-7",
-        '\xa0charset=utf-7',
-        'xcharset=ISO-2022-JP',
-        'charset*0=utf-7',
-        'charset =utf-8',
-      ],
-      ...['charset= utf-8', 'charset', 'charset=', 'charset="utf-8', "charset='utf-8'", 'charset="utf\\-8"'],
-      ...['charset=utf-8; charset=utf-8', 'x=1 charset=utf-8', 'x', 'x=', '=x', 'x=y z', 'x="y"z', 'x=y\xa0'],
-      ...['x="; charset=utf-7"', 'x=charset', 'charsets=utf-8', '\tcharset=utf-8\x0b', '; x==y'],
-    ].map((parameters) => [`application/json; ${parameters}`, 'malformed'] as const),
-    ['application/json; Charset=Utf-8', 'json'],
-    ['application/json;charset=utf-8;', 'json'],
-    ['application/json ;; \t; x="a\\"b;c" ; CHARSET="us-ascii" ;', 'json'],
-    ["application/x-www-form-urlencoded; boundary=----x; y=!#$%&'*+.^_`|~", 'form'],
-    ['application/json charset=utf-8', 'malformed'],
-    ['application/json\xa0; charset=utf-8', 'malformed'],
-    ['application/json \x0b', 'malformed'],
-    ['\xa0application/json', 'malformed'],
-    [' application/json ', 'json'],
-    [`application/json${'; \t'.repeat(4000)}x`, 'malformed'],
-    [`application/json${'; x="y"'.repeat(2000)};`, 'json'],
-    ['text/plain; xcharset=utf-7', 'unread'],
-    ['constructor', 'unread'],
-    ['__proto__', 'unread'],

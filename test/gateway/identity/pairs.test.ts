@@ -80,7 +80,24 @@ t.test('finds a query parameter by its name, in every spelling', async (t) => {
     ['/a?%20key=1', '1'],
     ['/a?key+=1', '1'],
     ['/a?key%00x=1', '1'],
-    ['/a?k+ey=1', null],
+    ['/a?k+ey=1', '1'],
+    ['/a?[key]=1', '1'],
+    ['/a?%5Bkey%5D=1', '1'],
+    ['/a?[key]x=1', '1'],
+    ['/a?[key]x=2]=1', AMBIGUOUS],
+    ['/a?[key]x;y=1', '1'],
+    ['/a?[key]x;key=2;y]=1', AMBIGUOUS],
+    ['/a?key%00;=1', '1'],
+    ['/a?key%00;=1', '1'],
+    ['/a?key[]=1', '1'],
+    ['/a?key[0]=1', '1'],
+    ['/a?key]=1', '1'],
+    ['/a?.key.=1', '1'],
+    ['/a??key=1', '1'],
+    ['/a?[key]=1&key=2', AMBIGUOUS],
+    ['/a?x[key]=1', null],
+    ['/a?[x]key=1', null],
+    ['/a?ke[x]y=1', null],
     ['/a?ke%zz=1', null],
     ['/a?%=1', null],
     ['/a?=1', null],
@@ -104,7 +121,11 @@ t.test('finds a query parameter whose name PHP or ASP.NET reads as the configure
     ['/a?api_key=1&api.key=2', AMBIGUOUS],
     ['/a?api-key=1', null],
     ['/a?apikey=1', null],
-    ['/a?api..key=1', null],
+    ['/a?api..key=1', '1'],
+    ['/a?[api_key]=1', '1'],
+    ['/a?[api.key]=1', '1'],
+    ['/a?api__key=1', null],
+    ['/a?api_.key=1', '1'],
   ] as const;
   for (const [target, value] of cases) {
     for (const name of ['api_key', 'api.key', 'API_KEY'])
@@ -112,10 +133,9 @@ t.test('finds a query parameter whose name PHP or ASP.NET reads as the configure
   }
 });
 
-t.test('a space before a parameter counts as _ only if the name begins with _', async (t) => {
+t.test('a space before a parameter may be dropped, and may stand for a _ at the beginning', async (t) => {
   for (const target of ['/a?%20_key=1', '/a?+_key=1', '/a?+%20_key=1', '/a?.key=1', '/a?%5Bkey=1'])
     t.equal(queryValue(target, '_key'), '1', target);
-  t.equal(queryValue('/a?%20key=1', '_key'), null, 'other names do not ignore spaces');
 });
 
 t.test('reads ten thousand pairs in one pass', async (t) => {
