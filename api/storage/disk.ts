@@ -6,12 +6,13 @@
  *
  * No text of a caller ever becomes part of a path: hashing also spares us reserved names, case-insensitive and
  * normalizing file systems, and names longer than 255 bytes. An upload is written to `incoming`, flushed to the medium
- * and then renamed, so a file that can be seen is complete and survives a power cut. Symbolic links are not followed.
+ * and then gets its name by a hard link, so a file that can be seen is complete and survives a power cut. Symbolic links are not followed.
  */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import {
   type FileHandle,
+  link,
   lstat,
   mkdir,
   open,
@@ -28,6 +29,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import {
   type ByteRange,
   GRANT_SECONDS,
+  type NewObject,
   type OpenObject,
   type Received,
   type Storage,
@@ -67,25 +69,35 @@ export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: 
     return join(objects, hash.slice(0, 2), hash);
   };
 
+  const store = async (
+    { key, bytesMax }: NewObject,
+    file: AsyncIterable<Buffer>,
+    publish: Publish,
+  ): Promise<Received> => {
+    const temporary = join(incoming, newUuid(random));
+    try {
+      const size = await writeWhole(temporary, file, bytesMax);
+      const path = pathOf(key);
+      const parent = dirname(path);
+      if ((await mkdir(parent, { recursive: true })) !== undefined) await syncFolder(dirname(parent));
+      await publish(temporary, path);
+      await syncFolder(parent);
+      const { mtimeMs } = await lstat(path);
+      return { kind: 'stored', size, etag: etagOf(size, mtimeMs) };
+    } catch (error) {
+      if (error instanceof TooLarge) return { kind: 'tooLarge' };
+      if (error instanceof UploadAborted) throw error;
+      if (publish === link && isCode(error, 'EEXIST')) return { kind: 'exists' };
+      throw unavailable(folder, error);
+    } finally {
+      // If this fails, the sweep removes the file later.
+      await rm(temporary, { force: true }).catch(() => undefined);
+    }
+  };
+
   const receiver: UploadReceiver = {
     admit: (fields) => admit(fields, clock(), signer),
-
-    async receive({ key, bytesMax }, file): Promise<Received> {
-      const temporary = join(incoming, newUuid(random));
-      try {
-        const size = await writeWhole(temporary, file, bytesMax);
-        const path = pathOf(key);
-        await publish(temporary, path);
-        const { mtimeMs } = await lstat(path);
-        return { kind: 'stored', size, etag: etagOf(size, mtimeMs) };
-      } catch (error) {
-        // If removing the file fails too, report the first failure. The sweep removes the file later.
-        await rm(temporary, { force: true }).catch(() => undefined);
-        if (error instanceof TooLarge) return { kind: 'tooLarge' };
-        if (error instanceof UploadAborted) throw error;
-        throw unavailable(folder, error);
-      }
-    },
+    receive: (object, file) => store(object, file, link),
   };
 
   return {
@@ -98,7 +110,7 @@ export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: 
     },
 
     async put({ key, contentType }, file) {
-      await receiver.receive({ key, contentType, bytesMax: file.length }, whole(file));
+      await store({ key, contentType, bytesMax: file.length }, whole(file), rename);
     },
 
     async open(key) {
@@ -127,6 +139,8 @@ export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: 
         await mkdir(incoming, { recursive: true });
         const probe = join(incoming, newUuid(random));
         await writeFile(probe, 'Can this folder be written to?', { mode: ONLY_OWNER });
+        await link(probe, `${probe}.link`);
+        await unlink(`${probe}.link`);
         await unlink(probe);
       } catch (error) {
         throw unavailable(folder, error);
@@ -177,13 +191,8 @@ async function* bounded(file: AsyncIterable<Buffer>, bytesMax: number): AsyncGen
   }
 }
 
-/** Renames within one file system, which is atomic, and replaces an older file with the key. */
-async function publish(temporary: string, path: string): Promise<void> {
-  const folder = dirname(path);
-  if ((await mkdir(folder, { recursive: true })) !== undefined) await syncFolder(dirname(folder));
-  await rename(temporary, path);
-  await syncFolder(folder);
-}
+/** Gives a complete file its name, atomically: `rename` replaces an older file, and `link` fails if there is one. */
+type Publish = typeof link | typeof rename;
 
 /** Flushes a folder. A name is durable only when its folder is on the medium too. */
 async function syncFolder(path: string): Promise<void> {
@@ -243,7 +252,7 @@ function unavailable(folder: string, error: unknown): StorageUnavailable {
   const advice =
     isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')
       ? 'free some space there, or give a folder on a larger disk'
-      : 'give a folder that this user may write to';
+      : 'give a folder that this user may write to, on a file system with hard links';
   return new StorageUnavailable(
     'disk_error',
     `STORAGE_PATH: cannot use ${folder} (${reason}); ${advice}`,

@@ -44,15 +44,18 @@ export async function insertFile(
   });
 }
 
-/** Whether the key may be uploaded to and served: it was granted, and its file was not deleted. */
-export async function isGranted(db: Database, key: string): Promise<boolean> {
+/** Finds the grant of a key whose file was not deleted. Only such files are served. */
+export async function findGrant(
+  db: Database,
+  key: string,
+): Promise<Pick<File, 'createdAt' | 'storedAt'> | null> {
   const row = await db
     .selectFrom('files')
-    .select('key')
+    .select(['createdAt', 'storedAt'])
     .where('key', '=', key)
     .where('removedAt', 'is', null)
     .executeTakeFirst();
-  return row !== undefined;
+  return row ?? null;
 }
 
 /** `gone`: the file was deleted. `full`: it does not fit into the quota. In both cases the object must be deleted. */

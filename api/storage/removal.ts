@@ -27,7 +27,7 @@ const AT_ONCE_MAX = 100;
 const SWEEP_MAX = 1_000;
 const PARALLEL = 8;
 /** Time after which an upload has ended, even a slow one to a bucket. */
-const UPLOAD_MS_MAX: Millis = 3_600_000;
+export const UPLOAD_MS_MAX: Millis = 3_600_000;
 /**
  * After this time an upload to the API has ended, and nearly every upload to a bucket. If the file is missing then, its
  * bytes are released.

@@ -54,7 +54,7 @@ export interface OpenObject {
 }
 
 export interface Storage {
-  /** Grants an upload. The same key may be granted again. */
+  /** Grants an upload of one file. A bucket lets the same form replace it until the grant ends. */
   grant(object: NewObject): Promise<UploadForm>;
   /**
    * Stores a whole file without a grant, and replaces an older one under the key.
@@ -82,7 +82,9 @@ export type Admission =
 
 export type Received =
   | { readonly kind: 'stored'; readonly size: number; readonly etag: string }
-  | { readonly kind: 'tooLarge' };
+  | { readonly kind: 'tooLarge' }
+  /** The grant was used before. The first file stays. */
+  | { readonly kind: 'exists' };
 
 export interface UploadReceiver {
   /** Whether these fields are a valid grant of ours. */

@@ -16,9 +16,9 @@ import { badRequest, existing, methodNotAllowed, notAuthenticated, unauthorized 
 import { countedAddress } from '#api/http/client-address.ts';
 import { binary, media, withoutBody } from '#api/http/media.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
-import { isGranted } from '#api/storage/files.ts';
+import { findGrant } from '#api/storage/files.ts';
 import { type Access, extensionOf, isAccess, keyOf, locationOf, nameProblem } from '#api/storage/key.ts';
-import { removeFile } from '#api/storage/removal.ts';
+import { removeFile, UPLOAD_MS_MAX } from '#api/storage/removal.ts';
 import type { OpenObject } from '#api/storage/storage.ts';
 import { nameForPeople } from './file-name.ts';
 import { presentationOf } from './file-types.ts';
@@ -49,14 +49,14 @@ const failures: Readonly<Record<number, string>> = {
   404: 'not_found',
   429: 'too_many_requests',
 };
-/** Cache headers. The content of a file never changes. */
+/** Cache headers of files whose content cannot change any more. */
 const cacheControl: Readonly<Record<Access, string>> = {
   public: 'public, max-age=31536000, immutable',
   private: 'no-store, no-cache, must-revalidate',
 };
 
 export const fileRoutes: Routes = async (app, { context }) => {
-  const { db, storage } = context;
+  const { db, storage, clock } = context;
 
   app.route<{ Params: FileParams }>({
     method: ['GET', 'HEAD'],
@@ -72,13 +72,17 @@ export const fileRoutes: Routes = async (app, { context }) => {
       });
       const location = locationOf(workspaceId, access, name);
       // A copy to another store may bring a deleted object back. Its row stays deleted.
-      const isKnown = location !== null && (await isGranted(db, keyOf(location)));
+      const grant = location === null ? null : await findGrant(db, keyOf(location));
       const object = existing(
-        isKnown ? await withStorageErrors(storage.open(keyOf(location))) : null,
+        location !== null && grant !== null ? await withStorageErrors(storage.open(keyOf(location))) : null,
         'file',
         name,
       );
-      return send(request, reply, object, access, name);
+      // A bucket lets the form of a grant replace the file until the grant ends.
+      const age = clock() - Date.parse(grant?.createdAt ?? '');
+      const isFinal = storage.receiver !== null || age > UPLOAD_MS_MAX;
+      reply.header('cache-control', isFinal || access === 'private' ? cacheControl[access] : 'no-cache');
+      return send(request, reply, object, name);
     },
   });
 
@@ -138,13 +142,11 @@ export const fileRoutes: Routes = async (app, { context }) => {
     { method, headers }: FastifyRequest,
     reply: FastifyReply,
     object: OpenObject,
-    access: Access,
     name: string,
   ): Promise<FastifyReply> {
     const { contentType, isInline } = presentationOf(extensionOf(name));
     reply.headers({
       'accept-ranges': 'bytes',
-      'cache-control': cacheControl[access],
       'content-disposition': disposition(isInline, name),
       'content-security-policy': CONTENT_SECURITY,
       'content-type': contentType,

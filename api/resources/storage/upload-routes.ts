@@ -11,7 +11,7 @@ import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { binary, media } from '#api/http/media.ts';
 import { newUuid } from '#api/ids.ts';
-import { isGranted, markStored } from '#api/storage/files.ts';
+import { findGrant, markStored } from '#api/storage/files.ts';
 import { removeFile } from '#api/storage/removal.ts';
 import { StorageUnavailable, UploadAborted, type UploadReceiver } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -43,7 +43,7 @@ const tooLarge: UploadError = [
 const withdrawn: UploadError = [
   403,
   'AccessDenied',
-  'The file of this grant was deleted, or what it belongs to. Ask for a new grant',
+  'This grant was used before, or its file was deleted, or what it belongs to. Ask for a new grant',
 ];
 const full: UploadError = [413, 'QuotaExceeded', quotaTexts.workspace];
 const busy: UploadError = [503, 'SlowDown', 'Too many uploads at the same time; try again in a few seconds'];
@@ -85,7 +85,7 @@ export const uploadRoutes: Routes = async (app, { context }) => {
     if (announcedBytes > PRIVATE_BYTES_MAX + FORM_BYTES_MAX) return refuse(request, reply, tooLarge);
     raw.setTimeout(SILENCE_MS, () => raw.destroy());
     try {
-      const isOpen = (key: string) => isGranted(context.db, key);
+      const isOpen = async (key: string) => (await findGrant(context.db, key))?.storedAt === null;
       const result = await readUpload(raw, contentTypeOf(raw), (fields, file) =>
         receive({ receiver, limits, isOpen }, fields, file, announcedBytes),
       );
@@ -152,6 +152,7 @@ async function receive(
   try {
     const received = await receiver.receive(object, counted(file, slot));
     if (received.kind === 'tooLarge') return { error: tooLarge };
+    if (received.kind === 'exists') return { error: withdrawn };
     return { key: object.key, size: received.size, etag: received.etag };
   } finally {
     slot.release();

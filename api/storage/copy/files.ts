@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Database } from '#api/db/schema.ts';
-import { isGranted } from '../files.ts';
+import { findGrant } from '../files.ts';
 import type { OpenObject, Storage } from '../storage.ts';
 
 interface CopyFilesOptions {
@@ -126,7 +126,7 @@ async function copyFile({ db, from, to, contentTypeOf }: CopyFilesOptions, row: 
   if (source === null) {
     if (row.storedAt === null) return { kind: 'unused' };
     // The API may delete files while they are copied.
-    return (await isGranted(db, key)) ? { kind: 'missing' } : { kind: 'unused' };
+    return (await findGrant(db, key)) !== null ? { kind: 'missing' } : { kind: 'unused' };
   }
   const bytes = source.size;
   const sizeProblem = row.size !== null && Number(row.size) !== bytes ? 'size' : null;
@@ -135,7 +135,7 @@ async function copyFile({ db, from, to, contentTypeOf }: CopyFilesOptions, row: 
   // The comparison has read or closed the source file, so it must be opened again.
   const again = there === null ? source : await from.open(key);
   const content = again === null ? null : await contentOf(again);
-  if (content === null) return (await isGranted(db, key)) ? { kind: 'missing' } : { kind: 'unused' };
+  if (content === null) return (await findGrant(db, key)) !== null ? { kind: 'missing' } : { kind: 'unused' };
   await to.put({ key, contentType: contentTypeOf(key) }, content);
   const written = await to.open(key);
   const isWhole = written !== null && (await hasDigest(written, content.length, md5(content)));

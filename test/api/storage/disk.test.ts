@@ -168,3 +168,19 @@ t.test('closes a file that is opened but not read', async (t) => {
   for (let i = 0; i < 20; i += 1) await (await disk.open(object.key))?.close();
   t.ok(readdirSync('/proc/self/fd').length <= before + 1);
 });
+
+t.test('two uploads that end at once with one grant: the first keeps its name', async (t) => {
+  const folder = temporaryFolder(t);
+  const disk = diskIn(folder);
+  await disk.check();
+  const received = await Promise.all(
+    Array.from({ length: 8 }, (_, i) => disk.receiver.receive(object, Readable.from([Buffer.from([i])]))),
+  );
+  const winners = received.flatMap(({ kind }, i) => (kind === 'stored' ? [i] : []));
+  t.equal(winners.length, 1);
+  t.same(received.filter(({ kind }) => kind === 'exists').length, 7);
+  const opened = await disk.open(object.key);
+  const stream = await opened?.read({ first: 0, last: 0 });
+  t.same(Buffer.concat((await stream?.toArray()) ?? []), Buffer.from(winners));
+  t.strictSame(readdirSync(join(folder, 'incoming')), []);
+});

@@ -7,6 +7,7 @@ import { toTimestamp } from '#api/timestamps.ts';
 import { apiKey, startApi, startOfTime, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { addTeam } from '#test/support/people.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { startS3 } from '#test/support/s3.ts';
 
 const BYTES_MAX = 1_000_000;
 const content = Buffer.from('0123456789');
@@ -334,4 +335,27 @@ t.test('500: a file store that does not answer; only the log has the reason', as
     t.notMatch(reply.text, /127\.0\.0\.1/);
   }
   t.match(lines.join(''), /S3_BUCKET_NAME, S3_ENDPOINT_URL, S3_REGION: give/);
+});
+
+t.test('a bucket may replace a public file for a while, so caches keep it only after that', async (t) => {
+  const { endpoint, credentials } = await startS3(t);
+  const api = await startApi(t, {
+    env: {
+      S3_BUCKET_NAME: 'uploads',
+      S3_ENDPOINT_URL: endpoint,
+      S3_FORCE_PATH_STYLE: '1',
+      S3_ACCESS_KEY: credentials.accessKey,
+      S3_SECRET_KEY: credentials.secretKey,
+    },
+  });
+  await grant(api, workspaceId, 'public', 'a.png');
+  await api.context.storage.put(
+    { key: `${workspaceId}/public/a.png`, contentType: 'image/png' },
+    Buffer.from('x'),
+  );
+  const cached = async () =>
+    (await api.client('GET', `/storage/${workspaceId}/public/a.png`)).headers['cache-control'];
+  t.equal(await cached(), 'no-cache');
+  api.advance(3_600_000 + 1);
+  t.equal(await cached(), 'public, max-age=31536000, immutable');
 });
