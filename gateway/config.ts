@@ -62,6 +62,7 @@ export interface GatewayConfig extends EntranceSettings {
   /** Whether another gateway may listen on the same ports, for a restart without interruption. */
   readonly reusePort: boolean;
   readonly upstreamTimeoutMs: Millis;
+  readonly drainDelayMs: Millis;
   readonly drainTimeoutMs: Millis;
   readonly logLevel: LogLevel;
   /** Settings of the access log; null if it is off. */
@@ -165,9 +166,15 @@ export const GATEWAY_VARIABLES = [
     meaning: 'milliseconds that the application has to begin its reply',
   },
   {
+    name: 'GATEWAY_DRAIN_DELAY_MS',
+    default: '0',
+    meaning:
+      'milliseconds after SIGTERM in which `/readyz` is 503 and the gateway still accepts connections, so that a load balancer [learns of the stop](operating.md#stopping-restarting-upgrading)',
+  },
+  {
     name: 'GATEWAY_DRAIN_TIMEOUT_MS',
     default: '25000',
-    meaning: 'milliseconds that requests in flight have to finish after SIGTERM',
+    meaning: 'milliseconds that requests in flight have to finish after SIGTERM and this delay',
   },
   ...BOUND_VARIABLES,
   {
@@ -277,6 +284,7 @@ export function readConfig(
       workers,
       reusePort: read.flag('GATEWAY_REUSE_PORT'),
       upstreamTimeoutMs: read.integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),
+      drainDelayMs: read.integer('GATEWAY_DRAIN_DELAY_MS', 0, 600_000),
       drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       accessLog: accessLogSettings(read),

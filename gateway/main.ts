@@ -8,6 +8,7 @@ import { hostname, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { FastifyListenOptions } from 'fastify';
 import type { Logger } from 'pino';
+import type { Millis } from '#shared/clock.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { VERSION } from '#shared/version.ts';
@@ -200,12 +201,15 @@ async function startWorkers(
   };
 }
 
-function onStop(stop: () => Promise<void>, log: Logger): void {
-  let stopping = false;
-  const handler = (signal: string): void => {
-    // A second signal means: do not wait for requests in flight.
-    if (stopping) process.exit(1);
-    stopping = true;
+/**
+ * @param delayMs how long the gateway goes on as before after the first signal; 0 for not at all
+ * @param onDelay called when this time begins
+ */
+function onStop(stop: () => Promise<void>, log: Logger, delayMs: Millis, onDelay: () => void): void {
+  let phase: 'running' | 'delayed' | 'draining' = 'running';
+  let delay: NodeJS.Timeout | undefined;
+  const drain = (signal: string): void => {
+    phase = 'draining';
     log.info({ signal }, 'draining');
     stop().then(
       () => process.exit(0),
@@ -214,6 +218,19 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
         process.exit(1);
       },
     );
+  };
+  const handler = (signal: string): void => {
+    // A second signal means: do not wait for requests in flight.
+    if (phase === 'draining') process.exit(1);
+    clearTimeout(delay);
+    if (phase === 'delayed' || delayMs === 0) {
+      drain(signal);
+      return;
+    }
+    phase = 'delayed';
+    log.info({ signal, delayMs }, 'reports that it is not ready, and drains after a delay');
+    onDelay();
+    delay = setTimeout(drain, delayMs, signal);
   };
   process.on('SIGTERM', handler);
   process.on('SIGINT', handler);
@@ -253,7 +270,13 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
     isReported = false;
   }, STATE_INTERVAL_MS).unref();
   process.on('SIGHUP', () => gateway.reload());
-  onStop(() => gateway.close(), log);
+  // The supervisor has waited already.
+  onStop(
+    () => gateway.close(),
+    log,
+    0,
+    () => undefined,
+  );
   process.send?.({ type: 'ready', port: gateway.port, policies: gateway.policies } satisfies WorkerMessage);
 }
 
@@ -265,7 +288,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   // Do not import the admin listener at the top, because workers do not need it.
   const { buildAdmin } = await import('./operate/admin/admin.ts');
   const admin = buildAdmin({
-    ready: () => running.ready(),
+    ready: () => !stopping.signal.aborted && running.ready(),
     storeAvailable: () => running.storeAvailable(),
     families: () => running.families(),
     token: secrets.adminToken,
@@ -318,11 +341,12 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     );
   }
   process.on('SIGHUP', () => running.reload());
-  onStop(async () => {
+  const stop = async (): Promise<void> => {
     stopping.abort();
     await running.close();
     await admin.close();
-  }, log);
+  };
+  onStop(stop, log, config.drainDelayMs, () => stopping.abort());
   const store = secrets.store === null ? 'in-process memory' : 'Redis';
   const { decisionListener } = config;
   const decisions = [

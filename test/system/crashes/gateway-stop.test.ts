@@ -36,6 +36,44 @@ t.test('a second signal ends the process at once', async (t) => {
   }
 });
 
+t.test('during the delay it serves as before but is not ready; a second signal ends the delay', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('hello'));
+  const redis = await startRedis(t);
+  for (const workers of ['1', '2']) {
+    const env = await environment({
+      GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_REDIS_URL: redis.url,
+      GATEWAY_WORKERS: workers,
+      GATEWAY_DRAIN_DELAY_MS: '600000',
+    });
+    const gateway = await launch(t, env);
+    const ready = async (): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/readyz`)).status;
+    const port = Number(env.GATEWAY_PORT);
+    const request = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
+    const early = sendRaw(port, request);
+    await early.until(/hello$/);
+    t.equal(await ready(), 200);
+    gateway.child.kill('SIGTERM');
+    await gateway.until(/reports that it is not ready/);
+    t.equal(await ready(), 503);
+    const late = sendRaw(port, request);
+    await late.until(/hello$/);
+    early.socket.write(request);
+    await early.until(/hello[\s\S]*hello$/);
+    for (const client of [early, late]) t.notMatch(client.received(), /Connection: close/i);
+    t.notMatch(gateway.output(), /"draining"/);
+    t.equal(await gateway.stop('SIGTERM'), 0, `${workers} process(es)`);
+  }
+});
+
+t.test('drains when the delay is over', async (t) => {
+  const env = await environment({ GATEWAY_DRAIN_DELAY_MS: '1' });
+  const gateway = await launch(t, env);
+  t.equal(await gateway.stop('SIGTERM'), 0);
+  t.match(gateway.output(), /"delayMs":1,[\s\S]*"draining"/);
+});
+
 t.test(
   'SIGTERM under load, two processes and Redis: every request on an open connection gets a whole reply',
   async (t) => {
