@@ -12,6 +12,8 @@ import { timestampIn } from './validation.ts';
 
 /** How far into a list a page may reach. Dates can narrow the list. */
 const SKIP_MAX = 1_000_000;
+/** No index has the order of `updatedAt`. Sorting 600,000 rows to skip nearly all of them stopped the process for 1.7 s. */
+const SORTED_SKIP_MAX = 10_000;
 
 const timeFields = ['createdAt', 'updatedAt'] as const;
 type TimeField = (typeof timeFields)[number];
@@ -43,12 +45,18 @@ interface V2Page {
   readonly endDate: Timestamp | null;
 }
 
-/** @throws ApiError invalid_fields for a wrong date, or a start after the end */
+/** @throws ApiError invalid_fields for a wrong date, a start after the end, or a deep skip by `updatedAt` */
 export function pageFrom(query: Static<typeof ListQuery>): V2Page {
   const startDate = timestampIn('startDate', query.startDate);
   const endDate = timestampIn('endDate', query.endDate);
   if (startDate !== null && endDate !== null && startDate > endDate) {
     throw invalidFields({ startDate: 'must not be after endDate' });
+  }
+  if (query.sortBy === 'updatedAt' && query.skip !== undefined && query.skip > SORTED_SKIP_MAX) {
+    const advice = 'narrow the list with startDate and endDate, or sort by createdAt';
+    throw invalidFields({
+      skip: `must not be more than ${SORTED_SKIP_MAX} with sortBy=updatedAt: ${advice}`,
+    });
   }
   return {
     limit: query.limit ?? 50,

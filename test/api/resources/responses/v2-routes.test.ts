@@ -121,3 +121,13 @@ t.test('one response: 200, 404, and 401 in other workspaces', async (t) => {
   t.equal(foreign.status, 401);
   t.strictSame((await api.client('GET', list, undefined, { 'x-api-key': key })).json.data, []);
 });
+
+t.test('422: a deep skip in an order that no index has', async (t) => {
+  for (const query of ['sortBy=updatedAt&skip=10001', 'sortBy=updatedAt&skip=1000000&order=asc']) {
+    const refused = await api.manage('GET', `${list}?${query}`);
+    t.equal(refused.status, 422, query);
+    t.match(refused.text, /startDate and endDate/);
+  }
+  t.equal((await api.manage('GET', `${list}?sortBy=updatedAt&skip=10000`)).status, 200);
+  t.equal((await api.manage('GET', `${list}?sortBy=createdAt&skip=10001`)).status, 200);
+});
