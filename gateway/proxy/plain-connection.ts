@@ -2,9 +2,6 @@
  * Connection to an `http:` upstream: one socket with one exchange after the other. The next exchange begins only if the
  * last reply was read to its exact end and its request was written completely. Otherwise the socket is closed.
  *
- * All sockets read into one shared buffer (`onread` of node:net), so a reply needs no stream and little memory. Pieces
- * of replies are copied out of it; large bodies get buffers of their own.
- *
  * Protocol switches go through undici, because the socket of a tunnel must be a stream.
  */
 import type { Socket } from 'node:net';
@@ -18,6 +15,7 @@ import {
   UpstreamTimeoutError,
 } from './exchange.ts';
 import type { Garbage } from './free-buffer.ts';
+import { ReadBuffer } from './read-buffer.ts';
 import { ReplyParser } from './reply-parser.ts';
 import { hasLength, headOf } from './request-text.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
@@ -42,17 +40,8 @@ interface PlainConnectionOptions {
 }
 
 const KEEP_ALIVE_PROBE_MS: Millis = 60_000;
-const READ_BYTES = 65_536;
-/** Maximum size of a piece that is copied. Larger pieces get buffers of their own. */
-const COPIED_BYTES_MAX = 16_384;
 /** Maximum size of head and body that are written as one string. */
 const ONE_WRITE_BYTES = 16_384;
-
-/**
- * All sockets read into this buffer. That is safe because libuv gets the buffer, reads and calls back in one step, and
- * nothing uses its content after the callback.
- */
-const SHARED_BUFFER = Buffer.allocUnsafeSlow(READ_BYTES);
 
 export class PlainConnection implements UpstreamConnection, Exchange {
   idleSince: Millis = 0;
@@ -70,7 +59,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   /** Time when the idle socket must be closed. */
   #expiresAt: Millis = 0;
   #readAt: Millis = 0;
-  #buffer = SHARED_BUFFER;
+  readonly #buffer = new ReadBuffer();
   /** Continues sending a body that waits for the socket. */
   #wake: (() => void) | null = null;
 
@@ -136,9 +125,9 @@ export class PlainConnection implements UpstreamConnection, Exchange {
 
   #open(): void {
     const { address, connectTimeoutMs } = this.#options;
-    this.#buffer = SHARED_BUFFER;
+    this.#buffer.share();
     const socket: Socket = new UpstreamSocket(this.#options.garbage, {
-      buffer: () => this.#buffer,
+      buffer: () => this.#buffer.current,
       callback: (bytes, buffer) => this.#onRead(socket, buffer as Buffer, bytes),
     });
     this.#parser = this.#parserOf(socket);
@@ -263,29 +252,14 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   }
 
   #onPiece(piece: Buffer): void {
-    const handler = this.#handler;
-    if (handler === null) return;
-    if (piece.length <= COPIED_BYTES_MAX) {
-      handler.onData(this, Buffer.from(piece));
-      return;
-    }
-    const isOwn = piece.buffer === this.#buffer.buffer && this.#buffer !== SHARED_BUFFER;
-    if (isOwn && piece.length === READ_BYTES) {
-      this.#buffer = Buffer.allocUnsafeSlow(READ_BYTES);
-      handler.onData(this, piece);
-      return;
-    }
-    if (!isOwn) this.#buffer = Buffer.allocUnsafeSlow(READ_BYTES);
-    const copy = Buffer.allocUnsafeSlow(piece.length);
-    piece.copy(copy);
-    handler.onData(this, copy);
+    this.#handler?.onData(this, this.#buffer.take(piece));
   }
 
   #onReplyEnd(): void {
     const handler = this.#handler;
     this.#handler = null;
     this.resume();
-    this.#buffer = SHARED_BUFFER;
+    this.#buffer.share();
     if (this.#isSent && this.#parser.isReusable) this.#keep();
     else this.renew();
     handler?.onEnd();
