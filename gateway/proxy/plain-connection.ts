@@ -1,6 +1,7 @@
 /**
  * Connection to an `http:` upstream: one socket with one exchange after the other. The next exchange begins only if the
- * last reply was read to its exact end and its request was written completely. Otherwise the socket is closed.
+ * last reply was read to its exact end, its request was written completely, and nothing came behind the reply while the
+ * connection rested. Otherwise the socket is closed.
  *
  * Protocol switches go through undici, because the socket of a tunnel must be a stream.
  */
@@ -18,6 +19,7 @@ import type { Garbage } from './free-buffer.ts';
 import { ReadBuffer } from './read-buffer.ts';
 import { ReplyParser } from './reply-parser.ts';
 import { hasLength, headOf } from './request-text.ts';
+import type { Rest } from './rest.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
 interface PlainConnectionOptions {
@@ -34,6 +36,7 @@ interface PlainConnectionOptions {
   /** Idle connections are closed this much before the announced time. */
   readonly keepAliveMarginMs: Millis;
   readonly garbage: Garbage;
+  readonly rest: Rest;
   /** Opens a connection for protocol switches. */
   readonly openForUpgrade: () => UpstreamConnection;
   readonly onClose: () => void;
@@ -55,6 +58,8 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   #request: UpstreamRequest | null = null;
   #handler: ExchangeHandler | null = null;
   #isSent = false;
+  /** Whether the socket rests after a reply. A request waits until the rest is over. */
+  #isResting = false;
   #isPaused = false;
   /** Time when the idle socket must be closed. */
   #expiresAt: Millis = 0;
@@ -82,7 +87,13 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     this.#isPaused = false;
     this.isFresh = this.#socket === null;
     if (this.#socket === null) this.#open();
-    else this.#begin(this.#socket);
+    else if (!this.#isResting) this.#begin(this.#socket);
+  }
+
+  onRested(): void {
+    if (!this.#isResting) return;
+    this.#isResting = false;
+    if (this.#socket !== null) this.#begin(this.#socket);
   }
 
   renew(): void {
@@ -159,7 +170,6 @@ export class PlainConnection implements UpstreamConnection, Exchange {
       return;
     }
     this.#readAt = this.#options.clock();
-    this.#parser.begin(request.method);
     const { body } = request;
     const head = headOf(request, this.#options.authority);
     if (head === null) {
@@ -167,6 +177,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
       return;
     }
     if (body === null || Buffer.isBuffer(body)) {
+      this.#parser.begin(request.method);
       this.#isSent = true;
       if (body === null) socket.write(head, 'latin1');
       else if (body.length <= ONE_WRITE_BYTES) socket.write(head + body.toString('latin1'), 'latin1');
@@ -176,23 +187,25 @@ export class PlainConnection implements UpstreamConnection, Exchange {
         socket.write(body);
         socket.uncork();
       }
-    } else void this.#sendBody(socket, head, body, !hasLength(request), handler);
+    } else void this.#sendBody(socket, head, body, request, handler);
   }
 
-  /** Sends the head together with the first piece of the body. */
+  /** Sends the head together with the first piece of the body. Bytes that come before that are no reply to it. */
   async #sendBody(
     socket: Socket,
     head: string,
     body: AsyncIterable<Buffer>,
-    isChunked: boolean,
+    request: UpstreamRequest,
     handler: ExchangeHandler,
   ): Promise<void> {
     let before = head;
+    const isChunked = !hasLength(request);
     const isOver = (): boolean => this.#handler !== handler || this.#socket !== socket;
     try {
       for await (const piece of body) {
         if (isOver()) return;
         if (piece.length === 0) continue;
+        if (before === head) this.#parser.begin(request.method);
         socket.cork();
         if (isChunked) before += `${piece.length.toString(16)}\r\n`;
         if (before !== '') socket.write(before, 'latin1');
@@ -207,6 +220,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
         this.#wake = null;
       }
       if (isOver()) return;
+      if (before === head) this.#parser.begin(request.method);
       if (isChunked) before += '0\r\n\r\n';
       if (before !== '') socket.write(before, 'latin1');
       this.#isSent = true;
@@ -218,9 +232,9 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   /** @returns whether to continue reading */
   #onRead(socket: Socket, buffer: Buffer, bytes: number): boolean {
     if (this.#socket !== socket) return false;
-    if (this.#handler === null) {
+    if (this.#handler === null || this.#isResting) {
       // Data without a request is an error of the upstream.
-      this.renew();
+      this.#replace();
       return false;
     }
     this.#readAt = this.#options.clock();
@@ -260,9 +274,26 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     this.#handler = null;
     this.resume();
     this.#buffer.share();
-    if (this.#isSent && this.#parser.isReusable) this.#keep();
-    else this.renew();
+    if (this.#isSent && this.#parser.isReusable) {
+      this.#isResting = true;
+      this.#options.rest.begin(this);
+      this.#keep();
+    } else {
+      // A reset leaves no port in TIME_WAIT. Otherwise many HEAD requests would use up the ports to the upstream.
+      if (this.#parser.isSuspect && 'port' in this.#options.address) this.#socket?.resetAndDestroy();
+      this.renew();
+    }
     handler?.onEnd();
+  }
+
+  /** Closes a socket without an exchange. If a request waits until it has rested, it gets a new one. */
+  #replace(): void {
+    const request = this.#request;
+    this.renew();
+    if (this.#handler === null) return;
+    this.#request = request;
+    this.isFresh = true;
+    this.#open();
   }
 
   #keep(): void {
@@ -278,8 +309,8 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   /** Called when the upstream has ended its side. */
   #onEnd(socket: Socket): void {
     if (this.#socket !== socket) return;
-    if (this.#handler === null) {
-      this.renew();
+    if (this.#handler === null || this.#isResting) {
+      this.#replace();
       return;
     }
     try {
@@ -291,7 +322,9 @@ export class PlainConnection implements UpstreamConnection, Exchange {
 
   /** Fails the exchange if this is still the current socket. */
   #lose(socket: Socket, error: Error): void {
-    if (this.#socket === socket) this.#fail(error);
+    if (this.#socket !== socket) return;
+    if (this.#isResting) this.#replace();
+    else this.#fail(error);
   }
 
   #fail(error: Error): void {
@@ -304,6 +337,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   #forget(): void {
     clearTimeout(this.#connectTimer);
     this.#socket = null;
+    this.#isResting = false;
     this.#request = null;
     this.#wake?.();
   }

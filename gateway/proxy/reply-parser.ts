@@ -52,6 +52,8 @@ interface ReplyListener {
 export class ReplyParser {
   /** Whether the connection can be used again after this reply. */
   isReusable = false;
+  /** Whether a body may follow, although the reply must not have one: some applications send it, even much later. */
+  isSuspect = false;
   /** How many seconds the upstream keeps an idle connection; null if not announced. */
   keepAliveSeconds: number | null = null;
   readonly #listener: ReplyListener;
@@ -78,6 +80,7 @@ export class ReplyParser {
     this.#interims = 0;
     this.#begun = NOTHING;
     this.isReusable = false;
+    this.isSuspect = false;
     this.keepAliveSeconds = null;
   }
 
@@ -188,8 +191,11 @@ export class ReplyParser {
       }
     }
     this.isReusable = isKept;
-    if (this.#isHead || status === 204 || status === 304) this.#state = 'end';
-    else if (coding !== null) {
+    if (this.#isHead || status === 204 || status === 304) {
+      this.isSuspect = this.#isHead || coding !== null || (length ?? 0) > 0;
+      this.isReusable &&= !this.isSuspect;
+      this.#state = 'end';
+    } else if (coding !== null) {
       if (length !== null) throw new BadReplyError("the upstream's reply says its length twice");
       if (!isHttp11) throw new BadReplyError("the upstream's reply is of HTTP/1.0 and has a transfer coding");
       const isChunked = coding.toLowerCase() === 'chunked';
@@ -218,7 +224,7 @@ export class ReplyParser {
       this.#listener.onPiece(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to));
       return to;
     }
-    return this.#state === 'end' ? from : this.#readChunks(bytes, from);
+    return this.#state === 'end' || this.#state === 'done' ? from : this.#readChunks(bytes, from);
   }
 
   #readChunks(bytes: Buffer, from: number): number {

@@ -35,6 +35,8 @@ export class UndiciConnection implements UpstreamConnection {
   isFresh = false;
   readonly #options: UndiciConnectionOptions;
   #client: Client;
+  /** Whether the last reply may be followed by a body that it must not have. */
+  #isSuspect = false;
 
   constructor(options: UndiciConnectionOptions) {
     this.#options = options;
@@ -42,6 +44,7 @@ export class UndiciConnection implements UpstreamConnection {
   }
 
   dispatch(request: UpstreamRequest, handler: ExchangeHandler): void {
+    if (this.#isSuspect) this.renew();
     this.isFresh = false;
     const { method, target, headers, body, upgrade } = request;
     const options: Dispatcher.DispatchOptions & { servername: string } = {
@@ -49,16 +52,22 @@ export class UndiciConnection implements UpstreamConnection {
       method: method as Dispatcher.HttpMethod,
       headers: headers as string[],
       body: body as NonNullable<Dispatcher.DispatchOptions['body']> | null,
-      // Unset, undici closes the connection after every HEAD. After a refused upgrade it must: the plain connection
-      // that sends these takes each of their sockets for a new one.
-      reset: upgrade !== null,
+      // After HEAD, because some applications send a body all the same. After a refused upgrade, because the plain
+      // connection that sends these takes each of their sockets for a new one.
+      reset: upgrade !== null || method === 'HEAD',
       servername: this.#options.servername,
     };
     if (upgrade !== null) options.upgrade = upgrade;
-    this.#client.dispatch(options, new Adapter(handler, () => this.renew()));
+    this.#client.dispatch(options, new Adapter(handler, this));
+  }
+
+  /** Called for a reply that must not have a body and announces one. undici does not let its handler close the socket. */
+  suspect(): void {
+    this.#isSuspect = true;
   }
 
   renew(): void {
+    this.#isSuspect = false;
     void this.#client.destroy();
     this.#client = this.#openClient();
   }
@@ -104,13 +113,13 @@ const UNWANTED = new Error('the reply is no longer needed');
 /** Translates undici's callbacks into those of an exchange. */
 class Adapter implements Dispatcher.DispatchHandler {
   readonly #handler: ExchangeHandler;
-  readonly #renew: () => void;
+  readonly #connection: UndiciConnection;
   #controller: Dispatcher.DispatchController | null = null;
   #exchange: Exchange | null = null;
 
-  constructor(handler: ExchangeHandler, renew: () => void) {
+  constructor(handler: ExchangeHandler, connection: UndiciConnection) {
     this.#handler = handler;
-    this.#renew = renew;
+    this.#connection = connection;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -131,8 +140,10 @@ class Adapter implements Dispatcher.DispatchHandler {
     _headers: unknown,
     reason = '',
   ): void {
+    const headers = this.#headers();
+    if ((status === 204 || status === 304) && announcesBody(headers)) this.#connection.suspect();
     if (status >= 200 && this.#exchange !== null)
-      this.#handler.onHead(this.#exchange, status, reason, this.#headers());
+      this.#handler.onHead(this.#exchange, status, reason, headers);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
@@ -155,13 +166,17 @@ class Adapter implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     // Without a controller no connection could be opened. undici is about to fail the requests of this client, and
     // would crash the process if another one were added.
-    if (this.#controller === null) this.#renew();
+    if (this.#controller === null) this.#connection.renew();
     this.#handler.onError(translated(error));
   }
 
   #headers(): string[] {
     return ((this.#controller?.rawHeaders ?? []) as Buffer[]).map((text) => text.toString('latin1'));
   }
+}
+
+function announcesBody(headers: readonly string[]): boolean {
+  return headers.some((name, i) => i % 2 === 0 && /^(?:content-length|transfer-encoding)$/i.test(name));
 }
 
 function translated(error: Error): Error {

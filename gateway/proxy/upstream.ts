@@ -12,6 +12,7 @@ import type { UpstreamConnection } from './exchange.ts';
 import { LazyConnection } from './lazy-connection.ts';
 import { PlainConnection } from './plain-connection.ts';
 import { Protection } from './protection.ts';
+import { Rest } from './rest.ts';
 import { TransferScheduler } from './transfer-scheduler.ts';
 import { UpstreamPool } from './upstream-pool.ts';
 
@@ -159,6 +160,7 @@ function connectionOpener(
       onClose,
     });
   if (target.isTls) return openUndici;
+  const rest = new Rest();
   return (onClose) =>
     new PlainConnection({
       ...times,
@@ -167,6 +169,7 @@ function connectionOpener(
       authority: target.authority,
       clock,
       garbage: scheduler,
+      rest,
       openForUpgrade: () => openUndici(() => undefined),
       onClose,
     });
