@@ -30,6 +30,9 @@ t.test('matches whole words, without regard to case', async (t) => {
   t.strictSame(words('a', 'b'), ['a', 'b'], 'all fields of this name are read');
   t.strictSame(userAgentWords(['user-agent', 'x', 'X-User-Agent', 'GPTBot', 'Referer', 'curl']), ['x']);
   t.strictSame(words(''), []);
+  t.strictSame(words('ab '.repeat(4000)).length, 342, 'only the first KiB is read');
+  t.strictSame(words(`${'x'.repeat(1000)} GPTBot`, `${'y'.repeat(16)} GPTBot`, 'curl').length, 3);
+  t.strictSame(words(...Array<string>(2000).fill('GPTBot')).length, 171, 'also of many fields');
   t.strictSame(words('\u00ff\u0080--..__'), []);
 });
 
