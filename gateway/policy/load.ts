@@ -16,7 +16,14 @@ import { loadPlans } from './load-plans.ts';
 import { buildTests } from './load-tests.ts';
 import { loadPage } from './page-template.ts';
 import type { Policy, PolicySet } from './policy.ts';
-import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
+import {
+  foreignCharacter,
+  type Path,
+  PolicyFileError,
+  type Problem,
+  type Report,
+  reportMistake,
+} from './problems.ts';
 import { ReferencedFiles, referencedReader, versionOf } from './referenced-files.ts';
 import { type Rollout, rolloutOf } from './rollout.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
@@ -26,8 +33,6 @@ import { soundParts } from './sound-parts.ts';
 import { offsetOf, plainValue, type ReportAt, reportSyntax } from './yaml-text.ts';
 
 const FILE_BYTES_MAX = 1_048_576;
-/** Characters that appear when another encoding is decoded as UTF-8. */
-const NOT_UTF8 = /[\0\ufffd]/;
 
 export function loadPolicies(text: string, file: string, readReferenced = referencedReader(file)): PolicySet {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) {
@@ -48,8 +53,8 @@ export function loadPolicies(text: string, file: string, readReferenced = refere
     const { line, col } = lines.linePos(offset);
     problems.push({ line: Math.max(1, line), column: Math.max(1, col), message, fix });
   };
-  const foreign = text.search(NOT_UTF8);
-  if (foreign >= 0) at(foreign, 'not UTF-8 text', 'save the file in the encoding UTF-8');
+  const foreign = foreignCharacter(text);
+  if (foreign !== null) at(foreign.at, foreign.message, foreign.fix);
   else reportSyntax(document.errors, text, at);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
 

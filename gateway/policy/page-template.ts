@@ -1,6 +1,6 @@
 /** The operator's template for the page that browsers show when a request is refused. */
 import { escapeHtml, sourceOf } from '#shared/page.ts';
-import { Mistake, type Report, reportMistake } from './problems.ts';
+import { foreignCharacter, Mistake, type Report, reportMistake } from './problems.ts';
 import { type ReferencedFiles, versionOf } from './referenced-files.ts';
 import type { PolicyFile } from './schema.ts';
 
@@ -42,8 +42,8 @@ export function loadPage(
 
 /** @throws Mistake */
 export function templateOf(name: string, text: string): PageTemplate {
-  if (/[\0\ufffd]/.test(text))
-    throw new Mistake(`${name} is not UTF-8 text`, 'save the file in the encoding UTF-8');
+  const foreign = foreignCharacter(text);
+  if (foreign !== null) throw new Mistake(`${name} has ${foreign.message}`, foreign.fix);
   const parts = text.split(PLACEHOLDER);
   if (parts.length === 1)
     throw new Mistake(

@@ -50,3 +50,12 @@ export function reportMistake(report: Report, path: Path, error: unknown): void 
   if (!(error instanceof Mistake)) throw error;
   report(path, error.what, error.fix);
 }
+
+/** Finds a character that shows that text in another encoding was read as UTF-8; null if there is none. */
+export function foreignCharacter(text: string): { at: number; message: string; fix: string } | null {
+  const at = text.search(/[\0\ufffd]/);
+  if (at < 0) return null;
+  return text[at] === '\0'
+    ? { at, message: 'a NUL character', fix: 'remove it, or save the file in UTF-8 if it is in UTF-16' }
+    : { at, message: 'text that is not UTF-8', fix: 'save the file in the encoding UTF-8' };
+}

@@ -552,7 +552,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   ],
   'indented-too-far': [['6:11', 'give the keys of one entry the same indentation']],
   'indented-too-little': [['7:1', 'give the keys of one entry the same indentation']],
-  'latin-1': [['6:11', 'not UTF-8 text; save the file in the encoding UTF-8']],
+  'latin-1': [['6:11', 'text that is not UTF-8; save the file in the encoding UTF-8']],
   'no-space-after-colon': [['9:5', 'this line is not "key: value"; write a colon and a space']],
   'path-colon': [
     ['7:12', 'segment ":id" begins with a colon; write {param} for any one segment, and a literal : as %3A'],
@@ -700,6 +700,12 @@ policies:
     identifier: ip
     limit: 5
     window: 1m
+
+t.test('names a NUL, which is valid UTF-8', async (t) => {
+  t.match(problemsOf(t, 'version: 1\npolicies: [\0]\n'), [
+    { line: 2, column: 12, message: 'a NUL character', fix: /^remove it, or save the file in UTF-8/ },
+  ]);
+});
 `;
 
 t.test('fills in every default of a valid file', async (t) => {

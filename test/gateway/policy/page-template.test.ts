@@ -53,7 +53,8 @@ t.test('each mistake says how to fix it', async (t) => {
     ['{seconds}<script defer src="/a.js"></script>', /loads a script from elsewhere; write it between/],
     ['{seconds}<script>a()', /has a <script> without <\/script>/],
     [`{seconds}${'x'.repeat(65_536)}`, /has more than 65536 bytes/],
-    ['{seconds}\ufffd', /is not UTF-8 text; save the file in the encoding UTF-8/],
+    ['{seconds}\ufffd', /has text that is not UTF-8; save the file in the encoding UTF-8/],
+    ['{seconds}\0', /has a NUL character; remove it, or save the file in UTF-8 if it is in UTF-16/],
   ] as const;
   for (const [text, message] of bad) {
     t.throws(() => load(text), { message: at }, message.source);
