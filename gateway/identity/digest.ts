@@ -3,6 +3,7 @@
  * reach the store, the log and metrics.
  */
 import { hash } from 'node:crypto';
+import { comparable } from './comparable.ts';
 import type { SimpleIdentifier } from './identifier.ts';
 
 /** One counted client. It lives as long as the request or connection; tables are keyed by its digest. */
@@ -73,12 +74,17 @@ export class Digester {
   }
 }
 
+/** @param value each code unit stands for one byte of UTF-8 */
+function caselessKey(value: string): string {
+  return comparable(Buffer.from(value, 'latin1').toString());
+}
+
 function subjectOf(identifier: SimpleIdentifier, value: string): string {
   switch (identifier.kind) {
     case 'address':
       return `address\0${value}`;
     case 'credential':
-      return `credential\0${identifier.name}\0${value}`;
+      return `credential\0${identifier.name}\0${identifier.ignoresCase === true ? caselessKey(value) : value}`;
     case 'token':
       return `claim\0${identifier.name}\0${value}`;
     case 'path':

@@ -22,6 +22,8 @@ export interface CredentialIdentifier {
   readonly name: string;
   readonly kind: 'credential';
   readonly sources: readonly CredentialSource[];
+  /** Whether spellings are one client that databases take for the same key: in other case, or with accents. */
+  readonly ignoresCase?: true;
 }
 
 /** A claim of a signed token. */

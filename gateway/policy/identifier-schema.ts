@@ -74,6 +74,10 @@ export const identifierSchema = {
       maximum: 128,
       description: 'bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
     },
+    ignoreCase: {
+      type: 'boolean',
+      description: 'true if the application finds keys without regard to case; false is the default',
+    },
   },
   additionalProperties: false,
   description: 'write { source: client-address } or { source: [ { header: x-api-key } ] }',

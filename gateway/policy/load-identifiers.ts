@@ -76,7 +76,7 @@ export class IdentifierTable {
     return this.#one(parts.map(meaning).join('+'), () => combined(parts));
   }
 
-  #declare(name: string, { source, ipv6Prefix }: Entry): void {
+  #declare(name: string, { source, ipv6Prefix, ignoreCase = false }: Entry): void {
     if (name === EVERYONE.name)
       this.#report(
         ['identifiers', name],
@@ -86,8 +86,11 @@ export class IdentifierTable {
       );
     if (source === 'client-address') {
       this.#declared.set(name, { name, kind: 'address', ipv6Prefix: ipv6Prefix ?? 64 });
+      if (ignoreCase) this.#reportIgnoreCase(name);
       return;
     }
+    if (ignoreCase && source.some((entry) => 'path' in entry || 'body' in entry || 'jwt' in entry))
+      this.#reportIgnoreCase(name);
     if (ipv6Prefix !== undefined) {
       const here: Path = ['identifiers', name, 'ipv6Prefix'];
       this.#report(here, 'ipv6Prefix is only for source: client-address', 'remove it', 'key');
@@ -102,16 +105,30 @@ export class IdentifierTable {
       );
     if (param !== undefined) this.#params.set(name, param.path);
     else if (body !== undefined) this.#declared.set(name, bodyIdentifier(name, body));
-    else this.#declared.set(name, this.#credential(name, source));
+    else this.#declared.set(name, this.#credential(name, source, ignoreCase));
   }
 
-  #credential(name: string, source: readonly SourceEntry[]): SimpleIdentifier {
+  #reportIgnoreCase(name: string): void {
+    this.#report(
+      ['identifiers', name, 'ignoreCase'],
+      'ignoreCase is only for sources header, bearer, cookie and query',
+      'remove it; for parts of the path, write ignoreCase: true at the top of the file',
+      'key',
+    );
+  }
+
+  #credential(name: string, source: readonly SourceEntry[], ignoreCase: boolean): SimpleIdentifier {
     const here: Path = ['identifiers', name, 'source'];
     const tokens = source.flatMap((entry, i) =>
       'jwt' in entry ? (this.#tokenSource(entry.jwt, [...here, i, 'jwt']) ?? []) : [],
     );
     if (!source.some((entry) => 'jwt' in entry))
-      return { name, kind: 'credential', sources: source.map(credentialSource) };
+      return {
+        name,
+        kind: 'credential',
+        sources: source.map(credentialSource),
+        ...(ignoreCase ? { ignoresCase: true } : {}),
+      };
     if (!source.every((entry) => 'jwt' in entry))
       this.#report(
         here,

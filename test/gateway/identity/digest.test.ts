@@ -55,6 +55,20 @@ t.test(
   },
 );
 
+t.test('with ignoresCase, spellings that databases take for the same key have one digest', async (t) => {
+  const digester = new Digester('salt');
+  const digest = (value: string, ignoresCase = true): string =>
+    digester.identify(
+      ignoresCase ? { name: 'key', kind: 'credential', sources: [], ignoresCase } : KEY,
+      Buffer.from(value).toString('latin1'),
+    ).digest;
+  for (const spelling of ['FBK_A1', 'Fbk_a1', 'fbk_\u00e11', 'fbk_a1\u200b'])
+    t.equal(digest(spelling), digest('fbk_a1'), spelling);
+  t.equal(digest('fbk_a1'), digest('fbk_a1', false), 'keys in lower case keep their counters');
+  t.not(digest('fbk_a1'), digest('fbk_a2'));
+  t.not(digest('\xff'), digest('\xfe'));
+});
+
 t.test('the words encode the first 120 bits of the digest', async (t) => {
   t.strictSame(identityOf('AAAAABAAAAC_____AAAAAB').words, [0, 2 ** 24, 3 * 2 ** 24 - 1, 63 * 2 ** 24]);
 });

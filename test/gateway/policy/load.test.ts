@@ -239,6 +239,16 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   ],
   'identifier-unknown': [['8:17', 'unknown identifier api_key; identifiers has: ip, api-key, everyone']],
   'identifiers-empty': [['2:14', `identifiers is {}; expected: how clients are identified: ${IDENTIFIERS}`]],
+  'ignore-case-on-address': [
+    [
+      '3:33',
+      'ignoreCase is only for sources header, bearer, cookie and query; remove it; for parts of the path, write ignoreCase: true at the top of the file',
+    ],
+    [
+      '4:39',
+      'ignoreCase is only for sources header, bearer, cookie and query; remove it; for parts of the path, write ignoreCase: true at the top of the file',
+    ],
+  ],
   'ipv6-prefix-on-header': [['4:47', 'ipv6Prefix is only for source: client-address; remove it']],
   'ipv6-prefix-range': [
     [
@@ -691,6 +701,12 @@ t.test('refuses a file full of aliases in linear time', async (t) => {
   t.match(problems, [{ line: 2, column: 12, message: /expand to too many values/ }]);
 });
 
+t.test('names a NUL, which is valid UTF-8', async (t) => {
+  t.match(problemsOf(t, 'version: 1\npolicies: [\0]\n'), [
+    { line: 2, column: 12, message: 'a NUL character', fix: /^remove it, or save the file in UTF-8/ },
+  ]);
+});
+
 const VALID = `version: 1
 identifiers:
   ip: { source: client-address }
@@ -700,12 +716,6 @@ policies:
     identifier: ip
     limit: 5
     window: 1m
-
-t.test('names a NUL, which is valid UTF-8', async (t) => {
-  t.match(problemsOf(t, 'version: 1\npolicies: [\0]\n'), [
-    { line: 2, column: 12, message: 'a NUL character', fix: /^remove it, or save the file in UTF-8/ },
-  ]);
-});
 `;
 
 t.test('fills in every default of a valid file', async (t) => {
