@@ -86,29 +86,48 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
   try {
     nothing = await ask(origin, NOWHERE);
     replies = await Promise.all(
-      spellings.map(async (one) => [one, await ask(origin, one.path), await ask(origin, one.other)] as const),
+      spellings.map(async (one) => {
+        const as = one.kind === 'case' ? await ask(origin, one.path) : nothing;
+        return [one, as, await ask(origin, one.other)] as const;
+      }),
     );
   } catch {
     // Return no finding, because another one already says that the address cannot be reached.
     return [];
   }
   const answered = replies.filter(([, as, other]) => !isOwn(as) && !isOwn(other));
-  const found = answered.filter(([, as, other]) => isSame(as, other, nothing)).map(([one]) => one);
+  if (answered.length === 0) return [];
+  const of = (kind: Spelling['kind']) => answered.filter(([one]) => one.kind === kind);
+  const cases = of('case').filter(([, as, other]) => isSame(as, other, nothing));
+  const formats = of('format').filter(([, as, other]) => other.status !== as.status);
+  const findings: Finding[] = [];
+  if (cases[0] !== undefined) {
+    const [{ policy, path, other }] = cases[0];
+    findings.push(
+      bad(
+        'path-spelling',
+        `the application answers ${other} as ${path}, and policy ${policy} counts only the latter${more(cases)}`,
+        'write ignoreCase: true into the policy file, or make the application distinguish the case of paths',
+      ),
+    );
+  }
+  if (formats[0] !== undefined) {
+    const [{ policy, path, other }] = formats[0];
+    findings.push(
+      bad(
+        'path-spelling',
+        `the application has ${other} too, and policy ${policy} counts only ${path}${more(formats)}`,
+        'if the two do the same, give the other one a policy with the same bucket, or let the application refuse it (format: false in Rails)',
+      ),
+    );
+  }
+  if (findings.length > 0) return findings;
   const tried = answered.length;
-  if (tried === 0) return [];
-  const [first, ...others] = found;
-  if (first === undefined)
-    return [
-      good('path-spelling', `the application distinguishes upper and lower case in paths (${tried} tried)`),
-    ];
-  const more = others.length === 0 ? '' : `, and ${others.length} more such paths`;
-  return [
-    bad(
-      'path-spelling',
-      `the application answers ${first.other} as ${first.path}, and policy ${first.policy} counts only the latter${more}`,
-      'write ignoreCase: true into the policy file, or make the application distinguish the case of paths',
-    ),
-  ];
+  return [good('path-spelling', `the application has no other spelling of a limited path (${tried} tried)`)];
+}
+
+function more({ length }: readonly unknown[]): string {
+  return length === 1 ? '' : `, and ${length - 1} more such paths`;
 }
 
 /** Whether the gateway wrote the reply itself: it denied the request, or the application did not answer. */

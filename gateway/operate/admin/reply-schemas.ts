@@ -212,7 +212,7 @@ export const doctorSchema = {
       reason: nullable(text),
     }),
     trust: shape('', { kind: { enum: ['none', 'cidrs', 'hops'] }, hops: integer, tooWide: listOf(text) }),
-    spellings: listOf(shape('', { policy: text, path: text, other: text })),
+    spellings: listOf(shape('', { kind: text, policy: text, path: text, other: text })),
     openFiles: shape('', { max: nullable(integer), needed: integer }),
     upstream: shape('', { origin: text, problem: nullable(text) }),
     store: { type: ['object', 'null'], properties: { problem: nullable(text) }, required: ['problem'] },

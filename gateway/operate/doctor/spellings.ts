@@ -1,29 +1,36 @@
-/** Finds paths that a policy limits, and spellings of them in other case, which no route matches. */
+/** Finds paths that a policy limits, and other spellings of them that no route matches. */
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 
 export interface Spelling {
+  /** case: other letters. format: a suffix for the type of the reply, as Rails reads it. */
+  readonly kind: 'case' | 'format';
   readonly policy: string;
   readonly path: string;
   readonly other: string;
 }
 
-/** Maximum number of spellings. Each takes two requests of `floodgate doctor`. */
-const SPELLINGS_MAX = 16;
+/** Maximum number of paths. Each takes three requests of `floodgate doctor`. */
+const PATHS_MAX = 16;
 
 export function spellingsOf(set: PolicySet): Spelling[] {
   const match = createMatcher(set);
-  const byPath = new Map<string, Spelling>();
+  const paths = new Set<string>();
+  const spellings: Spelling[] = [];
   for (const policy of set.policies) {
     const path = pathOf(policy, (text) => text);
-    const other = pathOf(policy, otherLetters);
-    if (path === other || byPath.has(path) || byPath.size >= SPELLINGS_MAX) continue;
     const [method = 'GET'] = policy.route.methods ?? [];
-    const found = match(method, other);
-    if (found.ok && found.cover?.policies.includes(policy) !== true)
-      byPath.set(path, { policy: policy.name, path, other });
+    const add = (kind: Spelling['kind'], other: string): void => {
+      const found = match(method, other);
+      if (found.ok && found.cover?.policies.includes(policy) !== true)
+        spellings.push({ kind, policy: policy.name, path, other });
+    };
+    if (path === '/' || paths.has(path) || paths.size === PATHS_MAX) continue;
+    paths.add(path);
+    add('case', pathOf(policy, otherLetters));
+    add('format', `${path}.json`);
   }
-  return [...byPath.values()];
+  return spellings;
 }
 
 function pathOf({ route }: Policy, spell: (literal: string) => string): string {

@@ -230,6 +230,19 @@ t.test('finds that the application treats two spellings of a path alike', async 
   t.equal(wrong.length, 1);
 });
 
+t.test('finds that the application has a limited path with a format behind it, as Rails does', async (t) => {
+  const standing = await stand(t, await redisWith(t), { isLogin: (path) => /^\/login(\.json)?$/.test(path) });
+  const { wrong } = await ask(standing);
+  t.match(wrong, [
+    {
+      check: 'path-spelling',
+      message: 'the application has /login.json too, and policy login counts only /login',
+      fix: /a policy with the same bucket.*format: false/,
+    },
+  ]);
+  t.equal(wrong.length, 1);
+});
+
 t.test('recognizes the probe with two workers, and a Redis user that may not run INFO', async (t) => {
   const redis = await redisWith(t);
   await redis.client.call('ACL', 'SETUSER', 'gateway', 'on', '>secret', '~fg:*', '+@all', '-info', '-scan');

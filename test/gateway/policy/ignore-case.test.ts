@@ -85,8 +85,18 @@ t.test('explain gives the reason, and doctor does not test the case', async (t) 
     policies: [{ matched: true }, { matched: false }],
   });
   t.match(explained.policies[1]?.reason, /segment 1 is "LOGIN", the route has "other"/);
-  t.strictSame(spellingsOf(set), []);
-  t.equal(spellingsOf(load(['GET /login'], [], '')).length, 1);
+  const others = (of: PolicySet): string[] => spellingsOf(of).map(({ other }) => other);
+  t.strictSame(others(set), ['/login.json', '/other.json']);
+  const caseful = load(['GET /login', 'GET /{id}/x/*', 'GET /y/*', 'GET /y/{id}', 'GET /'], [], '');
+  t.strictSame(others(caseful), [
+    '/LOGIN',
+    '/login.json',
+    '/doctor/X',
+    '/doctor/x.json',
+    '/Y',
+    '/y.json',
+    '/Y/doctor',
+  ]);
 });
 
 t.test('every value but true and false is a mistake', async (t) => {
