@@ -113,6 +113,7 @@ async function run(): Promise<number> {
       MALLOC_ARENA_MAX: '1',
       ...process.env,
       GATEWAY_UPSTREAM: process.env.GATEWAY_UPSTREAM || (apiReady.address ?? ''),
+      GATEWAY_POLICIES: process.env.GATEWAY_POLICIES || 'policies.yaml',
     },
   );
   services.push(gateway);

@@ -157,6 +157,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
         'a reply does not report its units, so the reserve stays charged: let the application send this header once, with a whole number, on every reply',
       ),
     ),
+    onNothingMatched: (paths) =>
+      log.warn(
+        { file: config.policiesFile, paths },
+        'no policy matched any request of the last minute, so nothing is limited; is the policy file for this application? "npx floodgate init" writes one to begin with',
+      ),
     onUntrustedChain: onceAMinute(clock, () =>
       log.warn(
         'a trusted proxy sent an X-Forwarded-For chain that cannot be read; such requests share one bucket',

@@ -1,6 +1,8 @@
 /** The only reader of the environment. Checks every variable at once, and returns readonly settings. */
 
+import { realpathSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 import {
@@ -355,6 +357,29 @@ function upstreamOrigin(value: string): string {
     );
   }
   return url.origin;
+}
+
+const SHIPPED = fileURLToPath(new URL('../policies.yaml', import.meta.url));
+
+/**
+ * Floodgate comes with the policies of the survey API. They cover nothing of another application, so in front of one
+ * the start asks for a policy file.
+ *
+ * @throws ConfigError
+ */
+export function assertPoliciesAreChosen({ GATEWAY_UPSTREAM, GATEWAY_POLICIES }: Environment): void {
+  if (!GATEWAY_UPSTREAM || GATEWAY_POLICIES || !isSameFile('policies.yaml', SHIPPED)) return;
+  throw new ConfigError([
+    'GATEWAY_POLICIES: it is not set, and policies.yaml here has the limits of the survey API. "npx floodgate init my-policies.yaml" writes a file for your application; then set GATEWAY_POLICIES=my-policies.yaml. To use the limits of the survey API, set GATEWAY_POLICIES=policies.yaml',
+  ]);
+}
+
+function isSameFile(a: string, b: string): boolean {
+  try {
+    return realpathSync(a) === realpathSync(b);
+  } catch {
+    return false;
+  }
 }
 
 /** @throws ConfigError when the file cannot be read */

@@ -14,7 +14,13 @@ import { openLog } from '#shared/log-lines.ts';
 import { VERSION } from '#shared/version.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
 import { type Gateway, openAddresses, policyLoader, startGateway } from './app.ts';
-import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
+import {
+  assertPoliciesAreChosen,
+  type GatewayConfig,
+  type GatewaySecrets,
+  readConfig,
+  readPolicyFile,
+} from './config.ts';
 import { ListenError, LOOPBACK } from './listen/listener.ts';
 import { type Family, families } from './observe/metrics/exposition.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
@@ -370,6 +376,7 @@ function authority(host: string, port: number): string {
 
 try {
   const { config, secrets } = readConfig(process.env);
+  assertPoliciesAreChosen(process.env);
   // The log goes to stderr. stdout gets a single line for the person who started the program.
   const log = openLog({ level: config.logLevel, base: { service: 'gateway' } });
   if (isWorker) await runWorker(config, secrets, log);

@@ -44,6 +44,8 @@ type Match =
       readonly cover: Cover | null;
       /** The entry of the list deny that matches the route; null if there is none. */
       readonly closedBy: ListEntry | null;
+      /** Whether the policy file names the route: in a policy, in `exclude` or in `deny`. */
+      readonly isNamed: boolean;
     }
   | { readonly ok: false; readonly reason: string };
 
@@ -124,7 +126,11 @@ export function createMatcher(set: PolicySet): Matcher {
     // With a policy the upstream gets exactly the path that was matched.
     const slash = target.trailingSlash && cover === null ? '/' : '';
     const [closedBy = null] = closing.sort((a, b) => a.line - b.line);
-    return { ok: true, target: path + slash + query, path, cover, closedBy };
+    const isNamed =
+      cover !== null ||
+      closedBy !== null ||
+      readings.some((reading) => exclusions.find(method, reading).length > 0);
+    return { ok: true, target: path + slash + query, path, cover, closedBy, isNamed };
   };
 
   return (method, rawTarget) => {

@@ -13,6 +13,7 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import { type Caller, Callers } from './caller.ts';
 import { PolicyTable } from './policy-table.ts';
+import { Unmatched } from './unmatched.ts';
 
 interface EnforcementOptions {
   readonly clock: Clock;
@@ -31,6 +32,8 @@ interface EnforcementOptions {
   readonly onUntrustedChain: (peer: string) => void;
   /** Called if a reply lacks the header that should report its units, so the reserve stays charged. */
   readonly onUnitsMissing?: (policy: string, header: string) => void;
+  /** Called if the policy file matches none of the requests of a minute. */
+  readonly onNothingMatched?: (paths: readonly string[]) => void;
 }
 
 export class Enforcement {
@@ -38,6 +41,8 @@ export class Enforcement {
   readonly denials: DenialWriter;
   readonly #callers: Callers;
   #table: PolicyTable;
+  /** null if nobody wants to know */
+  #unmatched: Unmatched | null = null;
 
   constructor(set: PolicySet, salt: string, options: EnforcementOptions) {
     this.options = options;
@@ -47,6 +52,7 @@ export class Enforcement {
       options.onUntrustedChain(peer);
     });
     this.#table = new PolicyTable(set, new Digester(salt), options.wallClock);
+    this.#watchMatches();
   }
 
   get table(): PolicyTable {
@@ -64,6 +70,16 @@ export class Enforcement {
   /** Replaces the policies. Counters are identified by name, so they keep their values. */
   use(set: PolicySet): void {
     this.#table = this.#table.withPolicies(set);
+    this.#watchMatches();
+  }
+
+  get unmatched(): Unmatched | null {
+    return this.#unmatched;
+  }
+
+  #watchMatches(): void {
+    const { onNothingMatched } = this.options;
+    if (onNothingMatched !== undefined) this.#unmatched = new Unmatched(onNothingMatched);
   }
 
   /** Called if the replicas agreed on another salt. */

@@ -137,11 +137,12 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       refusals.malformed(this, match.reason);
       return;
     }
-    const { target, path, cover, closedBy } = match;
+    const { target, path, cover, closedBy, isNamed } = match;
     this.target = target;
     this.cors = isClientRoute(path);
     if (cover !== null) this.priority = cover.priority;
     this.entry?.matched(path, cover);
+    enforcement.unmatched?.note(path, isNamed, this.arrivedAt);
 
     this.#decide(cover, closedBy, true);
   }

@@ -15,14 +15,14 @@ export const addStart: AddCommand = (program, context) =>
         .example('$0 start --upstream http://127.0.0.1:3000', 'With policies.yaml, on port 8080'),
     ({ upstream, policies, port }) =>
       context.run(async () => {
-        const file = policies ?? context.env.GATEWAY_POLICIES ?? 'policies.yaml';
+        const file = policies ?? (context.env.GATEWAY_POLICIES || 'policies.yaml');
         if (!existsSync(file))
           throw new CommandError(
             `there is no policy file ${file}; "floodgate init ${file}" writes one to begin with, --policies names another`,
             EXIT.unreachable,
           );
         await context.start({
-          GATEWAY_POLICIES: file,
+          ...(policies === undefined ? {} : { GATEWAY_POLICIES: policies }),
           ...(upstream === undefined ? {} : { GATEWAY_UPSTREAM: upstream }),
           ...(port === undefined ? {} : { GATEWAY_PORT: port }),
         });

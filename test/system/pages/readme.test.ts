@@ -1,9 +1,11 @@
 /** Runs each block of the README, and compares the output with the page. */
+import { join } from 'node:path';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { readPage } from '#test/docs/pages.ts';
 import { comparable, startProduct } from '#test/docs/product.ts';
 import { startShell } from '#test/docs/shell.ts';
+import { floodgate } from '#test/support/cli.ts';
 import { startUpstream } from '#test/support/gateway.ts';
 import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -33,11 +35,16 @@ t.test('two commands, and a 429 as shown', async (t) => {
   for (const line of comparable(reply?.text ?? '')) t.ok(fields.includes(line), line);
 });
 
-t.test('in front of an application, in one command', async (t) => {
+t.test('in front of an application, in two commands', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('the application'));
-  t.match(own?.text, 'GATEWAY_UPSTREAM=http://127.0.0.1:3000 ');
-  const command = own?.text.replace('http://127.0.0.1:3000', upstream.origin) ?? '';
-  const product = await startProduct(t, command);
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'my-policies.yaml');
+  const [init, command = ''] = own?.text.split('\n') ?? [];
+  t.equal(init, 'npx floodgate init my-policies.yaml');
+  t.match(await floodgate(['init', file]), { code: 0 });
+  t.match(command, /^GATEWAY_UPSTREAM=http:\/\/127.0.0.1:3000 GATEWAY_POLICIES=my-policies.yaml /);
+  const started = command.replace('http://127.0.0.1:3000', upstream.origin).replace('my-policies.yaml', file);
+  const product = await startProduct(t, started);
   t.equal(await (await fetch(product.origin)).text(), 'the application');
 });
 
