@@ -32,11 +32,12 @@ import { createParentCounters, type ParentChannel } from '#api/limits/parent-cou
 import { createMailer, openTransport } from '#api/mail/mailer.ts';
 import { type News, NO_NEWS } from '#api/processes/news.ts';
 import { openNews } from '#api/processes/open-news.ts';
-import { createSupervisor, type ReadyMessage } from '#api/processes/supervisor.ts';
+import { type AliveMessage, createSupervisor, type ReadyMessage } from '#api/processes/supervisor.ts';
 import { openStorage } from '#api/storage/open.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
+import { SIGN_OF_LIFE_MS } from '#shared/signs-of-life.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
 import { buildApp } from './app.ts';
 import { createBackground } from './background.ts';
@@ -238,6 +239,11 @@ function tellReady({ address, notice }: Omit<ReadyMessage, 'kind'>, how = ''): v
   if (!isWorker) console.log(`API ready on ${address}${how}`);
   if (isSupervised) process.send?.({ kind: 'ready', address, notice } satisfies ReadyMessage);
   else if (notice !== null) console.log(`\n${notice}`);
+  if (isWorker) setInterval(showLife, SIGN_OF_LIFE_MS).unref();
+}
+
+function showLife(): void {
+  if (process.connected) process.send?.({ kind: 'alive' } satisfies AliveMessage);
 }
 
 /** Stops listening, and waits a bounded time for requests in progress. */

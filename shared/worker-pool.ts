@@ -1,6 +1,6 @@
 /**
- * Runs several processes of one program that share a port (SO_REUSEPORT): starts them, replaces those that die, and
- * stops them. The owner of the pool defines the messages.
+ * Runs several processes of one program that share a port (SO_REUSEPORT): starts them, replaces those that die or hang,
+ * and stops them. The owner of the pool defines the messages. Each of them is a sign of life of its worker.
  *
  * node:cluster is not used: its primary accepts every connection and hands it over, so that a stall of the primary
  * stops everything. Without that feature it is the same fork with the same channel.
@@ -9,6 +9,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { assertFree } from './assert-free.ts';
 import type { Clock, Millis } from './clock.ts';
 import { RestartPacing } from './restart-pacing.ts';
+import { LOST_TICKS, SIGN_OF_LIFE_MS, SILENT_TICKS, SignsOfLife } from './signs-of-life.ts';
 
 interface PoolLog {
   warn(fields: object, message: string): void;
@@ -34,6 +35,8 @@ interface WorkerPoolOptions<Message> extends WorkerProgram {
   /** A worker that is not ready in time is killed. null for no limit. */
   readonly startTimeoutMs: Millis | null;
   readonly endTimeoutMs: Millis;
+  /** Interval in which signs of life are counted. */
+  readonly signOfLifeMs?: Millis;
   /** @returns the port if the message says that the worker is ready, otherwise null */
   readonly onMessage: (worker: ChildProcess, message: Message) => number | null;
   readonly onEnded: (worker: ChildProcess) => void;
@@ -59,10 +62,22 @@ export class WorkerPool<Message> {
   #port: number;
   #restarts = 0;
   #stopping = false;
+  readonly #signs: SignsOfLife<ChildProcess>;
+  #ticks: NodeJS.Timeout | undefined;
 
   constructor(options: WorkerPoolOptions<Message>) {
     this.#options = options;
     this.#port = options.port;
+    const { log } = options;
+    this.#signs = new SignsOfLife({
+      onSilent: ({ pid }) => log.warn({ pid }, `a worker gives no sign of life for ${SILENT_TICKS} s`),
+      onHeard: ({ pid }) => log.warn({ pid }, 'the worker gives signs of life again'),
+      onLost: (worker) => {
+        log.error({ pid: worker.pid }, `a worker gave no sign of life for ${LOST_TICKS} s and is killed`);
+        // Also ends a process that is stopped.
+        worker.kill('SIGKILL');
+      },
+    });
   }
 
   get ready(): ReadonlySet<ChildProcess> {
@@ -81,9 +96,15 @@ export class WorkerPool<Message> {
     return this.#stopping;
   }
 
+  /** Whether a worker hangs. The kernel still gives it connections. */
+  get hasSilent(): boolean {
+    return this.#signs.isSilent;
+  }
+
   /** Resolves when all are ready. @throws WorkerStartError, or the error of fork or, if the port is taken, of listen */
   async start(): Promise<void> {
-    const { clock, workers, host, port, reusePort = false } = this.#options;
+    const { clock, workers, host, port, reusePort = false, signOfLifeMs = SIGN_OF_LIFE_MS } = this.#options;
+    this.#ticks = setInterval(() => this.#signs.tick(), signOfLifeMs);
     if (port !== 0 && !reusePort) await assertFree(host, port);
     const pacings = Array.from({ length: workers }, () => new RestartPacing(clock));
     const [first, ...others] = pacings.map((pacing) => () => this.#startWorker(pacing));
@@ -95,6 +116,7 @@ export class WorkerPool<Message> {
   /** Resolves when all have ended. Each may finish its work within the time limit. */
   async close(): Promise<void> {
     this.#stopping = true;
+    clearInterval(this.#ticks);
     await Promise.all([...this.#children].map((worker) => this.#end(worker)));
   }
 
@@ -133,6 +155,7 @@ export class WorkerPool<Message> {
       worker.once('exit', (code, signal) => {
         clearInterval(starting);
         this.#children.delete(worker);
+        this.#signs.forget(worker);
         if (this.#ready.delete(worker)) this.#onEnded(worker, pacing, { code, signal });
         else {
           if (signal !== null && !this.#stopping) {
@@ -142,8 +165,10 @@ export class WorkerPool<Message> {
         }
       });
       worker.on('message', (message: Message) => {
+        if (this.#ready.has(worker)) this.#signs.heard(worker);
         const port = onMessage(worker, message);
         if (port === null) return;
+        this.#signs.heard(worker);
         this.#port = port;
         clearInterval(starting);
         this.#ready.add(worker);

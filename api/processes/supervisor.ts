@@ -17,6 +17,11 @@ export interface ReadyMessage {
   readonly notice: string | null;
 }
 
+/** A sign of life. */
+export interface AliveMessage {
+  readonly kind: 'alive';
+}
+
 interface SupervisorOptions extends WorkerProgram {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** How long a worker has to end after it was told to. Then it is killed. */
@@ -43,12 +48,13 @@ export function createSupervisor({ env, ...options }: SupervisorOptions): Superv
     // A worker that has ended meanwhile does not wait for an answer.
     if (worker.connected) worker.send(reply, () => undefined);
   };
-  const pool = new WorkerPool<ReadyMessage | UsesMessage>({
+  const pool = new WorkerPool<ReadyMessage | UsesMessage | AliveMessage>({
     ...options,
     env: (port) => ({ ...env, API_WORKERS: '1', API_PORT: String(port) }),
     // There is no time limit for a start, because migrating a large database, or waiting for one, may take any time.
     startTimeoutMs: null,
     onMessage(worker, message) {
+      if (message.kind === 'alive') return null;
       if (message.kind === 'uses') {
         answer(worker, message).catch((error: unknown) =>
           log.error({ err: error }, 'uses of a worker could not be counted'),

@@ -10,6 +10,7 @@ import { counter, gauge } from '#gateway/observe/metrics/metrics.ts';
 import type { ControlChange } from '#gateway/operate/control/control.ts';
 import type { Addresses, RefusedAddress } from '#gateway/operate/decisions/addresses.ts';
 import type { Millis } from '#shared/clock.ts';
+import { SIGN_OF_LIFE_MS } from '#shared/signs-of-life.ts';
 import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 
 export interface ProcessReport {
@@ -47,7 +48,7 @@ interface SupervisorOptions extends WorkerProgram {
 }
 
 /** A worker reports at least once in two intervals. If it dies, the counts since its last report are lost. */
-export const STATE_INTERVAL_MS: Millis = 1000;
+export const STATE_INTERVAL_MS: Millis = SIGN_OF_LIFE_MS;
 /** A worker that is not ready after this time is killed. The first start on a slow machine may take minutes. */
 const START_TIMEOUT_MS: Millis = 300_000;
 /** A worker that has not ended this long after its drain timeout is killed. */
@@ -87,8 +88,9 @@ export class Supervisor {
     return this.#pool.start();
   }
 
+  /** A worker that hangs keeps its share of the connections, so the gateway is not ready until it is replaced. */
   ready(): boolean {
-    return !this.#pool.isStopping && this.#pool.ready.size > 0;
+    return !this.#pool.isStopping && this.#pool.ready.size > 0 && !this.#pool.hasSilent;
   }
 
   /**

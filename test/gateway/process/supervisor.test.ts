@@ -13,7 +13,8 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
 const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PORT), policies: 1 });`;
-const STAY = 'setInterval(() => {}, 1000);';
+/** Stays, and gives signs of life. */
+const STAY = `setInterval(() => process.connected && process.send({ type: 'applied', id: 0 }), 100);`;
 /** Reports a counter of five and a gauge of three. */
 const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, families: [
   { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 5 }] },

@@ -54,6 +54,32 @@ t.test('replaces workers while the store is down', async (t) => {
   t.equal(await gateway.stop(), 0);
 });
 
+t.test('replaces a worker that hangs, and is not ready until then', async (t) => {
+  const upstream = await startUpstream(t);
+  const redis = await startRedis(t);
+  const env = await environment({
+    GATEWAY_UPSTREAM: upstream.origin,
+    GATEWAY_REDIS_URL: redis.url,
+    GATEWAY_WORKERS: '2',
+  });
+  const gateway = await launch(t, env);
+  const readiness = async (): Promise<number> =>
+    (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/readyz`)).status;
+  t.equal(await readiness(), 200);
+  const [hanging = 0, other = 0] = childrenOf(gateway.child.pid);
+  process.kill(hanging, 'SIGSTOP');
+  await gateway.until(new RegExp(`"pid":${hanging},.*no sign of life for 10 s`));
+  t.equal(await readiness(), 503);
+  await gateway.until(new RegExp(`"pid":${hanging},.*no sign of life for 30 s`));
+  await eventually('ready again', readiness, (status) => status === 200);
+  await eventually(
+    'two again',
+    async () => childrenOf(gateway.child.pid),
+    (now) => now.length === 2 && !now.includes(hanging) && now.includes(other),
+  );
+  t.notMatch(gateway.output(), `"pid":${other},`, 'the other one gives signs of life');
+});
+
 t.test('killing the supervisor leaves no worker behind, ready or not', async (t) => {
   const redis = await startRedis(t);
   const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };

@@ -138,6 +138,19 @@ t.test('a worker that dies loses only its own requests, and is replaced', async 
   t.equal(await ask(port, '/health'), 200);
 });
 
+t.test('a worker that hangs is replaced', async (t) => {
+  const [hanging = 0, ...others] = await workersOf(api);
+  process.kill(hanging, 'SIGSTOP');
+  await until(async () => !(await workersOf(api)).includes(hanging), 'it is killed', api);
+  await until(async () => (await workersOf(api)).length === WORKERS, 'it is replaced', api);
+  const now = await workersOf(api);
+  t.ok(
+    others.every((pid) => now.includes(pid)),
+    'the others give signs of life',
+  );
+  t.match(api.output(), new RegExp(`"pid":${hanging},.*gave no sign of life for 30 s`));
+});
+
 t.test('SIGTERM: every worker answers its requests in flight, and all end in time', async (t) => {
   const inFlight = await Promise.all(Array.from({ length: 20 }, () => begin(port)));
   const ended = api.stop();
