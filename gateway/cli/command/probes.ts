@@ -2,8 +2,9 @@
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { PROBE_HEADER } from '#gateway/http/header-names.ts';
+import type { CredentialSource } from '#gateway/identity/identifier.ts';
 import { bad, type Finding, good, trustFinding } from '#gateway/operate/doctor/findings.ts';
-import type { Spelling } from '#gateway/operate/doctor/spellings.ts';
+import { type KeyPlace, otherLetters, type Spelling } from '#gateway/operate/doctor/spellings.ts';
 import type { Seen } from '#gateway/request/probe.ts';
 import { type AdminAccess, askAdmin } from './admin-client.ts';
 import { ask, type PublicReply, TIMEOUT_MS } from './public-address.ts';
@@ -128,6 +129,58 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
 
 function more({ length }: readonly unknown[]): string {
   return length === 1 ? '' : `, and ${length - 1} more such paths`;
+}
+
+/** Checks whether the application takes a key in other case for the same key, although policies distinguish them. */
+export async function probeKey(origin: URL, key: string, places: readonly KeyPlace[]): Promise<Finding[]> {
+  const other = otherLetters(key);
+  let tried = 0;
+  for (const { identifier, path, sources } of places) {
+    const source = sources.find((one) => one.kind !== 'bearer' || key.startsWith(one.prefix));
+    if (source === undefined || other === key) continue;
+    const send = (sent: string): Promise<PublicReply> =>
+      ask(origin, ...requestWith(source, path, encodeURIComponent(sent), sent));
+    const [accepted, refused, spelled] = [await send(key), await send(`${key}x`), await send(other)];
+    if ([accepted, refused, spelled].some(isOwn) || accepted.status === refused.status) continue;
+    tried++;
+    if (spelled.status === accepted.status)
+      return [
+        bad(
+          'key-spelling',
+          `the application takes the key in other case too, and ${identifier} counts each spelling as another key`,
+          `write ignoreCase: true into the identifier ${identifier}`,
+        ),
+      ];
+  }
+  return tried > 0
+    ? [good('key-spelling', 'the application distinguishes upper and lower case in keys')]
+    : [
+        bad(
+          'key-spelling',
+          'the key could not be tried: on no route did the application accept it and refuse an invented one',
+          'give a key with letters that works for a GET route of a policy that counts keys by case',
+        ),
+      ];
+}
+
+function requestWith(
+  source: CredentialSource,
+  path: string,
+  encoded: string,
+  key: string,
+): [path: string, headers: Record<string, string>] {
+  switch (source.kind) {
+    case 'header':
+      return [path, { [source.header]: key }];
+    case 'bearer':
+      return [path, { authorization: `Bearer ${key}` }];
+    case 'cookie':
+      return [path, { cookie: `${source.cookie}=${encoded}` }];
+    case 'query':
+      return [`${path}?${source.parameter}=${encoded}`, {}];
+    default:
+      return source satisfies never;
+  }
 }
 
 /** Whether the gateway wrote the reply itself: it denied the request, or the application did not answer. */

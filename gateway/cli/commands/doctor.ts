@@ -3,7 +3,7 @@
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import { probeFormbricks } from '#gateway/cli/command/formbricks-probes.ts';
-import { probeSpellings, probeTrust, tlsFinding } from '#gateway/cli/command/probes.ts';
+import { probeKey, probeSpellings, probeTrust, tlsFinding } from '#gateway/cli/command/probes.ts';
 import { originIn } from '#gateway/cli/command/public-address.ts';
 import { bad, type Finding, reportFindings } from '#gateway/operate/doctor/findings.ts';
 import type { GatewayReport } from '#gateway/operate/doctor/report.ts';
@@ -14,6 +14,7 @@ import { VERSION } from '#shared/version.ts';
 interface DoctorArguments extends AdminAccess, GlobalOptions {
   readonly public: string | undefined;
   readonly formbricks: string | undefined;
+  readonly key: string | undefined;
 }
 
 export const addDoctor: AddCommand = (program, context) =>
@@ -30,6 +31,10 @@ export const addDoctor: AddCommand = (program, context) =>
           type: 'string',
           describe: 'Where Formbricks itself listens: looks at its login, its proxies and its keys too',
         })
+        .option('key', {
+          type: 'string',
+          describe: 'A key that works: looks whether the application also takes it in other case',
+        })
         .options(ADMIN_OPTIONS)
         .example(
           '$0 doctor --public https://example.org',
@@ -43,7 +48,7 @@ async function doctor(options: DoctorArguments, context: CommandContext): Promis
   const given = options.public === undefined ? null : originIn('public', options.public);
   const formbricks = options.formbricks === undefined ? null : originIn('formbricks', options.formbricks);
   const access = accessOf(options, env);
-  const findings = await examine({ given, formbricks }, access, context);
+  const findings = await examine({ given, formbricks, key: options.key ?? null }, access, context);
   const ok = findings.every((finding) => finding.ok);
   if (options.json) terminal.json({ ok, findings });
   else {
@@ -60,14 +65,16 @@ async function doctor(options: DoctorArguments, context: CommandContext): Promis
   return ok ? EXIT.ok : EXIT.no;
 }
 
-interface Addresses {
+interface Examined {
   /** Address in the option `--public`; null without the option. */
   readonly given: URL | null;
   readonly formbricks: URL | null;
+  /** A key that works; null without the option `--key`. */
+  readonly key: string | null;
 }
 
 async function examine(
-  { given, formbricks }: Addresses,
+  { given, formbricks, key }: Examined,
   access: AdminAccess,
   { now }: CommandContext,
 ): Promise<Finding[]> {
@@ -103,7 +110,10 @@ async function examine(
   const isTold = findings.some(({ check }) => check === 'trusted-proxies');
   findings.push(...trust.filter(({ check }) => !(isTold && check === 'trusted-proxies')), ...tlsFindings);
   if (trust.every(({ check, ok }) => check !== 'public-address' || ok) && report.upstream.problem === null)
-    findings.push(...(await probeSpellings(origin, report.spellings)));
+    findings.push(
+      ...(await probeSpellings(origin, report.spellings)),
+      ...(key === null ? [] : await probeKey(origin, key, report.keyPlaces)),
+    );
   if (formbricks !== null && !isStoreAway) {
     const probe = { formbricks, origin, isPublic: given !== null, proxies };
     findings.push(...(await probeFormbricks({ ...probe, admin: access, now: now() })));

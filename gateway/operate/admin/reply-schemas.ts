@@ -213,6 +213,7 @@ export const doctorSchema = {
     }),
     trust: shape('', { kind: { enum: ['none', 'cidrs', 'hops'] }, hops: integer, tooWide: listOf(text) }),
     spellings: listOf(shape('', { kind: text, policy: text, path: text, other: text })),
+    keyPlaces: listOf(shape('', { identifier: text, path: text, sources: { type: 'array' } })),
     openFiles: shape('', { max: nullable(integer), needed: integer }),
     upstream: shape('', { origin: text, problem: nullable(text) }),
     store: { type: ['object', 'null'], properties: { problem: nullable(text) }, required: ['problem'] },

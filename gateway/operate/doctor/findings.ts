@@ -25,6 +25,7 @@ type CheckName =
   | 'public-address'
   | 'tls'
   | 'path-spelling'
+  | 'key-spelling'
   | 'formbricks'
   | 'login-limit'
   | 'hop-count'

@@ -8,7 +8,7 @@ import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
-import { type Spelling, spellingsOf } from './spellings.ts';
+import { type KeyPlace, keyPlacesOf, type Spelling, spellingsOf } from './spellings.ts';
 
 /** Data that only doctor needs, not the rest of the admin API. */
 export interface DoctorSources {
@@ -41,6 +41,7 @@ export interface GatewayReport {
   readonly trust: TrustReport;
   /** Paths for the test of upper and lower case. */
   readonly spellings: readonly Spelling[];
+  readonly keyPlaces: readonly KeyPlace[];
   readonly openFiles: { readonly max: number | null; readonly needed: number };
   /** `problem` is null if the upstream answers. */
   readonly upstream: { readonly origin: string; readonly problem: string | null };
@@ -100,6 +101,7 @@ export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> 
     policies: policyReport(parts),
     trust: trustReport(trust),
     spellings: spellingsOf(policies),
+    keyPlaces: keyPlacesOf(policies),
     openFiles: {
       max: parts.openFilesMax(),
       needed: connections.total + upstream_connections.total + upgrades.total + OWN_FILES,

@@ -1,4 +1,5 @@
-/** Finds paths that a policy limits, and other spellings of them that no route matches. */
+/** Finds paths that a policy limits, other spellings of them that no route matches, and places where it counts a key. */
+import { type CredentialSource, partsOf } from '#gateway/identity/identifier.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 
@@ -8,6 +9,13 @@ export interface Spelling {
   readonly policy: string;
   readonly path: string;
   readonly other: string;
+}
+
+/** A path where a policy counts keys that it distinguishes by case. */
+export interface KeyPlace {
+  readonly identifier: string;
+  readonly path: string;
+  readonly sources: readonly CredentialSource[];
 }
 
 /** Maximum number of paths. Each takes three requests of `floodgate doctor`. */
@@ -33,6 +41,20 @@ export function spellingsOf(set: PolicySet): Spelling[] {
   return spellings;
 }
 
+/** Returns one path for each identifier, for requests with GET. */
+export function keyPlacesOf({ policies }: PolicySet): KeyPlace[] {
+  const places = new Map<string, KeyPlace>();
+  for (const policy of policies) {
+    if (policy.route.methods?.has('GET') === false) continue;
+    for (const part of partsOf(policy.identifier)) {
+      if (part.kind !== 'credential' || part.ignoresCase === true || places.has(part.name)) continue;
+      const path = pathOf(policy, (text) => text);
+      places.set(part.name, { identifier: part.name, path, sources: part.sources });
+    }
+  }
+  return [...places.values()];
+}
+
 function pathOf({ route }: Policy, spell: (literal: string) => string): string {
   const parts = route.segments.flatMap((segment) => {
     if (segment.kind === 'rest') return [];
@@ -41,7 +63,7 @@ function pathOf({ route }: Policy, spell: (literal: string) => string): string {
   return `/${parts.join('/')}`;
 }
 
-function otherLetters(text: string): string {
+export function otherLetters(text: string): string {
   const upper = text.toUpperCase();
   return upper === text ? text.toLowerCase() : upper;
 }
