@@ -94,6 +94,21 @@ export async function updateMail(
     .execute();
 }
 
+/** Kinds of mails that go to contacts. Other mails are about accounts. */
+const TO_CONTACTS = ['surveyLink', 'surveyFollowUp'];
+
+/** Clears what sent mails tell about their recipients. Unsent ones stay, because others may have asked for them. */
+export async function forgetRecipients(db: Database, addresses: readonly string[]): Promise<void> {
+  if (addresses.length === 0) return;
+  await db
+    .updateTable('mailOutbox')
+    .set({ recipient: '', subject: '' })
+    .where('recipient', 'in', addresses)
+    .where('kind', 'in', TO_CONTACTS)
+    .where('status', '=', 'sent')
+    .execute();
+}
+
 /** Deletes mails that are older than a month, sent or not. */
 export async function forgetOldMails(
   db: Database,

@@ -14,6 +14,7 @@ import { countdowns } from './022-countdowns.ts';
 import { keysForAllWorkspaces } from './023-keys-for-all-workspaces.ts';
 import { signUps } from './024-sign-ups.ts';
 import { twoFactor } from './025-two-factor.ts';
+import { eventsOfResponses } from './027-events-of-responses.ts';
 
 interface Migration {
   readonly name: string;
@@ -40,4 +41,5 @@ export const migrations: readonly Migration[] = [
   { name: '024-sign-ups', statements: signUps },
   { name: '025-two-factor', statements: twoFactor },
   { name: '026-organization-write', statements: [] },
+  { name: '027-events-of-responses', statements: eventsOfResponses },
 ];

@@ -9,13 +9,8 @@ import type { Database } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { MapOf } from '#api/schemas.ts';
-import {
-  attributesOf,
-  type Contact,
-  deleteContact,
-  findContactById,
-  listIdentifiedContacts,
-} from './store.ts';
+import { deleteContact } from './deletion.ts';
+import { attributesOf, type Contact, findContactById, listIdentifiedContacts } from './store.ts';
 
 /**
  * Maximum number of people in a page. It is smaller than for contacts, because each person has up to 150 attributes.

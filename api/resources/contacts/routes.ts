@@ -7,7 +7,8 @@ import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { Nullable } from '#api/schemas.ts';
-import { deleteContact, findContactById, listContacts } from './store.ts';
+import { deleteContact } from './deletion.ts';
+import { findContactById, listContacts } from './store.ts';
 
 /** A contact is some 200 bytes of JSON, so the largest reply has about one megabyte. */
 const CONTACTS_MAX = 5_000;

@@ -1,7 +1,5 @@
 /** Contacts and their attributes. */
-import { lockRow } from '#api/db/locks.ts';
 import type { ContactTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
-import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { isId, newId, type Random } from '#api/ids.ts';
 
@@ -122,35 +120,6 @@ export async function findContactIdsByUserId(
 export async function touchContacts(db: Database, ids: readonly string[], now: Timestamp): Promise<void> {
   if (ids.length === 0) return;
   await db.updateTable('contacts').set({ updatedAt: now }).where('id', 'in', ids).execute();
-}
-
-/**
- * Deletes a contact with its attributes and displays. Its responses stay, without a contact. Displays and responses come
- * first, in slices, because there may be many. After an interruption the same request finishes the work.
- */
-export async function deleteContact(db: Database, id: string): Promise<void> {
-  await inSlices((rowsMax) =>
-    changeSlice(db, id, async (trx) => {
-      const some = trx.selectFrom('displays').select('id').where('contactId', '=', id).limit(rowsMax);
-      return (await trx.deleteFrom('displays').where('id', 'in', some).executeTakeFirst()).numDeletedRows;
-    }),
-  );
-  await inSlices((rowsMax) =>
-    changeSlice(db, id, async (trx) => {
-      const some = trx.selectFrom('responses').select('id').where('contactId', '=', id).limit(rowsMax);
-      const unlinked = trx.updateTable('responses').set({ contactId: null }).where('id', 'in', some);
-      return (await unlinked.executeTakeFirst()).numUpdatedRows;
-    }),
-  );
-  await db.deleteFrom('contacts').where('id', '=', id).execute();
-}
-
-/** Locks the contact, so that a second request that deletes it waits. @returns the number of rows */
-function changeSlice(db: Database, id: string, change: (trx: Database) => Promise<bigint>): Promise<number> {
-  return db.transaction().execute(async (trx) => {
-    await lockRow(trx, 'contacts', id);
-    return Number(await change(trx));
-  });
 }
 
 export async function findContactByUserId(

@@ -1,7 +1,8 @@
 /** Most responses are created with one statement. Those with further effects need a transaction. */
 import t, { type Test } from 'tap';
 import { newId } from '#api/ids.ts';
-import { deleteContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
+import { deleteContact } from '#api/resources/contacts/deletion.ts';
+import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { insertDisplay } from '#api/resources/displays/store.ts';
 import type { Respondent } from '#api/resources/responses/insert.ts';
 import { findResponse, type Response } from '#api/resources/responses/store.ts';

@@ -1,0 +1,57 @@
+/**
+ * Deletes a contact with its attributes and displays, and its data in responses, events and mails. Its responses stay,
+ * without a contact. There may be many rows, so they are changed in slices. After an interruption the same request
+ * finishes the work.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { normalizeEmail } from '#api/auth/password.ts';
+import { lockRow } from '#api/db/locks.ts';
+import type { Database } from '#api/db/schema.ts';
+import { inSlices } from '#api/db/slices.ts';
+import { forgetContactOf } from '#api/events/forget-contact.ts';
+import { forgetRecipients } from '#api/mail/outbox.ts';
+import { attributesOf } from './store.ts';
+
+/** Responses of a slice. Each has several events, whose texts are written anew. */
+const RESPONSES = 20;
+
+export async function deleteContact(db: Database, id: string): Promise<void> {
+  await inSlices((rowsMax) =>
+    db.transaction().execute(async (trx) => {
+      // If two requests delete the same contact, one waits.
+      await lockRow(trx, 'contacts', id);
+      const some = trx.selectFrom('displays').select('id').where('contactId', '=', id).limit(rowsMax);
+      const { numDeletedRows } = await trx.deleteFrom('displays').where('id', 'in', some).executeTakeFirst();
+      return Number(numDeletedRows);
+    }),
+  );
+  const unlinkSome = () => db.transaction().execute((trx) => unlinkResponses(trx, id, 'change'));
+  while ((await unlinkSome()) === RESPONSES) await setImmediate();
+  await db.transaction().execute(async (trx) => {
+    // From here on no response of this contact can be added. The loop takes those that came meanwhile.
+    while ((await unlinkResponses(trx, id, 'delete')) > 0);
+    const attributes = Object.values((await attributesOf(trx, [id])).get(id) ?? {});
+    await forgetRecipients(
+      trx,
+      attributes.flatMap((value) => normalizeEmail(value) ?? []),
+    );
+    await trx.deleteFrom('contacts').where('id', '=', id).execute();
+  });
+}
+
+/** @returns the number of responses, at most `RESPONSES` */
+async function unlinkResponses(trx: Database, id: string, lock: 'change' | 'delete'): Promise<number> {
+  await lockRow(trx, 'contacts', id, lock);
+  const some = trx.selectFrom('responses').select('id').where('contactId', '=', id).limit(RESPONSES);
+  const unlinked = await trx
+    .updateTable('responses')
+    .set({ contactId: null, contactAttributes: null })
+    .where('id', 'in', some)
+    .returning('id')
+    .execute();
+  await forgetContactOf(
+    trx,
+    unlinked.map((response) => response.id),
+  );
+  return unlinked.length;
+}
