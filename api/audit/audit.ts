@@ -157,7 +157,8 @@ export function createAuditLog(options: AuditOptions): AuditLog {
       action: entry.action,
       actorId: actor.id,
       actorType: actor.type,
-      targetId: target.id.slice(0, TARGET_LENGTH_MAX),
+      // PostgreSQL stores no NUL.
+      targetId: target.id.slice(0, TARGET_LENGTH_MAX).replaceAll('\0', '\uFFFD'),
       targetType: target.type,
       status: isFailure ? 'failure' : 'success',
       organizationId: entry.organizationId,

@@ -59,11 +59,26 @@ export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
 export const validatorCompiler: FastifySchemaCompiler<TSchema> =
   ({ schema, httpPart }) =>
   (given: unknown) => {
-    const value = httpPart === 'body' ? given : loadValue().Value.Convert(schema, given);
+    const value = httpPart === 'body' ? given : converted(schema, given);
     const validator = validatorOf(schema);
     if (validator.Check(value)) return { value };
     return { error: invalidFields(toIssues(validator.Errors(cut(schema, value)), schema, '')) };
   };
+
+/** Converts texts to the types of the schema. An integer is written in digits: `1.5`, `1e1` and `0x10` stay texts. */
+function converted(schema: TSchema, given: unknown): unknown {
+  // The conversion changes its argument.
+  const texts = isRecord(given) ? { ...given } : {};
+  const value = loadValue().Value.Convert(schema, given);
+  const { properties } = schema as { readonly properties?: unknown };
+  if (!isRecord(value) || !isRecord(properties)) return value;
+  const entries = Object.entries(value).map(([name, part]) => {
+    const property = properties[name];
+    const isInteger = isRecord(property) && property.type === 'integer';
+    return [name, isInteger && !/^-?\d+$/.test(String(texts[name])) ? texts[name] : part];
+  });
+  return Object.fromEntries(entries);
+}
 
 /**
  * Shortens lists that are too long, but leaves them too long. Findings are computed slowly, item by item, so tens of

@@ -77,7 +77,7 @@ export const clientDisplayRoutes: Routes = async (app, { context }) => {
     const now = toTimestamp(clock());
     const display = await db.transaction().execute(async (trx): Promise<Display> => {
       // Inside the transaction, because the survey may have ended or been deleted since the request arrived.
-      if ((await findSurveyNow(trx, surveyId))?.isOpen !== true) throw surveyClosed(surveyId);
+      if ((await findSurveyNow(trx, surveyId, clock()))?.isOpen !== true) throw surveyClosed(surveyId);
       const contactId = await contactIdIn(trx, now);
       const made = { id: newId(random), surveyId, workspaceId, contactId, createdAt: now, updatedAt: now };
       await insertDisplay(trx, made);

@@ -7,7 +7,6 @@
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
-import { unlessTaken } from '#api/db/taken.ts';
 import { conflict } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
@@ -59,10 +58,7 @@ export const languageRoutes: Routes = async (app, { context }) => {
       createdAt: now,
       updatedAt: now,
     };
-    const taken = conflict(`Language with code ${code} already exists`);
-    await unlessTaken(['languages.workspaceId', 'languages.code'], taken, () =>
-      db.transaction().execute((trx) => addLanguage(trx, made)),
-    );
+    await db.transaction().execute((trx) => addLanguage(trx, made));
     return made;
   });
 

@@ -1,8 +1,9 @@
 /** Changes the languages of workspaces; `workspaces/store.ts` lists those of one. */
+import { sql } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { forbidden } from '#api/errors.ts';
+import { conflict, forbidden } from '#api/errors.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { insertLanguage, type Language } from '#api/resources/workspaces/store.ts';
 
@@ -48,11 +49,19 @@ export async function deleteLanguage(db: Database, id: string): Promise<void> {
   await db.deleteFrom('languages').where('id', '=', id).execute();
 }
 
-/** @throws ApiError forbidden when there are too many; the driver's unique violation when the code is taken */
+/** @throws ApiError forbidden when there are too many; conflict when the code is taken, in upper or lower case */
 export async function addLanguage(trx: Database, language: Language): Promise<void> {
   await lockRow(trx, 'workspaces', language.workspaceId);
   if ((await countLanguages(trx, language.workspaceId)) >= LANGUAGES_MAX) {
     throw forbidden(`A workspace can have ${LANGUAGES_MAX} languages; delete one that is not used`);
   }
+  const { workspaceId, code } = language;
+  const taken = await trx
+    .selectFrom('languages')
+    .select('id')
+    .where('workspaceId', '=', workspaceId)
+    .where(sql`lower("code")`, '=', code.toLowerCase())
+    .executeTakeFirst();
+  if (taken !== undefined) throw conflict(`Language with code ${code} already exists`);
   await insertLanguage(trx, language);
 }

@@ -17,7 +17,7 @@ import { addressOf, type SurveyUrl, withQuery } from '#api/survey-url.ts';
 const SUBJECT_LENGTH_MAX = 200;
 
 export const linkEmailRoutes: Routes = async (app, { context }) => {
-  const { db, config, signer, mailer } = context;
+  const { clock, config, db, mailer, signer } = context;
 
   app.post(
     '/api/v1/management/surveys/:surveyId/link-emails',
@@ -35,8 +35,9 @@ export const linkEmailRoutes: Routes = async (app, { context }) => {
       requireRight(request, survey.workspaceId);
       if (survey.content.type !== 'link')
         throw badRequest('Only link surveys have a link; this one is shown in apps');
-      if (!isOpen(survey)) {
-        const remedy = survey.archivedAt === null ? 'set its status to inProgress' : 'restore it';
+      if (!isOpen(survey, clock())) {
+        const live = 'set its status to inProgress, and closeOn to null or a later date';
+        const remedy = survey.archivedAt === null ? live : 'restore it';
         throw badRequest(`The survey takes no responses; ${remedy} first`);
       }
       const email = emailIn(request.body.email);

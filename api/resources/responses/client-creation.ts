@@ -11,6 +11,7 @@ import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { findPathWorkspace, pathScope } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Kept } from '#api/workspace-cache.ts';
+import type { Millis } from '#shared/clock.ts';
 import { fileError, otherLengthError } from './answers.ts';
 import type { Respondent } from './insert.ts';
 import type { NewClientResponse, ResponseMeta } from './schema.ts';
@@ -97,7 +98,7 @@ export function clientCreation(context: Context): ClientCreation {
     const singleUse = () => singleUseError(survey, { singleUseId, url }, signer);
     const link = () => contactLinkError(survey, url, signer, clock());
     const reasons: readonly (() => ApiError | null | Promise<ApiError | null>)[] = [
-      () => closedError(survey),
+      () => closedError(survey, clock()),
       // v2 checks the single-use link before the address and the token.
       ...(version === 'v1' ? [pin, email, link, person, singleUse] : [pin, singleUse, email, link, person]),
       () => fileError(survey, data, config.publicUrl),
@@ -174,6 +175,6 @@ function refusalIn(error: unknown): ApiError {
   throw error;
 }
 
-export function closedError(survey: BareSurvey): ApiError | null {
-  return isOpen(survey) ? null : surveyClosed(survey.id);
+export function closedError(survey: BareSurvey, now: Millis): ApiError | null {
+  return isOpen(survey, now) ? null : surveyClosed(survey.id);
 }

@@ -23,7 +23,7 @@ const ResponseParams = Type.Object({ workspaceId: Type.String(), responseId: Typ
 const refuses = ['bad_request', 'not_found', 'forbidden', 'conflict'] as const;
 
 export const clientResponseRoutes: Routes = async (app, { context }) => {
-  const { db, config, signer } = context;
+  const { clock, config, db, signer } = context;
   const creation = clientCreation(context);
   const loadWorkspace = loadPathWorkspace(context);
 
@@ -64,7 +64,7 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
         const { body } = request;
         throwFirst(
           () => pinError(survey, body.pinAuthToken, signer),
-          () => closedError(survey),
+          () => closedError(survey, clock()),
         );
         const answers = answersIn(body, fieldIdsOf(survey));
         const change = {

@@ -19,7 +19,7 @@ const Entered = Type.Object({ pin: Type.String({ maxLength: 64 }) });
 const Token = Type.Object({ data: Type.Object({ pinAuthToken: Type.String() }) });
 
 export const pinRoutes: Routes = async (app, { context }) => {
-  const { config, db, signer } = context;
+  const { clock, config, db, signer } = context;
   const guesses = createGuesses('surveys.pin', context);
 
   for (const version of ['v1', 'v2'] as const) {
@@ -37,7 +37,7 @@ export const pinRoutes: Routes = async (app, { context }) => {
           throw notFound('Survey', surveyId);
         }
         const { pin } = survey.content;
-        if (!isOpen(survey)) throw surveyClosed(surveyId);
+        if (!isOpen(survey, clock())) throw surveyClosed(surveyId);
         if (pin === null) throw badRequest('Survey is not protected by a PIN', { surveyId });
         const guesser = `${survey.id}:${countedAddress(request, config.trustedProxies)}`;
         const seconds = await guesses.begin(guesser);

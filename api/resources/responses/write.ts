@@ -18,6 +18,7 @@ import {
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { claimFiles, namesFiles } from '#api/storage/claims.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#shared/clock.ts';
 import { answerError } from './answers.ts';
 import { completeWhenDue } from './completion.ts';
 import { findDisplayProblem, type Insertion, insertResponse, type Respondent } from './insert.ts';
@@ -88,7 +89,7 @@ export async function createResponse(
     ...{ respondent, emailDigest, version: null },
   };
   const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
-    const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen);
+    const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen, parts.clock());
     if (emailDigest !== null && (await hasFinished(trx, survey.id, emailDigest))) throw alreadyFinished();
     const made = await insert(trx, insertion);
     if (made === null) {
@@ -111,7 +112,7 @@ export async function createResponse(
  * @throws ApiError likewise
  */
 export async function createResponseAlone(
-  { db, random }: Pick<WriteParts, 'db' | 'random'>,
+  { clock, db, random }: Pick<WriteParts, 'clock' | 'db' | 'random'>,
   survey: AnsweredSurvey,
   given: NewResponse,
   respondent: Respondent | null,
@@ -122,7 +123,7 @@ export async function createResponseAlone(
     emailDigest === null &&
     !hasEvents(survey, given, survey.hasWebhooks) &&
     !namesFiles(given.data);
-  if (!isAlone || (mustBeOpen && !isOpen(survey))) return null;
+  if (!isAlone || (mustBeOpen && !isOpen(survey, clock()))) return null;
   checkAnswers(survey, given);
   const response = newResponse(random, survey, given);
   return insert(db, { response, respondent, emailDigest, version: survey.version });
@@ -172,7 +173,7 @@ export async function changeResponse(
   { mustBeOpen }: SurveyCheck,
 ): Promise<Response> {
   const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
-    const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen);
+    const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen, parts.clock());
     await lockRow(trx, 'responses', responseId);
     const stored = existing(await findResponse(trx, responseId), 'Response', responseId);
     mayChange(stored);
@@ -239,9 +240,10 @@ async function checkSurvey(
   trx: Database,
   { content, id }: BareSurvey,
   mustBeOpen: boolean,
+  time: Millis,
 ): Promise<SurveyNow> {
   if (content.autoComplete !== null) await lockRow(trx, 'surveys', id);
-  const now = existing(await findSurveyNow(trx, id), 'Survey', id);
+  const now = existing(await findSurveyNow(trx, id, time), 'Survey', id);
   if (mustBeOpen && !now.isOpen) throw surveyClosed(id);
   return now;
 }

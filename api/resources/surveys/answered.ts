@@ -1,9 +1,11 @@
 /** Surveys for routes that accept responses: whether a survey is open, and whether it has changed since it was read. */
 import { type ExpressionBuilder, expressionBuilder, sql } from 'kysely';
 import { surveyVersion } from '#api/db/dialect.ts';
-import type { Database, Tables } from '#api/db/schema.ts';
+import type { Database, SurveyTable, Tables, Timestamp } from '#api/db/schema.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#shared/clock.ts';
 import { type BareSurvey, type Survey, selectSurveys, toBareSurvey } from './store.ts';
 
 export interface AnsweredSurvey extends BareSurvey {
@@ -51,9 +53,18 @@ export function versionOf(db: Database) {
   return sql<string>`(${surveyVersion(db)} || ' ' || ${others})`;
 }
 
-/** Whether a survey accepts responses. Archived surveys do not, whatever their status. */
-export function isOpen({ archivedAt, content }: Pick<Survey, 'archivedAt' | 'content'>): boolean {
-  return content.status === 'inProgress' && archivedAt === null;
+/** Whether a survey accepts responses. Archived surveys do not, and a survey ends at its date, before a job says so. */
+export function isOpen(
+  { archivedAt, content }: Pick<Survey, 'archivedAt' | 'content'>,
+  now: Millis,
+): boolean {
+  return accepts({ ...content, archivedAt }, toTimestamp(now));
+}
+
+type Opening = Pick<SurveyTable, 'status' | 'archivedAt' | 'closeOn'>;
+
+function accepts({ status, archivedAt, closeOn }: Opening, now: Timestamp): boolean {
+  return status === 'inProgress' && archivedAt === null && (closeOn === null || closeOn > now);
 }
 
 export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
@@ -65,16 +76,16 @@ export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
  * Returns the current state of a survey, as far as responses depend on it, in one query. null if there is no such
  * survey.
  */
-export async function findSurveyNow(db: Database, id: string): Promise<SurveyNow | null> {
+export async function findSurveyNow(db: Database, id: string, now: Millis): Promise<SurveyNow | null> {
   const row = await db
     .selectFrom('surveys')
-    .select(['status', 'archivedAt'])
+    .select(['status', 'archivedAt', 'closeOn'])
     .select((survey) => webhooksOf(survey).as('hasWebhooks'))
     .where('id', '=', id)
     .executeTakeFirst();
   if (row === undefined) return null;
   return {
-    isOpen: row.status === 'inProgress' && row.archivedAt === null,
+    isOpen: accepts(row, toTimestamp(now)),
     hasWebhooks: Boolean(row.hasWebhooks),
   };
 }

@@ -80,6 +80,10 @@ function checkElements(content: SurveyContent, issues: Issues): void {
       }
       if (element.type === 'cta' && isProgram(element.buttonUrl))
         issues[`${path}.buttonUrl`] = PROGRAM_REFUSED;
+      if (element.type === 'openText' && element.charLimit.enabled === true) {
+        const { min = 0, max = Number.POSITIVE_INFINITY } = element.charLimit;
+        if (min > max) issues[`${path}.charLimit`] = 'min must not be over max';
+      }
       const repeated = repeatedChoice(element);
       if (repeated !== null) issues[`${path}.choices`] = `The id "${repeated}" is used twice`;
     });

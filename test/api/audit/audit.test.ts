@@ -113,6 +113,11 @@ t.test('records every attempt to delete a file: who, which file, and the result'
     targetId: 'public/a/../b.png',
     changes: { failureReason: 'bad_request' },
   });
+  t.match(await attempt(`/storage/${workspaceId}/public/a%00.png`, { 'x-api-key': apiKey }), {
+    status: 'failure',
+    targetId: 'public/a\uFFFD.png',
+    changes: { failureReason: 'bad_request' },
+  });
   t.match(
     await attempt('/storage/nowhere/private/a.png', { 'x-api-key': apiKey, 'x-forwarded-for': '::1' }),
     {

@@ -124,3 +124,22 @@ t.test('GET response 200: null while there is none', async (t) => {
     data: { responseId: null },
   });
 });
+
+t.test('403: a survey is closed at its date, before a job has ended it', async (t) => {
+  const closeOn = new Date(api.context.clock() + 1_000).toISOString();
+  const { id: surveyId } = await addSurvey(api, { closeOn });
+  const body = { surveyId, finished: true, data: { q1: 'Yes' } };
+  const both = async () => [
+    (await api.client('POST', v1, { surveyId })).status,
+    (await api.client('POST', responses, body)).status,
+    (await api.client('POST', responses, { ...body, meta: { url: 'https://example.com/' } })).status,
+  ];
+  api.advance(999);
+  t.strictSame(await both(), [200, 200, 200]);
+  const { id } = (await api.client('POST', responses, { ...body, finished: false })).json.data;
+  api.advance(1);
+  t.strictSame(await both(), [403, 403, 403]);
+  const update = await api.client('PUT', `${responses}/${id}`, { finished: true, data: { q1: 'No' } });
+  t.equal(update.status, 403, 'as after its end');
+  t.equal((await api.manage('GET', `/api/v1/management/surveys/${surveyId}`)).json.data.status, 'inProgress');
+});

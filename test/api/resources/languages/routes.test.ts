@@ -77,3 +77,13 @@ t.test('POST 403: a workspace has at most 200', async (t) => {
   }
   t.equal((await fresh.manage('POST', path, { workspaceId, code: 'de' })).status, 403);
 });
+
+t.test('POST 409: codes that differ in upper and lower case only are one language', async (t) => {
+  t.equal((await send({ code: 'sv' })).status, 200);
+  for (const code of ['SV', 'Sv', 'sv']) {
+    const reply = await send({ code });
+    t.equal(reply.status, 409, code);
+    t.match(reply.json.message, `Language with code ${code} already exists`);
+  }
+  t.equal((await send({ code: 'sv-FI' })).status, 200);
+});

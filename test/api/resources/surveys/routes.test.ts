@@ -392,3 +392,25 @@ t.test('ids for older clients: accepted as scope, and returned', async (t) => {
   t.equal(reply.status, 200);
   t.match(reply.json.data, { workspaceId: 'ws2', environmentId: 'env2' });
 });
+
+t.test('POST and PUT 400: a character limit whose minimum is over its maximum', async (t) => {
+  const limited = (charLimit: object) => ({
+    questions: [
+      { id: 'q1', type: 'openText', headline: 'What?', charLimit: { enabled: true, ...charLimit } },
+    ],
+  });
+  const refused = await api.manage('POST', path, surveyBody(limited({ min: 10, max: 5 })));
+  t.equal(refused.status, 400);
+  t.match(refused.json.details, { 'questions.0.charLimit': /min/ });
+  for (const charLimit of [
+    { min: 5, max: 5 },
+    { min: 10 },
+    { max: 5 },
+    { enabled: false, min: 10, max: 5 },
+  ]) {
+    const made = await api.manage('POST', path, surveyBody(limited(charLimit)));
+    t.equal(made.status, 200, JSON.stringify(charLimit));
+    const changed = await api.manage('PUT', `${path}/${made.json.data.id}`, limited({ min: 2, max: 1 }));
+    t.equal(changed.status, 400);
+  }
+});
