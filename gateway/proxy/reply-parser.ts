@@ -5,6 +5,7 @@
  */
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { BadReplyError, BrokenReplyError, REPLY_HEAD_BYTES_MAX, ReplyHeadTooLargeError } from './exchange.ts';
+import { fieldsOf } from './reply-fields.ts';
 
 /** Limit of interim replies before the final one. */
 const INTERIM_MAX = 32;
@@ -16,7 +17,6 @@ const PROTOCOL = 'HTTP/1.';
 const NO_STATUS_LINE = "the upstream's reply has no status line of HTTP/1.1";
 const HEAD_END = Buffer.from('\r\n\r\n');
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
-const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/;
 const DIGITS = /^\d{1,15}$/;
 const TIMEOUT = /(?:^|,)[ \t]*timeout=(\d{1,9})/i;
 const FRAMING = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive']);
@@ -331,24 +331,3 @@ function hexDigit(byte: number): number {
   const lower = byte | 0x20;
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
-
-/** @returns alternating names and values */
-function fieldsOf(text: string, from: number): string[] {
-  const section = text.slice(from);
-  if (!FIELDS.test(section)) throw new BadReplyError("a header field of the upstream's reply cannot be read");
-  const fields: string[] = [];
-  for (let at = 0; at < section.length; ) {
-    const colon = section.indexOf(':', at);
-    let end = section.indexOf('\r\n', colon);
-    if (end < 0) end = section.length;
-    let valueFrom = colon + 1;
-    let valueTo = end;
-    while (valueFrom < valueTo && isBlank(section.charCodeAt(valueFrom))) valueFrom++;
-    while (valueTo > valueFrom && isBlank(section.charCodeAt(valueTo - 1))) valueTo--;
-    fields.push(section.slice(at, colon), section.slice(valueFrom, valueTo));
-    at = end + 2;
-  }
-  return fields;
-}
-
-const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;

@@ -1,0 +1,25 @@
+/** Reads the header fields of an upstream's reply. */
+import { BadReplyError } from './exchange.ts';
+
+const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/;
+
+/** @returns alternating names and values */
+export function fieldsOf(text: string, from: number): string[] {
+  const section = text.slice(from);
+  if (!FIELDS.test(section)) throw new BadReplyError("a header field of the upstream's reply cannot be read");
+  const fields: string[] = [];
+  for (let at = 0; at < section.length; ) {
+    const colon = section.indexOf(':', at);
+    let end = section.indexOf('\r\n', colon);
+    if (end < 0) end = section.length;
+    let valueFrom = colon + 1;
+    let valueTo = end;
+    while (valueFrom < valueTo && isBlank(section.charCodeAt(valueFrom))) valueFrom++;
+    while (valueTo > valueFrom && isBlank(section.charCodeAt(valueTo - 1))) valueTo--;
+    fields.push(section.slice(at, colon), section.slice(valueFrom, valueTo));
+    at = end + 2;
+  }
+  return fields;
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
