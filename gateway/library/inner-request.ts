@@ -132,7 +132,7 @@ export class InnerRequest extends LimitedRequest {
       reservation?.close();
       return;
     }
-    reservation?.conclude('left');
+    reservation?.conclude('unknown');
     // A request whose client has left stays in flight while the application works on it.
     if (reservation?.isHeld === true) whenEnded(res, this.#parts.leftMsMax, () => reservation.close());
   }

@@ -2,9 +2,9 @@
  * Policies whose charge depends on the reply: those that count only failures or successes, and those whose cost is in a
  * header of the reply. A request is charged when it is admitted, before its outcome is known. When its reply begins,
  * unused units are given back and further units are charged. So requests in flight are never charged more than the
- * limit in total, however many there are. If the client leaves before the reply, the request counts both as a failure
- * and as a success, and costs the reported units or the whole reserve. Otherwise leaving early would make every request
- * cheap.
+ * limit in total, however many there are. If the client leaves before the reply, or gets none from the application, the
+ * request counts both as a failure and as a success, and costs the reported units or the whole reserve. Otherwise leaving
+ * early, or provoking replies that come too late or cannot be forwarded, would make every request cheap.
  */
 import { isSettledByReply, type Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -12,20 +12,19 @@ import type { Adjustment } from './check.ts';
 import type { Limiter, Outcome, Spent } from './limiter.ts';
 
 /**
- * How an admitted request ended: the status of the upstream's reply; `left` if the client left after the request had
- * reached the upstream; `unanswered` if the gateway replied after the request had reached the upstream; null if it
- * never did.
+ * How an admitted request ended: the status of the upstream's reply; `unknown` if the client left, or the gateway itself
+ * replied, after the request had reached the upstream; null if it never did.
  */
-export type Ending = number | 'left' | 'unanswered' | null;
+export type Ending = number | 'unknown' | null;
 
 function counts({ count }: Policy, ending: Ending): boolean {
   switch (count) {
     case 'request':
       return ending !== null;
     case 'failure':
-      return ending === 'left' || (typeof ending === 'number' && ending >= 400);
+      return ending === 'unknown' || (typeof ending === 'number' && ending >= 400);
     case 'success':
-      return ending === 'left' || (typeof ending === 'number' && ending < 400);
+      return ending === 'unknown' || (typeof ending === 'number' && ending < 400);
     default:
       return count satisfies never;
   }

@@ -31,8 +31,12 @@ export interface ExchangeHandler {
   onData(exchange: Exchange, piece: Buffer): void;
   /** Called at the end. The connection can be used again, or it is closed. */
   onEnd(): void;
-  /** Called on failure. The connection can be used again, or it is closed. */
-  onError(error: Error): void;
+  /**
+   * Called on failure. The connection can be used again, or it is closed.
+   *
+   * @param begun the readable fields of a header section for which `onHead` was not called; alternating names and values
+   */
+  onError(error: Error, begun: readonly string[]): void;
   /** Called when the upstream has switched protocols. The handler owns the socket. */
   onUpgrade(status: number, headers: readonly string[], socket: Duplex): void;
 }

@@ -166,7 +166,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     if (!handler.onBegin(this)) {
       this.#handler = null;
       this.#keep();
-      handler.onError(new Error('the reply is no longer needed'));
+      handler.onError(new Error('the reply is no longer needed'), []);
       return;
     }
     this.#readAt = this.#options.clock();
@@ -331,7 +331,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     const handler = this.#handler;
     this.#handler = null;
     this.renew();
-    handler?.onError(error);
+    handler?.onError(error, this.#parser.begunFields());
   }
 
   #forget(): void {

@@ -18,7 +18,7 @@ export type ProxyFailure =
 export interface ProxyCallOwner {
   /** @param headers alternating names and values */
   onReplyBegun(status: number, headers: readonly string[]): void;
-  /** Called for a reply whose client has left. `onUpstreamDone` follows. */
+  /** Called for a reply that the client does not get. @param headers those that could be read */
   onUnreadReply(headers: readonly string[]): void;
   /**
    * Called when a tunnel has closed, or the upstream has finished a request whose client has left. Both outlive the

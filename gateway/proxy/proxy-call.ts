@@ -179,6 +179,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#deadlines.delete(this);
     const head = clientHeaders(fields, added, statusCode, cors);
     if (head.isCoded) {
+      owner.onUnreadReply(fields);
       this.#failUnavailable("the upstream's reply has a transfer coding that was not asked for");
       return;
     }
@@ -232,8 +233,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     } else reply.isWhole = true;
   }
 
-  onError(error: Error): void {
-    const { req } = this.#options;
+  onError(error: Error, begun: readonly string[]): void {
+    const { req, owner } = this.#options;
     const request = this.#request;
     const isKept = this.#held.connection?.isFresh === false;
     if (
@@ -249,6 +250,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       return;
     }
     this.#leaveUpstream();
+    if (begun.length > 0) owner.onUnreadReply(begun);
     if (this.#state === 'closed') return;
     if (this.#state === 'abandoned') this.close();
     else if (this.#reply?.isStreaming === true) this.#cut(this.#reply);

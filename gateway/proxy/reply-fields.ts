@@ -23,3 +23,18 @@ export function fieldsOf(text: string, from: number): string[] {
 }
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
+
+/**
+ * Returns the fields of a header section that is not complete or was refused.
+ *
+ * @param text may end anywhere in the section or behind it
+ */
+export function readableFields(text: string): string[] {
+  const end = text.indexOf('\r\n\r\n');
+  // Without the status line, and without the last line if it is not complete.
+  const lines = text
+    .slice(0, end < 0 ? Math.max(0, text.lastIndexOf('\r\n')) : end)
+    .split('\r\n')
+    .slice(1);
+  return lines.filter((line) => FIELDS.test(line)).flatMap((line) => fieldsOf(line, 0));
+}

@@ -5,7 +5,7 @@
  */
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { BadReplyError, BrokenReplyError, REPLY_HEAD_BYTES_MAX, ReplyHeadTooLargeError } from './exchange.ts';
-import { fieldsOf } from './reply-fields.ts';
+import { fieldsOf, readableFields } from './reply-fields.ts';
 
 /** Limit of interim replies before the final one. */
 const INTERIM_MAX = 32;
@@ -88,6 +88,12 @@ export class ReplyParser {
     return this.#state !== 'head' && this.#state !== 'done';
   }
 
+  /** @returns the readable fields of a header section that is not complete or was refused; otherwise nothing */
+  begunFields(): readonly string[] {
+    if (this.#state !== 'head') return [];
+    return readableFields(this.#begun.toString('latin1', 0, REPLY_HEAD_BYTES_MAX));
+  }
+
   /**
    * @param bytes are modified: the data of chunks is moved together, so that it becomes one piece
    * @throws BadReplyError if the connection cannot be used any more
@@ -96,7 +102,12 @@ export class ReplyParser {
     this.#isUntouched = false;
     let at = 0;
     while (this.#state === 'head') {
-      at = this.#readHead(bytes, at);
+      try {
+        at = this.#readHead(bytes, at);
+      } catch (error) {
+        if (this.#begun.length === 0) this.#begun = Buffer.from(bytes.subarray(at));
+        throw error;
+      }
       if (at < 0) return;
     }
     if (at < bytes.length) at = this.#readBody(bytes, at);
@@ -133,8 +144,9 @@ export class ReplyParser {
     const head = Buffer.concat([this.#begun, bytes.subarray(from)]);
     const end = head.indexOf(HEAD_END, Math.max(0, before - HEAD_END.length + 1));
     if (end >= 0) {
-      this.#begun = NOTHING;
+      this.#begun = head;
       this.#takeHead(head.toString('latin1', 0, end));
+      this.#begun = NOTHING;
       return from + end + HEAD_END.length - before;
     }
     this.#begun = head;

@@ -167,7 +167,7 @@ class Adapter implements Dispatcher.DispatchHandler {
     // Without a controller no connection could be opened. undici is about to fail the requests of this client, and
     // would crash the process if another one were added.
     if (this.#controller === null) this.#connection.renew();
-    this.#handler.onError(translated(error));
+    this.#handler.onError(translated(error), []);
   }
 
   #headers(): string[] {

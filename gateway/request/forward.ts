@@ -125,17 +125,16 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   }
 
   onUnreadReply(headers: readonly string[]): void {
-    this.#reservation?.conclude('left', headers);
+    this.#reservation?.conclude('unknown', headers);
   }
 
   onUpstreamDone(): void {
-    this.#reservation?.conclude('left');
+    this.#reservation?.conclude('unknown');
     this.#reservation?.close();
   }
 
   onFailed(failure: ProxyFailure): void {
-    if (this.call.hasReachedUpstream)
-      this.#reservation?.conclude(failure.kind === 'broken-body' ? 'left' : 'unanswered');
+    if (this.call.hasReachedUpstream) this.#reservation?.conclude('unknown');
     this.#reservation?.close();
     this.#refusals.failed(this.#request, failure, this.added);
   }
@@ -143,7 +142,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   /** Called when the reply is sent, or the client has left. */
   close(): void {
     if (this.outlivesClient && this.call.abandon()) return;
-    if (this.call.hasReachedUpstream) this.#reservation?.conclude('left');
+    if (this.call.hasReachedUpstream) this.#reservation?.conclude('unknown');
     this.call.close();
     this.#reservation?.close();
   }

@@ -113,7 +113,7 @@ export class Judge {
     if (weighed.kind !== 'decided') return;
     const wasDenied = digests?.decision === 'deny';
     const hasLeft = status === 0 || status === CLIENT_LEFT;
-    this.#rehearsal.answered(weighed, wasDenied ? null : hasLeft ? 'left' : status);
+    this.#rehearsal.answered(weighed, wasDenied ? null : hasLeft ? 'unknown' : status);
     if (weighed.spent.leases === null) return;
     // If the log says that a request was denied, its duration is unknown.
     const isKnown = durationMs !== null && !wasDenied;

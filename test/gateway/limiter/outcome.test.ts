@@ -52,7 +52,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   fc.record({
     kind: fc.constant('reply' as const),
     which: fc.nat(10),
-    status: fc.constantFrom<Ending[]>(200, 302, 101, 401, 503, 'left', 'unanswered', null),
+    status: fc.constantFrom<Ending[]>(200, 302, 101, 401, 503, 'unknown', null),
     reported: fc.constantFrom('0', '1', '2', '4', '9', '100', '999999999999999', '-1', null),
   }),
   fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(0, 1, 200, 999, 1000, 2500) }),
@@ -126,7 +126,7 @@ t.test('admits at most the limit of requests that count, and gives the others ba
             if (one === undefined) continue;
             const { status } = event;
             const headers = event.reported === null ? [] : ['X-Units', event.reported];
-            const fields = typeof status === 'number' || status === 'left' ? headers : null;
+            const fields = typeof status === 'number' || status === 'unknown' ? headers : null;
             const outcomes = outcomesOf(one.spent, 0, status, fields);
             memory.conclude(outcomesOf(one.alone, 0, status, fields));
             for (const { bucket, chargedAt, units } of outcomes) {
