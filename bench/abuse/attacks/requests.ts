@@ -23,6 +23,13 @@ const SMUGGLED = [
 ];
 
 const headOrRanges = inTurn([head('HEAD', DOWNLOAD), head('GET', SMALL, [`Range: bytes=${RANGES}`])]);
+const lateBody = inTurn(
+  [0, 1, 5, 50].flatMap((ms) => [
+    head('HEAD', `/bench/late?status=200&ms=${ms}`),
+    head('GET', `/bench/late?status=204&ms=${ms}`),
+    head('GET', `/bench/late?status=304&ms=${ms}`),
+  ]),
+);
 const hasKey = inTurn([false, true]);
 
 const floodWithLogins = flood(1500, () =>
@@ -65,6 +72,11 @@ export const REQUESTS = [
     'head-and-range',
     'HEAD of large files and requests for many ranges, 1,000 a second',
     flood(1000, headOrRanges),
+  ),
+  scenario(
+    'late-bodies',
+    'bodies that the upstream sends 0 to 50 ms behind its replies to HEAD, 204 and 304, 500 a second; no visitor gets one',
+    flood(500, lateBody),
   ),
   scenario(
     'two-hosts',
