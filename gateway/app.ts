@@ -1,5 +1,4 @@
 /** Builds a running gateway from its parts, in dependency order. */
-import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
@@ -111,7 +110,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     newSalt: parts.newSalt,
     countersMax: COUNTERS_MAX,
     credentialsMax: CREDENTIALS_MAX,
-    onSalt: (shared) => enforcement.useSalt(shared),
+    onSalt: (shared) => {
+      enforcement.useSalt(shared);
+      decisions.useSalt(shared);
+    },
     onShadows: use,
     counters: () => countersOf(enforcement.policies),
   });
@@ -174,7 +176,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     store: await openDecisionStore(secrets.store, wallClock),
     isStoreUsed: () => guarded?.stats().available ?? false,
     wallClock,
-    random: createHash('sha256').update(parts.newSalt()).update(replica).digest(),
+    salt,
+    policyVersion: () => enforcement.policies.version,
     replica,
   });
   const accessLog =

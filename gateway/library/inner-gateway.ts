@@ -1,5 +1,4 @@
 /** Wiring of the library: limiter and policies, without listener and upstream. */
-import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createBounds } from '#gateway/bounds/bounds.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
@@ -69,7 +68,10 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     newSalt: parts.newSecret,
     countersMax: COUNTERS_MAX,
     credentialsMax: CREDENTIALS_MAX,
-    onSalt: (shared) => enforcement.useSalt(shared),
+    onSalt: (shared) => {
+      enforcement.useSalt(shared);
+      decisions.useSalt(shared);
+    },
     onShadows: use,
     counters: () => countersOf(enforcement.policies),
   });
@@ -95,7 +97,8 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     store: secrets.store === null ? new MemoryDecisions(wallClock) : new RedisDecisions(secrets.store),
     isStoreUsed: () => guarded?.stats().available ?? false,
     wallClock,
-    random: createHash('sha256').update(parts.newSecret()).update(replica).digest(),
+    salt,
+    policyVersion: () => enforcement.policies.version,
     replica,
   });
   const refusals = new Refusals({

@@ -34,7 +34,7 @@ function bothControls(t: Test, redis: RedisServer) {
   const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
   const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
   return {
-    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
+    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '', replica: 'r' }),
     Redis: storeControl(t, redis),
   };
 }
@@ -44,7 +44,7 @@ t.test('in memory: a ban ends, and their number is bounded', async (t) => {
   const bans = new Bans();
   const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
   const shadows = new Shadows({ clock: () => now, onChange: () => undefined });
-  const control = new MemoryControl({ clock: () => now, known, bans, shadows, salt: '' });
+  const control = new MemoryControl({ clock: () => now, known, bans, shadows, salt: '', replica: 'r' });
   await control.ban(identity(1), 1000, 'why');
   t.strictSame(await control.banOf(identity(1)), { endsAt: now + 1000, reason: 'why', policy: null });
   now += 1000;
@@ -70,7 +70,7 @@ t.test('in memory: a client for whom there is no room costs little', async (t) =
   const bans = new Bans();
   const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
   const shadows = new Shadows({ clock: () => now, onChange: () => undefined });
-  const control = new MemoryControl({ clock: () => now, known, bans, shadows, salt: '' });
+  const control = new MemoryControl({ clock: () => now, known, bans, shadows, salt: '', replica: 'r' });
   const ban = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
   for (let i = 0; i < POLICY_BANS_MAX; i++) {
     const endsAt = now + 10_000 + i;
@@ -279,7 +279,14 @@ t.test('in memory: a shadow ends by itself, and their number is bounded', async 
   const shadows = new Shadows({ clock: () => now, onChange: () => changes++ });
   t.teardown(() => shadows.close());
   const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
-  const control = new MemoryControl({ clock: () => now, known, bans: new Bans(), shadows, salt: '' });
+  const control = new MemoryControl({
+    clock: () => now,
+    known,
+    bans: new Bans(),
+    shadows,
+    salt: '',
+    replica: 'r',
+  });
   t.equal(await control.shadow('a', 60_000), now + 60_000);
   t.equal(await control.shadow('a', 90_000), now + 90_000, 'the later call takes precedence');
   t.equal(changes, 1, 'a longer shadow changes no decision');

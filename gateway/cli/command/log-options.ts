@@ -85,7 +85,8 @@ export async function readingLogs<T>(progress: Progress, read: () => Promise<T>)
   }
 }
 
-function readable(error: unknown): unknown {
+/** Turns the error of a log into one sentence. */
+export function readable(error: unknown): unknown {
   if (error instanceof UnknownFormatError)
     return new CommandError(
       `${error.message}; name its format with --format ${FORMATS.join('|')}`,

@@ -1,8 +1,12 @@
 /** Routes for stored refusals: one by its id, the newest ones, and a search. */
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
-import { DECISIONS_MAX, type DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
-import { isDecisionId } from '#gateway/reply/decision-ids.ts';
+import {
+  DECISIONS_MAX,
+  type DecisionRecord,
+  type PartialRecord,
+} from '#gateway/operate/decisions/decision-record.ts';
+import { DECISION_ID_LENGTH, isDecisionId } from '#gateway/reply/decision-ids.ts';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
 import {
@@ -19,7 +23,8 @@ const PAGE_MAX = 100;
 const BATCH = 500;
 const SEARCHES_MAX = 2;
 
-const NOT_KEPT = `is not stored: only the newest ${DECISIONS_MAX} decisions of the last 24 hours are, and only a sample of a flood. Metrics and the access log count all of them.`;
+const NOT_OURS =
+  'is not the id of a refusal by this gateway: it was mistyped, or made with another GATEWAY_IDENTITY_SECRET';
 
 const searchSchema = input(
   {
@@ -30,7 +35,11 @@ const searchSchema = input(
     },
     policy: { type: 'string', maxLength: 1000, description: 'Complete name of the policy' },
     identity: { type: 'string', maxLength: 22, description: 'Complete digest of the client' },
-    before: { type: 'string', maxLength: 20, description: 'Id of the last decision of the previous page' },
+    before: {
+      type: 'string',
+      maxLength: DECISION_ID_LENGTH,
+      description: 'Id of the last decision of the previous page',
+    },
   },
   [],
 );
@@ -45,20 +54,27 @@ const idSchema = {
 
 export async function decisionsRoutes(
   app: FastifyInstance,
-  { findDecision, listDecisions, addressOf }: AdminContext,
+  { findDecision, listDecisions, addressOf, control, policies }: AdminContext,
 ): Promise<void> {
   let searches = 0;
-  const find = async (id: string): Promise<DecisionRecord> => {
+  const find = async (id: string): Promise<PartialRecord> => {
     if (!isDecisionId(id)) {
       throw new AdminError(
         400,
         'this is not a decision id; take the value of x-gateway-decision from the refused reply',
       );
     }
-    const record = await findDecision(id).catch(unavailable);
-    if (record === null) throw new AdminError(404, `decision ${id} ${NOT_KEPT}`);
+    const stored = await findDecision(id).catch(() => null);
+    if (stored !== null) return stored;
+    // Load this module only here, because searches by id are rare.
+    const { recordOfId } = await import('#gateway/operate/decisions/by-id.ts');
+    const names = { policies: policies(), replicas: await control.replicas().catch(() => []) };
+    const record = recordOfId(id, await control.salt(), names);
+    if (record === null) throw new AdminError(404, `${id} ${NOT_OURS}`);
     return record;
   };
+  const knownAddressOf = (identity: string | null): string | null =>
+    identity === null ? null : addressOf(identity);
   const errors = refusals(400, 404, 503);
 
   app.get<{ Params: { id: string } }>(
@@ -72,7 +88,7 @@ export async function decisionsRoutes(
     },
     async ({ params }) => {
       const decision = await find(params.id);
-      return { ...decision, address: addressOf(decision.identity) };
+      return { ...decision, address: knownAddressOf(decision.identity) };
     },
   );
 
@@ -87,10 +103,9 @@ export async function decisionsRoutes(
     },
     async ({ params }) => {
       const decision = await find(params.id);
-      // Load this module only here, because searches by text are rare.
-      const { textOf } = await import('#gateway/operate/decisions/decision-text.ts');
-      const address = addressOf(decision.identity);
-      return { decision: { ...decision, address }, ...textOf(decision, address) };
+      const { explained } = await import('#gateway/operate/decisions/by-id.ts');
+      const address = knownAddressOf(decision.identity);
+      return { decision: { ...decision, address }, ...explained(decision, address) };
     },
   );
 

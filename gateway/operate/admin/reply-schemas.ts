@@ -91,7 +91,20 @@ const decision = {
   replica: text,
 } as const;
 
-export const decisionSchema = shape('Decision', { ...decision, address });
+/** A refusal that is not stored. The id says its time, kind, policy and process. */
+const partialDecision = {
+  ...Object.fromEntries(
+    Object.entries(decision).map(([name, schema]) => [
+      name,
+      'type' in schema ? { ...schema, type: [schema.type, 'null'].flat() } : { enum: [...schema.enum, null] },
+    ]),
+  ),
+  id: decision.id,
+  at: decision.at,
+  decision: decision.decision,
+};
+
+export const decisionSchema = shape('Decision', { ...partialDecision, address });
 
 export const decisionsSchema = shape('', {
   decisions: listOf(shape('StoredDecision', decision)),

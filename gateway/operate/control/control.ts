@@ -34,6 +34,8 @@ export type ControlChange = BanChange | ShadowChange | CounterReset;
 
 export interface Control {
   salt(): Promise<string>;
+  /** Returns the names of the processes that share the counters. */
+  replicas(): Promise<readonly string[]>;
   /** @param limits the limit of this identity for each counter; default: the limits of the policies */
   look(identity: Identity, counters: readonly Counter[], limits?: readonly number[]): Promise<Look>;
   /** Clears the counters. @returns how many counters were not empty */

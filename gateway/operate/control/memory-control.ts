@@ -15,6 +15,8 @@ interface MemoryControlOptions {
   readonly bans: Bans;
   readonly shadows: Shadows;
   readonly salt: string;
+  /** Name of this process. */
+  readonly replica: string;
 }
 
 /** Denials and bans of one client by one policy. */
@@ -40,6 +42,10 @@ export class MemoryControl implements Control {
 
   async salt(): Promise<string> {
     return this.#options.salt;
+  }
+
+  async replicas(): Promise<readonly string[]> {
+    return [this.#options.replica];
   }
 
   async look(

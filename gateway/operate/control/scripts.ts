@@ -375,5 +375,8 @@ return reply
 /** Deletes counters. KEYS the counters of one identity. */
 export const CLEAR = storeScript(`return redis.call('DEL', unpack(KEYS))`);
 
+/** Lists the names of live processes. KEYS the replicas. */
+export const REPLICAS = storeScript(`return redis.call('ZRANGE', KEYS[1], 0, -1)`);
+
 /** Reads the salt. KEYS the salt. */
 export const SALT = storeScript(`return redis.call('GET', KEYS[1])`);

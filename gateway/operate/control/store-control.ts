@@ -5,7 +5,7 @@ import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
 import { scriptWindow } from '#gateway/limiter/algorithms/calendar-window.ts';
 import { ALGORITHMS } from '#gateway/limiter/algorithms/table.ts';
 import { Bucket, proofKey } from '#gateway/limiter/charge.ts';
-import { SALT_KEY } from '#gateway/limiter/replicas.ts';
+import { REPLICAS_KEY, SALT_KEY } from '#gateway/limiter/replicas.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
@@ -38,6 +38,7 @@ import {
   NOTE_RESET,
   pastBansKeys,
   REASONS_KEY,
+  REPLICAS,
   SALT,
   SHADOW,
   SHADOW_KEYS,
@@ -84,6 +85,10 @@ export class StoreControl implements Control {
     const salt = await this.#run(SALT, [SALT_KEY], []);
     if (typeof salt === 'string') return salt;
     throw new ControlUnavailableError('no gateway has used the store yet; start one, or wait a second');
+  }
+
+  async replicas(): Promise<readonly string[]> {
+    return ((await this.#run(REPLICAS, [REPLICAS_KEY], [])) as unknown[]).map(String);
   }
 
   async look(

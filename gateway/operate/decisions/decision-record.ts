@@ -3,17 +3,14 @@
  * the key.
  */
 import type { Algorithm } from '#gateway/policy/policy.ts';
+import type { RefusalKind } from '#gateway/reply/decision-ids.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export interface DecisionRecord {
   readonly id: string;
   /** ISO 8601. */
   readonly at: string;
-  /**
-   * unavailable: the store is unavailable, and the policy has `onStoreFailure: deny`. listed: the list deny names the
-   * client. banned: a ban of an operator or a policy. busy: a bound of the gateway is reached.
-   */
-  readonly decision: 'deny' | 'unavailable' | 'listed' | 'banned' | 'busy';
+  readonly decision: RefusalKind;
   readonly method: string;
   /** Canonical path without the query, cut to 200 characters. */
   readonly path: string;
@@ -48,6 +45,16 @@ export interface DecisionRecord {
   readonly fromMemory: boolean;
   /** Name of the process that decided. */
   readonly replica: string;
+}
+
+/** What is known of a refusal that is not stored: by its id, or by its line in the access log. */
+export type PartialRecord = Pick<DecisionRecord, 'id' | 'at' | 'decision'> & {
+  readonly [Field in keyof DecisionRecord]: DecisionRecord[Field] | null;
+};
+
+/** Whether the whole record is known. */
+export function isWhole(record: PartialRecord): record is DecisionRecord {
+  return record.endsAt !== null;
 }
 
 /** Keeps the newest records; their number and age are bounded. */

@@ -2,9 +2,9 @@
 import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
 import { spanText } from '#gateway/policy/allowance.ts';
 import type { DecisionRecord } from './decision-record.ts';
-import { CLOSED_ROUTE, OPERATOR_BAN, PROTECT } from './refusal.ts';
+import { boundName, CLOSED_ROUTE, OPERATOR_BAN, PROTECT } from './refusal.ts';
 
-interface DecisionText {
+export interface DecisionText {
   /** The refused request, and the time. */
   readonly what: string;
   readonly reasons: readonly string[];
@@ -91,7 +91,7 @@ function isNetwork({ identifier }: DecisionRecord): boolean {
 }
 
 function boundOf({ policy }: DecisionRecord): BoundName | null {
-  return BOUND_NAMES.find((name) => policy === `bound ${name}`) ?? null;
+  return BOUND_NAMES.find((name) => policy === boundName(name)) ?? null;
 }
 
 function adviceOf(record: DecisionRecord): string {

@@ -1,9 +1,9 @@
 /**
  * Gives every refusal an id, and records refusals for operators.
  *
- * Records are written in batches, and no request waits for that. During a flood only a sample is recorded: the first
- * few refusals of each batch, and the first one of each identity in its window. A bound for each identity keeps it from
- * pushing out the others. If the store is away, a bounded number of records is kept and written later.
+ * Records are written in batches, and no request waits for that. During a flood only a sample is recorded. Clients with
+ * few refusals come first, because they are the ones whose operators ask. If the store is away, a bounded number of
+ * records is kept and written later.
  */
 import { DecisionIds } from '#gateway/reply/decision-ids.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -12,16 +12,18 @@ import type { Refusal } from './refusal.ts';
 
 const BATCH_MS: Millis = 100;
 const AGAIN_MS: Millis = 1000;
-/** Number of refusals in each batch that are always recorded. */
-const KEPT_ANYWAY = 20;
-/** The largest batch. Beyond KEPT_ANYWAY, only the first refusal of each identity and window is recorded. */
+/** Largest batch. */
 const BATCH_MAX = 120;
-/** Maximum number of records of one identity in a minute, in addition to the first ones of windows. */
-const REPEATS_MAX = 60;
-const REPEATS_MS: Millis = 60_000;
+/** Size of a batch beyond which only clients with few refusals are recorded. */
+const BATCH_OF_ALL = 20;
+/** Number of refusals by one policy in a minute up to which a client has few. */
+const FEW = 10;
+/** Maximum number of records of one client and policy in a minute. */
+const RECORDS_MAX = 60;
+const MINUTE_MS: Millis = 60_000;
 const PENDING_MAX = 1000;
-/** Maximum number of pairs of counter and identity whose recorded window is remembered. */
-const SEEN_MAX = 16_384;
+/** Maximum number of pairs of client and policy whose refusals are counted. */
+const PAIRS_MAX = 16_384;
 const PATH_MAX = 200;
 
 /** The parts of a refused request that its record needs. */
@@ -44,8 +46,10 @@ interface DecisionsOptions {
   /** Whether decisions are made in the store, not in this process. */
   readonly isStoreUsed: () => boolean;
   readonly wallClock: Clock;
-  /** Random bytes for ids, at least 8. */
-  readonly random: Uint8Array;
+  /** Salt of the identities. Ids are encrypted with it. */
+  readonly salt: string;
+  /** Version of the policy file in use. */
+  readonly policyVersion: () => string;
   readonly replica: string;
 }
 
@@ -56,26 +60,29 @@ export class Decisions {
   /** Number of records since the last batch. */
   #kept = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** End of the window in which a refusal was recorded, by counter and digest. */
-  readonly #seen = new Map<string, Map<string, Millis>>();
-  #seenSize = 0;
-  /** Number of repeated refusals that were recorded in this minute, by digest. */
-  readonly #repeats = new Map<string, number>();
-  #repeatsUntil: Millis = 0;
+  /** Number of refusals in this minute, by policy and digest. */
+  readonly #refusals = new Map<string, Map<string, number>>();
+  /** Number of pairs in #refusals. */
+  #pairs = 0;
+  #minuteEndsAt: Millis = 0;
   /** Number of refusals that were not recorded, because there were too many. */
   unrecorded = 0;
 
   constructor(options: DecisionsOptions) {
     this.#options = options;
-    this.#ids = new DecisionIds(options.random);
+    this.#ids = new DecisionIds(options.salt, options.replica);
+  }
+
+  useSalt(salt: string): void {
+    this.#ids.useSalt(salt);
   }
 
   /** @returns the id */
   add(refusal: Refusal, refused: Refused): string {
-    const id = this.#ids.next();
     const now = this.#options.wallClock();
-    const isFirst = this.#isFirst(refusal, now);
-    if (this.#kept >= (isFirst ? BATCH_MAX : KEPT_ANYWAY) || (!isFirst && !this.#mayRepeat(refusal, now))) {
+    const id = this.#ids.next(refusal, this.#options.policyVersion(), now);
+    const number = this.#count(refusal, now);
+    if (number > RECORDS_MAX || this.#kept >= (number <= FEW ? BATCH_MAX : BATCH_OF_ALL)) {
       this.unrecorded++;
       return id;
     }
@@ -106,33 +113,22 @@ export class Decisions {
     this.#options.store.close();
   }
 
-  #mayRepeat({ identity }: Refusal, now: Millis): boolean {
-    if (now >= this.#repeatsUntil || this.#repeats.size >= SEEN_MAX) {
-      this.#repeats.clear();
-      this.#repeatsUntil = now + REPEATS_MS;
+  /** @returns the number of refusals of this client by this policy in this minute */
+  #count({ policy, identity }: Refusal, now: Millis): number {
+    if (now >= this.#minuteEndsAt || this.#pairs >= PAIRS_MAX) {
+      this.#refusals.clear();
+      this.#pairs = 0;
+      this.#minuteEndsAt = now + MINUTE_MS;
     }
-    const kept = this.#repeats.get(identity) ?? 0;
-    if (kept >= REPEATS_MAX) return false;
-    this.#repeats.set(identity, kept + 1);
-    return true;
-  }
-
-  #isFirst({ counter, identity, resetMs }: Refusal, now: Millis): boolean {
-    let seen = this.#seen.get(counter);
-    if (seen === undefined) {
-      seen = new Map();
-      this.#seen.set(counter, seen);
+    let ofPolicy = this.#refusals.get(policy);
+    if (ofPolicy === undefined) {
+      ofPolicy = new Map();
+      this.#refusals.set(policy, ofPolicy);
     }
-    const until = seen.get(identity);
-    if (until !== undefined && until > now) return false;
-    if (until === undefined && ++this.#seenSize > SEEN_MAX) {
-      this.#seen.clear();
-      this.#seenSize = 1;
-      seen = new Map();
-      this.#seen.set(counter, seen);
-    }
-    seen.set(identity, now + resetMs);
-    return true;
+    const number = (ofPolicy.get(identity) ?? 0) + 1;
+    if (number === 1) this.#pairs++;
+    ofPolicy.set(identity, number);
+    return number;
   }
 
   #record(id: string, refusal: Refusal, request: RefusedRequest, now: Millis): DecisionRecord {

@@ -1,4 +1,5 @@
 /** A refusal as plain data: the fields of its record that do not come from the request. */
+import { BOUND_NAMES, type BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
@@ -26,11 +27,6 @@ type Recorded = Pick<
 >;
 
 export interface Refusal extends Recorded {
-  /**
-   * Name of the counter that refused. The first refusal of an identity by each counter is recorded before repeated
-   * ones.
-   */
-  readonly counter: string;
   readonly resetMs: Millis;
   /** Whether this process decided without the store. */
   readonly isLocal: boolean;
@@ -55,7 +51,6 @@ export function policyRefusal(
     identifier: policy.identifier.name,
     algorithm: policy.algorithm,
     windowSeconds: policy.windowSeconds,
-    counter: counter.keySuffix,
     identity: identity.digest,
     isUnproven: counter.forUnproven,
     cost,
@@ -73,12 +68,17 @@ export const OPERATOR_BAN = 'operator ban';
 
 /** @param endsInMs time until the ban ends @param policy that made it; null if an operator did */
 export function banRefusal(identity: Identity, endsInMs: Millis, policy: string | null): Refusal {
-  const name = policy === null ? OPERATOR_BAN : `ban by policy ${policy}`;
+  const name = policy === null ? OPERATOR_BAN : policyBan(policy);
   return { ...withoutPolicy(name, identity), decision: 'banned', resetMs: endsInMs };
 }
 
 /** Name in the record in place of a policy, if an entry of the list deny closes a route. */
 export const CLOSED_ROUTE = 'closed route';
+
+/** @param bucket of the policy */
+function policyBan(bucket: string): string {
+  return `ban by policy ${bucket}`;
+}
 
 /** Describes a refusal by an entry of the list deny. */
 export function listRefusal(
@@ -86,8 +86,16 @@ export function listRefusal(
   identity: Identity,
   resetMs: Millis,
 ): Refusal {
-  const policy = names === 'route' ? CLOSED_ROUTE : 'deny list';
+  const policy = names === 'route' ? CLOSED_ROUTE : DENY_LIST;
   return { ...withoutPolicy(policy, identity), decision: 'listed', line, resetMs, fromMemory: true };
+}
+
+const DENY_LIST = 'deny list';
+
+/** Returns all names that records can have in place of a policy. */
+export function namesBesidePolicies(buckets: readonly string[]): string[] {
+  const bans = buckets.map((bucket) => policyBan(bucket));
+  return [OPERATOR_BAN, CLOSED_ROUTE, DENY_LIST, PROTECT, ...BOUND_NAMES.map(boundName), ...bans];
 }
 
 const HOLDERS: Readonly<Record<BoundRefusal, string>> = {
@@ -95,6 +103,11 @@ const HOLDERS: Readonly<Record<BoundRefusal, string>> = {
   network: 'IPv6 network',
   total: 'all clients',
 };
+
+/** Name in the record in place of a policy, if a bound refuses. */
+export function boundName(name: BoundName): string {
+  return `bound ${name}`;
+}
 
 /** @param client null if the request counted only for the total of the bound */
 export function boundRefusal(
@@ -105,7 +118,7 @@ export function boundRefusal(
 ): Refusal {
   const holder = reason === 'client' ? client : reason === 'network' ? (client?.network ?? null) : null;
   return {
-    ...withoutPolicy(`bound ${bound.name}`, identity),
+    ...withoutPolicy(boundName(bound.name), identity),
     decision: 'busy',
     identifier: HOLDERS[reason],
     algorithm: 'concurrency',
@@ -142,7 +155,6 @@ function withoutPolicy(name: string, { digest }: Identity): Omit<Refusal, 'decis
     identifier: name,
     algorithm: 'fixed-window',
     windowSeconds: 0,
-    counter: name,
     identity: digest,
     isUnproven: false,
     cost: 1,

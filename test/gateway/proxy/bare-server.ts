@@ -93,7 +93,8 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     store: new MemoryDecisions(Date.now),
     isStoreUsed: () => false,
     wallClock: Date.now,
-    random: new Uint8Array(8),
+    salt: 'salt',
+    policyVersion: () => '0',
     replica: 'test',
   });
   const server = new PublicServer({

@@ -37,7 +37,7 @@ t.test(
       socket.destroy();
       dates.push(dated.exec(text)?.[1] ?? '');
       t.equal(text.match(/^Date:/gm)?.length, 1);
-      const id = /\r\nx-gateway-decision: ([0-9a-z]{20})\r\n/.exec(text)?.[1] ?? '-';
+      const id = /\r\nx-gateway-decision: ([0-9a-z]{26})\r\n/.exec(text)?.[1] ?? '-';
       t.ok(text.endsWith(`"decision":"${id}"}`), 'header and body have the same id');
       return text.replace(dated, '\r\n').replaceAll(id, '-'.repeat(id.length));
     };

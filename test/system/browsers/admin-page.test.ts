@@ -134,7 +134,7 @@ t.test('shows why a request was refused, by a click and by its id', async (t) =>
   await dialog.getByText('The limit was reached: policy items allows 3 in 86400 s').waitFor();
   await dialog.getByText(/policies.yaml:7, version/).waitFor();
   await dialog.getByRole('button', { name: 'Clear counters…' }).waitFor();
-  t.match(new URL(page.url()).hash, /^#\/why\/[0-9a-z]{20}$/);
+  t.match(new URL(page.url()).hash, /^#\/why\/[0-9a-z]{26}$/);
   await check(t, 'why');
   await page.keyboard.press('Escape');
   t.equal(await dialog.isVisible(), false, 'Escape closes the dialog');

@@ -55,17 +55,17 @@ t.test('a gateway as the page describes it', async (t) => {
     const isGet = method !== 'POST';
     const isUpload = path.startsWith('/api/replay');
     const type = isUpload ? 'application/octet-stream' : 'application/json';
-    const target = path.replace('ID', '0'.repeat(20)).replace('BYTES', String(Buffer.byteLength(POLICY)));
+    const target = path.replace('ID', '0'.repeat(26)).replace('BYTES', String(Buffer.byteLength(POLICY)));
     const json = JSON.stringify(BODIES[path] ?? { subject: '192.0.2.7' });
     const reply = await fetch(`http://127.0.0.1:${adminPort}${target}`, {
       method,
       headers: { authorization: 'Bearer a token', ...(isGet ? {} : { 'content-type': type }) },
       body: isGet ? null : isUpload ? UPLOAD : json,
     });
-    const notKept = path.includes('/ID');
+    const isUnknown = path.includes('/ID');
     const isDone = method === 'DELETE' ? 204 : 200;
-    t.equal(reply.status, notKept ? 404 : isDone, `${method} ${path}: the Redis user may do it`);
-    if (notKept) t.match(await reply.json(), { message: /is not stored/ });
+    t.equal(reply.status, isUnknown ? 404 : isDone, `${method} ${path}: the Redis user may do it`);
+    if (isUnknown) t.match(await reply.json(), { message: /is not the id of a refusal/ });
   }
 
   const shell = startShell(t, temporaryFolder(t), { GATEWAY_ADMIN_TOKEN: 'a token' });

@@ -11,7 +11,7 @@ const SHOWN = 10;
 const HEARD_MAX = 20;
 /** Ids of records that are part of a group already. */
 const IDS_MAX = 5000;
-const ID = /^[0-9abcdefghjkmnpqrstvwxyz]{20}$/;
+const ID = /^[0-9abcdefghjkmnpqrstvwxyz]{26}$/;
 const DIGEST = /^[\w-]{22}$/;
 const KINDS = {
   deny: '',

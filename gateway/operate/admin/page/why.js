@@ -21,20 +21,20 @@ export async function why(id) {
   const rows = facts.flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, localTimes(value))]);
   const client = el('div', { 'aria-live': 'polite' });
   const more = [];
-  if (decision.method !== '')
+  if (decision.method)
     more.push(button('Try this request', '', () => tryRequest(decision.method, decision.path)));
   if (decision.line > 0) more.push(button('Show the policy', '', () => go(`policies/${decision.line}`)));
-  if (decision.decision === 'deny')
+  if (decision.decision === 'deny' && decision.policy !== null)
     more.push(button('Shadow the policy…', 'danger', () => shadowPolicy(decision.policy)));
   openDialog(TITLE, [
     el('p', {}, localTimes(what)),
     ...reasons.map((text) => el('p', {}, el('strong', {}, text))),
     el('dl', { class: 'facts' }, ...rows, el('dt', {}, 'Decision'), el('dd', {}, el('code', {}, id))),
     el('p', {}, advice),
-    el('h3', {}, 'The client now'),
-    client,
+    ...(decision.identity === null ? [] : [el('h3', {}, 'The client now'), client]),
     buttons(...more),
   ]);
+  if (decision.identity === null) return;
   try {
     client.append(clientPanel(await lookUp(decision.identity, 'digest')));
   } catch (error) {

@@ -58,6 +58,7 @@ t.test('memory', async (t) => {
       known,
       bans: new Bans(),
       shadows: new Shadows({ clock: processClock, onChange: () => undefined }),
+      replica: 'r',
       salt: '',
     }),
   );

@@ -67,22 +67,28 @@ function decisions(store: DecisionStore, wallClock = () => NOW): Decisions {
     store,
     isStoreUsed: () => true,
     wallClock,
-    random: new Uint8Array(8),
+    salt: 'salt',
+    policyVersion: () => '0',
     replica: 'r',
   });
 }
 
-t.test('keeps a sample of a flood, and the first denial of each identity', async (t) => {
+t.test('keeps the refusals of clients with few of them, and a sample of the others', async (t) => {
   const shelf = new Shelf();
   const all = decisions(shelf);
   const one = part(five);
   const loud = refusal(one);
-  for (let i = 0; i < 10_000; i++) all.add(loud, refused);
-  const quiet = all.add(refusal(new Bucket(one.counter, identity('quiet'))), refused);
-  t.not(await all.find(quiet), null, 'another client’s denial during the flood is recorded');
+  const quiet: string[] = [];
+  for (let i = 0; i < 10_000; i++) {
+    all.add(loud, refused);
+    const other = refusal(new Bucket(one.counter, identity(`quiet ${i % 1000}`)));
+    if (i % 1000 < 10) quiet.push(all.add(other, refused));
+  }
+  t.equal(quiet.length, 100);
+  for (const id of quiet) t.not(await all.find(id), null, 'each denial of another client is recorded');
   await until(() => shelf.batches.length > 0);
   t.ok(shelf.batches[0] !== undefined && shelf.batches[0].length <= 120);
-  t.equal(all.unrecorded, 10_001 - (shelf.batches[0]?.length ?? 0));
+  t.equal(all.unrecorded, 10_100 - (shelf.batches[0]?.length ?? 0));
   t.match(shelf.batches[0]?.[0], {
     path: `/${'a'.repeat(199)}`,
     identity: one.identity.digest,
@@ -107,10 +113,11 @@ t.test('one identity does not displace the records of others', async (t) => {
     }
   };
   await flood();
-  t.equal(kept(), 61);
+  t.ok(kept() <= 60, `${kept()} records`);
   now += 60_000;
+  const before = kept();
   await flood();
-  t.equal(kept(), 122, 'a minute later a few more are recorded');
+  t.ok(kept() > before && kept() <= 120, 'a minute later a few more are recorded');
   await all.close();
 });
 

@@ -7,7 +7,7 @@ import { until } from '#test/support/until.ts';
 
 /** Values that differ between runs. */
 const ANY = {
-  id: /^[0-9a-z]{20}$/,
+  id: /^[0-9a-z]{26}$/,
   at: /^\d{4}-.*Z$/,
   endsAt: /^\d{4}-.*Z$/,
   policyVersion: /^[0-9a-f]{12}$/,

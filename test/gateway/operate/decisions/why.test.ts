@@ -35,7 +35,7 @@ t.test('without Redis the process knows its own decisions', async (t) => {
   const admin = await startTestAdmin(t, gateway, { token: 'secret' });
   t.match(await ask(gateway.origin, '/one/a'), { status: 200, id: '' });
   const refused = await ask(gateway.origin, '/one/../one/a?token=1');
-  t.match(refused, { status: 429, id: /^[0-9a-z]{20}$/ });
+  t.match(refused, { status: 429, id: /^[0-9a-z]{26}$/ });
   t.not((await ask(gateway.origin, '/one/a')).id, refused.id);
 
   const env = { GATEWAY_ADMIN_TOKEN: 'secret' };
@@ -73,9 +73,9 @@ t.test('without Redis the process knows its own decisions', async (t) => {
     code: 2,
     stderr: /not a decision id/,
   });
-  t.match(await floodgateCommand(['why', '0'.repeat(20), '--gateway', admin], { env }), {
+  t.match(await floodgateCommand(['why', '0'.repeat(26), '--gateway', admin], { env }), {
     code: 1,
-    stderr: /is not stored.*a sample of a flood/,
+    stderr: /is not the id of a refusal by this gateway/,
   });
   const response = await fetch(`${admin}/api/decisions/x`, { headers: { authorization: 'Bearer secret' } });
   t.equal(response.status, 400);
@@ -92,7 +92,7 @@ t.test('HEAD has the id too, and browsers can read it on client routes', async (
   const line = '/api/v1/client/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
   await sendRaw(port, `GET ${line}`).ended();
   const head = await sendRaw(port, `HEAD ${line}`).ended();
-  t.match(head, /^HTTP\/1\.1 429[\s\S]*\r\nx-gateway-decision: [0-9a-z]{20}\r\n[\s\S]*\r\n\r\n$/);
+  t.match(head, /^HTTP\/1\.1 429[\s\S]*\r\nx-gateway-decision: [0-9a-z]{26}\r\n[\s\S]*\r\n\r\n$/);
   const get = await sendRaw(port, `GET ${line}`).ended();
   t.match(get, /Access-Control-Expose-Headers: [^\r]*x-gateway-decision/);
   const [, body = ''] = get.split('\r\n\r\n');

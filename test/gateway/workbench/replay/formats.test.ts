@@ -69,7 +69,7 @@ t.test('fields that are read directly are equal to those of JSON.parse', async (
     path: fc.oneof(fc.webPath(), fc.string(), fc.constantFrom('/a"},"status":"\\', '-', '')),
     status: fc.option(fc.integer({ min: 100, max: 599 })),
     decision: fc.constantFrom('allow', 'deny', 'uncovered', 'malformed', 'unavailable'),
-    id: fc.option(fc.stringMatching(/^[a-z0-9]{20}$/)),
+    id: fc.option(fc.stringMatching(/^[a-z0-9]{26}$/)),
     policies: fc.array(name, { maxLength: 3 }),
     policy: fc.option(name),
     identities: fc.dictionary(name, digest, { maxKeys: 3 }),
