@@ -56,7 +56,8 @@ function warnOfIdentifier(identifier: Identifier, { policies }: PolicySet, warn:
   }
   const filter = new HeaderFilter();
   const useless = carriersOf(identifier).filter(
-    (source) => source.kind === 'header' && filter.stops(source.header, true),
+    // The filter stops Host only because the gateway writes the field itself, with the same value.
+    (source) => source.kind === 'header' && source.header !== 'host' && filter.stops(source.header, true),
   );
   for (const source of useless) {
     if (source.kind !== 'header') continue;

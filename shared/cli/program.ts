@@ -23,6 +23,11 @@ interface Program {
   readonly sentenceOf?: (error: Error) => string;
 }
 
+/** Returns an example for a help text: a line of its own, which people can copy, below what it does. */
+export function copyable(command: string, what: string): [command: string, what: string] {
+  return [`# ${what}\n${command}`, ''];
+}
+
 export async function runProgram(program: Program): Promise<ExitCode> {
   const { args, terminal, build, sentenceOf = ({ message }) => message } = program;
   let exitCode: ExitCode = EXIT.ok;
@@ -36,6 +41,8 @@ export async function runProgram(program: Program): Promise<ExitCode> {
     }
   };
   const frame = yargs(args)
+    // The terminal breaks long lines itself, so that a copied line is whole.
+    .wrap(null)
     .option('json', {
       type: 'boolean',
       default: false,

@@ -3,6 +3,7 @@ import type { Argv, Options } from 'yargs';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
+import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-client.ts';
 import { type AddCommand, type CommandContext, readSeconds } from './command.ts';
@@ -102,7 +103,7 @@ function withOptions<T>(builder: Argv<GlobalOptions>, { options = {}, example }:
   return builder
     .options(options as Readonly<Record<never, Options>>)
     .options(ADMIN_OPTIONS)
-    .example(...example);
+    .example(...copyable(...example));
 }
 
 async function run<T>(

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { PROBE_HEADER } from '#gateway/http/header-names.ts';
 import type { CredentialSource } from '#gateway/identity/identifier.ts';
-import { bad, type Finding, good, trustFinding } from '#gateway/operate/doctor/findings.ts';
+import { bad, DAYS_LEFT_MIN, type Finding, good, trustFinding } from '#gateway/operate/doctor/findings.ts';
 import { type KeyPlace, otherLetters, type Spelling } from '#gateway/operate/doctor/spellings.ts';
 import type { Seen } from '#gateway/request/probe.ts';
 import { type AdminAccess, askAdmin } from './admin-client.ts';
@@ -12,11 +12,6 @@ import { ask, type PublicReply, TIMEOUT_MS } from './public-address.ts';
 /** An address from the block for benchmarks (RFC 2544). */
 const CLAIMED_ADDRESS = '198.18.27.53';
 const DAY_MS = 86_400_000;
-/**
- * Warn this long before a certificate expires. By then it is overdue, because certificates are usually renewed a month
- * before.
- */
-const DAYS_LEFT_MIN = 14;
 const NOWHERE = '/floodgate-doctor-looks-for-nothing';
 
 interface TrustProbe {

@@ -6,6 +6,7 @@ import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts
 import type { ShownBans } from '#gateway/operate/admin/client-routes.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
+import { copyable } from '#shared/cli/program.ts';
 
 const COUNT_MAX = 1000;
 
@@ -25,7 +26,7 @@ export const addBans: AddCommand = (program, context) =>
           describe: `Number of bans to list, at most ${COUNT_MAX}`,
         })
         .options(ADMIN_OPTIONS)
-        .example('$0 bans', 'Lists the newest bans first'),
+        .example(...copyable('$0 bans', 'Lists the newest bans first')),
     (options) => context.run(() => bans(options, context)),
   );
 

@@ -8,6 +8,7 @@ import { warningsOf } from '#gateway/policy/warnings.ts';
 import { placesIn } from '#gateway/policy/yaml-text.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { copyable } from '#shared/cli/program.ts';
 
 export const addCheck: AddCommand = (program, context) =>
   program.command(
@@ -16,7 +17,7 @@ export const addCheck: AddCommand = (program, context) =>
     (command) =>
       command
         .positional('file', { type: 'string', default: 'policies.yaml', describe: 'The policy file' })
-        .example('$0 check policies.yaml', 'Lists every mistake with line, column and fix'),
+        .example(...copyable('$0 check policies.yaml', 'Lists every mistake with line, column and fix')),
     ({ file, json }) => context.run(() => check(file, json, context)),
   );
 

@@ -9,6 +9,7 @@ import { bad, type Finding, reportFindings } from '#gateway/operate/doctor/findi
 import type { GatewayReport } from '#gateway/operate/doctor/report.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
+import { copyable } from '#shared/cli/program.ts';
 import { VERSION } from '#shared/version.ts';
 
 interface DoctorArguments extends AdminAccess, GlobalOptions {
@@ -37,8 +38,10 @@ export const addDoctor: AddCommand = (program, context) =>
         })
         .options(ADMIN_OPTIONS)
         .example(
-          '$0 doctor --public https://example.org',
-          'Looks at proxies, TLS, Redis, clocks, bounds and files',
+          ...copyable(
+            '$0 doctor --public https://example.org',
+            'Looks at proxies, TLS, Redis, clocks, bounds and files',
+          ),
         ),
     (options) => context.run(() => doctor(options, context)),
   );
@@ -122,7 +125,7 @@ async function examine(
 }
 
 /** Returns the public port on the machine of the admin listener. */
-function directOrigin(gateway: string, { publicPort, isPublicTls }: GatewayReport): URL {
+function directOrigin(gateway: string, { publicPort, tls }: GatewayReport): URL {
   const url = new URL(gateway);
-  return new URL(`${isPublicTls ? 'https' : 'http'}://${url.hostname}:${publicPort}`);
+  return new URL(`${tls !== null ? 'https' : 'http'}://${url.hostname}:${publicPort}`);
 }

@@ -8,6 +8,7 @@ import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
+import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
 
@@ -39,10 +40,14 @@ export const addExplain: AddCommand = (program, context) =>
         .option('file', { type: 'string', describe: 'A policy file to use instead of the running gateway' })
         .options(ADMIN_OPTIONS)
         .example(
-          "$0 explain 'POST /api/v1/management/storage' -H 'x-api-key: fbk_1'",
-          'Shows for every policy whether it applies, and why not; uses the running gateway, charges nothing',
+          ...copyable(
+            "$0 explain 'POST /api/v1/management/storage' -H 'x-api-key: fbk_1'",
+            'Shows for every policy whether it applies, and why not; uses the running gateway, charges nothing',
+          ),
         )
-        .example("$0 explain 'POST /login' --file new.yaml", 'Uses a file instead, with empty counters'),
+        .example(
+          ...copyable("$0 explain 'POST /login' --file new.yaml", 'Uses a file instead, with empty counters'),
+        ),
     (options) => context.run(() => run(options, context)),
   );
 

@@ -6,6 +6,7 @@ import { importText, PRODUCTS } from '#gateway/workbench/import/import.ts';
 import { ImportError, type Product } from '#gateway/workbench/import/imported.ts';
 import { summaryOf } from '#gateway/workbench/import/policy-text.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { copyable } from '#shared/cli/program.ts';
 
 interface ImportOptions {
   readonly file: string;
@@ -29,8 +30,10 @@ export const addImport: AddCommand = (program, context) =>
           describe: 'Product of the file; detected from its content by default',
         })
         .example(
-          'kubectl get backendtrafficpolicy,httproute -o yaml | $0 import -',
-          'Names the source of each row, and the limits that are lost',
+          ...copyable(
+            'kubectl get backendtrafficpolicy,httproute -o yaml | $0 import -',
+            'Names the source of each row, and the limits that are lost',
+          ),
         ),
     (options) => context.run(() => run(options, context)),
   );

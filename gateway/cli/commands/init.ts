@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { writeText } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand } from '#gateway/cli/command/command.ts';
 import { EXIT } from '#shared/cli/exit.ts';
+import { copyable } from '#shared/cli/program.ts';
 
 const EXAMPLES = ['json-api', 'login', 'plans', 'formbricks'] as const;
 
@@ -22,7 +23,7 @@ export const addInit: AddCommand = (program, context) =>
           default: 'json-api' as const,
           describe: 'Purpose: a JSON API, a login, plans that clients buy, Formbricks',
         })
-        .example('$0 init --from login', 'Writes policies.yaml with limits for a login'),
+        .example(...copyable('$0 init --from login', 'Writes policies.yaml with limits for a login')),
     ({ file, from, json }) =>
       context.run(() => {
         writeText(file, exampleText(from));

@@ -13,6 +13,7 @@ import { spanText } from '#gateway/policy/allowance.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { Replay, type ReplayResult } from '#gateway/workbench/replay/replay.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
 interface ReplayOptions extends LogOptions {
@@ -40,10 +41,14 @@ export const addReplay: AddCommand = (program, context) =>
           describe: 'Lists the busiest routes, and a limit that would fit each of them',
         })
         .options(LOG_OPTIONS)
-        .example('$0 replay access.log', 'How many requests of whom would policies.yaml have denied?')
         .example(
-          '$0 replay access.log* --file edited.yaml --against policies.yaml',
-          'Shows which clients an edit affects',
+          ...copyable('$0 replay access.log', 'How many requests of whom would policies.yaml have denied?'),
+        )
+        .example(
+          ...copyable(
+            '$0 replay access.log* --file edited.yaml --against policies.yaml',
+            'Shows which clients an edit affects',
+          ),
         ),
     (options) => context.run(() => run(options, context)),
   );

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import type { AddCommand } from '#gateway/cli/command/command.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import { copyable } from '#shared/cli/program.ts';
 
 export const addStart: AddCommand = (program, context) =>
   program.command(
@@ -12,7 +13,9 @@ export const addStart: AddCommand = (program, context) =>
         .option('upstream', { type: 'string', describe: 'Address to forward to; replaces GATEWAY_UPSTREAM' })
         .option('policies', { type: 'string', describe: 'The policy file; replaces GATEWAY_POLICIES' })
         .option('port', { type: 'string', describe: 'Public port; replaces GATEWAY_PORT' })
-        .example('$0 start --upstream http://127.0.0.1:3000', 'With policies.yaml, on port 8080'),
+        .example(
+          ...copyable('$0 start --upstream http://127.0.0.1:3000', 'With policies.yaml, on port 8080'),
+        ),
     ({ upstream, policies, port }) =>
       context.run(async () => {
         const file = policies ?? (context.env.GATEWAY_POLICIES || 'policies.yaml');

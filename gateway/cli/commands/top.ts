@@ -6,6 +6,7 @@ import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts
 import type { TopSnapshot } from '#gateway/operate/admin/top.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
+import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
 const EVERY_MS = 1000;
@@ -34,8 +35,8 @@ export const addTop: AddCommand = (program, context) =>
       command
         .option('once', { type: 'boolean', default: false, describe: 'One second, printed once' })
         .options(ADMIN_OPTIONS)
-        .example('$0 top', 'A live view; q or Ctrl-C ends it')
-        .example('$0 top --once --json', 'Prints the activity of one second as a JSON document'),
+        .example(...copyable('$0 top', 'A live view; q or Ctrl-C ends it'))
+        .example(...copyable('$0 top --once --json', 'Prints the activity of one second as a JSON document')),
     (options) => context.run(() => top(options, context)),
   );
 

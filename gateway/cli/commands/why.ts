@@ -9,6 +9,7 @@ import { isDecisionId } from '#gateway/reply/decision-ids.ts';
 import { findRefusal, type RefusalLine } from '#gateway/workbench/replay/find-refusal.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
+import { copyable } from '#shared/cli/program.ts';
 
 const FACT_WIDTH = 'Retry at: '.length;
 
@@ -41,8 +42,10 @@ export const addWhy: AddCommand = (program, context) =>
           },
         })
         .example(
-          '$0 why 7k2q9x0m4c5t00000001hbd3vz',
-          'Shows the policy, its line, the counted client and its usage',
+          ...copyable(
+            '$0 why 7k2q9x0m4c5t00000001hbd3vz',
+            'Shows the policy, its line, the counted client and its usage',
+          ),
         ),
     (options) => context.run(() => why(options, context)),
   );

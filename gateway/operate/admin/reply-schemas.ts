@@ -216,7 +216,11 @@ export const doctorSchema = {
     version: text,
     nodeVersion: text,
     publicPort: integer,
-    isPublicTls: flag,
+    tls: {
+      type: ['object', 'null'],
+      properties: { file: text, problem: nullable(text), daysLeft: nullable(integer) },
+      required: ['file', 'problem', 'daysLeft'],
+    },
     now: number,
     policies: shape('', {
       file: text,

@@ -24,6 +24,7 @@ type CheckName =
   | 'trusted-proxies'
   | 'public-address'
   | 'tls'
+  | 'certificate'
   | 'path-spelling'
   | 'key-spelling'
   | 'formbricks'
@@ -33,6 +34,11 @@ type CheckName =
   | 'around-gateway';
 
 const CLOCK_MS_MAX = 2000;
+/**
+ * Warn this long before a certificate expires. By then it is overdue, because certificates are usually renewed a month
+ * before.
+ */
+export const DAYS_LEFT_MIN = 14;
 const NODE_MIN = [24, 7] as const;
 const REDIS_MIN = [6, 2] as const;
 
@@ -48,6 +54,7 @@ export function reportFindings(
     ...store(report),
     clock(report, here.now),
     openFiles(report),
+    ...ownCertificate(report),
     ...wideTrust(report),
   ];
 }
@@ -197,6 +204,31 @@ function openFiles({ openFiles: { max, needed } }: GatewayReport): Finding {
     `only ${max} files may be open, and the bounds add up to ${needed}`,
     `raise the limit (ulimit -n ${needed}, LimitNOFILE= of systemd, ulimits: of Compose), or lower GATEWAY_CONNECTIONS`,
   );
+}
+
+function ownCertificate({ tls }: GatewayReport): Finding[] {
+  if (tls === null) return [];
+  const { file, problem, daysLeft } = tls;
+  if (problem !== null)
+    return [
+      bad(
+        'certificate',
+        `the gateway goes on with the certificate that it has, and cannot start again: ${problem}`,
+        'correct the files of GATEWAY_TLS_CERT and GATEWAY_TLS_KEY; the gateway takes them without a restart',
+      ),
+    ];
+  const days = daysLeft ?? 0;
+  if (days >= DAYS_LEFT_MIN)
+    return [good('certificate', `the certificate in ${file} is valid for ${days} more days`)];
+  return [
+    bad(
+      'certificate',
+      days < 0
+        ? `the certificate in ${file} has expired`
+        : `the certificate in ${file} expires in ${days} days`,
+      'renew it, and find out why it was not renewed before',
+    ),
+  ];
 }
 
 function wideTrust({ trust: { tooWide } }: GatewayReport): Finding[] {

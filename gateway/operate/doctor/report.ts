@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import type { BoundSettings } from '#gateway/bounds/bounds.ts';
 import * as http from '#gateway/http/node-http.ts';
+import { type KeyPairFiles, readKeyPair } from '#gateway/listen/tls/key-pair.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import type { StoreReport } from '#gateway/operate/control/store-report.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
@@ -18,7 +19,7 @@ export interface DoctorSources {
     readonly bounds: BoundSettings;
     readonly adminHost: string;
     /** Settings of TLS; null if the public listener uses plain HTTP. */
-    readonly tls: object | null;
+    readonly tls: KeyPairFiles | null;
   };
   readonly readPolicyFile: (file: string) => string;
   /** Returns how many file descriptors a process may have open; null if the system does not report it. */
@@ -33,8 +34,8 @@ export interface GatewayReport {
   readonly version: string;
   readonly nodeVersion: string;
   readonly publicPort: number;
-  /** Whether the public port is for HTTPS. */
-  readonly isPublicTls: boolean;
+  /** The gateway's own certificate, as on the disk; null if the public port is not for HTTPS. */
+  readonly tls: CertificateReport | null;
   /** Milliseconds since the epoch. */
   readonly now: Millis;
   readonly policies: PolicyReport;
@@ -54,6 +55,14 @@ export interface GatewayReport {
         readonly aheadMs: Millis;
       })
     | null;
+}
+
+interface CertificateReport {
+  readonly file: string;
+  /** Why the files cannot be used; null if they can. */
+  readonly problem: string | null;
+  /** null with a problem */
+  readonly daysLeft: number | null;
 }
 
 interface PolicyReport {
@@ -83,6 +92,7 @@ interface ReportParts extends DoctorSources {
 }
 
 const UPSTREAM_MS: Millis = 3000;
+const DAY_MS: Millis = 86_400_000;
 /** File descriptors of the process itself: for the store, logs, listeners and the runtime. */
 const OWN_FILES = 64;
 /** Networks with a shorter prefix contain unrelated hosts. 10.0.0.0/8 and fc00::/7 are the largest private networks. */
@@ -96,7 +106,7 @@ export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> 
     version: parts.version,
     nodeVersion: parts.nodeVersion,
     publicPort: parts.publicPort(),
-    isPublicTls: config.tls !== null,
+    tls: config.tls === null ? null : certificateReport(config.tls, clock()),
     now: clock(),
     policies: policyReport(parts),
     trust: trustReport(trust),
@@ -109,6 +119,15 @@ export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> 
     upstream: { origin: config.upstream, problem: upstream },
     store,
   };
+}
+
+function certificateReport(files: KeyPairFiles, now: Millis): CertificateReport {
+  const file = files.cert;
+  try {
+    return { file, problem: null, daysLeft: Math.floor((readKeyPair(files).expiresAt - now) / DAY_MS) };
+  } catch (error) {
+    return { file, problem: (error as Error).message, daysLeft: null };
+  }
 }
 
 function policyReport({ policies, policyText, policyRefusal, readPolicyFile }: ReportParts): PolicyReport {

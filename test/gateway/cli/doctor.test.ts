@@ -1,5 +1,5 @@
 /** Tests `floodgate doctor` on a correct set-up, and on one set-up for each mistake that it can find. */
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Finding } from '#gateway/operate/doctor/findings.ts';
@@ -371,6 +371,24 @@ t.test('finds an admin listener without a token on a public address', async (t) 
   const { code, wrong } = await ask(standing);
   t.equal(code, 1);
   t.match(wrong, [{ check: 'admin-access', message: /asks for no token/, fix: /set GATEWAY_ADMIN_TOKEN/ }]);
+});
+
+t.test('knows the certificate of the gateway itself, and its files', async (t) => {
+  const redis = await redisWith(t);
+  const { cert, key } = createAuthority(t).issue('own', 'DNS:localhost,IP:127.0.0.1');
+  const standing = await stand(t, redis, { env: { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key } });
+  const found = async () => (await ask(standing)).wrong.filter(({ check }) => check === 'certificate');
+  // The authority of the tests issues for two days.
+  t.match(await found(), [{ message: /own\.crt expires in 1 days/, fix: /renew it/ }]);
+  rmSync(key);
+  t.match(await found(), [
+    { message: /cannot start again: .*own\.key cannot be read \(ENOENT\)/, fix: /GATEWAY_TLS_KEY/ },
+  ]);
+  const good = await stand(t, redis, { admin: { clock: () => Date.now() - 30 * 86_400_000 } });
+  t.notOk(
+    (await ask(good)).all.some(({ check }) => check === 'certificate'),
+    'without TLS there is none',
+  );
 });
 
 t.test('finds that the public address leads elsewhere or nowhere, or does not speak TLS', async (t) => {

@@ -111,6 +111,12 @@ t.test('warns of policies that can never deny, and of entries that nothing uses'
   t.match(warnings([row, 'name: b, route: GET /b, identifier: key, limit: 1, window: 1m'], stopped), [
     /^4:3 the gateway removes the header x_key of key/,
   ]);
+  const host = '  key: { source: [{ header: host }] }\n';
+  t.strictSame(
+    warnings([row, 'name: b, route: GET /b, identifier: key, limit: 1, window: 1m'], host),
+    [],
+    'the application gets the Host field',
+  );
 });
 
 t.test('warns of a body field that one client can invent without a limit', async (t) => {
