@@ -13,6 +13,10 @@ const DEFAULT_NAME = 'better-auth.session_token';
 /** The cookie of a login that waits for its second factor. */
 const HELD = 'formbricks.two_factor';
 const HELD_MAX_AGE: Seconds = 600;
+/** The cookie with the address of a refused login. */
+const TYPED = 'floodgate.login_email';
+const TYPED_MAX_AGE: Seconds = 300;
+const EMAIL_LENGTH_MAX = 255;
 const CSRF = 'next-auth.csrf-token';
 
 export type Cookies = Readonly<Record<string, string | undefined>>;
@@ -100,6 +104,18 @@ export function setHeldLogin(
 export function deleteHeldLogin(reply: FastifyReply, publicUrl: string): void {
   const isSecure = isHttps(publicUrl);
   reply.setCookie(isSecure ? `__Secure-${HELD}` : HELD, '', { ...attributes(isSecure), maxAge: 0 });
+}
+
+/** Returns the address of a login that was refused, for the next try. */
+export function typedEmail(cookies: Cookies): string {
+  return cookies[TYPED] ?? '';
+}
+
+/** Keeps the address in a cookie, because an address in a query would get into logs. @param email '' to forget it */
+export function keepTypedEmail(reply: FastifyReply, email: string, publicUrl: string): void {
+  if (email === '' && reply.request.cookies[TYPED] === undefined) return;
+  const maxAge = email === '' ? 0 : TYPED_MAX_AGE;
+  reply.setCookie(TYPED, email.slice(0, EMAIL_LENGTH_MAX), { ...attributes(isHttps(publicUrl)), maxAge });
 }
 
 export function setCsrfCookie(reply: FastifyReply, value: string, publicUrl: string): void {

@@ -11,6 +11,7 @@ import { compare, type TableComparison } from '#api/db/copy/verify.ts';
 import { type DatabaseLocation, describeLocation } from '#api/db/location.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
+import { copyable } from '#shared/cli/program.ts';
 import { Progress } from '#shared/cli/progress.ts';
 import { type AddCommand, type CommandContext, databaseAt, databaseUrl } from './command.ts';
 import { report } from './database-report.ts';
@@ -41,8 +42,10 @@ const addCopy: AddCommand = (program, context) =>
           describe: 'Deletes what an unfinished copy left in the target, and begins anew',
         })
         .example(
-          '$0 db copy --from file:./data/floodgate.sqlite --to postgres://floodgate@db.example.com/floodgate',
-          'If interrupted, run the same command again to resume',
+          ...copyable(
+            '$0 db copy --from file:./data/floodgate.sqlite --to postgres://floodgate@db.example.com/floodgate',
+            'If interrupted, run the same command again to resume',
+          ),
         ),
     (options) => context.run(() => copy(options, context)),
   );

@@ -14,6 +14,7 @@ import { openStorage } from '#api/storage/open.ts';
 import type { Storage } from '#api/storage/storage.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
+import { copyable } from '#shared/cli/program.ts';
 import { Progress } from '#shared/cli/progress.ts';
 import { type AddCommand, type CommandContext, databaseAt, databaseUrl } from './command.ts';
 
@@ -45,8 +46,10 @@ export const addFiles: AddCommand = (program, context) =>
             .option('parallel', { type: 'number', default: 8, describe: 'Files at a time' })
             .epilogue('The S3_… variables set the access to a bucket, as for the API.')
             .example(
-              '$0 files copy --from ./data/uploads --to s3://uploads',
-              'Resume: copies only missing files',
+              ...copyable(
+                '$0 files copy --from ./data/uploads --to s3://uploads',
+                'Resume: copies only missing files',
+              ),
             ),
         (options) => context.run(() => copy(options, context)),
       )

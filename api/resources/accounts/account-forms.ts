@@ -96,6 +96,16 @@ interface Shown {
   readonly errors: Readonly<Record<string, string>>;
 }
 
+/** Returns a warning for pages that promise a mail; empty if there is a mail server. */
+export function missingServer({ mailer }: Pick<Context, 'mailer'>): readonly string[] {
+  if (mailer.hasServer) return [];
+  return [
+    alert(
+      'This service has no mail server (SMTP_URL), so no mail arrives. Its operator finds the mail in the table mailOutbox.',
+    ),
+  ];
+}
+
 /** @param given the typed values, or the query of the address */
 export function sendForm(
   context: Context,
@@ -108,6 +118,7 @@ export function sendForm(
   const { basePath } = reply.server;
   return sendPage(reply, status, shown.title, [
     ...(message === '' ? [] : [message]),
+    ...(shown === resetForm ? [] : missingServer(context)),
     shown.lead,
     form(
       basePath + shown.action,

@@ -3,7 +3,7 @@
  *
  * Callers: anybody.
  */
-import { sessionCookie } from '#api/auth/cookies.ts';
+import { sessionCookie, typedEmail } from '#api/auth/cookies.ts';
 import { findSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import { TOO_MANY_REQUESTS } from '#api/errors.ts';
@@ -55,6 +55,7 @@ export const loginPage: Routes = async (app, { context }) => {
             label: 'E-mail',
             type: 'email',
             autocomplete: 'username',
+            value: typedEmail(request.cookies),
             error: error === texts.invalid ? 'Is this the address of your account?' : undefined,
           }),
           field({

@@ -5,7 +5,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
+import { keepTypedEmail, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
 import type { SecondFactor } from '#api/auth/second-factor.ts';
 import type { Routes } from '#api/context.ts';
@@ -167,6 +167,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
       if (isFromPage(request) && isRetryable(text)) {
         return sendVerifyPage(context, request, reply, request.body, { status: 401, problem: text });
       }
+      if (isFromPage(request) && login.email !== null) keepTypedEmail(reply, login.email, publicUrl);
       // Clients recognise this case by the address, not by the status.
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       const target = targetOf(request, request.body);
@@ -177,6 +178,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
       publicUrl,
       style: 'nextAuth',
     });
+    keepTypedEmail(reply, '', publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   }
 };

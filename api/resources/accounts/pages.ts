@@ -8,7 +8,7 @@ import type { Routes } from '#api/context.ts';
 import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { links, notice } from '#api/http/page-form.ts';
-import { accountForms, sendForm, signUpForm } from './account-forms.ts';
+import { accountForms, missingServer, sendForm, signUpForm } from './account-forms.ts';
 import { fieldOf } from './form.ts';
 import { refuseWhileClosed } from './signup.ts';
 import { sendVerifyPage } from './verify-page.ts';
@@ -29,6 +29,7 @@ export const accountPages: Routes = async (app, { context }) => {
 
   app.get('/auth/forgot-password/email-sent', page, async (_request, reply) =>
     sendPage(reply, 200, 'Look into your mailbox', [
+      ...missingServer(context),
       '<p>If this address has an account, a mail is on its way. Its link serves for an hour. If none arrives, look among the spam, and check the address that you gave.</p>',
       links([
         [`${basePath}/auth/forgot-password`, 'Ask again'],

@@ -293,3 +293,43 @@ t.test('PUBLIC_URL with a path: pages and forms are below it', async (t) => {
   const login = await open(browser, '/auth/login');
   t.match(login.text, 'value="https://example.com/feedback/account"');
 });
+
+t.test('pages that promise a mail say that there is no mail server', async (t) => {
+  const paths = [
+    '/auth/signup',
+    '/auth/verification-requested',
+    '/auth/forgot-password',
+    '/auth/forgot-password/email-sent',
+  ];
+  const warning = /no mail server \(SMTP_URL\)/;
+  for (const [env, hasServer] of [
+    [{}, false],
+    [{ SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'a@example.com' }, true],
+  ] as const) {
+    const api = await startApi(t, { env });
+    const browser = openBrowser(api);
+    for (const path of paths) t.equal(warning.test((await open(browser, path)).text), !hasServer, path);
+    t.notMatch((await open(browser, '/auth/forgot-password/reset')).text, warning);
+  }
+});
+
+t.test('a refused login keeps the address that was typed, a login forgets it', async (t) => {
+  const api = await begin(t);
+  const browser = openBrowser(api);
+  const action = '/api/auth/callback/credentials';
+  const typed = { email: 'owner+"x"@example.com', password: 'Wrong1234' };
+  const page = await open(browser, '/auth/login');
+  const refused = await submit(browser, page, action, typed);
+  t.notMatch(String(refused.headers.location), /example/, 'the address is in no URL');
+  const again = await open(browser, '/auth/login?error=Invalid+credentials');
+  t.match(again.text, 'value="owner+&#34;x&#34;@example.com"');
+  t.notMatch(again.text, 'Wrong1234');
+  t.equal(
+    (await submit(browser, again, action, { email: 'owner@example.com', password: 'Password1' })).headers
+      .location,
+    '/account',
+  );
+  await browser.call('POST', '/api/auth/signout', '', html);
+  t.notMatch((await open(openBrowser(api), '/auth/login')).text, 'value="owner');
+  t.notMatch((await open(browser, '/auth/login?error=x')).text, 'value="owner');
+});
