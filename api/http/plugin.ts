@@ -1,4 +1,5 @@
 /** Headers, bodies and errors of all requests and replies. */
+import { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { badRequest, routeNotFound, serviceUnavailable } from '#api/errors.ts';
@@ -58,8 +59,10 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
     });
     app.addHook('onSend', async (request, reply) => {
       lingerBehind(request, reply);
-      // Node calls this if nothing was written for so long, and sets another time when the reply has ended.
-      reply.raw.setTimeout(unreadTimeoutMs, () => reply.raw.destroy());
+      // Node calls this if nothing was written for so long, and sets another time when the reply has ended. An injected
+      // request has no socket, and its timer would outlive it.
+      if (request.raw.socket instanceof Socket)
+        reply.raw.setTimeout(unreadTimeoutMs, () => reply.raw.destroy());
       if (isClosing) reply.header('connection', 'close');
     });
 
