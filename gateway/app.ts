@@ -13,15 +13,16 @@ import { Introductions } from './listen/proxy-protocol/introductions.ts';
 import { PublicServer } from './listen/server.ts';
 import type { Certificate } from './listen/tls/certificate.ts';
 import { AccessLog } from './observe/access-log/access-log.ts';
-import type { LimitedIdentity } from './observe/metrics/limited.ts';
 import { Metrics, type Sample } from './observe/metrics/metrics.ts';
+import type { Ranked } from './observe/metrics/ranking.ts';
+import type { Second } from './observe/metrics/seconds.ts';
 import { partSamples } from './observe/part-samples.ts';
 import type { Tracing } from './observe/tracing/tracing.ts';
 import type { Control, ControlChange } from './operate/control/control.ts';
 import { Offenders } from './operate/control/offenders.ts';
 import { openCounters } from './operate/control/open-counters.ts';
 import { shadowed } from './operate/control/shadows.ts';
-import type { Addresses } from './operate/decisions/addresses.ts';
+import { Addresses } from './operate/decisions/addresses.ts';
 import type { DecisionRecord, DecisionStore } from './operate/decisions/decision-record.ts';
 import { Decisions } from './operate/decisions/decisions.ts';
 import { MemoryDecisions } from './operate/decisions/memory-decisions.ts';
@@ -61,10 +62,14 @@ export interface Gateway {
   readonly control: Control;
   /** Applies a change that the supervisor has already written to the store. */
   applyChange(change: ControlChange): Promise<void>;
-  /** Identities that were denied most often in the last 30 to 60 minutes. */
-  limited(): readonly LimitedIdentity[];
-  /** Addresses of refused clients. null if the configuration does not keep them. */
-  readonly addresses: Addresses | null;
+  /** Clients that were denied most often in the last 30 to 60 minutes, by digest. See Metrics. */
+  limited(): readonly Ranked[];
+  /** Paths that were requested most often in that time. */
+  paths(): readonly Ranked[];
+  /** Takes the counts of past seconds out of the gateway. */
+  takeSeconds(): readonly Second[];
+  /** Addresses of refused clients, while operators may see them. */
+  readonly addresses: Addresses;
   /** Number of replicas that the last report counted as alive. 1 without a store. */
   replicas(): number;
   samples(): Sample[];
@@ -81,6 +86,8 @@ export interface Gateway {
    * @throws StoreFault if the store does not answer
    */
   listDecisions(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
+  /** Tells the other gateways which clients this one denied most. See DecisionStore. */
+  exchangeDenied(own: readonly Ranked[]): Promise<readonly (readonly Ranked[])[]>;
   reload(): void;
   /** Lets requests in flight finish, then closes everything. */
   close(): Promise<void>;
@@ -142,7 +149,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     clock,
     log,
   });
-  const addresses = await openAddresses(config, clock);
+  const addresses = new Addresses(config.showAddressesMs, clock);
   const enforcement = new Enforcement(policies, salt, {
     addresses,
     clock,
@@ -239,7 +246,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     shadows.close();
     offenders.close();
     control.close();
-    addresses?.close();
+    addresses.close();
     await upstream.close();
     await Promise.all([limiter.close(), decisions.close(), accessLog?.close(), tracing?.close()]);
   };
@@ -272,6 +279,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     control,
     applyChange: async (change) => changeFeed?.apply(change),
     limited: () => metrics.limited.list(clock()),
+    paths: () => metrics.paths.list(clock()),
+    takeSeconds: () => metrics.seconds.take(clock()),
     addresses,
     replicas: () => guarded?.stats().replicas ?? 1,
     ready: () => !upstream.draining,
@@ -279,6 +288,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     storeAwaySince: () => guarded?.stats().openSince ?? null,
     findDecision: (id) => decisions.find(id),
     listDecisions: (before, count) => decisions.list(before, count),
+    exchangeDenied: (own) => decisions.exchangeDenied(own),
     reload() {
       watch.reload();
       certificate?.reload();
@@ -309,15 +319,6 @@ export async function policyLoader(settings: DecisionSettings | null): Promise<t
   if (settings === null) return loadTestedPolicies;
   const { loadPredictable } = await import('./decision-listener/predictable-policies.ts');
   return loadPredictable;
-}
-
-export async function openAddresses(
-  { showAddressesMs }: GatewayConfig,
-  clock: Clock,
-): Promise<Addresses | null> {
-  if (showAddressesMs === null) return null;
-  const { Addresses } = await import('./operate/decisions/addresses.ts');
-  return new Addresses(showAddressesMs, clock);
 }
 
 async function openDecisionStore(store: StoreAccess | null, wallClock: Clock): Promise<DecisionStore> {

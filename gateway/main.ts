@@ -13,7 +13,7 @@ import { ConfigError } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { VERSION } from '#shared/version.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
-import { type Gateway, openAddresses, policyLoader, startGateway } from './app.ts';
+import { type Gateway, policyLoader, startGateway } from './app.ts';
 import {
   assertPoliciesAreChosen,
   type GatewayConfig,
@@ -23,6 +23,8 @@ import {
 } from './config.ts';
 import { ListenError, LOOPBACK } from './listen/listener.ts';
 import { type Family, families } from './observe/metrics/exposition.ts';
+import type { Second } from './observe/metrics/seconds.ts';
+import { Addresses } from './operate/decisions/addresses.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
@@ -84,15 +86,27 @@ function reasonOf(error: unknown): string {
 interface Running
   extends Omit<
     Gateway,
-    'addresses' | 'applyChange' | 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'
+    | 'applyChange'
+    | 'limited'
+    | 'paths'
+    | 'replicas'
+    | 'samples'
+    | 'storeAvailable'
+    | 'storeAwaySince'
+    | 'takeSeconds'
   > {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
   /** Reports of the processes that answer in time. */
   processes(): Promise<readonly ProcessReport[]>;
-  /** Finds the address of a refused client by its digest. null if it is unknown, or addresses are not kept. */
-  addressOf(digest: string): string | null;
+  /** Takes out the counts of past seconds. */
+  takeSeconds(): Promise<readonly Second[]>;
+  /** Lets all processes keep the addresses of refused clients for this time. */
+  showAddresses(forMs: Millis): Promise<void>;
 }
+
+/** Name of this process among all that share the store. */
+const REPLICA = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
 
 function startHere(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<Gateway> {
   return startGateway({
@@ -102,7 +116,7 @@ function startHere(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     wallClock: Date.now,
     log,
     newSalt: () => randomBytes(32).toString('base64url'),
-    replica: `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`,
+    replica: REPLICA,
     readPolicyFile,
     reusePort: isWorker || config.reusePort,
   });
@@ -115,16 +129,18 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
     storeAvailable: async () => gateway.storeAvailable(),
     families: async () => [families(gateway.samples())],
     processes: async () => [reportOf(gateway, true)],
-    addressOf: (digest) => gateway.addresses?.find(digest) ?? null,
+    takeSeconds: async () => gateway.takeSeconds(),
+    showAddresses: async (forMs) => gateway.addresses.show(forMs),
   };
 }
 
-function reportOf(gateway: Gateway, withClients: boolean): ProcessReport {
+function reportOf(gateway: Gateway, withRankings: boolean): ProcessReport {
   return {
     storeAvailable: gateway.storeAvailable(),
     storeAwaySince: gateway.storeAwaySince(),
     replicas: gateway.replicas(),
-    limited: withClients ? gateway.limited() : [],
+    limited: withRankings ? gateway.limited() : [],
+    paths: withRankings ? gateway.paths() : [],
   };
 }
 
@@ -155,7 +171,7 @@ async function startWorkers(
     const { assertDecisionPortsFree } = await import('./decision-listener/listeners.ts');
     await assertDecisionPortsFree(decisionListener);
   }
-  const addresses = await openAddresses(config, clock);
+  const addresses = new Addresses(config.showAddressesMs, clock);
   const supervisor = new Supervisor({
     addresses,
     main: fileURLToPath(import.meta.url),
@@ -191,8 +207,11 @@ async function startWorkers(
     families: () => supervisor.families(),
     findDecision: (id) => decisions.find(id),
     listDecisions: (before, count) => decisions.list(before, count),
+    exchangeDenied: (own) => decisions.exchangeDenied(REPLICA, own),
     processes: () => supervisor.processes(),
-    addressOf: (digest) => addresses?.find(digest) ?? null,
+    takeSeconds: () => supervisor.takeSeconds(),
+    addresses,
+    showAddresses: (forMs) => supervisor.showAddresses(forMs),
     reload() {
       supervisor.reload();
       watch.reload();
@@ -201,7 +220,7 @@ async function startWorkers(
       watch.stop();
       control.close();
       decisions.close();
-      addresses?.close();
+      addresses.close();
       await supervisor.close();
     },
   };
@@ -253,8 +272,9 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
       type: 'state',
       id,
       families: families(gateway.samples()),
-      addresses: gateway.addresses?.fresh() ?? [],
-      // Regular reports (id 0) do not need the list of clients denied most often.
+      seconds: gateway.takeSeconds(),
+      addresses: gateway.addresses.fresh(),
+      // Regular reports (id 0) do not need the clients denied most often and the paths.
       ...reportOf(gateway, id !== 0),
     };
     process.send?.(state);
@@ -262,8 +282,9 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
   let isReported = false;
   process.on('message', async (request: WorkerRequest) => {
     const { id } = request;
-    if (request.type === 'change') {
-      await gateway.applyChange(request.change);
+    if (request.type !== 'state') {
+      if (request.type === 'change') await gateway.applyChange(request.change);
+      else gateway.addresses.show(request.forMs);
       if (process.connected) process.send?.({ type: 'applied', id } satisfies WorkerMessage);
       return;
     }
@@ -301,7 +322,8 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     api: {
       findDecision: (id) => running.findDecision(id),
       listDecisions: (before, count) => running.listDecisions(before, count),
-      addressOf: (digest) => running.addressOf(digest),
+      addresses: running.addresses,
+      showAddresses: (forMs) => running.showAddresses(forMs),
       token: secrets.adminToken,
       isLoopback: LOOPBACK.test(config.adminHost),
       log,
@@ -326,6 +348,8 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
       top: {
         kind: secrets.store === null ? 'memory' : 'redis',
         processes: () => running.processes(),
+        takeSeconds: () => running.takeSeconds(),
+        exchangeDenied: (own) => running.exchangeDenied(own),
         families: () => running.families(),
       },
     },

@@ -101,6 +101,7 @@ export class PublicServer {
       connections: this.#connections,
       accessLog: options.accessLog,
       metrics: enforcement.metrics,
+      clock: enforcement.options.clock,
       wallClock: enforcement.options.wallClock,
     });
     this.#pipelining = new Pipelining({
@@ -238,7 +239,7 @@ export class PublicServer {
     const unusual = replyToUnusual(req);
     const arrival = { connection, req, res, entry };
     if (unusual !== null) {
-      enforcement.metrics.count('malformed');
+      enforcement.metrics.count('malformed', clock());
       if (entry !== null) entry.decision = 'malformed';
       sendOwn(req, res, unusual);
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {

@@ -5,11 +5,12 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
-import type { LimitedIdentity } from '#gateway/observe/metrics/limited.ts';
 import { counter, gauge } from '#gateway/observe/metrics/metrics.ts';
+import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
+import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { ControlChange } from '#gateway/operate/control/control.ts';
 import type { Addresses, RefusedAddress } from '#gateway/operate/decisions/addresses.ts';
-import type { Millis } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { SIGN_OF_LIFE_MS } from '#shared/signs-of-life.ts';
 import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 
@@ -18,7 +19,9 @@ export interface ProcessReport {
   /** Time at which this process began to decide without the store. null if the store is available. */
   readonly storeAwaySince: Millis | null;
   readonly replicas: number;
-  readonly limited: readonly LimitedIdentity[];
+  /** Clients denied most, and paths requested most, see Metrics. */
+  readonly limited: readonly Ranked[];
+  readonly paths: readonly Ranked[];
 }
 
 export type WorkerMessage =
@@ -28,6 +31,8 @@ export type WorkerMessage =
       /** Id of the WorkerRequest that this answers; 0 for a regular report. */
       readonly id: number;
       readonly families: readonly Family[];
+      /** Counts of past seconds. Each count is sent once. */
+      readonly seconds: readonly Second[];
       /** Addresses of clients refused since the last message. */
       readonly addresses: readonly RefusedAddress[];
     } & ProcessReport)
@@ -36,13 +41,17 @@ export type WorkerMessage =
 type Answer = Extract<WorkerMessage, { id: number }>;
 type State = Extract<WorkerMessage, { type: 'state' }>;
 
-type WorkerCommand = { readonly type: 'state' } | { readonly type: 'change'; readonly change: ControlChange };
+type WorkerCommand =
+  | { readonly type: 'state' }
+  | { readonly type: 'change'; readonly change: ControlChange }
+  /** Operators may see the addresses of clients that are refused in this time. */
+  | { readonly type: 'addresses'; readonly forMs: Millis };
 
 export type WorkerRequest = WorkerCommand & { readonly id: number };
 
 interface SupervisorOptions extends WorkerProgram {
-  /** Collects the addresses of refused clients from the workers. null if addresses are not kept. */
-  readonly addresses: Addresses | null;
+  /** Collects the addresses of refused clients from the workers. */
+  readonly addresses: Addresses;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drainTimeoutMs: Millis;
 }
@@ -54,6 +63,8 @@ const START_TIMEOUT_MS: Millis = 300_000;
 /** A worker that has not ended this long after its drain timeout is killed. */
 const END_TIMEOUT_MS: Millis = 5000;
 const ANSWER_TIMEOUT_MS: Millis = 2000;
+/** The admin process takes them at least every 15 seconds. There are at most 64 workers, with a second each. */
+const SECONDS_MAX = 4096;
 
 export class Supervisor {
   readonly #pool: WorkerPool<WorkerMessage>;
@@ -64,11 +75,14 @@ export class Supervisor {
   readonly #pending = new Map<number, (answer: Answer) => void>();
   #requestId = 0;
   #states: Promise<State[]> | null = null;
-  readonly #addresses: Addresses | null;
+  readonly #clock: Clock;
+  #seconds: Second[] = [];
+  readonly #addresses: Addresses;
   policies = 0;
 
   constructor({ addresses, env, drainTimeoutMs, ...program }: SupervisorOptions) {
     this.#addresses = addresses;
+    this.#clock = program.clock;
     this.#pool = new WorkerPool({
       ...program,
       env: (port) => ({ ...env, GATEWAY_PORT: String(port) }),
@@ -119,9 +133,23 @@ export class Supervisor {
     return this.#readStates();
   }
 
+  /** Takes out the counts of past seconds that the workers have sent. */
+  async takeSeconds(): Promise<readonly Second[]> {
+    await this.#readStates();
+    const taken = this.#seconds;
+    this.#seconds = [];
+    return taken;
+  }
+
   /** Resolves when all workers that answer have applied the change. */
   async applyChange(change: ControlChange): Promise<void> {
     await this.#sendAll({ type: 'change', change });
+  }
+
+  /** Resolves when all workers that answer have begun to keep addresses, or to forget them. */
+  async showAddresses(forMs: Millis): Promise<void> {
+    this.#addresses.show(forMs);
+    await this.#sendAll({ type: 'addresses', forMs });
   }
 
   reload(): void {
@@ -134,7 +162,9 @@ export class Supervisor {
 
   #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
-      this.#addresses?.take(message.addresses);
+      this.#addresses.take(message.addresses);
+      this.#seconds.push(...message.seconds);
+      if (this.#seconds.length > SECONDS_MAX) this.#seconds.splice(0, this.#seconds.length - SECONDS_MAX);
       // The counters of a worker that has ended are already in #endedCounters.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
     }
@@ -143,6 +173,12 @@ export class Supervisor {
       return null;
     }
     this.policies = message.policies;
+    const { shownUntil } = this.#addresses;
+    // A worker that replaces another one must do the same.
+    if (shownUntil !== null) {
+      const forMs = shownUntil - this.#clock();
+      worker.send({ type: 'addresses', forMs, id: 0 } satisfies WorkerRequest, () => undefined);
+    }
     return message.port;
   }
 

@@ -25,7 +25,7 @@ interface EnforcementOptions {
   readonly offenders: Pick<Offenders, 'note'> | null;
   readonly metrics: Metrics;
   /** Addresses of refused clients, if operators may see them. */
-  readonly addresses?: Addresses | null;
+  readonly addresses?: Addresses;
   readonly trust: ProxyTrust;
   readonly headerFilter: HeaderFilter;
   /** Called if a trusted proxy sent an unreadable X-Forwarded-For chain. */

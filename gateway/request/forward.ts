@@ -115,6 +115,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     const now = options.clock();
     const upstreamMs = now - this.#begunAt;
     metrics.upstreamTime.observe(upstreamMs);
+    metrics.replied(status, this.#request.arrivedAt);
     if (entry !== null) {
       entry.upstreamMs = upstreamMs;
       entry.repliedAt = now;
@@ -134,6 +135,8 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   }
 
   onFailed(failure: ProxyFailure): void {
+    if (failure.kind === 'unavailable' || failure.kind === 'timeout')
+      this.#enforcement.metrics.replied(null, this.#request.arrivedAt);
     if (this.call.hasReachedUpstream) this.#reservation?.conclude('unknown');
     this.#reservation?.close();
     this.#refusals.failed(this.#request, failure, this.added);

@@ -31,6 +31,8 @@ import type { HeaderSection } from './policy-table.ts';
 import { framingOf, type Refusable, type Refusals } from './refuse.ts';
 import { type ChargeableRequest, chargeOf, countDegraded, type Spender, spend } from './spend.ts';
 
+/** Length of a path in the list of those requested most. */
+const PATH_MAX = 200;
 const NOTHING_ADDED: readonly string[] = [];
 
 export interface LimitedParts {
@@ -64,6 +66,10 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   charged: ChargedTo | null = null;
   priority: Priority = 'normal';
   arrivedAt: Millis = 0;
+  /** Time that passed before the body was there. It is no part of the time of the decision. */
+  bodyMs: Millis = 0;
+  /** Canonical path; '' until it is known. */
+  path = '';
   readonly #parts: LimitedParts;
   #caller: Caller | null = null;
   /** Time at which the charge was passed to the limiter. */
@@ -139,8 +145,10 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     }
     const { target, path, cover, closedBy, isNamed } = match;
     this.target = target;
+    this.path = path;
     this.cors = isClientRoute(path);
     if (cover !== null) this.priority = cover.priority;
+    enforcement.metrics.paths.count(path.slice(0, PATH_MAX), '', this.arrivedAt);
     this.entry?.matched(path, cover);
     enforcement.unmatched?.note(path, isNamed, this.arrivedAt);
 
@@ -156,7 +164,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       if (asked !== null) {
         void asked.then(() => {
           // The client may have left meanwhile. Nothing would release the resources that its request takes now.
-          if (this.#isDone) enforcement.metrics.count('undecided');
+          if (this.#isDone) enforcement.metrics.count('undecided', this.arrivedAt);
           else this.#decide(cover, closedBy, false);
         });
         return;
@@ -187,8 +195,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       if (this.#isDone) return;
       this.sentBody = body;
       if (body.kind === 'unread') metrics.unreadBodies++;
-      // The time of the decision does not include the wait for the body.
-      this.arrivedAt = this.#now;
+      this.bodyMs = this.#now - this.arrivedAt;
       this.#decide(cover, null, true);
     });
   }
@@ -237,15 +244,16 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     entry?.spent(spent);
     if (!spent.isLocal) {
       const storeMs = this.#now - this.#askedAt;
-      metrics.storeTime.observe(storeMs);
+      metrics.storeAnswered(storeMs, this.arrivedAt);
       if (entry !== null) entry.storeMs = storeMs;
-    } else countDegraded(enforcement, this.charged);
+    } else countDegraded(enforcement, this);
     const decision = decide(spent, position);
     switch (decision.kind) {
       case 'allow':
-        metrics.count('allowed');
-        for (const { policy } of decision.verdicts) metrics.allowed(policy);
-        for (const policy of decision.shadowDenials) metrics.shadowDenied(policy);
+        metrics.count('allowed', this.arrivedAt);
+        for (const { policy } of decision.verdicts) metrics.countPolicy(policy, 'allowed', this.arrivedAt);
+        for (const policy of decision.shadowDenials)
+          metrics.countPolicy(policy, 'shadowDenied', this.arrivedAt);
         if (decision.shadowDenials.length > 0 && !spent.isLocal)
           noteOffences(enforcement, this, decision.shadowDenials);
         if (entry !== null) {
@@ -280,15 +288,25 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   }
 
   #passUncounted(): void {
-    this.#parts.enforcement.metrics.count('uncovered');
+    this.#parts.enforcement.metrics.count('uncovered', this.arrivedAt);
     this.#pass(NOTHING_ADDED, null);
   }
 
   #pass(added: readonly string[], reservation: Reservation | null): void {
     const now = this.#now;
-    this.#parts.enforcement.metrics.decisionTime.observe(now - this.arrivedAt);
+    const { metrics } = this.#parts.enforcement;
+    metrics.decided(now - this.arrivedAt - this.bodyMs, this.arrivedAt);
+    if (!metrics.limited.isEmpty) this.#noteAdmitted();
     if (this.#isDone) reservation?.close();
     else this.pass(added, reservation, now);
+  }
+
+  /** Counts that clients who were denied before have passed. */
+  #noteAdmitted(): void {
+    const { limited } = this.#parts.enforcement.metrics;
+    const digests = new Set([this.caller.identity().digest]);
+    for (const { identity } of this.charged?.charge.buckets ?? []) digests.add(identity.digest);
+    for (const digest of digests) limited.countOther(digest);
   }
 
   get #now(): Millis {

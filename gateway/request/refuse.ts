@@ -46,6 +46,9 @@ export interface Refusable extends Refused {
   readonly caller: Caller;
   readonly charged: ChargedTo | null;
   readonly arrivedAt: Millis;
+  /** See LimitedRequest. */
+  readonly bodyMs: Millis;
+  readonly path: string;
   /** Whether browsers may call the route from other origins. */
   readonly cors: boolean;
   /** Whether the connection ends with this reply. */
@@ -86,7 +89,7 @@ export class Refusals {
   }
 
   malformed(request: Refusable, reason: string): void {
-    this.#options.enforcement.metrics.count('malformed');
+    this.#options.enforcement.metrics.count('malformed', request.arrivedAt);
     if (!request.finish()) return;
     log(request, 'malformed', null, null);
     request.answer(ownReply('gateway_bad_request', reason, { ...framingOf(request, null), close: true }));
@@ -114,7 +117,7 @@ export class Refusals {
 
   denied(request: Refusable, violated: readonly Violation[], by: DeniedBy): void {
     const { enforcement } = this.#options;
-    for (const { policy } of violated) enforcement.metrics.denied(policy);
+    for (const { policy } of violated) enforcement.metrics.countPolicy(policy, 'denied', request.arrivedAt);
     // During an outage, each process applies a share of the limit. A client can exceed the share without an offence.
     if (by !== 'share' && violated.some(({ policy }) => policy.ban !== null))
       noteOffences(
@@ -153,7 +156,7 @@ export class Refusals {
 
   #noteAddress(digest: string, { address, table }: Caller): void {
     const { addresses } = this.#options.enforcement.options;
-    if (addresses && address.isReadable && digest !== table.everyone.digest)
+    if (addresses?.isOn && address.isReadable && digest !== table.everyone.digest)
       addresses.note(digest, address.counted());
   }
 
@@ -174,7 +177,7 @@ export class Refusals {
   /** Refuses a request because the store is unavailable and a policy has `onStoreFailure: deny`. */
   unavailable(request: Refusable): void {
     const { enforcement } = this.#options;
-    countDegraded(enforcement, request.charged);
+    countDegraded(enforcement, request);
     if (!this.#begin(request, 'unavailable')) return;
     const bucket = request.charged?.charge.buckets.find(
       ({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'deny',
@@ -265,8 +268,10 @@ export class Refusals {
   /** Counts a refusal. @returns false if the request was answered before, or its client has left */
   #begin(request: Refusable, outcome: 'banned' | 'denied' | 'unavailable'): boolean {
     const { metrics, options } = this.#options.enforcement;
-    metrics.count(outcome);
-    metrics.decisionTime.observe(options.clock() - request.arrivedAt);
+    const { arrivedAt, bodyMs, path } = request;
+    metrics.count(outcome, arrivedAt);
+    metrics.decided(options.clock() - arrivedAt - bodyMs, arrivedAt);
+    metrics.paths.countOther(path);
     return request.finish();
   }
 }

@@ -108,7 +108,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     }
     clients.leave(client);
     waiting.refused(refusal);
-    enforcement.metrics.count('undecided');
+    enforcement.metrics.count('undecided', this.arrivedAt);
     refusals.failed(this, { kind: 'bound', bound: 'waiting', refusal }, []);
     return false;
   }
@@ -157,7 +157,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
 
   close(): void {
     this.finish();
-    if (this.#waiting !== null) this.#parts.enforcement.metrics.count('undecided');
+    if (this.#waiting !== null) this.#parts.enforcement.metrics.count('undecided', this.arrivedAt);
     this.#stopWaiting();
     this.#forwarding?.close();
   }

@@ -9,6 +9,7 @@ import type { Cover } from '#gateway/policy/match.ts';
 import type { OverrideFacts } from '#gateway/policy/overrides.ts';
 import { planIn } from '#gateway/policy/plans.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { Caller } from './caller.ts';
 import type { ChargedTo, KnownAs } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
@@ -97,7 +98,10 @@ export function spend({ options }: Enforcement, { charge }: ChargedTo, request: 
 }
 
 /** Counts a decision that was made without the store, in the metrics of each policy. */
-export function countDegraded({ metrics }: Enforcement, charged: ChargedTo | null): void {
+export function countDegraded(
+  { metrics }: Enforcement,
+  { charged, arrivedAt }: { readonly charged: ChargedTo | null; readonly arrivedAt: Millis },
+): void {
   for (const { policy, counter } of charged?.charge.buckets ?? [])
-    if (!counter.forUnproven) metrics.degraded(policy);
+    if (!counter.forUnproven) metrics.degraded(policy, arrivedAt);
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import t, { type Test } from 'tap';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import { Limited, limitedSince, mergeLimited } from '#gateway/observe/metrics/limited.ts';
+import { mergeRanked, Ranking, rankedSince } from '#gateway/observe/metrics/ranking.ts';
 import { BANS_MAX, Bans, LIFTED_MAX, POLICY_BANS_MAX } from '#gateway/operate/control/bans.ts';
 import { ChangeFeed } from '#gateway/operate/control/change-feed.ts';
 import type { ControlChange } from '#gateway/operate/control/control.ts';
@@ -236,24 +236,24 @@ t.test('policies leave room for operators', async (t) => {
 });
 
 t.test('denied identities are counted in a bounded table', async (t) => {
-  const limited = new Limited();
+  const limited = new Ranking(256);
   for (let i = 0; i < 5000; i++) {
     limited.count('often', 'items', i);
     limited.count(String(i), 'keys', i);
   }
   const top = limited.list(5000);
   t.equal(top.length, 256);
-  t.strictSame(top[0], { identity: 'often', denied: 5000, policy: 'items', lastAt: 4999 });
+  t.strictSame(top[0], { name: 'often', count: 5000, other: 0, label: 'items', lastAt: 4999 });
 });
 
 t.test('denied identities are forgotten after an hour at the latest', async (t) => {
-  const limited = new Limited();
+  const limited = new Ranking(256);
   const start = 1_800_000_000_000;
   const minute = 60_000;
   limited.count('a', 'items', start);
   limited.count('a', 'keys', start + 31 * minute);
   limited.count('b', 'items', start + 31 * minute);
-  const counts = (now: number) => limited.list(now).map(({ identity, denied }) => [identity, denied]);
+  const counts = (now: number) => limited.list(now).map(({ name, count }) => [name, count]);
   t.strictSame(counts(start + 59 * minute), [
     ['a', 2],
     ['b', 1],
@@ -262,15 +262,15 @@ t.test('denied identities are forgotten after an hour at the latest', async (t) 
     ['a', 1],
     ['b', 1],
   ]);
-  t.equal(limitedSince(start + 59 * minute), start);
+  t.equal(rankedSince(start + 59 * minute), start);
   t.strictSame(counts(start + 180 * minute), []);
 });
 
 t.test('the denied identities of several processes are added', async (t) => {
-  const one = { identity: 'a', denied: 2, policy: 'items', lastAt: 1 };
-  const other = { identity: 'b', denied: 4, policy: 'items', lastAt: 1 };
-  const merged = mergeLimited([[one, other], [{ ...one, denied: 3, policy: 'keys', lastAt: 2 }]]);
-  t.strictSame(merged, [{ identity: 'a', denied: 5, policy: 'keys', lastAt: 2 }, other]);
+  const one = { name: 'a', count: 2, other: 1, label: 'items', lastAt: 1 };
+  const other = { name: 'b', count: 4, other: 0, label: 'items', lastAt: 1 };
+  const merged = mergeRanked([[one, other], [{ ...one, count: 3, label: 'keys', lastAt: 2 }]]);
+  t.strictSame(merged, [{ name: 'a', count: 5, other: 2, label: 'keys', lastAt: 2 }, other]);
 });
 
 t.test('in memory: a shadow ends by itself, and their number is bounded', async (t) => {

@@ -27,6 +27,7 @@ interface SocketRepliesOptions {
   /** The access log; null if it is off. */
   readonly accessLog: AccessLog | null;
   readonly metrics: Metrics;
+  readonly clock: Clock;
   readonly wallClock: Clock;
 }
 
@@ -71,13 +72,13 @@ export class SocketReplies {
   }
 
   #record(pending: ClientResponse | null, status: number): void {
-    const { accessLog, metrics, wallClock } = this.#options;
+    const { accessLog, metrics, clock, wallClock } = this.#options;
     if (pending !== null) {
       // It was counted when its head was read.
       if (pending.entry !== null) pending.entry.status = status;
       return;
     }
-    metrics.count('malformed');
+    metrics.count('malformed', clock());
     if (accessLog?.takes() === true) accessLog.write(unreadableLine(status, wallClock()));
   }
 }

@@ -6,6 +6,13 @@ export const DURATION_BOUNDS_SECONDS: readonly number[] = [
 ];
 const BOUNDS_MS = Float64Array.from(DURATION_BOUNDS_SECONDS, (seconds) => seconds * 1000);
 
+/** @returns the index of the first bound that is not smaller; behind the last one for larger values */
+export function bucketOf(ms: Millis): number {
+  let i = 0;
+  while (i < BOUNDS_MS.length && ms > (BOUNDS_MS[i] ?? 0)) i++;
+  return i;
+}
+
 export class Histogram {
   /** Count for each bound, not cumulative; the last one is for larger values. */
   readonly counts = new Float64Array(BOUNDS_MS.length + 1);
@@ -13,8 +20,7 @@ export class Histogram {
 
   observe(ms: Millis): void {
     this.sumMs += ms;
-    let i = 0;
-    while (i < BOUNDS_MS.length && ms > (BOUNDS_MS[i] ?? 0)) i++;
+    const i = bucketOf(ms);
     this.counts[i] = (this.counts[i] ?? 0) + 1;
   }
 }

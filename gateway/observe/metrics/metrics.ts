@@ -4,8 +4,10 @@
  */
 
 import type { Policy } from '#gateway/policy/policy.ts';
+import type { Millis } from '#shared/clock.ts';
 import { DURATION_BOUNDS_SECONDS, Histogram } from './histogram.ts';
-import { Limited } from './limited.ts';
+import { Ranking } from './ranking.ts';
+import { Seconds } from './seconds.ts';
 
 type Outcome =
   | 'uncovered'
@@ -52,6 +54,9 @@ const BANS_HELP = 'Clients that a policy has banned; in shadow mode, that it wou
 const DECISIONS_HELP = 'Decisions by policy; shadow_denied would have been denied.';
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, allowed or denied.';
 
+const CLIENTS_MAX = 256;
+const PATHS_MAX = 64;
+
 export class Metrics {
   readonly #outcomes: Record<Outcome, number> = {
     uncovered: 0,
@@ -67,7 +72,12 @@ export class Metrics {
   readonly #degraded = new Map<string, number>();
   /** Denials without asking the store, because this process knew that the bucket is exhausted. */
   deniedFromMemory = 0;
-  readonly limited = new Limited();
+  /** The clients denied most, each with the policy that denied it last. The other count is of admitted requests. */
+  readonly limited = new Ranking(CLIENTS_MAX);
+  /** The paths requested most. The other count is of refused requests. */
+  readonly paths = new Ranking(PATHS_MAX);
+  /** The same counts by the second in which the requests arrived. */
+  readonly seconds = new Seconds();
   readonly listed = { allow: 0, deny: 0 };
   /** Key: name of a row with `ban`. */
   readonly #bans = new Map<string, Record<'enforce' | 'shadow', number>>();
@@ -78,27 +88,39 @@ export class Metrics {
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
-  /** Time from the arrival of a request to its decision. */
-  readonly decisionTime = new Histogram();
-  /** The part of `decisionTime` that is spent waiting for the store. */
-  readonly storeTime = new Histogram();
+  /** Time from the arrival of a request to its decision, without the wait for its body. */
+  readonly #decisionTime = new Histogram();
+  /** The part of it that is spent waiting for the store. */
+  readonly #storeTime = new Histogram();
   /** Time from the decision to the start of the upstream's reply, including the wait for a connection. */
   readonly upstreamTime = new Histogram();
 
-  count(outcome: Outcome): void {
+  /** In these functions, `arrivedAt` is the arrival of the request. */
+  count(outcome: Outcome, arrivedAt: Millis): void {
     this.#outcomes[outcome]++;
+    this.seconds.count('requests', outcome, arrivedAt);
   }
 
-  allowed(policy: Policy): void {
-    this.#of(policy).allowed++;
+  /** Counts a decision of one policy. */
+  countPolicy(policy: Policy, decision: 'allowed' | 'denied' | 'shadowDenied', arrivedAt: Millis): void {
+    this.#of(policy)[decision]++;
+    this.seconds.countPolicy(policy.name, decision, arrivedAt);
   }
 
-  denied(policy: Policy): void {
-    this.#of(policy).denied++;
+  /** @param ms time from the arrival to the decision, without the wait for the body */
+  decided(ms: Millis, arrivedAt: Millis): void {
+    this.#decisionTime.observe(ms);
+    this.seconds.observe('decisionTime', ms, arrivedAt);
   }
 
-  shadowDenied(policy: Policy): void {
-    this.#of(policy).shadowDenied++;
+  storeAnswered(ms: Millis, arrivedAt: Millis): void {
+    this.#storeTime.observe(ms);
+    this.seconds.observe('storeTime', ms, arrivedAt);
+  }
+
+  /** @param status of the application's reply; null if it did not answer */
+  replied(status: number | null, arrivedAt: Millis): void {
+    this.seconds.count('statuses', status === null ? 'none' : `${Math.floor(status / 100)}xx`, arrivedAt);
   }
 
   banned(row: string, mode: 'enforce' | 'shadow'): void {
@@ -120,10 +142,11 @@ export class Metrics {
     if (lacksUnits) counts.missing++;
   }
 
-  degraded(policy: Policy): void {
+  degraded(policy: Policy, arrivedAt: Millis): void {
     // Add the policy, so that it appears in samples(), even if it never gets another count.
     this.#of(policy);
     this.#degraded.set(policy.name, (this.#degraded.get(policy.name) ?? 0) + 1);
+    this.seconds.countPolicy(policy.name, 'degraded', arrivedAt);
   }
 
   samples(): Sample[] {
@@ -157,12 +180,12 @@ export class Metrics {
       ...histogram(
         'floodgate_decision_duration_seconds',
         "Time that the gateway adds before it forwards or answers: from a request's arrival to its decision.",
-        this.decisionTime,
+        this.#decisionTime,
       ),
       ...histogram(
         'floodgate_store_duration_seconds',
         'The part of the decision time that is spent waiting for the store.',
-        this.storeTime,
+        this.#storeTime,
       ),
       ...histogram(
         'floodgate_upstream_duration_seconds',

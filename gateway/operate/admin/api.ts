@@ -68,7 +68,7 @@ function auditTo({ log, token }: AdminApiOptions, sessions: Sessions, marks: Mar
     const session = token === null ? null : sessionOf(request, sessions);
     const who = session === null ? `token, from ${ip}` : `session ${session.name}, from ${ip}`;
     log.info({ by: token === null ? ip : who, change, ...what }, 'admin change');
-    marks.add('change', `${change} ${what.policy ?? what.identity}`);
+    marks.add('change', `${change} ${what.policy ?? what.identity ?? ''}`.trim());
   };
 }
 

@@ -8,7 +8,15 @@ import { isoTime } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
 import { type Inspected, inspect, type ShownBan, shownBan } from './inspect.ts';
-import { bansSchema, changedSchema, input, inspectedSchema, refusals, resetSchema } from './reply-schemas.ts';
+import {
+  bansSchema,
+  changedSchema,
+  input,
+  inspectedSchema,
+  refusals,
+  resetSchema,
+  shownAddressesSchema,
+} from './reply-schemas.ts';
 import { identityFor, type Subject, subjectProperties, subjectSchema } from './subject.ts';
 
 const REASON_LENGTH_MAX = 200;
@@ -20,6 +28,11 @@ const banSchema = input(
     reason: { type: 'string', maxLength: REASON_LENGTH_MAX },
   },
   ['subject', 'seconds'],
+);
+
+const toShowSchema = input(
+  { seconds: { type: 'integer', minimum: 0, maximum: 3600, description: '0 hides them again' } },
+  ['seconds'],
 );
 
 /** Maximum number of bans in one reply. */
@@ -38,13 +51,13 @@ export interface ShownBans {
 
 export async function clientRoutes(
   app: FastifyInstance,
-  { policies, control, audit, addressOf }: AdminContext,
+  { clock, policies, control, audit, addresses, showAddresses }: AdminContext,
 ): Promise<void> {
   const identify = async (subject: Subject): Promise<Identity> =>
     identityFor(subject, policies(), await control.salt());
   const known = async (identity: Identity): Promise<Inspected & { address: string | null }> => ({
     ...(await inspect(identity, policies(), control)),
-    address: addressOf(identity.digest),
+    address: addresses.find(identity.digest),
   });
   const schemaOf = (summary: string, reply: object) => ({
     summary,
@@ -70,7 +83,7 @@ export async function clientRoutes(
     async ({ query }): Promise<ShownBans> => {
       const { total, bans } = await control.listBans(Number(query.count ?? LISTED));
       const shown = bans.map(({ digest, ...ban }) => ({ identity: digest, ...shownBan(ban) }));
-      return { total, bans: shown, addresses: addressesOf(shown, addressOf) };
+      return { total, bans: shown, addresses: addressesOf(shown, addresses) };
     },
   );
 
@@ -105,6 +118,24 @@ export async function clientRoutes(
       const until = isoTime(endsAt);
       audit(request, 'ban', { identity: identity.digest, seconds, until, reason });
       return { ...(await known(identity)), changed: true };
+    },
+  );
+
+  app.post<{ Body: XStatic<typeof toShowSchema> }>(
+    '/addresses',
+    {
+      schema: {
+        summary: 'Show the addresses of clients that are refused from now on, for a while',
+        body: toShowSchema,
+        response: { 200: shownAddressesSchema },
+      },
+    },
+    async (request) => {
+      const { seconds } = request.body;
+      await showAddresses(seconds * 1000);
+      const until = seconds === 0 ? null : isoTime(clock() + seconds * 1000);
+      audit(request, seconds === 0 ? 'hide addresses' : 'show addresses', { seconds, until });
+      return { until };
     },
   );
 

@@ -2,16 +2,19 @@
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Control } from '#gateway/operate/control/control.ts';
+import type { Addresses } from '#gateway/operate/decisions/addresses.ts';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Clock } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import type { GuardOptions } from './guard.ts';
 import type { Marks } from './marks.ts';
 import type { ReplayBounds } from './replay-upload.ts';
 import type { Sessions } from './sessions.ts';
 import type { TopSource } from './top.ts';
+
+export type ShownAddresses = Pick<Addresses, 'find' | 'isOn' | 'shownUntil'>;
 
 export interface AdminApiOptions extends GuardOptions {
   readonly log: Logger;
@@ -32,8 +35,10 @@ export interface AdminApiOptions extends GuardOptions {
   readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
   /** Lists refusals, newest first, see DecisionStore. @throws if the store is unavailable */
   readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
-  /** Address of a refused client, by its digest; null if unknown, or if operators may not see it. */
-  readonly addressOf: (digest: string) => string | null;
+  /** Addresses of refused clients, while operators may see them. */
+  readonly addresses: ShownAddresses;
+  /** Lets operators see addresses for this time; 0 ends it. */
+  readonly showAddresses: (forMs: Millis) => Promise<void>;
   /** Folder for the log of a replay. */
   readonly temporaryFolder: string;
   /** Aborted when the gateway stops. */

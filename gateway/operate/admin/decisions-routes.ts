@@ -7,7 +7,7 @@ import {
   type PartialRecord,
 } from '#gateway/operate/decisions/decision-record.ts';
 import { DECISION_ID_LENGTH, isDecisionId } from '#gateway/reply/decision-ids.ts';
-import type { AdminContext } from './context.ts';
+import type { AdminContext, ShownAddresses } from './context.ts';
 import { AdminError } from './errors.ts';
 import {
   decisionSchema,
@@ -54,7 +54,7 @@ const idSchema = {
 
 export async function decisionsRoutes(
   app: FastifyInstance,
-  { findDecision, listDecisions, addressOf, control, policies }: AdminContext,
+  { findDecision, listDecisions, addresses, control, policies }: AdminContext,
 ): Promise<void> {
   let searches = 0;
   const find = async (id: string): Promise<PartialRecord> => {
@@ -74,7 +74,7 @@ export async function decisionsRoutes(
     return record;
   };
   const knownAddressOf = (identity: string | null): string | null =>
-    identity === null ? null : addressOf(identity);
+    identity === null ? null : addresses.find(identity);
   const errors = refusals(400, 404, 503);
 
   app.get<{ Params: { id: string } }>(
@@ -123,7 +123,7 @@ export async function decisionsRoutes(
       searches++;
       try {
         const page = await search(query, listDecisions);
-        return { ...page, addresses: addressesOf(page.decisions, addressOf) };
+        return { ...page, addresses: addressesOf(page.decisions, addresses) };
       } catch (error) {
         return unavailable(error as Error);
       } finally {
@@ -136,14 +136,14 @@ export async function decisionsRoutes(
 /** @returns the known addresses by digest */
 export function addressesOf(
   clients: readonly { readonly identity: string }[],
-  addressOf: AdminContext['addressOf'],
+  addresses: ShownAddresses,
 ): Record<string, string> {
-  const addresses: Record<string, string> = {};
+  const found: Record<string, string> = {};
   for (const { identity } of clients) {
-    const address = addressOf(identity);
-    if (address !== null) addresses[identity] = address;
+    const address = addresses.find(identity);
+    if (address !== null) found[identity] = address;
   }
-  return addresses;
+  return found;
 }
 
 function unavailable(error: Error): never {

@@ -1,14 +1,16 @@
 /**
  * Sends the current state to all open pages once a second. The counters are read once, and all pages get the same text.
- * Nothing runs while no page is open. A page that does not read is disconnected, so no data accumulates.
+ * While no page is open, nothing is read each second. A page that does not read is disconnected, so no data accumulates.
  */
 import type { ServerResponse } from 'node:http';
+import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
+import type { ShownAddresses } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
-import type { Growth, TrafficHistory } from './history.ts';
+import type { TrafficHistory } from './history.ts';
 import type { Mark, Marks } from './marks.ts';
-import { mostLimited, storeState, type TopSource } from './top.ts';
+import { deniedHere, mostLimited, mostRequested, storeState, type TopSource } from './top.ts';
 import { type Totals, totalsOf } from './totals.ts';
 
 export const LISTENERS_MAX = 16;
@@ -26,7 +28,7 @@ export interface LiveFeedOptions {
   /** Changes with the policy file, and with shadow modes of operators. */
   readonly policyVersion: () => Promise<string>;
   readonly marks: Marks;
-  readonly addressOf: (digest: string) => string | null;
+  readonly addresses: ShownAddresses;
   /** Adds marks for changes of the state. */
   readonly seeState: (storeAwaySince: string | null) => void;
 }
@@ -47,6 +49,9 @@ export class LiveFeed {
   /** The pending query of the store. Counters are sent even if the store does not answer. */
   #asking: Promise<void> | null = null;
   #policyVersion: string | null = null;
+  /** Clients that this gateway, and each other one, denied most. null if the store does not answer. */
+  #denied: readonly Ranked[] = [];
+  #deniedElsewhere: readonly (readonly Ranked[])[] | null = [];
   #denials: readonly DecisionRecord[] = [];
   #newestDenial: string | null = null;
   #marks: readonly Mark[] = [];
@@ -74,9 +79,9 @@ export class LiveFeed {
     const listener: Listener = { response, isWelcome, firstBytes: null };
     this.#listeners.add(listener);
     response.on('close', () => this.#remove(listener));
-    this.#timer ??= setInterval(() => void this.#look(), EVERY_MS).unref();
-    // The first text includes the growth up to now.
-    await this.#look();
+    this.#timer ??= setInterval(() => void this.look(), EVERY_MS).unref();
+    // The first text includes the counts up to now.
+    await this.look();
     if (response.destroyed) return;
     const { history, marks } = this.#options;
     const first = event('traffic', { ...history.traffic(), marks: marks.list });
@@ -99,8 +104,11 @@ export class LiveFeed {
     this.#denials = [];
   }
 
-  /** Runs one at a time; runs that become due meanwhile are skipped. Never rejects. */
-  #look(): Promise<void> {
+  /**
+   * Adds the newest counts to the history, and sends them to all listeners. Runs one at a time; runs that become due
+   * meanwhile are skipped. Never rejects.
+   */
+  look(): Promise<void> {
     this.#looking ??= this.#tell().finally(() => {
       this.#looking = null;
     });
@@ -108,27 +116,38 @@ export class LiveFeed {
   }
 
   async #tell(): Promise<void> {
-    const { clock, history, top, marks, seeState, addressOf } = this.#options;
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = null;
-    });
+    const { clock, history, top, marks, seeState, addresses } = this.#options;
+    const isWatched = this.#listeners.size > 0;
     try {
-      const [processes, families] = await Promise.all([top.processes(), top.families()]);
-      const now = clock();
-      const totals = totalsOf(families);
-      const growth = history.add(totals);
+      const askedAt = clock();
+      const [processes, seconds, families] = await Promise.all([
+        top.processes(),
+        top.takeSeconds(),
+        isWatched ? top.families() : [],
+      ]);
+      const spans = history.add(seconds, askedAt);
       const store = storeState(top.kind, processes);
       seeState(store.awaySince);
-      const most = mostLimited(processes, now);
+      this.#denied = deniedHere(processes);
+      this.#asking ??= this.#ask(isWatched).finally(() => {
+        this.#asking = null;
+      });
+      if (!isWatched) return;
+      const most = mostLimited(processes, this.#deniedElsewhere, askedAt);
       this.#send(
         event('second', {
-          at: isoTime(now),
+          at: isoTime(history.until),
           processes: processes.length,
           store,
           ...most,
-          addresses: addressesOf([...most.limited, ...this.#denials], addressOf),
+          paths: mostRequested(processes),
+          addresses: addressesOf([...most.limited, ...this.#denials], addresses),
+          areAddressesShown: addresses.isOn,
+          addressesUntil: addresses.shownUntil === null ? null : isoTime(addresses.shownUntil),
           policyVersion: this.#policyVersion,
-          ...told(totals, growth),
+          spans,
+          rates: history.rates(),
+          totals: told(totalsOf(families)),
           denials: this.#denials,
           ...(marks.list === this.#marks ? {} : { marks: marks.list }),
         }),
@@ -155,10 +174,13 @@ export class LiveFeed {
   }
 
   /**
-   * Returns refusals since the last call, newest first. Never rejects: during an outage of the store the list is empty.
+   * Exchanges the clients denied most with the other gateways. For open pages, it also reads the refusals since the last
+   * call. Never rejects: during an outage of the store the lists are empty.
    */
-  async #ask(): Promise<void> {
-    const { listDecisions, policyVersion } = this.#options;
+  async #ask(isWatched: boolean): Promise<void> {
+    const { top, listDecisions, policyVersion } = this.#options;
+    this.#deniedElsewhere = await top.exchangeDenied(this.#denied).catch(() => null);
+    if (!isWatched) return;
     const [newest, version] = await Promise.all([
       listDecisions(null, DENIALS_MAX).catch(() => []),
       policyVersion().catch(() => null),
@@ -171,16 +193,8 @@ export class LiveFeed {
   }
 }
 
-function told(totals: Totals, growth: Growth): object {
-  const { storeFailures, upstreamFailures, degraded, unrecorded, protection } = totals;
-  const { requests, decisionTime, storeTime } = growth;
-  return {
-    policies: Object.fromEntries(growth.policies),
-    requests,
-    decisionTime,
-    storeTime,
-    totals: { storeFailures, upstreamFailures, degraded, unrecorded, protection },
-  };
+function told({ storeFailures, upstreamFailures, degraded, unrecorded, protection }: Totals): object {
+  return { storeFailures, upstreamFailures, degraded, unrecorded, protection };
 }
 
 function event(name: string, data: object): string {

@@ -52,7 +52,7 @@ export const messageSchema = shape('Message', {
 
 const address = {
   ...nullable(text),
-  description: 'Address of the client; null if unknown, or if GATEWAY_SHOW_ADDRESSES is off',
+  description: 'Address of the client; null if unknown, or if addresses are hidden',
 } as const;
 
 export const algorithm = {
@@ -62,7 +62,7 @@ export const algorithm = {
 const addresses = {
   type: 'object',
   additionalProperties: text,
-  description: 'Known addresses by digest; empty unless GATEWAY_SHOW_ADDRESSES is set',
+  description: 'Known addresses by digest; empty while addresses are hidden',
 } as const;
 
 const decision = {
@@ -135,10 +135,18 @@ export const topSchema = shape('Top', {
     shape('', { policy: text, allowed: number, denied: number, shadowDenied: number, degraded: number }),
   ),
   limited: {
-    ...listOf(shape('', { identity: digest, denied: number, policy: text, lastAt: time })),
-    description: 'Clients denied most often, each with the policy that denied it last',
+    ...listOf(shape('', { identity: digest, denied: number, admitted: number, policy: text, lastAt: time })),
+    description: 'Clients denied most often by all gateways, each with the policy that denied it last',
   },
-  limitedSince: { ...time, description: 'Start of the time that limited covers' },
+  isLimitedOfAll: {
+    ...flag,
+    description: 'false if the store is unavailable, so that limited has the denials of this gateway only',
+  },
+  paths: {
+    ...listOf(shape('', { path: text, requests: number, refused: number })),
+    description: 'Paths requested most often, without the query',
+  },
+  limitedSince: { ...time, description: 'Start of the time that limited and paths cover' },
 });
 
 export const explanationSchema = shape('Explanation', {
@@ -211,6 +219,10 @@ export const changedSchema = shape('', {
   changed: { ...flag, description: 'false if nothing changed' },
 });
 
+export const shownAddressesSchema = shape('', {
+  until: { ...nullable(time), description: 'null if they are hidden' },
+});
+
 export const doctorSchema = {
   ...shape('Doctor', {
     version: text,
@@ -252,6 +264,11 @@ export const trafficSchema = shape('Traffic', {
     required: ['policy'],
   }),
   requests: { type: 'object', additionalProperties: listOf(number), description: 'By outcome' },
+  statuses: {
+    type: 'object',
+    additionalProperties: listOf(number),
+    description: 'Replies of the application by class of status; none: it did not answer',
+  },
   boundsSeconds: listOf(number),
   decisionTime: { ...listOf(listOf(number)), description: 'Distribution of durations for each span' },
   storeTime: listOf(listOf(number)),

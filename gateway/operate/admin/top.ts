@@ -1,7 +1,8 @@
 /** One snapshot of the gateway's activity: totals since its start. Two snapshots give rates. */
 
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
-import { type LimitedIdentity, limitedSince, mergeLimited } from '#gateway/observe/metrics/limited.ts';
+import { mergeRanked, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
+import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import { type PolicyTotals, totalsOf } from './totals.ts';
@@ -9,6 +10,10 @@ import { type PolicyTotals, totalsOf } from './totals.ts';
 export interface TopSource {
   readonly kind: 'redis' | 'memory';
   readonly processes: () => Promise<readonly ProcessReport[]>;
+  /** Takes out the counts of past seconds, so that each is counted once. */
+  readonly takeSeconds: () => Promise<readonly Second[]>;
+  /** See DecisionStore. @throws if the store is unavailable */
+  readonly exchangeDenied: (own: readonly Ranked[]) => Promise<readonly (readonly Ranked[])[]>;
   /** Totals since the start, including those of processes that have ended. */
   readonly families: () => Promise<readonly (readonly Family[])[]>;
 }
@@ -21,14 +26,31 @@ export interface TopSnapshot {
   readonly requests: Readonly<Record<string, number>>;
   readonly policies: readonly PolicyTotals[];
   readonly limited: readonly LimitedClient[];
-  /** Start of the time that `limited` covers; ISO 8601. */
+  /** Whether `limited` has the denials of all gateways. Without the store it has those of this one. */
+  readonly isLimitedOfAll: boolean;
+  readonly paths: readonly RequestedPath[];
+  /** Start of the time that `limited` and `paths` cover; ISO 8601. */
   readonly limitedSince: string;
 }
 
 /** One of the clients denied most often, with the policy that denied it last. */
-interface LimitedClient extends Omit<LimitedIdentity, 'lastAt'> {
-  /** ISO 8601. */
+interface LimitedClient {
+  readonly identity: string;
+  /** An upper bound, see Ranking. */
+  readonly denied: number;
+  /** Number of its requests that were admitted since it is in the table. */
+  readonly admitted: number;
+  readonly policy: string;
+  /** Time of its last denial; ISO 8601. */
   readonly lastAt: string;
+}
+
+/** One of the paths requested most often. */
+interface RequestedPath {
+  readonly path: string;
+  /** An upper bound, see Ranking. */
+  readonly requests: number;
+  readonly refused: number;
 }
 
 interface StoreState {
@@ -43,17 +65,20 @@ interface StoreState {
 }
 
 const LIMITED_MAX = 20;
+const PATHS_MAX = 10;
 
 export async function topSnapshot(source: TopSource, now: number): Promise<TopSnapshot> {
   const [processes, families] = await Promise.all([source.processes(), source.families()]);
   const { requests, policies } = totalsOf(families);
+  const others = await source.exchangeDenied(deniedHere(processes)).catch(() => null);
   return {
     at: isoTime(now),
     processes: processes.length,
     store: storeState(source.kind, processes),
     requests,
     policies: [...policies.values()].sort((a, b) => a.policy.localeCompare(b.policy)),
-    ...mostLimited(processes, now),
+    ...mostLimited(processes, others, now),
+    paths: mostRequested(processes),
   };
 }
 
@@ -68,14 +93,32 @@ export function storeState(kind: StoreState['kind'], processes: readonly Process
   };
 }
 
-/** Merges the lists of all processes of clients denied most often, in descending order. */
+/** Merges the lists of all processes of this gateway of clients denied most often, in descending order. */
+export function deniedHere(processes: readonly ProcessReport[]): Ranked[] {
+  return mergeRanked(processes.map(({ limited }) => limited));
+}
+
+/** @param others the lists of the other gateways; null if they are unknown */
 export function mostLimited(
   processes: readonly ProcessReport[],
+  others: readonly (readonly Ranked[])[] | null,
   now: Millis,
-): Pick<TopSnapshot, 'limited' | 'limitedSince'> {
-  const merged = mergeLimited(processes.map(({ limited }) => limited)).slice(0, LIMITED_MAX);
+): Pick<TopSnapshot, 'isLimitedOfAll' | 'limited' | 'limitedSince'> {
+  // A gateway that has ended may have left older denials.
+  const merged = mergeRanked([deniedHere(processes), ...(others ?? [])])
+    .filter(({ lastAt }) => lastAt >= rankedSince(now))
+    .slice(0, LIMITED_MAX);
   return {
-    limited: merged.map((one) => ({ ...one, lastAt: isoTime(one.lastAt) })),
-    limitedSince: isoTime(limitedSince(now)),
+    isLimitedOfAll: others !== null,
+    limited: merged.map(({ name, count, other, label, lastAt }) => {
+      return { identity: name, denied: count, admitted: other, policy: label, lastAt: isoTime(lastAt) };
+    }),
+    limitedSince: isoTime(rankedSince(now)),
   };
+}
+
+/** Merges the lists of all processes of paths requested most often, in descending order. */
+export function mostRequested(processes: readonly ProcessReport[]): RequestedPath[] {
+  const merged = mergeRanked(processes.map(({ paths }) => paths)).slice(0, PATHS_MAX);
+  return merged.map(({ name, count, other }) => ({ path: name, requests: count, refused: other }));
 }

@@ -1,6 +1,5 @@
 /** Totals of all processes of this gateway since their start, from their metrics. */
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
-import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 
 export interface PolicyTotals {
   readonly policy: string;
@@ -14,10 +13,6 @@ export interface PolicyTotals {
 export interface Totals {
   readonly requests: Readonly<Record<string, number>>;
   readonly policies: ReadonlyMap<string, PolicyTotals>;
-  /** Requests by the time that the gateway added: one number for each bound, and one for longer times. */
-  readonly decisionTime: readonly number[];
-  /** Requests by the time that they waited for the store, in the same format. */
-  readonly storeTime: readonly number[];
   /** Number of checks that the store did not answer, by kind. */
   readonly storeFailures: Readonly<Record<string, number>>;
   /** Number of requests decided without the store. */
@@ -41,16 +36,11 @@ interface ProtectionTotals {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Labels = Readonly<Record<string, string>>;
 
-export const TIME_BUCKETS = DURATION_BOUNDS_SECONDS.length + 1;
-const BUCKET_OF = new Map([...DURATION_BOUNDS_SECONDS.map(String), '+Inf'].map((le, i) => [le, i]));
-
 export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
   const policies = new Map<string, Mutable<PolicyTotals>>();
   const requests: Record<string, number> = {};
   const storeFailures: Record<string, number> = {};
   const upstreamFailures: Record<string, number> = {};
-  const decisionTime = Array.from({ length: TIME_BUCKETS }, () => 0);
-  const storeTime = Array.from({ length: TIME_BUCKETS }, () => 0);
   let degraded = 0;
   let unrecorded = 0;
   const protection = { mode: '', limit: 0, waiting: 0, refused: 0 };
@@ -63,10 +53,6 @@ export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
     last = { policy, allowed: 0, denied: 0, shadowDenied: 0, degraded: 0 };
     policies.set(policy, last);
     return last;
-  };
-  const addTime = (buckets: number[], { le }: Labels, value: number): void => {
-    const at = BUCKET_OF.get(le ?? '');
-    if (at !== undefined) buckets[at] = (buckets[at] ?? 0) + value;
   };
   const readers: Readonly<Record<string, (labels: Labels, value: number) => void>> = {
     floodgate_requests_total: ({ outcome = '' }, value) => addTo(requests, outcome, value),
@@ -97,8 +83,6 @@ export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
       protection.mode = mode;
       protection.refused += value;
     },
-    floodgate_decision_duration_seconds: (labels, value) => addTime(decisionTime, labels, value),
-    floodgate_store_duration_seconds: (labels, value) => addTime(storeTime, labels, value),
   };
   for (const { name, values } of processes.flat()) {
     const read = readers[name];
@@ -107,8 +91,6 @@ export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
   return {
     requests,
     policies,
-    decisionTime: single(decisionTime),
-    storeTime: single(storeTime),
     storeFailures,
     degraded,
     upstreamFailures,
@@ -119,9 +101,4 @@ export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
 
 function addTo(record: Record<string, number>, name: string, value: number): void {
   record[name] = (record[name] ?? 0) + value;
-}
-
-/** Converts cumulative buckets into single ones. */
-function single(cumulated: readonly number[]): number[] {
-  return cumulated.map((value, i) => value - (cumulated[i - 1] ?? 0));
 }

@@ -4,16 +4,15 @@ import type { Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
 import { isBearer, sessionOf } from './guard.ts';
-import { SPAN_MS, TrafficHistory } from './history.ts';
+import { TrafficHistory } from './history.ts';
 import { LISTENERS_MAX, LiveFeed, type LiveFeedOptions } from './live-feed.ts';
 import { refusals, topSchema, trafficSchema } from './reply-schemas.ts';
-import { storeState, topSnapshot } from './top.ts';
-import { totalsOf } from './totals.ts';
+import { topSnapshot } from './top.ts';
 
 interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'policyVersion'> {}
 
-/** Two updates for each span, so that every span gets a value. */
-const NOTE_MS: Millis = SPAN_MS / 2;
+/** The processes keep the counts of a minute, see Seconds. */
+const NOTE_MS: Millis = 15_000;
 
 export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
   const { clock, top, token, sessions, marks, policies, policyRefusal } = options;
@@ -21,19 +20,7 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
   const seeState = (storeAwaySince: string | null): void =>
     marks.see({ policyVersion: policies().version, policyRefusal: policyRefusal(), storeAwaySince });
   const feed = new LiveFeed({ ...options, history, seeState });
-  const note = (): void => {
-    // While a page is open, the feed updates the history every second. A worker that is ending is counted at the next
-    // update.
-    if (feed.size === 0)
-      void Promise.all([top.families(), top.processes()]).then(
-        ([families, processes]) => {
-          history.add(totalsOf(families));
-          seeState(storeState(top.kind, processes).awaySince);
-        },
-        () => undefined,
-      );
-  };
-  const timer = setInterval(note, NOTE_MS).unref();
+  const timer = setInterval(() => void feed.look(), NOTE_MS).unref();
   app.addHook('preClose', async () => {
     clearInterval(timer);
     feed.close();
@@ -47,7 +34,7 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
     '/traffic',
     { schema: { summary: 'The last hour, by policy', response: { 200: trafficSchema } } },
     async () => {
-      if (feed.size === 0) history.add(totalsOf(await top.families()));
+      await feed.look();
       return { ...history.traffic(), marks: marks.list };
     },
   );

@@ -1,7 +1,7 @@
 /**
- * The addresses of refused clients by digest, for operators who allow it (GATEWAY_SHOW_ADDRESSES). They exist in the
- * memory of the gateway's processes only, for a limited time. They are never written to the store, a log or the
- * metrics.
+ * The addresses of refused clients by digest, for operators who allow it: always (GATEWAY_SHOW_ADDRESSES), or for some
+ * minutes from the page. They exist in the memory of the gateway's processes only, for a limited time. They are never
+ * written to the store, a log or the metrics.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
@@ -16,7 +16,8 @@ const ADDRESSES_MAX = 4096;
 const SWEEP_MS: Millis = 1000;
 
 export class Addresses {
-  readonly #keptMs: Millis;
+  /** How long an address is kept; null if that is allowed only for some minutes. */
+  readonly #keptMs: Millis | null;
   readonly #clock: Clock;
   /** Entries by digest. The entry that is dropped next comes first. */
   readonly #known = new Map<string, RefusedAddress>();
@@ -24,7 +25,9 @@ export class Addresses {
   readonly #fresh = new Set<string>();
   readonly #sweeper: NodeJS.Timeout;
 
-  constructor(keptMs: Millis, clock: Clock) {
+  #shownUntil: Millis = 0;
+
+  constructor(keptMs: Millis | null, clock: Clock) {
     this.#keptMs = keptMs;
     this.#clock = clock;
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
@@ -34,17 +37,38 @@ export class Addresses {
     return this.#known.size;
   }
 
+  get isOn(): boolean {
+    return this.#keptMs !== null || this.shownUntil !== null;
+  }
+
+  /** End of the minutes for which an operator allowed it; null if they are over. */
+  get shownUntil(): Millis | null {
+    return this.#shownUntil > this.#clock() ? this.#shownUntil : null;
+  }
+
+  /** Allows it for some time. After that, all addresses are dropped at once, unless the setting keeps them. */
+  show(forMs: Millis): void {
+    this.#shownUntil = this.#clock() + forMs;
+    if (this.isOn) return;
+    this.#known.clear();
+    this.#fresh.clear();
+  }
+
   note(identity: string, address: string): void {
-    const until = this.#clock() + this.#keptMs;
+    const now = this.#clock();
+    const keptMs = Math.max(this.#keptMs ?? 0, this.#shownUntil - now);
+    if (keptMs <= 0) return;
+    const until = now + keptMs;
     const known = this.#known.get(identity);
     // Do not renew the entry with every request of a flood.
-    if (known?.address === address && until - known.until < this.#keptMs / 10) return;
+    if (known?.address === address && until - known.until < keptMs / 10) return;
     this.take([{ identity, address, until }]);
     this.#fresh.add(identity);
   }
 
   /** Adds entries of another process. */
   take(entries: readonly RefusedAddress[]): void {
+    if (!this.isOn) return;
     for (const entry of entries) {
       this.#known.delete(entry.identity);
       this.#known.set(entry.identity, entry);
@@ -61,7 +85,7 @@ export class Addresses {
 
   /** @returns null if unknown */
   find(identity: string): string | null {
-    const entry = this.#known.get(identity);
+    const entry = this.isOn ? this.#known.get(identity) : undefined;
     return entry !== undefined && entry.until > this.#clock() ? entry.address : null;
   }
 

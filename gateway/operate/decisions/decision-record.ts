@@ -2,6 +2,7 @@
  * The record of a refusal, which operators find by its id. It has digests, from which nobody can compute the address or
  * the key.
  */
+import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
 import type { RefusalKind } from '#gateway/reply/decision-ids.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -71,6 +72,12 @@ export interface DecisionStore {
    * @throws if the store is unavailable
    */
   list(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
+  /**
+   * Stores the clients that this gateway denied most, and returns those of each other gateway of the last hour.
+   *
+   * @throws if the store is unavailable
+   */
+  exchangeDenied(gateway: string, own: readonly Ranked[]): Promise<readonly (readonly Ranked[])[]>;
   close(): void;
 }
 

@@ -5,6 +5,7 @@
  * few refusals come first, because they are the ones whose operators ask. If the store is away, a bounded number of
  * records is kept and written later.
  */
+import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import { DecisionIds } from '#gateway/reply/decision-ids.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { DecisionRecord, DecisionStore } from './decision-record.ts';
@@ -104,6 +105,11 @@ export class Decisions {
   /** Lists records, newest first. Records that are not written yet are missing. @throws if the store is unavailable */
   list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
     return this.#options.store.list(before, count);
+  }
+
+  /** See DecisionStore. */
+  exchangeDenied(own: readonly Ranked[]): Promise<readonly (readonly Ranked[])[]> {
+    return this.#options.store.exchangeDenied(this.#options.replica, own);
   }
 
   /** Makes one attempt to write the remaining records. */

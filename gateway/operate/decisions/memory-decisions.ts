@@ -42,6 +42,11 @@ export class MemoryDecisions implements DecisionStore {
     return found;
   }
 
+  /** Without a store there is only one gateway. */
+  async exchangeDenied(): Promise<readonly never[]> {
+    return [];
+  }
+
   close(): void {
     this.#records.clear();
   }

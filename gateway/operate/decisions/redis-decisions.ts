@@ -2,6 +2,7 @@
  * Keeps the newest records of all replicas in Redis. It has a connection of its own, so that no request waits behind a
  * batch. The connection is opened when it is first needed.
  */
+import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
 import { openStore } from '#gateway/store/open.ts';
@@ -56,6 +57,36 @@ return redis.call('HMGET', KEYS[1], unpack(ids))
 /** KEYS: records by id. ARGV: the id. */
 const FIND = storeScript(`return redis.call('HGET', KEYS[1], ARGV[1])`);
 
+/**
+ * KEYS: texts by gateway, each after its time. ARGV: this gateway, its text, lifetime in ms, maximum number of texts.
+ * Returns the texts of the other gateways.
+ */
+const EXCHANGE = storeScript(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now) .. ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+local all = redis.call('HGETALL', KEYS[1])
+local texts, oldest, oldestAt = {}, nil, now
+for i = 1, #all, 2 do
+  local at, text = string.match(all[i + 1], '^(%d+) (.*)$')
+  at = tonumber(at)
+  if at < now - ARGV[3] then redis.call('HDEL', KEYS[1], all[i])
+  elseif all[i] ~= ARGV[1] then
+    texts[#texts + 1] = text
+    if at < oldestAt then oldest, oldestAt = all[i], at end
+  end
+end
+if oldest and #texts >= tonumber(ARGV[4]) then redis.call('HDEL', KEYS[1], oldest) end
+return texts
+`);
+
+const DENIED_KEY = 'fg:{decisions}:denied';
+const DENIED_KEPT_MS: Millis = 3_600_000;
+/** Number of clients that a gateway tells the others, and of gateways. */
+const CLIENTS_MAX = 50;
+const GATEWAYS_MAX = 64;
+
 const RECORDS_KEY = 'fg:{decisions}:records';
 const ORDER_KEY = 'fg:{decisions}:order';
 
@@ -87,6 +118,15 @@ export class RedisDecisions implements DecisionStore {
     return (Array.isArray(reply) ? reply : [])
       .filter((text) => typeof text === 'string')
       .map((text) => JSON.parse(text) as DecisionRecord);
+  }
+
+  async exchangeDenied(gateway: string, own: readonly Ranked[]): Promise<readonly (readonly Ranked[])[]> {
+    await this.#connect();
+    const args = [gateway, JSON.stringify(own.slice(0, CLIENTS_MAX)), DENIED_KEPT_MS, GATEWAYS_MAX].map(
+      String,
+    );
+    const reply = await within(SILENCE_MS, this.#connection.run(EXCHANGE, [DENIED_KEY], args));
+    return (Array.isArray(reply) ? reply : []).map((text) => JSON.parse(String(text)) as Ranked[]);
   }
 
   close(): void {

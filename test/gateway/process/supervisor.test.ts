@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { exposition, sum } from '#gateway/observe/metrics/exposition.ts';
+import { Addresses } from '#gateway/operate/decisions/addresses.ts';
 import { Supervisor } from '#gateway/process/supervisor.ts';
 import { RestartPacing } from '#shared/restart-pacing.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -16,7 +17,7 @@ const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PO
 /** Stays, and gives signs of life. */
 const STAY = `setInterval(() => process.connected && process.send({ type: 'applied', id: 0 }), 100);`;
 /** Reports a counter of five and a gauge of three. */
-const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, families: [
+const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, seconds: [], families: [
   { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 5 }] },
   { name: 'g', help: '', type: 'gauge', aggregator: 'sum', values: [{ labels: {}, value: 3 }] },
 ] }));`;
@@ -37,20 +38,25 @@ async function supervise(
   writeFileSync(main, program);
   const log: string[] = [];
   const port = more.port ?? (await freePort());
+  const clock = () => performance.now();
+  const addresses = new Addresses(null, clock);
   const supervisor = new Supervisor({
     main,
-    addresses: null,
+    addresses,
     execArgv: [],
     env: process.env,
     workers,
     host: '127.0.0.1',
     port,
     reusePort: more.reusePort ?? false,
-    clock: () => performance.now(),
+    clock,
     drainTimeoutMs: 0,
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line).msg) }),
   });
-  t.teardown(() => supervisor.close());
+  t.teardown(() => {
+    addresses.close();
+    return supervisor.close();
+  });
   return { supervisor, log, port, main };
 }
 
@@ -147,7 +153,7 @@ t.test('a worker that does not end when it is told to is killed', async (t) => {
 });
 
 t.test('keeps what a worker counted until shortly before it died', async (t) => {
-  const state = `{ type: 'state', id: 0, storeAvailable: true, families: [
+  const state = `{ type: 'state', id: 0, storeAvailable: true, seconds: [], families: [
     { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 7 }] },
     { name: 'h', help: '', type: 'histogram', aggregator: 'sum', values: [{ metricName: 'h_count', labels: {}, value: 2 }] },
   ] }`;

@@ -1,6 +1,6 @@
 /** Changes that an operator makes: asked first, told afterwards, and taken back with one button. */
 import { call } from './api.js';
-import { button, byId, clockTime, el, spanText } from './dom.js';
+import { button, byId, clockTime, count, el, spanText } from './dom.js';
 
 /** A reset cannot be taken back once it is done, so it waits so long. */
 const UNDO_MS = 5000;
@@ -10,7 +10,7 @@ export const bans = new Map();
 
 const DURATIONS = [900, 3600, 8 * 3600, 86_400];
 
-/** Counters are about to be cleared, and the message has the only way back. */
+/** Counters are about to be reset, and the message has the only way back. */
 let isWaiting = false;
 
 let onChanged = () => {};
@@ -111,19 +111,21 @@ async function change(path, body, text, undo) {
 /** @param {{ digest: string, label: string }} client */
 export async function resetClient({ digest, label }) {
   const answer = await confirmed(
-    'Clear the counters?',
+    'Reset the counters?',
     `Sets the counters of ${label} to zero on all gateways that share the store. The client can send requests again at once.`,
-    'Clear them',
+    'Reset counters',
+    [],
+    '',
   );
   if (answer === null) return;
   isWaiting = true;
   const timer = setTimeout(() => {
     isWaiting = false;
     change('/api/reset', { subject: digest, kind: 'digest' }, ({ cleared }) =>
-      cleared === 0 ? `${label} had used nothing.` : `${cleared} counters of ${label} are cleared.`,
+      cleared === 0 ? `${label} had used nothing.` : `${count(cleared)} counters of ${label} are reset.`,
     );
   }, UNDO_MS);
-  tell(`The counters of ${label} are cleared in ${UNDO_MS / 1000} seconds.`, {
+  tell(`The counters of ${label} are reset in ${UNDO_MS / 1000} seconds.`, {
     undo: () => {
       clearTimeout(timer);
       isWaiting = false;
@@ -176,6 +178,23 @@ export async function unbanClient(client, was) {
   await lift(client, `${client.label} is let in again.`, () =>
     ban(client, Math.max(1, Math.round((Date.parse(was.until) - Date.now()) / 1000)), was.reason),
   );
+}
+
+/** @param {number} seconds 0 hides them */
+export function showAddresses(seconds) {
+  const text = seconds === 0 ? 'Addresses are hidden.' : `Addresses are shown for ${spanText(seconds)}.`;
+  return change('/api/addresses', { seconds }, text, seconds === 0 ? undefined : () => showAddresses(0));
+}
+
+export async function askForAddresses() {
+  const answer = await confirmed(
+    'Show addresses for ten minutes?',
+    'Everybody who can open this page sees the addresses of clients that this gateway refuses from now on. They stay in its memory, and are dropped after ten minutes. The log says who switched this on.',
+    'Show addresses',
+    [],
+    '',
+  );
+  if (answer !== null) await showAddresses(600);
 }
 
 export async function shadowPolicy(policy) {

@@ -11,25 +11,28 @@ const DEFAULT_RANGE_S = 900;
 /** Distances of the labels of the time axis, in s. */
 const TICKS_S = [5, 15, 30, 60, 120, 300, 600, 900];
 const LABEL_WIDTH = 70;
+/** Policies that are named in the figures of a bar, and of all bars. */
+const POLICIES_MAX = 5;
 
 /** @type {import('./traffic.js').Traffic} */
 let shown = null;
-/** @type {import('./traffic.js').Step[]} */
-let steps = [];
+/** @type {import('./traffic.js').Bar[]} */
+let bars = [];
 let rangeMs = DEFAULT_RANGE_S * 1000;
 /** Of the drawing, as last observed: to read it from the page costs a layout. */
 let width = 0;
 let height = 0;
-/** Time under the pointer, or of the step that the keys have reached; null: none. */
+/** Time under the pointer, or of the bar that the keys have reached; null: none. */
 let readAt = null;
 
 /** @param {import('./traffic.js').Traffic} traffic */
 export function showChart(traffic = shown) {
   shown = traffic;
   if (traffic === null || width === 0) return;
-  steps = traffic.steps(rangeMs);
-  const [first, last] = [steps[0]?.from ?? traffic.now - 1, steps.at(-1)?.to ?? traffic.now];
-  const highest = niceAbove(Math.max(...steps.map((step) => perSecond(step, step.passed + step.refused)), 1));
+  const range = traffic.range(rangeMs);
+  const [first, last] = [range.from, range.to];
+  bars = range.bars;
+  const highest = niceAbove(Math.max(...bars.map((bar) => perSecond(bar, bar.passed + bar.refused)), 1));
   const scale = {
     x: (at) =>
       LEFT + ((Math.min(last, Math.max(first, at)) - first) / (last - first)) * (width - LEFT - RIGHT),
@@ -62,15 +65,32 @@ export function showChart(traffic = shown) {
     ),
   );
   byId('chart').scale = scale;
-  const [passed, refused] = [sum(steps.map((one) => one.passed)), sum(steps.map((one) => one.refused))];
+  const [passed, refused] = [sum(bars.map((one) => one.passed)), sum(bars.map((one) => one.refused))];
   setText(byId('legend-passed'), `passed ${count(passed)}`);
   setText(byId('legend-refused'), `refused ${count(refused)}`);
   byId('legend-marks').hidden = marks.length === 0;
+  showTotals(traffic);
   showReading();
 }
 
-function perSecond({ from, to }, value) {
-  return (1000 * value) / Math.max(1, to - from);
+/** Shows what the bars add up to, by policy and by status. */
+function showTotals(traffic) {
+  const denied = listed(traffic.deniedIn(bars), POLICIES_MAX);
+  setText(byId('chart-denied'), denied === '' ? 'none' : denied);
+  const statuses = listed(traffic.statusesIn(bars));
+  setText(byId('chart-statuses'), statuses === '' ? 'none' : statuses);
+}
+
+function listed(counts, most = counts.length) {
+  const more = counts.length - most;
+  const texts = counts
+    .slice(0, most)
+    .map(([name, value]) => `${name === 'none' ? 'no answer' : name} ${count(value)}`);
+  return [...texts, ...(more > 0 ? [`${count(more)} more`] : [])].join(', ');
+}
+
+function perSecond({ seconds }, value) {
+  return value / seconds;
 }
 
 /** The next of 1, 2, 5, 10, 20, 50, … */
@@ -81,16 +101,16 @@ function niceAbove(value) {
 
 /** Bars without gaps between them, as one shape. */
 function area(kind, { x, y }, value, below) {
-  const bars = steps.map((step) => {
-    if (value(step) === 0) return '';
-    const base = y(perSecond(step, below(step)));
+  const shapes = bars.map((bar) => {
+    if (value(bar) === 0) return '';
+    const base = y(perSecond(bar, below(bar)));
     // The smallest value is still visible.
-    const rise = Math.max(base - y(perSecond(step, below(step) + value(step))), 1.5);
-    const [left, right] = [x(step.from), x(step.to)];
+    const rise = Math.max(base - y(perSecond(bar, below(bar) + value(bar))), 1.5);
+    const [left, right] = [x(bar.from), x(bar.to)];
     const gap = right - left > 4 ? 1 : 0;
     return `M${left.toFixed(1)} ${base.toFixed(1)}v${(-rise).toFixed(1)}H${(right - gap).toFixed(1)}v${rise.toFixed(1)}z`;
   });
-  return svg('path', { class: kind, d: bars.join('') });
+  return svg('path', { class: kind, d: shapes.join('') });
 }
 
 function rateLines(highest, { y }) {
@@ -152,42 +172,47 @@ function markLine({ at, kind }, { x }) {
 function showReading() {
   const tip = byId('chart-tip');
   const cursor = byId('chart-cursor');
-  const step = readAt === null ? undefined : (steps.find(({ to }) => to >= readAt) ?? steps.at(-1));
-  tip.hidden = cursor.hidden = step === undefined;
-  if (step === undefined) return;
+  const bar = readAt === null ? undefined : (bars.find(({ to }) => to >= readAt) ?? bars.at(-1));
+  tip.hidden = cursor.hidden = bar === undefined;
+  if (bar === undefined) return;
   const { x } = byId('chart').scale;
   const near = shown.marks.filter(({ at }) => {
     const time = Date.parse(at);
-    return time >= step.from && time <= step.to;
+    return time >= bar.from && time <= bar.to;
   });
   const lines = [
-    `${clockTime(step.from)} – ${clockTime(step.to)}`,
-    `passed ${rate(perSecond(step, step.passed))}/s`,
-    `refused ${rate(perSecond(step, step.refused))}/s`,
-    `p50 ${latencyText(shown.quantileOf(step.times, 0.5))}, p99 ${latencyText(shown.quantileOf(step.times, 0.99))}`,
+    `${clockTime(bar.from)} – ${clockTime(bar.to)}`,
+    `passed ${count(bar.passed)}, ${rate(perSecond(bar, bar.passed))}/s`,
+    `refused ${count(bar.refused)}, ${rate(perSecond(bar, bar.refused))}/s`,
+    ...shown
+      .deniedIn([bar])
+      .slice(0, POLICIES_MAX)
+      .map(([policy, denied]) => `${policy} denied ${count(denied)}`),
+    `application ${listed(shown.statusesIn([bar])) || 'got nothing'}`,
+    `p50 ${latencyText(shown.quantileOf(bar.times, 0.5))}, p99 ${latencyText(shown.quantileOf(bar.times, 0.99))}`,
     ...near.map(({ at, text }) => `${clockTime(at)} ${text}`),
   ];
   tip.replaceChildren(...lines.map((line) => el('div', {}, line)));
-  const middle = (x(step.from) + x(step.to)) / 2;
-  cursor.style.left = `${x(step.from)}px`;
-  cursor.style.width = `${Math.max(1, x(step.to) - x(step.from))}px`;
+  const middle = (x(bar.from) + x(bar.to)) / 2;
+  cursor.style.left = `${x(bar.from)}px`;
+  cursor.style.width = `${Math.max(1, x(bar.to) - x(bar.from))}px`;
   const isRight = middle > width / 2;
   tip.style.left = isRight ? 'auto' : `${middle + 10}px`;
   tip.style.right = isRight ? `${width - middle + 10}px` : 'auto';
   const chart = byId('chart');
-  chart.setAttribute('aria-valuemax', String(steps.length));
-  chart.setAttribute('aria-valuenow', String(steps.indexOf(step) + 1));
+  chart.setAttribute('aria-valuemax', String(bars.length));
+  chart.setAttribute('aria-valuenow', String(bars.indexOf(bar) + 1));
   chart.setAttribute('aria-valuetext', lines.join(', '));
 }
 
 function onKey(event) {
-  const at = readAt === null ? steps.length : steps.findIndex(({ to }) => to >= readAt);
-  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: steps.length - 1 }[event.key];
+  const at = readAt === null ? bars.length : bars.findIndex(({ to }) => to >= readAt);
+  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: bars.length - 1 }[event.key];
   if (event.key === 'Escape') readAt = null;
-  else if (to === undefined || steps.length === 0) return;
+  else if (to === undefined || bars.length === 0) return;
   else {
-    const step = steps[Math.min(steps.length - 1, Math.max(0, to))];
-    readAt = (step.from + step.to) / 2;
+    const bar = bars[Math.min(bars.length - 1, Math.max(0, to))];
+    readAt = (bar.from + bar.to) / 2;
   }
   event.preventDefault();
   showReading();

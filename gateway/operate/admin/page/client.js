@@ -23,9 +23,9 @@ export function takeAddresses(known) {
   }
 }
 
-/** Whether the gateway shows addresses, as far as it has told any. */
-export function knowsAddresses() {
-  return addresses.size > 0;
+/** The gateway does not show them any more. */
+export function forgetAddresses() {
+  addresses.clear();
 }
 
 /** @returns {string | undefined} what was typed for a client, otherwise its address */
@@ -70,7 +70,7 @@ export function clientCell() {
   return { node: el('td', { class: 'client' }, link), fill };
 }
 
-/** Fills the cell with the buttons that change a client. @param {HTMLElement} cell */
+/** Fills the cell with the button that bans a client, or lifts its ban. @param {HTMLElement} cell */
 export function actionsFor(cell, digest) {
   const ban = bans.get(digest);
   const label = labelOf(digest);
@@ -79,15 +79,12 @@ export function actionsFor(cell, digest) {
   cell.dataset.state = state;
   const client = { digest, label };
   const isFocused = cell.contains(document.activeElement);
-  const first =
+  const only =
     ban === undefined
       ? button('Ban', 'small danger', () => banClient(client), { 'aria-label': `Ban ${label}` })
       : button('Unban', 'small', () => unbanClient(client, ban), { 'aria-label': `Unban ${label}` });
-  const second = button('Clear', 'small danger', () => resetClient(client), {
-    'aria-label': `Clear the counters of ${label}`,
-  });
-  cell.replaceChildren(first, second);
-  if (isFocused) first.focus();
+  cell.replaceChildren(only);
+  if (isFocused) only.focus();
 }
 
 /** @param {string} text as typed @returns {Promise<any>} what is known of the client @throws {ApiError} */
@@ -110,8 +107,19 @@ export function clientPanel({ identity, buckets, ban, address }) {
   const client = { digest: identity, label: labelOf(identity) };
   const used =
     buckets.length === 0
-      ? el('p', {}, 'It has used nothing of its limits.')
-      : figures('What the client has used', ['Policy', 'Used', 'Limit', 'Reset at'], buckets.map(bucketRow));
+      ? [el('p', {}, 'It has used nothing of its limits.')]
+      : [
+          figures(
+            'What the client has used',
+            ['Policy', 'Used', 'Limit', 'Reset at'],
+            buckets.map(bucketRow),
+          ),
+          el(
+            'p',
+            {},
+            button('Reset counters…', '', () => resetClient(client)),
+          ),
+        ];
   const banned =
     ban === null
       ? null
@@ -125,14 +133,12 @@ export function clientPanel({ identity, buckets, ban, address }) {
     { class: 'result' },
     el('p', {}, clientText(identity)),
     banned,
-    used,
     el(
       'div',
       { class: 'buttons' },
       ban === null
         ? button('Ban…', 'danger', () => banClient(client))
         : button('Unban…', '', () => unbanClient(client, ban)),
-      button('Clear counters…', 'danger', () => resetClient(client)),
       ...(address === null
         ? []
         : [
@@ -140,6 +146,7 @@ export function clientPanel({ identity, buckets, ban, address }) {
             button('Allow or deny in the file…', '', () => showListLines(address)),
           ]),
     ),
+    ...used,
   );
 }
 

@@ -1,11 +1,11 @@
 /** The view of clients, with the tables of those that are denied most and of bans. */
 import { call } from './api.js';
-import { bans, tell } from './changes.js';
+import { askForAddresses, bans, showAddresses, tell } from './changes.js';
 import {
   actionsFor,
   clientCell,
   clientPanel,
-  knowsAddresses,
+  forgetAddresses,
   labelOf,
   lookUp,
   takeAddresses,
@@ -26,6 +26,8 @@ let firstRows;
 let allRows;
 /** @type {Rows} */
 let banRows;
+/** @type {Rows} */
+let pathRows;
 /** Digests in the table of bans. @type {string[]} */
 let listed = [];
 /** Counts the calls for bans; only the last answer is shown. */
@@ -34,14 +36,23 @@ let mayMove = false;
 
 function limitedRow() {
   const client = clientCell();
-  const denied = el('td', { class: 'number count bad' });
+  const denied = el('span', { class: 'bad' });
+  const admitted = el('div', { class: 'soft' });
   const policy = el('div');
   const last = el('time', { class: 'soft' });
   const actions = el('td', { class: 'actions' });
-  const node = el('tr', {}, client.node, denied, el('td', { class: 'when' }, policy, last), actions);
-  const fill = ({ identity, denied: times, policy: name, lastAt }) => {
+  const node = el(
+    'tr',
+    {},
+    client.node,
+    el('td', { class: 'number count' }, denied, admitted),
+    el('td', { class: 'when' }, policy, last),
+    actions,
+  );
+  const fill = ({ identity, denied: times, admitted: passed, policy: name, lastAt }) => {
     client.fill(identity);
     setText(denied, count(times));
+    setText(admitted, passed === 0 ? 'none passed' : `${count(passed)} passed`);
     setText(last, clockTime(lastAt));
     setText(policy, name);
     policy.title = name;
@@ -50,13 +61,43 @@ function limitedRow() {
   return { node, fill };
 }
 
-export function showLimited({ limited, limitedSince }, since) {
+/** States whether addresses are shown, with the button that changes it. */
+export function showAddressState({ limited, areAddressesShown, addressesUntil }) {
+  if (!areAddressesShown) forgetAddresses();
+  const isAlways = areAddressesShown && addressesUntil === null;
+  byId('limited-hint').hidden = isAlways || (limited.length === 0 && !areAddressesShown);
+  const state = areAddressesShown
+    ? `Addresses of refused clients are shown until ${clockTime(addressesUntil)}.`
+    : 'Clients are shown as digests of their address or key.';
+  setText(byId('addresses-state'), state);
+  setText(byId('addresses-show'), areAddressesShown ? 'Hide addresses' : 'Show addresses for 10 min…');
+}
+
+function pathRow() {
+  const path = el('th', { scope: 'row', class: 'code' });
+  const requests = el('td', { class: 'number', 'data-head': 'Requests' });
+  const refused = el('td', { class: 'number', 'data-head': 'Refused' });
+  const fill = (one) => {
+    setText(requests, count(one.requests));
+    setText(refused, count(one.refused));
+    setText(path, one.path);
+  };
+  return { node: el('tr', {}, path, requests, refused), fill };
+}
+
+export function showPaths({ paths, limitedSince }, since) {
+  pathRows.show(paths.map((one) => ({ ...one, key: one.path })));
+  setText(byId('paths-since'), `since ${clockTime(Math.max(since, Date.parse(limitedSince)))}`);
+}
+
+export function showLimited({ limited, limitedSince, isLimitedOfAll }) {
   const items = limited.map((one) => ({ ...one, key: one.identity }));
-  const text = `${limited.length === 0 ? 'nobody ' : ''}since ${clockTime(Math.max(since, Date.parse(limitedSince)))}`;
+  const text = `${limited.length === 0 ? 'nobody ' : ''}since ${clockTime(limitedSince)}`;
+  const scope = isLimitedOfAll ? 'all gateways' : 'this gateway: the store is unavailable';
   if (isShown('overview')) firstRows.show(items.slice(0, FIRST));
   else if (isShown('clients')) allRows.show(items);
-  byId('limited-hint').hidden = limited.length === 0 || knowsAddresses();
   for (const id of ['limited-since', 'limited-all-since']) setText(byId(id), text);
+  for (const id of ['limited-scope', 'limited-all-scope']) setText(byId(id), scope);
 }
 
 function banRow() {
@@ -162,8 +203,12 @@ export async function refreshClient() {
 }
 
 export function wireClients() {
+  byId('addresses-show').addEventListener('click', ({ target }) =>
+    target.textContent === 'Hide addresses' ? showAddresses(0) : askForAddresses(),
+  );
   firstRows = new Rows(byId('limited-rows'), limitedRow);
   allRows = new Rows(byId('limited-all-rows'), limitedRow);
+  pathRows = new Rows(byId('paths-rows'), pathRow);
   banRows = new Rows(byId('bans-rows'), banRow);
   byId('client-form').addEventListener('submit', (event) => {
     event.preventDefault();

@@ -3,7 +3,15 @@ import { call, listen, signIn, signOut, whenSignedOut } from './api.js';
 import { whenChanged } from './changes.js';
 import { showChart, wireChart } from './chart.js';
 import { takeAddresses } from './client.js';
-import { loadBans, openClient, refreshClient, showLimited, wireClients } from './clients.js';
+import {
+  loadBans,
+  openClient,
+  refreshClient,
+  showAddressState,
+  showLimited,
+  showPaths,
+  wireClients,
+} from './clients.js';
 import { byId, clockTime, setText } from './dom.js';
 import { showNow, showStatus } from './now.js';
 import { loadPolicies, showCounts, showLine, showTable, wirePolicies } from './policies.js';
@@ -86,8 +94,11 @@ function showSecond() {
   const isSorting = ++seconds % REDRAW_SECONDS === 0;
   draw([
     () => showStatus(traffic, last),
-    ...(isShown('overview') ? [() => showNow(traffic), () => showChart(traffic)] : []),
-    () => showLimited(last, traffic.since),
+    ...(isShown('overview')
+      ? [() => showNow(traffic), () => showChart(traffic), () => showPaths(last, traffic.since)]
+      : []),
+    () => showAddressState(last),
+    () => showLimited(last),
     showRefusals,
     ...(isSorting ? [() => showTable(traffic), () => loadBans()] : []),
   ]);

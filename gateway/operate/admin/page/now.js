@@ -48,26 +48,27 @@ function trendOf(values, kind) {
 }
 
 export function showNow(traffic) {
-  const rates = traffic.rates();
+  const rates = traffic.rates ?? {};
+  const isKnown = traffic.rates !== null;
   const all = sum(Object.values(rates));
   const denied = rates.denied ?? 0;
-  const steps = traffic.steps(TREND_MS);
-  const perSecond = (of) => steps.map((step) => (1000 * of(step)) / (step.to - step.from));
-  card('Requests', [`${rate(all)}/s`], 'trend of 15 minutes', {
-    trend: perSecond(({ passed, refused }) => passed + refused),
+  const { bars } = traffic.range(TREND_MS);
+  const trend = (of) => bars.map((bar) => of(bar) / bar.seconds);
+  card('Requests', [isKnown ? `${rate(all)}/s` : '–'], 'trend of 15 minutes', {
+    trend: trend(({ passed, refused }) => passed + refused),
   });
   const otherwise = REFUSED_OTHERWISE.filter((outcome) => (rates[outcome] ?? 0) > 0);
   card(
     'Denied',
-    [`${rate(denied)}/s`],
+    [isKnown ? `${rate(denied)}/s` : '–'],
     [
-      all === 0 ? 'no requests' : `${rate((100 * denied) / all)} % of requests`,
+      all === 0 ? (isKnown ? 'no requests' : 'not known yet') : `${rate((100 * denied) / all)} % of requests`,
       ...otherwise.map((outcome) => `${outcome} ${rate(rates[outcome])}/s`),
     ].join(', '),
-    { isBad: denied > 0, trend: perSecond(({ refused }) => refused), kind: 'denied' },
+    { isBad: denied > 0, trend: trend(({ refused }) => refused), kind: 'denied' },
   );
   const p99 = traffic.quantile('decisionTime', 0.99);
-  const quantiles = steps.map(({ times }) => traffic.quantileOf(times, 0.99) ?? 0);
+  const quantiles = bars.map(({ times }) => traffic.quantileOf(times, 0.99) ?? 0);
   card(
     'Latency',
     [`p50 ${latencyText(traffic.quantile('decisionTime', 0.5))}`, `p99 ${latencyText(p99)}`],
@@ -81,7 +82,7 @@ export function showNow(traffic) {
 }
 
 /** The line of status. Problems come first. A screen reader reads them when they change. */
-export function showStatus(traffic, { store, processes, totals }) {
+export function showStatus(traffic, { store, processes, totals, addressesUntil }) {
   const problems = [];
   const facts = [];
   const storeFailures = listed(totals.storeFailures);
@@ -103,6 +104,7 @@ export function showStatus(traffic, { store, processes, totals }) {
     facts.push(
       failures === '' ? 'Application answers' : `Application answers, failures since the start: ${failures}`,
     );
+  if (addressesUntil !== null) facts.push(`Addresses are shown until ${clockTime(addressesUntil)}`);
   if (totals.protection !== null) facts.push(protectionText(totals.protection));
   const refusal = byId('file-refusal');
   if (!refusal.hidden) problems.push('The edited policy file is not in use');

@@ -1,10 +1,14 @@
-/** Refusals, grouped by client, policy and path: the newest ones as they come, and those that a search finds. */
+/** Refusals, grouped by client and policy: the newest ones as they come, and those that a search finds. */
 import { call } from './api.js';
 import { actionsFor, clientCell, isAddress, lookUp, takeAddresses } from './client.js';
 import { byId, clockTime, count, el, Rows, setText } from './dom.js';
 import { go } from './views.js';
 
 const GROUPS_MAX = 200;
+/** Paths that are counted in a group. */
+const PATHS_MAX = 500;
+/** Pages that are loaded at once, until there are enough groups. */
+const PAGES_MAX = 10;
 /** Groups that are shown at first, and added with each press of the button. */
 const SHOWN = 10;
 /** The stream has at most this many in a second. If it has as many, there are more in the store. */
@@ -21,7 +25,7 @@ const KINDS = {
   busy: 'bound reached',
 };
 
-/** @typedef {{ key: string, record: any, count: number, firstAt: string, lastAt: string }} Group */
+/** @typedef {{ key: string, record: any, count: number, firstAt: string, lastAt: string, paths: Set<string> }} Group */
 
 class Refusals {
   /** @param {string} prefix of the ids in the page */
@@ -64,22 +68,25 @@ class Refusals {
 
   /** @param {boolean} isMore adds older ones to those that are loaded */
   async load(isMore = false) {
-    const { text, identity } = this;
+    const { text, identity, most } = this;
     const query = new URLSearchParams();
     if (text !== '') query.set('text', text);
     if (identity !== '') query.set('identity', identity);
-    if (isMore && this.next !== null) query.set('before', this.next);
     try {
-      const page = await call('GET', `/api/decisions?${query}`);
-      // Another search has begun in the meantime.
-      if (text !== this.text || identity !== this.identity) return;
-      const { most } = this;
-      if (!isMore) this.ask(text, identity);
-      this.most = most;
-      this.next = page.next;
-      takeAddresses(page.addresses);
-      this.#group(page.decisions);
-      this.show(true);
+      for (let pages = 0; pages < PAGES_MAX; pages++) {
+        const isFirst = pages === 0 && !isMore;
+        if (!isFirst && this.next !== null) query.set('before', this.next);
+        const page = await call('GET', `/api/decisions?${query}`);
+        // Another search has begun in the meantime.
+        if (text !== this.text || identity !== this.identity) return;
+        if (isFirst) this.ask(text, identity);
+        this.most = most;
+        this.next = page.next;
+        takeAddresses(page.addresses);
+        this.#group(page.decisions);
+        this.show(true);
+        if (page.next === null || this.groups.size >= most) return;
+      }
     } catch (error) {
       setText(this.status, error.message);
     }
@@ -87,17 +94,18 @@ class Refusals {
 
   #group(records) {
     for (const record of records) {
-      const { id, at, decision, method, path, policy, identity } = record;
+      const { id, at, decision, path, policy, identity } = record;
       if (this.ids.has(id)) continue;
       if (this.ids.size >= IDS_MAX) this.ids.clear();
       this.ids.add(id);
-      const key = [identity, decision, policy, method, path].join('\n');
+      const key = [identity, decision, policy].join('\n');
       const group = this.groups.get(key);
       if (group === undefined) {
-        this.groups.set(key, { key, record, count: 1, firstAt: at, lastAt: at });
+        this.groups.set(key, { key, record, count: 1, firstAt: at, lastAt: at, paths: new Set([path]) });
         continue;
       }
       group.count++;
+      if (group.paths.size < PATHS_MAX) group.paths.add(path);
       if (at >= group.lastAt) Object.assign(group, { record, lastAt: at });
       if (at < group.firstAt) group.firstAt = at;
     }
@@ -122,6 +130,7 @@ function rowOf() {
   const first = el('div', { class: 'soft' });
   const times = el('td', { class: 'number count' });
   const what = el('a', { class: 'code' });
+  const extent = el('div', { class: 'soft' });
   const policy = el('div', { class: 'soft' });
   const client = clientCell();
   const actions = el('td', { class: 'actions' });
@@ -130,11 +139,11 @@ function rowOf() {
     {},
     el('td', { class: 'when nowrap' }, last, first),
     times,
-    el('td', { class: 'what' }, what, policy),
+    el('td', { class: 'what' }, what, extent, policy),
     client.node,
     actions,
   );
-  const fill = ({ record, count: seen, firstAt, lastAt }) => {
+  const fill = ({ record, count: seen, firstAt, lastAt, paths }) => {
     const { id, method, path, decision, identity, identifier } = record;
     const request = method === '' ? 'a connection' : `${method} ${path}`;
     last.dateTime = lastAt;
@@ -142,6 +151,8 @@ function rowOf() {
     setText(first, seen > 1 ? `first ${clockTime(firstAt)}` : '');
     setText(times, count(seen));
     setText(what, request);
+    const many = `${count(paths.size)}${paths.size < PATHS_MAX ? '' : ' or more'}`;
+    setText(extent, paths.size > 1 ? `the last of ${count(seen)} refusals on ${many} paths` : '');
     what.href = `#/why/${id}`;
     what.title = request;
     what.setAttribute('aria-label', `Why was ${request} refused?`);

@@ -1,16 +1,20 @@
-/** The traffic of the last hour: the history that the gateway sends first, and the increase of each second after that. */
+/** The traffic of the last hour: the history that the gateway sends first, and what each second adds to it after that. */
 
 export const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded'];
 const PASSED = ['allowed', 'uncovered'];
-const SPANS = 120;
-/** Rates are averages over this many seconds. */
+const SPANS = 360;
+/** Failures of the application are recent for this number of seconds. */
 const RECENT = 5;
-/** While the page is open it has steps of this length for the newest minutes. Earlier ones have the gateway's length. */
-const FINE_MS = 5000;
-const FINE_RANGE_MS = 300_000;
+/** A chart has at most so many bars. */
+const BARS_MAX = 120;
 
 /** @typedef {{ sums: number[], series: number[][] }} PolicyTraffic in the order of COUNTS */
-/** @typedef {{ from: number, to: number, passed: number, refused: number, times: number[] }} Step of the chart */
+/**
+ * A bar of the chart. All bars have the same length. `seconds` is the part of it that is known: the newest bar is not
+ * over, and the gateway may have started within the oldest.
+ *
+ * @typedef {{ from: number, to: number, seconds: number, spans: number[], passed: number, refused: number, times: number[] }} Bar
+ */
 
 export class Traffic {
   constructor() {
@@ -18,6 +22,8 @@ export class Traffic {
     this.policies = new Map();
     /** @type {Map<string, number[]>} by outcome */
     this.requests = new Map();
+    /** @type {Map<string, number[]>} by class of the application's status */
+    this.statuses = new Map();
     /** @type {number[][]} by span, requests by their duration */
     this.decisionTime = [];
     /** @type {number[][]} */
@@ -26,23 +32,22 @@ export class Traffic {
     this.boundsSeconds = [];
     /** @type {{ at: string, kind: string, text: string }[]} */
     this.marks = [];
-    this.spanMs = 30_000;
+    /** Requests per second by outcome, lately. @type {Record<string, number> | null} null: not known yet */
+    this.rates = null;
+    this.spanMs = 10_000;
     this.lastSpan = 0;
-    /** Start of the history, and the gateway's time. */
+    /** Start of the history, and the time until which all requests are counted. */
     this.since = 0;
     this.now = 0;
-    /** @type {{ at: number, requests: Record<string, number>, failures: number }[]} */
-    this.recent = [];
-    /** @type {Step[]} */
-    this.fine = [];
+    /** Totals of the newest seconds. @type {number[]} */
+    this.failures = [];
   }
 
   /** Replaces everything. */
   take(whole) {
     this.spanMs = whole.spanSeconds * 1000;
     this.lastSpan = Math.round(Date.parse(whole.lastSpanAt) / this.spanMs);
-    this.since = Date.parse(whole.since);
-    this.now = Math.max(this.now, this.lastSpan * this.spanMs + 1);
+    this.since = Math.floor(Date.parse(whole.since) / 1000) * 1000;
     this.policies = new Map(
       whole.policies.map((one) => {
         const series = COUNTS.map((name) => one[name] ?? zeroes());
@@ -50,43 +55,48 @@ export class Traffic {
       }),
     );
     this.requests = new Map(Object.entries(whole.requests));
+    this.statuses = new Map(Object.entries(whole.statuses));
     this.decisionTime = whole.decisionTime;
     this.storeTime = whole.storeTime;
     this.boundsSeconds = whole.boundsSeconds;
     this.marks = whole.marks;
-    this.recent = [];
-    this.fine = [];
+    this.rates = null;
+    this.failures = [];
   }
 
   /** @returns {Set<string>} the policies whose numbers changed */
   add(second) {
     this.now = Date.parse(second.at);
     this.marks = second.marks ?? this.marks;
+    this.rates = second.rates;
     const span = Math.floor(this.now / this.spanMs);
     const changed = span > this.lastSpan ? this.#move(span - this.lastSpan) : new Set();
     this.lastSpan = Math.max(span, this.lastSpan);
-    for (const [policy, counts] of Object.entries(second.policies)) {
+    for (const grown of second.spans) {
+      const i = SPANS - 1 - this.lastSpan + Math.round(Date.parse(grown.at) / this.spanMs);
+      if (i >= 0) this.#grow(grown, i, changed);
+    }
+    this.failures.push(sum(Object.values(second.totals.upstreamFailures)));
+    if (this.failures.length > RECENT + 1) this.failures.shift();
+    return changed;
+  }
+
+  /** @param {any} grown @param {number} i of the span @param {Set<string>} changed gets the names of the policies */
+  #grow(grown, i, changed) {
+    const { policies, requests, statuses, decisionTime, storeTime } = grown;
+    for (const [policy, counts] of Object.entries(policies)) {
       changed.add(policy);
       const traffic = this.of(policy);
-      counts.forEach((grown, i) => {
-        traffic.sums[i] += grown;
-        traffic.series[i][SPANS - 1] += grown;
+      counts.forEach((count, k) => {
+        traffic.sums[k] += count;
+        traffic.series[k][i] += count;
       });
       this.policies.set(policy, traffic);
     }
-    for (const [outcome, grown] of Object.entries(second.requests)) {
-      const series = this.requests.get(outcome) ?? zeroes();
-      if (series.length === 0) series.push(...zeroes());
-      series[SPANS - 1] += grown;
-      this.requests.set(outcome, series);
-    }
-    addTo(this.decisionTime.at(-1) ?? [], second.decisionTime);
-    addTo(this.storeTime.at(-1) ?? [], second.storeTime);
-    const failures = sum(Object.values(second.totals.upstreamFailures));
-    this.#addFine(second);
-    this.recent.push({ at: this.now, requests: second.requests, failures });
-    if (this.recent.length > RECENT + 1) this.recent.shift();
-    return changed;
+    addByName(this.requests, requests, i);
+    addByName(this.statuses, statuses, i);
+    addTo(this.decisionTime[i] ?? [], decisionTime);
+    addTo(this.storeTime[i] ?? [], storeTime);
   }
 
   /** @returns {PolicyTraffic} */
@@ -100,27 +110,16 @@ export class Traffic {
     return Math.min(SPANS, this.lastSpan - Math.floor(this.since / this.spanMs) + 1);
   }
 
-  /** Requests per second by outcome, lately. */
-  rates() {
-    const [first, ...others] = this.recent;
-    const seconds = ((this.recent.at(-1)?.at ?? 0) - (first?.at ?? 0)) / 1000;
-    const rates = {};
-    for (const { requests } of others) {
-      for (const [outcome, grown] of Object.entries(requests))
-        rates[outcome] = (rates[outcome] ?? 0) + grown / Math.max(1, seconds);
-    }
-    return rates;
-  }
-
   /** Requests that the application did not answer, in the last seconds. */
   recentFailures() {
-    return (this.recent.at(-1)?.failures ?? 0) - (this.recent[0]?.failures ?? 0);
+    return (this.failures.at(-1) ?? 0) - (this.failures[0] ?? 0);
   }
 
   /** @param {'decisionTime' | 'storeTime'} kind @returns the upper bound in ms, of the last minute; null: no requests */
   quantile(kind, share) {
+    const minute = this[kind].slice(-60_000 / this.spanMs);
     return this.quantileOf(
-      this[kind].slice(-2).reduce((all, one) => addTo(all, one), []),
+      minute.reduce((all, one) => addTo(all, one), []),
       share,
     );
   }
@@ -138,50 +137,48 @@ export class Traffic {
     return bound === undefined ? Number.POSITIVE_INFINITY : bound * 1000;
   }
 
-  /** @returns {Step[]} at most `rangeMs` of the past, the oldest first; it begins where the history begins */
-  steps(rangeMs) {
-    const begin = Math.max(this.since, this.now - rangeMs);
-    const fineFrom = this.now - begin <= FINE_RANGE_MS ? (this.fine[0]?.from ?? this.now) : this.now;
-    const steps = [];
-    for (let i = 0; i < SPANS; i++) {
-      const start = (this.lastSpan - SPANS + 1 + i) * this.spanMs;
-      const [from, end] = [Math.max(start, this.since), Math.min(start + this.spanMs, this.now)];
-      const to = Math.min(end, fineFrom);
-      if (to <= from || to <= begin) continue;
-      const finer = to === end ? [] : this.fine.filter((one) => one.from < end);
-      steps.push({
-        from,
-        to,
-        passed: this.#countAt(PASSED, true, i) - sum(finer.map(({ passed }) => passed)),
-        refused: this.#countAt(PASSED, false, i) - sum(finer.map(({ refused }) => refused)),
-        times: this.decisionTime[i] ?? [],
-      });
+  /** @returns {{ from: number, to: number, bars: Bar[] }} exactly `rangeMs`; bars from before the start are missing */
+  range(rangeMs) {
+    const barMs = Math.max(this.spanMs, rangeMs / BARS_MAX);
+    const to = Math.ceil(this.now / barMs) * barMs;
+    const bars = [];
+    for (let from = to - rangeMs; from < to; from += barMs) {
+      const seconds = (Math.min(from + barMs, this.now) - Math.max(from, this.since)) / 1000;
+      if (seconds > 0) bars.push(this.#bar(from, from + barMs, seconds));
     }
-    return fineFrom < this.now ? [...steps, ...this.fine] : steps;
+    return { from: to - rangeMs, to, bars };
   }
 
-  /** Requests of one span whose outcome is one of these, or is not. */
-  #countAt(outcomes, isOneOf, i) {
-    let all = 0;
-    for (const [outcome, series] of this.requests)
-      if (outcomes.includes(outcome) === isOneOf) all += series[i] ?? 0;
-    return all;
+  #bar(from, to, seconds) {
+    const first = SPANS - 1 - this.lastSpan + Math.round(from / this.spanMs);
+    const length = Math.round((to - from) / this.spanMs);
+    const spans = Array.from({ length }, (_, i) => first + i).filter((i) => i >= 0 && i < SPANS);
+    const times = spans.reduce((all, i) => addTo(all, this.decisionTime[i] ?? []), []);
+    let [passed, refused] = [0, 0];
+    for (const [outcome, series] of this.requests) {
+      const requests = sum(spans.map((i) => series[i] ?? 0));
+      if (PASSED.includes(outcome)) passed += requests;
+      else refused += requests;
+    }
+    return { from, to, seconds, spans, passed, refused, times };
   }
 
-  #addFine({ requests, decisionTime }) {
-    const before = this.recent.at(-1)?.at;
-    // The first second after connecting includes what happened earlier.
-    if (before === undefined) return;
-    let step = this.fine.at(-1);
-    if (step === undefined || this.now - step.from > FINE_MS) {
-      step = { from: before, to: before, passed: 0, refused: 0, times: [] };
-      this.fine.push(step);
-      while (this.fine[0].to < this.now - FINE_RANGE_MS) this.fine.shift();
-    }
-    for (const [outcome, grown] of Object.entries(requests))
-      step[PASSED.includes(outcome) ? 'passed' : 'refused'] += grown;
-    addTo(step.times, decisionTime);
-    step.to = this.now;
+  /** @param {Bar[]} bars @returns {[string, number][]} policies that denied requests, those that denied most first */
+  deniedIn(bars) {
+    const spans = bars.flatMap((bar) => bar.spans);
+    return [...this.policies]
+      .map(([policy, { series }]) => pair(policy, sum(spans.map((i) => series[1][i]))))
+      .filter(([, denied]) => denied > 0)
+      .sort(([, a], [, b]) => b - a);
+  }
+
+  /** @param {Bar[]} bars @returns {[string, number][]} replies of the application by class of status */
+  statusesIn(bars) {
+    const spans = bars.flatMap((bar) => bar.spans);
+    return [...this.statuses]
+      .map(([name, series]) => pair(name, sum(spans.map((i) => series[i] ?? 0))))
+      .filter(([, replies]) => replies > 0)
+      .sort(([a], [b]) => a.localeCompare(b));
   }
 
   /** Drops the oldest spans. */
@@ -201,7 +198,8 @@ export class Traffic {
         if (left > 0) changed.add(policy);
       });
     }
-    for (const series of this.requests.values()) if (series.length > 0) shift(series);
+    for (const series of [...this.requests.values(), ...this.statuses.values()])
+      if (series.length > 0) shift(series);
     for (const rows of [this.decisionTime, this.storeTime]) {
       rows.splice(0, moved);
       while (rows.length < SPANS) rows.push([]);
@@ -216,6 +214,21 @@ export function zeroes() {
 
 export function sum(values) {
   return values.reduce((all, one) => all + one, 0);
+}
+
+/** @returns {[string, number]} */
+function pair(name, value) {
+  return [name, value];
+}
+
+/** @param {Map<string, number[]>} known @param {Record<string, number>} counts @param {number} i of the span */
+function addByName(known, counts, i) {
+  for (const [name, count] of Object.entries(counts)) {
+    const series = known.get(name) ?? [];
+    if (series.length === 0) series.push(...zeroes());
+    series[i] += count;
+    known.set(name, series);
+  }
 }
 
 function addTo(all, one) {

@@ -42,6 +42,8 @@ async function submit(form) {
   } catch (error) {
     result.replaceChildren(el('p', { class: 'error' }, error.message));
   }
+  // On a phone the result is below the form.
+  if (result.getBoundingClientRect().bottom > window.innerHeight) result.scrollIntoView({ block: 'start' });
 }
 
 function told({ decision, path, status, headers, reason, policies }) {

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import t, { type Test } from 'tap';
-import type { Family } from '#gateway/observe/metrics/exposition.ts';
+import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import { TrafficHistory } from '#gateway/operate/admin/history.ts';
 import { LISTENERS_MAX, LiveFeed } from '#gateway/operate/admin/live-feed.ts';
 import { Marks } from '#gateway/operate/admin/marks.ts';
@@ -56,16 +56,24 @@ t.test('the last hour first, then new values every second', async (t) => {
   const heard = await listen(t, admin);
   await until(() => heard.length > 0);
   t.equal(heard[0]?.name, 'traffic');
-  const [one] = (heard[0]?.data.policies ?? []) as { policy: string; allowed: number[]; denied: number[] }[];
-  t.equal(one?.allowed.at(-1) ?? one?.allowed.at(-2), 2, 'values from before the first listener');
   await until(() => heard.some(({ name }) => name === 'second'));
   await send(4);
-  const sumOf = (): number =>
-    heard
-      .filter(({ name }) => name === 'second')
-      .reduce((all, { data }) => all + ((data.policies as Record<string, number[]>).one?.[1] ?? 0), 0);
-  await until(() => sumOf() >= 4);
-  t.equal(sumOf(), 4, 'each request is counted once');
+  // Requests from before the first listener are in the first event, or in the next one if their second was not over.
+  const denied = (): number =>
+    heard.reduce((all, { name, data }) => {
+      const counts =
+        name === 'traffic'
+          ? (data.policies as { denied?: number[] }[]).flatMap((policy) => policy.denied ?? [])
+          : (data.spans as { policies: Record<string, number[]> }[]).map(
+              ({ policies }) => policies.one?.[1] ?? 0,
+            );
+      return all + counts.reduce((sum, count) => sum + count, 0);
+    }, 0);
+  await until(() => denied() >= 5);
+  t.equal(denied(), 5, 'each request is counted once');
+  const before = heard.length;
+  await until(() => heard.length > before + 1);
+  t.equal(denied(), 5);
   await until(() => heard.some(({ data }) => ((data.denials ?? []) as unknown[]).length > 0));
   const denials = heard.flatMap(({ data }) => (data.denials ?? []) as { id: string; policy: string }[]);
   t.equal(denials[0]?.policy, 'one');
@@ -101,28 +109,33 @@ t.test('the number of listeners is bounded; one that leaves frees its place', as
   t.equal(all.filter(({ reply }) => reply.bodyUsed).length, 0);
 });
 
-/** Starts a separate feed, whose counters grow by a lot of text each time they are read. */
+/** Starts a separate feed, which has a lot of text each time that it is read. */
 async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
-  let looks = 0;
-  const families = async (): Promise<readonly (readonly Family[])[]> => {
-    looks++;
-    const values = Array.from({ length: 400 }, (_, i) => ({
-      metricName: 'floodgate_policy_decisions_total',
-      labels: { policy: `${i}${'x'.repeat(10_000)}`, decision: 'allowed' },
-      value: looks,
-    }));
-    const name = 'floodgate_policy_decisions_total';
-    return [[{ name, help: '', type: 'counter', aggregator: 'sum', values }]];
-  };
+  const takeSeconds = async (): Promise<readonly Second[]> => [
+    {
+      at: Math.floor(Date.now() / 1000) - 1,
+      requests: {},
+      statuses: {},
+      policies: Array.from({ length: 400 }, (_, i) => [`${i}${'x'.repeat(10_000)}`, [1, 0, 0, 0]]),
+      decisionTime: [],
+      storeTime: [],
+    },
+  ];
   const feed = new LiveFeed({
     clock: Date.now,
     history: new TrafficHistory(Date.now),
-    top: { kind: 'memory', processes: async () => [], families },
+    top: {
+      kind: 'memory',
+      processes: async () => [],
+      takeSeconds,
+      exchangeDenied: async () => [],
+      families: async () => [],
+    },
     listDecisions: async () => [],
     policyVersion: async () => '',
     marks: new Marks(Date.now),
     seeState: () => undefined,
-    addressOf: () => null,
+    addresses: { find: () => null, isOn: false, shownUntil: null },
   });
   const server = createServer((_req, res) => void feed.add(res, () => true));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -14,6 +14,7 @@ const UPLOAD = `${POLICY}192.0.2.1 - - [22/Nov/2026:08:00:00 +0000] "GET / HTTP/
 const BODIES: Readonly<Record<string, object>> = {
   'POST /api/explain': { request: 'GET /items' },
   'POST /api/ban': { subject: '192.0.2.7', seconds: 60, reason: 'a test' },
+  'POST /api/addresses': { seconds: 60 },
   'POST /api/shadow': { policy: 'items', seconds: 60 },
   'POST /api/unshadow': { policy: 'items' },
   'POST /api/session': { token: 'secret' },

@@ -23,6 +23,17 @@ t.test('one snapshot: rates, totals, the store, and the clients denied most', as
   const { document: inspected } = await ask('inspect', '127.0.0.1');
   t.match(document.limited, [{ identity: inspected.identity, denied: 4, policy: 'items', lastAt: /Z$/ }]);
 
+  // Another gateway with the same store tells of it, and sees it.
+  const other = await startOperator(t, { GATEWAY_REDIS_URL: redis.url });
+  await other.send(2);
+  await other.ask('top', '--once');
+  await eventually(
+    'the denials of both gateways',
+    () => operator.ask('top', '--once'),
+    ({ document: { limited, isLimitedOfAll } }) =>
+      isLimitedOfAll === true && (limited as { denied: number }[])[0]?.denied === 6,
+  );
+
   writeFileSync(operator.policyFile, `${LONG_POLICIES.replace('limit: 3', 'limit: 5')}\n`);
   await eventually(
     'the edited file',

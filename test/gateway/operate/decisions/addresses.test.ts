@@ -52,6 +52,31 @@ t.test('the number of addresses is bounded, and each is sent to another process 
   t.strictSame(addresses.fresh(), []);
 });
 
+t.test('operators may see addresses for some minutes, then all are dropped', async (t) => {
+  let now = 0;
+  const addresses = new Addresses(null, () => now);
+  t.teardown(() => addresses.close());
+  addresses.note('a', '192.0.2.1');
+  t.equal(addresses.size, 0, 'off');
+  addresses.show(600_000);
+  t.equal(addresses.shownUntil, 600_000);
+  addresses.note('a', '192.0.2.1');
+  now = 599_999;
+  addresses.note('b', '192.0.2.2');
+  t.equal(addresses.find('a'), '192.0.2.1');
+  t.equal(addresses.find('b'), '192.0.2.2');
+  now = 600_000;
+  t.equal(addresses.find('b'), null, 'a late one ends at the same time');
+  t.equal(addresses.isOn, false);
+  addresses.note('c', '192.0.2.3');
+  await until(() => addresses.size === 0);
+  addresses.show(600_000);
+  addresses.note('a', '192.0.2.1');
+  addresses.show(0);
+  t.equal(addresses.size, 0, 'hidden at once');
+  t.strictSame(addresses.fresh(), []);
+});
+
 async function start(t: Test, env: Record<string, string>) {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
@@ -83,7 +108,7 @@ t.test('by default no address is shown', async (t) => {
   t.match(await inspect('203.0.113.7'), { address: null });
   await until(async () => ((await get('/api/decisions')) as { decisions: unknown[] }).decisions.length > 0);
   t.match(await get('/api/decisions'), { addresses: {} });
-  t.equal(gateway.gateway.addresses, null);
+  t.equal(gateway.gateway.addresses.isOn, false);
 });
 
 t.test('with the setting: only for refused clients, and never in the log or metrics', async (t) => {
@@ -141,6 +166,58 @@ t.test(
     t.notMatch(output, /203\.0\.113/);
   },
 );
+
+t.test('the API shows them in all processes, also in new ones, and the log says who did it', async (t) => {
+  const redis = await startRedis(t);
+  const operator = await startOperator(t, {
+    GATEWAY_REDIS_URL: redis.url,
+    GATEWAY_WORKERS: '2',
+    GATEWAY_TRUSTED_PROXIES: 'loopback',
+  });
+  const { ask, gateway, admin } = operator;
+  const show = async (seconds: number) =>
+    (
+      await fetch(`${admin}/api/addresses`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ seconds }),
+      })
+    ).json();
+  /** @returns the addresses in the records of so many refusals, which both processes have decided */
+  const shown = async (): Promise<unknown[]> => {
+    const ids = await Promise.all(
+      Array.from({ length: 24 }, async () => {
+        const headers = { 'x-forwarded-for': '203.0.113.77', connection: 'close' };
+        const reply = await fetch(`${gateway}/items`, { headers });
+        await reply.arrayBuffer();
+        return reply.headers.get('x-gateway-decision') ?? '';
+      }),
+    );
+    const replies = await Promise.all(
+      ids.filter((id) => id !== '').map(async (id) => (await fetch(`${admin}/api/decisions/${id}`)).json()),
+    );
+    return replies.map((reply) => (reply as { address?: string | null }).address);
+  };
+  t.ok(
+    (await shown()).every((address) => address == null),
+    'hidden',
+  );
+  t.match(await show(600), { until: /Z$/ });
+  await until(async () => (await shown()).includes('203.0.113.77'));
+  const { document } = await ask('inspect', '203.0.113.77');
+  t.equal(document.address, '203.0.113.77');
+  t.strictSame(await show(0), { until: null });
+  t.equal((await ask('inspect', '203.0.113.77')).document.address, null);
+  t.ok(
+    (await shown()).every((address) => address == null),
+    'hidden again',
+  );
+  t.match(operator.process.output(), /"change":"show addresses","seconds":600,"until":"/);
+  t.match(operator.process.output(), /"change":"hide addresses"/);
+  t.notMatch(operator.process.output(), /203\.0\.113/);
+  const refused = (await show(-1)) as { message: string };
+  t.match(refused.message, /seconds/);
+});
 
 t.test('a limit for everyone counts the denied client, and its shared counter has no address', async (t) => {
   const { send, get, inspect } = await start(t, { GATEWAY_SHOW_ADDRESSES: '10m' });

@@ -59,6 +59,10 @@ class Shelf implements DecisionStore {
     return [];
   }
 
+  async exchangeDenied(): Promise<[]> {
+    return [];
+  }
+
   close(): void {}
 }
 

@@ -25,6 +25,24 @@ async function pages(t: Test, store: DecisionStore): Promise<void> {
   t.equal(await ids(null, 500), 'edcba');
 }
 
+t.test('gateways tell each other the clients that they denied most', async (t) => {
+  const redis = await startRedis(t);
+  const store = new RedisDecisions(accessTo(redis.url));
+  t.teardown(() => store.close());
+  const denied = (name: string, count: number) => ({ name, count, other: 0, label: 'items', lastAt: 1 });
+  t.strictSame(await store.exchangeDenied('a', [denied('x', 1)]), []);
+  t.strictSame(await store.exchangeDenied('b', [denied('x', 2)]), [[denied('x', 1)]]);
+  t.strictSame(await store.exchangeDenied('b', [denied('x', 3)]), [[denied('x', 1)]]);
+  t.strictSame(await store.exchangeDenied('a', []), [[denied('x', 3)]]);
+  const many = Array.from({ length: 300 }, (_, i) => denied(String(i), 1));
+  await store.exchangeDenied('b', many);
+  t.equal((await store.exchangeDenied('a', [])).flat().length, 50, 'the size of a list is bounded');
+  for (let i = 0; i < 100; i++) await store.exchangeDenied(`gateway ${i}`, []);
+  t.ok((await store.exchangeDenied('a', [])).length <= 64, 'and so is their number');
+  const [key = ''] = await redis.client.keys('*denied*');
+  t.ok((await redis.client.pttl(key)) > 0);
+});
+
 t.test('in memory', async (t) => pages(t, new MemoryDecisions(Date.now)));
 
 t.test('in Redis', async (t) => {
