@@ -150,6 +150,36 @@ t.test('on a phone, without scrolling: the flooding client, its policy, Ban, and
   await page.goto(`${origin}/#/overview`);
 });
 
+t.test('on a phone, the result of a tried request comes into view', async (t) => {
+  await page.setViewportSize({ width: 360, height: 800 });
+  await page.goto(`${origin}/#/policies`);
+  await page.getByLabel('Path', { exact: true }).fill('/health');
+  await button('Try it').click();
+  const verdict = page.locator('#try-result .verdict');
+  await verdict.waitFor();
+  const bar = await page.locator('#views').boundingBox();
+  await until(async () => {
+    const box = await verdict.boundingBox();
+    return box !== null && box.y > 0 && box.y + box.height < (bar?.y ?? 0);
+  }, 'the verdict is between the head of the page and the bar');
+  await checkPage(t, page, 'tried-on-a-phone');
+});
+
+t.test('a scraper of many paths is one row, and leaves room for the others', async (t) => {
+  await page.goto(`${origin}/#/overview`);
+  for (let i = 0; i < 30; i++) await send(`GET /api/v1/client/${i % 12}/environment`, '192.0.2.99');
+  await until(async () => {
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) => send(`GET /api/v1/client/${i % 12}/environment`, '192.0.2.99')),
+    );
+    return (await page.locator('#newest-rows', { hasText: /refusals on \d+ paths/ }).count()) === 1;
+  });
+  const rows = page.locator('#newest-rows tr', { hasText: '192.0.2.99' });
+  t.equal(await rows.count(), 1);
+  t.ok((await page.locator('#newest-rows tr').count()) > 1);
+  await checkPage(t, page, 'scraper');
+});
+
 t.test('with the keyboard alone: to the flooding client, its ban, and back', async (t) => {
   await page.keyboard.press('Escape');
   await page.locator('body').press('1');

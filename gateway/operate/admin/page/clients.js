@@ -52,7 +52,7 @@ function limitedRow() {
   const fill = ({ identity, denied: times, admitted: passed, policy: name, lastAt }) => {
     client.fill(identity);
     setText(denied, count(times));
-    setText(admitted, passed === 0 ? 'none passed' : `${count(passed)} passed`);
+    setText(admitted, passed === 0 ? 'none passed since' : `${count(passed)} passed since`);
     setText(last, clockTime(lastAt));
     setText(policy, name);
     policy.title = name;
@@ -92,7 +92,8 @@ export function showPaths({ paths, limitedSince }, since) {
 
 export function showLimited({ limited, limitedSince, isLimitedOfAll }) {
   const items = limited.map((one) => ({ ...one, key: one.identity }));
-  const text = `${limited.length === 0 ? 'nobody ' : ''}since ${clockTime(limitedSince)}`;
+  // It is a whole half hour, so seconds would say nothing.
+  const text = `${limited.length === 0 ? 'nobody ' : ''}since ${clockTime(limitedSince).slice(0, -3)}`;
   const scope = isLimitedOfAll ? 'all gateways' : 'this gateway: the store is unavailable';
   if (isShown('overview')) firstRows.show(items.slice(0, FIRST));
   else if (isShown('clients')) allRows.show(items);

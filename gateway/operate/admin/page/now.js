@@ -72,7 +72,7 @@ export function showNow(traffic) {
   card(
     'Latency',
     [`p50 ${latencyText(traffic.quantile('decisionTime', 0.5))}`, `p99 ${latencyText(p99)}`],
-    'added by the gateway, last minute',
+    'added, last minute',
     {
       isBad: p99 > P99_MS_MAX,
       trend: quantiles.map((ms) => (ms === Number.POSITIVE_INFINITY ? 10_000 : ms)),

@@ -152,7 +152,7 @@ function rowOf() {
     setText(times, count(seen));
     setText(what, request);
     const many = `${count(paths.size)}${paths.size < PATHS_MAX ? '' : ' or more'}`;
-    setText(extent, paths.size > 1 ? `the last of ${count(seen)} refusals on ${many} paths` : '');
+    setText(extent, paths.size > 1 ? `${count(seen)} stored refusals on ${many} paths` : '');
     what.href = `#/why/${id}`;
     what.title = request;
     what.setAttribute('aria-label', `Why was ${request} refused?`);
