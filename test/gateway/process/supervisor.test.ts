@@ -1,5 +1,5 @@
 /** Tests the supervisor with workers that misbehave on purpose. They are programs of a few lines. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -200,4 +200,19 @@ t.test('shares a port with another gateway only if the setting allows it', async
   const two = await supervise(t, `${READY}${STAY}`, 1, { port: one.port, reusePort: true });
   await two.supervisor.start();
   t.equal(two.supervisor.ready(), true);
+});
+
+t.test('a worker that replaces another one is told to keep addresses for the rest of the time', async (t) => {
+  const told = join(temporaryFolder(t), 'told');
+  const program = `${NUMBER} ${READY}${STAY} process.on('message', ({ id, type, forMs }) => {
+    if (type !== 'addresses') return;
+    if (number === 1) process.send({ type: 'applied', id }, () => process.exit(1));
+    else writeFileSync(${JSON.stringify(told)}, String(forMs));
+  });`;
+  const { supervisor } = await supervise(t, program);
+  await supervisor.start();
+  await supervisor.showAddresses(3_600_000);
+  await eventually('the new worker is told', () => existsSync(told) && readFileSync(told, 'utf8') !== '');
+  const forMs = Number(readFileSync(told, 'utf8'));
+  t.ok(forMs > 0 && forMs < 3_600_000, String(forMs));
 });
