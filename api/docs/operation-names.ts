@@ -30,7 +30,6 @@ const summaries: Readonly<Record<string, string>> = {
   'POST /surveys/{surveyId}/restore': 'Restore an archived survey',
   'POST /surveys/validate': 'Validate a new or changed survey without storing it',
   'POST /surveys/{surveyId}/link-emails': 'Send the link of a survey by e-mail',
-  'GET /surveys/{surveyId}/contact-links/contacts/{contactId}': 'Make a personal link to a survey',
   'PUT /contacts/bulk': 'Create or change up to 250 contacts',
   'POST /webhooks/{webhookId}/test': 'Send a test to the address of a webhook',
   'POST /webhooks/{webhookId}/deliveries/{deliveryId}/redeliver': 'Deliver an event once more',

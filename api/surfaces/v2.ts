@@ -1,5 +1,4 @@
 /** The management API v2: for programs with an API key. Sessions are ignored. */
-import { v2ContactLinkRoutes } from '#api/resources/contact-links/v2-routes.ts';
 import { v2AttributeKeyRoutes } from '#api/resources/contacts/v2-attribute-key-routes.ts';
 import { v2ContactRoutes } from '#api/resources/contacts/v2-routes.ts';
 import { v2HealthRoutes } from '#api/resources/health/routes.ts';
@@ -26,7 +25,6 @@ export const v2: Surface = {
     v2WebhookRoutes,
     v2AttributeKeyRoutes,
     v2ContactRoutes,
-    v2ContactLinkRoutes,
     v2TeamRoutes,
     v2WorkspaceTeamRoutes,
     v2UserRoutes,

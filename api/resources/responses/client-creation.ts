@@ -6,7 +6,6 @@ import { wholeAddress } from '#api/http/client-address.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { isId } from '#api/ids.ts';
 import { type AnsweredSurvey, isOpen, surveyClosed } from '#api/resources/surveys/answered.ts';
-import { contactIn } from '#api/resources/surveys/contact-link.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { findPathWorkspace, pathScope } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -17,7 +16,6 @@ import type { Respondent } from './insert.ts';
 import type { NewClientResponse, ResponseMeta } from './schema.ts';
 import { checkSentResponse } from './size.ts';
 import {
-  contactLinkError,
   emailError,
   pinError,
   recaptchaError,
@@ -56,13 +54,10 @@ export function clientCreation(context: Context): ClientCreation {
       createBy: (...parts: Parameters<typeof createResponse>) => Promise<T>,
     ): Promise<T> => {
       await check(version, survey, body);
-      return createBy(
-        context,
-        survey,
-        newResponse(request, survey, body),
-        respondentOf(survey, body, version),
-        { mustBeOpen: true, emailDigest: respondentDigest(survey, body.meta?.url, signer) },
-      );
+      return createBy(context, survey, newResponse(request, survey, body), respondentOf(body, version), {
+        mustBeOpen: true,
+        emailDigest: respondentDigest(survey, body.meta?.url, signer),
+      });
     };
     const last = surveys.last(body.surveyId);
     // A token of reCAPTCHA can be verified only once.
@@ -96,11 +91,10 @@ export function clientCreation(context: Context): ClientCreation {
     const email = () => emailError(survey, url, signer);
     const person = () => recaptchaError(survey, recaptchaToken, recaptcha);
     const singleUse = () => singleUseError(survey, { singleUseId, url }, signer);
-    const link = () => contactLinkError(survey, url, signer, clock());
     const reasons: readonly (() => ApiError | null | Promise<ApiError | null>)[] = [
       () => closedError(survey, clock()),
       // v2 checks the single-use link before the address and the token.
-      ...(version === 'v1' ? [pin, email, link, person, singleUse] : [pin, singleUse, email, link, person]),
+      ...(version === 'v1' ? [pin, email, person, singleUse] : [pin, singleUse, email, person]),
       () => fileError(survey, data, config.publicUrl),
       () => (version === 'v2' ? otherLengthError(survey, data) : null),
     ];
@@ -127,16 +121,10 @@ export function clientCreation(context: Context): ClientCreation {
     };
   }
 
-  function respondentOf(
-    { content, id }: BareSurvey,
-    { contactId, meta, userId }: NewClientResponse,
-    version: Version,
-  ): Respondent | null {
-    // The contact of a personal link is signed, so it takes precedence over the one that the client sends.
-    const linked = contactIn(id, meta?.url, signer, clock());
-    if (linked !== null && content.type === 'link') return contactById(linked);
+  function respondentOf({ contactId, userId }: NewClientResponse, version: Version): Respondent | null {
     if (version === 'v1') return userId ? { by: 'userId', value: userId } : null;
-    return contactId ? contactById(contactId) : null;
+    // A database may refuse a text that is not an id.
+    return contactId && isId(contactId) ? { by: 'id', value: contactId } : null;
   }
 
   /** Uses only three fields of the client; the API determines the others itself. */
@@ -159,11 +147,6 @@ export function clientCreation(context: Context): ClientCreation {
   }
 
   return { findScope: refusing(findScope, 'not_found'), create };
-}
-
-/** Returns null for texts that a database may refuse. */
-function contactById(id: string): Respondent | null {
-  return isId(id) ? { by: 'id', value: id } : null;
 }
 
 function isIn(scopeId: string, { environmentId, workspaceId }: BareSurvey): boolean {

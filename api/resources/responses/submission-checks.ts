@@ -5,10 +5,8 @@
 import type { Signer } from '#api/auth/signer.ts';
 import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
 import type { Recaptcha } from '#api/recaptcha.ts';
-import { contactIn } from '#api/resources/surveys/contact-link.ts';
 import { isSingleUseTokenValid } from '#api/resources/surveys/single-use.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
-import type { Millis } from '#shared/clock.ts';
 
 /** Returns the proof that a respondent knows the PIN. A new PIN invalidates old proofs. */
 export function pinAuthToken(surveyId: string, pin: string, signer: Signer): string {
@@ -91,19 +89,6 @@ function provenAddress(surveyId: string, url: string | null | undefined, signer:
   const token = parseUrl(url)?.searchParams.get('verify') ?? '';
   const [address = '', signature = ''] = token.split('.');
   return address !== '' && signer.verify(verifiedEmailText(surveyId, address), signature) ? address : null;
-}
-
-/** Refuses a personal link that is forged, expired or for another survey. */
-export function contactLinkError(
-  { id: surveyId, content }: BareSurvey,
-  url: string | null | undefined,
-  signer: Signer,
-  now: Millis,
-): ApiError | null {
-  const isRefused = content.type === 'link' && contactIn(surveyId, url, signer, now) === 'invalid';
-  return isRefused
-    ? badRequest('This personal link is not valid, or has ended; ask for a new one', { surveyId })
-    : null;
 }
 
 export async function recaptchaError(

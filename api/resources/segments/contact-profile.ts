@@ -9,8 +9,8 @@ export interface ContactProfile {
   readonly userId: string | null;
   /** Attribute values by key. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** The device of this request. A contact may have several. null if the contact makes no request. */
-  readonly device: Device | null;
+  /** The device of this request. A contact may have several. */
+  readonly device: Device;
   readonly displays: readonly SeenSurvey[];
   readonly responses: readonly AnsweredSurvey[];
 }
