@@ -14,13 +14,6 @@ export const RESPONSE_BYTES_MAX = 524_288;
 /** Maximum number of characters of ids and codes that a response contains. */
 export const RESPONSE_ID_LENGTH_MAX = 1_024;
 
-/** Maximum number of tags of one workspace, because the list on v3 has no pages. */
-export const TAGS_MAX = 1_000;
-export const RESPONSE_TAGS_MAX = 50;
-export const RESPONSE_NOTES_MAX = 50;
-/** Maximum number of characters of one note, because lists of responses show all notes. */
-export const NOTE_LENGTH_MAX = 2_000;
-
 /** Maximum size of a whole survey as JSON. */
 export const SURVEY_BYTES_MAX = 1_048_576;
 export const QUESTIONS_MAX = 1_000;

@@ -69,7 +69,6 @@ export type ResourceType =
   | 'Language'
   | 'Delivery'
   | 'Tag'
-  | 'Note'
   | 'Organization'
   | 'Member'
   | 'Invite'

@@ -14,7 +14,6 @@ import { licenseRoutes } from '#api/resources/license/routes.ts';
 import { linkEmailRoutes } from '#api/resources/link-emails/routes.ts';
 import { meRoutes } from '#api/resources/me/routes.ts';
 import { memberRoutes } from '#api/resources/members/routes.ts';
-import { noteRoutes } from '#api/resources/notes/routes.ts';
 import { organizationRoutes } from '#api/resources/organizations/routes.ts';
 import { workspaceRoutes } from '#api/resources/organizations/workspace-routes.ts';
 import { profileRoutes } from '#api/resources/profile/routes.ts';
@@ -22,7 +21,6 @@ import { managementResponseRoutes } from '#api/resources/responses/management-ro
 import { segmentRoutes } from '#api/resources/segments/routes.ts';
 import { managementGrantRoutes } from '#api/resources/storage/grant-routes.ts';
 import { surveyRoutes } from '#api/resources/surveys/routes.ts';
-import { responseTagRoutes } from '#api/resources/tags/response-routes.ts';
 import { teamContentRoutes } from '#api/resources/teams/content-routes.ts';
 import { teamRoutes } from '#api/resources/teams/routes.ts';
 import { webhookRoutes } from '#api/resources/webhooks/routes.ts';
@@ -61,8 +59,6 @@ export const management: Surface = {
     surveyRoutes,
     linkEmailRoutes,
     managementResponseRoutes,
-    responseTagRoutes,
-    noteRoutes,
     actionClassRoutes,
     segmentRoutes,
     languageRoutes,

@@ -42,7 +42,6 @@ const hook = { url: 'https://hooks.example/x', triggers: ['responseCreated'] };
 const webhookId = await idOf('/api/v1/webhooks', hook);
 await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: 'known' });
 
-const note = await api.manage('POST', `${management}/responses/${responseId}/notes`, { text: 'x' });
 /** Blocks of a survey in the format of v3. */
 const blocks = [{ name: 'B', elements: [{ id: 'q1', type: 'openText', headline: { 'en-US': 'What?' } }] }];
 const newDocument = { ...ofWorkspace, name: 'x', blocks };
@@ -75,9 +74,6 @@ const writes: readonly (readonly [Method, string, Record<string, unknown>])[] = 
   ['POST', `${management}/segments`, { ...ofWorkspace, title: 'Hostile 2', filters: [] }],
   ['PUT', `${management}/segments/${segmentId}`, { filters: [] }],
   ['POST', `${management}/languages`, { ...ofWorkspace, code: 'de' }],
-  ['POST', `${management}/responses/${responseId}/tags`, { name: 'x' }],
-  ['POST', `${management}/responses/${responseId}/notes`, { text: 'x' }],
-  ['PUT', `${management}/responses/${responseId}/notes/${note.json.data.id}`, { isResolved: true }],
   ['POST', '/api/v3/surveys', newDocument],
   ['PATCH', `/api/v3/surveys/${changing.id}`, { name: 'x' }],
   ['POST', '/api/v3/surveys/validate', { operation: 'create', data: newDocument }],

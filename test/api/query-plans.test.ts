@@ -12,6 +12,7 @@ import { openHttp } from '#test/support/http-send.ts';
 import { widenFirstKey } from '#test/support/people.ts';
 import { planOf, recordingOf } from '#test/support/query-plan.ts';
 import { bodies, ids } from '#test/support/requests.ts';
+import { addTag } from '#test/support/tags.ts';
 import { createWorld, logIn } from '#test/support/world.ts';
 import { deliveryOf } from './docs/described-api.ts';
 
@@ -99,7 +100,7 @@ t.test('no request of a walk over the API scans a table', async (t) => {
   const description = readDescription((await api.client('GET', '/api/docs/openapi.json')).json);
   const world = createWorld({
     ...{ send, description, workspaceId, apiKey, bodies, session: await logIn(send) },
-    ids: { ...ids, deliveryId: deliveryOf(api) },
+    ids: { ...ids, deliveryId: deliveryOf(api), tagId: (_ids, { unique }) => addTag(api, unique()) },
     // Nothing listens on this port.
     known: { url: 'http://127.0.0.1:9/hook' },
   });

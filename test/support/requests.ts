@@ -16,7 +16,6 @@ export const bodies: Readonly<Record<string, BodyOf>> = {
   }),
   'POST /api/v1/client/{workspaceId}/surveys/{surveyId}/pin': () => ({ pin: '1234' }),
   'POST /api/v2/client/{workspaceId}/surveys/{surveyId}/pin': () => ({ pin: '1234' }),
-  'POST /api/v1/management/responses/{responseId}/tags': (_ids, world) => ({ name: world.unique() }),
   'POST /api/v2/management/contacts': (_ids, world) => ({
     workspaceId: world.options.workspaceId,
     attributes: { email: `${world.unique()}@example.com` },

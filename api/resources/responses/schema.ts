@@ -113,7 +113,7 @@ export const V2ResponseChange = Type.Object({
   meta: Type.Optional(Nullable(FullMeta)),
 });
 
-export const TagReply = Type.Object({
+const TagReply = Type.Object({
   id: Type.String(),
   createdAt: Type.String(),
   updatedAt: Type.String(),
@@ -122,7 +122,7 @@ export const TagReply = Type.Object({
   environmentId: Type.String(),
 });
 
-export const NoteReply = Type.Object({
+const NoteReply = Type.Object({
   id: Type.String(),
   createdAt: Type.String(),
   updatedAt: Type.String(),

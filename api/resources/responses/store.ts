@@ -137,7 +137,7 @@ export async function withRelations(
 }
 
 /** Maps the id of a response to its notes, oldest first. */
-export async function listNotesOf(
+async function listNotesOf(
   db: Database,
   responseIds: readonly string[],
 ): Promise<ReadonlyMap<string, readonly Note[]>> {

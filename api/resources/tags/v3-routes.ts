@@ -1,5 +1,5 @@
 /**
- * Tags on v3. A tag is created when a response gets it, see response-routes.ts.
+ * Tags on v3. No route creates tags; databases of earlier versions have them.
  *
  * Callers: sessions. The list needs the right to read the workspace, everything else to write.
  */
@@ -7,7 +7,6 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
-import { TAGS_MAX } from '#api/content-limits.ts';
 import type { Routes } from '#api/context.ts';
 import { invalidFields, unprocessable } from '#api/errors.ts';
 import type { Tag } from '#api/resources/responses/store.ts';
@@ -45,7 +44,7 @@ export const v3TagRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const workspace = await v3Workspace(context, request, request.query.workspaceId, 'read');
-      return { data: await listTags(db, [workspace.id], { limit: TAGS_MAX, skip: 0 }) };
+      return { data: await listTags(db, workspace.id) };
     },
   );
 

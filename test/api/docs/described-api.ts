@@ -19,6 +19,7 @@ import { type Description, type Operation, readDescription, type Sent } from '#t
 import { openHttp } from '#test/support/http-send.ts';
 import { widenFirstKey } from '#test/support/people.ts';
 import { bodies, ids } from '#test/support/requests.ts';
+import { addTag } from '#test/support/tags.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { createWorld, type IdOf, logIn, type Request, type World } from '#test/support/world.ts';
 import { startReceiver } from '../events/support.ts';
@@ -63,7 +64,7 @@ export async function startDescribedApi(
   const description = readDescription((await describing.client('GET', '/api/docs/openapi.json')).json);
   const world = createWorld({
     ...{ send, description, workspaceId, apiKey, bodies, known: { url: hook.url } },
-    ids: { ...ids, deliveryId: deliveryOf(api) },
+    ids: { ...ids, deliveryId: deliveryOf(api), tagId: (_ids, { unique }) => addTag(api, unique()) },
     session: options.isReady === undefined ? await logIn(send) : '',
   });
   const seen = new Map<string, Set<number>>();

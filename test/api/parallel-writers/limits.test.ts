@@ -1,6 +1,5 @@
 /** Limits on numbers of rows are exact under concurrent writes. */
 import t from 'tap';
-import { RESPONSE_NOTES_MAX, RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
 import type { Database, Tables } from '#api/db/schema.ts';
 import { apiKey, workspaceId } from '#test/support/api-app.ts';
 import { organizationId } from '#test/support/invited.ts';
@@ -259,43 +258,6 @@ t.test('attribute keys that users send: at most 150', async (t) => {
   t.strictSame(countByStatus(replies), { 200: WRITERS });
   t.equal(await count('contactAttributeKeys', 'workspaceId', workspaceId), 150);
   t.equal(await count('contactAttributes', 'value', 'x'), FREE);
-});
-
-t.test('tags of a workspace, and of one response, stay within their maximum', async (t) => {
-  const survey = await makeSurvey({});
-  const responses = await Promise.all(numbered(WRITERS, () => makeResponse(survey)));
-  await db.deleteFrom('tags').execute();
-  await db
-    .insertInto('tags')
-    .values(numbered(TAGS_MAX - FREE, (i) => ({ ...row(`tag${i}`), workspaceId, name: `tag${i}` })))
-    .execute();
-  const url = (id: string): string => `${management}/responses/${id}/tags`;
-  await atOnce(responses.map((id, i) => asKey('POST', url(id), { name: `new${i}` })));
-  t.equal(await count('tags', 'workspaceId', workspaceId), TAGS_MAX);
-
-  const [id = ''] = await Promise.all([makeResponse(survey)]);
-  await db
-    .insertInto('responseTags')
-    .values(numbered(RESPONSE_TAGS_MAX - FREE, (i) => ({ responseId: id, tagId: `tag${i}` })))
-    .execute();
-  await atOnce(numbered(WRITERS, (i) => asKey('POST', url(id), { tagId: `tag${RESPONSE_TAGS_MAX + i}` })));
-  t.equal(await count('responseTags', 'responseId', id), RESPONSE_TAGS_MAX);
-});
-
-t.test('bounds the notes of one response', async (t) => {
-  const id = await makeResponse(await makeSurvey({}));
-  await db
-    .insertInto('responseNotes')
-    .values(
-      numbered(RESPONSE_NOTES_MAX - FREE, (i) => ({
-        ...row(`note${i}`),
-        ...{ responseId: id, userId: null, text: 'x', isResolved: 0 as const, isEdited: 0 as const },
-      })),
-    )
-    .execute();
-  const note = asKey('POST', `${management}/responses/${id}/notes`, { text: 'one more' });
-  await atOnce(numbered(WRITERS, () => note));
-  t.equal(await count('responseNotes', 'responseId', id), RESPONSE_NOTES_MAX);
 });
 
 t.test('autoComplete: exactly the set number of finished responses, by creation and by update', async (t) => {

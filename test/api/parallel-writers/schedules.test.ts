@@ -119,53 +119,6 @@ t.test('concurrent attributes of one contact are all kept, and new keys are crea
   });
 });
 
-t.test('a tag that is merged while responses get it: each keeps one of the two tags', async (t) => {
-  const surveyId = await newSurvey();
-  const session = { cookie: world.options.session };
-  let run = 0;
-  const late = fc.record({
-    before: fc.nat(4),
-    during: fc.nat(6),
-    mergesTwice: fc.boolean(),
-    renames: fc.boolean(),
-  });
-  await holds(t, late, async ({ before, during, mergesTwice, renames }) => {
-    run += 1;
-    const [name, other] = [`from${run}`, `into${run}`];
-    const responses: string[] = [];
-    for (let i = 0; i < before + during + 2; i += 1) responses.push(await newResponse(surveyId));
-    const tagging = (id: string, tag: string): Request =>
-      asKey('POST', `${management}/responses/${id}/tags`, { name: tag });
-    const [one = '', two = '', ...others] = responses;
-    const from = await made(tagging(one, name));
-    const into = await made(tagging(two, other));
-    for (const id of others.slice(0, before)) await made(tagging(id, name));
-    const merge: Request = {
-      ...{ method: 'POST', url: `/api/v3/tags/${from}/merge`, headers: session },
-      body: JSON.stringify({ newTagId: into }),
-    };
-    const rename: Request = {
-      ...{ method: 'PATCH', url: `/api/v3/tags/${into}`, headers: session },
-      body: JSON.stringify({ name: `${other} too` }),
-    };
-    const replies = await atOnce([
-      ...others.slice(before, before + Math.ceil(during / 2)).map((id) => tagging(id, name)),
-      merge,
-      ...(mergesTwice ? [merge] : []),
-      ...(renames ? [rename] : []),
-      ...others.slice(before + Math.ceil(during / 2)).map((id) => tagging(id, name)),
-    ]);
-    noFault(replies);
-    for (const id of [one, ...others]) {
-      const tags: { name: string }[] = await read(`${management}/responses/${id}/tags`);
-      if (!tags.some((tag) => tag.name === name || tag.name.startsWith(other))) {
-        throw new Error(`${id} has ${JSON.stringify(tags)}`);
-      }
-    }
-    await fits();
-  });
-});
-
 t.test('segments that refer to each other: no cycle, and no reference to a deleted one', async (t) => {
   const filters = (id: string | undefined) => [
     {
@@ -230,8 +183,6 @@ const parents: readonly Parent[] = [
         client('POST', 'responses', { surveyId: id, userId: `u${run}`, finished: true, data: { q1: 'x' } }),
         client('PUT', `responses/${response}`, { finished: true, data: { q1: 'y' } }),
         client('POST', 'displays', { surveyId: id, userId: `u${run}` }),
-        asKey('POST', `${management}/responses/${response}/tags`, { name: `tag${run}` }),
-        asKey('POST', `${management}/responses/${response}/notes`, { text: 'x' }),
         asKey('PUT', `${management}/surveys/${id}`, { name: 'Other' }),
       ];
     },
@@ -290,8 +241,6 @@ const parents: readonly Parent[] = [
         asKey('DELETE', `${management}/responses/${id}`),
         client('PUT', `responses/${id}`, { finished: true, data: { q1: 'x' } }),
         client('PUT', `displays/${display}`, { responseId: id, userId: 'linked' }),
-        asKey('POST', `${management}/responses/${id}/notes`, { text: 'x' }),
-        asKey('POST', `${management}/responses/${id}/tags`, { name: 'deleted' }),
         asKey('DELETE', `${management}/responses/${id}`),
       ];
     },

@@ -4,8 +4,8 @@ import t, { type Test } from 'tap';
 import { isConflict } from '#api/db/postgres-errors.ts';
 import type { Database } from '#api/db/schema.ts';
 import { deleteTag, mergeTag } from '#api/resources/tags/remove.ts';
-import { tagResponse } from '#api/resources/tags/store.ts';
 import { addSurvey, startApi } from '#test/support/api-app.ts';
+import { addTag } from '#test/support/tags.ts';
 import { until } from '#test/support/until.ts';
 
 const api = await startApi(t);
@@ -31,8 +31,7 @@ async function makeTags(): Promise<Tagged> {
     const body = { surveyId: survey.id, data: { q1: 'x' }, finished: true };
     const response = (await api.manage('POST', url, body)).json.data.id;
     responses.push(response);
-    const tag = await api.manage('POST', `${url}/${response}/tags`, { name: `${name}${runs}` });
-    ids.push(tag.json.data.id);
+    ids.push(await addTag(api, `${name}${runs}`, response));
   }
   const [a = '', b = '', c = ''] = ids;
   return { a, b, c, responses };
@@ -121,21 +120,6 @@ t.test('merges a→b and b→a: every response keeps one tag', async (t) => {
       const names = await Promise.all(tagged.responses.map(namesOn));
       t.match(names, [[/a|b/], [/a|b/], ['c']], `paused after ${pausedAfter}`);
       t.same(names[0], names[1]);
-    },
-  );
-});
-
-t.test('a response that gets the tag during the merge has the other one', async (t) => {
-  await everyPause(
-    aIntoB,
-    (db, { a, responses }) =>
-      tagResponse(db, responses[2] ?? '', a).then(
-        () => true,
-        () => false,
-      ),
-    async ({ pausedAfter, results, tagged }) => {
-      const names = await namesOn(tagged.responses[2] ?? '');
-      t.strictSame(names, results[1] ? ['b', 'c'] : ['c'], `paused after ${pausedAfter}`);
     },
   );
 });
