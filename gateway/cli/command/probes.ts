@@ -83,7 +83,8 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
     nothing = await ask(origin, NOWHERE);
     replies = await Promise.all(
       spellings.map(async (one) => {
-        const as = one.kind === 'case' ? await ask(origin, one.path) : nothing;
+        // An application that also answers a path with any other end knows no formats.
+        const as = await ask(origin, one.kind === 'case' ? one.path : `${one.path}-floodgate`);
         return [one, as, await ask(origin, one.other)] as const;
       }),
     );

@@ -446,6 +446,7 @@ t.test('running out of file descriptors costs connections, not the process', asy
       GATEWAY_PORT: String(port),
       GATEWAY_ADMIN_PORT: String(await freePort()),
       GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_POLICIES: 'policies.yaml',
       UV_THREADPOOL_SIZE: '1',
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,5 +1,5 @@
 /** Tests ids of refusals: they say what happened to those who know the salt, and nothing to others. */
-import fc from 'fast-check';
+
 import t from 'tap';
 import {
   DECISION_ID_LENGTH,
@@ -7,6 +7,7 @@ import {
   isDecisionId,
   readDecisionId,
 } from '#gateway/reply/decision-ids.ts';
+import { fc } from '#test/support/fast-check.ts';
 
 const NOW = 1_800_000_000_500;
 const deny = { decision: 'deny', policy: 'one', isUnproven: false } as const;
