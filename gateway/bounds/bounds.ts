@@ -57,21 +57,21 @@ export class Bound implements BoundLimits {
     return client.network === null ? own : Math.min(own, this.perNetwork - this.heldBy(client.network));
   }
 
-  refusalFor(client: Client | null): Refusal | null {
-    if (client !== null && this.heldBy(client) >= this.perClient) return 'client';
-    if (client?.network != null && this.heldBy(client.network) >= this.perNetwork) return 'network';
-    return this.held >= this.limit ? 'total' : null;
+  refusalFor(client: Client | null, times = 1): Refusal | null {
+    if (client !== null && this.heldBy(client) + times > this.perClient) return 'client';
+    if (client?.network != null && this.heldBy(client.network) + times > this.perNetwork) return 'network';
+    return this.held + times > this.limit ? 'total' : null;
   }
 
   /**
    * @param client null if only the total applies, as for connections from a trusted proxy
    * @returns null if taken, else the reason
    */
-  take(client: Client | null): Refusal | null {
-    const refusal = this.refusalFor(client);
+  take(client: Client | null, times = 1): Refusal | null {
+    const refusal = this.refusalFor(client, times);
     if (refusal !== null) return refusal;
-    this.held++;
-    this.#count(client, 1);
+    this.held += times;
+    this.#count(client, times);
     return null;
   }
 

@@ -30,7 +30,8 @@ export const BOUND_VARIABLES = [
   {
     name: 'GATEWAY_PIPELINED',
     default: '4096',
-    meaning: 'maximum number of pipelined requests that wait for the reply before theirs',
+    meaning:
+      'maximum number of pipelined requests that wait for the reply before theirs; each 4 KiB that were read of them count as one more',
   },
   {
     name: 'GATEWAY_UNREAD_REPLIES',

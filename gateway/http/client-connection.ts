@@ -11,7 +11,7 @@ export class ClientConnection {
   readonly origin: RequestOrigin;
   /** The client of the connection; null behind a trusted proxy, where each request names its own client. */
   readonly client: Client | null;
-  /** Number of pipelined requests that wait for earlier replies. */
+  /** What waits for earlier replies: the number of pipelined requests, and their bytes in units. */
   pipelined = 0;
   /**
    * Ends the connection when it is idle. Called several times during a drain. null while HTTP is not yet spoken on it.

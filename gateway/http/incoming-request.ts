@@ -14,6 +14,8 @@ export interface PieceListener {
 export class IncomingRequest extends http.IncomingMessage implements ClientRequest {
   /** Receives a call if the pieces are too small. It is set before the body arrives. */
   listener: PieceListener | null = null;
+  /** Called with the number of bytes when a part of the body arrives while the request waits for the reply before it. */
+  onHeld: ((bytes: number) => void) | null = null;
   /** Counts the pieces of the body; null until the body begins. */
   pieces: PieceCount | null = null;
 
@@ -26,6 +28,7 @@ export class IncomingRequest extends http.IncomingMessage implements ClientReque
     if (listener === null) return super.push(chunk, encoding);
     if (this.pieces?.isCut === true) return true;
     if (!Buffer.isBuffer(chunk)) return super.push(chunk, encoding);
+    this.onHeld?.(chunk.length);
     this.pieces ??= new PieceCount(listener.clock());
     if (this.pieces.add(chunk.length)) return super.push(chunk, encoding);
     listener.onSmallPieces(this);

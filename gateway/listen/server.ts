@@ -11,7 +11,7 @@ import { closeUnlessUsed, discardBody, lingeringClose } from '#gateway/http/ling
 import { createServer } from '#gateway/http/node-http.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
-import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
+import { Pipelining, unitsOf } from '#gateway/listen/connection/pipelining.ts';
 import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
 import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
@@ -180,6 +180,7 @@ export class PublicServer {
         date: new DateField(enforcement.options.wallClock),
         keepAlive: `timeout=${KEEP_ALIVE_MS / 1000}`,
         pieces: this.smallPieces,
+        pipelining: this.#pipelining,
         headersTimeoutMs: HEADERS_TIMEOUT_MS,
         requestTimeoutMs: REQUEST_TIMEOUT_MS,
         keepAliveMs: KEEP_ALIVE_MS,
@@ -221,7 +222,7 @@ export class PublicServer {
     if (connection === undefined || req.socket.destroyed) return;
     req.listener = this.smallPieces;
     // node:http gives a pipelined response its socket only when the earlier replies are sent.
-    if (res.socket === null) this.#holdBack(connection, res, () => this.#handle(req, res, options));
+    if (res.socket === null) this.#holdBack(connection, req, res, () => this.#handle(req, res, options));
     else this.#begin(connection, req, res, options);
   }
 
@@ -267,14 +268,26 @@ export class PublicServer {
    * Meanwhile the socket is paused. node:http still parses everything that has arrived: 64 KiB of the shortest requests
    * become 9 MB of objects.
    */
-  #holdBack(connection: ClientConnection, res: OutgoingResponse, handle: () => void): void {
-    if (!this.#pipelining.take(connection)) return;
-    connection.socket.pause();
+  #holdBack(
+    connection: ClientConnection,
+    req: IncomingRequest,
+    res: OutgoingResponse,
+    handle: () => void,
+  ): void {
+    const { socket } = connection;
+    let units = 1 + unitsOf(socket.readableLength);
+    if (!this.#pipelining.take(connection, units)) return;
+    req.onHeld = (bytes) => {
+      const more = unitsOf(bytes);
+      if (!socket.destroyed && this.#pipelining.take(connection, more)) units += more;
+    };
+    socket.pause();
     res.once('socket', () => {
+      req.onHeld = null;
       // `Pipelining.forget` has already released the place of this request.
-      if (connection.socket.destroyed) return;
-      this.#pipelining.give(connection);
-      if (connection.pipelined === 0) connection.socket.resume();
+      if (socket.destroyed) return;
+      this.#pipelining.give(connection, units);
+      if (connection.pipelined === 0) socket.resume();
       handle();
     });
   }

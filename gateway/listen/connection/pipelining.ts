@@ -1,5 +1,6 @@
 /**
- * Bounds pipelined requests that wait in the queue. node:http parses all received bytes before it calls back: 64 KiB
+ * Bounds pipelined requests that wait in the queue, and their bytes: what was read behind a request stays in memory until
+ * the request is answered. node:http parses all received bytes before it calls back: 64 KiB
  * hold more than 1,000 requests, which takes 10 ms. So a client that exceeds its share loses the connection, and gets
  * no new one for a second. Otherwise it could send the next 64 KiB at once.
  */
@@ -9,6 +10,14 @@ import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import { Penalties } from '#gateway/bounds/penalties.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { Millis } from '#shared/clock.ts';
+
+/** Number of bytes that count as much as one request. */
+const UNIT_BYTES = 4096;
+
+/** Returns what bytes of pipelined requests count. */
+export function unitsOf(bytes: number): number {
+  return Math.ceil(bytes / UNIT_BYTES);
+}
 
 interface PipeliningOptions {
   readonly bound: Bound;
@@ -33,11 +42,11 @@ export class Pipelining {
     return this.#penalties.has(client) ? 'client' : null;
   }
 
-  /** Counts a request that waits. @returns false if the connection was cut instead */
-  take(connection: ClientConnection): boolean {
-    const refusal = this.bound.take(connection.client);
+  /** Counts what waits. @returns false if the connection was cut instead */
+  take(connection: ClientConnection, units: number): boolean {
+    const refusal = this.bound.take(connection.client, units);
     if (refusal === null) {
-      connection.pipelined++;
+      connection.pipelined += units;
       return true;
     }
     this.bound.refused(refusal);
@@ -45,9 +54,9 @@ export class Pipelining {
     return false;
   }
 
-  give(connection: ClientConnection): void {
-    connection.pipelined--;
-    this.bound.give(connection.client);
+  give(connection: ClientConnection, units: number): void {
+    connection.pipelined -= units;
+    this.bound.give(connection.client, units);
   }
 
   /** Called when the connection is closed. */

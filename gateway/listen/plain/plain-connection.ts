@@ -7,6 +7,8 @@ import type { Socket } from 'node:net';
 import { type ClientConnection, EMPTY_LINE } from '#gateway/http/client-connection.ts';
 import type { PieceListener } from '#gateway/http/incoming-request.ts';
 import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
+import { type Pipelining, unitsOf } from '#gateway/listen/connection/pipelining.ts';
+import { free, ownMemory } from '#gateway/proxy/free-buffer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { plainHead } from './plain-head.ts';
 import { PlainBody, PlainRequest } from './plain-request.ts';
@@ -15,6 +17,8 @@ import { PlainResponse, type ResponseOptions } from './plain-response.ts';
 export interface PlainConnectionOptions extends ResponseOptions {
   readonly clock: Clock;
   readonly pieces: PieceListener;
+  /** Counts the bytes that arrive before the last reply is written. */
+  readonly pipelining: Pipelining;
   readonly headersTimeoutMs: Millis;
   readonly requestTimeoutMs: Millis;
   readonly keepAliveMs: Millis;
@@ -29,6 +33,11 @@ export interface PlainConnectionOptions extends ResponseOptions {
 
 /** Tolerance as in node:http. The keep-alive time of the client begins when it has the reply. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
+
+/** When this number of bytes has arrived before the last reply was written, reading stops. */
+const EARLY_BYTES_MAX = 16_384;
+/** Maximum number of bytes in the buffer of a paused socket: 64 KiB, and one read of 64 KiB that exceeds them. */
+const PAUSED_BYTES_MAX = 131_072;
 
 class RequestError extends Error {
   readonly code: 'HPE_INVALID_EOF_STATE' | 'ERR_HTTP_REQUEST_TIMEOUT';
@@ -49,6 +58,8 @@ export class PlainConnection {
   #body: PlainBody | null = null;
   /** Bytes that arrived before the last reply was written. */
   #early: Buffer | null = null;
+  /** What `#early` counts. */
+  #earlyUnits = 0;
   /** Whether the bytes in `#early` arrived before the end of the reply was written. */
   #isPipelined = false;
   #isFresh = true;
@@ -132,10 +143,21 @@ export class PlainConnection {
   }
 
   #keepEarly(bytes: Buffer, isPipelined: boolean): void {
-    // The reader of a body may resume the socket, so more can arrive.
-    this.#early = this.#early === null ? bytes : Buffer.concat([this.#early, bytes]);
+    const early = this.#early === null ? bytes : Buffer.concat([this.#early, bytes]);
+    this.#early = early;
     this.#isPipelined = isPipelined;
-    this.#socket.pause();
+    // A paused socket does not report that the client has left. So go on reading while there is little.
+    const isFull = early.length >= EARLY_BYTES_MAX;
+    if (isFull) this.#socket.pause();
+    const units = unitsOf(early.length + (isFull ? PAUSED_BYTES_MAX : 0));
+    if (this.#options.pipelining.take(this.#connection, units - this.#earlyUnits)) {
+      this.#earlyUnits = units;
+      return;
+    }
+    // Do not wait for the garbage collector while thousands of connections are cut.
+    this.#early = null;
+    const memory = ownMemory(early);
+    if (memory !== null) free(memory);
   }
 
   /** Called when the system has accepted the end of the reply. After an error, the socket closes. */
@@ -148,6 +170,8 @@ export class PlainConnection {
     const socket = this.#socket;
     const early = this.#early;
     this.#early = null;
+    this.#options.pipelining.give(this.#connection, this.#earlyUnits);
+    this.#earlyUnits = 0;
     if (!response.shouldKeepAlive) {
       if (this.#body === null) socket.destroySoon();
       else lingeringClose(socket);

@@ -13,6 +13,7 @@ import { testClock } from '#test/support/clock.ts';
 import type { Owner } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
+import { unboundedPipelining } from './readers.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
@@ -26,11 +27,13 @@ async function start(owner: Owner, isAlone = false) {
   const handedOver: Socket[] = [];
   const bytes: string[] = [];
   const alone: PlainConnection[] = [];
+  const pipelining = unboundedPipelining();
   const options: ConstructorParameters<typeof PlainConnections>[0] = {
     clock: now,
     date: new DateField(now),
     keepAlive: 'timeout=65',
     pieces: { clock: now, onSmallPieces: () => undefined },
+    pipelining,
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 3_600_000,
     keepAliveMs: 65_000,
@@ -62,7 +65,7 @@ async function start(owner: Owner, isAlone = false) {
   });
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return { plain, port, clock, responses, errors, accepted, handedOver, bytes, alone };
+  return { plain, port, clock, responses, errors, accepted, handedOver, bytes, alone, pipelining };
 }
 
 t.test('closes a connection without a request', async (t) => {
@@ -140,6 +143,34 @@ t.test('an empty line behind a request is no request', async (t) => {
   await until(() => responses[2]?.writableFinished === true);
   alone[0]?.check(66_000);
   await client.ended();
+});
+
+t.test('reading stops when much has arrived behind a request, and all of it counts', async (t) => {
+  const { port, responses, accepted, handedOver, pipelining } = await start(t);
+  const client = sendRaw(port, GET);
+  await until(() => responses.length === 1);
+  client.socket.write(GET.repeat(200_000));
+  await until(() => accepted[0]?.isPaused() === true);
+  for (let i = 0; i < 100; i++) {
+    await turn();
+    const behind = (accepted[0]?.bytesRead ?? 0) - GET.length;
+    t.ok(behind <= 4096 * pipelining.bound.held, `${behind} bytes, ${pipelining.bound.held} units`);
+  }
+  t.ok(pipelining.bound.held <= 52, 'at most 208 KiB');
+  responses[0]?.writeHead(200, []);
+  responses[0]?.end('ok', 'latin1');
+  await until(() => handedOver.length === 1);
+  t.equal(pipelining.bound.held, 0, 'given back');
+});
+
+t.test('a client that leaves is noticed although little has arrived behind its request', async (t) => {
+  const { port, responses, accepted, pipelining } = await start(t);
+  const client = sendRaw(port, GET);
+  await until(() => responses.length === 1);
+  client.socket.write(GET);
+  await until(() => pipelining.bound.held === 1);
+  client.socket.destroy();
+  await until(() => accepted[0]?.destroyed === true);
 });
 
 t.test('an idle connection is kept for a second longer than announced', async (t) => {

@@ -1,10 +1,14 @@
 /** Reads the same bytes in two ways: with node:http alone, and with the gateway's own parser in front of it. */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex, type Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
+import { Bound } from '#gateway/bounds/bounds.ts';
+import { Clients } from '#gateway/bounds/clients.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { DateField } from '#gateway/http/date-field.ts';
+import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
 
 export interface ReadRequest {
@@ -121,6 +125,7 @@ export class Readers {
         date: new DateField(() => 0),
         keepAlive: 'timeout=5',
         pieces: { clock: () => 0, onSmallPieces: () => undefined },
+        pipelining: unboundedPipelining(),
         headersTimeoutMs: 1,
         requestTimeoutMs: 1,
         keepAliveMs: 1,
@@ -229,4 +234,10 @@ async function settled({ end, requests }: Open): Promise<void> {
     quiet = now === before ? quiet + 1 : 0;
     before = now;
   }
+}
+
+export function unboundedPipelining(): Pipelining {
+  const max = Number.MAX_SAFE_INTEGER;
+  const bound = new Bound('pipelined', { total: max, perClient: max }, () => undefined);
+  return new Pipelining({ bound, clients: new Clients(48), connections: new Map() });
 }

@@ -175,6 +175,59 @@ export function testBothWays(t: Test, env: Env): void {
     await until(() => heldBy(gateway) === 0, 'everything is given back');
   });
 
+  t.test('bytes behind a request count for the bound until the request is answered', async (t) => {
+    const answers: (() => void)[] = [];
+    const upstream = await startUpstream(t, (req, res) => {
+      req.resume().on('end', () => answers.push(() => res.end(`<${req.url}>`)));
+    });
+    const gateway = await startTestGateway(t, {
+      upstream: upstream.origin,
+      env: { ...env, GATEWAY_PIPELINED: '8' },
+    });
+    const held = (): number =>
+      gateway.gateway.samples().find(({ labels }) => labels.bound === 'pipelined')?.value ?? 0;
+    const polite = sendRaw(gateway.port, GET);
+    await until(() => answers.length === 1);
+    polite.socket.write(post('/small', 'x'.repeat(1000)));
+    await until(() => held() > 0);
+
+    const hostile = sendRaw(gateway.port, GET, '127.0.0.3');
+    await until(() => answers.length === 2);
+    hostile.socket.write(post('/large', 'x'.repeat(30_000)));
+    t.equal(await hostile.ended(), '', 'the connection over the share is cut');
+
+    answers[0]?.();
+    await until(() => answers.length === 3);
+    answers[2]?.();
+    await polite.until(/<\/a>[\s\S]*<\/small>$/);
+    t.equal(held(), 0);
+    polite.socket.destroy();
+  });
+
+  t.test('an upload behind a request that waits arrives whole', async (t) => {
+    const answers: (() => void)[] = [];
+    const upstream = await startUpstream(t, (req, res) => {
+      let bytes = 0;
+      req.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      req.on('end', () => answers.push(() => res.end(`<${bytes}>`)));
+    });
+    const gateway = await startTestGateway(t, { upstream: upstream.origin, env });
+    const client = sendRaw(gateway.port, GET);
+    await until(() => answers.length === 1);
+    client.socket.write(post('/up', 'x'.repeat(3_000_000)) + GET);
+    await until(() => heldBy(gateway) > 10);
+    answers[0]?.();
+    await until(() => answers.length === 2);
+    answers[1]?.();
+    await until(() => answers.length === 3);
+    answers[2]?.();
+    await client.until(/<0>[\s\S]*<3000000>[\s\S]*<0>$/);
+    client.socket.destroy();
+    await until(() => heldBy(gateway) === 0, 'everything is given back');
+  });
+
   t.test('plain and other requests alternate on one connection', async (t) => {
     const upstream = await startUpstream(t, (req, res) => {
       let body = '';
