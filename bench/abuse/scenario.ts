@@ -23,8 +23,6 @@ interface Surroundings {
   readonly store: StoreTrouble;
   /** Whether to use TLS, also for the visitor. Then the attacker may ask for HTTP/2. */
   readonly isTls: boolean;
-  /** Whether to skip the other targets. */
-  readonly isForFloodgateOnly: boolean;
   /** Whether the number of new Redis keys must be in proportion to the number of admitted requests. */
   readonly countsKeys: boolean;
   /** Maximum number of requests of the attacker that may reach the upstream in each minute. */
@@ -71,7 +69,6 @@ export const counted = { ...shipped, countsKeys: true, admittedPerMinuteMax: 100
 /** The shipped policy file admits ten requests an hour on this route. `banning` also bans clients that send more. */
 export const LOGIN = '/api/auth/callback/token';
 export const banning: Partial<Surroundings> = {
-  isForFloodgateOnly: true,
   bans: 1,
   policies({ policies }) {
     for (const policy of policies)

@@ -32,19 +32,18 @@ export function judge(scenario: AbuseScenario, result: AbuseResult): readonly Go
   });
   const p99Max = Math.max(P99_FLOOR_MS, P99_TIMES_MAX * alone.p99Ms);
   const success = `${rounded(attacked.success * 100, 1)} % of ${attacked.sent}`;
-  const hasRedis = redisKeys !== null;
   return [
     { name: 'lives', isReached: died === null, text: died ?? 'yes' },
     { name: 'success', isReached: attacked.success === 1, text: success },
     atMost('p99', attacked.p99Ms, p99Max, 1),
     atMost('RSS', rssPeakMb, RSS_MB_MAX),
-    ...(countsKeys === true && hasRedis
+    ...(countsKeys === true
       ? [atMost('Redis keys', redisKeys, KEYS_PER_ADMITTED_MAX * admitted + OTHER_KEYS)]
       : []),
-    ...(admittedPerMinuteMax !== undefined && hasRedis
+    ...(admittedPerMinuteMax !== undefined
       ? [atMost('admitted', admitted, admittedPerMinuteMax * minutes)]
       : []),
-    ...(bansMeant !== undefined && bans !== null
+    ...(bansMeant !== undefined
       ? [{ name: 'bans', isReached: bans === bansMeant, text: `${bans} of ${bansMeant}` }]
       : []),
     ...(smuggles === true ? [atMost('smuggled', smuggled, 0)] : []),
@@ -52,32 +51,20 @@ export function judge(scenario: AbuseScenario, result: AbuseResult): readonly Go
 }
 
 const HEAD = [
-  ...['', 'visitor', 'p50 ms', 'p99 ms', 'alone p99', 'direct p99', 'machine p99'],
+  ...['', 'visitor', 'p50 ms', 'p99 ms', 'alone p99', 'direct p99'],
   ...['RSS MB', 'keys', 'admitted', 'attack', 'verdict'],
 ];
 
-export function tableOf(
-  scenario: AbuseScenario,
-  results: readonly AbuseResult[],
-  leftOut: readonly string[],
-): Table {
-  const rows = results.map((result) => {
-    const { attacked, alone, attack, redisKeys } = result;
-    const missed = judge(scenario, result).filter(({ isReached }) => !isReached);
-    const verdict = missed.map(({ name, text }) => `${name} ${text}`).join(', ');
-    return [
-      ...[result.target, `${rounded(attacked.success * 100, 1)} %`, rounded(attacked.p50Ms, 1)],
-      ...[attacked.p99Ms, alone.p99Ms, result.directP99Ms, result.machineP99Ms].map((ms) => rounded(ms, 1)),
-      ...[rounded(result.rssPeakMb, 0), redisKeys === null ? '-' : rounded(redisKeys, 0)],
-      ...[rounded(result.admitted, 0), `${attack.requests} on ${attack.connected}`],
-      verdict === '' ? 'reached' : `missed: ${verdict}`,
-    ];
-  });
-  const failures = results.flatMap(({ target, attacked }) =>
-    Object.entries(attacked.failures).map(([reason, count]) => `${target}: ${count} × ${reason}`),
-  );
-  return {
-    title: `${scenario.name}: ${scenario.title}`,
-    ...{ head: HEAD, rows, notes: [...leftOut, ...failures] },
-  };
+export function tableOf(scenario: AbuseScenario, result: AbuseResult): Table {
+  const { attacked, alone, attack } = result;
+  const missed = judge(scenario, result).filter(({ isReached }) => !isReached);
+  const verdict = missed.map(({ name, text }) => `${name} ${text}`).join(', ');
+  const row = [
+    ...['', `${rounded(attacked.success * 100, 1)} %`, rounded(attacked.p50Ms, 1)],
+    ...[attacked.p99Ms, alone.p99Ms, result.directP99Ms].map((ms) => rounded(ms, 1)),
+    ...[rounded(result.rssPeakMb, 0), rounded(result.redisKeys, 0), rounded(result.admitted, 0)],
+    ...[`${attack.requests} on ${attack.connected}`, verdict === '' ? 'reached' : `missed: ${verdict}`],
+  ];
+  const notes = Object.entries(attacked.failures).map(([reason, count]) => `${count} × ${reason}`);
+  return { title: `${scenario.name}: ${scenario.title}`, head: HEAD, rows: [row], notes };
 }

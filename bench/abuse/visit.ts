@@ -1,20 +1,18 @@
-/**
- * Runs one scenario on one target: starts new processes, measures the visitor alone, then the visitor during the
- * attack.
- */
+/** Runs one scenario: starts new processes, measures the visitor alone, then the visitor during the attack. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { policiesOf, raiseLimits, startGateway } from '#bench/peers/floodgate.ts';
 import type { Processes } from '#bench/run/processes.ts';
-import { BENCH } from '#bench/run/programs.ts';
+import { BENCH, ROOT } from '#bench/run/programs.ts';
 import { DURABLE, type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { BANS_KEY } from '#gateway/operate/control/scripts.ts';
+import { createAuthority } from '#test/support/certificates.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startSlowProxy } from '#test/support/slow-proxy.ts';
-import type { AttackCounts } from './attacker.ts';
+import { ATTACKER_ADDRESS, type AttackCounts } from './attacker.ts';
 import type { AbuseScenario, StoreTrouble } from './scenario.ts';
-import { FLOODGATE, type Target } from './targets.ts';
 import { CONTROL, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
 
 const SAMPLE_MS = 250;
@@ -43,34 +41,30 @@ export interface VisitPlan {
   readonly attackSeconds: number;
   /** A request of the visitor without a reply after this time has failed. */
   readonly replyMsMax: number;
-  /** Additional settings of Floodgate. */
+  /** Additional settings of the gateway. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface AbuseResult {
-  readonly target: string;
   readonly alone: VisitFigures;
   readonly attacked: VisitFigures;
   /** p99 of requests sent directly to the same upstream during the attack. */
   readonly directP99Ms: number;
-  /** p99 of requests to a server that is not attacked, during the attack. It shows how busy the machine is. */
-  readonly machineP99Ms: number;
   readonly rssPeakMb: number;
-  /** Maximum number of keys that the attack added. null without Redis. */
-  readonly redisKeys: number | null;
+  /** Maximum number of keys that the attack added. */
+  readonly redisKeys: number;
   readonly admitted: number;
   readonly smuggled: number;
-  /** Number of clients that are banned at the end. null without Redis. */
-  readonly bans: number | null;
+  /** Number of clients that are banned at the end. NaN if Redis does not answer. */
+  readonly bans: number;
   /** Number of minutes of the clock in which the attack sent requests. */
   readonly minutes: number;
   readonly attack: AttackCounts;
-  /** How the target ended. null if it is still running. */
+  /** How the gateway ended. null if it is still running. */
   readonly died: string | null;
 }
 
-export async function runOn(
-  target: Target,
+export async function runScenario(
   scenario: AbuseScenario,
   { aloneSeconds, attackSeconds, replyMsMax: timeoutMs, settings = {} }: VisitPlan,
   processes: Processes,
@@ -78,42 +72,41 @@ export async function runOn(
   const { isTls = false, store } = scenario;
   const { redisArgs, disturb } = store === undefined ? {} : TROUBLES[store];
   await using ends = new AsyncDisposableStack();
-  const upstreamAt = async (): Promise<number> => {
-    const port = await freePort();
-    const upstream = await startUpstream(processes, port);
-    ends.defer(() => upstream.stop('SIGKILL'));
-    return port;
-  };
-  const upstreamPort = await upstreamAt();
-  const bystanderPort = await upstreamAt();
-  const redis = target === FLOODGATE ? await startRedis(processes, redisArgs) : null;
-  ends.defer(() => redis?.stop());
+  const upstreamPort = await freePort();
+  const upstream = await startUpstream(processes, upstreamPort);
+  ends.defer(() => upstream.stop('SIGKILL'));
+  const redis = await startRedis(processes, redisArgs);
+  ends.defer(() => redis.stop());
   const garbler = new Garbler();
   const owner = { teardown: (end: () => void) => ends.defer(end) };
   const proxy =
-    redis === null || store !== 'garbled'
-      ? null
-      : await startSlowProxy(owner, redis.port, (piece) => garbler.pass(piece));
-  const redisPort = (proxy ?? redis)?.port ?? 0;
+    store === 'garbled' ? await startSlowProxy(owner, redis.port, (piece) => garbler.pass(piece)) : redis;
   const port = await freePort();
-  const server = await target.start({ processes, port, upstreamPort, redisPort, settings }, scenario);
-  // Do not wait for requests that hang after an attack. But NGINX needs SIGTERM to end its worker.
-  ends.defer(() => server.stop(target === FLOODGATE ? 'SIGKILL' : 'SIGTERM'));
+  const server = await startGateway({
+    ...{ processes, port, upstreamPort, redisPort: proxy.port },
+    policies: policiesOf(ROOT, scenario.policies ?? raiseLimits),
+    env: {
+      ...(scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {}),
+      ...(isTls ? tlsSettings() : {}),
+      ...settings,
+    },
+  });
+  // Do not wait for requests that hang after an attack.
+  ends.defer(() => server.stop('SIGKILL'));
   await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls, timeoutMs }, 1)));
 
   const visitAll = (seconds: number) =>
     Promise.all([
       visit(VISITORS[scenario.visitor ?? 'stranger'], { port, isTls, timeoutMs }, seconds),
       visit(CONTROL, { port: upstreamPort, timeoutMs }, seconds),
-      visit(CONTROL, { port: bystanderPort, timeoutMs }, seconds),
     ]);
   const [alone] = await visitAll(aloneSeconds);
 
-  const keysBefore = (await keysIn(redis)) ?? 0;
+  const keysBefore = await keysIn(redis);
   let keysMax = 0;
   // Sample the number of keys, because they expire at the end of their window.
   const watch = setInterval(async () => {
-    keysMax = Math.max(keysMax, (await keysIn(redis)) ?? 0);
+    keysMax = Math.max(keysMax, await keysIn(redis));
   }, SAMPLE_MS);
   ends.defer(() => clearInterval(watch));
   const began = Date.now();
@@ -127,10 +120,7 @@ export async function runOn(
   });
   ends.defer(() => attacker.stop('SIGKILL'));
   await sleep(HEAD_START_MS);
-  const [[attacked, direct, machine]] = await Promise.all([
-    visitAll(attackSeconds),
-    redis === null ? undefined : disturb?.(redis, garbler),
-  ]);
+  const [[attacked, direct]] = await Promise.all([visitAll(attackSeconds), disturb?.(redis, garbler)]);
   await attacker.stop();
   // The attacker's message may arrive after its process has ended.
   const failure = setTimeout(
@@ -140,18 +130,24 @@ export async function runOn(
   const attack = await counts.promise.finally(() => clearTimeout(failure));
   const { admitted = 0, smuggled = 0 } = await countsOf(upstreamPort);
   return {
-    ...{ target: target.name, alone, attacked, attack, admitted, smuggled },
-    ...{ directP99Ms: direct.p99Ms, machineP99Ms: machine.p99Ms, died: server.ending() },
+    ...{ alone, attacked, attack, admitted, smuggled },
+    ...{ directP99Ms: direct.p99Ms, died: server.ending() },
     rssPeakMb: peakMbOf([server.pid]),
-    redisKeys: redis === null ? null : Math.max(0, keysMax - keysBefore),
-    bans: redis === null ? null : await redis.client.zcard(BANS_KEY).catch(() => null),
+    redisKeys: Math.max(0, keysMax - keysBefore),
+    bans: await redis.client.zcard(BANS_KEY).catch(() => Number.NaN),
     minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
   };
 }
 
-/** @returns null while Redis does not answer */
-async function keysIn(redis: RedisServer | null): Promise<number | null> {
-  return redis === null ? null : redis.client.dbsize().catch(() => null);
+/** @returns 0 while Redis does not answer */
+function keysIn({ client }: RedisServer): Promise<number> {
+  return client.dbsize().catch(() => 0);
+}
+
+function tlsSettings(): Record<string, string> {
+  const owner = { teardown: (clean: () => unknown) => process.once('exit', clean) };
+  const { cert, key } = createAuthority(owner).issue('server', 'IP:127.0.0.1');
+  return { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' };
 }
 
 /** Damages one decision in fifty without changing its length. */

@@ -26,8 +26,8 @@ const CONNECTIONS = 64;
 const LOW_LIMIT = 100;
 
 const UNIX = 'floodgate-unix';
-const LIMITERS = ['nginx-lua', 'nginx-limit-req', 'haproxy', 'fastify-rlf'];
-const WITH_BODIES = ['nginx-lua', 'haproxy', 'fastify-rlf'];
+const LIMITERS = ['nginx-lua', 'nginx-limit-req', 'fastify-rlf'];
+const WITH_BODIES = ['nginx-lua', 'fastify-rlf'];
 const WITHOUT_LIMIT = ['nginx-plain', 'caddy-plain'];
 const POST = { method: 'POST', path: '/api/v1/client/bench/responses' } as const;
 

@@ -2,7 +2,7 @@
 import type { Processes, Started } from '#bench/run/processes.ts';
 import type { Package } from '#bench/run/programs.ts';
 
-/** A limit that is never reached. It fits into 32 bits, as HAProxy requires. */
+/** A limit that is never reached. */
 export const HIGH_LIMIT = 1_000_000_000;
 export const WINDOW_SECONDS = 60;
 
@@ -34,14 +34,3 @@ export interface Peer {
 }
 
 export const DIRECT: Peer = { name: 'direct', label: 'the upstream itself', needs: [], start: null };
-
-/**
- * Bounds for one address in the abuse bench, as the documentation of these programs suggests. They must admit the
- * visitor, who sends 40 requests a second.
- */
-export const BOUNDS = { requestsPerSecond: 50, burst: 100, connections: 100 };
-
-export interface BoundedPlace extends Place {
-  /** The address of a proxy whose X-Forwarded-For is trusted. */
-  readonly trusted: string | null;
-}

@@ -7,7 +7,7 @@ import { ROOT, version } from './programs.ts';
 
 const LIBRARIES = ['ioredis', 'rate-limiter-flexible', '@fastify/http-proxy'];
 const PROGRAMS = [
-  ...[['redis-server', '--version'] as const, ['nginx', '-v'] as const, ['haproxy', '-v'] as const],
+  ...[['redis-server', '--version'] as const, ['nginx', '-v'] as const],
   ...[['caddy', 'version'] as const],
 ];
 

@@ -27,7 +27,6 @@ const INSTALLATIONS = {
   wrk: debian('wrk'),
   'redis-server': debian('redis-server'),
   nginx: debian('nginx'),
-  haproxy: debian('haproxy'),
   caddy: debian('caddy'),
   'libnginx-mod-http-lua': debian('libnginx-mod-http-lua', `${NGINX_MODULES}/ngx_http_lua_module.so`),
   'lua-resty-core': debian('lua-resty-core', '/usr/share/lua/5.1/resty/core.lua'),

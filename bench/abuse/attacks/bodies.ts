@@ -80,7 +80,7 @@ export const BODIES = [
     'one-byte-frames',
     'HTTP/2 bodies in frames of 1 byte, as fast as they are read',
     hold(20, { act: sendFrames, isUnread: true }),
-    { isTls: true, isForFloodgateOnly: true },
+    { isTls: true },
   ),
   scenario(
     'expect-and-leave',
@@ -95,7 +95,6 @@ export const BODIES = [
     '500 bodies that are read before the decision: slow, endless, or abandoned',
     sendToBeRead,
     {
-      isForFloodgateOnly: true,
       policies(file) {
         raiseLimits(file);
         countByEmail(file);

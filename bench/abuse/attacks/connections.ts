@@ -60,14 +60,14 @@ export const CONNECTIONS = [
     'leavers-counted',
     '50 requests a second that count when they succeed, left after 60 ms',
     open(50, { send: head('GET', '/bench/slow?ms=1000'), leaveAfterMs: 60 }),
-    { policies: limitLeavers, isForFloodgateOnly: true, admittedPerMinuteMax: 100 },
+    { policies: limitLeavers, admittedPerMinuteMax: 100 },
   ),
   scenario(
     'leavers-in-flight',
     '50 requests a second, three in flight, 10 s each, left after 60 ms',
     open(50, { send: head('POST', '/bench/slow?ms=10000', ['Content-Length: 0']), leaveAfterMs: 60 }),
     // Three requests of 10 s fit six times into a minute. Three more are from the minute before.
-    { policies: limitLeavers, isForFloodgateOnly: true, admittedPerMinuteMax: 21 },
+    { policies: limitLeavers, admittedPerMinuteMax: 21 },
   ),
   scenario(
     'aborts',

@@ -60,7 +60,6 @@ export const HOARDING = [
         raiseLimits(file);
         file.protect = 'on';
       },
-      isForFloodgateOnly: true,
     },
   ),
   scenario(

@@ -12,7 +12,6 @@ const REQUESTS_PER_KEY = 50;
 const UNREADABLE = [
   ...['unknown', '999.1.1.1', '1.2.3.4,'.repeat(500), '[::1', '::ffff:1.2.3.4.5', '%00', 'a'.repeat(4000)],
 ];
-const onFloodgate = { isForFloodgateOnly: true };
 
 const key = (): string => `x-api-key: fbk_${invented()}`;
 
@@ -47,7 +46,7 @@ function bodyOfAccount(): string {
 
 export const IDENTITIES = [
   scenario('invented-accounts', 'bodies with invented accounts, 1,500 a second', flood(1500, bodyOfAccount), {
-    ...{ ...counted, ...onFloodgate },
+    ...counted,
     policies: countByEmail,
   }),
   scenario(
@@ -62,7 +61,7 @@ export const IDENTITIES = [
     'invented keys, 1,500 a second, windows of an hour, a Redis of 12 MB',
     floodWithKeys,
     {
-      ...{ ...counted, ...onFloodgate, store: 'small' },
+      ...{ ...counted, store: 'small' },
       policies({ policies }) {
         for (const policy of policies) policy.window = '1h';
       },
@@ -72,25 +71,25 @@ export const IDENTITIES = [
     'proof-by-400',
     'invented keys, each 50 times, on a path that the upstream calls malformed',
     floodWithProofs([], `${SURVEYS}/%ff`),
-    { ...counted, ...onFloodgate },
+    counted,
   ),
   scenario(
     'proof-by-connection',
     'invented keys that Connection removes, beside a session that works',
     floodWithProofs(['Connection: keep-alive, x-api-key', 'Cookie: session=real']),
-    { ...counted, ...onFloodgate },
+    counted,
   ),
   scenario(
     'proof-by-session',
     'invented keys beside another credential that works',
     floodWithProofs(['Authorization: Bearer session-real']),
-    { ...counted, ...onFloodgate },
+    counted,
   ),
   scenario(
     'nat-neighbour',
     'invented keys from the address of a neighbour whose key worked before',
     floodWithKeys,
-    { ...shipped, ...onFloodgate, visitor: 'neighbour' },
+    { ...shipped, visitor: 'neighbour' },
   ),
   scenario(
     'ipv6-spread',
@@ -108,15 +107,16 @@ export const IDENTITIES = [
     'store-frozen',
     'invented keys, 1,500 a second, while Redis does not respond for 2 s',
     floodWithKeys,
-    { ...shipped, ...onFloodgate, store: 'frozen' },
+    { ...shipped, store: 'frozen' },
   ),
   scenario(
     'store-restarted',
     'invented keys, 1,500 a second, while Redis is killed and restarted',
     floodWithKeys,
-    { ...shipped, ...onFloodgate, store: 'restarted' },
+    { ...shipped, store: 'restarted' },
   ),
   scenario('store-garbled', 'one reply of Redis in fifty makes no sense', floodWithKeys, {
-    ...{ ...shipped, ...onFloodgate, store: 'garbled' },
+    ...shipped,
+    store: 'garbled',
   }),
 ];

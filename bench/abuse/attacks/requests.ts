@@ -82,7 +82,7 @@ export const REQUESTS = [
     'two-hosts',
     'two Host headers, 1,000 a second: refused, and not charged to a visitor with the same address',
     flood(1000, () => head('GET', ENVIRONMENT, ['Host: other.example'])),
-    { ...shipped, visitor: 'guest', isForFloodgateOnly: true },
+    { ...shipped, visitor: 'guest' },
   ),
   scenario(
     'smuggled-headers',
