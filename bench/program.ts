@@ -4,10 +4,9 @@ import { type Start, UsageError } from './command.ts';
 import { ABUSE } from './commands/abuse.ts';
 import { LOG } from './commands/log.ts';
 import { PEERS_COMMAND } from './commands/peers.ts';
-import { PROFILE } from './commands/profile.ts';
 import { SOAK } from './commands/soak.ts';
 
-const COMMANDS = [PEERS_COMMAND, PROFILE, ABUSE, SOAK, LOG];
+const COMMANDS = [PEERS_COMMAND, ABUSE, SOAK, LOG];
 
 /** @throws UsageError for wrong arguments */
 export async function runCommand(argv: readonly string[], start: Start): Promise<void> {

@@ -7,7 +7,7 @@ import { GOALS_TEXT, judge, tableOf } from '#bench/abuse/verdict.ts';
 import { runScenario, type VisitPlan } from '#bench/abuse/visit.ts';
 import { command, names, settings } from '#bench/command.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
-import { Report } from '#bench/run/report.ts';
+import { printMachine, printTable } from '#bench/run/report.ts';
 
 const NAMES = SCENARIOS.map(({ name }) => name);
 const LONG: VisitPlan = { aloneSeconds: 2.5, attackSeconds: 5, replyMsMax: 3000 };
@@ -25,19 +25,19 @@ export const ABUSE = command({
   async run(processes, { only = NAMES, quick, set }) {
     assertInstalled(['redis-server']);
     const plan = { ...(quick ? QUICK : LONG), settings: set };
-    const report = new Report('abuse');
+    printMachine();
     let reached = 0;
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
       try {
         const result = await runScenario(scenario, plan, processes);
         if (judge(scenario, result).every((goal) => goal.isReached)) reached++;
-        report.add(tableOf(scenario, result));
+        printTable(tableOf(scenario, result));
       } catch (error) {
         // A failed visit must not end the whole run, which takes twenty minutes.
-        report.add({ title: `${scenario.name} failed: ${(error as Error).message}`, head: [], rows: [] });
+        printTable({ title: `${scenario.name} failed: ${(error as Error).message}`, head: [], rows: [] });
       }
     }
-    report.add({
+    printTable({
       title: `${reached} of ${only.length} attacks reached all goals`,
       head: [],
       rows: [],

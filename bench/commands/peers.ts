@@ -2,15 +2,15 @@
  * `npm run bench`: compares the cost of a request with Floodgate, with other programs, and with other versions of it.
  */
 import { command, names, whole } from '#bench/command.ts';
-import { goalTable } from '#bench/costs/goals.ts';
-import { type Measured, measureScenario, scenarioTable } from '#bench/costs/measure.ts';
+import { type Measured, measureScenario } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
+import { tableOf } from '#bench/costs/table.ts';
 import { PEERS } from '#bench/peers/all.ts';
 import { ECHO } from '#bench/peers/echo.ts';
 import type { Peer } from '#bench/peers/peer.ts';
 import { versionAt } from '#bench/peers/version.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
-import { Report } from '#bench/run/report.ts';
+import { printMachine, printTable } from '#bench/run/report.ts';
 
 const SCENARIO_NAMES = SCENARIOS.map(({ name }) => name);
 const PEER_NAMES = PEERS.map(({ name }) => name);
@@ -38,9 +38,8 @@ export const PEERS_COMMAND = command({
     const peers = args.peers ?? (against === undefined ? PEER_NAMES : []);
     const versions = against === undefined ? [] : [versionAt(against), ECHO];
     const rounds = quick ? 5 : args.rounds;
-    const duration = quick ? 1 : args.duration;
-    const report = new Report('bench');
-    const measured = new Map<string, Measured>();
+    const seconds = quick ? 1 : args.duration;
+    printMachine();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
       const isWanted = ({ name }: Peer): boolean =>
         name === 'floodgate' ||
@@ -49,19 +48,11 @@ export const PEERS_COMMAND = command({
       // By chance, one start of a process may cost up to a tenth more CPU time than another. The order of the starts
       // also matters. So two versions are started twice, in both orders.
       const orders = against === undefined ? [all] : [all, all.toReversed()];
-      const found: Measured = new Map();
-      for (const order of orders) {
-        const plan = { rounds: Math.ceil(rounds / orders.length), duration };
-        for (const [name, one] of await measureScenario(processes, scenario, order, plan)) {
-          const slices = [...(found.get(name)?.slices ?? []), ...one.slices];
-          found.set(name, { ...one, ...found.get(name), slices });
-        }
-      }
-      report.add(scenarioTable(scenario, found), Object.fromEntries(found));
-      measured.set(scenario.name, found);
+      const measured = new Map<string, Measured>();
+      const plan = { rounds: Math.ceil(rounds / orders.length), seconds };
+      for (const order of orders) await measureScenario(processes, scenario, order, plan, measured);
+      printTable(tableOf(scenario, measured));
     }
-    const goals = goalTable(measured);
-    if (goals !== null) report.add(goals);
     return true;
   },
 });

@@ -9,7 +9,7 @@ import { Client } from '#bench/run/client.ts';
 import { watchMemory } from '#bench/run/memory.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
 import { DURABLE, startRedis } from '#bench/run/redis.ts';
-import { Report, rounded } from '#bench/run/report.ts';
+import { printMachine, printTable, rounded } from '#bench/run/report.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import { startUpstream } from '#bench/run/upstream.ts';
 import { driveMinute, SoakTally } from '#bench/soak/limits.ts';
@@ -41,7 +41,7 @@ export const SOAK = command({
     }),
   async run(processes, { minutes, workers, set }) {
     assertInstalled(['redis-server']);
-    const report = new Report('soak');
+    printMachine();
     const upstreamPort = await freePort();
     await startUpstream(processes, upstreamPort);
     const redis = await startRedis(processes, DURABLE);
@@ -84,7 +84,7 @@ export const SOAK = command({
     await redis.stop();
     const latencies = [0.5, 0.99, 1].map((q) => `${rounded(quantile(tally.latenciesMs, q), 1)} ms`);
     const { deniedAlone, admittedAlone } = tally;
-    report.add({
+    printTable({
       title: `Workers: ${workers}${Object.entries(set)
         .map(([name, value]) => `, ${name}=${value}`)
         .join('')}`,

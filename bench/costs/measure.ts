@@ -1,15 +1,15 @@
 /** Measures one scenario: starts all peers, warms them up, and visits them in turn. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Peer } from '#bench/peers/peer.ts';
-import { type Compared, comparisonTable, ratios } from '#bench/run/comparison.ts';
-import { compare, type Slice, type Subject } from '#bench/run/measure.ts';
+import { paced } from '#bench/run/paced.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
 import { type RedisServer, startRedis } from '#bench/run/redis.ts';
-import type { Table } from '#bench/run/report.ts';
 import { usageOf } from '#bench/run/usage.ts';
 import { freePort } from '#test/support/ports.ts';
-import { launchOf, loadOf, type Scenario } from './scenarios.ts';
+import { launchOf, type Scenario } from './scenarios.ts';
 import { startUpstream } from './upstream.ts';
+import { wrk } from './wrk.ts';
 
 /** A Node process costs twice as much in its first second as after five. */
 const WARM_SECONDS = 6;
@@ -17,51 +17,93 @@ const WARM_SECONDS = 6;
 const COMMANDS_PER_REQUEST_MIN = 0.01;
 /** The warm-up is long enough to use each key once at this rate. */
 const WARM_KEYS_PER_SECOND = 10_000;
+const BREATH_MS = 100;
 
-/** Results by name of the peer. */
-export type Measured = Map<string, Compared & { readonly restRssMb?: number }>;
+/** Results of one visit. They are for one request, unless the name says otherwise. */
+export interface Slice {
+  readonly perSecond: number;
+  readonly cpuUs: number;
+  readonly storeCpuUs: number;
+  /** Server and store together. */
+  readonly totalCpuUs: number;
+  readonly storeCommands: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** The p50 minus the p50 of the upstream itself in the same round. NaN if the upstream was not measured. */
+  addedMs: number;
+  readonly rssMb: number;
+  readonly refusedShare: number;
+  /** Number of requests without a reply, in the whole visit. */
+  readonly errors: number;
+}
 
-interface Running extends Subject {
-  readonly peer: Peer;
+export interface Measured {
+  readonly label: string;
+  /** One slice for each round. */
+  readonly slices: Slice[];
   /** Memory before any load. */
-  readonly restRssMb: number;
+  restRssMb?: number;
+  /** Why the peer was not measured. */
+  failure?: string;
+}
+
+/** A peer that runs. */
+interface Running {
+  readonly peer: Peer;
+  /** Scheme, host and port. */
+  readonly origin: string;
+  readonly pids: readonly number[];
+  readonly redis: RedisServer | null;
   stop(): Promise<void>;
 }
 
+/**
+ * Visits all peers in each round, in an order that rotates. So a disturbance of the machine affects all of them, and
+ * ratios within a round stay fair.
+ *
+ * @param results by name of the peer; the slices are added to those of an earlier call
+ */
 export async function measureScenario(
   processes: Processes,
   scenario: Scenario,
   peers: readonly Peer[],
-  { rounds, duration: seconds }: { rounds: number; duration: number },
-): Promise<Measured> {
-  const measured: Measured = new Map();
+  { rounds, seconds }: { readonly rounds: number; readonly seconds: number },
+  results: Map<string, Measured>,
+): Promise<void> {
   const upstreamPort = await freePort();
   const upstream = await startUpstream(processes, upstreamPort);
   const running: Running[] = [];
   for (const peer of peers) {
-    const none = { label: peer.label, slices: [] };
-    measured.set(peer.name, none);
+    const result: Measured = results.get(peer.name) ?? { label: peer.label, slices: [] };
+    results.set(peer.name, result);
     try {
-      running.push(await startPeer(peer, scenario, processes, upstreamPort));
+      const one = await startPeer(peer, scenario, processes, upstreamPort);
+      running.push(one);
+      result.restRssMb = usageOf(one.pids).rssMb;
     } catch (error) {
-      measured.set(peer.name, { ...none, failure: (error as Error).message });
+      result.failure = (error as Error).message;
     }
   }
   const warmSeconds = WARM_SECONDS + Math.ceil(scenario.keys / WARM_KEYS_PER_SECOND);
-  const plan = { warmSeconds, rounds, seconds, processes };
-  const found = await compare(running, plan);
-  const direct = [...found].find(([{ peer }]) => peer.name === 'direct')?.[1] ?? [];
-  for (const [{ peer, restRssMb }, own] of found) {
-    const slices = own.map((slice, i) => ({
-      ...slice,
-      addedMs: slice.p50Ms - (direct[i]?.p50Ms ?? Number.NaN),
-    }));
-    const hasLostRedis = peer.countsInRedis === true && !countsEach(scenario, slices);
-    const failure = hasLostRedis ? { failure: 'it did not count in Redis' } : {};
-    measured.set(peer.name, { label: peer.label, slices, restRssMb, ...failure });
+  for (const one of running) await visit(one, { ...scenario, rate: null }, warmSeconds, processes);
+  for (let round = 0; round < rounds; round++) {
+    const first = round % running.length;
+    const slices = new Map<string, Slice>();
+    for (const one of [...running.slice(first), ...running.slice(0, first)]) {
+      await sleep(BREATH_MS);
+      slices.set(one.peer.name, await visit(one, scenario, seconds, processes));
+    }
+    for (const [name, slice] of slices) {
+      slice.addedMs = slice.p50Ms - (slices.get('direct')?.p50Ms ?? Number.NaN);
+      results.get(name)?.slices.push(slice);
+    }
+  }
+  for (const { peer } of running) {
+    const result = results.get(peer.name);
+    if (result !== undefined && peer.countsInRedis === true && !countsEach(scenario, result.slices))
+      result.failure = 'it did not count in Redis';
   }
   await Promise.all([upstream, ...running].map((one) => one.stop()));
-  return measured;
 }
 
 /** @throws Error if the peer is not installed, or does not limit requests */
@@ -72,10 +114,9 @@ async function startPeer(
   upstreamPort: number,
 ): Promise<Running> {
   assertInstalled(peer.needs);
-  const load = loadOf(scenario);
   if (peer.start === null) {
     const origin = `http://127.0.0.1:${upstreamPort}`;
-    return { peer, origin, load, pids: [], store: null, restRssMb: Number.NaN, stop: async () => undefined };
+    return { peer, origin, pids: [], redis: null, stop: async () => undefined };
   }
   const redis = peer.needs.includes('redis-server') ? await startRedis(processes) : null;
   const port = await freePort();
@@ -83,10 +124,8 @@ async function startPeer(
   const server = await peer.start({ ...place, ...launchOf(scenario) });
   const origin = `http://127.0.0.1:${port}`;
   if (peer.name !== 'echo') await assertLimits(origin, scenario);
-  const restRssMb = usageOf([server.pid]).rssMb;
-  const store = redis === null ? null : { pids: [redis.pid], commands: () => commandsOf(redis) };
   return {
-    ...{ peer, origin, load, pids: [server.pid], store, restRssMb },
+    ...{ peer, origin, pids: [server.pid], redis },
     async stop() {
       await server.stop();
       await redis?.stop();
@@ -94,21 +133,34 @@ async function startPeer(
   };
 }
 
-export function scenarioTable({ name, title, rate }: Scenario, measured: Measured): Table {
-  const ours = measured.get('floodgate')?.slices ?? [];
-  const against = (head: string, measure: keyof Slice) => ({
-    ...{ head, of: (theirs: readonly Slice[]) => ratios(ours, theirs, measure) },
+async function visit(
+  { origin, pids, redis }: Running,
+  scenario: Scenario,
+  visitSeconds: number,
+  processes: Processes,
+): Promise<Slice> {
+  const read = async () => ({
+    own: usageOf(pids),
+    store: usageOf(redis === null ? [] : [redis.pid]),
+    commands: redis === null ? 0 : await commandsOf(redis),
   });
-  const added = {
-    head: 'added p50 ms',
-    of: (slices: readonly Slice[]) => slices.map(({ addedMs }) => addedMs),
+  const before = await read();
+  const { requests, seconds, refused, errors, p50Ms, p99Ms } =
+    scenario.rate === null
+      ? await wrk(scenario, origin, visitSeconds, processes)
+      : await paced(scenario, origin, visitSeconds, scenario.rate);
+  const after = await read();
+  const each = (value: number): number => (requests === 0 ? Number.NaN : value / requests);
+  const cpuUs = each(after.own.cpuUs - before.own.cpuUs);
+  const storeCpuUs = each(after.store.cpuUs - before.store.cpuUs);
+  return {
+    perSecond: requests / seconds,
+    ...{ cpuUs, storeCpuUs, totalCpuUs: cpuUs + storeCpuUs, p50Ms, p99Ms, errors },
+    storeCommands: each(Math.max(0, after.commands - before.commands)),
+    addedMs: Number.NaN,
+    rssMb: after.own.rssMb,
+    refusedShare: each(refused),
   };
-  return comparisonTable(`${title} (${name}, ${ours.length} rounds)`, measured.values(), [
-    against('ours/theirs', 'cpuUs'),
-    against('with Redis', 'totalCpuUs'),
-    against('Redis alone', 'storeCpuUs'),
-    ...(rate === null ? [] : [added]),
-  ]);
 }
 
 /** Returns the number of executed commands, including those inside scripts. */

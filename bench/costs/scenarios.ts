@@ -1,6 +1,5 @@
 /** The kinds of requests whose cost is measured. All peers of a scenario get the same requests. */
 import { HIGH_LIMIT } from '#bench/peers/peer.ts';
-import type { Load } from '#bench/run/load.ts';
 
 export interface Scenario {
   readonly name: string;
@@ -21,20 +20,19 @@ export interface Scenario {
 }
 
 const SURVEYS = '/api/v1/management/surveys';
-const CONNECTIONS = 64;
 /** The limit of the shipped policies. */
 const LOW_LIMIT = 100;
 
 const UNIX = 'floodgate-unix';
 const LIMITERS = ['nginx-lua', 'nginx-limit-req', 'fastify-rlf'];
 const WITH_BODIES = ['nginx-lua', 'fastify-rlf'];
-const WITHOUT_LIMIT = ['nginx-plain', 'caddy-plain'];
+const CADDY = 'caddy-plain';
 const POST = { method: 'POST', path: '/api/v1/client/bench/responses' } as const;
 
 const HOT: Scenario = {
   ...{ name: 'hot', title: 'allowed, one hot key', method: 'GET', path: '/api/v1/client/bench/environment' },
   ...{ bodyBytes: 0, keys: 0, isDenied: false, limits: 1, rate: null },
-  peers: [UNIX, ...LIMITERS, 'floodgate-bare', ...WITHOUT_LIMIT],
+  peers: [UNIX, ...LIMITERS, CADDY],
 };
 
 function row(
@@ -56,12 +54,12 @@ export const SCENARIOS: readonly Scenario[] = [
   row('two', 'two limits at once, proven key', WITH_BODIES, {
     ...{ method: 'POST', path: '/api/v1/management/storage', bodyBytes: 100, keys: 1, limits: 2 },
   }),
-  row('post-1k', 'POST 1 KB', [UNIX, ...WITH_BODIES, ...WITHOUT_LIMIT], { ...POST, bodyBytes: 1024 }),
-  row('post-1m', 'POST 1 MB', [UNIX, ...WITH_BODIES, ...WITHOUT_LIMIT], { ...POST, bodyBytes: 1_048_576 }),
-  row('uncovered', 'route without a limit', [...WITHOUT_LIMIT, 'fastify-rlf'], {
+  row('post-1k', 'POST 1 KB', [UNIX, ...WITH_BODIES, CADDY], { ...POST, bodyBytes: 1024 }),
+  row('post-1m', 'POST 1 MB', [UNIX, ...WITH_BODIES, CADDY], { ...POST, bodyBytes: 1_048_576 }),
+  row('uncovered', 'route without a limit', [CADDY, 'fastify-rlf'], {
     ...{ path: '/environments/bench/surveys', limits: 0 },
   }),
-  row('latency', 'latency at 1,000 requests/s', [UNIX, ...LIMITERS, ...WITHOUT_LIMIT, 'direct'], {
+  row('latency', 'latency at 1,000 requests/s', [UNIX, ...LIMITERS, CADDY, 'direct'], {
     rate: 1000,
   }),
 ];
@@ -69,9 +67,4 @@ export const SCENARIOS: readonly Scenario[] = [
 /** Returns the options of a launch that depend on the scenario. */
 export function launchOf({ isDenied, limits, keys }: Scenario) {
   return { limit: isDenied ? LOW_LIMIT : HIGH_LIMIT, limits: Math.max(1, limits), keys };
-}
-
-export function loadOf({ bodyBytes, ...scenario }: Scenario): Load {
-  const bodies = bodyBytes === 0 ? [] : [`{"data":"${'x'.repeat(bodyBytes - 11)}"}`];
-  return { ...scenario, bodies, connections: CONNECTIONS };
 }

@@ -8,7 +8,6 @@ import { freePort } from '#test/support/ports.ts';
 import { HIGH_LIMIT, type Launch, type Peer, type Place } from './peer.ts';
 
 export interface PolicyFile {
-  exclude: string[];
   policies: {
     name: string;
     route: string;
@@ -37,11 +36,6 @@ export function raiseLimits({ policies }: PolicyFile): void {
   for (const policy of policies) policy.limit = HIGH_LIMIT;
 }
 
-function removePolicies(file: PolicyFile): void {
-  file.exclude = [];
-  file.policies = [{ name: 'unused', route: 'GET /never', identifier: 'ip', limit: 1, window: '1m' }];
-}
-
 interface GatewayLaunch extends Place {
   readonly redisPort: number;
   /** Number of processes. Default: 1. */
@@ -50,7 +44,6 @@ interface GatewayLaunch extends Place {
   readonly root?: string;
   /** Text of the policy file. */
   readonly policies: string;
-  readonly nodeFlags?: readonly string[];
   /** Additional settings of the gateway. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -61,8 +54,8 @@ export function policyFile(port: number): string {
 
 export async function startGateway(launch: GatewayLaunch): Promise<Started> {
   const { processes, port, upstreamPort, redisPort, policies } = launch;
-  const { workers = 1, root = ROOT, nodeFlags = [], env } = launch;
-  const flags = ['--max-semi-space-size=16', '--max-old-space-size=1024', ...nodeFlags];
+  const { workers = 1, root = ROOT, env } = launch;
+  const flags = ['--max-semi-space-size=16', '--max-old-space-size=1024'];
   return processes.node('the gateway', [...flags, join(root, 'gateway', 'main.ts')], {
     readyText: 'Gateway ready',
     cwd: root,
@@ -101,13 +94,6 @@ export function variant(
 }
 
 export const FLOODGATE = variant('floodgate', 'Floodgate');
-
-export const FLOODGATE_BARE: Peer = {
-  ...variant('floodgate-bare', 'Floodgate without policies', () => ({
-    policies: policiesOf(ROOT, removePolicies),
-  })),
-  countsInRedis: false,
-};
 
 /** Floodgate that connects to its upstream and its Redis over Unix sockets instead of TCP. */
 export const FLOODGATE_UNIX = variant('floodgate-unix', 'Floodgate, Unix sockets', (launch) => ({

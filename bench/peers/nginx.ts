@@ -1,7 +1,7 @@
-/** NGINX as a plain proxy without limits. The other NGINX peers add their limits to the same configuration. */
+/** NGINX as a proxy. Each NGINX peer adds its limits to this configuration. */
 import { join } from 'node:path';
 import type { Started } from '#bench/run/processes.ts';
-import type { Launch, Peer, Place } from './peer.ts';
+import type { Launch, Place } from './peer.ts';
 
 export interface Parts {
   /** Directives at the beginning of the file, which load modules. */
@@ -36,7 +36,11 @@ http {
 export function startNginxProxy(
   name: string,
   launch: Launch,
-  { limits = '', http = '', modules = '' } = {},
+  {
+    limits,
+    http,
+    modules = '',
+  }: { readonly limits: string; readonly http: string; readonly modules?: string },
 ): Promise<Started> {
   const forward = `proxy_pass http://upstream_server; proxy_http_version 1.1; proxy_set_header Connection "";
     proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
@@ -50,10 +54,3 @@ export function startNginxProxy(
     server: `location /api/ { ${limits} ${forward} } location / { ${forward} }`,
   });
 }
-
-export const NGINX: Peer = {
-  name: 'nginx-plain',
-  label: 'NGINX, no limit',
-  needs: ['nginx'],
-  start: (launch) => startNginxProxy('nginx-plain', launch),
-};

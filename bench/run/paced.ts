@@ -1,8 +1,18 @@
 /** Sends requests at an even rate, even if earlier ones have no reply yet. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Lane } from '#test/support/lane.ts';
-import type { Load, LoadResult } from './load.ts';
 import { quantile } from './statistics.ts';
+
+export interface LoadResult {
+  readonly requests: number;
+  readonly seconds: number;
+  /** Number of replies with a status other than 2xx and 3xx. */
+  readonly refused: number;
+  /** Number of broken connections and of requests without a reply. */
+  readonly errors: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
 
 const CONNECTIONS_MAX = 512;
 const GRACE_MS = 500;
@@ -22,7 +32,7 @@ export async function pace(count: number, perSecond: number, act: (i: number) =>
  * a slow server cannot slow down the load and hide its own delays.
  */
 export async function paced(
-  { method, path }: Load,
+  { method, path }: { readonly method: string; readonly path: string },
   origin: string,
   seconds: number,
   perSecond: number,

@@ -56,8 +56,6 @@ t.test('every path of the project that a page names exists', async (t) => {
     // The history may name removed files.
     if (file === 'CHANGELOG.md') continue;
     for (const [, path = ''] of prose.matchAll(/`((?:gateway|api|bench|test|examples|docs)\/[\w./-]+)`/g)) {
-      // A run creates `bench/results/`.
-      if (path.startsWith('bench/results')) continue;
       t.ok(existsSync(join(projectRoot, path)), `${file}: ${path}`);
     }
   }

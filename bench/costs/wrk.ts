@@ -1,31 +1,34 @@
 /** Sends load with wrk. Its single thread, written in C, takes little CPU time from the server on the same machine. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Load, LoadResult } from './load.ts';
-import type { Processes } from './processes.ts';
-import { PATH } from './programs.ts';
+import type { LoadResult } from '#bench/run/paced.ts';
+import type { Processes } from '#bench/run/processes.ts';
+import { PATH } from '#bench/run/programs.ts';
+import type { Scenario } from './scenarios.ts';
+
+const CONNECTIONS = 64;
 
 export async function wrk(
-  load: Load,
+  scenario: Scenario,
   origin: string,
   seconds: number,
   processes: Processes,
 ): Promise<LoadResult> {
-  const script = processes.file(`${load.name.replaceAll(/\W+/g, '-')}.lua`, scriptOf(load));
-  const args = ['-t1', `-c${load.connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
-  const { stdout } = await promisify(execFile)('wrk', [...args, `${origin}${load.path}`], { env: { PATH } });
+  const script = processes.file(`${scenario.name.replaceAll(/\W+/g, '-')}.lua`, scriptOf(scenario));
+  const args = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
+  const { stdout } = await promisify(execFile)('wrk', [...args, `${origin}${scenario.path}`], {
+    env: { PATH },
+  });
   const found = /^RESULT (.*)$/m.exec(stdout)?.[1];
   if (found === undefined) throw new Error(`wrk failed: ${stdout.trim().split('\n').at(-1)}`);
   return JSON.parse(found);
 }
 
 /** Returns a script for wrk. It creates all requests in advance, because that takes CPU time from the server. */
-function scriptOf({ method, bodies, keys }: Load): string {
+function scriptOf({ method, bodyBytes, keys }: Scenario): string {
   return `
 wrk.method = "${method}"
-${bodies.length > 0 ? 'wrk.headers["Content-Type"] = "application/json"' : ''}
-local bodies = { ${bodies.map((body) => `[==[${body}]==]`).join(', ')} }
-wrk.body = bodies[1]
+${bodyBytes > 0 ? `wrk.headers["Content-Type"] = "application/json"\nwrk.body = '{"data":"${'x'.repeat(bodyBytes - 11)}"}'` : ''}
 local requests = {}
 function init()
   math.randomseed(os.time())
@@ -34,11 +37,8 @@ function init()
     wrk.headers["x-api-key"] = string.format("fbk_bench_%022d", i)
     requests[i] = wrk.format()
   end
-  if #requests == 0 then
-    for i, body in ipairs(bodies) do requests[i] = wrk.format(nil, nil, nil, body) end
-  end
 end
-${keys > 0 || bodies.length > 1 ? 'function request() return requests[math.random(#requests)] end' : ''}
+${keys > 0 ? 'function request() return requests[math.random(#requests)] end' : ''}
 function done(summary, latency)
   local e = summary.errors
   io.write(string.format(
