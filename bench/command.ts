@@ -26,43 +26,16 @@ export function command<Args>({ command, describe, builder, run }: Command<Args>
     program.command(command, describe, builder, (args) => start(args, (processes) => run(processes, args)));
 }
 
+/** Defines an option with a whole number. */
 export function whole(name: string, min: number, max: number, initial: number, describe: string) {
-  return number(name, { min, max, initial, describe, isWhole: true });
-}
-
-export function number(
-  name: string,
-  of: { min: number; max: number; initial: number; describe: string; isWhole?: boolean },
-) {
-  const { min, max, initial, isWhole = false } = of;
-  const kind = isWhole ? 'a whole number' : 'a number';
   return {
     type: 'string',
-    describe: `${of.describe}, from ${min} to ${max}`,
+    describe: `${describe}, from ${min} to ${max}`,
     default: initial,
     coerce(text: string | number): number {
       const value = String(text).trim() === '' ? Number.NaN : Number(text);
-      if (value >= min && value <= max && (!isWhole || Number.isInteger(value))) return value;
-      throw new UsageError(`--${name} is "${text}"; it must be ${kind} from ${min} to ${max}`);
-    },
-  } as const;
-}
-
-/** Defines an option with environment variables for a program, each as NAME=VALUE. */
-export function settings(describe: string) {
-  return {
-    type: 'string',
-    array: true,
-    default: [] as string[],
-    describe: `${describe} setting as NAME=VALUE; can be given several times`,
-    coerce(texts: readonly string[]): Readonly<Record<string, string>> {
-      return Object.fromEntries(
-        texts.map((text) => {
-          const [, name, value = ''] = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(text) ?? [];
-          if (name === undefined) throw new UsageError(`--set is "${text}"; it must be NAME=VALUE`);
-          return [name, value];
-        }),
-      );
+      if (value >= min && value <= max && Number.isInteger(value)) return value;
+      throw new UsageError(`--${name} is "${text}"; it must be a whole number from ${min} to ${max}`);
     },
   } as const;
 }

@@ -3,12 +3,6 @@ import type { PolicyFile } from '#bench/peers/floodgate.ts';
 import type { Attack } from './attacker.ts';
 
 /**
- * A disturbance of Floodgate's Redis during the attack. `frozen`: it is stopped for two seconds. `restarted`: it is
- * killed and restarted. `garbled`: one reply in fifty is damaged. `small`: it has only 12 MB of memory.
- */
-export type StoreTrouble = 'frozen' | 'restarted' | 'garbled' | 'small';
-
-/**
  * The visitor that uses the service during the attack. A `stranger` has another address. A `neighbour` has the
  * attacker's address, and an API key that worked before. A `guest` has the attacker's address and no API key.
  */
@@ -20,7 +14,8 @@ interface Surroundings {
   readonly visitor: VisitorKind;
   /** Whether the attacker's address is a trusted proxy, so that its X-Forwarded-For counts. */
   readonly trustsAttacker: boolean;
-  readonly store: StoreTrouble;
+  /** `frozen`: Redis is stopped for two seconds during the attack. `small`: it has only 12 MB of memory. */
+  readonly store: 'frozen' | 'small';
   /** Whether to use TLS, also for the visitor. Then the attacker may ask for HTTP/2. */
   readonly isTls: boolean;
   /** Whether the number of new Redis keys must be in proportion to the number of admitted requests. */

@@ -4,45 +4,28 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { policiesOf, raiseLimits, startGateway } from '#bench/peers/floodgate.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { BENCH, ROOT } from '#bench/run/programs.ts';
-import { DURABLE, type RedisServer, startRedis } from '#bench/run/redis.ts';
+import { type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { BANS_KEY } from '#gateway/operate/control/scripts.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { freePort } from '#test/support/ports.ts';
-import { startSlowProxy } from '#test/support/slow-proxy.ts';
 import { ATTACKER_ADDRESS, type AttackCounts } from './attacker.ts';
-import type { AbuseScenario, StoreTrouble } from './scenario.ts';
+import type { AbuseScenario } from './scenario.ts';
 import { CONTROL, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
 
 const SAMPLE_MS = 250;
 /** The visitor starts this long after the attack, so that the attack has reached its full rate. */
 const HEAD_START_MS = 500;
 const TROUBLE_MS = 2000;
-const RESTART_MS = 500;
-const GARBLED_EVERY = 50;
-
-interface Trouble {
-  readonly redisArgs?: readonly string[];
-  /** Disturbs Redis during the attack. */
-  readonly disturb?: (redis: RedisServer, garbler: Garbler) => Promise<void>;
-}
-
-const TROUBLES: Readonly<Record<StoreTrouble, Trouble>> = {
-  frozen: { disturb: (redis) => redis.freeze(TROUBLE_MS) },
-  restarted: { redisArgs: DURABLE, disturb: (redis) => redis.killAndRestart(RESTART_MS) },
-  garbled: { disturb: (_, garbler) => garbler.garble() },
-  // With this policy, a full Redis refuses writes instead of removing keys.
-  small: { redisArgs: ['--maxmemory', '12mb', '--maxmemory-policy', 'noeviction'] },
-};
+/** With this policy, a full Redis refuses writes instead of removing keys. */
+const SMALL_REDIS = ['--maxmemory', '12mb', '--maxmemory-policy', 'noeviction'];
 
 export interface VisitPlan {
   readonly aloneSeconds: number;
   readonly attackSeconds: number;
   /** A request of the visitor without a reply after this time has failed. */
   readonly replyMsMax: number;
-  /** Additional settings of the gateway. */
-  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface AbuseResult {
@@ -66,29 +49,23 @@ export interface AbuseResult {
 
 export async function runScenario(
   scenario: AbuseScenario,
-  { aloneSeconds, attackSeconds, replyMsMax: timeoutMs, settings = {} }: VisitPlan,
+  { aloneSeconds, attackSeconds, replyMsMax: timeoutMs }: VisitPlan,
   processes: Processes,
 ): Promise<AbuseResult> {
   const { isTls = false, store } = scenario;
-  const { redisArgs, disturb } = store === undefined ? {} : TROUBLES[store];
   await using ends = new AsyncDisposableStack();
   const upstreamPort = await freePort();
   const upstream = await startUpstream(processes, upstreamPort);
   ends.defer(() => upstream.stop('SIGKILL'));
-  const redis = await startRedis(processes, redisArgs);
+  const redis = await startRedis(processes, store === 'small' ? SMALL_REDIS : []);
   ends.defer(() => redis.stop());
-  const garbler = new Garbler();
-  const owner = { teardown: (end: () => void) => ends.defer(end) };
-  const proxy =
-    store === 'garbled' ? await startSlowProxy(owner, redis.port, (piece) => garbler.pass(piece)) : redis;
   const port = await freePort();
   const server = await startGateway({
-    ...{ processes, port, upstreamPort, redisPort: proxy.port },
+    ...{ processes, port, upstreamPort, redisPort: redis.port },
     policies: policiesOf(ROOT, scenario.policies ?? raiseLimits),
     env: {
       ...(scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {}),
       ...(isTls ? tlsSettings() : {}),
-      ...settings,
     },
   });
   // Do not wait for requests that hang after an attack.
@@ -120,7 +97,10 @@ export async function runScenario(
   });
   ends.defer(() => attacker.stop('SIGKILL'));
   await sleep(HEAD_START_MS);
-  const [[attacked, direct]] = await Promise.all([visitAll(attackSeconds), disturb?.(redis, garbler)]);
+  const [[attacked, direct]] = await Promise.all([
+    visitAll(attackSeconds),
+    store === 'frozen' ? redis.freeze(TROUBLE_MS) : undefined,
+  ]);
   await attacker.stop();
   // The attacker's message may arrive after its process has ended.
   const failure = setTimeout(
@@ -148,24 +128,4 @@ function tlsSettings(): Record<string, string> {
   const owner = { teardown: (clean: () => unknown) => process.once('exit', clean) };
   const { cert, key } = createAuthority(owner).issue('server', 'IP:127.0.0.1');
   return { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' };
-}
-
-/** Damages one decision in fifty without changing its length. */
-class Garbler {
-  #isOn = false;
-  #decisions = 0;
-
-  async garble(): Promise<void> {
-    this.#isOn = true;
-    await sleep(TROUBLE_MS);
-    this.#isOn = false;
-  }
-
-  /** Damages the piece if its turn has come. @returns the delay in milliseconds, which is 0 */
-  pass(piece: Buffer): number {
-    // The text of a decision begins with a bracket, after its length.
-    const at = piece.indexOf('\r\n[');
-    if (this.#isOn && at > 0 && ++this.#decisions % GARBLED_EVERY === 0) piece.fill('{', at + 2, at + 3);
-    return 0;
-  }
 }

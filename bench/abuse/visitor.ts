@@ -3,8 +3,8 @@
  * a few kept-alive connections, and every fourth uses a new one. A reply is a success if it has status 200 and belongs
  * to the request.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Ask, Client, type ClientOptions } from '#bench/run/client.ts';
-import { pace } from '#bench/run/paced.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import { replyTo, VISITOR_HEADER } from '#bench/run/upstream.ts';
 import { ATTACKER_ADDRESS } from './attacker.ts';
@@ -102,11 +102,14 @@ export async function visit(
 
   const running: Promise<void>[] = [];
   const sent = Math.round(seconds * perSecond);
-  await pace(sent, perSecond, (i) => {
+  const began = performance.now();
+  for (let i = 0; i < sent; i++) {
+    const waitMs = began + (i * 1000) / perSecond - performance.now();
+    if (waitMs > 0) await sleep(waitMs);
     const isUpload = uploadEvery > 0 && i % uploadEvery === uploadEvery - 1;
     const step = isUpload ? UPLOAD : (steps[i % steps.length] ?? UPLOAD);
     running.push(send(step, i % NEW_CONNECTION_EVERY === 0));
-  });
+  }
   await Promise.all(running);
   client.close();
   return {

@@ -5,7 +5,7 @@
 import { SCENARIOS } from '#bench/abuse/scenarios.ts';
 import { GOALS_TEXT, judge, tableOf } from '#bench/abuse/verdict.ts';
 import { runScenario, type VisitPlan } from '#bench/abuse/visit.ts';
-import { command, names, settings } from '#bench/command.ts';
+import { command, names } from '#bench/command.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
 import { printMachine, printTable } from '#bench/run/report.ts';
 
@@ -19,17 +19,15 @@ export const ABUSE = command({
   builder: (program) =>
     program.options({
       only: names('only', NAMES, 'Attacks'),
-      set: settings('Gateway'),
       quick: { type: 'boolean', default: false, describe: '2.5 seconds for each attack instead of 5' },
     }),
-  async run(processes, { only = NAMES, quick, set }) {
+  async run(processes, { only = NAMES, quick }) {
     assertInstalled(['redis-server']);
-    const plan = { ...(quick ? QUICK : LONG), settings: set };
     printMachine();
     let reached = 0;
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
       try {
-        const result = await runScenario(scenario, plan, processes);
+        const result = await runScenario(scenario, quick ? QUICK : LONG, processes);
         if (judge(scenario, result).every((goal) => goal.isReached)) reached++;
         printTable(tableOf(scenario, result));
       } catch (error) {

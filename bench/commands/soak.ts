@@ -3,7 +3,7 @@
  * with uploads, streams, tunnels, aborts and garbage. Meanwhile Redis freezes, is killed and comes back, and policies
  * are edited.
  */
-import { command, number, settings, whole } from '#bench/command.ts';
+import { command, whole } from '#bench/command.ts';
 import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
 import { Client } from '#bench/run/client.ts';
 import { watchMemory } from '#bench/run/memory.ts';
@@ -35,11 +35,10 @@ export const SOAK = command({
   describe: 'Exceeds all limits while Redis fails; exits with 1 after a wrong reply',
   builder: (program) =>
     program.options({
-      minutes: number('minutes', { min: 1, max: 1440, initial: 20, describe: 'Duration in minutes' }),
+      minutes: whole('minutes', 1, 1440, 20, 'Duration in minutes'),
       workers: whole('workers', 1, 8, 2, 'Number of gateway processes'),
-      set: settings('Gateway'),
     }),
-  async run(processes, { minutes, workers, set }) {
+  async run(processes, { minutes, workers }) {
     assertInstalled(['redis-server']);
     printMachine();
     const upstreamPort = await freePort();
@@ -53,11 +52,10 @@ export const SOAK = command({
         GATEWAY_TRUSTED_PROXIES: '127.0.0.1/32',
         GATEWAY_ADMIN_PORT: String(adminPort),
         LOG_LEVEL: 'error',
-        ...set,
       },
     });
     const tally = new SoakTally();
-    const options = { port, timeoutMs: REPLY_MS_MAX, onSent: (kind: string) => tally.ways.replied(kind) };
+    const options = { port, timeoutMs: REPLY_MS_MAX };
     const clients = { plain: new Client(options), mixed: new Client(options) };
     const nextTrouble = startTroubles(processes, redis, policyFile(port));
     const endMemory = watchMemory(gateway.pid);
@@ -85,13 +83,13 @@ export const SOAK = command({
     const latencies = [0.5, 0.99, 1].map((q) => `${rounded(quantile(tally.latenciesMs, q), 1)} ms`);
     const { deniedAlone, admittedAlone } = tally;
     printTable({
-      title: `Workers: ${workers}${Object.entries(set)
-        .map(([name, value]) => `, ${name}=${value}`)
-        .join('')}`,
+      title: `Workers: ${workers}`,
       head: [],
       rows: [
-        ['replies', `${tally.replies}: ${tally.kindsText()}`],
-        ['ways', tally.ways.kindsText()],
+        [
+          'replies',
+          `${tally.replies}: ${[...tally.kinds].map(([kind, count]) => `${count} × ${kind}`).join(', ')}`,
+        ],
         ['without Redis', `${deniedAlone} denied before the limit, ${admittedAlone} admitted beyond it`],
         ['late', `${tally.late} replies came after the turn of their minute`],
         ['wrong replies', String(tally.wrongReplies)],
@@ -99,7 +97,7 @@ export const SOAK = command({
         ['p50, p99, slowest', latencies.join(', ')],
         ...memory,
       ],
-      notes: tally.wrongLines(),
+      notes: [...tally.wrong].flatMap(([kind, { count, examples }]) => [`${count} × ${kind}`, ...examples]),
     });
     return tally.wrongReplies === 0 && tally.overAdmitted === 0;
   },

@@ -1,7 +1,6 @@
 /** Measures one scenario: starts all peers, warms them up, and visits them in turn. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Peer } from '#bench/peers/peer.ts';
-import { paced } from '#bench/run/paced.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
 import { type RedisServer, startRedis } from '#bench/run/redis.ts';
@@ -13,6 +12,7 @@ import { wrk } from './wrk.ts';
 
 /** A Node process costs twice as much in its first second as after five. */
 const WARM_SECONDS = 6;
+const WARM_CONNECTIONS = 64;
 /** One script of three commands can serve 64 connections. A process that lost its Redis sends far fewer commands. */
 const COMMANDS_PER_REQUEST_MIN = 0.01;
 /** The warm-up is long enough to use each key once at this rate. */
@@ -85,7 +85,8 @@ export async function measureScenario(
     }
   }
   const warmSeconds = WARM_SECONDS + Math.ceil(scenario.keys / WARM_KEYS_PER_SECOND);
-  for (const one of running) await visit(one, { ...scenario, rate: null }, warmSeconds, processes);
+  for (const one of running)
+    await visit(one, { ...scenario, connections: WARM_CONNECTIONS }, warmSeconds, processes);
   for (let round = 0; round < rounds; round++) {
     const first = round % running.length;
     const slices = new Map<string, Slice>();
@@ -145,10 +146,12 @@ async function visit(
     commands: redis === null ? 0 : await commandsOf(redis),
   });
   const before = await read();
-  const { requests, seconds, refused, errors, p50Ms, p99Ms } =
-    scenario.rate === null
-      ? await wrk(scenario, origin, visitSeconds, processes)
-      : await paced(scenario, origin, visitSeconds, scenario.rate);
+  const { requests, seconds, refused, errors, p50Ms, p99Ms } = await wrk(
+    scenario,
+    origin,
+    visitSeconds,
+    processes,
+  );
   const after = await read();
   const each = (value: number): number => (requests === 0 ? Number.NaN : value / requests);
   const cpuUs = each(after.own.cpuUs - before.own.cpuUs);

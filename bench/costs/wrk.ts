@@ -1,12 +1,20 @@
 /** Sends load with wrk. Its single thread, written in C, takes little CPU time from the server on the same machine. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { LoadResult } from '#bench/run/paced.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { PATH } from '#bench/run/programs.ts';
 import type { Scenario } from './scenarios.ts';
 
-const CONNECTIONS = 64;
+interface LoadResult {
+  readonly requests: number;
+  readonly seconds: number;
+  /** Number of replies with a status other than 2xx and 3xx. */
+  readonly refused: number;
+  /** Number of broken connections and of requests without a reply. */
+  readonly errors: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
 
 export async function wrk(
   scenario: Scenario,
@@ -15,7 +23,7 @@ export async function wrk(
   processes: Processes,
 ): Promise<LoadResult> {
   const script = processes.file(`${scenario.name.replaceAll(/\W+/g, '-')}.lua`, scriptOf(scenario));
-  const args = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
+  const args = ['-t1', `-c${scenario.connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
   const { stdout } = await promisify(execFile)('wrk', [...args, `${origin}${scenario.path}`], {
     env: { PATH },
   });

@@ -1,12 +1,12 @@
 /** All peers, in the order of the report. */
 import { CADDY_PLAIN } from './caddy.ts';
 import { FASTIFY_RLF } from './fastify-rlf.ts';
-import { FLOODGATE, FLOODGATE_UNIX } from './floodgate.ts';
+import { FLOODGATE } from './floodgate.ts';
 import { NGINX_LIMIT_REQ } from './nginx-limit-req.ts';
 import { NGINX_LUA } from './nginx-lua.ts';
 import { DIRECT, type Peer } from './peer.ts';
 
 export const PEERS: readonly Peer[] = [
-  ...[FLOODGATE, FLOODGATE_UNIX, NGINX_LUA, NGINX_LIMIT_REQ],
+  ...[FLOODGATE, NGINX_LUA, NGINX_LIMIT_REQ],
   ...[CADDY_PLAIN, FASTIFY_RLF, DIRECT],
 ];

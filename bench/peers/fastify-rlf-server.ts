@@ -1,5 +1,5 @@
 /**
- * The program of the peer fastify-rlf: `node fastify-rlf-server.ts SETTINGS`. It counts fixed windows in Redis, for all
+ * The program of the peer fastify-rlf: `node fastify-rlf-server.ts LAUNCH`. It counts fixed windows in Redis, for all
  * machines together. While Redis is unavailable, it counts in its own memory. It also keeps in memory which clients have
  * exceeded a limit.
  */
@@ -9,21 +9,9 @@ import proxy from '@fastify/http-proxy';
 import fastify from 'fastify';
 import { Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { type Launch, WINDOW_SECONDS } from './peer.ts';
 
-interface Settings {
-  readonly port: number;
-  readonly redisPort: number;
-  readonly upstream: string;
-  /** Requests in a window. */
-  readonly limit: number;
-  /** The number of limits that a request counts against. */
-  readonly limits: number;
-  readonly windowSeconds: number;
-}
-
-const { port, redisPort, upstream, limit, limits, windowSeconds }: Settings = JSON.parse(
-  process.argv[2] ?? '{}',
-);
+const { port, upstreamPort, redisPort, limit, limits }: Launch = JSON.parse(process.argv[2] ?? '{}');
 const keyOf = (req: IncomingMessage): string => String(req.headers['x-api-key'] ?? req.socket.remoteAddress);
 
 const storeClient = new Redis(redisPort, '127.0.0.1', { enableOfflineQueue: false, maxRetriesPerRequest: 0 });
@@ -38,9 +26,9 @@ const limiters = Array.from(
       storeClient,
       keyPrefix: `rl${i}`,
       points: limit,
-      duration: windowSeconds,
+      duration: WINDOW_SECONDS,
       inMemoryBlockOnConsumed: limit + 1,
-      insuranceLimiter: new RateLimiterMemory({ points: limit, duration: windowSeconds }),
+      insuranceLimiter: new RateLimiterMemory({ points: limit, duration: WINDOW_SECONDS }),
     }),
 );
 const app = fastify({ logger: false, bodyLimit: 16 * 1024 * 1024 });
@@ -63,7 +51,7 @@ app.addHook('onRequest', async (req, reply) => {
   }
 });
 await app.register(proxy, {
-  upstream,
+  upstream: `http://127.0.0.1:${upstreamPort}`,
   undici: { connections: 256, pipelining: 1 },
   replyOptions: {
     rewriteRequestHeaders: (req, headers) => ({

@@ -1,19 +1,15 @@
 /** What Node programs usually do: @fastify/http-proxy behind rate-limiter-flexible. The baseline of the bench. */
 import { join } from 'node:path';
-import { type Peer, WINDOW_SECONDS } from './peer.ts';
+import type { Peer } from './peer.ts';
 
 export const FASTIFY_RLF: Peer = {
   name: 'fastify-rlf',
   label: '@fastify/http-proxy + rate-limiter-flexible',
   needs: ['redis-server'],
   countsInRedis: true,
-  start({ processes, port, upstreamPort, redisPort, limit, limits }) {
-    const settings = {
-      ...{ port, redisPort, limit, limits, windowSeconds: WINDOW_SECONDS },
-      upstream: `http://127.0.0.1:${upstreamPort}`,
-    };
+  start({ processes, ...launch }) {
     const main = join(import.meta.dirname, 'fastify-rlf-server.ts');
-    return processes.node('fastify-rlf', ['--max-semi-space-size=32', main, JSON.stringify(settings)], {
+    return processes.node('fastify-rlf', ['--max-semi-space-size=32', main, JSON.stringify(launch)], {
       readyText: 'ready',
       env: { NODE_ENV: 'production' },
     });

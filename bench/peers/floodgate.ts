@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { type Started, socketBeside } from '#bench/run/processes.ts';
+import type { Started } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import { freePort } from '#test/support/ports.ts';
-import { HIGH_LIMIT, type Launch, type Peer, type Place } from './peer.ts';
+import { HIGH_LIMIT, type Peer, type Place } from './peer.ts';
 
 export interface PolicyFile {
   policies: {
@@ -77,28 +77,14 @@ export async function startGateway(launch: GatewayLaunch): Promise<Started> {
 }
 
 /** Creates a peer that is Floodgate with the shipped policies. If no request must be denied, all limits are raised. */
-export function variant(
-  name: string,
-  label: string,
-  change: (launch: Launch) => Partial<GatewayLaunch> = () => ({}),
-): Peer {
+export function floodgateIn(root: string, name: string, label: string): Peer {
   return {
     ...{ name, label, needs: ['redis-server'], countsInRedis: true },
     start(launch) {
-      const changed = change(launch);
       const raise = launch.limit === HIGH_LIMIT ? raiseLimits : () => undefined;
-      const policies = policiesOf(changed.root ?? ROOT, raise);
-      return startGateway({ ...launch, policies, ...changed });
+      return startGateway({ ...launch, root, policies: policiesOf(root, raise) });
     },
   };
 }
 
-export const FLOODGATE = variant('floodgate', 'Floodgate');
-
-/** Floodgate that connects to its upstream and its Redis over Unix sockets instead of TCP. */
-export const FLOODGATE_UNIX = variant('floodgate-unix', 'Floodgate, Unix sockets', (launch) => ({
-  env: {
-    GATEWAY_UPSTREAM: `unix:${socketBeside(launch.processes, launch.upstreamPort)}`,
-    GATEWAY_REDIS_URL: `unix:${socketBeside(launch.processes, launch.redisPort)}`,
-  },
-}));
+export const FLOODGATE = floodgateIn(ROOT, 'floodgate', 'Floodgate');

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UsageError } from '#bench/command.ts';
 import { ROOT } from '#bench/run/programs.ts';
-import { variant } from './floodgate.ts';
+import { floodgateIn } from './floodgate.ts';
 import type { Peer } from './peer.ts';
 
 /** @param name a folder or a commit; a commit is checked out into a worktree until the bench ends */
 export function versionAt(name: string): Peer {
   const root = existsSync(join(name, 'gateway', 'main.ts')) ? resolve(name) : checkOut(name);
-  return variant(name, `Floodgate, ${name}`, () => ({ root }));
+  return floodgateIn(root, name, `Floodgate, ${name}`);
 }
 
 function checkOut(commit: string): string {

@@ -1,7 +1,6 @@
 /** A well-behaved HTTP client. It sends complete requests, and expects complete replies within a time limit. */
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { request as requestTls, Agent as TlsAgent } from 'node:https';
-import type { Socket } from 'node:net';
 
 /** A body consists of this digit only. A long number is valid JSON. */
 const DIGIT = '1';
@@ -15,8 +14,6 @@ export interface ClientOptions {
   readonly isTls?: boolean;
   /** A request without a reply after this time has failed. */
   readonly timeoutMs: number;
-  /** Called for each request with its kind, see `#kindOf`. */
-  readonly onSent?: (kind: string) => void;
 }
 
 export interface Ask {
@@ -42,8 +39,6 @@ export interface Answer {
 export class Client {
   readonly #options: ClientOptions;
   readonly #agent: Agent;
-  /** Connections on which a request that is not plain was sent. */
-  readonly #notPlain = new WeakSet<Socket>();
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -52,7 +47,7 @@ export class Client {
 
   /** @throws Error when there is no complete reply in time */
   send(ask: Ask, isRepeated = false): Promise<Answer> {
-    const { port, address = '127.0.0.1', isTls = false, timeoutMs, onSent } = this.#options;
+    const { port, address = '127.0.0.1', isTls = false, timeoutMs } = this.#options;
     const { method, path, headers = {}, bytes = 0, framing = 'length', isAlone = false } = ask;
     let sentMs = performance.now();
     return new Promise((resolve, reject) => {
@@ -73,7 +68,6 @@ export class Client {
         clearTimeout(timer);
         reject(error);
       };
-      req.on('socket', (socket) => onSent?.(this.#kindOf(framing, socket)));
       req.on('response', (res) => {
         const chunks: Buffer[] = [];
         res.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -114,17 +108,5 @@ export class Client {
 
   close(): void {
     this.#agent.destroy();
-  }
-
-  /**
-   * Returns the kind of a request. The gateway's own parser reads plain requests. After a request of another kind,
-   * node:http reads all later requests of the connection.
-   */
-  #kindOf(framing: string, socket: Socket): string {
-    if (framing !== 'length') {
-      this.#notPlain.add(socket);
-      return framing;
-    }
-    return this.#notPlain.has(socket) ? 'plain after another' : 'plain';
   }
 }

@@ -103,13 +103,6 @@ export class Processes {
   }
 }
 
-/**
- * Returns the path of a Unix socket. The upstream in bench/costs and each Redis listen on it in addition to their port.
- */
-export function socketBeside({ directory }: Processes, port: number): string {
-  return join(directory, `${port}.sock`);
-}
-
 async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, 'exit');

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '#test/support/ports.ts';
 import { memoryOnly } from '#test/support/redis-process.ts';
-import { type Processes, socketBeside } from './processes.ts';
+import type { Processes } from './processes.ts';
 
 /** Every write is on the disk before it is acknowledged, so a restart loses nothing. */
 export const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
@@ -25,7 +25,7 @@ export async function startRedis(processes: Processes, args: readonly string[] =
   const port = await freePort();
   const folder = join(processes.directory, `redis-${port}`);
   mkdirSync(folder);
-  const all = [...memoryOnly(port), '--dir', folder, '--unixsocket', socketBeside(processes, port), ...args];
+  const all = [...memoryOnly(port), '--dir', folder, ...args];
   const launch = () => processes.start('redis-server', 'redis-server', all, { port });
   let server = await launch();
   const client = new Redis(port, '127.0.0.1', {

@@ -54,21 +54,22 @@ export function memoryOf(pids: readonly number[]): ReadonlyMap<number, Memory> {
 }
 
 function threadsOf(pid: number): readonly string[] {
-  const threads = unlessGone(() => readdirSync(`/proc/${pid}/task`)) ?? [];
-  return threads.map((thread) => `/proc/${pid}/task/${thread}`);
+  return unlessGone(() => readdirSync(`/proc/${pid}/task`), []).map(
+    (thread) => `/proc/${pid}/task/${thread}`,
+  );
 }
 
 function read(file: string): string {
-  return unlessGone(() => readFileSync(file, 'utf8').trim()) ?? '';
+  return unlessGone(() => readFileSync(file, 'utf8').trim(), '');
 }
 
-/** @returns null if the process has ended since it was listed */
-function unlessGone<T>(ask: () => T): T | null {
+/** @param gone the result if the process has ended since it was listed */
+function unlessGone<T>(ask: () => T, gone: T): T {
   try {
     return ask();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ENOENT' && code !== 'ESRCH') throw error;
-    return null;
+    return gone;
   }
 }

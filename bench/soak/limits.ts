@@ -5,7 +5,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Client } from '#bench/run/client.ts';
-import { Tally } from '#bench/run/tally.ts';
 import { COUNT_HEADER, countsOf, replyTo } from '#bench/run/upstream.ts';
 import { admittedMax, type LimitedRoute, type Minute, ROUTES, unexplainedDenials } from './model.ts';
 
@@ -18,6 +17,7 @@ const AFTER_TURN_MS = 200;
 const EXCESS = 1.2;
 const BODY_BYTES = 20;
 const LATENCIES_MAX = 200_000;
+const EXAMPLES_MAX = 3;
 const FRAMINGS = ['length', 'chunked', 'expect'] as const;
 const IDENTITIES_PER_ROUTE = 3;
 /** Every third identity sends all its requests at once. */
@@ -29,7 +29,10 @@ export interface Clients {
   readonly mixed: Client;
 }
 
-export class SoakTally extends Tally {
+/** Counts replies by kind, also wrong ones. Keeps a few examples of the latter. */
+export class SoakTally {
+  readonly kinds = new Map<string, number>();
+  readonly wrong = new Map<string, { count: number; readonly examples: string[] }>();
   overAdmitted = 0;
   /** Requests denied below the limit, and admitted above it, because the gateway decided without Redis. */
   deniedAlone = 0;
@@ -37,8 +40,25 @@ export class SoakTally extends Tally {
   /** Replies that arrived after the window of their request had ended. */
   late = 0;
   readonly latenciesMs: number[] = [];
-  /** Requests by the parser of the gateway that may read them: its own, or node:http. */
-  readonly ways = new Tally();
+
+  replied(kind: string): void {
+    this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1);
+  }
+
+  fault(kind: string, example: string): void {
+    const known = this.wrong.get(kind) ?? { count: 0, examples: [] };
+    known.count++;
+    if (known.examples.length < EXAMPLES_MAX) known.examples.push(example);
+    this.wrong.set(kind, known);
+  }
+
+  get replies(): number {
+    return this.kinds.values().reduce((sum, count) => sum + count, 0);
+  }
+
+  get wrongReplies(): number {
+    return this.wrong.values().reduce((sum, { count }) => sum + count, 0);
+  }
 }
 
 interface Soak {

@@ -40,8 +40,7 @@ async function eventStream({ port }: Mixed): Promise<string | null> {
   return received.startsWith('HTTP/1.1 200 ') ? null : received.slice(0, 60);
 }
 
-async function tunnel({ port, tally }: Mixed): Promise<string | null> {
-  tally.ways.replied('upgrade');
+async function tunnel({ port }: Mixed): Promise<string | null> {
   const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket';
   const { socket, until, ended } = open(port, `GET /bench/echo HTTP/1.1\r\nHost: a\r\n${upgrade}\r\n\r\n`);
   const head = await until(/\r\n\r\n/);
@@ -61,8 +60,7 @@ async function abort({ port }: Mixed): Promise<string | null> {
 }
 
 /** Sends bytes that are no valid request. The gateway must reply 4xx or close the connection. */
-async function garbage({ port, tally }: Mixed): Promise<string | null> {
-  tally.ways.replied('malformed');
+async function garbage({ port }: Mixed): Promise<string | null> {
   const bytes = GARBAGE[Math.floor(Math.random() * GARBAGE.length)] ?? '';
   const began = performance.now();
   const { socket, ended } = open(port, Buffer.from(bytes).toString('latin1'));

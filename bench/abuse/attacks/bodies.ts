@@ -62,11 +62,6 @@ export const BODIES = [
     hold(200, { send: begin(1_000_000), drip: { bytes: 'x', everyMs: 250 } }),
   ),
   scenario(
-    'slow-small-bodies',
-    '400 bodies of 10 KB at 1 byte a second',
-    hold(400, { send: begin(10_000), drip: { bytes: 'x', everyMs: 1000 } }),
-  ),
-  scenario(
     'steady-uploads',
     '200 bodies of 20 MB at 10 KB a second: too fast to be called slow',
     hold(200, { send: begin(20_000_000), drip: { bytes: 'x'.repeat(1024), everyMs: 100 } }),

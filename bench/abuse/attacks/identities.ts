@@ -109,14 +109,4 @@ export const IDENTITIES = [
     floodWithKeys,
     { ...shipped, store: 'frozen' },
   ),
-  scenario(
-    'store-restarted',
-    'invented keys, 1,500 a second, while Redis is killed and restarted',
-    floodWithKeys,
-    { ...shipped, store: 'restarted' },
-  ),
-  scenario('store-garbled', 'one reply of Redis in fifty makes no sense', floodWithKeys, {
-    ...shipped,
-    store: 'garbled',
-  }),
 ];
