@@ -18,6 +18,8 @@ interface Surroundings {
   readonly store: 'frozen' | 'small';
   /** Whether to use TLS, also for the visitor. Then the attacker may ask for HTTP/2. */
   readonly isTls: boolean;
+  /** Whether one of two workers hangs, and the visitor comes when it has been replaced. */
+  readonly hangsWorker: boolean;
   /** Whether the number of new Redis keys must be in proportion to the number of admitted requests. */
   readonly countsKeys: boolean;
   /** Maximum number of requests of the attacker that may reach the upstream in each minute. */

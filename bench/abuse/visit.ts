@@ -9,6 +9,7 @@ import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { BANS_KEY } from '#gateway/operate/control/scripts.ts';
 import { createAuthority } from '#test/support/certificates.ts';
+import { childrenOf } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
 import { ATTACKER_ADDRESS, type AttackCounts } from './attacker.ts';
 import type { AbuseScenario } from './scenario.ts';
@@ -18,6 +19,8 @@ const SAMPLE_MS = 250;
 /** The visitor starts this long after the attack, so that the attack has reached its full rate. */
 const HEAD_START_MS = 500;
 const TROUBLE_MS = 2000;
+/** Afterwards the visitor comes although no worker was replaced, and fails. */
+const HANG_MS_MAX = 60_000;
 /** With this policy, a full Redis refuses writes instead of removing keys. */
 const SMALL_REDIS = ['--maxmemory', '12mb', '--maxmemory-policy', 'noeviction'];
 
@@ -52,7 +55,7 @@ export async function runScenario(
   { aloneSeconds, attackSeconds, replyMsMax: timeoutMs }: VisitPlan,
   processes: Processes,
 ): Promise<AbuseResult> {
-  const { isTls = false, store } = scenario;
+  const { isTls = false, store, hangsWorker = false } = scenario;
   await using ends = new AsyncDisposableStack();
   const upstreamPort = await freePort();
   const upstream = await startUpstream(processes, upstreamPort);
@@ -63,6 +66,7 @@ export async function runScenario(
   const server = await startGateway({
     ...{ processes, port, upstreamPort, redisPort: redis.port },
     policies: policiesOf(ROOT, scenario.policies ?? raiseLimits),
+    workers: hangsWorker ? 2 : 1,
     env: {
       ...(scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {}),
       ...(isTls ? tlsSettings() : {}),
@@ -78,6 +82,8 @@ export async function runScenario(
       visit(CONTROL, { port: upstreamPort, timeoutMs }, seconds),
     ]);
   const [alone] = await visitAll(aloneSeconds);
+
+  if (hangsWorker) await hangWorker(server.pid);
 
   const keysBefore = await keysIn(redis);
   let keysMax = 0;
@@ -117,6 +123,17 @@ export async function runScenario(
     bans: await redis.client.zcard(BANS_KEY).catch(() => Number.NaN),
     minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
   };
+}
+
+/** Stops a worker, and waits until the supervisor has replaced it. */
+async function hangWorker(supervisor: number): Promise<void> {
+  const [hanging = 0] = childrenOf(supervisor);
+  process.kill(hanging, 'SIGSTOP');
+  for (let waitedMs = 0; waitedMs < HANG_MS_MAX; waitedMs += SAMPLE_MS) {
+    const workers = childrenOf(supervisor);
+    if (workers.length === 2 && !workers.includes(hanging)) return;
+    await sleep(SAMPLE_MS);
+  }
 }
 
 /** @returns 0 while Redis does not answer */

@@ -7,12 +7,22 @@ import { DOWNLOAD, SMALL, scenario } from '../scenario.ts';
 const UPGRADE = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13'];
 const WEBSOCKET = head('GET', '/bench/echo', [...UPGRADE, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']);
 
+const SLOW = head('GET', '/bench/slow?ms=10000');
+
 function readSlowly(socket: Socket): void {
   socket.pause();
   repeat(socket, 1000, () => {
     socket.resume();
     setImmediate(() => socket.pause());
   });
+}
+
+const UPLOAD = Buffer.from(head('POST', SMALL, ['Content-Length: 10000000']) + 'x'.repeat(262_144));
+const BEHIND = Buffer.concat([Buffer.from(SLOW), UPLOAD]);
+
+/** Sends an upload when the request before it is waiting. */
+function uploadBehind(socket: Socket): void {
+  setTimeout(() => socket.write(UPLOAD), 100);
 }
 
 let clients = 0;
@@ -45,10 +55,16 @@ export const HOARDING = [
     '100 WebSockets that send 20 MB/s in total to an echo and do not read',
     hold(100, { send: WEBSOCKET, drip: { bytes: 'x'.repeat(20_000), everyMs: 100 }, isUnread: true }),
   ),
+  scenario('slow-answers', '500 requests that take the upstream 10 s', hold(500, { send: SLOW })),
   scenario(
-    'slow-answers',
-    '500 requests that take the upstream 10 s',
-    hold(500, { send: head('GET', '/bench/slow?ms=10000') }),
+    'bytes-behind',
+    '500 requests that take the upstream 10 s, and later 256 KiB of an upload behind each',
+    hold(500, { send: SLOW, act: uploadBehind }),
+  ),
+  scenario(
+    'bytes-behind-at-once',
+    '500 requests that take the upstream 10 s, each sent together with 256 KiB of an upload',
+    hold(500, { send: BEHIND }),
   ),
   scenario(
     'slow-answers-protected',

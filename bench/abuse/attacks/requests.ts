@@ -38,6 +38,9 @@ const floodWithLogins = flood(1500, () =>
 
 export const REQUESTS = [
   scenario('calm', 'no attack: shows how much the machine itself disturbs the figures', () => undefined),
+  scenario('worker-hangs', 'one of two workers is stopped for ever', () => undefined, {
+    hangsWorker: true,
+  }),
   scenario(
     'denied-flood',
     'one address far over its limit, 1,500 requests a second',
