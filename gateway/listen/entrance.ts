@@ -12,6 +12,7 @@ import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
 import { Http2Sessions } from '#gateway/listen/http2/sessions.ts';
 import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
 import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
+import { free, ownMemory } from '#gateway/proxy/free-buffer.ts';
 import { rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { Refusals } from '#gateway/request/refuse.ts';
@@ -49,6 +50,12 @@ interface Accepted {
 const TOLD_MAX = 64;
 /** With TLS a reply costs a handshake, so at most TOLD_MAX refused connections get a reply in this time. */
 const TOLD_TLS_MS: Millis = 1000;
+
+/** A refused client may send much, which would soon start a full garbage collection. */
+function freeChunk(chunk: Buffer): void {
+  const memory = ownMemory(chunk);
+  if (memory !== null) free(memory);
+}
 
 const NOT_ENCRYPTED = rawReply(
   unreadReply('gateway_bad_request', 'this port is for HTTPS: begin the address with https://'),
@@ -218,6 +225,7 @@ export class Entrance {
     const reply = rawReply(this.#options.refusals.connection(bound, refusal, client, origin));
     if (handshakes === null) {
       socket.once('close', forget);
+      socket.on('data', freeChunk);
       lingeringClose(socket, reply);
       return;
     }
