@@ -118,17 +118,6 @@ export class ApiError extends Error {
   }
 }
 
-/** An error of a route whose clients know codes of their own. They replace the usual code in the body. */
-export class NamedError extends ApiError {
-  readonly shownCode: string;
-
-  constructor(code: Code, shownCode: string, message: string, details?: Details) {
-    super(code, message, details);
-    this.name = 'NamedError';
-    this.shownCode = shownCode;
-  }
-}
-
 export function badRequest(message: string, details?: Details): ApiError {
   return new ApiError('bad_request', message, details);
 }

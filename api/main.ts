@@ -117,7 +117,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
       ? createParentCounters(parentChannel)
       : await openCounters(secrets.redisUrl, Date.now, log);
   const { isRateLimitingDisabled: isDisabled, isAuditLogEnabled: isEnabled } = config;
-  const limits = createLimiter({ counters, signer, clock: Date.now, isDisabled });
+  const limits = createLimiter({ counters, signer, isDisabled });
   const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
   const mailer = createMailer({ db, transport, clock: Date.now, random: randomBytes, log });
   const targets = createTargets({

@@ -25,8 +25,6 @@ export type FailureReason =
   | 'no_password_set'
   | 'account_inactive'
   | 'invalid_password'
-  | 'invalid_totp_code'
-  | 'invalid_backup_code'
   | 'token_not_provided'
   | 'invalid_token'
   | 'email_already_verified';

@@ -55,10 +55,6 @@ export function passwordProblem(password: string): string | null {
   return null;
 }
 
-export function isTooShort(password: string): boolean {
-  return password.length < PASSWORD_LENGTH_MIN;
-}
-
 /** Whether a password is longer than any real one. Hashing it would waste work. */
 export function isTooLong(password: string): boolean {
   return password.length > PASSWORD_LENGTH_MAX;

@@ -21,8 +21,6 @@ export interface ApiKeyPrincipal {
 export interface SessionPrincipal {
   readonly kind: 'session';
   readonly userId: string;
-  /** Id of the session's row. It is not the token. */
-  readonly hashedToken: string;
   /** Roles by organization id, in the order in which the user joined. */
   readonly roles: ReadonlyMap<string, Role>;
   /**

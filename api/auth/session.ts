@@ -74,12 +74,12 @@ export async function findSession(
   db: Database,
   token: string,
   clock: Clock,
-): Promise<Pick<SessionTable, 'userId' | 'createdAt' | 'expiresAt'> | null> {
+): Promise<Pick<SessionTable, 'userId' | 'expiresAt'> | null> {
   if (token.length > TOKEN_LENGTH_MAX) return null;
   const row = await db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.userId')
-    .select(['sessions.userId', 'sessions.createdAt', 'sessions.expiresAt'])
+    .select(['sessions.userId', 'sessions.expiresAt'])
     .where('sessions.hashedToken', '=', hashToken(token))
     .where('sessions.expiresAt', '>', toTimestamp(clock()))
     .where('users.isActive', '=', 1)
@@ -105,7 +105,6 @@ export async function authenticateSession(
   return {
     kind: 'session',
     userId: session.userId,
-    hashedToken: hashToken(token),
     roles: new Map(memberships.map(({ organizationId, role }) => [organizationId, role])),
     permissions: await permissionsOf(db, session.userId),
   };

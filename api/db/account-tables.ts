@@ -25,7 +25,6 @@ export interface UserTable extends Row {
   emailVerified: Timestamp | null;
   passwordHash: string | null;
   isActive: Flag;
-  twoFactorEnabled: Flag;
   identityProvider: string;
   notificationSettings: Json;
   locale: string;
@@ -70,41 +69,21 @@ export interface SessionTable {
   expiresAt: Timestamp;
 }
 
-/** A link in a mail that can be used once, or the cookie of a login that waits for its second factor. */
+/** A link in a mail that can be used once. */
 export interface AccountTokenTable {
   /** SHA-256 of the token in the link, in hexadecimal. */
   hashedToken: string;
   userId: string;
-  purpose: 'verifyEmail' | 'resetPassword' | 'changeEmail' | 'twoFactor';
+  purpose: 'verifyEmail' | 'resetPassword' | 'changeEmail';
   email: string;
   createdAt: Timestamp;
   expiresAt: Timestamp;
   /** Name that the account gets when the link is used; null leaves it unchanged. */
   name: string | null;
-  /**
-   * Password that the account gets. The page behind the link asks for it; null if the link alone is enough. For
-   * `twoFactor`: the password that the login used.
-   */
+  /** Password that the account gets. The page behind the link asks for it; null if the link alone is enough. */
   passwordHash: string | null;
-  /** Number of passwords, or of codes, that were tried with this link. */
+  /** Number of passwords that were tried with this link. */
   passwordAttempts: number;
-}
-
-/** The secret of an authenticator app. Logins need it if `users.twoFactorEnabled` says so. */
-export interface TwoFactorTable {
-  userId: string;
-  /** Encrypted, see auth/second-factor.ts. */
-  sealedSecret: string;
-  /** The latest step of 30 seconds whose code was used, counted from 1970. Earlier codes are refused. */
-  lastStep: number;
-  createdAt: Timestamp;
-}
-
-/** Deleted when it is used. */
-export interface BackupCodeTable {
-  userId: string;
-  /** HMAC-SHA-256 of the code, in hexadecimal. */
-  digest: string;
 }
 
 export interface MailOutboxTable {

@@ -10,6 +10,7 @@ import { migrations } from './migrations/index.ts';
 import { takeOrganizationWrite } from './organization-write.ts';
 import { PostgresKysely } from './postgres-driver.ts';
 import { withMigrationLock } from './postgres-start.ts';
+import { dropTables } from './removed-tables.ts';
 import type { Database } from './schema.ts';
 import { fillUniqueValues } from './unique-values.ts';
 
@@ -68,7 +69,7 @@ async function migrateAlone(db: Database, tell: Tell): Promise<readonly string[]
 }
 
 function asMigration(
-  { name, statements, only }: (typeof migrations)[number],
+  { name, statements, only, drops = [] }: (typeof migrations)[number],
   sentences: Map<string, string | null>,
 ): [string, Migration] {
   return [
@@ -78,8 +79,9 @@ function asMigration(
         const all = isPostgres(trx)
           ? [...statements.flatMap(forPostgres), ...(only?.postgres ?? [])]
           : [...statements, ...(only?.sqlite ?? [])];
+        const dropped = await dropTables(trx, name, drops);
         for (const statement of all) await sql.raw(statement).execute(trx);
-        sentences.set(name, (await afterwards[name]?.(trx)) ?? null);
+        sentences.set(name, (await afterwards[name]?.(trx)) ?? dropped);
       },
     },
   ];

@@ -5,13 +5,11 @@ import type {
   ApiKeyPermissionTable,
   ApiKeyTable,
   AuditEventTable,
-  BackupCodeTable,
   MailOutboxTable,
   MembershipTable,
   OrganizationTable,
   SecretTable,
   SessionTable,
-  TwoFactorTable,
   UserTable,
 } from './account-tables.ts';
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
@@ -61,8 +59,6 @@ export interface Tables {
   deliveryAttempts: DeliveryAttemptTable;
   sessions: SessionTable;
   accountTokens: AccountTokenTable;
-  twoFactors: TwoFactorTable;
-  backupCodes: BackupCodeTable;
   mailOutbox: MailOutboxTable;
   auditEvents: AuditEventTable;
   probes: ProbeTable;

@@ -48,8 +48,6 @@ const summaries: Readonly<Record<string, string>> = {
   'GET /account/api-keys': 'To the page of the account',
   'POST /account/api-keys': 'Make an API key, for the page of the account',
   'POST /account/api-keys/{id}/revoke': 'Revoke an API key, for the page of the account',
-  'GET /account/second-factor': 'The page for the second factor of the account',
-  'POST /account/second-factor': 'Set up or turn off the second factor, for its page',
   'GET /auth/csrf': 'Read the token that a login has to repeat',
   'GET /auth/providers': 'List the ways to log in',
   'GET /auth/session': 'Read whose session this is',

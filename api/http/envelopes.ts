@@ -7,7 +7,6 @@ import {
   type Code,
   FieldError,
   type Issue,
-  NamedError,
   NO_ACCESS,
   UNSUPPORTED_FIELD,
 } from '#api/errors.ts';
@@ -60,8 +59,7 @@ const problemJson = 'application/problem+json; charset=utf-8';
 function v1Body(error: ApiError, context: ErrorContext): unknown {
   if (error.code !== 'malformed_json') {
     const code = error.code === 'invalid_fields' ? 'bad_request' : error.code;
-    const shownCode = error instanceof NamedError ? error.shownCode : code;
-    return { code: shownCode, message: error.message, details: error.details };
+    return { code, message: error.message, details: error.details };
   }
   return {
     code: 'bad_request',

@@ -2,15 +2,14 @@
  * The application's limiter.
  *
  * It digests identities before they are counted, so neither an address nor the id of a key reaches the store. During an
- * outage of the store, requests are allowed (fail open), but for limits of guesses, see `holdsWithoutStore`. The beginning and the end of an outage are logged, and
+ * outage of the store, requests are allowed (fail open). The beginning and the end of an outage are logged, and
  * jobs/limits-report.ts logs the numbers.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
-import { withFallback } from './fallback-counters.ts';
 import { createMemoryCounters } from './memory-counters.ts';
-import { type LimitName, type LimitRow, limitTable } from './table.ts';
+import { type LimitName, limitTable } from './table.ts';
 
 type LimitResult =
   /** `isCounted` is false if the store is unavailable or the limiter is disabled. */
@@ -43,7 +42,6 @@ interface LimiterLog {
 interface LimiterOptions {
   readonly counters: Counters;
   readonly signer: Signer;
-  readonly clock: Clock;
   /** Whether RATE_LIMITING_DISABLED=1 is set. */
   readonly isDisabled: boolean;
 }
@@ -57,16 +55,14 @@ export function digestIdentity(signer: Signer, identity: string): string {
   return signer.sign(`floodgate.limit.v1:${identity}`).slice(0, DIGEST_LENGTH);
 }
 
-export function createLimiter({ counters, signer, clock, isDisabled }: LimiterOptions): Limiter {
-  const holding = withFallback(counters, clock);
+export function createLimiter({ counters, signer, isDisabled }: LimiterOptions): Limiter {
   const stats = { allowed: 0, refused: 0, failedOpen: 0 };
   return {
     async consume(name, identity) {
       if (isDisabled) return { isAllowed: true, isCounted: false };
-      const { limit, windowSeconds, holdsWithoutStore }: LimitRow = limitTable[name];
-      const store = holdsWithoutStore === true ? holding : counters;
+      const { limit, windowSeconds } = limitTable[name];
       try {
-        const { used, resetMs } = await store.use(name, digestIdentity(signer, identity), windowSeconds);
+        const { used, resetMs } = await counters.use(name, digestIdentity(signer, identity), windowSeconds);
         if (used <= limit) {
           stats.allowed += 1;
           return { isAllowed: true, isCounted: true };
@@ -101,7 +97,7 @@ export async function openCounters(
       since = clock();
       log.warn(
         { cause: cause.message },
-        'REDIS_URL does not answer: application limits allow every request, except guesses of passwords and codes, and throttled audit entries are skipped',
+        'REDIS_URL does not answer: application limits allow every request, except wrong PINs of surveys, and throttled audit entries are skipped',
       );
     },
     onUp: () => log.info({ outageMs: clock() - since }, 'REDIS_URL answers again: application limits count'),

@@ -11,17 +11,12 @@ export interface LimitRow {
   readonly limit: number;
   readonly windowSeconds: Seconds;
   readonly identifier: Identifier;
-  /** Whether each process counts by itself while the store is away. Other limits then allow every request. */
-  readonly holdsWithoutStore?: true;
 }
 
 const MINUTE: Seconds = 60;
 const HOUR: Seconds = 3600;
 
 export const limitTable = {
-  // The gateway limits the older login. Policy files that were written before this route leave it to the application.
-  'auth.signIn': { limit: 40, windowSeconds: HOUR, identifier: 'ip', holdsWithoutStore: true },
-  'auth.twoFactor': { limit: 5, windowSeconds: MINUTE, identifier: 'user', holdsWithoutStore: true },
   'auth.signup': { limit: 30, windowSeconds: HOUR, identifier: 'ip' },
   'auth.forgotPassword': { limit: 5, windowSeconds: HOUR, identifier: 'ip' },
   'auth.verifyEmail': { limit: 10, windowSeconds: HOUR, identifier: 'ip' },

@@ -9,13 +9,9 @@ import { accountRoutes } from '#api/resources/accounts/routes.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
 import { accountHomeRoutes } from '#api/resources/home/account-routes.ts';
 import { homeRoutes } from '#api/resources/home/routes.ts';
-import { secondFactorRoutes } from '#api/resources/home/second-factor-routes.ts';
 import { inviteAcceptRoutes } from '#api/resources/invites/accept-routes.ts';
 import { emailChangePages } from '#api/resources/profile/pages.ts';
 import { scriptRoutes } from '#api/resources/scripts/routes.ts';
-import { signInAccountRoutes } from '#api/resources/sign-in/account-routes.ts';
-import { signInRoutes } from '#api/resources/sign-in/routes.ts';
-import { twoFactorRoutes } from '#api/resources/sign-in/two-factor-routes.ts';
 import { fileRoutes } from '#api/resources/storage/file-routes.ts';
 import { surveyLinkRoutes } from '#api/resources/survey-links/routes.ts';
 import type { Surface } from './surface.ts';
@@ -32,9 +28,6 @@ export const pages: Surface = {
     healthRoutes,
     loginRoutes,
     accountRoutes,
-    signInRoutes,
-    signInAccountRoutes,
-    twoFactorRoutes,
     accountPages,
     loginPage,
     inviteAcceptRoutes,
@@ -44,6 +37,5 @@ export const pages: Surface = {
     surveyLinkRoutes,
     homeRoutes,
     accountHomeRoutes,
-    secondFactorRoutes,
   ],
 };

@@ -154,7 +154,7 @@ export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<
     }),
     sdkScripts: await loadSdkScripts(config.sdkPath),
     passwords: createPasswords(random, (password, salt) => deriveArgon2id(password, salt, LIGHT)),
-    limits: createLimiter({ counters, signer, clock, isDisabled: config.isRateLimitingDisabled }),
+    limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
     counters,
     mailer: createMailer({ db, transport, clock, random, log }),
     audit: createAuditLog({

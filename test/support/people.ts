@@ -45,7 +45,6 @@ export async function addPerson(api: TestApi, name: string, role: Role | null): 
       emailVerified: createdAt,
       passwordHash: await passwordHash,
       isActive: 1,
-      twoFactorEnabled: 0,
       identityProvider: 'email',
       notificationSettings: '{}',
       locale: 'en-US',

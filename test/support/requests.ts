@@ -31,13 +31,6 @@ export const bodies: Readonly<Record<string, BodyOf>> = {
   'POST /api/auth/reset-password': () => ({ token: 'x', password: 'Password1' }),
   // The one who made the key. Nothing changes.
   'PATCH /api/v2/organizations/{organizationId}/users': () => ({ email: 'owner@example.com' }),
-  'POST /api/auth/sign-up/email': (_ids, world) => ({
-    name: 'Walker',
-    email: `${world.unique()}@example.com`,
-    password: 'Password1',
-  }),
-  'POST /api/auth/request-password-reset': () => ({ email: 'nobody@example.com' }),
-  'POST /api/auth/send-verification-email': () => ({ email: 'nobody@example.com' }),
 };
 
 /** Returns one of a batch of contacts, with an address of its own. */

@@ -15,9 +15,12 @@ import { keysForAllWorkspaces } from './023-keys-for-all-workspaces.ts';
 import { signUps } from './024-sign-ups.ts';
 import { twoFactor } from './025-two-factor.ts';
 import { eventsOfResponses } from './027-events-of-responses.ts';
+import { noSecondFactor } from './028-no-second-factor.ts';
 
 interface Migration {
   readonly name: string;
+  /** Tables of removed features, see removed-tables.ts. They are dropped before `statements`. */
+  readonly drops?: readonly string[];
   /** Run in order in one transaction. Both databases understand them after `forPostgres`. */
   readonly statements: readonly string[];
   /** Run after `statements`, for syntax that the databases do not share, such as triggers. */
@@ -42,4 +45,5 @@ export const migrations: readonly Migration[] = [
   { name: '025-two-factor', statements: twoFactor },
   { name: '026-organization-write', statements: [] },
   { name: '027-events-of-responses', statements: eventsOfResponses },
+  { name: '028-no-second-factor', drops: ['backupCodes', 'twoFactors'], statements: noSecondFactor },
 ];

@@ -6,8 +6,6 @@ import { countedAddress } from '#api/http/client-address.ts';
 interface AccountEvent {
   readonly action:
     | 'passwordVerified'
-    | 'twoFactorRequired'
-    | 'twoFactorVerified'
     | 'authenticationSucceeded'
     | 'emailVerified'
     | 'userSignedOut'

@@ -28,15 +28,12 @@ import {
  * carries their name and password, so that the owner's click does not confirm a stranger's password.
  *
  * @param account an address as `normalizeEmail` returns it, and a password that `passwordProblem` accepts
- * @param next the page after the verification; null for the page of the account
- * @returns the id of a new account; null if there was one
  */
 export async function signUp(
   context: Context,
   request: FastifyRequest,
   account: { readonly name: string; readonly email: string; readonly password: string },
-  next: string | null = null,
-): Promise<string | null> {
+): Promise<void> {
   const { db, passwords, clock, random } = context;
   const { name, email, password } = account;
   // The password is hashed for new and for known addresses, so that the time reveals nothing.
@@ -47,21 +44,19 @@ export async function signUp(
       const known = await findUserToChange(trx, email);
       if (known === null) {
         const id = await insertUser(trx, { ...choice, email }, toTimestamp(clock()), random);
-        await sendVerification(context, trx, { id, email }, { choice, next });
+        await sendVerification(context, trx, { id, email }, choice);
         return id;
       }
       if (known.emailVerified === null) {
-        await sendVerification(context, trx, known, { choice, next });
+        await sendVerification(context, trx, known, choice);
       } else {
         await mailAccount(context, trx, accountExistsMail(context.config.publicUrl, email));
       }
       return null;
     }),
   );
-  if (userId !== null) {
-    await noteAccountEvent(context, request, { action: 'created', userId, changes: { by: 'signup' } });
-  }
-  return userId;
+  if (userId === null) return;
+  await noteAccountEvent(context, request, { action: 'created', userId, changes: { by: 'signup' } });
 }
 
 /** Sends another verification mail after the reply, if the account still needs one. */
@@ -69,35 +64,25 @@ export function resendVerification(
   context: Context,
   reply: FastifyReply,
   by: { readonly email: string } | { readonly token: string },
-  next: string | null = null,
 ): void {
   behind(context, reply, async (trx) => {
     const link = 'token' in by ? await findTokenToUse(trx, 'verifyEmail', by.token, context.clock()) : null;
     const user = 'email' in by ? await findUserToChange(trx, by.email) : link?.user;
     const choice = link?.choice ?? (user ? choiceOf(user) : null);
-    if (user && user.emailVerified === null) await sendVerification(context, trx, user, { choice, next });
+    if (user && user.emailVerified === null) await sendVerification(context, trx, user, choice);
   });
 }
 
-/**
- * Mails a link to choose a new password after the reply, if the address has an account with a password.
- *
- * @param page the page that the link leads to, of our own origin
- */
-export function forgotPassword(context: Context, reply: FastifyReply, address: string, page: string): void {
-  const { clock, random } = context;
+/** Mails a link to choose a new password after the reply, if the address has an account with a password. */
+export function forgotPassword(context: Context, reply: FastifyReply, address: string): void {
+  const { clock, random, config } = context;
   behind(context, reply, async (trx) => {
     const user = await findUserToChange(trx, address);
     if (user === null || user.passwordHash === null || user.isActive !== 1) return;
     const { id: userId, email } = user;
     const token = await insertToken(trx, { userId, purpose: 'resetPassword', email }, clock(), random);
-    await mailAccount(context, trx, resetMail(email, token, page));
+    await mailAccount(context, trx, resetMail(config.publicUrl, email, token));
   });
-}
-
-/** Returns the address of our own page for a new password. */
-export function resetPage(publicUrl: string): string {
-  return `${publicUrl}/auth/forgot-password/reset`;
 }
 
 /**
@@ -138,7 +123,7 @@ async function useResetLink(
     const { id } = found.user;
     await updateUser(trx, id, { passwordHash }, toTimestamp(clock()));
     // An attacker who was logged in may have requested a change of its address.
-    await deleteTokens(trx, id, ['resetPassword', 'changeEmail', 'twoFactor']);
+    await deleteTokens(trx, id, ['resetPassword', 'changeEmail']);
     await endSessionsOf(trx, id);
     return true;
   });
@@ -157,13 +142,13 @@ async function sendVerification(
   context: Context,
   trx: Database,
   { id: userId, email }: Pick<User, 'id' | 'email'>,
-  { choice, next }: { readonly choice: Choice | null; readonly next: string | null },
+  choice: Choice | null,
 ): Promise<void> {
   const { clock, random, config, mailer } = context;
   // Links that are not mailed would only fill the table.
   if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
   const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email, choice }, clock(), random);
-  await mailer.accept(trx, verificationMail(config.publicUrl, email, token, next));
+  await mailer.accept(trx, verificationMail(config.publicUrl, email, token));
 }
 
 /** Returns the name and password of the first sign-up, or of a later reset. */

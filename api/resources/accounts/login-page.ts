@@ -65,33 +65,15 @@ export const loginPage: Routes = async (app, { context }) => {
             autocomplete: 'current-password',
             error: error === texts.invalid ? 'Is this its password?' : undefined,
           }),
-          ...codeField(error, fieldOf(request.query, 'with')),
         ],
         'Log in',
       ),
       links([
-        ...otherFactor(error, fieldOf(request.query, 'with'), target),
         [`${basePath}/auth/forgot-password`, 'Forgot your password?'],
         ...((await isSignupOpen(context)) ? [[`${basePath}/auth/signup`, 'Create an account'] as const] : []),
       ]),
     ]);
   });
-
-  function otherFactor(
-    error: string,
-    chosen: string,
-    target: string,
-  ): readonly (readonly [string, string])[] {
-    if (!factorErrors.has(error)) return [];
-    const [other, text] =
-      chosen === 'backup' ? ['app', 'Use the authenticator app'] : ['backup', 'Use a backup code'];
-    const query = new URLSearchParams({
-      error: texts.secondFactorRequired,
-      with: other,
-      callbackUrl: target,
-    });
-    return [[`${basePath}/auth/login?${query}`, text]];
-  }
 
   async function isLoggedIn(token: string | null): Promise<boolean> {
     return token !== null && (await findSession(context.db, token, context.clock)) !== null;
@@ -110,14 +92,6 @@ export const loginPage: Routes = async (app, { context }) => {
         return 'The e-mail address or the password is wrong.';
       case texts.sessionRequired:
         return 'Your session has ended. Log in again to go on where you were.';
-      case texts.secondFactorRequired:
-        return 'This account has a second factor. Enter the code of your authenticator app, or a backup code.';
-      case texts.wrongTotpCode:
-        return 'This code is wrong, too old, or was used. Wait for the next one in your authenticator app.';
-      case texts.wrongBackupCode:
-        return 'This backup code is wrong, or was used.';
-      case texts.noBackupCodes:
-        return 'All backup codes were used. Enter the code of your authenticator app.';
       case texts.inactive:
       case TOO_MANY_REQUESTS:
         return escapeHtml(error);
@@ -127,33 +101,11 @@ export const loginPage: Routes = async (app, { context }) => {
   }
 };
 
-const factorErrors: ReadonlySet<string> = new Set([
-  texts.secondFactorRequired,
-  texts.wrongTotpCode,
-  texts.wrongBackupCode,
-  texts.noBackupCodes,
-]);
-
 /** Messages that are not about mistakes. All others are alerts. */
 const messages: ReadonlyMap<string, (html: string) => string> = new Map([
   [texts.sessionRequired, ask],
-  [texts.secondFactorRequired, ask],
   [texts.alreadyVerified, notice],
 ]);
-
-function codeField(error: string, chosen: string): readonly string[] {
-  if (!factorErrors.has(error)) return [];
-  const isBackup = chosen === 'backup' || error === texts.wrongBackupCode;
-  const code = isBackup
-    ? { name: 'backupCode', label: 'Backup code', autocomplete: 'off' }
-    : {
-        name: 'totpCode',
-        label: 'Code of the authenticator app',
-        autocomplete: 'one-time-code',
-        inputMode: 'numeric' as const,
-      };
-  return [field({ ...code, type: 'text' })];
-}
 
 const notices: ReadonlyMap<string, string> = new Map([
   [

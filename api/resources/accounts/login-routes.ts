@@ -7,7 +7,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { keepTypedEmail, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
-import type { SecondFactor } from '#api/auth/second-factor.ts';
 import type { Routes } from '#api/context.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
@@ -43,7 +42,7 @@ const login = {
   schema: { response: loginReplies },
   config: {
     refuses: ['bad_request', 'too_many_requests'],
-    reads: formFields('email', 'password', 'totpCode', 'backupCode'),
+    reads: formFields('email', 'password'),
   },
 } as const;
 const verification = {
@@ -129,7 +128,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
     if (!isFormOurs(request, signer)) return askForForm(request, reply);
     const email = fieldOf(request.body, 'email');
     const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
-    return answer(request, reply, result, { provider: 'credentials', email, factor: factorIn(request.body) });
+    return answer(request, reply, result, { provider: 'credentials', email });
   });
 
   app.post('/api/auth/callback/token', verification, async (request, reply) => {
@@ -140,7 +139,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
       newPassword: fieldOf(request.body, 'newPassword'),
       name: fieldOf(request.body, 'name'),
     });
-    return answer(request, reply, result, { provider: 'token', email: null, factor: null });
+    return answer(request, reply, result, { provider: 'token', email: null });
   });
 
   app.post('/api/auth/signout', ending, async (request, reply) => {
@@ -176,18 +175,11 @@ export const loginRoutes: Routes = async (app, { context }) => {
     setSessionCookie(reply, admission.token, {
       maxAge: config.sessionMaxAgeSeconds,
       publicUrl,
-      style: 'nextAuth',
     });
     keepTypedEmail(reply, '', publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   }
 };
-
-function factorIn(body: unknown): SecondFactor | null {
-  const [totp, backupCode] = [fieldOf(body, 'totpCode').trim(), fieldOf(body, 'backupCode')];
-  if (backupCode !== '') return { kind: 'backupCode', code: backupCode };
-  return totp === '' ? null : { kind: 'totp', code: totp };
-}
 
 function isFromPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && !wantsJson(request.body);

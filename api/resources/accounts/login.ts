@@ -37,10 +37,6 @@ export const texts = {
   unverified: 'Email Verification is Pending',
   /** Text for people whose session ended between two pages. */
   sessionRequired: 'SessionRequired',
-  secondFactorRequired: 'second factor required',
-  wrongTotpCode: 'Invalid two factor code',
-  wrongBackupCode: 'Invalid backup code',
-  noBackupCodes: 'No backup codes found',
   invalidToken: 'Either a user does not match the provided token or the token is invalid',
   alreadyVerified: 'Email already verified',
   passwordNeeded:

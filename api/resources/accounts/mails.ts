@@ -40,16 +40,14 @@ export async function mailAccount(
   if (await mayMail(parts, trx, mail)) await parts.mailer.accept(trx, mail);
 }
 
-/** @param next the page after the verification; null for the page of the account */
-export function verificationMail(publicUrl: string, to: string, token: string, next: string | null): Mail {
-  const callback = next === null ? '' : `&callbackUrl=${encodeURIComponent(next)}`;
+export function verificationMail(publicUrl: string, to: string, token: string): Mail {
   return {
     kind: 'verifyEmail',
     to,
     subject: 'Confirm your e-mail address',
     body: lines(
       'Welcome. Open this link within a day to confirm your address and log in:',
-      `${publicUrl}/auth/verify?token=${token}${callback}`,
+      `${publicUrl}/auth/verify?token=${token}`,
       'The page asks for the password of the sign-up. If you did not choose it, or do not know it, choose another one there.',
       'If you did not sign up, ignore this mail: nothing happens without the link.',
     ),
@@ -73,17 +71,14 @@ export function accountExistsMail(publicUrl: string, to: string): Mail {
   };
 }
 
-/** @param page the address of a page that asks for the new password and sends it with the token */
-export function resetMail(to: string, token: string, page: string): Mail {
-  const link = new URL(page);
-  link.searchParams.set('token', token);
+export function resetMail(publicUrl: string, to: string, token: string): Mail {
   return {
     kind: 'resetPassword',
     to,
     subject: 'Choose a new password',
     body: lines(
       'Open this link within an hour to choose a new password:',
-      link.href,
+      `${publicUrl}/auth/forgot-password/reset?token=${token}`,
       'If you did not ask for it, ignore this mail: your password stays as it is.',
     ),
   };

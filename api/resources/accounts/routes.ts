@@ -7,11 +7,11 @@
 import { Type } from 'typebox';
 import { emailIn, passwordProblem } from '#api/auth/password.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, invalidFields, NamedError } from '#api/errors.ts';
+import { badRequest, invalidFields } from '#api/errors.ts';
 import { redirectTo } from '#api/http/media.ts';
 import { plainName } from '#api/resources/organizations/name.ts';
 import { answerForms } from './account-forms.ts';
-import { forgotPassword, resendVerification, resetPage, resetPassword, signUp } from './actions.ts';
+import { forgotPassword, resendVerification, resetPassword, signUp } from './actions.ts';
 import { acceptForms } from './form.ts';
 import { refuseWhileClosed } from './signup.ts';
 
@@ -73,7 +73,7 @@ export const accountRoutes: Routes = async (app, { context }) => {
       config: { limit: 'auth.forgotPassword', refuses },
     },
     async (request, reply) => {
-      forgotPassword(context, reply, emailIn(request.body.email), resetPage(context.config.publicUrl));
+      forgotPassword(context, reply, emailIn(request.body.email));
       return success('If this address has an account, a mail is on its way');
     },
   );
@@ -82,48 +82,22 @@ export const accountRoutes: Routes = async (app, { context }) => {
     '/api/auth/reset-password',
     {
       schema: {
-        body: Type.Object({
-          token: Type.Optional(Text),
-          password: Type.Optional(Text),
-          newPassword: Type.Optional(Type.String({ description: 'Clients of Better Auth send this name.' })),
-        }),
-        querystring: Type.Object({ token: Type.Optional(Text) }),
-        response: {
-          ...done,
-          200: Type.Object({ ...done[200].properties, status: Type.Boolean() }),
-        },
+        body: Type.Object({ token: Text, password: Text }),
+        response: done,
       },
       config: { refuses: [...refuses, 'too_many_requests'] },
     },
     async (request) => {
-      const { body, query } = request;
-      const token = body.token ?? query.token;
-      const name = body.newPassword === undefined ? 'password' : 'newPassword';
-      const password = body[name];
-      if (token === undefined || password === undefined) {
-        throw invalidFields({
-          ...(token === undefined ? { token: 'Required' } : {}),
-          ...(password === undefined ? { [name]: 'Required' } : {}),
-        });
-      }
+      const { token, password } = request.body;
       const problem = passwordProblem(password);
-      if (problem !== null) throw invalidFields({ [name]: problem });
+      if (problem !== null) throw invalidFields({ password: problem });
       if (!(await resetPassword(context, request, { token, password }))) {
-        throw name === 'password'
-          ? linkEnded()
-          : new NamedError('bad_request', 'INVALID_TOKEN', 'Invalid token');
+        throw badRequest('This link has ended or was used; ask for a new one at /auth/forgot-password');
       }
-      return {
-        ...success('The password is changed, and everybody is logged out; log in with the new one'),
-        status: true,
-      };
+      return success('The password is changed, and everybody is logged out; log in with the new one');
     },
   );
 };
-
-function linkEnded() {
-  return badRequest('This link has ended or was used; ask for a new one at /auth/forgot-password');
-}
 
 function success(text: string) {
   return { data: { success: text } };

@@ -22,19 +22,17 @@ export interface AccountLink {
   readonly choice: Choice | null;
 }
 
-const MINUTE: Millis = 60 * 1000;
-const HOUR: Millis = 60 * MINUTE;
+const HOUR: Millis = 60 * 60 * 1000;
 
 /** Time for which a link is valid. */
 const lifetimes: Readonly<Record<Purpose, Millis>> = {
   verifyEmail: 24 * HOUR,
   resetPassword: HOUR,
   changeEmail: 24 * HOUR,
-  twoFactor: 10 * MINUTE,
 };
 
 const TOKEN_LENGTH_MAX = 128;
-/** Maximum number of passwords, or of codes, that are tried with one link. */
+/** Maximum number of passwords that are tried with one link. */
 const ATTEMPTS_MAX = 5;
 
 /** @param email as `normalizeEmail` returns it */
@@ -63,7 +61,6 @@ export async function insertUser(
       createdAt: now,
       updatedAt: now,
       isActive: 1,
-      twoFactorEnabled: 0,
       identityProvider: 'email',
       notificationSettings: '{}',
       locale: 'en-US',
@@ -77,9 +74,7 @@ export async function insertUser(
 export async function updateUser(
   db: Database,
   id: string,
-  change: Partial<
-    Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash' | 'twoFactorEnabled' | 'isActive'>
-  >,
+  change: Partial<Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash' | 'isActive'>>,
   now: Timestamp,
 ): Promise<void> {
   await db
@@ -128,28 +123,6 @@ export async function insertToken(
     })
     .execute();
   return text;
-}
-
-/** Deletes all but the newest tokens of an account and purpose. */
-export async function deleteOldTokens(
-  db: Database,
-  userId: string,
-  purpose: Purpose,
-  left: number,
-): Promise<void> {
-  const newest = db
-    .selectFrom('accountTokens')
-    .select('hashedToken')
-    .where('userId', '=', userId)
-    .where('purpose', '=', purpose)
-    .orderBy('createdAt', 'desc')
-    .limit(left);
-  await db
-    .deleteFrom('accountTokens')
-    .where('userId', '=', userId)
-    .where('purpose', '=', purpose)
-    .where('hashedToken', 'not in', newest)
-    .execute();
 }
 
 /** @returns null if the link has ended, was used, or never existed */
@@ -209,16 +182,15 @@ export async function findUserToChange(trx: Database, email: string): Promise<Us
  */
 export async function isAsProven(
   trx: Database,
-  proven: Pick<User, 'id' | 'email' | 'passwordHash' | 'twoFactorEnabled'>,
+  proven: Pick<User, 'id' | 'email' | 'passwordHash'>,
 ): Promise<boolean> {
-  const { id, email, passwordHash, twoFactorEnabled } = proven;
+  const { id, email, passwordHash } = proven;
   await lockRow(trx, 'users', id);
   const now = await findUser(trx, id);
-  const isActive = now?.isActive === 1 && now.twoFactorEnabled === twoFactorEnabled;
-  return isActive && now.email === email && now.passwordHash === passwordHash;
+  return now?.isActive === 1 && now.email === email && now.passwordHash === passwordHash;
 }
 
-/** Counts a password, or a code, before it is tried with a link. @returns false if too many were tried */
+/** Counts a password before it is tried with a link. @returns false if too many were tried */
 export async function takeAttempt(db: Database, token: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('accountTokens')
@@ -236,10 +208,6 @@ export async function deleteOtherTokens(db: Database, userId: string, token: str
     .where('userId', '=', userId)
     .where('hashedToken', '!=', hashToken(token))
     .execute();
-}
-
-export async function deleteToken(db: Database, token: string): Promise<void> {
-  await db.deleteFrom('accountTokens').where('hashedToken', '=', hashToken(token)).execute();
 }
 
 /** Ends the user's links of these purposes. */

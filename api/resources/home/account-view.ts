@@ -5,7 +5,6 @@ import { field, form, hidden } from '#api/http/page-form.ts';
 import { findUser, type User } from '#api/resources/accounts/store.ts';
 import { type ApiKey, listApiKeys } from '#api/resources/api-keys/store.ts';
 import { escapeHtml } from '#shared/page.ts';
-import { SECOND_FACTOR_PATH } from './second-factor-view.ts';
 
 const WORKSPACES_SHOWN_MAX = 500;
 
@@ -18,7 +17,7 @@ interface Workspace {
 }
 
 interface AccountView {
-  readonly user: Pick<User, 'name' | 'email' | 'twoFactorEnabled'>;
+  readonly user: Pick<User, 'name' | 'email'>;
   /** Workspaces in the order of their names, at most 500. */
   readonly workspaces: readonly Workspace[];
   /** The organizations whose keys the user may create and revoke. */
@@ -83,7 +82,6 @@ export function accountParts(
       'plain',
     ),
     '</div>',
-    `<p><a href="${basePath}${SECOND_FACTOR_PATH}">Second factor</a>: ${user.twoFactorEnabled === 1 ? 'on' : 'off'}</p>`,
     '<h2>Workspaces</h2>',
     workspaces.length === 0
       ? '<p>You reach no workspace yet. An owner or manager of your organization can let you in.</p>'

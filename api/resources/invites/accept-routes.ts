@@ -56,7 +56,7 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
   app.post('/api/auth/accept-invite', acceptance, async (request, reply) => {
     try {
       const token = await accept(request);
-      setSessionCookie(reply, token, { maxAge: config.sessionMaxAgeSeconds, publicUrl, style: 'nextAuth' });
+      setSessionCookie(reply, token, { maxAge: config.sessionMaxAgeSeconds, publicUrl });
       const url = callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl);
       if (wantsJson(request.body)) return { url };
       // Stays on the host of the page, which has the cookie.
@@ -83,7 +83,7 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
     const session = await loggedIn(context, request);
     const acceptance = {
       token: fieldOf(body, 'token'),
-      sessionUserId: session?.userId ?? null,
+      sessionUserId: session?.user.id ?? null,
       name: fieldOf(body, 'name'),
       password: fieldOf(body, 'password'),
     };

@@ -234,9 +234,6 @@ t.test('refused changes of an account are recorded: by session, by form, and by 
   await browser.call('PUT', '/api/v1/profile/email', { email: 'new@example.com', password: 'Wrong1234' });
   t.strictSame(await failures(), [['updated', id, 'user', 'failure', 'bad_request']]);
   api.advance(300_000);
-  await browser.call('POST', '/api/auth/two-factor/disable', { password: 'Wrong1234' });
-  t.strictSame(await failures(), [['updated', id, 'user', 'failure', 'bad_request']]);
-  api.advance(300_000);
 
   const sent = async (path: string, fields: Record<string, string>): Promise<number> => {
     const { text } = await browser.call('GET', '/account');

@@ -1,10 +1,24 @@
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import t from 'tap';
 import { openDatabase } from '#api/db/database.ts';
+import { hasTable } from '#api/db/dialect.ts';
 import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
 import { migrations } from '#api/db/migrations/index.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+/** Creates the database of an older version. @param next the first migration that it lacks */
+async function olderThan(path: string, next: string, rows: readonly string[]): Promise<void> {
+  const old = openDatabase({ kind: 'file', path });
+  await sql`create table "migrations" ("name" text primary key, "timestamp" text not null)`.execute(old);
+  for (const { name, statements, only } of migrations.filter(({ name }) => name < next)) {
+    for (const statement of [...statements, ...(only?.sqlite ?? [])]) await sql.raw(statement).execute(old);
+    await sql`insert into migrations values (${name}, '2026-01-01T00:00:00.000Z')`.execute(old);
+  }
+  for (const row of rows) await sql.raw(row).execute(old);
+  await old.destroy();
+}
 
 t.test('runs every migration once', async (t) => {
   const db = openDatabase({ kind: 'memory' });
@@ -34,6 +48,45 @@ t.test('a file keeps its migrations, and has the settings that the service needs
   t.match(await synchronous(normal), [{ synchronous: 1 }]);
   t.match((await sql`pragma foreign_keys`.execute(second)).rows, [{ foreign_keys: 1 }]);
   t.match((await sql`pragma busy_timeout`.execute(second)).rows, [{ timeout: 0 }]);
+});
+
+t.test('028: the tables of the second factor go; their rows stay in a copy of the file', async (t) => {
+  const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
+  await olderThan(location.path, '028-no-second-factor', [
+    `insert into "users" values ('u', '', '', 'Zoe', 'zoe@example.com', '', null, 1, 1, 'email', '{}', 'en-US', null)`,
+    `insert into "twoFactors" values ('u', 'sealed', 0, '')`,
+    `insert into "backupCodes" values ('u', 'one'), ('u', 'two')`,
+  ]);
+  const db = openDatabase(location);
+  t.teardown(() => db.destroy());
+  const told: string[] = [];
+  await migrate(db, (sentence) => told.push(sentence));
+  const file = `${location.path}.before-028-no-second-factor`;
+  t.strictSame(told, [
+    `removed tables of features that are gone: backupCodes (2 rows), twoFactors (1 row); ${file} is a copy of the database from before`,
+  ]);
+  t.match(await db.selectFrom('users').selectAll().executeTakeFirst(), { name: 'Zoe', isActive: 1 });
+  t.notOk(await hasTable(db, 'twoFactors'));
+  t.notOk(await hasTable(db, 'backupCodes'));
+  const copy = openDatabase({ kind: 'file', path: file });
+  t.teardown(() => copy.destroy());
+  t.match((await sql`select "digest" from "backupCodes" order by 1`.execute(copy)).rows, [
+    { digest: 'one' },
+    { digest: 'two' },
+  ]);
+});
+
+t.test('028: empty tables go without a word and without a copy', async (t) => {
+  const folder = temporaryFolder(t);
+  const db = openDatabase({ kind: 'file', path: join(folder, 'db.sqlite') });
+  t.teardown(() => db.destroy());
+  const told: string[] = [];
+  await migrate(db, (sentence) => told.push(sentence));
+  t.strictSame(told, []);
+  t.strictSame(
+    readdirSync(folder).filter((name) => name.includes('before')),
+    [],
+  );
 });
 
 t.test('refuses a database of a newer version', async (t) => {
@@ -101,33 +154,16 @@ t.test('every foreign key has an index', async (t) => {
 
 t.test('keys that do not manage all workspaces lose write on their organization', async (t) => {
   const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
-  const old = openDatabase(location);
-  await sql`create table "migrations" ("name" text primary key, "timestamp" text not null)`.execute(old);
-  for (const { name, statements, only } of migrations.filter(({ name }) => name < '026')) {
-    for (const statement of [...statements, ...(only?.sqlite ?? [])]) await sql.raw(statement).execute(old);
-    await sql`insert into migrations values (${name}, '2026-01-01T00:00:00.000Z')`.execute(old);
-  }
-  const at = '2026-01-01T00:00:00.000Z';
-  await sql`
-    insert into "organizations" ("id", "name", "createdAt", "updatedAt") values ('org', 'Org', ${at}, ${at})`.execute(
-    old,
-  );
-  const keys = [
-    ['listed', null, 1],
-    ['reader', 'read', 1],
-    ['manager', 'manage', 1],
-    ['modest', 'read', 0],
-  ] as const;
-  for (const [id, allWorkspaces, organizationWrite] of keys) {
-    await old
-      .insertInto('apiKeys')
-      .values({
-        ...{ id, label: id, hashedKey: id, organizationId: 'org', createdAt: at },
-        ...{ organizationRead: 1, organizationWrite, allWorkspaces },
-      })
-      .execute();
-  }
-  await old.destroy();
+  const key = (id: string, write: number, all: string): string =>
+    `insert into "apiKeys" ("id", "label", "hashedKey", "organizationId", "createdAt", "organizationRead", "organizationWrite", "allWorkspaces")
+    values ('${id}', '${id}', '${id}', 'org', '', 1, ${write}, ${all})`;
+  await olderThan(location.path, '026', [
+    `insert into "organizations" ("id", "name", "createdAt", "updatedAt") values ('org', 'Org', '', '')`,
+    key('listed', 1, 'null'),
+    key('reader', 1, `'read'`),
+    key('manager', 1, `'manage'`),
+    key('modest', 0, `'read'`),
+  ]);
   const db = openDatabase(location);
   t.teardown(() => db.destroy());
   const told: string[] = [];

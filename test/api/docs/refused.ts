@@ -6,7 +6,7 @@ import { addSurvey } from '#test/support/api-app.ts';
 import { asOwner, inviteToken, organizationId } from '#test/support/invited.ts';
 import { uploadForm } from '#test/support/requests.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
-import { account, accountForm, form, type Place, type Successes, successes, teamPlace } from './successes.ts';
+import { account, form, type Place, type Successes, successes, teamPlace } from './successes.ts';
 
 type Refused = Readonly<Record<number, Successes>>;
 
@@ -113,11 +113,6 @@ const oldForm: Successes = async ({ request }) => [
 /** Sends one of our forms without a login. */
 const withoutSession: Successes = async ({ request, world }) => [await form(world, request.url, {})];
 
-/** Adds the headers of a page of another origin. */
-const fromElsewhere: Successes = async ({ request }) => [
-  { ...request, headers: { ...request.headers, origin: 'https://elsewhere.example' } },
-];
-
 export const refused: Readonly<Record<string, Refused>> = {
   ...client,
   'POST /api/v1/client/{workspaceId}/storage/upload': {
@@ -130,21 +125,6 @@ export const refused: Readonly<Record<string, Refused>> = {
   'POST /api/auth/resend-verification': { 403: oldForm },
   'POST /api/auth/forgot-password': { 403: oldForm },
   'POST /api/auth/reset-password': { 403: oldForm },
-  'POST /api/auth/sign-in/email': {
-    401: async ({ request }) => [changed(request, { email: 'nobody@example.com', password: 'x' })],
-    403: fromElsewhere,
-  },
-  'POST /api/auth/sign-out': { 403: fromElsewhere },
-  'POST /api/auth/sign-up/email': { 403: fromElsewhere },
-  'POST /api/auth/request-password-reset': { 403: fromElsewhere },
-  'POST /api/auth/send-verification-email': { 403: fromElsewhere },
-  'GET /api/auth/verify-email': {
-    401: asIs,
-    403: async ({ request }) => [{ ...request, url: `${request.url}&callbackURL=https://elsewhere.example` }],
-  },
-  'POST /api/auth/verify-email': { 401: asIs, 403: fromElsewhere },
-  'POST /api/auth/two-factor/verify-totp': { 401: asIs, 403: fromElsewhere },
-  'POST /api/auth/two-factor/verify-backup-code': { 401: asIs, 403: fromElsewhere },
   'POST /api/auth/accept-invite': {
     401: async (place) => [await acceptFor(place, await accountOf(place))],
     403: async (place) => {
@@ -217,12 +197,6 @@ export const refused: Readonly<Record<string, Refused>> = {
   ),
   'POST /account/api-keys': { 401: withoutSession, 403: oldForm },
   'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm },
-  'POST /account/second-factor': {
-    400: accountForm({}),
-    403: async ({ request, world }) => [
-      { ...request, headers: { cookie: world.options.session }, body: 'csrfToken=old' },
-    ],
-  },
   'GET /s/{surveyId}': { 404: async ({ request }) => [{ ...request, url: '/s/No-Id' }] },
   'GET /js/{script}': { 404: async ({ request }) => [{ ...request, url: '/js/other.js' }] },
   'POST /api/auth/callback/credentials': {

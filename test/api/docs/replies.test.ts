@@ -26,13 +26,9 @@ const limitedOtherwise: ReadonlySet<string> = new Set([
   'POST /api/auth/callback/credentials',
   'POST /api/auth/callback/token',
   'POST /api/auth/reset-password',
-  'POST /api/auth/two-factor/verify-totp',
-  'POST /api/auth/two-factor/verify-backup-code',
   'GET /account',
   'POST /account/api-keys',
   'POST /account/api-keys/{id}/revoke',
-  'GET /account/second-factor',
-  'POST /account/second-factor',
 ]);
 
 t.beforeEach(tidy);

@@ -1,6 +1,5 @@
 /** Lists requests that succeed where a generated request would not, and operations that succeed in several ways. */
 import type { TestApi } from '#test/support/api-app.ts';
-import { codeOf } from '#test/support/authenticator.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
 import { inviteToken, protectedForm } from '#test/support/invited.ts';
 import { contactRow, uploadForm } from '#test/support/requests.ts';
@@ -88,43 +87,6 @@ export async function account(place: Place): Promise<{ readonly email: string; r
     await form(world, '/api/auth/callback/token', { token, password, json: 'true' }),
   );
   return { email, loggedIn };
-}
-
-/** Creates a person whose logins need a second factor. */
-async function secured(place: Place) {
-  const { email, loggedIn } = await account(place);
-  const { send } = place.world.options;
-  const post = (url: string, cookie: string, body: object): Promise<Sent> =>
-    send({ method: 'POST', url: `/api/auth/${url}`, headers: { cookie }, body: JSON.stringify(body) });
-  const enabled = await post('two-factor/enable', cookiesOf(loggedIn), { password });
-  const code = await codeOf(place.api, email);
-  const confirmed = await post('two-factor/verify-totp', cookiesOf(loggedIn), { code });
-  const backupCodes: readonly string[] = JSON.parse(enabled.text).backupCodes;
-  return { email, backupCodes, cookie: cookiesOf(confirmed), post };
-}
-
-/** A request with the password of a person who has a second factor. */
-const withFactor: Successes = async (place) => {
-  const { cookie } = await secured(place);
-  return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ password }) }];
-};
-
-/** Returns a form of the page for the second factor. */
-async function factorForm(
-  { api, request, world }: Place,
-  { email, cookie }: { readonly email: string; readonly cookie: string },
-  step: string,
-): Promise<Request> {
-  const users = api.context.db.selectFrom('users').select('id').where('email', '=', email);
-  const { id: userId } = await users.executeTakeFirstOrThrow();
-  return form(world, request.url, { step, userId, password }, cookie);
-}
-
-/** A login that waits for a code. */
-async function heldLogin(place: Place) {
-  const { email, backupCodes, post } = await secured(place);
-  const reply = await post('sign-in/email', '', { email, password });
-  return { email, backupCodes, cookie: cookiesOf(reply) };
 }
 
 /** Creates a team, and the request that gives it a permission in the workspace. */
@@ -237,17 +199,6 @@ export const successes: Readonly<Record<string, Successes>> = {
     return accountForm({ label: 'Walk', permission: 'read', reach })(place);
   },
   'POST /account/api-keys/{id}/revoke': accountForm({}),
-  'GET /account/second-factor': async ({ request, world }) => [
-    request,
-    { ...request, headers: { cookie: world.options.session } },
-  ],
-  async 'POST /account/second-factor'(place) {
-    const { email, loggedIn } = await account(place);
-    return [
-      await factorForm(place, { email, cookie: cookiesOf(loggedIn) }, 'begin'),
-      await factorForm(place, await secured(place), 'disable'),
-    ];
-  },
   async 'GET /invite'({ request, world }) {
     const token = await inviteToken(world, `${world.unique()}@example.com`);
     return [request, { ...request, url: `/invite?token=${token}` }];
@@ -279,45 +230,6 @@ export const successes: Readonly<Record<string, Successes>> = {
       { ...request, body: JSON.stringify({ token, password: 'Password2' }) },
       fromBrowser(await form(world, request.url, { token: other, password: 'Password3' })),
     ];
-  },
-
-  async 'POST /api/auth/sign-in/email'(place) {
-    const { email } = await account(place);
-    return [{ ...place.request, body: JSON.stringify({ email, password, callbackURL: '/account' }) }];
-  },
-  'POST /api/auth/two-factor/enable': async (place) => {
-    const { loggedIn } = await account(place);
-    const headers = { cookie: cookiesOf(loggedIn) };
-    return [{ ...place.request, headers, body: JSON.stringify({ password }) }];
-  },
-  'POST /api/auth/two-factor/get-totp-uri': withFactor,
-  'POST /api/auth/two-factor/generate-backup-codes': withFactor,
-  'POST /api/auth/two-factor/disable': withFactor,
-  async 'POST /api/auth/two-factor/verify-totp'(place) {
-    const { email, cookie } = await heldLogin(place);
-    const code = await codeOf(place.api, email, 1);
-    return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ code }) }];
-  },
-  async 'POST /api/auth/two-factor/verify-backup-code'(place) {
-    const { cookie, backupCodes } = await heldLogin(place);
-    const [code] = backupCodes;
-    return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ code }) }];
-  },
-  async 'GET /api/auth/get-session'(place) {
-    const { loggedIn } = await account(place);
-    return [place.request, { ...place.request, headers: { cookie: cookiesOf(loggedIn) } }];
-  },
-  async 'GET /api/auth/verify-email'(place) {
-    const token = await mailedToken(place, await signUp(place), 'verifyEmail');
-    const other = `${place.operation.path}?token=x&callbackURL=/account`;
-    return [
-      { ...place.request, url: `${place.operation.path}?token=${token}` },
-      { ...place.request, url: other },
-    ];
-  },
-  async 'POST /api/auth/verify-email'(place) {
-    const token = await mailedToken(place, await signUp(place), 'verifyEmail');
-    return [{ ...place.request, body: JSON.stringify({ token, password }) }];
   },
 
   ...Object.fromEntries(

@@ -33,7 +33,6 @@ await api.context.db
     'emailVerified',
     'passwordHash',
     'isActive',
-    'twoFactorEnabled',
     'identityProvider',
     'notificationSettings',
     'locale',
@@ -50,7 +49,6 @@ await api.context.db
         'emailVerified',
         'passwordHash',
         'isActive',
-        'twoFactorEnabled',
         'identityProvider',
         'notificationSettings',
         'locale',
@@ -115,24 +113,6 @@ const mail = { email: 'x@example.com' };
 const wrong = { email: 'new@example.com', password: 'Wrong1234' };
 
 const rows: Partial<Record<LimitName, Row>> = {
-  'auth.twoFactor': {
-    limit: 5,
-    windowSeconds: 60,
-    one: () => by(owner, 'POST', '/api/auth/two-factor/enable', wrong),
-    other: () => by(second, 'POST', '/api/auth/two-factor/enable', wrong),
-    same: () => by(owner, 'POST', '/api/auth/two-factor/verify-totp', { code: '123456' }),
-    body: v1Body,
-    identity: `user:${ownerId}`,
-  },
-  'auth.signIn': {
-    limit: 40,
-    windowSeconds: 3600,
-    one: () => from(A, 'POST', '/api/auth/sign-in/email', wrong),
-    other: () => from(B, 'POST', '/api/auth/sign-in/email', wrong),
-    same: () => from(A, 'POST', '/api/auth/verify-email', { token: 'x' }),
-    body: v1Body,
-    identity: `ip:${A}`,
-  },
   'auth.signup': {
     limit: 30,
     windowSeconds: 3600,
@@ -281,7 +261,7 @@ t.test('actions.surveyFollowUp: 50 in 3600 s, per organization', async (t) => {
 
 t.test('every row of the table is tested here or with its routes', async (t) => {
   const names = Object.keys(limitTable);
-  t.equal(names.length, 15);
+  t.equal(names.length, 13);
   const here = [...Object.keys(rows), 'actions.surveyFollowUp'];
   t.strictSame(
     names.filter((name) => !here.includes(name)),

@@ -25,7 +25,7 @@ const key: Principal = {
   managesAll: false,
   permissions,
 };
-const session: Principal = { kind: 'session', userId: 'u', hashedToken: 'h', roles: new Map(), permissions };
+const session: Principal = { kind: 'session', userId: 'u', roles: new Map(), permissions };
 
 const cases: readonly (readonly [
   method: string,

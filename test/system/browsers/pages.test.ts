@@ -6,7 +6,6 @@
  */
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
-import { codeOfKey } from '#test/support/authenticator.ts';
 import { startBrowser } from '#test/support/browser.ts';
 import { checkPage, watchPage } from '#test/support/page-check.ts';
 import { startMailServer } from '#test/support/smtp.ts';
@@ -14,8 +13,7 @@ import { startStack } from '#test/support/stack.ts';
 import { until } from '#test/support/until.ts';
 
 const mails = await startMailServer(t);
-// The second factor takes more than five passwords and codes a minute here.
-const apiEnv = { SMTP_URL: mails.url, SIGNUP_ENABLED: '1', RATE_LIMITING_DISABLED: '1' };
+const apiEnv = { SMTP_URL: mails.url, SIGNUP_ENABLED: '1' };
 const stack = await startStack(t, { apiEnv });
 const { origin } = stack;
 const browser = await startBrowser(t);
@@ -92,83 +90,6 @@ t.test('create a key, use it, revoke it', async (t) => {
   t.equal(after.status, 401);
 });
 
-/** Logs out, and logs in again as far as the question for the second factor. */
-async function logInToCode(): Promise<void> {
-  await link('Floodgate').click();
-  await link('Your account').click();
-  await button('Log out').click();
-  await page.goto(`${origin}/account/second-factor`);
-  await heading('Log in');
-  await typePassword();
-  await page.getByText('This account has a second factor.').waitFor();
-}
-
-async function typePassword(): Promise<void> {
-  await page.getByLabel('E-mail').fill('zoe@example.com');
-  await page.getByLabel('Password', { exact: true }).fill('Password1');
-  await button('Log in').click();
-}
-
-t.test('the second factor: set up with the keyboard alone, used, renewed, turned off', async (t) => {
-  await link('Second factor').focus();
-  await page.keyboard.press('Enter');
-  await heading('Second factor');
-  await check(t, 'factor-off');
-  await page.getByLabel('Your password').focus();
-  await page.keyboard.type('Wrong1234');
-  await page.keyboard.press('Enter');
-  await page.getByText('This is not the password of your account.').waitFor();
-  await check(t, 'factor-refused');
-  await page.getByLabel('Your password').focus();
-  await page.keyboard.type('Password1');
-  await page.keyboard.press('Tab');
-  await page.keyboard.press('Enter');
-  await page.getByText('They are shown only this once').waitFor();
-  await check(t, 'factor-key');
-  const key = (await page.locator('#key').textContent()) ?? '';
-  const codes = ((await page.locator('pre').nth(1).textContent()) ?? '').split('\n');
-  t.equal(codes.length, 10);
-  t.match(await link('open the key in the app').getAttribute('href'), /^otpauth:\/\/totp\//);
-
-  const code = page.getByLabel('Code of the authenticator app');
-  await code.fill('no code');
-  await code.press('Enter');
-  await page.getByText('The code is wrong, or too old.').waitFor();
-  t.equal(await page.locator('#key').textContent(), key, 'the page keeps the key');
-  await check(t, 'factor-wrong-code');
-  await page.goto(`${origin}/account/second-factor`);
-  await page.getByText('You have begun to set it up.').waitFor();
-  await check(t, 'factor-begun');
-  await code.fill(codeOfKey(key));
-  await code.press('Enter');
-  await page.getByText('All other sessions of your account have ended.').waitFor();
-  await check(t, 'factor-on');
-
-  await logInToCode();
-  await code.fill(codeOfKey(key, 1));
-  await typePassword();
-  await heading('Second factor');
-  await page.getByText('10 of your backup codes are left.').waitFor();
-  await logInToCode();
-  await link('Use a backup code').click();
-  await page.getByLabel('Backup code').fill(codes[0] ?? '');
-  await typePassword();
-  await heading('Second factor');
-  await page.getByText('9 of your backup codes are left.').waitFor();
-
-  await page.getByLabel('Your password, to make new codes').fill('Password1');
-  await button('Make new backup codes').click();
-  await heading('Your new backup codes');
-  await check(t, 'factor-renewed');
-  await link('I have kept them').click();
-  await page.getByText('10 of your backup codes are left.').waitFor();
-  await page.getByLabel('Your password, to turn it off').fill('Password1');
-  await button('Turn off the second factor').click();
-  await page.getByText('The second factor is off.').waitFor();
-  await link('Back to your account').click();
-  await heading('Your account');
-});
-
 t.test('log out, forget the password, choose another, log in', async (t) => {
   await button('Log out').click();
   await page.getByText('You are logged out.').waitFor();
@@ -232,8 +153,6 @@ t.test('pages for broken links and links that need one more step', async (t) => 
     ['/s/csomesurvey', 'survey', 'This survey cannot be shown here'],
     ['/verify-email-change?token=x', 'email-change-ended', 'This link does not work'],
     ['/auth/verify?token=x', 'confirm-ended', 'Confirm your e-mail address'],
-    ['/auth/login?error=second+factor+required', 'second-factor', 'Log in'],
-    ['/auth/login?error=second+factor+required&with=backup', 'backup-code', 'Log in'],
   ] as const) {
     await page.goto(origin + path);
     await heading(title);

@@ -174,16 +174,6 @@ t.test('a refused login shows the reason next to the fields, in fixed texts only
 
   const unverified = await open(browser, '/auth/login?error=Email%20Verification%20is%20Pending');
   t.match(unverified.text, 'href="/auth/verification-requested"');
-  const second = await open(
-    browser,
-    '/auth/login?error=second+factor+required&callbackUrl=%2Faccount%23keys',
-  );
-  t.match(second.text, /class="ask" role="status">This account has a second factor/, 'not a mistake');
-  t.match(
-    second.text,
-    /with=backup&#38;callbackUrl=[^"]*account%23keys"/,
-    'the link to the other method keeps the target',
-  );
   const known = await open(browser, '/auth/login?error=Email+already+verified');
   t.match(known.text, /class="good" role="status">Your e-mail address is confirmed already/);
   const planted = await open(browser, '/auth/login?error=Call%20555-1234%20now');

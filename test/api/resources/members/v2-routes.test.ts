@@ -76,8 +76,9 @@ t.test('PATCH 200: a deactivated user is logged out at once, and can log in when
   t.equal((await mia.browser.call('GET', `/api/v1/organizations`)).status, 200);
   t.match((await patch({ email: mia.email, isActive: false })).json, { data: { isActive: false } });
   t.equal((await mia.browser.call('GET', `/api/v1/organizations`)).status, 401);
-  t.match(await api.client('POST', '/api/auth/sign-in/email', { email: mia.email, password: 'Password1' }), {
-    status: 403,
+  t.match(await mia.browser.logIn(mia.email, 'Password1'), {
+    status: 401,
+    json: { url: /inactive/ },
   });
   t.match((await patch({ email: mia.email, isActive: true })).json, { data: { isActive: true } });
   t.equal((await mia.browser.call('GET', `/api/v1/organizations`)).status, 401, 'old sessions stay ended');
