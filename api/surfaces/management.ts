@@ -1,4 +1,6 @@
 /** The management API v1: for programs with an API key, and for people with a session. */
+
+import { profileRoutes } from '#api/resources/accounts/email-change-routes.ts';
 import { actionClassRoutes } from '#api/resources/action-classes/routes.ts';
 import { apiKeyRoutes } from '#api/resources/api-keys/routes.ts';
 import { attributeClassRoutes } from '#api/resources/contacts/attribute-class-routes.ts';
@@ -16,7 +18,6 @@ import { meRoutes } from '#api/resources/me/routes.ts';
 import { memberRoutes } from '#api/resources/members/routes.ts';
 import { organizationRoutes } from '#api/resources/organizations/routes.ts';
 import { workspaceRoutes } from '#api/resources/organizations/workspace-routes.ts';
-import { profileRoutes } from '#api/resources/profile/routes.ts';
 import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
 import { segmentRoutes } from '#api/resources/segments/routes.ts';
 import { managementGrantRoutes } from '#api/resources/storage/grant-routes.ts';

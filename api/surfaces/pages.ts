@@ -2,15 +2,16 @@
  * The remaining routes: login and accounts, pages for people, stored files, SDK scripts, health. Each route says who may
  * call it and how it is limited.
  */
+
+import { emailChangePages } from '#api/resources/accounts/email-change-pages.ts';
+import { accountHomeRoutes } from '#api/resources/accounts/home-routes.ts';
 import { loginPage } from '#api/resources/accounts/login-page.ts';
 import { loginRoutes } from '#api/resources/accounts/login-routes.ts';
 import { accountPages } from '#api/resources/accounts/pages.ts';
 import { accountRoutes } from '#api/resources/accounts/routes.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
-import { accountHomeRoutes } from '#api/resources/home/account-routes.ts';
 import { homeRoutes } from '#api/resources/home/routes.ts';
 import { inviteAcceptRoutes } from '#api/resources/invites/accept-routes.ts';
-import { emailChangePages } from '#api/resources/profile/pages.ts';
 import { scriptRoutes } from '#api/resources/scripts/routes.ts';
 import { fileRoutes } from '#api/resources/storage/file-routes.ts';
 import { surveyLinkRoutes } from '#api/resources/survey-links/routes.ts';

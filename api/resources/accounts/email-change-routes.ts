@@ -1,6 +1,6 @@
 /**
  * Changes the e-mail address of the caller's own account. The change happens on the page behind the link that is mailed
- * to the new address, see pages.ts.
+ * to the new address, see email-change-pages.ts.
  *
  * Callers: sessions, with the password of the account.
  */
@@ -11,14 +11,8 @@ import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notAuthenticated, tooManyRequests } from '#api/errors.ts';
 import { createGuesses } from '#api/limits/guesses.ts';
 import { createMemoryCounters } from '#api/limits/memory-counters.ts';
-import { changeEmailMail, mailAccount } from '#api/resources/accounts/mails.ts';
-import {
-  deleteTokens,
-  findUser,
-  findUserByEmail,
-  insertToken,
-  isAsProven,
-} from '#api/resources/accounts/store.ts';
+import { changeEmailMail, mailAccount } from './mails.ts';
+import { deleteTokens, findUser, findUserByEmail, insertToken, isAsProven } from './store.ts';
 
 /** Maximum number of people whose guesses are counted at once. */
 const GUESSERS_MAX = 10_000;

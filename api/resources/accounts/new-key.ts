@@ -2,8 +2,8 @@
 import type { Permission } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { invalidFields, unauthorized } from '#api/errors.ts';
-import { fieldOf } from '#api/resources/accounts/form.ts';
 import type { NewApiKey } from '#api/resources/api-keys/create.ts';
+import { fieldOf } from './form.ts';
 
 const LABEL_LENGTH_MAX = 255;
 const permissions: ReadonlySet<string> = new Set<Permission>(['read', 'write', 'manage']);

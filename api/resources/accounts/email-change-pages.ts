@@ -12,12 +12,12 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { form, hidden, links } from '#api/http/page-form.ts';
-import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
-import { acceptForms, fieldOf } from '#api/resources/accounts/form.ts';
-import { emailChangedMail, mailAccount } from '#api/resources/accounts/mails.ts';
-import { deleteTokens, findToken, findTokenToUse, updateUser } from '#api/resources/accounts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { escapeHtml } from '#shared/page.ts';
+import { noteAccountEvent } from './account-event.ts';
+import { acceptForms, fieldOf } from './form.ts';
+import { emailChangedMail, mailAccount } from './mails.ts';
+import { deleteTokens, findToken, findTokenToUse, updateUser } from './store.ts';
 
 const PATH = '/verify-email-change';
 const ended = htmlPage('A page: the link has ended, or was used.');

@@ -2,9 +2,9 @@
 import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { field, form, hidden } from '#api/http/page-form.ts';
-import { findUser, type User } from '#api/resources/accounts/store.ts';
 import { type ApiKey, listApiKeys } from '#api/resources/api-keys/store.ts';
 import { escapeHtml } from '#shared/page.ts';
+import { findUser, type User } from './store.ts';
 
 const WORKSPACES_SHOWN_MAX = 500;
 

@@ -11,17 +11,17 @@ import { ApiError, forbidden, notAuthenticated } from '#api/errors.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { alert, links, notice } from '#api/http/page-form.ts';
-import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
-import { acceptForms, fieldOf, formFields } from '#api/resources/accounts/form.ts';
-import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
-import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
 import { revokeApiKey } from '#api/resources/api-keys/change.ts';
 import { createApiKey } from '#api/resources/api-keys/create.ts';
 import { managed } from '#api/resources/api-keys/managed.ts';
 import type { ApiKey } from '#api/resources/api-keys/store.ts';
 import { escapeHtml } from '#shared/page.ts';
-import { accountParts, readAccount } from './account-view.ts';
+import { noteAccountEvent } from './account-event.ts';
+import { acceptForms, fieldOf, formFields } from './form.ts';
+import { accountParts, readAccount } from './home-view.ts';
+import { ACCOUNT_PATH } from './login-page.ts';
 import { newKeyFrom } from './new-key.ts';
+import { isFormOurs, protect } from './protection.ts';
 import { visitorOf } from './visitor.ts';
 
 /** Requests for pages count for the limit of the session, and forms need our CSRF token. */
