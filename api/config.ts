@@ -96,7 +96,8 @@ export const variables = [
   {
     name: 'SIGNUP_ENABLED',
     default: '0',
-    meaning: '1 lets anybody sign up and gives each of them a new organization; 0 admits invited people only',
+    meaning:
+      '1 lets anybody sign up and gives each of them a new organization; 0 admits the very first person only',
   },
   {
     name: 'SESSION_MAX_AGE',
@@ -190,7 +191,7 @@ export interface Config {
   readonly auditRetentionDays: number;
   /** 0 keeps them. */
   readonly unverifiedAccountDays: number;
-  /** Whether everybody may sign up. If false, only invited people may, and the very first person. */
+  /** Whether everybody may sign up. If false, only the very first person may. */
   readonly isSignupEnabled: boolean;
   readonly sessionMaxAgeSeconds: Seconds;
   readonly mailFrom: MailAddress;

@@ -70,10 +70,6 @@ export type ResourceType =
   | 'Delivery'
   | 'Tag'
   | 'Organization'
-  | 'Member'
-  | 'Invite'
-  | 'Team'
-  | 'Workspace Team'
   | 'API Key'
   | 'file'
   | 'contact';

@@ -89,8 +89,8 @@ export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
     ): Promise<string | null> {
       if (principal.kind === 'apiKey') return principal.organizationId;
       const named = idOf(data.organizationId) ?? paramOf(request, 'organizationId');
-      if (named !== null && principal.roles.has(named)) return named;
-      const [only, ...others] = principal.roles.keys();
+      if (named !== null && principal.organizationIds.includes(named)) return named;
+      const [only, ...others] = principal.organizationIds;
       if (only !== undefined && others.length === 0) return only;
       return workspaceId === null ? null : organizationOf(workspaceId);
     }

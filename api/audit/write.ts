@@ -25,7 +25,6 @@ const steps: Readonly<Record<string, Written['action'] | null>> = {
   archive: 'updated',
   restore: 'updated',
   redeliver: 'updated',
-  resend: 'updated',
   test: null,
   validate: null,
   generate: null,
@@ -52,9 +51,6 @@ export function writtenBy(method: string, route: string): Written | null {
   if (step === null) return null;
   const path = step === undefined ? parts : parts.slice(0, -1);
   const named = path.findLast((part) => !part.startsWith(':')) ?? '';
-  // A change of a team's members or workspaces is a change of the team.
-  const isPartOfTeam = path.includes(':teamId') && named !== 'teams';
-  if (isPartOfTeam) return { action: 'updated', targetType: 'team', param: 'teamId' };
   const end = path.at(-1) ?? '';
   return {
     action: step ?? action,

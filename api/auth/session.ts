@@ -8,7 +8,7 @@ import type { Database, SessionTable } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Seconds } from '#shared/clock.ts';
-import { type Permission, permissionIn, runsOrganization, type SessionPrincipal } from './principal.ts';
+import type { SessionPrincipal } from './principal.ts';
 
 const TOKEN_BYTES = 32;
 /** Maximum length of a token. Refusing longer texts here keeps hashing cheap. */
@@ -95,54 +95,38 @@ export async function authenticateSession(
 ): Promise<SessionPrincipal | null> {
   const session = await findSession(db, token, clock);
   if (session === null) return null;
-  const memberships = await db
-    .selectFrom('memberships')
-    .select(['organizationId', 'role'])
-    .where('userId', '=', session.userId)
-    .orderBy('createdAt')
-    .orderBy('organizationId')
-    .execute();
+  const organizationIds = await organizationsRunBy(db, session.userId);
+  const workspaces =
+    organizationIds.length === 0
+      ? []
+      : await db
+          .selectFrom('workspaces')
+          .select('id')
+          .where('organizationId', 'in', organizationIds)
+          .orderBy('id')
+          .execute();
   return {
     kind: 'session',
     userId: session.userId,
-    roles: new Map(memberships.map(({ organizationId, role }) => [organizationId, role])),
-    permissions: await permissionsOf(db, session.userId),
+    organizationIds,
+    permissions: new Map(workspaces.map(({ id }) => [id, 'manage'])),
   };
 }
 
-async function permissionsOf(db: Database, userId: string): Promise<ReadonlyMap<string, Permission>> {
-  const workspaces = await db
-    .selectFrom('workspaces')
-    .innerJoin('memberships', 'memberships.organizationId', 'workspaces.organizationId')
-    .select(['workspaces.id', 'memberships.role'])
-    .where('memberships.userId', '=', userId)
-    .orderBy('workspaces.id')
+/**
+ * Owners and managers run an organization: all of its workspaces and API keys. The role `member` of earlier versions gives
+ * no rights.
+ *
+ * @returns ids in the order in which the user joined
+ */
+export async function organizationsRunBy(db: Database, userId: string): Promise<readonly string[]> {
+  const memberships = await db
+    .selectFrom('memberships')
+    .select('organizationId')
+    .where('userId', '=', userId)
+    .where('role', 'in', ['owner', 'manager'])
+    .orderBy('createdAt')
+    .orderBy('organizationId')
     .execute();
-  const isMember = workspaces.some(({ role }) => !runsOrganization(role));
-  const given = Map.groupBy(isMember ? await teamRights(db, userId) : [], ({ workspaceId }) => workspaceId);
-  return new Map(
-    workspaces.flatMap(({ id, role }): [string, Permission][] => {
-      const teams = given.get(id) ?? [];
-      const permission = permissionIn(
-        role,
-        teams.map((team) => team.permission),
-      );
-      return permission === null ? [] : [[id, permission]];
-    }),
-  );
-}
-
-function teamRights(db: Database, userId: string) {
-  return db
-    .selectFrom('teamMembers')
-    .innerJoin('teams', 'teams.id', 'teamMembers.teamId')
-    .innerJoin('memberships', (join) =>
-      join
-        .onRef('memberships.organizationId', '=', 'teams.organizationId')
-        .onRef('memberships.userId', '=', 'teamMembers.userId'),
-    )
-    .innerJoin('teamWorkspaces', 'teamWorkspaces.teamId', 'teams.id')
-    .select(['teamWorkspaces.workspaceId', 'teamWorkspaces.permission'])
-    .where('teamMembers.userId', '=', userId)
-    .execute();
+  return memberships.map(({ organizationId }) => organizationId);
 }

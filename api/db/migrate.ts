@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { forPostgres, hasTable, isPostgres } from './dialect.ts';
 import { migrations } from './migrations/index.ts';
-import { takeOrganizationWrite } from './organization-write.ts';
+import { countMembersWithoutRights, takeOrganizationWrite } from './organization-rights.ts';
 import { PostgresKysely } from './postgres-driver.ts';
 import { withMigrationLock } from './postgres-start.ts';
 import { dropTables } from './removed-tables.ts';
@@ -30,6 +30,7 @@ const TABLE = 'migrations';
 const afterwards: Readonly<Record<string, (trx: Database) => Promise<string | null>>> = {
   '011-unique-values': (trx) => fillUniqueValues(trx).then(() => null),
   '026-organization-write': takeOrganizationWrite,
+  '029-no-teams': countMembersWithoutRights,
 };
 
 /** Gets what operators should know about a migration, after its commit. */
@@ -50,7 +51,7 @@ export async function migrate(db: Database, tell: Tell = () => undefined): Promi
 
 async function migrateAlone(db: Database, tell: Tell): Promise<readonly string[]> {
   /** Sentences by migration: a repeated transaction replaces its own. */
-  const sentences = new Map<string, string | null>();
+  const sentences = new Map<string, readonly string[]>();
   const migrator = new Migrator({
     db,
     migrationTableName: TABLE,
@@ -64,13 +65,13 @@ async function migrateAlone(db: Database, tell: Tell): Promise<readonly string[]
   if (unknown.length > 0) throw new SchemaTooNew(unknown);
   const { error, results = [] } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
-  for (const sentence of sentences.values()) if (sentence !== null) tell(sentence);
+  for (const sentence of [...sentences.values()].flat()) tell(sentence);
   return results.map(({ migrationName }) => migrationName);
 }
 
 function asMigration(
   { name, statements, only, drops = [] }: (typeof migrations)[number],
-  sentences: Map<string, string | null>,
+  sentences: Map<string, readonly string[]>,
 ): [string, Migration] {
   return [
     name,
@@ -81,7 +82,11 @@ function asMigration(
           : [...statements, ...(only?.sqlite ?? [])];
         const dropped = await dropTables(trx, name, drops);
         for (const statement of all) await sql.raw(statement).execute(trx);
-        sentences.set(name, (await afterwards[name]?.(trx)) ?? dropped);
+        const more = (await afterwards[name]?.(trx)) ?? null;
+        sentences.set(
+          name,
+          [dropped, more].filter((sentence) => sentence !== null),
+        );
       },
     },
   ];

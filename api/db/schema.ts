@@ -14,12 +14,10 @@ import type {
 } from './account-tables.ts';
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
 import type { DeliveryAttemptTable, DeliveryTable, EventTable, WebhookTable } from './event-tables.ts';
-import type { InviteTable, TeamMemberTable, TeamTable, TeamWorkspaceTable } from './people-tables.ts';
 
 export type * from './account-tables.ts';
 export type { Decoded, Flag, Json, Timestamp } from './columns.ts';
 export type * from './event-tables.ts';
-export type * from './people-tables.ts';
 
 /** The database, or a transaction in it. */
 export type Database = Kysely<Tables>;
@@ -29,10 +27,6 @@ export interface Tables {
   organizations: OrganizationTable;
   users: UserTable;
   memberships: MembershipTable;
-  invites: InviteTable;
-  teams: TeamTable;
-  teamMembers: TeamMemberTable;
-  teamWorkspaces: TeamWorkspaceTable;
   workspaces: WorkspaceTable;
   apiKeys: ApiKeyTable;
   apiKeyPermissions: ApiKeyPermissionTable;

@@ -116,7 +116,7 @@ export async function readV2Page<Table extends keyof Tables, Row extends { reado
 }
 
 /** Narrows a query to the rows between the dates of the page. */
-export function withinDates<Table extends keyof Tables, Row>(
+function withinDates<Table extends keyof Tables, Row>(
   matching: SelectQueryBuilder<Tables, Table, Row>,
   { filterDateField, startDate, endDate }: V2Page,
 ): SelectQueryBuilder<Tables, Table, Row> {

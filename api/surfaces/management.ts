@@ -10,20 +10,15 @@ import { peopleRoutes } from '#api/resources/contacts/people-routes.ts';
 import { contactRoutes } from '#api/resources/contacts/routes.ts';
 import { deliveryRoutes } from '#api/resources/deliveries/routes.ts';
 import { integrationRoutes } from '#api/resources/integrations/routes.ts';
-import { inviteRoutes } from '#api/resources/invites/routes.ts';
 import { languageRoutes } from '#api/resources/languages/routes.ts';
 import { licenseRoutes } from '#api/resources/license/routes.ts';
 import { linkEmailRoutes } from '#api/resources/link-emails/routes.ts';
 import { meRoutes } from '#api/resources/me/routes.ts';
-import { memberRoutes } from '#api/resources/members/routes.ts';
-import { organizationRoutes } from '#api/resources/organizations/routes.ts';
 import { workspaceRoutes } from '#api/resources/organizations/workspace-routes.ts';
 import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
 import { segmentRoutes } from '#api/resources/segments/routes.ts';
 import { managementGrantRoutes } from '#api/resources/storage/grant-routes.ts';
 import { surveyRoutes } from '#api/resources/surveys/routes.ts';
-import { teamContentRoutes } from '#api/resources/teams/content-routes.ts';
-import { teamRoutes } from '#api/resources/teams/routes.ts';
 import { webhookRoutes } from '#api/resources/webhooks/routes.ts';
 import type { Surface } from './surface.ts';
 
@@ -73,11 +68,6 @@ export const management: Surface = {
     deliveryRoutes,
     integrationRoutes,
     apiKeyRoutes,
-    organizationRoutes,
-    memberRoutes,
-    inviteRoutes,
-    teamRoutes,
-    teamContentRoutes,
     workspaceRoutes,
     profileRoutes,
     licenseRoutes,

@@ -11,7 +11,6 @@ import { accountPages } from '#api/resources/accounts/pages.ts';
 import { accountRoutes } from '#api/resources/accounts/routes.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
 import { homeRoutes } from '#api/resources/home/routes.ts';
-import { inviteAcceptRoutes } from '#api/resources/invites/accept-routes.ts';
 import { scriptRoutes } from '#api/resources/scripts/routes.ts';
 import { fileRoutes } from '#api/resources/storage/file-routes.ts';
 import { surveyLinkRoutes } from '#api/resources/survey-links/routes.ts';
@@ -31,7 +30,6 @@ export const pages: Surface = {
     accountRoutes,
     accountPages,
     loginPage,
-    inviteAcceptRoutes,
     emailChangePages,
     fileRoutes,
     scriptRoutes,

@@ -3,10 +3,7 @@ import { v2AttributeKeyRoutes } from '#api/resources/contacts/v2-attribute-key-r
 import { v2ContactRoutes } from '#api/resources/contacts/v2-routes.ts';
 import { v2HealthRoutes } from '#api/resources/health/routes.ts';
 import { v2MeRoutes } from '#api/resources/me/v2-routes.ts';
-import { v2UserRoutes } from '#api/resources/members/v2-routes.ts';
 import { v2ResponseRoutes } from '#api/resources/responses/v2-routes.ts';
-import { v2TeamRoutes } from '#api/resources/teams/v2-routes.ts';
-import { v2WorkspaceTeamRoutes } from '#api/resources/teams/v2-workspace-routes.ts';
 import { v2WebhookRoutes } from '#api/resources/webhooks/v2-routes.ts';
 import type { Surface } from './surface.ts';
 
@@ -25,8 +22,5 @@ export const v2: Surface = {
     v2WebhookRoutes,
     v2AttributeKeyRoutes,
     v2ContactRoutes,
-    v2TeamRoutes,
-    v2WorkspaceTeamRoutes,
-    v2UserRoutes,
   ],
 };

@@ -9,7 +9,6 @@ import { buildApp } from '#api/app.ts';
 import { addSurvey, apiKey, type Reply, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { readDescription } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
-import { widenFirstKey } from '#test/support/people.ts';
 import { planOf, recordingOf } from '#test/support/query-plan.ts';
 import { bodies, ids } from '#test/support/requests.ts';
 import { addTag } from '#test/support/tags.ts';
@@ -40,7 +39,6 @@ const growing = [
 const FULL_SCAN = new RegExp(`^SCAN "?(${growing.join('|')})"?( |$)`);
 
 const quiet = await startApi(t, { env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1' } });
-await widenFirstKey(quiet);
 const { db } = quiet.context;
 const { db: recording, queries } = recordingOf(db);
 const app = await buildApp({ ...quiet.context, db: recording }, pino({ level: 'silent' }));

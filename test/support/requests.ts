@@ -1,5 +1,5 @@
 /** Provides what requests need beyond the schemas of the description: rows that no operation creates, files, codes. */
-import { member, organizationId, workspace } from './invited.ts';
+import { organizationId } from './owner.ts';
 import type { BodyOf, IdOf, World } from './world.ts';
 
 const actionClass: BodyOf = ({ workspaceId }, world) => {
@@ -26,11 +26,8 @@ export const bodies: Readonly<Record<string, BodyOf>> = {
   }),
   'POST /api/v3/surveys': (_ids, world) => surveyDocument(world),
   'POST /api/v3/surveys/validate': (_ids, world) => ({ operation: 'create', data: surveyDocument(world) }),
-  'PUT /api/v1/organizations/{organizationId}/members/{userId}': () => ({ role: 'member' }),
   'POST /api/auth/resend-verification': () => ({ email: 'nobody@example.com' }),
   'POST /api/auth/reset-password': () => ({ token: 'x', password: 'Password1' }),
-  // The one who made the key. Nothing changes.
-  'PATCH /api/v2/organizations/{organizationId}/users': () => ({ email: 'owner@example.com' }),
 };
 
 /** Returns one of a batch of contacts, with an address of its own. */
@@ -73,9 +70,8 @@ const contactId: IdOf = (_known, world) => contactOf(world.unique(), world);
 
 export const ids: Readonly<Record<string, IdOf>> = {
   organizationId,
-  workspaceId: workspace,
-  async userId(known, world) {
-    if (known.organizationId !== undefined) return member(known, world);
+  workspaceId: async (_known, world) => world.options.workspaceId,
+  async userId(_known, world) {
     const userId = world.unique();
     await contactOf(userId, world);
     return userId;

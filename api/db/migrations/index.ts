@@ -19,7 +19,7 @@ import { noSecondFactor } from './028-no-second-factor.ts';
 
 interface Migration {
   readonly name: string;
-  /** Tables of removed features, see removed-tables.ts. They are dropped before `statements`. */
+  /** Tables of removed features, see removed-tables.ts. They are dropped before `statements`, in this order. */
   readonly drops?: readonly string[];
   /** Run in order in one transaction. Both databases understand them after `forPostgres`. */
   readonly statements: readonly string[];
@@ -46,4 +46,10 @@ export const migrations: readonly Migration[] = [
   { name: '026-organization-write', statements: [] },
   { name: '027-events-of-responses', statements: eventsOfResponses },
   { name: '028-no-second-factor', drops: ['backupCodes', 'twoFactors'], statements: noSecondFactor },
+  {
+    name: '029-no-teams',
+    // The links in these mails lead nowhere any more.
+    statements: [`delete from "mailOutbox" where "kind" = 'invite'`],
+    drops: ['teamWorkspaces', 'teamMembers', 'teams', 'invites'],
+  },
 ];

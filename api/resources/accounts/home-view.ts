@@ -28,11 +28,10 @@ interface AccountView {
 /** @returns null if the user was deleted */
 export async function readAccount(
   { db }: Pick<Context, 'db'>,
-  { userId, roles, permissions }: SessionPrincipal,
+  { userId, organizationIds, permissions }: SessionPrincipal,
 ): Promise<AccountView | null> {
   const user = await findUser(db, userId);
   if (user === null) return null;
-  const managed = [...roles].filter(([, role]) => role !== 'member').map(([id]) => id);
   const ids = [...permissions.keys()].slice(0, WORKSPACES_SHOWN_MAX);
   const [rows, organizations, keys] = await Promise.all([
     ids.length === 0
@@ -44,15 +43,15 @@ export async function readAccount(
           .orderBy('name')
           .orderBy('id')
           .execute(),
-    managed.length === 0
+    organizationIds.length === 0
       ? []
       : db
           .selectFrom('organizations')
           .select(['id', 'name'])
-          .where('id', 'in', managed)
+          .where('id', 'in', organizationIds)
           .orderBy('name')
           .execute(),
-    listApiKeys(db, managed),
+    listApiKeys(db, organizationIds),
   ]);
   const workspaces = rows.map((row) => ({
     ...row,
@@ -84,7 +83,7 @@ export function accountParts(
     '</div>',
     '<h2>Workspaces</h2>',
     workspaces.length === 0
-      ? '<p>You reach no workspace yet. An owner or manager of your organization can let you in.</p>'
+      ? '<p>You reach no workspace. The operator of this server can let you into one.</p>'
       : `<ul class="plain">${workspaces.map(workspaceItem).join('')}</ul>`,
     '<h2>API keys</h2>',
     ...(organizations.length === 0

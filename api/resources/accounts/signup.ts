@@ -1,4 +1,4 @@
-/** Decides whether everybody may sign up, or only invited people. */
+/** Decides whether everybody may sign up. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { forbidden } from '#api/errors.ts';
@@ -8,8 +8,7 @@ import { alert, links } from '#api/http/page-form.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { hasMembers } from '#api/resources/organizations/store.ts';
 
-export const CLOSED =
-  'Sign-up is closed on this server. Ask an owner or manager of your organization to invite you, and open the link of the invitation.';
+export const CLOSED = 'Sign-up is closed on this server. Ask its operator for an account.';
 
 /** On a server without any members, the first person may sign up, whatever the setting. */
 export async function isSignupOpen({ db, config }: Pick<Context, 'db' | 'config'>): Promise<boolean> {

@@ -4,8 +4,8 @@
  */
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { accessFrom, labelIn, reachFrom, type WantedReach } from './create.ts';
-import { managed, managedNow } from './managed.ts';
+import { managed, managedNow } from '#api/resources/organizations/access.ts';
+import { labelIn, reachFrom, type WantedReach } from './create.ts';
 import { type ApiKey, deleteApiKey, findApiKey, updateApiKey } from './store.ts';
 
 /** Unset members are not changed. Either member of `WantedReach` replaces all permissions of the key. */
@@ -26,16 +26,14 @@ export function changeApiKey(
 ): Promise<ApiKey | null> {
   const organizationIds = managed(principal);
   return db.transaction().execute(async (trx) => {
-    const roles = await managedNow(trx, principal, organizationIds);
-    const key = await findApiKey(trx, [...roles.keys()], id);
-    const role = roles.get(key?.organizationId ?? '');
-    if (key === null || role === undefined) return null;
+    const key = await findApiKey(trx, await managedNow(trx, principal, organizationIds), id);
+    if (key === null) return null;
     const reached = isStated(reach) ? await reachFrom(trx, key.organizationId, reach) : key;
     const { allWorkspaces, workspacePermissions } = reached;
     const changed: ApiKey = {
       ...key,
       label: label === undefined ? key.label : labelIn(label),
-      organizationAccess: accessFrom(organizationAccess, key.organizationAccess, reached, role),
+      organizationAccess: organizationAccess ?? key.organizationAccess,
       allWorkspaces,
       workspacePermissions,
     };
@@ -48,8 +46,7 @@ export function changeApiKey(
 export function revokeApiKey(db: Database, principal: SessionPrincipal, id: string): Promise<ApiKey | null> {
   const organizationIds = managed(principal);
   return db.transaction().execute(async (trx) => {
-    const roles = await managedNow(trx, principal, organizationIds);
-    const key = await findApiKey(trx, [...roles.keys()], id);
+    const key = await findApiKey(trx, await managedNow(trx, principal, organizationIds), id);
     if (key !== null) await deleteApiKey(trx, id);
     return key;
   });

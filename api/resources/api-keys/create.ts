@@ -1,13 +1,13 @@
 /** Creates API keys. Limits their number in an organization, and checks their permissions. */
 
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
-import type { Permission, Role, SessionPrincipal } from '#api/auth/principal.ts';
+import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields, unauthorized } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
+import { managedNow } from '#api/resources/organizations/access.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { managedNow } from './managed.ts';
 import { type ApiKey, insertApiKey, listApiKeys, workspacesOf } from './store.ts';
 
 const KEYS_PER_ORGANIZATION_MAX = 200;
@@ -19,7 +19,7 @@ export interface NewApiKey {
   /** An organization that the user managed when the request began. */
   readonly organizationId: string;
   readonly label: string;
-  /** Access to the organization. Default: read, which v2 `me` needs. */
+  /** Default: read, which v2 `me` needs. */
   readonly organizationAccess: ApiKey['organizationAccess'] | undefined;
   readonly reach: WantedReach;
 }
@@ -45,8 +45,7 @@ export function createApiKey(
   const { organizationId } = wanted;
   const apiKey = newApiKey(random);
   return db.transaction().execute(async (trx) => {
-    const role = (await managedNow(trx, principal, [organizationId])).get(organizationId);
-    if (role === undefined) throw unauthorized();
+    if ((await managedNow(trx, principal, [organizationId])).length === 0) throw unauthorized();
     const keys = await listApiKeys(trx, [organizationId]);
     if (keys.length >= KEYS_PER_ORGANIZATION_MAX) {
       throw badRequest(
@@ -61,7 +60,7 @@ export function createApiKey(
       createdAt: toTimestamp(clock()),
       createdBy: principal.userId,
       lastUsedAt: null,
-      organizationAccess: accessFrom(wanted.organizationAccess, readOnly, reach, role),
+      organizationAccess: wanted.organizationAccess ?? readOnly,
       ...reach,
     };
     await insertApiKey(trx, key, hashApiKey(apiKey));
@@ -73,34 +72,6 @@ export function labelIn(given: string): string {
   const label = given.trim();
   if (label === '') throw invalidFields({ label: 'must have more than spaces' });
   return label;
-}
-
-/**
- * Only an owner gives a key write on the organization, and only to a key that manages all of its workspaces. A key
- * that stops managing them loses it.
- *
- * @param wanted undefined if the request does not name it
- * @param before the access so far
- * @throws ApiError invalid_fields; unauthorized if a manager gives write
- */
-export function accessFrom(
-  wanted: ApiKey['organizationAccess'] | undefined,
-  before: ApiKey['organizationAccess'],
-  { allWorkspaces }: Pick<ApiKey, 'allWorkspaces'>,
-  role: Role,
-): ApiKey['organizationAccess'] {
-  const managesAll = allWorkspaces === 'manage';
-  if (wanted === undefined) {
-    const { read, write } = before.accessControl;
-    return { accessControl: { read, write: write && managesAll } };
-  }
-  if (!wanted.accessControl.write) return wanted;
-  if (!managesAll) {
-    const problem = 'is only for keys with "allWorkspaces": "manage"';
-    throw invalidFields({ 'organizationAccess.accessControl.write': problem });
-  }
-  if (role !== 'owner' && !before.accessControl.write) throw unauthorized();
-  return wanted;
 }
 
 export async function reachFrom(

@@ -8,10 +8,10 @@ import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, existing, unauthorized } from '#api/errors.ts';
+import { managed } from '#api/resources/organizations/access.ts';
 import { Id, OneOf } from '#api/schemas.ts';
 import { changeApiKey, revokeApiKey } from './change.ts';
 import { createApiKey } from './create.ts';
-import { managed } from './managed.ts';
 import { listApiKeys } from './store.ts';
 
 const PERMISSIONS_MAX = 500;
@@ -26,7 +26,7 @@ const organizationAccess = Type.Optional(
 );
 const NewApiKey = Type.Object({
   label,
-  /** Id of the organization. Only members of several organizations need it. */
+  /** Id of the organization. Only people with several organizations need it. */
   organizationId: Type.Optional(Id),
   /** Without `allWorkspaces` and `workspacePermissions`, the key manages every workspace of the organization. */
   allWorkspaces,
@@ -127,7 +127,7 @@ function organizationOf(principal: SessionPrincipal, given: string | undefined):
   }
   const [only, ...others] = ids;
   if (only === undefined || others.length > 0) {
-    throw badRequest('organizationId must be provided by members of several organizations');
+    throw badRequest('organizationId must be provided by people with several organizations');
   }
   return only;
 }

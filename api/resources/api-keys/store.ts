@@ -106,12 +106,6 @@ export async function findApiKey(
   return (await listApiKeys(db, organizationIds)).find((key) => key.id === id) ?? null;
 }
 
-/** Returns the user who created a key; null if unknown. */
-export async function creatorOfKey(db: Database, id: string): Promise<string | null> {
-  const key = await db.selectFrom('apiKeys').select('createdBy').where('id', '=', id).executeTakeFirst();
-  return key?.createdBy ?? null;
-}
-
 export async function insertApiKey(db: Database, key: ApiKey, hashedKey: string): Promise<void> {
   const { accessControl } = key.organizationAccess;
   await db

@@ -1,80 +1,41 @@
-/** Checks what a logged-in person may do in the organization of the path. */
+/** Checks which organizations a logged-in person runs, as owner or manager. */
 import type { FastifyRequest } from 'fastify';
 import { sessionOf } from '#api/auth/plugin.ts';
-import { type Role, runsOrganization } from '#api/auth/principal.ts';
+import type { SessionPrincipal } from '#api/auth/principal.ts';
+import { organizationsRunBy } from '#api/auth/session.ts';
+import { lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { existing, unauthorized } from '#api/errors.ts';
+import { notFound, unauthorized } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { isRecord } from '#api/schemas.ts';
-import { lockPeople } from './store.ts';
 
-/** The caller and their role at the beginning of the request. */
-interface Actor {
-  readonly userId: string;
-  readonly role: Role;
+/** @throws ApiError unauthorized if there are none */
+export function managed({ organizationIds }: SessionPrincipal): readonly string[] {
+  if (organizationIds.length === 0) throw unauthorized();
+  return organizationIds;
 }
-
-const ofStrangers = ['not_found', 'unauthorized'] as const;
-
-/** @throws ApiError not_found for people of other organizations, who do not learn which organizations exist */
-export function actorIn(request: FastifyRequest, organizationId: string): Actor {
-  const { userId, roles } = sessionOf(request);
-  const role = existing(roles.get(organizationId), 'Organization', organizationId);
-  return { userId, role };
-}
-
-/** @throws ApiError not_found for people of other organizations, unauthorized for members */
-function managerIn(request: FastifyRequest, organizationId: string): Actor {
-  return asManager(actorIn(request, organizationId));
-}
-
-/** A hook that runs before the body is read. @throws as `actorIn` */
-export const requireMember = refusing(
-  async (request: FastifyRequest): Promise<void> => void actorIn(request, organizationIn(request)),
-  ...ofStrangers,
-);
-
-/** A hook that runs before the body is read. @throws as `managerIn` */
-export const requireManager = refusing(
-  async (request: FastifyRequest): Promise<void> => void managerIn(request, organizationIn(request)),
-  ...ofStrangers,
-);
 
 /**
- * Checks again, in the transaction that changes the organization's people: a person who lost the role during the
- * request must not use it. It locks the organization, so such changes run one after the other.
+ * A hook for routes of an organization, before the body is read. Other people do not learn which organizations exist.
  *
- * @throws ApiError not_found, unauthorized
+ * @throws ApiError not_found unless the person runs the organization of the path
  */
-export async function actorNow(
+export const requireManager = refusing(async (request: FastifyRequest): Promise<void> => {
+  const id = isRecord(request.params) ? String(request.params.organizationId) : '';
+  if (!sessionOf(request).organizationIds.includes(id)) throw notFound('Organization', id);
+}, 'not_found');
+
+/**
+ * Returns the organizations that the person still runs, in the transaction that changes something of them. A key outlives
+ * the person who created it, so a person who was removed during the request must not create one. It locks the
+ * organizations, so such changes run one after the other.
+ */
+export async function managedNow(
   trx: Database,
-  request: FastifyRequest,
-  organizationId: string,
-): Promise<Actor> {
-  const { userId } = sessionOf(request);
-  const role = existing(await lockPeople(trx, organizationId, userId), 'Organization', organizationId);
-  return { userId, role };
-}
-
-/** Does the same as `actorNow`, and requires an owner or manager. @throws ApiError not_found, unauthorized */
-export async function managerNow(
-  trx: Database,
-  request: FastifyRequest,
-  organizationId: string,
-): Promise<Actor> {
-  return asManager(await actorNow(trx, request, organizationId));
-}
-
-/** Whether a person may give and take a role. Owners may give every role, managers only that of a member. */
-export function mayGive(actor: Actor, role: Role): boolean {
-  return actor.role === 'owner' || (actor.role === 'manager' && role === 'member');
-}
-
-function asManager(actor: Actor): Actor {
-  if (!runsOrganization(actor.role)) throw unauthorized();
-  return actor;
-}
-
-function organizationIn({ params }: FastifyRequest): string {
-  return isRecord(params) ? String(params.organizationId) : '';
+  { userId }: SessionPrincipal,
+  organizationIds: readonly string[],
+): Promise<readonly string[]> {
+  await lockRows(trx, 'organizations', organizationIds);
+  const now = await organizationsRunBy(trx, userId);
+  return organizationIds.filter((id) => now.includes(id));
 }

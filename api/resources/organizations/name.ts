@@ -1,4 +1,4 @@
-/** Checks names of people, organizations, teams and workspaces. */
+/** Checks names of people and workspaces. */
 import { invalidFields } from '#api/errors.ts';
 
 /** Letters, marks, digits, spaces and `' , . & ( ) -` of any script. */
@@ -18,7 +18,7 @@ export function plainName(text: string): string {
   return name;
 }
 
-/** Checks names that only members of the organization see. @throws ApiError invalid_fields for the field `name` */
+/** Checks names that only people of the organization see. @throws ApiError invalid_fields for the field `name` */
 export function visibleName(text: string): string {
   const name = text.trim();
   if (name === '' || /\p{Cc}/u.test(name)) {

@@ -5,11 +5,12 @@
  * owners and managers of the organization.
  */
 import { Type } from 'typebox';
-import { forPeople, principalOf, readableWorkspaces } from '#api/auth/plugin.ts';
+import { forPeople, principalOf, readableWorkspaces, sessionOf } from '#api/auth/plugin.ts';
 import type { Principal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { conflict, forbidden, invalidFields, unauthorized } from '#api/errors.ts';
+import { conflict, forbidden, invalidFields, notFound, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { loadManagementWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
@@ -24,10 +25,9 @@ import {
 } from '#api/resources/workspaces/store.ts';
 import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { managerNow, requireManager } from './access.ts';
+import { managedNow, requireManager } from './access.ts';
 import { createWorkspace } from './create.ts';
 import { visibleName } from './name.ts';
-import { lockPeople } from './store.ts';
 import { NewWorkspace, WorkspaceChange, WorkspaceReply } from './workspace-schema.ts';
 
 const WORKSPACES_MAX = 100;
@@ -76,7 +76,8 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
       const { organizationId } = request.params;
       const name = visibleName(request.body.name);
       const made = await db.transaction().execute(async (trx) => {
-        await managerNow(trx, request, organizationId);
+        const managed = await managedNow(trx, sessionOf(request), [organizationId]);
+        if (managed.length === 0) throw notFound('Organization', organizationId);
         if ((await countWorkspaces(trx, organizationId)) >= WORKSPACES_MAX) {
           throw forbidden(`An organization can have ${WORKSPACES_MAX} workspaces`);
         }
@@ -107,7 +108,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
       const name = given === undefined ? undefined : visibleName(given);
       const changed = await db.transaction().execute(async (trx) => {
         // If two workspaces take one name at once, the second is refused.
-        await lockPeople(trx, organizationId, '');
+        await lockRow(trx, 'organizations', organizationId);
         if (name !== undefined) await refuseTakenName(trx, organizationId, name, id);
         const stored = await findWorkspace(trx, id);
         if (stored === null) throw unauthorized();

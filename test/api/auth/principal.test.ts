@@ -6,7 +6,6 @@ const principal: ApiKeyPrincipal = {
   apiKeyId: 'k',
   organizationId: 'o',
   organizationAccess: { read: true, write: true },
-  managesAll: false,
   permissions: new Map([
     ['r', 'read'],
     ['w', 'write'],

@@ -17,7 +17,6 @@ import {
 } from '#test/support/api-app.ts';
 import { type Description, type Operation, readDescription, type Sent } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
-import { widenFirstKey } from '#test/support/people.ts';
 import { bodies, ids } from '#test/support/requests.ts';
 import { addTag } from '#test/support/tags.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -55,7 +54,6 @@ export async function startDescribedApi(
     ...options.env,
   };
   const api = await startApi(t, { ...options, env });
-  await widenFirstKey(api);
   const origin = await api.app.listen({ host: '127.0.0.1', port: 0 });
   const { close, send } = openHttp(origin, connections);
   t.teardown(close);
@@ -78,8 +76,6 @@ export async function startDescribedApi(
     seen,
     async tidy() {
       await api.context.db.deleteFrom('webhooks').execute();
-      await api.context.db.deleteFrom('invites').execute();
-      await api.context.db.deleteFrom('teams').execute();
     },
     async ask(t, operation, request, what) {
       const reply = await send(request);

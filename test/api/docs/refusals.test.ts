@@ -124,9 +124,6 @@ const elsewhere: ReadonlySet<string> = new Set([
   'GET /api/v1/me 404',
   'GET /api/v1/management/me 404',
   'POST /api/v1/webhooks/{webhookId}/test 409',
-  'POST /api/auth/accept-invite 409',
-  'POST /api/v2/organizations/{organizationId}/teams 403',
-  'PATCH /api/v2/organizations/{organizationId}/users 403',
 ]);
 const statuses: ReadonlySet<string> = new Set(['401', '403', '404', '409', '412', '416']);
 

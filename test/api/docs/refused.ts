@@ -3,10 +3,10 @@
  */
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { addSurvey } from '#test/support/api-app.ts';
-import { asOwner, inviteToken, organizationId } from '#test/support/invited.ts';
+import { asOwner, organizationId } from '#test/support/owner.ts';
 import { uploadForm } from '#test/support/requests.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
-import { account, form, type Place, type Successes, successes, teamPlace } from './successes.ts';
+import { form, type Place, type Successes, successes } from './successes.ts';
 
 type Refused = Readonly<Record<number, Successes>>;
 
@@ -81,29 +81,12 @@ const client: Readonly<Record<string, Refused>> = Object.fromEntries(
   }),
 );
 
-const organization = '/api/v1/organizations/{organizationId}';
 /** A survey that shares a segment needs its own, whose title is taken. */
 async function targeting(place: Place) {
   const shared = await make(place, '/segments', { title: place.world.unique() });
   const { id } = await addSurvey(place.api, { type: 'app', status: 'draft', segmentId: shared });
   await make(place, '/segments', { title: id });
   return { id, url: `/api/v3/surveys/${id}`, request: { targeting: { filters: [] } } };
-}
-
-/** A request about the logged-in person, who is the last owner. */
-const lastOwner: Successes = async ({ ids, request, world }) => {
-  const members = await asOwner(world, 'GET', `/api/v1/organizations/${ids.organizationId}/members`);
-  const owner = members.find(({ role }: { role: string }) => role === 'owner');
-  return [{ ...request, url: request.url.replace(ids.userId ?? '', owner.id) }];
-};
-
-/** @returns the address of a person with an account */
-async function accountOf(place: Place): Promise<string> {
-  return (await account(place)).email;
-}
-
-async function acceptFor({ request, world }: Place, email: string): Promise<Request> {
-  return form(world, request.url, { token: await inviteToken(world, email), json: 'true' });
 }
 
 /** Sends a form without a token, or with an old one, as a browser does. */
@@ -125,30 +108,7 @@ export const refused: Readonly<Record<string, Refused>> = {
   'POST /api/auth/resend-verification': { 403: oldForm },
   'POST /api/auth/forgot-password': { 403: oldForm },
   'POST /api/auth/reset-password': { 403: oldForm },
-  'POST /api/auth/accept-invite': {
-    401: async (place) => [await acceptFor(place, await accountOf(place))],
-    403: async (place) => {
-      const email = await accountOf(place);
-      await place.api.context.db
-        .updateTable('users')
-        .set({ isActive: 0 })
-        .where('email', '=', email)
-        .execute();
-      return [await acceptFor(place, email)];
-    },
-  },
-  [`POST ${organization}/invites`]: { 409: twice },
-  [`PUT ${organization}/members/{userId}`]: { 409: lastOwner },
-  [`DELETE ${organization}/members/{userId}`]: { 409: lastOwner },
-  [`POST ${organization}/teams`]: { 409: twice },
-  [`PUT ${organization}/teams/{teamId}`]: {
-    409: async ({ ids, request, world }) => {
-      const name = world.unique();
-      await asOwner(world, 'POST', `/api/v1/organizations/${ids.organizationId}/teams`, { name });
-      return [changed(request, { name })];
-    },
-  },
-  [`POST ${organization}/workspaces`]: { 409: twice },
+  'POST /api/v1/organizations/{organizationId}/workspaces': { 409: twice },
   'PUT /api/v1/management/workspaces/{workspaceId}': {
     409: async ({ request, world }) => {
       const name = world.unique();
@@ -157,44 +117,6 @@ export const refused: Readonly<Record<string, Refused>> = {
       return [changed(request, { name })];
     },
   },
-  'PATCH /api/v2/organizations/{organizationId}/users': {
-    404: async ({ request }) => [changed(request, { email: 'nobody@example.com' })],
-    409: async ({ request }) => [changed(request, { role: 'member' })],
-  },
-  'POST /api/v2/organizations/{organizationId}/teams': { 409: twice },
-  'PUT /api/v2/organizations/{organizationId}/teams/{id}': {
-    409: async ({ api, ids, request, world }) => {
-      const name = world.unique();
-      await api.manage('POST', `/api/v2/organizations/${ids.organizationId}/teams`, { name });
-      return [changed(request, { name })];
-    },
-  },
-  ...Object.fromEntries(
-    ['workspace-teams', 'project-teams'].flatMap((name) => {
-      const url = `/api/v2/organizations/{organizationId}/${name}`;
-      const unknown: Successes = async (place) => {
-        const { request, query } = await teamPlace(place);
-        if (place.request.method !== 'DELETE') return [{ ...request, method: 'PUT' }];
-        return [{ ...place.request, url: `${request.url}?${query}` }];
-      };
-      return [
-        [
-          `POST ${url}`,
-          {
-            404: async (place: Place) => [
-              changed((await teamPlace(place)).request, { workspaceId: 'c0000000000000000000000000' }),
-            ],
-            409: async (place: Place) => {
-              const { request } = await teamPlace(place);
-              return [request, request];
-            },
-          },
-        ],
-        [`PUT ${url}`, { 404: unknown }],
-        [`DELETE ${url}`, { 404: unknown }],
-      ] as const;
-    }),
-  ),
   'POST /account/api-keys': { 401: withoutSession, 403: oldForm },
   'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm },
   'GET /s/{surveyId}': { 404: async ({ request }) => [{ ...request, url: '/s/No-Id' }] },

@@ -1,7 +1,7 @@
 /** Lists requests that succeed where a generated request would not, and operations that succeed in several ways. */
 import type { TestApi } from '#test/support/api-app.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
-import { inviteToken, protectedForm } from '#test/support/invited.ts';
+import { protectedForm } from '#test/support/owner.ts';
 import { contactRow, uploadForm } from '#test/support/requests.ts';
 import { cookiesOf, type Ids, type Request, type World } from '#test/support/world.ts';
 
@@ -65,7 +65,7 @@ const script: Successes = async ({ request, world }) => {
 };
 
 /** Returns a form of the account page, sent by the person who is logged in. */
-export const accountForm =
+const accountForm =
   (fields: Readonly<Record<string, string>>): Successes =>
   async ({ request, world }) => [await form(world, request.url, fields, world.options.session)];
 
@@ -79,7 +79,7 @@ async function signUp({ api, world }: Place): Promise<string> {
 }
 
 /** Creates an account. @returns the reply to the login */
-export async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
+async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
   const email = await signUp(place);
   const token = await mailedToken(place, email, 'verifyEmail');
   const { world } = place;
@@ -87,20 +87,6 @@ export async function account(place: Place): Promise<{ readonly email: string; r
     await form(world, '/api/auth/callback/token', { token, password, json: 'true' }),
   );
   return { email, loggedIn };
-}
-
-/** Creates a team, and the request that gives it a permission in the workspace. */
-export async function teamPlace({ api, ids, operation, request, world }: Place) {
-  const base = `/api/v2/organizations/${ids.organizationId}`;
-  const { id: teamId } = (await api.manage('POST', `${base}/teams`, { name: world.unique() })).json.data;
-  const { workspaceId } = world.options;
-  const body = { teamId, workspaceId, permission: 'read' };
-  const url = `${base}/${operation.path.split('/').at(-1)}`;
-  return {
-    request: { method: 'POST', url, headers: request.headers, body: JSON.stringify(body) },
-    query: new URLSearchParams({ teamId, workspaceId }).toString(),
-    grant: () => api.manage('POST', url, body),
-  };
 }
 
 /** Requests a new password, and returns the mailed token. */
@@ -199,17 +185,6 @@ export const successes: Readonly<Record<string, Successes>> = {
     return accountForm({ label: 'Walk', permission: 'read', reach })(place);
   },
   'POST /account/api-keys/{id}/revoke': accountForm({}),
-  async 'GET /invite'({ request, world }) {
-    const token = await inviteToken(world, `${world.unique()}@example.com`);
-    return [request, { ...request, url: `/invite?token=${token}` }];
-  },
-  async 'POST /api/auth/accept-invite'({ request, world }) {
-    const accept = async (more: Readonly<Record<string, string>>): Promise<Request> => {
-      const token = await inviteToken(world, `${world.unique()}@example.com`);
-      return form(world, request.url, { token, name: 'Walker', password, ...more });
-    };
-    return [await accept({ json: 'true' }), await accept({})];
-  },
   'GET /': async ({ request }) => [request, fromBrowser(request)],
   'GET /js/{script}': script,
   'GET /api/packages/js': script,
@@ -231,31 +206,6 @@ export const successes: Readonly<Record<string, Successes>> = {
       fromBrowser(await form(world, request.url, { token: other, password: 'Password3' })),
     ];
   },
-
-  ...Object.fromEntries(
-    ['workspace-teams', 'project-teams'].flatMap((name) => {
-      const url = `/api/v2/organizations/{organizationId}/${name}`;
-      return [
-        [`POST ${url}`, async (place: Place) => [(await teamPlace(place)).request]],
-        [
-          `PUT ${url}`,
-          async (place: Place) => {
-            const { request, grant } = await teamPlace(place);
-            await grant();
-            return [{ ...request, method: 'PUT' }];
-          },
-        ],
-        [
-          `DELETE ${url}`,
-          async (place: Place) => {
-            const { request, grant, query } = await teamPlace(place);
-            await grant();
-            return [{ method: 'DELETE', url: `${request.url}?${query}`, headers: request.headers }];
-          },
-        ],
-      ] as const;
-    }),
-  ),
 
   async 'GET /verify-email-change'(place) {
     return [{ ...place.request, url: `/verify-email-change?token=${await changeToken(place)}` }];

@@ -26,9 +26,6 @@ const checks: Readonly<Record<string, string>> = {
     (select 1 from "memberships" m where m."organizationId" = o."id" and m."role" = 'owner')`,
   'one organization is the operator’s': `
     select count(*) from "organizations" where "isOperators" = 1 having count(*) <> 1`,
-  'who is in a team is in its organization': `
-    select tm."userId" from "teamMembers" tm join "teams" t on t."id" = tm."teamId" where not exists
-    (select 1 from "memberships" m where m."organizationId" = t."organizationId" and m."userId" = tm."userId")`,
   'a response is in the workspace of its survey': `
     select r."id" from "responses" r join "surveys" s on s."id" = r."surveyId"
     where r."workspaceId" <> s."workspaceId"`,

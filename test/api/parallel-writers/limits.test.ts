@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { Database, Tables } from '#api/db/schema.ts';
 import { apiKey, workspaceId } from '#test/support/api-app.ts';
-import { organizationId } from '#test/support/invited.ts';
+import { organizationId } from '#test/support/owner.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
 import { brokenInvariants } from './invariants.ts';
 import { countByStatus, startTwins, WRITERS } from './twins.ts';
@@ -146,22 +146,6 @@ const limited: readonly Limited[] = [
       asKey('POST', `${management}/contact-attribute-keys`, { workspaceId, key: `new${i}`, type: 'custom' }),
   },
   {
-    table: 'teams',
-    owner: ['organizationId', organization],
-    max: 200,
-    fill: (db, from, to) =>
-      db
-        .insertInto('teams')
-        .values(
-          numbered(to - from, (i) => ({
-            ...row(`team${from + i}`),
-            ...{ organizationId: organization, name: `team${from + i}` },
-          })),
-        )
-        .execute(),
-    request: (i) => asOwner('POST', `/api/v1/organizations/${organization}/teams`, { name: `new${i}` }),
-  },
-  {
     table: 'apiKeys',
     owner: ['organizationId', organization],
     max: 200,
@@ -177,31 +161,6 @@ const limited: readonly Limited[] = [
         )
         .execute(),
     request: () => asOwner('POST', '/api/v1/api-keys', { label: 'One more', organizationId: organization }),
-  },
-  {
-    table: 'invites',
-    owner: ['organizationId', organization],
-    max: 200,
-    async fill(db, from, to) {
-      const { userId } = await db
-        .selectFrom('memberships')
-        .select('userId')
-        .where('organizationId', '=', organization)
-        .executeTakeFirstOrThrow();
-      await db
-        .insertInto('invites')
-        .values(
-          numbered(to - from, (i) => ({
-            ...{ id: `invite${from + i}`, createdAt: at, organizationId: organization, teamIds: '[]' },
-            ...{ email: `invited${from + i}@example.com`, role: 'member' as const, invitedBy: userId },
-            ...{ hashedToken: `hash${from + i}`, revokedAt: null },
-            expiresAt: new Date(api.context.clock() + 86_400_000).toISOString(),
-          })),
-        )
-        .execute();
-    },
-    request: (i) =>
-      asOwner('POST', `/api/v1/organizations/${organization}/invites`, { email: `new${i}@example.com` }),
   },
   {
     table: 'workspaces',

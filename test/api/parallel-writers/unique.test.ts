@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { apiKey, workspaceId } from '#test/support/api-app.ts';
-import { member, organizationId, protectedForm } from '#test/support/invited.ts';
+import { protectedForm } from '#test/support/owner.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
 import { brokenInvariants } from './invariants.ts';
 import { countByStatus, startTwins, WRITERS } from './twins.ts';
@@ -131,30 +131,6 @@ promise('a new user is one contact, whatever says so first', async (t) => {
   t.strictSame(countByStatus(await atOnce(requests)), { 200: WRITERS });
   const found = await db.selectFrom('contacts').select('id').where('userId', '=', 'new user').execute();
   t.equal(found.length, 1);
-});
-
-promise('an organization keeps an owner, whoever leaves', async (t) => {
-  const organization = await organizationId({}, world);
-  const userId = await member({ organizationId: organization }, world);
-  const url = `/api/v1/organizations/${organization}/members`;
-  const headers = { cookie: world.options.session };
-  const promoted = { method: 'PUT', url: `${url}/${userId}`, headers, body: '{"role":"owner"}' };
-  await atOnce([promoted]);
-  const owners = await db
-    .selectFrom('memberships')
-    .select('userId')
-    .where('organizationId', '=', organization)
-    .where('role', '=', 'owner')
-    .execute();
-  t.equal(owners.length, 2);
-  // The logged-in person demotes both.
-  const replies = await atOnce(
-    numbered((i) => ({
-      ...{ method: 'PUT', url: `${url}/${owners[i % 2]?.userId}`, headers },
-      body: '{"role":"member"}',
-    })),
-  );
-  t.ok(replies.every(({ status }) => status < 500));
 });
 
 promise('an address that signs up twelve times has one account, and few mails', async (t) => {

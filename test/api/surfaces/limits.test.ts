@@ -22,10 +22,9 @@ const key: Principal = {
   apiKeyId: 'k',
   organizationId: 'o',
   organizationAccess: { read: true, write: true },
-  managesAll: false,
   permissions,
 };
-const session: Principal = { kind: 'session', userId: 'u', roles: new Map(), permissions };
+const session: Principal = { kind: 'session', userId: 'u', organizationIds: [], permissions };
 
 const cases: readonly (readonly [
   method: string,

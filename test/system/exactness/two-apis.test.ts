@@ -162,21 +162,6 @@ t.test('a PIN entered at one gives access to the survey at the other', async (t)
   t.equal(reply.status, 200, reply.text);
 });
 
-t.test('an invite of one is accepted at the other', async (t) => {
-  const headers = { cookie: await logIn('Password1') };
-  const organizations = await one.send({ method: 'GET', url: '/api/v1/organizations', headers });
-  const [{ id }] = JSON.parse(organizations.text).data;
-  const invited = await one.send({
-    method: 'POST',
-    url: `/api/v1/organizations/${id}/invites`,
-    headers,
-    body: '{"email":"new@example.com"}',
-  });
-  const token = new URL(JSON.parse(invited.text).data.link).searchParams.get('token') ?? '';
-  const accepted = await submit('/api/auth/accept-invite', { token, name: 'New', password: 'Password1' });
-  t.equal(accepted.status, 200, accepted.text);
-});
-
 t.test('a password reset requested at one is completed at the other', async (t) => {
   const asked = await one.send({
     method: 'POST',

@@ -1,4 +1,4 @@
-/** Settings and invites decide who may sign up. */
+/** A setting decides who may sign up. */
 import t, { type Test } from 'tap';
 import { startApi, type TestApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
@@ -21,16 +21,16 @@ async function verify(api: TestApi): Promise<string> {
   return (await openBrowser(api).form('/api/auth/callback/token', { token, password: me.password })).json.url;
 }
 
-t.test('403: closed by default; the reply says who can invite', async (t) => {
+t.test('403: closed by default; the reply says whom to ask', async (t) => {
   const api = await startApi(t, { env: { SIGNUP_ENABLED: '' } });
   const reply = await api.client('POST', '/api/auth/signup', me);
   t.equal(reply.status, 403);
-  t.match(reply.json, { code: 'forbidden', message: /closed.*owner or manager.*invite/ });
+  t.match(reply.json, { code: 'forbidden', message: /closed.*operator/ });
   const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
   const page = await api.client('POST', '/api/auth/signup', new URLSearchParams(me).toString(), browser);
   t.equal(page.status, 403);
   t.match(page.headers['content-type'], 'text/html');
-  t.match(page.text, /Sign-up is closed.*owner or manager/s);
+  t.match(page.text, /Sign-up is closed.*operator/s);
   const form = await api.client('GET', '/auth/signup', undefined, browser);
   t.equal(form.status, 403);
   t.notMatch(form.text, '<form');
