@@ -10,9 +10,9 @@ import { unixPart } from '#shared/unix-socket.ts';
 import { Deadlines } from './deadlines.ts';
 import type { UpstreamConnection } from './exchange.ts';
 import { LazyConnection } from './lazy-connection.ts';
-import { PlainConnection } from './plain-connection.ts';
 import { Protection } from './protection.ts';
 import { Rest } from './rest.ts';
+import { SocketConnection } from './socket-connection.ts';
 import { TransferScheduler } from './transfer-scheduler.ts';
 import { UpstreamPool } from './upstream-pool.ts';
 
@@ -162,7 +162,7 @@ function connectionOpener(
   if (target.isTls) return openUndici;
   const rest = new Rest();
   return (onClose) =>
-    new PlainConnection({
+    new SocketConnection({
       ...times,
       address:
         target.socketPath === null ? { host: target.host, port: target.port } : { path: target.socketPath },

@@ -22,7 +22,7 @@ import { hasLength, headOf } from './request-text.ts';
 import type { Rest } from './rest.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
-interface PlainConnectionOptions {
+interface SocketConnectionOptions {
   readonly address: { readonly host: string; readonly port: number } | { readonly path: string };
   /** Value of Host for requests without one, as in HTTP/1.0. */
   readonly authority: string;
@@ -46,10 +46,10 @@ const KEEP_ALIVE_PROBE_MS: Millis = 60_000;
 /** Maximum size of head and body that are written as one string. */
 const ONE_WRITE_BYTES = 16_384;
 
-export class PlainConnection implements UpstreamConnection, Exchange {
+export class SocketConnection implements UpstreamConnection, Exchange {
   idleSince: Millis = 0;
   isFresh = false;
-  readonly #options: PlainConnectionOptions;
+  readonly #options: SocketConnectionOptions;
   #socket: Socket | null = null;
   /** Parser of the current socket. */
   #parser: ReplyParser;
@@ -68,7 +68,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   /** Continues sending a body that waits for the socket. */
   #wake: (() => void) | null = null;
 
-  constructor(options: PlainConnectionOptions) {
+  constructor(options: SocketConnectionOptions) {
     this.#options = options;
     this.#parser = this.#parserOf(null);
   }
