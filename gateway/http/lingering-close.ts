@@ -16,8 +16,8 @@ export function discardBody(body: UnreadBody | null): void {
   if (body === null || body.complete || body.destroyed) return;
   // Otherwise node:http drops the body after the reply, without a bound.
   body.read(0);
-  // An upload reads through a 'readable' listener, which makes resume() do nothing. undici may remove its own listener
-  // later in this tick.
+  // An upload reads through a 'readable' listener, which makes resume() do nothing. The exchange may remove its own
+  // listener later in this tick.
   setImmediate(() => {
     if (body.complete || body.destroyed) return;
     const { socket } = body;

@@ -15,7 +15,7 @@ import type { Upstream } from './upstream.ts';
 
 /** Maximum size of a reply that is written as one string. For larger ones, copying costs more than a second write. */
 const ONE_WRITE_BYTES = 16_384;
-/** Valid reason phrases (RFC 9112 4). undici decodes them as UTF-8, so other encodings give other characters. */
+/** Valid reason phrases (RFC 9112 4). */
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 interface ReplyParts {

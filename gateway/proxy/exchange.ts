@@ -37,8 +37,8 @@ export interface ExchangeHandler {
    * @param begun the readable fields of a header section for which `onHead` was not called; alternating names and values
    */
   onError(error: Error, begun: readonly string[]): void;
-  /** Called when the upstream has switched protocols. The handler owns the socket. */
-  onUpgrade(status: number, headers: readonly string[], socket: Duplex): void;
+  /** Called when the upstream has switched protocols. The handler owns the socket, which is paused. */
+  onUpgrade(headers: readonly string[], socket: Duplex): void;
 }
 
 export interface UpstreamConnection {

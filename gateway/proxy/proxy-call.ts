@@ -341,19 +341,17 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     reply.cut();
   }
 
-  onUpgrade(statusCode: number, fields: readonly string[], socket: Duplex): void {
+  onUpgrade(fields: readonly string[], socket: Duplex): void {
     const { owner, upgrade, added, upstream } = this.#options;
     this.#leaveUpstream();
     if (this.#state === 'abandoned') owner.onUnreadReply(fields);
     if (this.isClosed || upgrade === null) {
       socket.destroy();
-      if (!this.isClosed)
-        this.#fail({ kind: 'unavailable', reason: 'the upstream switched protocols without being asked' });
       this.close();
       return;
     }
     const giveBack = this.#held.handOverUpgrade();
-    owner.onReplyBegun(statusCode, fields);
+    owner.onReplyBegun(101, fields);
     this.close();
     upgrade.release();
     joinSockets(upgrade, socket, fields, added, upstream.scheduler, this.client, () => {

@@ -2,6 +2,7 @@
 import { BadReplyError } from './exchange.ts';
 
 const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/;
+const UPGRADE = /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/;
 
 /** @returns alternating names and values */
 export function fieldsOf(text: string, from: number): string[] {
@@ -23,6 +24,16 @@ export function fieldsOf(text: string, from: number): string[] {
 }
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
+
+/** Whether a 101 names this protocol, and no other (RFC 9110 7.8). */
+export function switchesTo(protocol: string | null, fields: readonly string[]): boolean {
+  const values = (wanted: string): string =>
+    fields
+      .filter((_, i) => i % 2 === 1 && fields[i - 1]?.toLowerCase() === wanted)
+      .join(', ')
+      .toLowerCase();
+  return values('upgrade') === protocol?.toLowerCase() && UPGRADE.test(values('connection'));
+}
 
 /**
  * Returns the fields of a header section that is not complete or was refused.

@@ -4,8 +4,9 @@
  * see the start of the next reply elsewhere.
  */
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
+import { badChunk, hexDigit, isText } from './chunk-syntax.ts';
 import { BadReplyError, BrokenReplyError, REPLY_HEAD_BYTES_MAX, ReplyHeadTooLargeError } from './exchange.ts';
-import { fieldsOf, readableFields } from './reply-fields.ts';
+import { fieldsOf, readableFields, switchesTo } from './reply-fields.ts';
 
 /** Limit of interim replies before the final one. */
 const INTERIM_MAX = 32;
@@ -47,6 +48,8 @@ interface ReplyListener {
   /** @param piece part of the buffer that was passed to `read` */
   onPiece(piece: Buffer): void;
   onReplyEnd(): void;
+  /** Called if the upstream switches to the protocol that was asked for. @param early bytes behind the reply */
+  onSwitch(headers: readonly string[], early: Buffer): void;
 }
 
 export class ReplyParser {
@@ -59,6 +62,10 @@ export class ReplyParser {
   readonly #listener: ReplyListener;
   #state: State = 'done';
   #isHead = false;
+  /** Protocol that was asked for; null if none. */
+  #upgrade: string | null = null;
+  /** Fields of the reply that switches to it; null before. */
+  #switched: readonly string[] | null = null;
   #isUntouched = true;
   #interims = 0;
   /** Start of an incomplete header section. */
@@ -72,10 +79,11 @@ export class ReplyParser {
     this.#listener = listener;
   }
 
-  /** Expects the reply to a request with this method. */
-  begin(method: string): void {
+  /** Expects the reply to a request with this method. @param upgrade protocol to switch to; null if none */
+  begin(method: string, upgrade: string | null = null): void {
     this.#state = 'head';
     this.#isHead = method === 'HEAD';
+    this.#upgrade = upgrade;
     this.#isUntouched = true;
     this.#interims = 0;
     this.#begun = NOTHING;
@@ -111,7 +119,8 @@ export class ReplyParser {
       if (at < 0) return;
     }
     if (at < bytes.length) at = this.#readBody(bytes, at);
-    if (this.#state === 'end') this.#end(at < bytes.length);
+    if (this.#switched !== null) this.#listener.onSwitch(this.#switched, bytes.subarray(at));
+    else if (this.#state === 'end') this.#end(at < bytes.length);
     else if (at < bytes.length) throw new BadReplyError('the upstream sends more than its reply');
   }
 
@@ -173,7 +182,13 @@ export class ReplyParser {
     if (code === undefined) throw new BadReplyError(NO_STATUS_LINE);
     const status = Number(code);
     const headers = lineEnd < 0 ? [] : fieldsOf(text, lineEnd + 2);
-    if (status === 101) throw new BadReplyError('the upstream switched protocols without being asked');
+    if (status === 101) {
+      if (!switchesTo(this.#upgrade, headers))
+        throw new BadReplyError('the upstream switched protocols without being asked');
+      this.#switched = headers;
+      this.#state = 'done';
+      return;
+    }
     if (status < 200) {
       if (++this.#interims > INTERIM_MAX) throw new BadReplyError('the upstream sends interim replies only');
       return;
@@ -202,7 +217,8 @@ export class ReplyParser {
         length = Number(value);
       }
     }
-    this.isReusable = isKept;
+    // The socket of a request for a protocol switch is a stream, which other requests do not use.
+    this.isReusable = isKept && this.#upgrade === null;
     if (this.#isHead || status === 204 || status === 304) {
       this.isSuspect = this.#isHead || coding !== null || (length ?? 0) > 0;
       this.isReusable &&= !this.isSuspect;
@@ -330,16 +346,4 @@ export class ReplyParser {
         throw badChunk();
     }
   }
-}
-
-const badChunk = (): BadReplyError => new BadReplyError("the chunks of the upstream's reply cannot be read");
-
-/** Whether a byte is HTAB, printable ASCII or obs-text. */
-const isText = (byte: number): boolean => byte === 0x09 || (byte >= 0x20 && byte !== 0x7f);
-
-/** @returns the value of a hexadecimal digit, from 0 to 15; -1 for other bytes */
-function hexDigit(byte: number): number {
-  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
-  const lower = byte | 0x20;
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }

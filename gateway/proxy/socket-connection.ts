@@ -1,11 +1,11 @@
 /**
- * Connection to an `http:` upstream: one socket with one exchange after the other. The next exchange begins only if the
- * last reply was read to its exact end, its request was written completely, and nothing came behind the reply while the
+ * Connection to the upstream: one socket with one exchange after the other. The next exchange begins only if the last
+ * reply was read to its exact end, its request was written completely, and nothing came behind the reply while the
  * connection rested. Otherwise the socket is closed.
  *
- * Protocol switches go through undici, because the socket of a tunnel must be a stream.
+ * A request for a protocol switch has a socket of its own, because that of a tunnel must be a stream.
  */
-import type { Socket } from 'node:net';
+import type { OnReadOpts, Socket } from 'node:net';
 import type { Clock, Millis } from '#shared/clock.ts';
 import {
   BrokenReplyError,
@@ -20,12 +20,10 @@ import { ReadBuffer } from './read-buffer.ts';
 import { ReplyParser } from './reply-parser.ts';
 import { hasLength, headOf } from './request-text.ts';
 import type { Rest } from './rest.ts';
-import { UpstreamSocket } from './upstream-socket.ts';
+import type { UpstreamAddress } from './upstream-socket.ts';
 
 interface SocketConnectionOptions {
-  readonly address: { readonly host: string; readonly port: number } | { readonly path: string };
-  /** Value of Host for requests without one, as in HTTP/1.0. */
-  readonly authority: string;
+  readonly address: UpstreamAddress;
   readonly clock: Clock;
   readonly connectTimeoutMs: Millis;
   /** Longest pause between two pieces of a reply body. */
@@ -37,8 +35,6 @@ interface SocketConnectionOptions {
   readonly keepAliveMarginMs: Millis;
   readonly garbage: Garbage;
   readonly rest: Rest;
-  /** Opens a connection for protocol switches. */
-  readonly openForUpgrade: () => UpstreamConnection;
   readonly onClose: () => void;
 }
 
@@ -54,7 +50,6 @@ export class SocketConnection implements UpstreamConnection, Exchange {
   /** Parser of the current socket. */
   #parser: ReplyParser;
   #connectTimer: NodeJS.Timeout | undefined;
-  #forUpgrade: UpstreamConnection | null = null;
   #request: UpstreamRequest | null = null;
   #handler: ExchangeHandler | null = null;
   #isSent = false;
@@ -74,19 +69,14 @@ export class SocketConnection implements UpstreamConnection, Exchange {
   }
 
   dispatch(request: UpstreamRequest, handler: ExchangeHandler): void {
-    if (request.upgrade !== null) {
-      this.#forUpgrade ??= this.#options.openForUpgrade();
-      this.isFresh = true;
-      this.#forUpgrade.dispatch(request, handler);
-      return;
-    }
-    if (this.#socket !== null && this.#options.clock() >= this.#expiresAt) this.renew();
+    const needsNew = request.upgrade !== null || this.#options.clock() >= this.#expiresAt;
+    if (this.#socket !== null && needsNew) this.renew();
     this.#request = request;
     this.#handler = handler;
     this.#isSent = false;
     this.#isPaused = false;
     this.isFresh = this.#socket === null;
-    if (this.#socket === null) this.#open();
+    if (this.#socket === null) this.#open(request);
     else if (!this.#isResting) this.#begin(this.#socket);
   }
 
@@ -114,7 +104,6 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     this.#options.onClose();
     if (this.#handler === null) this.renew();
     else this.abort(new Error('the gateway is closing'));
-    await this.#forUpgrade?.close();
   }
 
   pause(): void {
@@ -134,13 +123,15 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     if (this.#handler !== null) this.#fail(error);
   }
 
-  #open(): void {
-    const { address, connectTimeoutMs } = this.#options;
+  #open({ upgrade }: UpstreamRequest): void {
+    const { address, connectTimeoutMs, garbage } = this.#options;
     this.#buffer.share();
-    const socket: Socket = new UpstreamSocket(this.#options.garbage, {
+    const onread: OnReadOpts = {
       buffer: () => this.#buffer.current,
       callback: (bytes, buffer) => this.#onRead(socket, buffer as Buffer, bytes),
-    });
+    };
+    const socket: Socket = address.open(upgrade === null ? onread : null, garbage);
+    if (upgrade !== null) socket.on('data', (bytes: Buffer) => this.#onRead(socket, bytes, bytes.length));
     this.#parser = this.#parserOf(socket);
     socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
     this.#socket = socket;
@@ -148,7 +139,7 @@ export class SocketConnection implements UpstreamConnection, Exchange {
       this.#lose(socket, new UpstreamTimeoutError(`no connection to the upstream in ${connectTimeoutMs} ms`));
     }, connectTimeoutMs);
     socket
-      .on('connect', () => {
+      .on(address.readyEvent, () => {
         clearTimeout(this.#connectTimer);
         if (this.#socket === socket) this.#begin(socket);
       })
@@ -156,7 +147,6 @@ export class SocketConnection implements UpstreamConnection, Exchange {
       .on('end', () => this.#onEnd(socket))
       .on('error', (error) => this.#lose(socket, error))
       .on('close', () => this.#lose(socket, new BrokenReplyError(false)));
-    socket.connect(address);
   }
 
   #begin(socket: Socket): void {
@@ -171,13 +161,13 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     }
     this.#readAt = this.#options.clock();
     const { body } = request;
-    const head = headOf(request, this.#options.authority);
+    const head = headOf(request, this.#options.address.authority);
     if (head === null) {
       this.#fail(new Error('the request has a target or a header field that cannot be sent'));
       return;
     }
     if (body === null || Buffer.isBuffer(body)) {
-      this.#parser.begin(request.method);
+      this.#parser.begin(request.method, request.upgrade);
       this.#isSent = true;
       if (body === null) socket.write(head, 'latin1');
       else if (body.length <= ONE_WRITE_BYTES) socket.write(head + body.toString('latin1'), 'latin1');
@@ -262,6 +252,9 @@ export class SocketConnection implements UpstreamConnection, Exchange {
       onReplyEnd: () => {
         if (this.#socket === socket) this.#onReplyEnd();
       },
+      onSwitch: (headers, early) => {
+        if (this.#socket === socket && socket !== null) this.#handOver(socket, headers, early);
+      },
     });
   }
 
@@ -280,20 +273,30 @@ export class SocketConnection implements UpstreamConnection, Exchange {
       this.#keep();
     } else {
       // A reset leaves no port in TIME_WAIT. Otherwise many HEAD requests would use up the ports to the upstream.
-      if (this.#parser.isSuspect && 'port' in this.#options.address) this.#socket?.resetAndDestroy();
+      if (this.#parser.isSuspect && this.#options.address.canReset) this.#socket?.resetAndDestroy();
       this.renew();
     }
     handler?.onEnd();
+  }
+
+  /** Passes the socket on to the tunnel, paused, with the bytes that came behind the reply. */
+  #handOver(socket: Socket, headers: readonly string[], early: Buffer): void {
+    const handler = this.#handler;
+    this.#handler = null;
+    this.#forget();
+    socket.pause().removeAllListeners('data').removeAllListeners('drain');
+    if (early.length > 0) socket.unshift(early);
+    handler?.onUpgrade(headers, socket);
   }
 
   /** Closes a socket without an exchange. If a request waits until it has rested, it gets a new one. */
   #replace(): void {
     const request = this.#request;
     this.renew();
-    if (this.#handler === null) return;
+    if (this.#handler === null || request === null) return;
     this.#request = request;
     this.isFresh = true;
-    this.#open();
+    this.#open(request);
   }
 
   #keep(): void {

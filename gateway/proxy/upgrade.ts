@@ -89,7 +89,7 @@ function stopWatching(socket: Duplex): void {
 }
 
 /**
- * Joins the client's and the upstream's sockets after a 101.
+ * Joins the client's and the upstream's sockets after a 101. Both are read from now on.
  *
  * @param raw alternating names and values of the upstream's reply
  * @param owner client of the tunnel
@@ -162,4 +162,5 @@ function passOn(from: Duplex, to: Duplex, scheduler: TransferScheduler, client: 
     goOn();
   });
   from.once('close', () => scheduler.leave(transfer));
+  goOn();
 }

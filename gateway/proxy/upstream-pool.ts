@@ -1,7 +1,6 @@
 /**
  * A pool of upstream connections with a queue for each priority. Clients are served in turn: however many requests of
- * one client wait, the next connection goes to another client of the same priority. undici's own pool has a single
- * queue that requests cannot leave, so aborted requests would accumulate there.
+ * one client wait, the next connection goes to another client of the same priority.
  */
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';

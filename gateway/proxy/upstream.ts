@@ -6,15 +6,14 @@
 import type { Bounds } from '#gateway/bounds/bounds.ts';
 import type { Protect } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { unixPart } from '#shared/unix-socket.ts';
 import { Deadlines } from './deadlines.ts';
 import type { UpstreamConnection } from './exchange.ts';
-import { LazyConnection } from './lazy-connection.ts';
 import { Protection } from './protection.ts';
 import { Rest } from './rest.ts';
 import { SocketConnection } from './socket-connection.ts';
 import { TransferScheduler } from './transfer-scheduler.ts';
 import { UpstreamPool } from './upstream-pool.ts';
+import { UpstreamAddress } from './upstream-socket.ts';
 
 export interface UpstreamOptions {
   readonly origin: string;
@@ -81,18 +80,26 @@ export class Upstream {
     this.streamAfterMs = options.streamAfterMs ?? STREAM_AFTER_MS;
     this.deadlines = new Deadlines(timeoutMs, clock);
     this.scheduler = new TransferScheduler(options.collectYoung);
-    const open = connectionOpener(options, this.scheduler);
     const shared = {
-      waiting: bounds.waiting,
-      open: () => {
-        const connection = open(() => this.#connections.delete(connection));
-        this.#connections.add(connection);
-        return connection;
-      },
       clock,
+      connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, timeoutMs),
+      bodyTimeoutMs: BODY_TIMEOUT_MS,
+      keepAliveMs: options.keepAliveMs,
+      keepAliveMsMax: KEEP_ALIVE_MS_MAX,
+      keepAliveMarginMs: KEEP_ALIVE_MARGIN_MS,
+      address: new UpstreamAddress(options.origin),
+      garbage: this.scheduler,
+      rest: new Rest(),
     };
-    this.requests = new UpstreamPool({ ...shared, inUse: bounds.upstream_connections });
-    this.uploads = new UpstreamPool({ ...shared, inUse: bounds.uploads });
+    const open = (): UpstreamConnection => {
+      const onClose = (): unknown => this.#connections.delete(connection);
+      const connection = new SocketConnection({ ...shared, onClose });
+      this.#connections.add(connection);
+      return connection;
+    };
+    const pool = { waiting: bounds.waiting, open, clock };
+    this.requests = new UpstreamPool({ ...pool, inUse: bounds.upstream_connections });
+    this.uploads = new UpstreamPool({ ...pool, inUse: bounds.uploads });
     this.#ticks = setInterval(() => this.#tick(), TICK_MS);
     this.#ticks.unref();
   }
@@ -137,72 +144,10 @@ export class Upstream {
   }
 }
 
-type Open = (onClose: () => void) => UpstreamConnection;
-
-function connectionOpener(
-  { origin, timeoutMs, keepAliveMs, clock }: UpstreamOptions,
-  scheduler: TransferScheduler,
-): Open {
-  const target = targetOf(origin);
-  const times = {
-    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, timeoutMs),
-    bodyTimeoutMs: BODY_TIMEOUT_MS,
-    keepAliveMs,
-    keepAliveMsMax: KEEP_ALIVE_MS_MAX,
-    keepAliveMarginMs: KEEP_ALIVE_MARGIN_MS,
-  };
-  const openUndici: Open = (onClose) =>
-    new LazyConnection({
-      ...times,
-      origin: target.origin,
-      servername: target.host,
-      socketPath: target.socketPath,
-      onClose,
-    });
-  if (target.isTls) return openUndici;
-  const rest = new Rest();
-  return (onClose) =>
-    new SocketConnection({
-      ...times,
-      address:
-        target.socketPath === null ? { host: target.host, port: target.port } : { path: target.socketPath },
-      authority: target.authority,
-      clock,
-      garbage: scheduler,
-      rest,
-      openForUpgrade: () => openUndici(() => undefined),
-      onClose,
-    });
-}
-
-interface Target {
-  readonly origin: string;
-  /** The host without brackets. */
-  readonly host: string;
-  readonly port: number;
-  /** The Host for requests without one. */
-  readonly authority: string;
-  readonly isTls: boolean;
-  readonly socketPath: string | null;
-}
-
-function targetOf(origin: string): Target {
-  const socketPath = unixPart(origin);
-  const url = new URL(socketPath === null ? origin : 'http://localhost');
-  return {
-    origin: url.origin,
-    host: url.hostname.replace(/^\[|\]$/g, ''),
-    port: Number(url.port) || 80,
-    authority: url.host,
-    isTls: url.protocol === 'https:',
-    socketPath,
-  };
-}
-
 /** Whether the upstream closed an idle connection at the moment it was used. */
 export function isStaleConnection(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
-  return code === 'UPSTREAM_CLOSED' || code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
+  return code === 'UPSTREAM_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE';
 }
 
 export function isTimeout(error: Error): boolean {

@@ -48,7 +48,6 @@ t.test('a request uses nothing of the workbench, and of operate/ only bans and d
 t.test('few files import each dependency', async (t) => {
   t.strictSame(holdersOf('ioredis'), ['gateway/store/node.ts']);
   const outside = (name: string, folder: RegExp) => holdersOf(name).filter((file) => !folder.test(file));
-  t.strictSame(outside('undici', /^gateway\/proxy\//), []);
   t.strictSame(outside('fastify', /^gateway\/(operate\/admin\/|main\.ts$)/), []);
   t.strictSame(outside('yaml', /^gateway\/(policy|workbench\/import)\//), []);
 });

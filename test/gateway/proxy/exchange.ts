@@ -1,8 +1,8 @@
 /** Clients and upstreams on raw sockets, so that no library hides or repairs bytes. */
-import { once } from 'node:events';
 import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Owner } from '#test/support/gateway.ts';
+import { type Kind, type SocketServer, startSockets } from '#test/support/kinds.ts';
 
 export interface Answer {
   readonly status: number;
@@ -41,36 +41,19 @@ export async function read(res: IncomingMessage): Promise<Answer> {
   return { status: statusCode, headers, rawHeaders, body: Buffer.concat(chunks) };
 }
 
-export interface RawUpstream {
-  readonly origin: string;
-  readonly port: number;
-  /** All connections so far. */
-  readonly sockets: readonly Socket[];
-}
-
 /** Starts an upstream that answers with given bytes. `text` is everything that the connection received, in latin1. */
-export async function startRawUpstream(
+export function startRawUpstream(
   owner: Owner,
   onData: (socket: Socket, text: string) => void,
-): Promise<RawUpstream> {
-  const sockets: Socket[] = [];
-  const server = createServer((socket) => {
-    sockets.push(socket);
+  kind: Kind = 'http',
+): Promise<SocketServer> {
+  return startSockets(owner, kind, (socket) => {
     let text = '';
-    socket.on('error', () => socket.destroy());
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
       onData(socket, text);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  owner.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const { port } = server.address() as AddressInfo;
-  return { origin: `http://127.0.0.1:${port}`, port, sockets };
 }
 
 /** Returns the values of one header, in order. */

@@ -1,10 +1,8 @@
 /** Bytes that an upstream sends behind its reply never become the reply to another request. */
-import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
-import { getCACertificates, setDefaultCACertificates, createServer as startTls } from 'node:tls';
 import t, { type Test } from 'tap';
-import { createAuthority } from '#test/support/certificates.ts';
+import { KINDS, type Kind, startSockets } from '#test/support/kinds.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { seededRandom } from '#test/support/seed.ts';
 import { until } from '#test/support/until.ts';
@@ -15,7 +13,7 @@ const FOREIGN = 'HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nforeign';
 const LENGTH = `Content-Length: ${FOREIGN.length}`;
 
 /** What the upstream says before the late bytes. A reply to HEAD is always the last one of its connection. */
-const KINDS: Readonly<Record<string, string>> = {
+const REPLIES: Readonly<Record<string, string>> = {
   'HEAD 200 length': `200 OK\r\n${LENGTH}`,
   'HEAD 200 chunked': '200 OK\r\nTransfer-Encoding: chunked',
   'HEAD 200 silent': '200 OK\r\nX-Other: 1',
@@ -40,20 +38,15 @@ interface Lenient {
  * An upstream that sends late bytes and then goes on with the connection. Answers `/late/MS/KIND`, `/turns/N` with late
  * bytes after N turns of the event loop, and everything else with its path.
  */
-async function startLenient(
-  t: Test,
-  tls?: { readonly cert: string; readonly key: string },
-): Promise<Lenient> {
-  const sockets: Socket[] = [];
+async function startLenient(t: Test, kind: Kind): Promise<Lenient> {
   let due = 0;
-  const lenient: Lenient = { origin: '', sockets, due: () => due, isReady: () => true };
+  const lenient: Lenient = { origin: '', sockets: [], due: () => due, isReady: () => true };
   const late = (socket: Socket): void => {
     due--;
     if (!socket.destroyed) socket.write(FOREIGN, 'latin1');
   };
   const serve = (socket: Socket): void => {
-    sockets.push(socket);
-    socket.setNoDelay(true).on('error', () => socket.destroy());
+    socket.setNoDelay(true);
     let text = '';
     socket.on('data', async (bytes) => {
       text += bytes.toString('latin1');
@@ -64,7 +57,7 @@ async function startLenient(
       const [, action, number = '0', kind = ''] = path.split('/');
       if (action === 'late') {
         due++;
-        socket.write(`HTTP/1.1 ${KINDS[decodeURIComponent(kind)]}\r\n\r\n`);
+        socket.write(`HTTP/1.1 ${REPLIES[decodeURIComponent(kind)]}\r\n\r\n`);
         setTimeout(late, Number(number), socket);
         return;
       }
@@ -76,17 +69,7 @@ async function startLenient(
       late(socket);
     });
   };
-  const server =
-    tls === undefined
-      ? createServer(serve)
-      : startTls({ cert: readFileSync(tls.cert), key: readFileSync(tls.key) }, serve);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const { port } = server.address() as AddressInfo;
-  return Object.assign(lenient, { origin: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}` });
+  return Object.assign(lenient, await startSockets(t, kind, serve));
 }
 
 const bound = (total: number) => ({ total, perClient: total });
@@ -98,7 +81,7 @@ async function besiege(t: Test, upstream: Lenient, rounds: number): Promise<void
     timeoutMs: 600_000,
     bounds: { upstream_connections: bound(8), waiting: bound(200) },
   });
-  const attacks = Object.keys(KINDS).flatMap((kind) => DELAYS_MS.map((ms) => ({ kind, ms })));
+  const attacks = Object.keys(REPLIES).flatMap((kind) => DELAYS_MS.map((ms) => ({ kind, ms })));
   const random = seededRandom(5);
   const wrong: string[] = [];
   let attackers = attacks.length;
@@ -126,55 +109,52 @@ async function besiege(t: Test, upstream: Lenient, rounds: number): Promise<void
   t.strictSame(wrong.slice(0, 5), [], `${wrong.length} of ${asked} got another reply`);
 }
 
-t.test('a body behind a reply that has none reaches nobody', async (t) => {
-  await besiege(t, await startLenient(t), 12);
-});
-
-t.test('a body behind a reply that has none reaches nobody, over TLS', async (t) => {
-  const authority = createAuthority(t);
-  const trusted = getCACertificates('default');
-  setDefaultCACertificates([...trusted, readFileSync(authority.ca, 'utf8')]);
-  t.teardown(() => setDefaultCACertificates(trusted));
-  await besiege(t, await startLenient(t, authority.issue('upstream', 'IP:127.0.0.1')), 3);
-});
-
-t.test('bytes behind a whole reply, before the event loop has turned, reach nobody', async (t) => {
-  const upstream = await startLenient(t);
-  const server = await startBareServer(t, {
-    origin: upstream.origin,
-    // One connection, so the next request waits for it.
-    bounds: { upstream_connections: bound(1), waiting: bound(100) },
+for (const kind of KINDS) {
+  t.test(`${kind}: a body behind a reply that has none reaches nobody`, async (t) => {
+    await besiege(t, await startLenient(t, kind), kind === 'http' ? 12 : 3);
   });
-  for (const turns of [0, 1])
-    for (const method of ['GET', 'POST']) {
-      upstream.isReady = () => server.upstream.requests.waiting === 3;
-      const first = send(server.port, `/turns/${turns}`);
-      await until(() => server.bounds.upstream_connections.held === 1);
-      const next = [1, 2, 3].map((id) =>
-        send(server.port, `/own/${id}`, { method, localAddress: '127.0.1.9' }),
-      );
-      t.equal(String((await first).body), `/turns/${turns}`);
-      const bodies = (await Promise.all(next)).map(({ body }) => String(body));
-      t.strictSame(bodies, ['/own/1', '/own/2', '/own/3'], `${method} after ${turns} turns`);
-    }
-});
 
-t.test('bytes that come before an upload has sent anything are not its reply', async (t) => {
-  const upstream = await startLenient(t);
-  const { port, bounds } = await startBareServer(t, { origin: upstream.origin });
-  const upload = 'x'.repeat(100_000);
-  t.equal((await send(port, '/own/1', { method: 'POST', body: upload })).status, 200);
-  const socket = upstream.sockets[0];
-  const client = sendRaw(port, `POST /own/2 HTTP/1.1\r\nHost: a\r\nContent-Length: ${upload.length}\r\n\r\n`);
-  await until(() => bounds.uploads.held === 1, 'the upload has the kept connection');
-  socket?.write(FOREIGN);
-  t.match(await client.until(/HTTP[\s\S]*\r\n\r\n/), /^HTTP\/1\.1 502 /);
-  t.equal(upstream.sockets.length, 1);
-  client.socket.destroy();
-});
+  t.test(`${kind}: bytes behind a whole reply, before the event loop has turned, reach nobody`, async (t) => {
+    const upstream = await startLenient(t, kind);
+    const server = await startBareServer(t, {
+      origin: upstream.origin,
+      // One connection, so the next request waits for it.
+      bounds: { upstream_connections: bound(1), waiting: bound(100) },
+    });
+    for (const turns of [0, 1])
+      for (const method of ['GET', 'POST']) {
+        upstream.isReady = () => server.upstream.requests.waiting === 3;
+        const first = send(server.port, `/turns/${turns}`);
+        await until(() => server.bounds.upstream_connections.held === 1);
+        const next = [1, 2, 3].map((id) =>
+          send(server.port, `/own/${id}`, { method, localAddress: '127.0.1.9' }),
+        );
+        t.equal(String((await first).body), `/turns/${turns}`);
+        const bodies = (await Promise.all(next)).map(({ body }) => String(body));
+        t.strictSame(bodies, ['/own/1', '/own/2', '/own/3'], `${method} after ${turns} turns`);
+      }
+  });
+
+  t.test(`${kind}: bytes that come before an upload has sent anything are not its reply`, async (t) => {
+    const upstream = await startLenient(t, kind);
+    const { port, bounds } = await startBareServer(t, { origin: upstream.origin });
+    const upload = 'x'.repeat(100_000);
+    t.equal((await send(port, '/own/1', { method: 'POST', body: upload })).status, 200);
+    const socket = upstream.sockets[0];
+    const client = sendRaw(
+      port,
+      `POST /own/2 HTTP/1.1\r\nHost: a\r\nContent-Length: ${upload.length}\r\n\r\n`,
+    );
+    await until(() => bounds.uploads.held === 1, 'the upload has the kept connection');
+    socket?.write(FOREIGN);
+    t.match(await client.until(/HTTP[\s\S]*\r\n\r\n/), /^HTTP\/1\.1 502 /);
+    t.equal(upstream.sockets.length, 1);
+    client.socket.destroy();
+  });
+}
 
 t.test('a connection is reset after HEAD, so that its port is free at once', async (t) => {
-  const upstream = await startLenient(t);
+  const upstream = await startLenient(t, 'http');
   const { port } = await startBareServer(t, { origin: upstream.origin });
   const lost = (socket: Socket | undefined): Promise<string> =>
     new Promise((resolve) => {

@@ -10,6 +10,8 @@ interface Case {
   readonly bytes: Buffer;
   readonly closes: boolean;
   readonly method: string;
+  /** Protocol that the request asked for; null if none. */
+  readonly upgrade?: string | null;
   readonly log: readonly string[];
 }
 
@@ -25,6 +27,7 @@ function readCases(): Case[] {
       bytes: Buffer.from(unescaped(sent.replace(/\n$/, '').replaceAll('\n', '\r\n')), 'latin1'),
       closes: options.includes('closes'),
       method: options.includes('head') ? 'HEAD' : 'GET',
+      upgrade: options.includes('upgrade') ? 'websocket' : null,
       log: log.trimEnd().split('\n').map(unescapedLine),
     };
   });
@@ -40,7 +43,7 @@ const unescaped = (text: string): string =>
 const unescapedLine = (line: string): string => (line.startsWith('body ') ? line : unescaped(line));
 
 /** @param cuts positions at which the bytes are split */
-function logOf({ bytes, closes, method }: Case, cuts: readonly number[]): string[] {
+function logOf({ bytes, closes, method, upgrade = null }: Case, cuts: readonly number[]): string[] {
   const log: string[] = [];
   let body = '';
   const flush = (): void => {
@@ -56,6 +59,10 @@ function logOf({ bytes, closes, method }: Case, cuts: readonly number[]): string
     onPiece(piece) {
       body += piece.toString('latin1');
     },
+    onSwitch(headers, early) {
+      isOver = true;
+      log.push(`switched ${JSON.stringify(headers)}`, `early ${JSON.stringify(early.toString('latin1'))}`);
+    },
     onReplyEnd() {
       flush();
       isOver = true;
@@ -63,7 +70,7 @@ function logOf({ bytes, closes, method }: Case, cuts: readonly number[]): string
       log.push(`end, connection ${parser.isReusable ? `kept${seconds}` : 'closed'}`);
     },
   });
-  parser.begin(method);
+  parser.begin(method, upgrade);
   try {
     let from = 0;
     for (const to of [...cuts, bytes.length]) {

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import t from 'tap';
 import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { KINDS, type Kind, startApplication } from '#test/support/kinds.ts';
 import { type RawConnection, sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
-import { startRawUpstream } from './exchange.ts';
+import { send, startRawUpstream } from './exchange.ts';
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 
@@ -31,9 +30,9 @@ interface Echo {
 }
 
 /** Accepts every handshake, sends a greeting in the same write, and then echoes all bytes. */
-async function startEcho(owner: Owner): Promise<Echo> {
+async function startEcho(owner: Owner, kind: Kind): Promise<Echo> {
   const sockets: Socket[] = [];
-  const server = createServer();
+  const { origin, server } = await startApplication(owner, kind, () => undefined);
   server.on('upgrade', (req, socket: Socket, head) => {
     echo.requests++;
     sockets.push(socket);
@@ -47,17 +46,7 @@ async function startEcho(owner: Owner): Promise<Echo> {
     if (head.length > 0) socket.write(head);
     socket.pipe(socket);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  owner.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const echo: Echo = {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    sockets,
-    requests: 0,
-  };
+  const echo: Echo = { origin, sockets, requests: 0 };
   return echo;
 }
 
@@ -66,37 +55,38 @@ async function bytes(connection: RawConnection, count: number): Promise<void> {
   await until(() => connection.received().length >= count, `${count} bytes`);
 }
 
-t.test('101: both directions, with early bytes of each, and with limit headers', async (t) => {
-  const echo = await startEcho(t);
-  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 2, window: 366d');
-  const { port, gateway } = await startTestGateway(t, { upstream: echo.origin, policies });
+for (const kind of KINDS)
+  t.test(`${kind}: 101: both directions, with early bytes of each, and with limit headers`, async (t) => {
+    const echo = await startEcho(t, kind);
+    const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 2, window: 366d');
+    const { port, gateway } = await startTestGateway(t, { upstream: echo.origin, policies });
 
-  const client = sendRaw(port, handshake() + frame('early'));
-  const text = await client.until(/hello;[\s\S]*\x85/);
-  t.match(text, /^HTTP\/1\.1 101 Switching Protocols\r\n/);
-  t.match(text, /\r\nConnection: upgrade\r\n/i);
-  t.match(text, /\r\nUpgrade: websocket\r\n/i);
-  t.match(text, /\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=\r\n/);
-  t.match(text, /\r\nX-Case: kept\r\n/);
-  t.match(text, /\r\nx-ratelimit-limit: 2\r\nx-ratelimit-remaining: 1\r\n/);
-  await client.until(new RegExp(`hello;${literally(frame('early'))}$`));
-  client.socket.write(frame('later'), 'latin1');
-  await client.until(new RegExp(`${literally(frame('early') + frame('later'))}$`));
+    const client = sendRaw(port, handshake() + frame('early'));
+    const text = await client.until(/hello;[\s\S]*\x85/);
+    t.match(text, /^HTTP\/1\.1 101 Switching Protocols\r\n/);
+    t.match(text, /\r\nConnection: upgrade\r\n/i);
+    t.match(text, /\r\nUpgrade: websocket\r\n/i);
+    t.match(text, /\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=\r\n/);
+    t.match(text, /\r\nX-Case: kept\r\n/);
+    t.match(text, /\r\nx-ratelimit-limit: 2\r\nx-ratelimit-remaining: 1\r\n/);
+    await client.until(new RegExp(`hello;${literally(frame('early'))}$`));
+    client.socket.write(frame('later'), 'latin1');
+    await client.until(new RegExp(`${literally(frame('early') + frame('later'))}$`));
 
-  t.equal(echo.requests, 1);
-  const allowed = gateway
-    .samples()
-    .find(({ labels }) => labels.policy === 'ws' && labels.decision === 'allowed');
-  t.equal(allowed?.value, 1, 'counted once, as GET');
-  client.socket.destroy();
-});
+    t.equal(echo.requests, 1);
+    const allowed = gateway
+      .samples()
+      .find(({ labels }) => labels.policy === 'ws' && labels.decision === 'allowed');
+    t.equal(allowed?.value, 1, 'counted once, as GET');
+    client.socket.destroy();
+  });
 
 function literally(text: string): string {
   return text.replace(/[^\w]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }
 
 t.test('429: a denied upgrade gets the reply of any denied request', async (t) => {
-  const echo = await startEcho(t);
+  const echo = await startEcho(t, 'http');
   const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 1, window: 366d');
   const { port } = await startTestGateway(t, { upstream: echo.origin, policies });
   const first = sendRaw(port, handshake());
@@ -111,86 +101,103 @@ t.test('429: a denied upgrade gets the reply of any denied request', async (t) =
   first.socket.destroy();
 });
 
-t.test('403: a refusal of the upstream arrives whole, and the connection closes', async (t) => {
-  const size = 3 * 1024 * 1024;
-  const upstream = await startUpstream(t);
-  upstream.server.on('upgrade', (_req, socket) => {
-    socket.on('error', () => socket.destroy());
-    socket.end(`HTTP/1.1 403 Forbidden\r\nX-Why: no\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`);
+for (const kind of KINDS)
+  t.test(`${kind}: 403: a refusal of the upstream arrives whole, and the connection closes`, async (t) => {
+    const size = 3 * 1024 * 1024;
+    const upstream = await startApplication(t, kind, () => undefined);
+    upstream.server.on('upgrade', (_req, socket) => {
+      socket.on('error', () => socket.destroy());
+      socket.end(`HTTP/1.1 403 Forbidden\r\nX-Why: no\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`);
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const text = await sendRaw(port, handshake()).ended();
+    t.match(text.slice(0, 400), /^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*X-Why: no\r\n/);
+    t.equal(text.length - text.indexOf('\r\n\r\n') - 4, size);
   });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  const text = await sendRaw(port, handshake()).ended();
-  t.match(text.slice(0, 400), /^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*X-Why: no\r\n/);
-  t.equal(text.length - text.indexOf('\r\n\r\n') - 4, size);
-});
 
-t.test('a handshake never uses a connection that the upstream may be closing', async (t) => {
-  const seen: string[] = [];
-  const counts = new Map<Socket, number>();
-  const upstream = await startRawUpstream(t, (socket, text) => {
-    const [last = ''] = /\S+(?= HTTP\/1\.1\r\n(?:[^\r]+\r\n)*\r\n$)/.exec(text) ?? [];
-    const requests = (counts.get(socket) ?? 0) + 1;
-    counts.set(socket, requests);
-    seen.push(last);
-    if (requests > 1 || last === '/never') socket.destroy();
-    else socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
+for (const kind of KINDS)
+  t.test(`${kind}: a handshake never uses a connection that the upstream may be closing`, async (t) => {
+    const seen: string[] = [];
+    const counts = new Map<Socket, number>();
+    const upstream = await startRawUpstream(
+      t,
+      (socket, text) => {
+        const [last = ''] = /\S+(?= HTTP\/1\.1\r\n(?:[^\r]+\r\n)*\r\n$)/.exec(text) ?? [];
+        const requests = (counts.get(socket) ?? 0) + 1;
+        counts.set(socket, requests);
+        seen.push(last);
+        if (requests > 1 || last === '/never') socket.destroy();
+        else socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
+      },
+      kind,
+    );
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    for (const path of ['/a', '/b']) t.match(await sendRaw(port, handshake(path)).ended(), / 403 [\s\S]*no$/);
+    t.match(await sendRaw(port, handshake('/never')).ended(), / 502 /);
+    t.same(seen, ['/a', '/b', '/never']);
   });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  for (const path of ['/a', '/b']) t.match(await sendRaw(port, handshake(path)).ended(), / 403 [\s\S]*no$/);
-  t.match(await sendRaw(port, handshake('/never')).ended(), / 502 /);
-  t.same(seen, ['/a', '/b', '/never']);
-});
 
-t.test('502: an upstream that hangs up on the handshake', async (t) => {
-  const upstream = await startUpstream(t);
-  upstream.server.on('upgrade', (_req, socket) => socket.destroy());
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  const text = await sendRaw(port, handshake()).ended();
-  t.match(text, /^HTTP\/1\.1 502 Bad Gateway\r\n/);
-  t.match(JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)), { message: String, details: {} });
-});
+for (const kind of KINDS)
+  t.test(`${kind}: 502: an upstream that hangs up on the handshake`, async (t) => {
+    const upstream = await startApplication(t, kind, () => undefined);
+    upstream.server.on('upgrade', (_req, socket) => socket.destroy());
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const text = await sendRaw(port, handshake()).ended();
+    t.match(text, /^HTTP\/1\.1 502 Bad Gateway\r\n/);
+    t.match(JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)), { message: String, details: {} });
+  });
 
-t.test('when the client leaves, the upstream sees the end', async (t) => {
-  for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
-    const echo = await startEcho(t);
+for (const kind of KINDS)
+  t.test(`${kind}: when the client leaves, the upstream sees the end`, async (t) => {
+    for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
+      const echo = await startEcho(t, kind);
+      const { port } = await startTestGateway(t, { upstream: echo.origin });
+      const client = sendRaw(port, handshake());
+      await client.until(/hello;/);
+      client.socket[leave]();
+      await until(
+        () => echo.sockets[0]?.destroyed === true,
+        `the upstream's socket is closed after ${leave}`,
+      );
+      await client.ended();
+    }
+  });
+
+for (const kind of KINDS)
+  t.test(`${kind}: when the upstream leaves, the client gets its last bytes and then the end`, async (t) => {
+    const size = 2 * 1024 * 1024;
+    const echo = await startEcho(t, kind);
     const { port } = await startTestGateway(t, { upstream: echo.origin });
     const client = sendRaw(port, handshake());
     await client.until(/hello;/);
-    client.socket[leave]();
-    await until(() => echo.sockets[0]?.destroyed === true, `the upstream's socket is closed after ${leave}`);
-    await client.ended();
-  }
-});
+    client.socket.pause();
+    const before = client.received().length;
+    echo.sockets[0]?.end(Buffer.alloc(size, 'z'));
+    await new Promise((resolve) => setImmediate(resolve));
+    client.socket.resume();
+    await bytes(client, before + size);
+    t.equal((await client.ended()).length, before + size);
+  });
 
-t.test('when the upstream leaves, the client gets its last bytes and then the end', async (t) => {
-  const size = 2 * 1024 * 1024;
-  const echo = await startEcho(t);
-  const { port } = await startTestGateway(t, { upstream: echo.origin });
-  const client = sendRaw(port, handshake());
-  await client.until(/hello;/);
-  client.socket.pause();
-  const before = client.received().length;
-  echo.sockets[0]?.end(Buffer.alloc(size, 'z'));
-  await new Promise((resolve) => setImmediate(resolve));
-  client.socket.resume();
-  await bytes(client, before + size);
-  t.equal((await client.ended()).length, before + size);
-});
-
-t.test('a client that leaves during its handshake ends the upstream call', async (t) => {
-  for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
-    const seen: string[] = [];
-    const upstream = await startRawUpstream(t, (_socket, text) => {
-      seen.push(text);
-    });
-    const { port, origin } = await startTestGateway(t, { upstream: upstream.origin });
-    const client = sendRaw(port, handshake());
-    await until(() => seen.length > 0, 'the handshake is with the upstream');
-    client.socket[leave]();
-    await until(() => upstream.sockets[0]?.destroyed === true, `aborted after ${leave}`);
-    t.equal((await fetch(`${origin}/api/%252e`)).status, 400, 'the gateway still answers');
-  }
-});
+for (const kind of KINDS)
+  t.test(`${kind}: a client that leaves during its handshake ends the upstream call`, async (t) => {
+    for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
+      const seen: string[] = [];
+      const upstream = await startRawUpstream(
+        t,
+        (_socket, text) => {
+          seen.push(text);
+        },
+        kind,
+      );
+      const { port, origin } = await startTestGateway(t, { upstream: upstream.origin });
+      const client = sendRaw(port, handshake());
+      await until(() => seen.length > 0, 'the handshake is with the upstream');
+      client.socket[leave]();
+      await until(() => upstream.sockets[0]?.destroyed === true, `aborted after ${leave}`);
+      t.equal((await fetch(`${origin}/api/%252e`)).status, 400, 'the gateway still answers');
+    }
+  });
 
 t.test(
   'an upgrade to anything but WebSocket is a plain request, because h2c would bypass the limits',
@@ -258,3 +265,106 @@ t.test('nothing is answered after a reply that closes the connection', async (t)
     t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1);
   }
 });
+
+const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n';
+
+for (const kind of KINDS) {
+  t.test(`${kind}: 101 in any pieces, with early bytes before and after it is passed on`, async (t) => {
+    const early = 'e'.repeat(300_000);
+    for (const cut of [1, 12, SWITCH.length - 1, SWITCH.length, SWITCH.length + 7]) {
+      const whole = SWITCH + early;
+      const upstream = await startRawUpstream(
+        t,
+        (socket, text) => {
+          if (!text.endsWith('\r\n\r\n')) return;
+          socket.write(whole.slice(0, cut), () => setImmediate(() => socket.write(whole.slice(cut))));
+        },
+        kind,
+      );
+      const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin });
+      const client = sendRaw(port, handshake());
+      const head = await client.until(/\r\n\r\n/);
+      await bytes(client, head.indexOf('\r\n\r\n') + 4 + early.length);
+      t.ok(client.received().endsWith(`\r\n\r\n${early}`), `cut after ${cut}`);
+      const held = (): number | undefined =>
+        gateway.samples().find(({ labels }) => labels.bound === 'upgrades')?.value;
+      t.equal(held(), 1);
+      upstream.sockets[0]?.destroy();
+      await client.ended();
+      await until(() => held() === 0, 'the tunnel is given back');
+    }
+  });
+
+  t.test(`${kind}: 502 for a 101 that does not name the protocol that was asked for`, async (t) => {
+    let reply = '';
+    const upstream = await startRawUpstream(t, (socket) => void socket.write(`${reply}\r\nsecret`), kind);
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    for (const fields of [
+      'Connection: upgrade\r\nUpgrade: h2c\r\n',
+      'Connection: upgrade\r\nUpgrade: websocket, h2c\r\n',
+      'Connection: upgrade\r\n',
+      'Upgrade: websocket\r\n',
+      'Connection: close\r\nUpgrade: websocket\r\n',
+      '',
+    ]) {
+      reply = `HTTP/1.1 101 Switching Protocols\r\n${fields}`;
+      const text = await sendRaw(port, handshake()).ended();
+      t.match(text, /^HTTP\/1\.1 502 /, JSON.stringify(fields));
+      t.notMatch(text, /secret/);
+    }
+    await until(() => upstream.sockets.every(({ destroyed }) => destroyed), 'all are closed');
+  });
+
+  t.test(`${kind}: 502 for a reply to a handshake with a head of more than 16 KiB`, async (t) => {
+    const reply = SWITCH.replace('\r\n\r\n', `\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`);
+    const upstream = await startRawUpstream(t, (socket) => void socket.write(reply), kind);
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    t.match(await sendRaw(port, handshake()).ended(), /^HTTP\/1\.1 502 /);
+  });
+
+  t.test(`${kind}: both directions of a tunnel wait for their reader, and lose nothing`, async (t) => {
+    const size = 4 * 1024 * 1024;
+    let received = 0;
+    const upstream = await startRawUpstream(
+      t,
+      (socket, text) => {
+        received = text.length - text.indexOf('\r\n\r\n') - 4;
+        if (received > 0) return;
+        socket.write(SWITCH);
+        socket.write(Buffer.alloc(size, 'd'));
+        socket.pause();
+      },
+      kind,
+    );
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const client = sendRaw(port, handshake());
+    await client.until(/\r\n\r\n/);
+    client.socket.pause();
+    client.socket.write(Buffer.alloc(size, 'u'));
+    await until(() => client.socket.writableLength > 0, 'the client waits');
+    t.equal(received, 0);
+    upstream.sockets[0]?.resume();
+    await until(() => received === size, 'the upload arrives');
+    client.socket.resume();
+    await until(() => client.received().endsWith('d'.repeat(1000)), 'the download begins');
+    await bytes(client, client.received().indexOf('\r\n\r\n') + 4 + size);
+    client.socket.destroy();
+  });
+
+  t.test(`${kind}: a tunnel does not disturb the connections of other requests`, async (t) => {
+    const { origin, server } = await startApplication(t, kind, (_req, res) => res.end('whole'));
+    server.on('upgrade', (_req, socket) => {
+      socket.on('error', () => socket.destroy());
+      socket.write(SWITCH);
+      socket.pipe(socket);
+    });
+    const { port } = await startTestGateway(t, { upstream: origin });
+    t.equal(String((await send(port, '/')).body), 'whole');
+    const client = sendRaw(port, handshake());
+    await client.until(/\r\n\r\n/);
+    for (let i = 0; i < 3; i++) t.equal(String((await send(port, '/')).body), 'whole');
+    client.socket.write('ping');
+    await client.until(/ping$/);
+    client.socket.destroy();
+  });
+}

@@ -1,17 +1,18 @@
 /** Buffers for the upstream are freed as soon as they are written, and not earlier. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer, Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { UpstreamSocket } from '#gateway/proxy/upstream-socket.ts';
+import { keepReading } from '#gateway/proxy/upstream-socket.ts';
 import { seededBytes } from '#test/support/seed.ts';
 
-async function connected(t: Test): Promise<{ socket: UpstreamSocket; peer: Socket; freed: () => number }> {
+async function connected(t: Test): Promise<{ socket: Socket; peer: Socket; freed: () => number }> {
   const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1');
   t.teardown(() => server.close());
   await once(server, 'listening');
   let freed = 0;
-  const socket = new UpstreamSocket({
+  const socket = new Socket();
+  keepReading(socket, {
     freed(bytes) {
       freed += bytes;
     },
@@ -27,7 +28,7 @@ async function connected(t: Test): Promise<{ socket: UpstreamSocket; peer: Socke
 }
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-const written = (socket: UpstreamSocket, chunk: Buffer | string): Promise<void> =>
+const written = (socket: Socket, chunk: Buffer | string): Promise<void> =>
   new Promise((resolve, reject) => {
     socket.write(chunk, (error) => (error == null ? resolve() : reject(error)));
   });

@@ -1,0 +1,164 @@
+/** TLS to the upstream: whom the gateway trusts, what it offers, and how long it waits. */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, createServer as createTcp } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import t from 'tap';
+import { createAuthority } from '#test/support/certificates.ts';
+import { startSockets, trusted } from '#test/support/kinds.ts';
+import { freePort } from '#test/support/ports.ts';
+import { start } from '#test/support/process.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
+import { startBareServer } from './bare-server.ts';
+import { send } from './exchange.ts';
+
+const HANDSHAKE = 'GET / HTTP/1.1\r\nHost: app.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+const REPLY = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+t.test('https: checks the certificate against the upstream’s name, not the client’s Host', async (t) => {
+  const authority = createAuthority(t);
+  const { cert, key } = authority.issue('upstream', 'DNS:localhost,IP:127.0.0.1');
+  let connections = 0;
+  const upstream = createTlsServer(
+    { key: readFileSync(key), cert: readFileSync(cert), ALPNProtocols: ['http/1.1'] },
+    (req, res) => res.end(`${req.headers.host} ${req.httpVersion}`),
+  );
+  upstream.on('secureConnection', () => connections++);
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    upstream.closeAllConnections();
+    upstream.close();
+  });
+  const { port: upstreamPort } = upstream.address() as AddressInfo;
+  for (const name of ['localhost', '127.0.0.1']) {
+    const port = await freePort();
+    const gateway = start(['gateway/main.ts'], {
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: String(port),
+      GATEWAY_ADMIN_PORT: String(await freePort()),
+      GATEWAY_UPSTREAM: `https://${name}:${upstreamPort}`,
+      NODE_EXTRA_CA_CERTS: authority.ca,
+    });
+    await gateway.until(/Gateway ready/);
+    connections = 0;
+    for (const host of ['app.example', 'other.example', 'localhost']) {
+      const { status, body } = await send(port, '/', { headers: { host } });
+      t.equal(status, 200, `${name} asked for as ${host}`);
+      t.equal(body.toString(), `${host} 1.1`);
+    }
+    t.equal(connections, 1, 'another Host uses the same connection');
+    t.notMatch(gateway.output(), /Warning/);
+    await gateway.stop();
+  }
+});
+
+t.test('502: a certificate of another name, or of an unknown authority, gets no request', async (t) => {
+  const named = trusted(t, 'DNS:other.test,IP:127.0.0.2');
+  const unknown = createAuthority(t).issue('upstream', 'DNS:localhost,IP:127.0.0.1');
+  const strange = { cert: readFileSync(unknown.cert), key: readFileSync(unknown.key) };
+  for (const identity of [named, strange]) {
+    let requests = 0;
+    const count = (): void => {
+      requests++;
+    };
+    const { port: upstreamPort } = await startSockets(t, 'https', (s) => void s.on('data', count), identity);
+    for (const host of ['localhost', '127.0.0.1']) {
+      const { port } = await startBareServer(t, { origin: `https://${host}:${upstreamPort}` });
+      t.equal((await send(port, '/', { headers: { host: 'other.test' } })).status, 502);
+      t.match(await sendRaw(port, HANDSHAKE).ended(), /^HTTP\/1\.1 502 /);
+    }
+    t.equal(requests, 0);
+  }
+});
+
+t.test('offers HTTP/1.1 only, names the host but no address, and resumes its sessions', async (t) => {
+  const seen: unknown[] = [];
+  const { port: upstreamPort } = await startSockets(
+    t,
+    'https',
+    (socket) => {
+      const { alpnProtocol, servername } = socket as TLSSocket;
+      seen.push([alpnProtocol, servername || '', (socket as TLSSocket).isSessionReused()]);
+      socket.once('data', () => socket.end(REPLY.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
+    },
+    { ...trusted(t), ALPNProtocols: ['h2', 'http/1.1'] },
+  );
+  for (const host of ['localhost', '127.0.0.1']) {
+    const { port } = await startBareServer(t, { origin: `https://${host}:${upstreamPort}` });
+    for (let i = 0; i < 2; i++)
+      t.equal((await send(port, '/', { headers: { host: 'app.test' } })).status, 200);
+    const name = host === 'localhost' ? host : '';
+    t.strictSame(seen.splice(0), [
+      ['http/1.1', name, false],
+      ['http/1.1', name, true],
+    ]);
+  }
+});
+
+t.test('502: an upstream that speaks HTTP/2 only', async (t) => {
+  const { origin } = await startSockets(t, 'https', () => undefined, {
+    ...trusted(t),
+    ALPNProtocols: ['h2'],
+  });
+  const { port } = await startBareServer(t, { origin });
+  t.equal((await send(port, '/')).status, 502);
+});
+
+t.test('504: the time for a connection covers the handshake; 502 if it breaks off', async (t) => {
+  let connections = 0;
+  let isOpen = true;
+  const server = createTcp((socket) => {
+    connections++;
+    socket.on('error', () => socket.destroy()).resume();
+    if (!isOpen) socket.once('data', () => socket.end('no TLS'));
+    t.teardown(() => socket.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port: upstreamPort } = server.address() as AddressInfo;
+  const { port, upstream } = await startBareServer(t, {
+    origin: `https://127.0.0.1:${upstreamPort}`,
+    timeoutMs: 300,
+  });
+  t.equal((await send(port, '/')).status, 504);
+  t.match(await sendRaw(port, HANDSHAKE).ended(), /^HTTP\/1\.1 504 /);
+  t.equal(connections, 2);
+  isOpen = false;
+  const other = await startBareServer(t, { origin: `https://127.0.0.1:${upstreamPort}` });
+  t.equal((await send(other.port, '/')).status, 502);
+  t.match(await sendRaw(other.port, HANDSHAKE).ended(), /^HTTP\/1\.1 502 /);
+  t.equal(connections, 4, 'no GET is sent twice');
+  await until(() => upstream.bounds.upstream_connections.held === 0, 'everything is given back');
+});
+
+t.test('a slow reader of a large reply pauses the upstream, and loses nothing', async (t) => {
+  const size = 16 * 1024 * 1024;
+  let left = size;
+  const { origin } = await startSockets(t, 'https', (socket) => {
+    const fill = (): void => {
+      while (left > 0) {
+        left -= 65_536;
+        if (!socket.write(Buffer.alloc(65_536, 'z'))) return;
+      }
+    };
+    socket.on('drain', fill).once('data', () => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
+      fill();
+    });
+  });
+  const { port, bounds } = await startBareServer(t, { origin, streamAfterMs: 600_000 });
+  const client = sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await client.until(/\r\n\r\n/);
+  client.socket.pause();
+  // The reply does not fit into the buffers on the way, so the upstream has to wait.
+  t.ok(left > 0);
+  t.equal(bounds.upstream_connections.held, 1);
+  client.socket.resume();
+  await until(() => bounds.upstream_connections.held === 0, 'the reply has ended');
+  const headEnd = client.received().indexOf('\r\n\r\n') + 4;
+  await until(() => client.received().length === headEnd + size, 'all bytes');
+  t.equal(client.received().slice(headEnd).replaceAll('z', ''), '');
+  client.socket.destroy();
+});
