@@ -1,15 +1,16 @@
 /**
- * Sends a message to a receiver. Only this file knows undici, which it loads with the first message.
+ * Sends a message to a receiver.
  *
  * An attempt has limits on its time, on the bytes of the reply that it reads, and on the addresses that it connects to.
- * The connection resolves names through `Targets`; literal addresses are checked before a socket is opened. Redirects
- * are not followed.
+ * The connection resolves names through `Targets`. Literal addresses are not resolved, so the check before each attempt
+ * is enough for them. Redirects are not followed.
  *
  * Connections into private networks have a pool of their own, so that no message uses one that it could not have
  * opened.
  */
+import { Agent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps, Agent as TlsAgent } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import type { Agent, buildConnector } from 'undici';
 import { percentDecoded } from '#api/percent-encoding.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Reach, Targets } from './targets.ts';
@@ -59,41 +60,34 @@ class TargetRefused extends Error {
 }
 
 export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEOUT): Sender {
-  let client: Promise<Client> | null = null;
+  const agents = { public: agentsFor(targets, 'public'), operators: agentsFor(targets, 'operators') };
 
   return {
     async close() {
-      const agents = (await client?.catch(() => null))?.agents;
-      await Promise.all([agents?.public.destroy(), agents?.operators.destroy()]);
+      for (const { plain, tls } of Object.values(agents)) {
+        plain.destroy();
+        tls.destroy();
+      }
     },
     async send({ url, headers, body, reach }) {
       let isPrivate = false;
       try {
-        client ??= openClient(targets, timeoutMs);
-        // Loading the library must not count against the receiver, so it happens before the clock starts.
-        const { request, agents } = await client;
         const signal = AbortSignal.timeout(timeoutMs);
         const check = await targets.check(url, reach);
         if (check.kind === 'refused') throw new TargetRefused(check.reason);
         isPrivate = check.isPrivate;
         const { address, authorization } = withoutCredentials(new URL(url));
-        const answer = await request(address, {
-          // If a name changes from a public to a private address now, the connection refuses it. So a private reply is
-          // never shown.
-          dispatcher: agents[isPrivate ? 'operators' : 'public'],
-          method: 'POST',
-          headers: {
-            'content-type': 'application/json',
-            'user-agent': 'Floodgate-Webhooks/1',
-            'accept-encoding': 'identity',
-            ...authorization,
-            ...headers,
-          },
-          body,
-          signal,
+        // If a name changes from a public to a private address now, the connection refuses it. So a private reply is
+        // never shown.
+        const answer = await post(address, agents[isPrivate ? 'operators' : 'public'], body, signal, {
+          'content-type': 'application/json',
+          'user-agent': 'Floodgate-Webhooks/1',
+          'accept-encoding': 'identity',
+          ...authorization,
+          ...headers,
         });
-        const reply = await firstBytes(answer.body);
-        return { ...resultOf(answer.statusCode, reply), isPrivate };
+        const reply = await firstBytes(answer);
+        return { ...resultOf(answer.statusCode ?? 0, reply), isPrivate };
       } catch (error) {
         const isHung = isTimeout(error);
         const text = isHung ? `No answer within ${timeoutMs / 1_000} s` : explain(error);
@@ -103,45 +97,12 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
   };
 }
 
-interface Client {
-  readonly request: typeof import('undici').request;
-  readonly agents: Readonly<Record<Reach, Agent>>;
+interface Agents {
+  readonly plain: Agent;
+  readonly tls: TlsAgent;
 }
 
-async function openClient(targets: Targets, timeoutMs: Millis): Promise<Client> {
-  const undici = await import('undici');
-  const agentFor = (reach: Reach): Agent =>
-    new undici.Agent({
-      connect: checkedConnector(undici.buildConnector, targets, reach, timeoutMs),
-      allowH2: false,
-      keepAliveTimeout: KEEP_ALIVE,
-      keepAliveMaxTimeout: KEEP_ALIVE,
-      maxHeaderSize: ANSWER_HEADER_BYTES_MAX,
-    });
-  return {
-    request: undici.request,
-    agents: { public: agentFor('public'), operators: agentFor('operators') },
-  };
-}
-
-/** Returns the result of a reply. Only 2xx counts as delivered. */
-function resultOf(statusCode: number, reply: string): Omit<SendResult, 'isPrivate'> {
-  const isRedirect = statusCode >= 300 && statusCode < 400;
-  return {
-    isDelivered: statusCode >= 200 && statusCode < 300,
-    statusCode,
-    reply,
-    error: isRedirect ? 'Redirects are not followed; give the webhook the address that answers' : null,
-    isHung: false,
-  };
-}
-
-function checkedConnector(
-  build: typeof buildConnector,
-  targets: Targets,
-  reach: Reach,
-  timeoutMs: Millis,
-): buildConnector.connector {
+function agentsFor(targets: Targets, reach: Reach): Agents {
   const lookup: LookupFunction = (hostname, options, callback) => {
     targets.addressesOf(hostname, reach).then(
       (check) => {
@@ -154,18 +115,39 @@ function checkedConnector(
       (error: Error) => callback(error, ''),
     );
   };
-  const connect = build({ timeout: timeoutMs, lookup, allowH2: false, autoSelectFamily: true });
-  return (options, callback) => {
-    const host = options.hostname.replace(/^\[(.*)\]$/, '$1');
-    // Literal addresses are not resolved, so they are checked here.
-    if (isIP(host) === 0) return connect(options, callback);
-    targets.addressesOf(host, reach).then(
-      (check) => {
-        if (check.kind === 'refused') callback(new TargetRefused(check.reason), null);
-        else connect(options, callback);
-      },
-      (error: Error) => callback(error, null),
-    );
+  const options = { keepAlive: true, timeout: KEEP_ALIVE, lookup, autoSelectFamily: true };
+  return { plain: new Agent(options), tls: new TlsAgent(options) };
+}
+
+/** Resolves with the start of the reply. */
+function post(
+  url: URL,
+  { plain, tls }: Agents,
+  body: string,
+  signal: AbortSignal,
+  headers: Readonly<Record<string, string>>,
+): Promise<IncomingMessage> {
+  const options = { method: 'POST', headers, signal, maxHeaderSize: ANSWER_HEADER_BYTES_MAX };
+  return new Promise((resolve, reject) => {
+    const request =
+      url.protocol === 'https:'
+        ? requestHttps(url, { ...options, agent: tls })
+        : requestHttp(url, { ...options, agent: plain });
+    // An unasked protocol switch is neither an error nor a response, only the end.
+    const onClose = (): void => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' }));
+    request.on('error', reject).on('response', resolve).on('close', onClose).end(body);
+  });
+}
+
+/** Returns the result of a reply. Only 2xx counts as delivered. */
+function resultOf(statusCode: number, reply: string): Omit<SendResult, 'isPrivate'> {
+  const isRedirect = statusCode >= 300 && statusCode < 400;
+  return {
+    isDelivered: statusCode >= 200 && statusCode < 300,
+    statusCode,
+    reply,
+    error: isRedirect ? 'Redirects are not followed; give the webhook the address that answers' : null,
+    isHung: false,
   };
 }
 
@@ -203,15 +185,15 @@ async function firstBytes(body: AsyncIterable<Uint8Array>): Promise<string> {
 const sentences: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The connection was refused',
   ECONNRESET: 'The connection was closed before an answer',
-  UND_ERR_SOCKET: 'The connection was closed before an answer',
+  EPIPE: 'The connection was closed before an answer',
   EHOSTUNREACH: 'The address cannot be reached',
   ENETUNREACH: 'The address cannot be reached',
-  UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer are too long',
+  HPE_HEADER_OVERFLOW: 'The headers of the answer are too long',
 };
 
 function isTimeout(error: unknown): boolean {
   const name = error instanceof Error ? error.name : '';
-  return name === 'TimeoutError' || name === 'AbortError' || codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT';
+  return name === 'TimeoutError' || name === 'AbortError';
 }
 
 function codeOf(error: unknown): string {
@@ -222,8 +204,6 @@ function codeOf(error: unknown): string {
 function explain(error: unknown): string {
   if (error instanceof TargetRefused) return error.message;
   const code = codeOf(error);
-  if (error instanceof Error && error.name === 'HTTPParserError') return 'The answer is not HTTP';
-  return (
-    sentences[code] ?? (code === '' ? 'The request failed' : `The request failed (${code.slice(0, 64)})`)
-  );
+  const sentence = sentences[code] ?? (code.startsWith('HPE_') ? 'The answer is not HTTP' : undefined);
+  return sentence ?? (code === '' ? 'The request failed' : `The request failed (${code.slice(0, 64)})`);
 }

@@ -30,7 +30,6 @@ t.test('only routes and their wiring import the context', async (t) => {
 
 t.test('few files import each dependency', async (t) => {
   const holders: Readonly<Record<string, readonly string[]>> = {
-    undici: ['api/events/sender.ts'],
     nodemailer: ['api/mail/smtp.ts'],
     ioredis: ['api/limits/redis-counters.ts'],
     'rate-limiter-flexible': ['api/limits/redis-counters.ts'],

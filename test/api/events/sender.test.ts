@@ -1,9 +1,11 @@
 /** One attempt against receivers that misbehave in every way, and against names whose address changes. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import t, { type Test } from 'tap';
 import { createSender } from '#api/events/sender.ts';
 import { createTargets, parseAllowedTargets, type Resolve } from '#api/events/targets.ts';
+import { startSockets, trusted } from '#test/support/kinds.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startReceiver } from './support.ts';
 
@@ -142,6 +144,12 @@ t.test('every kind of missing reply has an error message', async (t) => {
     socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`)),
   );
   t.equal(await errorOf(headers), 'The headers of the answer are too long');
+  const switched = await startRaw(t, (socket) =>
+    socket.once('data', () =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+    ),
+  );
+  t.equal(await errorOf(switched), 'The connection was closed before an answer');
   t.equal(await errorOf('nothing'), 'Invalid webhook URL format');
 });
 
@@ -234,4 +242,45 @@ t.test('refuses a name that becomes private after the check, also if it is on th
   t.match(await sender.send({ ...message, url }), { isDelivered: false, error: PRIVATE, isPrivate: false });
   t.equal(receiver.received.length, 0, 'no request reaches the private receiver');
   t.match(await sender.send({ ...message, url }), { isDelivered: true, isPrivate: true });
+});
+
+t.test('refuses literal private addresses in every spelling', async (t) => {
+  const receiver = await startReceiver(t);
+  const { port } = new URL(receiver.url);
+  const sender = senderFor(t, { allowed: 'hooks.example.com' });
+  t.match(await sender.send({ ...message, url: `http://hooks.example.com:${port}/` }), { isDelivered: true });
+  for (const host of ['127.1', '0x7f000001', '2130706433', '[::ffff:127.0.0.1]', '[::1]', '0'])
+    t.match(
+      await sender.send({ ...message, url: `http://${host}:${port}/` }),
+      { isDelivered: false, statusCode: null, error: PRIVATE },
+      host,
+    );
+  t.equal(receiver.received.length, 1);
+});
+
+t.test('https: checks the certificate against the name of the URL, and keeps the connection', async (t) => {
+  const { cert, key } = trusted(t, 'DNS:hooks.example.com');
+  const names: unknown[] = [];
+  const { port } = await startSockets(
+    t,
+    'https',
+    (socket) => {
+      names.push((socket as TLSSocket).servername);
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'));
+    },
+    { cert, key },
+  );
+  const sender = senderFor(t, { allowsInternal: true });
+  for (let i = 0; i < 2; i++)
+    t.match(await sender.send({ ...message, url: `https://hooks.example.com:${port}/` }), {
+      isDelivered: true,
+      reply: 'ok',
+    });
+  t.same(names, ['hooks.example.com'], 'one connection');
+  for (const host of ['other.example.com', '127.0.0.1'])
+    t.match(
+      await sender.send({ ...message, url: `https://${host}:${port}/` }),
+      { isDelivered: false, error: 'The request failed (ERR_TLS_CERT_ALTNAME_INVALID)' },
+      host,
+    );
 });
