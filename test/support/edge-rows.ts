@@ -3,9 +3,9 @@
  * own 429.
  */
 import type { Test } from 'tap';
-import { Agent, request } from 'undici';
 import { EDGE_TABLE, type EdgeRow, examplePath } from './edge-table.ts';
 import type { Owner } from './gateway.ts';
+import { keptConnections, sendOver } from './http-send.ts';
 import { inOneWindow } from './window.ts';
 
 export interface Reply {
@@ -23,16 +23,12 @@ export type Send = (
 
 /** Returns a function that sends over connections that are closed with the test. */
 export function sender(owner: Owner): Send {
-  const agent = new Agent({ connections: 16, pipelining: 1 });
+  const agent = keptConnections(16);
   owner.teardown(() => agent.destroy());
   return async (port, method, path, headers) => {
-    const reply = await request(`http://127.0.0.1:${port}${path}`, {
-      method,
-      headers,
-      body: method === 'GET' ? null : '{}',
-      dispatcher: agent,
-    });
-    return { status: reply.statusCode, headers: reply.headers, body: await reply.body.text() };
+    const body = method === 'GET' ? null : '{}';
+    const reply = await sendOver(agent, `http://127.0.0.1:${port}`, { method, path, headers, body });
+    return { status: reply.status, headers: reply.headers, body: reply.text };
   };
 }
 

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { Agent, request } from 'undici';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
+import { keptConnections, sendOver } from '#test/support/http-send.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -36,19 +36,17 @@ t.test('60 MB of invented keys do not fit into the heap, and do not have to', as
   await gateway.until(/Gateway ready/);
   await insideLongWindow();
 
-  const agent = new Agent({ connections: 16, pipelining: 1 });
+  const agent = keptConnections(16);
   t.teardown(() => agent.destroy());
   const filler = 'x'.repeat(KEY_BYTES);
   const statuses = new Map<number, number>();
   let next = 0;
   const client = async (): Promise<void> => {
     while (next < FLOOD) {
-      const reply = await request(`http://127.0.0.1:${port}/a`, {
-        headers: { 'x-api-key': `${next++}${filler}` },
-        dispatcher: agent,
-      });
-      await reply.body.dump();
-      statuses.set(reply.statusCode, (statuses.get(reply.statusCode) ?? 0) + 1);
+      const headers = { 'x-api-key': `${next++}${filler}` };
+      const origin = `http://127.0.0.1:${port}`;
+      const { status } = await sendOver(agent, origin, { method: 'GET', path: '/a', headers });
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
   };
   await Promise.all(Array.from({ length: 16 }, client));
