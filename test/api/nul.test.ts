@@ -45,7 +45,8 @@ t.test('4xx: NUL in the path or query of every operation', async (t) => {
       t.ok([400, 401, 403, 404, 422].includes(status), `${method} ${url}: ${status} ${text}`);
     }
   }
-  t.ok(asked > 200, String(asked));
+  const { length } = description.operations;
+  t.ok(asked > length / 2, `${asked} requests for ${length} operations`);
   t.match(await api.manage('GET', '/api/v1/management/surveys/%00'), {
     status: 400,
     json: { code: 'bad_request', message: /NUL/ },
