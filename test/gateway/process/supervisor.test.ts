@@ -21,11 +21,24 @@ const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', 
   { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 5 }] },
   { name: 'g', help: '', type: 'gauge', aggregator: 'sum', values: [{ labels: {}, value: 3 }] },
 ] }));`;
-/** Counts the workers of this test, from 1. */
-const NUMBER = `const { existsSync, readFileSync, writeFileSync } = require('node:fs');
+/**
+ * Numbers the workers of this test, from 1. Workers start at the same time, so a number is a file that only one of them
+ * can create.
+ */
+const NUMBER = `const { writeFileSync } = require('node:fs');
 const file = __filename + '.number';
-const number = existsSync(file) ? Number(readFileSync(file, 'utf8')) + 1 : 1;
-writeFileSync(file, String(number));`;
+let number = 0;
+const claim = () => {
+  number += 1;
+  try {
+    writeFileSync(file + number, '', { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  }
+};
+while (!claim());`;
 
 async function supervise(
   t: Test,
