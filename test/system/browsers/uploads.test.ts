@@ -244,7 +244,7 @@ t.test('exit 1 with one sentence: a folder that is not writable', async (t) => {
   t.equal(lines.length, 1);
   t.match(
     lines[0],
-    /^The API cannot start: STORAGE_PATH: cannot use .*give a folder that this user may write to$/,
+    /^The API cannot start: STORAGE_PATH: cannot use .*give a folder that this user may write to, on a file system with hard links$/,
   );
 });
 
