@@ -1,8 +1,9 @@
 /** The state of a bucket when a charge was decided: how much was in use, and when there is room again. */
+
+import { type Algorithm, type CounterState, type Rule, ruleOf } from '#gateway/algorithms/algorithm.ts';
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type Algorithm, type CounterState, type Rule, ruleOf } from './algorithms/algorithm.ts';
-import { ALGORITHMS } from './algorithms/table.ts';
 
 export class BucketState {
   /** The state before any request of the batch was charged. */

@@ -5,14 +5,15 @@
  * An unproven credential is also charged to its client's address, in a counter of the same policy with the same limit.
  * So an address can use at most one limit with invented credentials (docs/policies-in-detail.md).
  */
+
+import type { Algorithm } from '#gateway/algorithms/algorithm.ts';
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
 import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { isRolledOut } from '#gateway/policy/rollout.ts';
-import type { Algorithm } from './algorithms/algorithm.ts';
-import { ALGORITHMS } from './algorithms/table.ts';
 
 /** The counter of a policy for one identity. */
 export class Bucket {

@@ -1,9 +1,10 @@
 /** Writes calls of the script, and parses its replies. Pure: no clock, no connection. */
+
+import { scriptWindow } from '#gateway/algorithms/calendar-window.ts';
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import { scriptWindow } from './algorithms/calendar-window.ts';
-import { ALGORITHMS } from './algorithms/table.ts';
 import { BucketState } from './bucket-state.ts';
 import { type Bucket, type Charge, proofKey } from './charge.ts';
 import type { LimitListener, Spent } from './limiter.ts';

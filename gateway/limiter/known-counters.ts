@@ -7,11 +7,11 @@
  * counter is still exhausted, unless charges were given back.
  */
 
+import { type CounterState, EMPTY, ruleOf } from '#gateway/algorithms/algorithm.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { isSettledByReply } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type CounterState, EMPTY, ruleOf } from './algorithms/algorithm.ts';
 import { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
 import type { Adjustment, Answer } from './check.ts';

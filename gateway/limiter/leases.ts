@@ -1,12 +1,12 @@
 /**
  * Leases: each request in flight holds one in the counters of policies with `algorithm: concurrency`
- * (algorithms/concurrency.ts). Its process renews the lease while the request lasts. The leases of a process that died
+ * (gateway/algorithms/concurrency.ts). Its process renews the lease while the request lasts. The leases of a process that died
  * expire. This process knows the leases that it holds. It renews these, reports them to the store after an outage, and
  * counts them if there is no store.
  */
 import { hash } from 'node:crypto';
+import { LEASE_MS } from '#gateway/algorithms/concurrency.ts';
 import type { Millis } from '#shared/clock.ts';
-import { LEASE_MS } from './algorithms/concurrency.ts';
 import type { Bucket } from './charge.ts';
 import type { Spent } from './limiter.ts';
 

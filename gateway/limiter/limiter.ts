@@ -7,7 +7,7 @@
  * of it. 3. `spend`: redis.ts gathers the charges of one tick of the event loop. Requests with the same charge ask
  * once: `n` ask, `admitted` says how many of the n pass, and the first ones in order of arrival are those.
  * store-calls.ts divides the charges into calls: in a Cluster by the slot of their keys. 4. script.ts decides each call
- * in one atomic step, on the store's clock, by the algorithms (algorithms/). It looks at all counters first, so a
+ * in one atomic step, on the store's clock, by the algorithms (gateway/algorithms/). It looks at all counters first, so a
  * denied request is charged nowhere. bucket-state.ts works out what the client may still do, and when. 5. What the
  * reply says of counters and credentials is remembered for step 2, and for an outage. 6. `conclude` settles what the
  * reply decides: successes of a policy that counts failures are given back, and units that a reply reports are given

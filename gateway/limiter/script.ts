@@ -19,9 +19,10 @@
  * All numbers are in one flat array because Redis spends time on each argument, each element of a reply and each table,
  * and parses JSON in C. Converting a number to text uses printf, so the most common ones stay texts.
  */
+
+import type { AlgorithmLua } from '#gateway/algorithms/algorithm.ts';
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { storeScript } from '#gateway/store/connection.ts';
-import type { AlgorithmLua } from './algorithms/algorithm.ts';
-import { ALGORITHMS } from './algorithms/table.ts';
 
 /** Value of a proof marker: the hour in which it was set. Redis shares one object for each number below 10,000. */
 export const HOUR_LUA = 'math.floor(time[1] / 3600) % 10000';

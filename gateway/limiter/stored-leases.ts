@@ -2,6 +2,8 @@
  * Renews this process's leases in the store, and gives them back. No request waits for either, because a lease expires
  * unless it is renewed.
  */
+
+import { TAKE_LEASE_LUA } from '#gateway/algorithms/concurrency.ts';
 import {
   inCalls,
   KEYS_PER_SCRIPT_MAX,
@@ -11,7 +13,6 @@ import {
 } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { TAKE_LEASE_LUA } from './algorithms/concurrency.ts';
 import type { PendingCheck } from './check.ts';
 import { type HeldLeases, type Lease, leasesOf, memberOf, RENEWED_AFTER_MS } from './leases.ts';
 import type { Spent } from './limiter.ts';

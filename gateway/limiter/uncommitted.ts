@@ -2,10 +2,11 @@
  * Uncommitted usage: admissions and settlements of this process during an outage, which the store does not know. They
  * are charged, or given back, before the store decides again, so that an outage does not make a window admit more.
  */
+
+import { EMPTY, ruleOf } from '#gateway/algorithms/algorithm.ts';
 import { isSettledByReply, type Policy } from '#gateway/policy/policy.ts';
 import { KEYS_PER_SCRIPT_MAX } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
-import { EMPTY, ruleOf } from './algorithms/algorithm.ts';
 import type { Bucket } from './charge.ts';
 import { type Adjustment, type Answer, type PendingCheck, refund } from './check.ts';
 import type { AdjustmentCall } from './store-calls.ts';

@@ -1,5 +1,5 @@
+import { unitOfSeconds } from '#gateway/algorithms/calendar.ts';
 import type { Seconds } from '#shared/clock.ts';
-import { unitOfSeconds } from './calendar.ts';
 import type { Algorithm, Policy } from './policy.ts';
 
 /** A policy with the limit of one client: its own or an override. */

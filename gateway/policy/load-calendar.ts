@@ -1,5 +1,5 @@
 /** Reads `timezone`, and makes the calendars of a policy file. */
-import { type Calendar, type CalendarUnit, calendarOf, isUnit } from './calendar.ts';
+import { type Calendar, type CalendarUnit, calendarOf, isUnit } from '#gateway/algorithms/calendar.ts';
 import type { Report } from './problems.ts';
 import type { PolicyFile } from './schema.ts';
 

@@ -2,8 +2,9 @@
  * Reads how much a row of the file allows: requests per window, requests in flight, or a list of both. Each entry of a
  * list becomes a policy.
  */
+
+import { isUnit, UNIT_SECONDS } from '#gateway/algorithms/calendar.ts';
 import type { Seconds } from '#shared/clock.ts';
-import { isUnit, UNIT_SECONDS } from './calendar.ts';
 import { secondsOf } from './duration.ts';
 import { checkAlgorithm } from './load-algorithm.ts';
 import type { Algorithm } from './policy.ts';

@@ -1,7 +1,8 @@
+import type { AlgorithmName } from '#gateway/algorithms/algorithm.ts';
+import type { Calendar } from '#gateway/algorithms/calendar.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
 import type { Identifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
-import type { Calendar } from './calendar.ts';
 import type { Lists } from './lists.ts';
 import type { Overrides } from './overrides.ts';
 import type { NamedPage } from './page-template.ts';
@@ -10,13 +11,7 @@ import type { Path } from './problems.ts';
 import type { Rollout } from './rollout.ts';
 import type { Route } from './route.ts';
 
-export type Algorithm =
-  | 'fixed-window'
-  | 'sliding-window'
-  | 'token-bucket'
-  | 'concurrency'
-  /** A calendar window, whose length is `day`, `week` or `month`. */
-  | 'calendar-window';
+export type Algorithm = AlgorithmName;
 
 /** How many units a request takes of a limit; at least 1. */
 export type Cost =

@@ -1,6 +1,6 @@
 /**
  * `window: day`, `week` and `month` on running gateways, with all stores. For time zones see
- * test/gateway/policy/calendar.test.ts.
+ * test/gateway/algorithms/calendar.test.ts.
  */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';

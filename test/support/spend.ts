@@ -1,10 +1,11 @@
 /** Builds policies, charges and answers for tests of limiters. */
+
+import type { Calendar } from '#gateway/algorithms/calendar.ts';
 import { type Identity, identityOf } from '#gateway/identity/digest.ts';
 import { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter, Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter, type MemoryLimiterOptions } from '#gateway/limiter/memory.ts';
-import type { Calendar } from '#gateway/policy/calendar.ts';
 import { Counter } from '#gateway/policy/counter.ts';
 import { NetworkTable } from '#gateway/policy/network-table.ts';
 import type { Overrides } from '#gateway/policy/overrides.ts';

@@ -1,8 +1,8 @@
 /** `explain` with the counters of the running gateway. It charges nothing. */
 
+import { EMPTY } from '#gateway/algorithms/algorithm.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import { EMPTY } from '#gateway/limiter/algorithms/algorithm.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { Ban } from '#gateway/operate/control/bans.ts';
 import type { Control } from '#gateway/operate/control/control.ts';

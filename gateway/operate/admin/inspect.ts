@@ -1,7 +1,7 @@
 /** Reads the counters and the ban of one identity. */
 
+import { EMPTY } from '#gateway/algorithms/algorithm.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import { EMPTY } from '#gateway/limiter/algorithms/algorithm.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import type { Ban } from '#gateway/operate/control/bans.ts';
 import type { Control } from '#gateway/operate/control/control.ts';

@@ -5,8 +5,8 @@
  * gateways within a second.
  */
 
+import type { CounterState } from '#gateway/algorithms/algorithm.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';

@@ -1,9 +1,9 @@
 /** Implements Control with a store, for all replicas. The first call opens the connection. */
 
+import type { CounterState } from '#gateway/algorithms/algorithm.ts';
+import { scriptWindow } from '#gateway/algorithms/calendar-window.ts';
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
-import { scriptWindow } from '#gateway/limiter/algorithms/calendar-window.ts';
-import { ALGORITHMS } from '#gateway/limiter/algorithms/table.ts';
 import { Bucket, proofKey } from '#gateway/limiter/charge.ts';
 import { REPLICAS_KEY, SALT_KEY } from '#gateway/limiter/replicas.ts';
 import type { Counter } from '#gateway/policy/counter.ts';

@@ -1,7 +1,7 @@
 /** Tests leases of requests in flight: they are taken, returned, renewed, and expire. */
 import { deepEqual, equal } from 'node:assert/strict';
 import t from 'tap';
-import { LEASE_MS } from '#gateway/limiter/algorithms/concurrency.ts';
+import { LEASE_MS } from '#gateway/algorithms/concurrency.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { leasesOf, RENEWED_AFTER_MS } from '#gateway/limiter/leases.ts';

@@ -1,6 +1,6 @@
 /** Runs the conformance suite on memory and on one Redis. test/system/cluster runs it on sentinels and on a Cluster. */
 import t from 'tap';
-import { untilWindowEnd } from '#gateway/limiter/algorithms/algorithm.ts';
+import { untilWindowEnd } from '#gateway/algorithms/algorithm.ts';
 import { shareOf } from '#gateway/limiter/limiter.ts';
 import { processClock } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';

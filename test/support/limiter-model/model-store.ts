@@ -3,7 +3,7 @@
  * the gateway's own memory store, on a virtual clock. test/gateway/limiter/conformance.ts holds the scripts and the memory
  * store to the same decisions.
  */
-import { LEASE_MS } from '#gateway/limiter/algorithms/concurrency.ts';
+import { LEASE_MS } from '#gateway/algorithms/concurrency.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import type { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';

@@ -1,7 +1,7 @@
 /** Compares calendar windows with those of Temporal, and tests the days on which clocks change. */
 import { equal, ok } from 'node:assert/strict';
 import t from 'tap';
-import { type CalendarUnit, calendarOf } from '#gateway/policy/calendar.ts';
+import { type CalendarUnit, calendarOf } from '#gateway/algorithms/calendar.ts';
 import { fc } from '#test/support/fast-check.ts';
 
 const UNITS: readonly CalendarUnit[] = ['day', 'week', 'month'];

@@ -1,5 +1,5 @@
 /**
- * Windows of a calendar (policy/calendar.ts). `a` counts the units of the current window, as for fixed windows.
+ * Windows of a calendar (calendar.ts). `a` counts the units of the current window, as for fixed windows.
  *
  * The script knows no time zones. So each call passes the bounds of three windows: the one at the gateway's estimate of
  * the store's time, the one before and the one after. The store's clock decides which of them applies. The result is
@@ -9,9 +9,10 @@
  * processes have different versions of a zone's rules, they disagree for about an hour. Then the later window counts,
  * and they do not reset each other's counters until the window ends.
  */
-import type { Calendar, CalendarWindow } from '#gateway/policy/calendar.ts';
+
 import type { Millis } from '#shared/clock.ts';
 import { type Algorithm, COUNT_MAX, type Rule } from './algorithm.ts';
+import type { Calendar, CalendarWindow } from './calendar.ts';
 
 export const CALENDAR_WINDOW: Algorithm = {
   id: 5,

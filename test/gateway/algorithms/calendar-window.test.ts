@@ -1,10 +1,10 @@
 /** Calendar windows of real time zones: the script, called by gateways with different clocks, and memory agree. */
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import t from 'tap';
-import { scriptWindow } from '#gateway/limiter/algorithms/calendar-window.ts';
+import { type CalendarUnit, calendarOf } from '#gateway/algorithms/calendar.ts';
+import { scriptWindow } from '#gateway/algorithms/calendar-window.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
-import { type CalendarUnit, calendarOf } from '#gateway/policy/calendar.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
 import { fc } from '#test/support/fast-check.ts';

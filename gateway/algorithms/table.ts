@@ -1,6 +1,5 @@
 /** All algorithms by their names in the policy file. */
-import type { Algorithm as AlgorithmName } from '#gateway/policy/policy.ts';
-import type { Algorithm } from './algorithm.ts';
+import type { Algorithm, AlgorithmName } from './algorithm.ts';
 import { CALENDAR_WINDOW } from './calendar-window.ts';
 import { CONCURRENCY } from './concurrency.ts';
 import { FIXED_WINDOW } from './fixed-window.ts';

@@ -1,11 +1,19 @@
 /**
  * The interface of an algorithm. Each has a TypeScript implementation for the memory of this process, and a Lua one for
- * the store's script. Both work in whole numbers and get the same results; test/gateway/limiter/algorithms.test.ts
+ * the store's script. Both work in whole numbers and get the same results; test/gateway/algorithms/case-by-case.test.ts
  * checks this case by case.
  */
-import type { Calendar } from '#gateway/policy/calendar.ts';
-import type { Policy } from '#gateway/policy/policy.ts';
+
 import type { Millis } from '#shared/clock.ts';
+import type { Calendar } from './calendar.ts';
+
+/** Name in the policy file. A calendar window has the length `day`, `week` or `month`. */
+export type AlgorithmName =
+  | 'fixed-window'
+  | 'sliding-window'
+  | 'token-bucket'
+  | 'concurrency'
+  | 'calendar-window';
 
 /** Contents of a counter. The algorithm defines the meaning of the two numbers. */
 export interface CounterState {
@@ -28,7 +36,7 @@ export interface Rule {
 type Windows = Pick<Rule, 'windowMs' | 'calendar'>;
 
 /** @param limit the client's limit, or this process's share of it */
-export function ruleOf({ windowMs, calendar }: Pick<Policy, keyof Windows>, limit: number): Rule {
+export function ruleOf({ windowMs, calendar }: Windows, limit: number): Rule {
   return { windowMs, limit, calendar };
 }
 
