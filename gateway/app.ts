@@ -27,7 +27,7 @@ import type { DecisionRecord, DecisionStore } from './operate/decisions/decision
 import { Decisions } from './operate/decisions/decisions.ts';
 import { MemoryDecisions } from './operate/decisions/memory-decisions.ts';
 import { countersOf } from './policy/counter.ts';
-import type { PolicySet } from './policy/policy.ts';
+import type { PolicySet } from './policy/policy-set.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import { youngCollector } from './process/collect-young.ts';
 import { Upstream } from './proxy/upstream.ts';

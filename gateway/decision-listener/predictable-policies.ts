@@ -1,7 +1,8 @@
 /** Refuses policies that the decision listener cannot apply, because it sees neither bodies nor replies. */
 
 import { readsBody } from '#gateway/identity/identifier.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
 import { loadTestedPolicies } from '#gateway/workbench/rehearsal/policy-tests.ts';

@@ -6,12 +6,12 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { readsBody } from '#gateway/identity/identifier.ts';
 import { loadPolicies as load } from '#gateway/policy/load.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { type InnerGateway, openGateway } from './inner-gateway.ts';
 import { type LibraryLog, readSettings } from './settings.ts';
 
-export type { PolicySet } from '#gateway/policy/policy.ts';
+export type { PolicySet } from '#gateway/policy/policy-set.ts';
 export { PolicyFileError } from '#gateway/policy/problems.ts';
 export { ConfigError } from '#shared/configuration.ts';
 export { createFastifyPlugin } from './fastify-plugin.ts';

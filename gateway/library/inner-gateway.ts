@@ -11,7 +11,7 @@ import { Decisions } from '#gateway/operate/decisions/decisions.ts';
 import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
 import { RedisDecisions } from '#gateway/operate/decisions/redis-decisions.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { Enforcement } from '#gateway/request/enforcement.ts';
 import { Refusals } from '#gateway/request/refuse.ts';
 import type { Clock } from '#shared/clock.ts';

@@ -9,8 +9,7 @@
 import type { Algorithm } from '#gateway/algorithms/algorithm.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { Counter } from '#gateway/policy/counter.ts';
-import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
+import type { Counter, CoverCounter } from '#gateway/policy/counter.ts';
 import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { isRolledOut } from '#gateway/policy/rollout.ts';
@@ -107,7 +106,7 @@ const ONE = (): number => 1;
 /**
  * Returns the buckets that a request is charged to.
  *
- * @param cover the policies that match
+ * @param cover the counters of the policies that match
  * @param identified the identities of the request
  * @param address the client's address, which is charged for unproven credentials
  * @param isProven tells whether a credential is proven
@@ -116,7 +115,7 @@ const ONE = (): number => 1;
  * @returns null if nothing is counted
  */
 export function chargeFor(
-  cover: Cover,
+  cover: { readonly counters: readonly CoverCounter[] },
   { identities, proofs }: Counted,
   address: () => Identity,
   isProven: (credential: Identity) => boolean,

@@ -1,5 +1,5 @@
 /** Computes how many units of a limit a request takes: at least one, whatever the request says. */
-import type { CoverCounter } from '#gateway/policy/match.ts';
+import type { CoverCounter } from '#gateway/policy/counter.ts';
 
 /** The length of a body, as announced in the header section. */
 export interface BodyLength {

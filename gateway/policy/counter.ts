@@ -1,5 +1,5 @@
 import { needsProof } from '#gateway/identity/identifier.ts';
-import type { Algorithm, Policy, PolicySet } from './policy.ts';
+import type { Algorithm, Cost, Policy } from './policy.ts';
 
 /** Counters of different algorithms have different contents, so their names differ. */
 const SUFFIXES: Readonly<Record<Algorithm, string>> = {
@@ -35,10 +35,20 @@ export class Counter {
   }
 }
 
+export interface CoverCounter {
+  readonly counter: Counter;
+  /** Counter for unproven keys of one address; null if the identifier needs no proof. */
+  readonly unproven: Counter | null;
+  /** Index in `Cover.identifiers`. */
+  readonly identifierAt: number;
+  /** Cost from the first policy that uses the counter and matches the request. */
+  readonly cost: Cost;
+}
+
 /**
  * Returns all counters of a policy file: one for each bucket, and if it counts credentials, another for unproven ones.
  */
-export function countersOf({ policies }: PolicySet): Counter[] {
+export function countersOf({ policies }: { readonly policies: readonly Policy[] }): Counter[] {
   return policies
     .filter(({ index, bucketId }) => index === bucketId)
     .flatMap((policy) =>

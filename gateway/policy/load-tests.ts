@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { Millis } from '#shared/clock.ts';
 import { parseRequestLine } from './mismatch.ts';
-import type { PolicyTest } from './policy.ts';
+import type { PolicyTest } from './policy-set.ts';
 import { type Path, type Report, reportMistake } from './problems.ts';
 import type { PolicyFile } from './schema.ts';
 import { bytesOf } from './target.ts';

@@ -15,7 +15,8 @@ import { OverrideLoader } from './load-overrides.ts';
 import { loadPlans } from './load-plans.ts';
 import { buildTests } from './load-tests.ts';
 import { loadPage } from './page-template.ts';
-import type { Policy, PolicySet } from './policy.ts';
+import type { Rollout } from './policy.ts';
+import type { LoadedPolicy, PolicySet } from './policy-set.ts';
 import {
   foreignCharacter,
   type Path,
@@ -25,7 +26,7 @@ import {
   reportMistake,
 } from './problems.ts';
 import { ReferencedFiles, referencedReader, versionOf } from './referenced-files.ts';
-import { type Rollout, rolloutOf } from './rollout.ts';
+import { rolloutOf } from './rollout.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 import { checkShape } from './shape.ts';
@@ -104,9 +105,9 @@ function build(
   const planHeader = file.plan?.header.toLowerCase() ?? null;
   const overrides = new OverrideLoader(referenced, planHeader !== null || file.plans !== undefined, report);
   const calendarFor = calendarsOf(file, report);
-  const policies: Policy[] = [];
+  const policies: LoadedPolicy[] = [];
   const byName = new Map<string, number>();
-  const byBucket = new Map<string, Policy>();
+  const byBucket = new Map<string, LoadedPolicy>();
   /** Policies that a test can check by the name of a row: one, or one for each entry of `limits`. */
   const rowNames = new Map<string, readonly string[]>();
   // Object.entries skips the holes that soundParts leaves.
@@ -160,7 +161,7 @@ function build(
       if (identifier === null || route === null) continue;
 
       const index = policies.length;
-      const policy: Policy = {
+      const policy: LoadedPolicy = {
         name,
         index,
         at,

@@ -5,14 +5,15 @@
 
 import { highestOf, type Priority } from '#gateway/bounds/priority.ts';
 import { type Identifier, isPresented, needsProof, readsBody } from '#gateway/identity/identifier.ts';
-import { Counter } from './counter.ts';
+import { Counter, type CoverCounter } from './counter.ts';
 import type { ListEntry } from './lists.ts';
-import { type Cost, isSettledByReply, type Policy, type PolicySet } from './policy.ts';
+import { isSettledByReply } from './policy.ts';
+import type { LoadedPolicy, PolicySet } from './policy-set.ts';
 import type { Route } from './route.ts';
 import { canonicalTarget, caseless, meaningOf, withoutSegmentParameters } from './target.ts';
 
 export interface Cover {
-  readonly policies: readonly Policy[];
+  readonly policies: readonly LoadedPolicy[];
   /** All counters of the policies, each once. The first policy of the file that uses a counter represents it. */
   readonly counters: readonly CoverCounter[];
   readonly identifiers: readonly Identifier[];
@@ -23,16 +24,6 @@ export interface Cover {
   readonly isByAddress: boolean;
   readonly hasOutcomes: boolean;
   readonly priority: Priority;
-}
-
-export interface CoverCounter {
-  readonly counter: Counter;
-  /** Counter for unproven keys of one address; null if the identifier needs no proof. */
-  readonly unproven: Counter | null;
-  /** Index in `Cover.identifiers`. */
-  readonly identifierAt: number;
-  /** Cost from the first policy that uses the counter and matches the request. */
-  readonly cost: Cost;
 }
 
 type Match =
@@ -56,7 +47,7 @@ const CACHE_TARGETS_MAX = 4096;
 const CACHE_TARGET_LENGTH_MAX = 256;
 
 export function createMatcher(set: PolicySet): Matcher {
-  const policies = new RouteTree<Policy>(
+  const policies = new RouteTree<LoadedPolicy>(
     set.policies.map((policy) => [policy.route, policy]),
     set.ignoreCase,
   );
@@ -74,10 +65,10 @@ export function createMatcher(set: PolicySet): Matcher {
   let cached = 0;
 
   /** Policies for one reading of the path; none if an exclusion matches. */
-  const applying = (method: string, path: string): readonly Policy[] =>
+  const applying = (method: string, path: string): readonly LoadedPolicy[] =>
     exclusions.find(method, path).length > 0 ? [] : policies.find(method, path);
 
-  const coverOf = (found: readonly Policy[]): Cover | null => {
+  const coverOf = (found: readonly LoadedPolicy[]): Cover | null => {
     if (found.length === 0) return null;
     const sorted = [...new Set(found)].sort((a, b) => a.index - b.index);
     const key = sorted.map((policy) => policy.index).join();

@@ -1,15 +1,8 @@
 import type { AlgorithmName } from '#gateway/algorithms/algorithm.ts';
 import type { Calendar } from '#gateway/algorithms/calendar.ts';
-import type { Priority } from '#gateway/bounds/priority.ts';
-import type { Identifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import type { Identifier } from '#gateway/identity/identifier.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
-import type { Lists } from './lists.ts';
 import type { Overrides } from './overrides.ts';
-import type { NamedPage } from './page-template.ts';
-import type { Plans } from './plans.ts';
-import type { Path } from './problems.ts';
-import type { Rollout } from './rollout.ts';
-import type { Route } from './route.ts';
 
 export type Algorithm = AlgorithmName;
 
@@ -56,14 +49,19 @@ export function banText({ after, withinMs, forMs, growing }: PolicyBan): string 
   return `${after} denials within ${withinMs / 1000} s ban for ${forMs / 1000} s${longer}`;
 }
 
+/** The clients that a policy counts so far. */
+export interface Rollout {
+  /** Percentage of all clients, 0 to 100. If it grows, clients are only added. */
+  readonly percent: number;
+  /** Derived from the bucket name, so that each bucket starts with other clients. */
+  readonly seed: number;
+}
+
 /** A policy allows one identity at most `limit` requests in each window, or at most `limit` requests in flight. */
 export interface Policy {
   readonly name: string;
   readonly index: number;
-  /** Path of the policy in the file: of a row, or of an entry of its `limits`. */
-  readonly at: Path;
   readonly line: number;
-  readonly route: Route;
   readonly identifier: Identifier;
   /** Limit for clients without an override. */
   readonly limit: number;
@@ -92,58 +90,4 @@ export interface Policy {
   readonly onStoreFailure: OnStoreFailure;
   readonly headers: boolean;
   readonly ban: PolicyBan | null;
-  /** Priority of requests; null if the policy does not set it. */
-  readonly priority: Priority | null;
-}
-
-/** Whether the application is protected from more concurrent requests than it can handle. */
-export type Protect = 'on' | 'shadow';
-
-export interface PolicyTest {
-  readonly name: string;
-  readonly line: number;
-  readonly method: string;
-  readonly target: string;
-  readonly rawHeaders: readonly string[];
-  readonly body: string;
-  /** Addresses of the client, used in turn. */
-  readonly from: readonly string[];
-  readonly times: number;
-  readonly reply: number;
-  /** Headers of the application's replies, alternating names and values. */
-  readonly replyHeaders: readonly string[];
-  readonly at: Millis;
-  /** Plan that a trusted proxy names; null if none. */
-  readonly plan: string | null;
-  readonly expect: {
-    /** Names of all policies that apply. null, here and below, means that it is not checked. */
-    readonly policies: readonly string[] | null;
-    readonly allowed: number | null;
-    readonly status: number | null;
-    readonly priority: Priority | null;
-    readonly headers: ReadonlyMap<string, string>;
-  };
-}
-
-export interface PolicySet {
-  readonly file: string;
-  /** First characters of a SHA-256 of the file and of the files that it names. */
-  readonly version: string;
-  readonly policies: readonly Policy[];
-  readonly exclude: readonly Route[];
-  /** Whether all routes are matched without regard to case, as in the application. */
-  readonly ignoreCase: boolean;
-  /** Mode of `protect`; null if it is not set. */
-  readonly protect: Protect | null;
-  /** Lower-case name of the header in which trusted proxies name the plan of a client; null if none. */
-  readonly planHeader: string | null;
-  readonly plans: Plans | null;
-  /** Whether some overrides name programs by their User-Agent. */
-  readonly hasProgramLimits: boolean;
-  /** Identifiers that do not depend on a route. */
-  readonly identifiers: readonly SimpleIdentifier[];
-  readonly lists: Lists | null;
-  /** Replaces the gateway's page for browsers; null if there is none. */
-  readonly page: NamedPage | null;
-  readonly tests: readonly PolicyTest[];
 }

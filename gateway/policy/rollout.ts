@@ -1,12 +1,6 @@
 /** Selects the clients that a policy counts during a rollout. The choice is the same for every request and gateway. */
 import type { DigestWords } from '#gateway/identity/digest.ts';
-
-export interface Rollout {
-  /** Share of all clients, 0 to 100. If it grows, clients are only added. */
-  readonly percent: number;
-  /** Derived from the bucket name, so that each bucket starts with other clients. */
-  readonly seed: number;
-}
+import type { Rollout } from './policy.ts';
 
 const RANGE = 2 ** 32;
 

@@ -3,7 +3,7 @@
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { carriersOf } from '#gateway/identity/credential.ts';
 import { type Identifier, partsOf, readsBody } from '#gateway/identity/identifier.ts';
-import type { Policy, PolicySet } from './policy.ts';
+import type { LoadedPolicy, PolicySet } from './policy-set.ts';
 import { inOrder, type Path, type Problem, type Report } from './problems.ts';
 import { coveredBy, type Route } from './route.ts';
 
@@ -41,7 +41,7 @@ export function warningsOf(
 }
 
 type Say = (message: string, fix: string) => void;
-type Buckets = ReadonlyMap<string, readonly Policy[]>;
+type Buckets = ReadonlyMap<string, readonly LoadedPolicy[]>;
 
 function bucketsOf({ policies }: PolicySet): Buckets {
   return Map.groupBy(policies, ({ bucket }) => bucket);
@@ -70,7 +70,7 @@ function warnOfIdentifier(identifier: Identifier, { policies }: PolicySet, warn:
   }
 }
 
-function warnOfBucket({ name, bucket }: Policy, buckets: Buckets, say: Say): void {
+function warnOfBucket({ name, bucket }: LoadedPolicy, buckets: Buckets, say: Say): void {
   if (bucket === name || (buckets.get(bucket)?.length ?? 0) > 1) return;
   say(
     `nothing shares the bucket ${bucket} with ${name}`,
@@ -90,9 +90,9 @@ function warnOfRoute({ methods, text }: Route, say: Say): void {
  * Warns of a field that clients can invent. Each value has its own counter, so another policy must bound how many
  * values one client sends.
  */
-function warnOfInvented({ name, identifier, route }: Policy, { policies }: PolicySet, say: Say): void {
+function warnOfInvented({ name, identifier, route }: LoadedPolicy, { policies }: PolicySet, say: Say): void {
   if (!readsBody(identifier)) return;
-  const counts = (other: Policy): boolean =>
+  const counts = (other: LoadedPolicy): boolean =>
     other.identifier.kind === 'address' &&
     other.mode === 'enforce' &&
     coveredBy(route, [other.route]).length > 0;
@@ -103,7 +103,7 @@ function warnOfInvented({ name, identifier, route }: Policy, { policies }: Polic
   );
 }
 
-function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
+function warnOfLimit(policy: LoadedPolicy, buckets: Buckets, say: Say): void {
   const { limit, capacity, windowSeconds, bucket } = policy;
   const rows = buckets.get(bucket) ?? [];
   if (!countEach(rows)) return;
@@ -130,20 +130,20 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
 }
 
 /** Whether the policies are comparable: each request counts, and costs 1. */
-function countEach(rows: readonly Policy[]): boolean {
+function countEach(rows: readonly LoadedPolicy[]): boolean {
   return rows.every(
     ({ algorithm, cost, count }) =>
       algorithm !== 'concurrency' && count === 'request' && cost.kind === 'units' && cost.units === 1,
   );
 }
 
-function covers(wide: readonly Policy[], rows: readonly Policy[]): boolean {
+function covers(wide: readonly LoadedPolicy[], rows: readonly LoadedPolicy[]): boolean {
   const routes = wide.map(({ route }) => route);
   return rows.every(({ route }) => coveredBy(route, routes).length > 0);
 }
 
 /** Whether `wide` denies a client before `policy` could. */
-function deniesFirst(wide: Policy, policy: Policy): boolean {
+function deniesFirst(wide: LoadedPolicy, policy: LoadedPolicy): boolean {
   if (wide.rollout !== null || wide.overrides !== null || policy.overrides !== null) return false;
   // A sliding window or a token bucket can span two windows of `wide`.
   if (policy.algorithm !== 'fixed-window') return false;
@@ -159,7 +159,7 @@ function deniesFirst(wide: Policy, policy: Policy): boolean {
  * Returns how many requests `wide` allows at most during one window of `policy`. Windows begin at multiples of their
  * length.
  */
-function mostIn(wide: Policy, { windowSeconds }: Policy): number {
+function mostIn(wide: LoadedPolicy, { windowSeconds }: LoadedPolicy): number {
   if (wide.algorithm === 'token-bucket')
     return wide.capacity + Math.ceil((wide.limit * windowSeconds) / wide.windowSeconds);
   if (wide.windowSeconds % windowSeconds === 0) return wide.limit;

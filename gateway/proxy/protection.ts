@@ -7,7 +7,7 @@ import { AdaptiveLimit } from '#gateway/bounds/adaptive-limit.ts';
 import type { Bound } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
-import type { Protect } from '#gateway/policy/policy.ts';
+import type { Protect } from '#gateway/policy/policy-set.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Deadlines } from './deadlines.ts';
 

@@ -4,7 +4,7 @@
  * the bound for streams.
  */
 import type { Bounds } from '#gateway/bounds/bounds.ts';
-import type { Protect } from '#gateway/policy/policy.ts';
+import type { Protect } from '#gateway/policy/policy-set.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Deadlines } from './deadlines.ts';
 import type { UpstreamConnection } from './exchange.ts';

@@ -7,7 +7,7 @@ import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import type { Bans } from '#gateway/operate/control/bans.ts';
 import type { Offenders } from '#gateway/operate/control/offenders.ts';
 import type { Addresses } from '#gateway/operate/decisions/addresses.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { DenialWriter } from '#gateway/reply/denial.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';

@@ -9,7 +9,7 @@ import { Digester, type Identity } from '#gateway/identity/digest.ts';
 import { type CredentialSource, EVERYONE } from '#gateway/identity/identifier.ts';
 import { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
 import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { OWN_PAGE, type Page, pageFrom } from '#gateway/reply/page.ts';
 import type { Clock } from '#shared/clock.ts';
 

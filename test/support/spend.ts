@@ -10,7 +10,6 @@ import { Counter } from '#gateway/policy/counter.ts';
 import { NetworkTable } from '#gateway/policy/network-table.ts';
 import type { Overrides } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import { parseRoute } from '#gateway/policy/route.ts';
 
 export function policy(
   name: string,
@@ -21,9 +20,7 @@ export function policy(
   return {
     name,
     index: 0,
-    at: ['policies', 0],
     line: 1,
-    route: parseRoute('GET /'),
     identifier: { name: 'ip', kind: 'address', ipv6Prefix: 64 },
     limit,
     overrides: null,
@@ -41,7 +38,6 @@ export function policy(
     mode: 'enforce',
     onStoreFailure: 'local',
     headers: true,
-    priority: null,
     ban: null,
     ...more,
   };

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { readHeader, requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';

@@ -5,7 +5,7 @@ import type { Control } from '#gateway/operate/control/control.ts';
 import type { Addresses } from '#gateway/operate/decisions/addresses.ts';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { GuardOptions } from './guard.ts';

@@ -6,7 +6,7 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { Ban } from '#gateway/operate/control/bans.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { bannedReply } from '#gateway/reply/denial.ts';
 import { headersOf, recordOf } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';

@@ -7,7 +7,7 @@ import type { Ban } from '#gateway/operate/control/bans.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { capacityFor } from '#gateway/policy/overrides.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { isoTime } from '#shared/clock.ts';
 
 export interface Inspected {

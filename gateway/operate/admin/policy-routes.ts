@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { SHADOW_MS_MAX, shadowed } from '#gateway/operate/control/shadows.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
@@ -114,18 +114,18 @@ export async function policyRoutes(app: FastifyInstance, options: AdminContext):
 }
 
 /** @throws AdminError 404 */
-function named({ policies, file }: PolicySet, name: string): Policy {
+function named({ policies, file }: PolicySet, name: string): LoadedPolicy {
   const found = policies.find((policy) => policy.name === name);
   if (found === undefined) throw new AdminError(404, `${file} has no such policy`);
   return found;
 }
 
 /** Returns the policies that share the counter. They deny together, or none does. */
-function sharing({ policies }: PolicySet, { bucket }: Policy): string[] {
+function sharing({ policies }: PolicySet, { bucket }: LoadedPolicy): string[] {
   return policies.filter((policy) => policy.bucket === bucket).map(({ name }) => name);
 }
 
-function toldOf(policy: Policy, ends: ReadonlyMap<string, Millis>): object {
+function toldOf(policy: LoadedPolicy, ends: ReadonlyMap<string, Millis>): object {
   const { name, line, bucket, route, identifier, mode, capacity: limit, windowSeconds, algorithm } = policy;
   const endsAt = ends.get(bucket);
   return {

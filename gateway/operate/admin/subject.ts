@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { XStatic } from 'typebox/schema';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { bytesOf } from '#gateway/policy/target.ts';
 import { clientAddress } from '#shared/client-address.ts';
 import { AdminError } from './errors.ts';

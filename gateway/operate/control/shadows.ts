@@ -3,7 +3,7 @@
  * because policies that share a bucket must have the same mode. Requests do not read this list: each change makes a new
  * policy table.
  */
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 export const SHADOWS_MAX = 1000;

@@ -1,5 +1,5 @@
 /** Explains a refusal that is not stored by its id alone (decision-ids.ts), or also by its line in the access log. */
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { type RefusalKind, readDecisionId } from '#gateway/reply/decision-ids.ts';
 import { isoTime } from '#shared/clock.ts';
 import { isWhole, type PartialRecord } from './decision-record.ts';

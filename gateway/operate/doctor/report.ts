@@ -5,7 +5,7 @@ import * as http from '#gateway/http/node-http.ts';
 import { type KeyPairFiles, readKeyPair } from '#gateway/listen/tls/key-pair.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import type { StoreReport } from '#gateway/operate/control/store-report.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';

@@ -1,7 +1,7 @@
 /** Finds paths that a policy limits, other spellings of them that no route matches, and places where it counts a key. */
 import { type CredentialSource, partsOf } from '#gateway/identity/identifier.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 
 export interface Spelling {
   /** case: other letters. format: a suffix for the type of the reply, as Rails reads it. */
@@ -55,7 +55,7 @@ export function keyPlacesOf({ policies }: PolicySet): KeyPlace[] {
   return [...places.values()];
 }
 
-function pathOf({ route }: Policy, spell: (literal: string) => string): string {
+function pathOf({ route }: LoadedPolicy, spell: (literal: string) => string): string {
   const parts = route.segments.flatMap((segment) => {
     if (segment.kind === 'rest') return [];
     return [segment.kind === 'literal' ? encodeURIComponent(spell(segment.text)) : 'doctor'];

@@ -6,7 +6,8 @@ import type { Bucket } from '#gateway/limiter/charge.ts';
 import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
-import { type Algorithm, banText, type Cost, type Policy, type PolicySet } from '#gateway/policy/policy.ts';
+import { type Algorithm, banText, type Cost } from '#gateway/policy/policy.ts';
+import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -123,7 +124,7 @@ function reasonOf(decided: DecidedRequest | null): string | null {
 }
 
 function explainPolicy(
-  policy: Policy,
+  policy: LoadedPolicy,
   { method }: RehearsedRequest,
   bypass: string | null,
   decided: DecidedRequest | null,
@@ -158,7 +159,7 @@ function explainPolicy(
 }
 
 function reasonToCount(
-  { identifier, mode, count, cost: policyCost, limit: usual, ban }: Policy,
+  { identifier, mode, count, cost: policyCost, limit: usual, ban }: LoadedPolicy,
   { cost, limit }: Bucket,
   unproven: Bucket | null,
   usedUnproven: number,
@@ -180,7 +181,7 @@ function takesText(cost: Cost, units: number): string {
   return units === 1 ? '' : `, it takes ${units}`;
 }
 
-function reasonNotToCount({ identifier, rollout }: Policy): string {
+function reasonNotToCount({ identifier, rollout }: LoadedPolicy): string {
   const absent = `the request presents no ${namesOf(identifier, 'or no')}`;
   if (rollout === null) return absent;
   const outside = `the client is not in the rollout of ${rollout.percent}%`;
@@ -211,13 +212,13 @@ function namesOf(identifier: Identifier, between: string): string {
     .join(` ${between} `);
 }
 
-function routeMismatch({ route }: Policy, method: string, path: string): string | null {
+function routeMismatch({ route }: LoadedPolicy, method: string, path: string): string | null {
   const mismatch = mismatchOf(route, method, path);
   const stripped = mismatch === null ? null : withoutSegmentParameters(path);
   return stripped !== null && mismatchOf(route, method, stripped) === null ? null : mismatch;
 }
 
-function bucketOf(policy: Policy, decided: DecidedRequest | null, forUnproven: boolean): Bucket | null {
+function bucketOf(policy: LoadedPolicy, decided: DecidedRequest | null, forUnproven: boolean): Bucket | null {
   const counts = ({ policy: { bucketId }, forUnproven: unproven }: Counter): boolean =>
     bucketId === policy.bucketId && unproven === forUnproven;
   return decided?.spent.buckets.find(({ counter }) => counts(counter)) ?? null;

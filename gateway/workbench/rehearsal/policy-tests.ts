@@ -2,7 +2,7 @@
 
 import type { Priority } from '#gateway/bounds/priority.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import type { PolicySet, PolicyTest } from '#gateway/policy/policy.ts';
+import type { PolicySet, PolicyTest } from '#gateway/policy/policy-set.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
 import { Rehearsal } from './rehearsal.ts';

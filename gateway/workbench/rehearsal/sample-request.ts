@@ -2,7 +2,7 @@
  * Makes a request that a policy limits, and no tighter policy. It is built from the route and confirmed by a rehearsal.
  */
 import { partsOf } from '#gateway/identity/identifier.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 import { Rehearsal } from './rehearsal.ts';
 
 const FROM = '192.0.2.1';
@@ -19,7 +19,7 @@ export interface SampleRequest {
  */
 export function sampleRequest(
   set: PolicySet,
-  policy: Policy,
+  policy: LoadedPolicy,
   methods: readonly string[],
   segment: string,
 ): SampleRequest | null {
@@ -42,7 +42,7 @@ interface SampleClient {
 }
 
 /** Returns a client with a credential of each kind that the policy counts. */
-export function sampleClient({ identifier }: Policy, credential: string): SampleClient {
+export function sampleClient({ identifier }: LoadedPolicy, credential: string): SampleClient {
   const headers: [string, string][] = [];
   const query = new URLSearchParams();
   for (const part of partsOf(identifier)) {
@@ -68,7 +68,7 @@ export function sampleClient({ identifier }: Policy, credential: string): Sample
   return { headers, query: query.size === 0 ? '' : `?${query}` };
 }
 
-function isLimitedBy(set: PolicySet, policy: Policy, { method, target }: SampleRequest): boolean {
+function isLimitedBy(set: PolicySet, policy: LoadedPolicy, { method, target }: SampleRequest): boolean {
   const rehearsal = new Rehearsal(set, { clock: () => 0 });
   const { headers, query } = sampleClient(policy, 'sample');
   const request = {

@@ -14,7 +14,8 @@ import {
   readsBody,
 } from '#gateway/identity/identifier.ts';
 import type { Cover } from '#gateway/policy/match.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { type KnownClient, type KnownIdentities, Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import type { Weighed, WeighedRequest } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type {

@@ -1,6 +1,6 @@
 /** Remarks on how exact the figures of a replay are. */
 
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { CLIENTS_MAX } from './clients.ts';
 import type { PolicyResult } from './tally.ts';

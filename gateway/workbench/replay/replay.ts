@@ -3,7 +3,7 @@
  * code decides, by the clock of the log. As in a gateway, a denied request is charged nowhere. A request that was
  * denied in the log is decided like any other.
  */
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { FormatName, LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';

@@ -1,6 +1,7 @@
 /** Counts decisions for each policy. */
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { WeighedRequest } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { Millis } from '#shared/clock.ts';
 import { ClientCounts, type Clients, type Frequent } from './clients.ts';

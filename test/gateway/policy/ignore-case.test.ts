@@ -5,7 +5,7 @@ import { spellingsOf } from '#gateway/operate/doctor/spellings.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';
 import { placesIn } from '#gateway/policy/yaml-text.ts';
 import { explain } from '#gateway/workbench/rehearsal/explain.ts';

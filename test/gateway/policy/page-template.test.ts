@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { fill } from '#gateway/policy/page-template.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 
 const FILE = `version: 1
 replies: { page: denied.html }

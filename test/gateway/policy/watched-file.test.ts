@@ -14,7 +14,7 @@ import { dirname, join, resolve } from 'node:path';
 import t, { type Test } from 'tap';
 import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { FileWatch } from '#gateway/policy/watched-file.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { keySetText, newSigner } from '#test/support/tokens.ts';

@@ -2,7 +2,7 @@
  * Shows how clients use each route of a log. It groups paths into routes, and counts the requests of each client in
  * windows of a minute, whether or not a policy covers them.
  */
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { canonicalTarget } from '#gateway/policy/target.ts';
 import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';

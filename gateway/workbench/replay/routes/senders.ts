@@ -2,7 +2,7 @@
 import { presentedCredential } from '#gateway/identity/credential.ts';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
 import type { CredentialIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type {
   LoggedDigests,
   LoggedRequest,
