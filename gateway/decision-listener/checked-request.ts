@@ -17,7 +17,7 @@ import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
 import { probeReply } from '#gateway/request/probe.ts';
-import { learn } from '#gateway/request/prove.ts';
+import { learn } from '#gateway/request/reading/prove.ts';
 import { framingOf } from '#gateway/request/refuse.ts';
 import type { Arrival } from '#gateway/request/request.ts';
 import { chargeOf } from '#gateway/request/spend.ts';

@@ -18,7 +18,7 @@ import {
   type Sent,
   type Source,
 } from '#gateway/request/limited-request.ts';
-import { learn } from '#gateway/request/prove.ts';
+import { learn } from '#gateway/request/reading/prove.ts';
 import { framingOf } from '#gateway/request/refuse.ts';
 import type { Millis } from '#shared/clock.ts';
 

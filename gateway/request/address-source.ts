@@ -1,6 +1,6 @@
 /** Describes where the gateway read a client address. */
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Caller } from './caller.ts';
+import type { Caller } from './reading/caller.ts';
 
 export function addressSource({ origin, address }: Caller, trust: ProxyTrust): string {
   if (trust.kind === 'none' || !origin.trusted) return origin.isIntroduced ? 'PROXY header' : 'socket';

@@ -6,8 +6,8 @@ import { entryFor, type ListEntry } from '#gateway/policy/lists.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Enforcement } from './enforcement.ts';
-import { type IdentifiableRequest, identityOf } from './identify.ts';
-import { isProven, type ProvableRequest } from './prove.ts';
+import { type IdentifiableRequest, identityOf } from './reading/identify.ts';
+import { isProven, type ProvableRequest } from './reading/prove.ts';
 
 export type Listing = Ban | { readonly kind: 'listed'; readonly entry: ListEntry } | Malformed;
 

@@ -11,8 +11,8 @@ import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { DenialWriter } from '#gateway/reply/denial.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
-import { type Caller, Callers } from './caller.ts';
-import { PolicyTable } from './policy-table.ts';
+import { type Caller, Callers } from './reading/caller.ts';
+import { PolicyTable } from './reading/policy-table.ts';
 import { Unmatched } from './unmatched.ts';
 
 interface EnforcementOptions {

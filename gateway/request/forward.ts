@@ -18,7 +18,7 @@ import type { UpgradeSocket } from '#gateway/proxy/upgrade.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Enforcement } from './enforcement.ts';
-import { learn } from './prove.ts';
+import { learn } from './reading/prove.ts';
 import type { Refusable, Refusals } from './refuse.ts';
 
 export interface ForwardingParts {

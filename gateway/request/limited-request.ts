@@ -23,11 +23,11 @@ import type { Page } from '#gateway/reply/page.ts';
 import type { Millis } from '#shared/clock.ts';
 import { addressSource } from './address-source.ts';
 import { type Listing, listingOf } from './bans-and-lists.ts';
-import type { Caller } from './caller.ts';
-import type { ChargedTo } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
 import { noteOffences } from './offences.ts';
-import type { HeaderSection } from './policy-table.ts';
+import type { Caller } from './reading/caller.ts';
+import type { ChargedTo } from './reading/charged-to.ts';
+import type { HeaderSection } from './reading/policy-table.ts';
 import { framingOf, type Refusable, type Refusals } from './refuse.ts';
 import { type ChargeableRequest, chargeOf, countDegraded, type Spender, spend } from './spend.ts';
 

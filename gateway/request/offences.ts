@@ -1,9 +1,9 @@
 /** Decides which client a denial counts against, for policies with `ban`. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import type { Caller } from './caller.ts';
-import type { ChargedTo } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
+import type { Caller } from './reading/caller.ts';
+import type { ChargedTo } from './reading/charged-to.ts';
 
 interface DeniedRequest {
   readonly caller: Caller;

@@ -9,8 +9,8 @@ import type { Digester } from '#gateway/identity/digest.ts';
 import type { CredentialIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis } from '#shared/clock.ts';
 import { addressSource } from './address-source.ts';
-import type { Caller } from './caller.ts';
 import type { Enforcement } from './enforcement.ts';
+import type { Caller } from './reading/caller.ts';
 
 /** How the gateway saw a probe. */
 export interface Seen {

@@ -27,11 +27,11 @@ import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Ban } from './bans-and-lists.ts';
-import type { Caller } from './caller.ts';
-import type { ChargedTo } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
 import { boundReply, failureReply } from './failure.ts';
 import { noteOffences } from './offences.ts';
+import type { Caller } from './reading/caller.ts';
+import type { ChargedTo } from './reading/charged-to.ts';
 import { countDegraded } from './spend.ts';
 
 /** Retry-After during an outage of the store. */

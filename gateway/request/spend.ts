@@ -10,11 +10,11 @@ import type { OverrideFacts } from '#gateway/policy/overrides.ts';
 import { planIn } from '#gateway/policy/plans.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Caller } from './caller.ts';
-import type { ChargedTo, KnownAs } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
-import { type IdentifiableRequest, identify } from './identify.ts';
-import { isProven, type ProvableRequest } from './prove.ts';
+import type { Caller } from './reading/caller.ts';
+import type { ChargedTo, KnownAs } from './reading/charged-to.ts';
+import { type IdentifiableRequest, identify } from './reading/identify.ts';
+import { isProven, type ProvableRequest } from './reading/prove.ts';
 
 export interface ChargeableRequest extends IdentifiableRequest, ProvableRequest {
   readonly head: CheckedHead;

@@ -17,7 +17,7 @@ import {
 const light = [
   'test/api/ids.test.ts',
   'test/api/nul.test.ts',
-  'test/gateway/request/identify.test.ts',
+  'test/gateway/request/reading/identify.test.ts',
   'test/api/config.test.ts',
 ];
 const starting = 'test/api/first-start.test.ts';
@@ -46,7 +46,7 @@ t.test('code that differs between the databases is tested on both', async (t) =>
     [long, ['sqlite', 'postgres']],
     ['test/api/parallel-writers/limits.test.ts', ['sqlite', 'postgres']],
     ['test/system/crashes/one-of-two-apis.test.ts', ['sqlite', 'postgres']],
-    ['test/gateway/request/identify.test.ts', ['sqlite']],
+    ['test/gateway/request/reading/identify.test.ts', ['sqlite']],
     ['test/api/config.test.ts', ['sqlite']],
     ['test/api/resources/tags/v3-routes.test.ts', ['sqlite']],
     ['test/api/db/busy.test.ts', ['sqlite']],
@@ -61,7 +61,7 @@ t.test('random tests of the quick suite run again in the longer one, with a new 
     isInLongSuite('test/gateway/workbench/replay/equality.test.ts', 'sqlite'),
     'also if a helper is random',
   );
-  t.notOk(isInLongSuite('test/gateway/request/identify.test.ts', 'sqlite'));
+  t.notOk(isInLongSuite('test/gateway/request/reading/identify.test.ts', 'sqlite'));
   t.strictSame([isInLongSuite(long, 'sqlite'), isInLongSuite(long, 'postgres')], [false, true]);
 });
 

@@ -11,7 +11,7 @@ import { ERRORS } from '#gateway/reply/errors.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
-import type { ChargedTo } from '#gateway/request/charged-to.ts';
+import type { ChargedTo } from '#gateway/request/reading/charged-to.ts';
 
 interface Malformed {
   readonly kind: 'malformed';
