@@ -38,6 +38,7 @@ export const newPassword: Field = {
   hint: '8 to 128 characters, with an upper-case letter and a digit',
 };
 const logIn = ['/auth/login', 'Log in'] as const;
+const forgotten = ['/auth/forgot-password', 'Forgot your password?'] as const;
 
 export const signUpForm: AccountForm = {
   path: '/auth/signup',
@@ -48,7 +49,7 @@ export const signUpForm: AccountForm = {
   hidden: [],
   submit: 'Create the account',
   next: '/auth/verification-requested?notice=signed-up',
-  links: [logIn],
+  links: [logIn, forgotten],
 };
 
 const verificationForm: AccountForm = {
@@ -60,7 +61,7 @@ const verificationForm: AccountForm = {
   hidden: [],
   submit: 'Send another mail',
   next: '/auth/verification-requested?notice=sent',
-  links: [logIn],
+  links: [logIn, forgotten],
 };
 
 const forgotForm: AccountForm = {

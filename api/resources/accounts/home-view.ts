@@ -1,7 +1,7 @@
 /** The account page: the user, the workspaces and the API keys that the user may see. */
 import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { field, form, hidden } from '#api/http/page-form.ts';
+import { field, form, hidden, links } from '#api/http/page-form.ts';
 import { type ApiKey, listApiKeys } from '#api/resources/api-keys/store.ts';
 import { escapeHtml } from '#shared/page.ts';
 import { findUser, type User } from './store.ts';
@@ -81,6 +81,7 @@ export function accountParts(
       'plain',
     ),
     '</div>',
+    links([[`${basePath}/auth/forgot-password`, 'Choose a new password']]),
     '<h2>Workspaces</h2>',
     workspaces.length === 0
       ? '<p>You reach no workspace. The operator of this server can let you into one.</p>'

@@ -66,7 +66,8 @@ export function accountExistsMail(publicUrl: string, to: string): Mail {
     body: lines(
       'Somebody, perhaps you, signed up with this address. It has an account already. Log in here:',
       `${publicUrl}/auth/login`,
-      'If you forgot your password, ask for a new one there. If it was not you, ignore this mail.',
+      `If you forgot your password, choose a new one: ${publicUrl}/auth/forgot-password`,
+      'If it was not you, ignore this mail.',
     ),
   };
 }

@@ -83,6 +83,9 @@ export function sendVerifyPage(
       'Choose this password and log in',
       'plain',
     ),
-    links([[`${basePath}/auth/verification-requested`, 'Ask for another mail']]),
+    links([
+      [`${basePath}/auth/verification-requested`, 'Ask for another mail'],
+      [`${basePath}/auth/forgot-password`, 'Forgot your password?'],
+    ]),
   ]);
 }

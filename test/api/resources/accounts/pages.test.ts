@@ -1,13 +1,9 @@
 /** The pages of accounts: their forms, redirects and errors. */
 import t from 'tap';
 import { publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
-import { type Browser, openBrowser } from '#test/support/login.ts';
+import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
 
 const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-site': 'same-origin' };
-
-async function begin(t: { teardown(clean: () => unknown): unknown }): Promise<TestApi> {
-  return startApi(t);
-}
 
 /** Sends the only form to `action` that a page has, as a browser without scripts does. */
 async function submit(
@@ -37,7 +33,7 @@ const lastMail = async (api: TestApi): Promise<string> => {
 const linkIn = (text: string): string => /https:\S+/.exec(text)?.[0].slice(publicUrl.length) ?? '';
 
 t.test('sign up, confirm, account, log out, log in: each page leads to the next', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const browser = openBrowser(api);
   const signUp = await open(browser, '/auth/signup');
   t.equal(signUp.status, 200);
@@ -75,7 +71,7 @@ t.test('sign up, confirm, account, log out, log in: each page leads to the next'
 });
 
 t.test('confirm: a wrong password, then a bad new one, then success; the link stays valid', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const account = { name: 'Stranger', email: 'zoe@example.com', password: 'Strangers1' };
   await api.client('POST', '/api/auth/signup', account);
   const browser = openBrowser(api);
@@ -102,7 +98,7 @@ t.test('confirm: a wrong password, then a bad new one, then success; the link st
 });
 
 t.test('a form with mistakes keeps its input and shows each mistake at its field', async (t) => {
-  const browser = openBrowser(await begin(t));
+  const browser = openBrowser(await startApi(t));
   const page = await open(browser, '/auth/signup');
   const typed = { name: '<b>', email: 'nobody', password: 'short' };
   const first = await submit(browser, page, '/api/auth/signup', { ...typed, email: 'a@b.example' });
@@ -125,7 +121,7 @@ t.test('a form with mistakes keeps its input and shows each mistake at its field
 });
 
 t.test('a mailed link resets the password once, also after a mistake', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const browser = openBrowser(api);
   const forgot = await submit(
     browser,
@@ -146,15 +142,23 @@ t.test('a mailed link resets the password once, also after a mistake', async (t)
   t.match(again.text, /This link has ended or was used.*\n[\s\S]*href="\/auth\/forgot-password"/);
 });
 
+t.test('every page on which a password may be missing links to the one for a new password', async (t) => {
+  const browser = await logInOwner(await startApi(t));
+  for (const path of ['/auth/signup', '/auth/verification-requested', '/auth/verify', '/account']) {
+    t.match((await open(browser, path)).text, 'href="/auth/forgot-password"', path);
+  }
+  t.match((await open(openBrowser(await startApi(t)), '/auth/login')).text, 'href="/auth/forgot-password"');
+});
+
 t.test('resends the verification mail', async (t) => {
-  const browser = openBrowser(await begin(t));
+  const browser = openBrowser(await startApi(t));
   const page = await open(browser, '/auth/verification-requested');
   const sent = await submit(browser, page, '/api/auth/resend-verification', { email: 'owner@example.com' });
   t.equal(sent.headers.location, '/auth/verification-requested?notice=sent');
 });
 
 t.test('a refused login shows the reason next to the fields, in fixed texts only', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const browser = openBrowser(api);
   const refused = await submit(
     browser,
@@ -182,7 +186,7 @@ t.test('a refused login shows the reason next to the fields, in fixed texts only
 });
 
 t.test('a form with a missing or old CSRF token is shown again and changes nothing', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const fields = { name: 'Zoë', email: 'zoe@example.com', password: 'Password1' };
   const body = new URLSearchParams(fields).toString();
   const bare = await openBrowser(api).call('POST', '/api/auth/signup', body, html);
@@ -204,7 +208,7 @@ t.test('a form with a missing or old CSRF token is shown again and changes nothi
 });
 
 t.test('a login leads to the requested page, on our own site only', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   for (const [asked, leads] of [
     ['/api/docs', '/api/docs'],
     [`${publicUrl}/account?x=1`, '/account?x=1'],
@@ -229,7 +233,7 @@ t.test('a login leads to the requested page, on our own site only', async (t) =>
 });
 
 t.test('a login that is refused first still leads to where it was asked for', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   for (const [asked, leads] of [
     ['/api/docs?x=1&y=2', '/api/docs?x=1&y=2'],
     ['https://evil.example/', '/'],
@@ -264,7 +268,7 @@ t.test('429: too many forms are answered with the page, and when to come back', 
 });
 
 t.test('programs get the same replies as before', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const reply = await api.client('POST', '/api/auth/signup', { name: '' }, { accept: '*/*' });
   t.equal(reply.status, 400);
   t.match(reply.json, { code: 'bad_request', details: { email: 'Required' } });
@@ -304,7 +308,7 @@ t.test('pages that promise a mail say that there is no mail server', async (t) =
 });
 
 t.test('a refused login keeps the address that was typed, a login forgets it', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const browser = openBrowser(api);
   const action = '/api/auth/callback/credentials';
   const typed = { email: 'owner+"x"@example.com', password: 'Wrong1234' };
