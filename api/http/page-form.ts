@@ -6,10 +6,6 @@ export interface Field {
   readonly label: string;
   readonly type: 'text' | 'email' | 'password';
   readonly autocomplete: string;
-  /** Phones show a keypad for digits. */
-  readonly inputMode?: 'numeric';
-  /** Id of the field. Default: its name. */
-  readonly id?: string;
   readonly hint?: string;
   /** The text that was typed before. Never a password. */
   readonly value?: string | undefined;
@@ -17,34 +13,23 @@ export interface Field {
   readonly error?: string | undefined;
 }
 
-/** Writes a field in its paragraph. A page has each id once, so two fields of one name need ids of their own. */
-export function field({
-  name,
-  label,
-  type,
-  autocomplete,
-  inputMode,
-  id = name,
-  hint,
-  value,
-  error,
-}: Field): string {
+/** Writes a field in its paragraph. Its id is its name, so a page has each name once. */
+export function field({ name, label, type, autocomplete, hint, value, error }: Field): string {
   const described = [
-    ...(hint === undefined ? [] : [`${id}-hint`]),
-    ...(error === undefined ? [] : [`${id}-error`]),
+    ...(hint === undefined ? [] : [`${name}-hint`]),
+    ...(error === undefined ? [] : [`${name}-error`]),
   ];
   const attributes = [
-    `id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}" required`,
-    ...(inputMode === undefined ? [] : [`inputmode="${inputMode}"`]),
+    `id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" required`,
     ...(value === undefined ? [] : [`value="${escapeHtml(value)}"`]),
     ...(error === undefined ? [] : ['aria-invalid="true"']),
     ...(described.length === 0 ? [] : [`aria-describedby="${described.join(' ')}"`]),
   ];
   return [
-    `<div class="field"><label for="${id}">${escapeHtml(label)}</label>`,
+    `<div class="field"><label for="${name}">${escapeHtml(label)}</label>`,
     `<input ${attributes.join(' ')}>`,
-    ...(hint === undefined ? [] : [`<p class="hint" id="${id}-hint">${escapeHtml(hint)}</p>`]),
-    ...(error === undefined ? [] : [`<p class="error" id="${id}-error">${escapeHtml(error)}</p>`]),
+    ...(hint === undefined ? [] : [`<p class="hint" id="${name}-hint">${escapeHtml(hint)}</p>`]),
+    ...(error === undefined ? [] : [`<p class="error" id="${name}-error">${escapeHtml(error)}</p>`]),
     '</div>',
   ].join('\n');
 }
