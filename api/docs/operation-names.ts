@@ -31,8 +31,6 @@ const summaries: Readonly<Record<string, string>> = {
   'POST /surveys/validate': 'Validate a new or changed survey without storing it',
   'POST /surveys/{surveyId}/link-emails': 'Send the link of a survey by e-mail',
   'PUT /contacts/bulk': 'Create or change up to 250 contacts',
-  'POST /webhooks/{webhookId}/test': 'Send a test to the address of a webhook',
-  'POST /webhooks/{webhookId}/deliveries/{deliveryId}/redeliver': 'Deliver an event once more',
   'POST /license/recheck': 'Check the licence again',
   'GET /storage/{workspaceId}/{accessType}/{fileName}': 'Read a file; a private one with a key or a session',
   'DELETE /storage/{workspaceId}/{accessType}/{fileName}': 'Delete a file',

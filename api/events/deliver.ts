@@ -3,7 +3,6 @@ import { createHmac } from 'node:crypto';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Leased } from './lease.ts';
 import type { Sender, SendResult } from './sender.ts';
-import type { Reach } from './targets.ts';
 
 export interface Attempt extends SendResult {
   readonly startedAt: Millis;
@@ -12,26 +11,19 @@ export interface Attempt extends SendResult {
 
 export async function attemptDelivery(
   { sender, clock }: { readonly sender: Sender; readonly clock: Clock },
-  leased: Pick<Leased, 'id' | 'url' | 'secret' | 'webhookId' | 'payload' | 'reach'>,
-): Promise<Attempt> {
-  const { id, url, secret, reach, webhookId, payload } = leased;
-  return attempt({ sender, clock }, { id, url, secret, reach, body: bodyOf(webhookId, payload) });
-}
-
-/** @param message the id is the same for every attempt at a delivery */
-export async function attempt(
-  { sender, clock }: { readonly sender: Sender; readonly clock: Clock },
-  message: {
-    readonly id: string;
-    readonly url: string;
-    readonly secret: string | null;
-    readonly body: string;
-    readonly reach: Reach;
-  },
+  {
+    id,
+    url,
+    secret,
+    reach,
+    webhookId,
+    payload,
+  }: Pick<Leased, 'id' | 'url' | 'secret' | 'webhookId' | 'payload' | 'reach'>,
 ): Promise<Attempt> {
   const startedAt = clock();
-  const headers = signedHeaders({ ...message, time: startedAt });
-  const result = await sender.send({ url: message.url, headers, body: message.body, reach: message.reach });
+  const body = bodyOf(webhookId, payload);
+  const headers = signedHeaders({ id, body, secret, time: startedAt });
+  const result = await sender.send({ url, headers, body, reach });
   return { ...result, startedAt, duration: Math.max(clock() - startedAt, 0) };
 }
 

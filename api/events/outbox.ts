@@ -5,7 +5,7 @@
  * - Fan-out (jobs/fan-out.ts) turns it into one *delivery* for each webhook that wants it, with the body for all
  *   attempts.
  * - A worker *leases* due deliveries (lease.ts), makes an *attempt* at each (deliver.ts) and *settles* it (settle.ts):
- *   delivered, due again later, or *parked* until somebody asks for it again (redeliver.ts).
+ *   delivered, due again later, or *parked*: there are no further attempts.
  * - If the process dies before it settles a lease, the lease expires and the delivery is due again. So a delivery arrives
  *   at least once, and its id tells a receiver whether it has seen it.
  * - Settled deliveries are stored for a while (retention.ts).

@@ -8,7 +8,6 @@ import { contactAttributeKeyRoutes } from '#api/resources/contacts/attribute-key
 import { contactAttributeRoutes } from '#api/resources/contacts/attribute-routes.ts';
 import { peopleRoutes } from '#api/resources/contacts/people-routes.ts';
 import { contactRoutes } from '#api/resources/contacts/routes.ts';
-import { deliveryRoutes } from '#api/resources/deliveries/routes.ts';
 import { integrationRoutes } from '#api/resources/integrations/routes.ts';
 import { languageRoutes } from '#api/resources/languages/routes.ts';
 import { licenseRoutes } from '#api/resources/license/routes.ts';
@@ -65,7 +64,6 @@ export const management: Surface = {
     attributeClassRoutes,
     managementGrantRoutes,
     webhookRoutes,
-    deliveryRoutes,
     integrationRoutes,
     apiKeyRoutes,
     workspaceRoutes,

@@ -13,7 +13,6 @@ import { planOf, recordingOf } from '#test/support/query-plan.ts';
 import { bodies, ids } from '#test/support/requests.ts';
 import { addTag } from '#test/support/tags.ts';
 import { createWorld, logIn } from '#test/support/world.ts';
-import { deliveryOf } from './docs/described-api.ts';
 
 /** Tables with a row for each action of users, and those that every workspace fills. */
 const growing = [
@@ -98,7 +97,7 @@ t.test('no request of a walk over the API scans a table', async (t) => {
   const description = readDescription((await api.client('GET', '/api/docs/openapi.json')).json);
   const world = createWorld({
     ...{ send, description, workspaceId, apiKey, bodies, session: await logIn(send) },
-    ids: { ...ids, deliveryId: deliveryOf(api), tagId: (_ids, { unique }) => addTag(api, unique()) },
+    ids: { ...ids, tagId: (_ids, { unique }) => addTag(api, unique()) },
     // Nothing listens on this port.
     known: { url: 'http://127.0.0.1:9/hook' },
   });

@@ -30,8 +30,6 @@ const cases: readonly (readonly [string, string, string | null, string?])[] = [
   ['PUT', '/api/v2/management/contacts/bulk', 'bulkCreated contact'],
   ['POST', '/api/v3/tags/:tagId/merge', 'merged tag tagId'],
   ['PUT', '/api/v2/management/webhooks/:webhookId', 'updated webhook webhookId'],
-  ['POST', '/api/v1/webhooks/:webhookId/test', null],
-  ['POST', '/api/v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver', 'updated delivery deliveryId'],
   ['POST', '/api/v1/management/action-classes', 'created actionClass'],
   [
     'PUT',

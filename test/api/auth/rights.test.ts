@@ -44,7 +44,6 @@ const ids: Readonly<Record<string, string>> = {
   contactAttributeKeyId: key.id,
   attributeClassId: key.id,
   webhookId: webhook.id,
-  deliveryId: 'none',
   accessType: 'private',
   fileName: 'a.pdf',
 };

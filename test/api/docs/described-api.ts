@@ -4,23 +4,14 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import type { Test } from 'tap';
-import { fanOut } from '#api/jobs/fan-out.ts';
-import {
-  type ApiOptions,
-  addSurvey,
-  apiKey,
-  startApi,
-  type TestApi,
-  workspaceId,
-} from '#test/support/api-app.ts';
+import { type ApiOptions, apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { type Description, type Operation, readDescription, type Sent } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
 import { bodies, ids } from '#test/support/requests.ts';
 import { addTag } from '#test/support/tags.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { createWorld, type IdOf, logIn, type Request, type World } from '#test/support/world.ts';
+import { createWorld, logIn, type Request, type World } from '#test/support/world.ts';
 import { startReceiver } from '../events/support.ts';
 
 export interface DescribedApi {
@@ -62,7 +53,7 @@ export async function startDescribedApi(
   const description = readDescription((await describing.client('GET', '/api/docs/openapi.json')).json);
   const world = createWorld({
     ...{ send, description, workspaceId, apiKey, bodies, known: { url: hook.url } },
-    ids: { ...ids, deliveryId: deliveryOf(api), tagId: (_ids, { unique }) => addTag(api, unique()) },
+    ids: { ...ids, tagId: (_ids, { unique }) => addTag(api, unique()) },
     session: options.isReady === undefined ? await logIn(send) : '',
   });
   const seen = new Map<string, Set<number>>();
@@ -86,20 +77,6 @@ export async function startDescribedApi(
       if (reply.status === 500) t.fail(`${operation.name}, ${what}: a 500`);
       return reply;
     },
-  };
-}
-
-/** Creates a response, and fans its event out to the webhook. */
-export function deliveryOf(api: TestApi): IdOf {
-  const { client, context, manage } = api;
-  return async ({ webhookId = '' }) => {
-    const survey = await addSurvey(api);
-    await client('POST', `/api/v1/client/${workspaceId}/responses`, {
-      ...{ surveyId: survey.id, finished: false, data: {} },
-    });
-    await fanOut(context, pino({ level: 'silent' }));
-    const { json } = await manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
-    return json.data[0].id;
   };
 }
 

@@ -123,7 +123,6 @@ const elsewhere: ReadonlySet<string> = new Set([
   'GET /auth/signup 403',
   'GET /api/v1/me 404',
   'GET /api/v1/management/me 404',
-  'POST /api/v1/webhooks/{webhookId}/test 409',
 ]);
 const statuses: ReadonlySet<string> = new Set(['401', '403', '404', '409', '412', '416']);
 

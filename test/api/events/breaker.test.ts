@@ -7,7 +7,15 @@ import { fanOut } from '#api/jobs/fan-out.ts';
 import { addSurvey, workspaceId } from '#test/support/api-app.ts';
 import { testClock } from '#test/support/clock.ts';
 import { until } from '#test/support/until.ts';
-import { addWorkspaceOf, startEventApi, startReceiver, startTestWorker } from './support.ts';
+import {
+  addWorkspaceOf,
+  attemptsOf,
+  deliveriesOf,
+  makeDueAgain,
+  startEventApi,
+  startReceiver,
+  startTestWorker,
+} from './support.ts';
 
 t.test('opens after three timeouts in a row, and retries after growing pauses', async (t) => {
   const clock = testClock();
@@ -149,7 +157,7 @@ t.test(
       }),
     });
     const survey = await addSurvey(api);
-    const webhookId = await api.addWebhook({ url: 'https://hooks.example.com/' });
+    await api.addWebhook({ url: 'https://hooks.example.com/' });
     await api.worker.stop();
     const respond = () =>
       api.client('POST', '/api/v1/client/ws1/responses', { surveyId: survey.id, finished: false, data: {} });
@@ -171,13 +179,8 @@ t.test(
     }
     t.same(await statuses(), { parked: 30 }, 'after four failed attempts');
     t.ok(attempts <= 8, `${attempts} attempts instead of 120`);
-    const { json } = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries?limit=100`);
-    t.ok(json.data.every(({ attemptCount }: { attemptCount: number }) => attemptCount === 4));
-    const errors = new Set(
-      json.data.flatMap(({ attempts: all }: { attempts: { error: string }[] }) =>
-        all.map(({ error }) => error),
-      ),
-    );
+    t.ok((await deliveriesOf(api)).every(({ attemptCount }) => attemptCount === 4));
+    const errors = new Set((await attemptsOf(api)).map(({ error }) => error));
     t.same([...errors].sort(), [
       'No answer',
       'Not sent: the receiver did not answer another delivery at this time',
@@ -229,16 +232,10 @@ t.test('parks a delivery whose process dies at every attempt, with the reason', 
   t.teardown(() => worker.stop());
   await worker.idle();
   t.equal(hook.received.length, 0, 'there is no third attempt');
-  const { json } = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
-  t.match(json.data, [
-    {
-      status: 'parked',
-      attemptCount: 2,
-      nextAttemptAt: null,
-      attempts: [{ number: 2, error: /did not end/ }],
-    },
-  ]);
-  await api.manage('POST', `/api/v1/webhooks/${webhookId}/deliveries/${json.data[0].id}/redeliver`);
+  const [parked] = await deliveriesOf(api);
+  t.match(parked, { status: 'parked', attemptCount: 2, dueAt: null });
+  t.match(await attemptsOf(api), [{ number: 2, error: /did not end/ }]);
+  await makeDueAgain(api, parked?.id ?? '');
   await worker.idle();
-  t.equal(hook.received.length, 1, 'an attempt is made when a person asks for it');
+  t.equal(hook.received.length, 1, 'an attempt is made when the operator asks for it');
 });

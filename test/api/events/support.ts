@@ -2,11 +2,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { sql } from 'kysely';
 import { type Logger, pino } from 'pino';
 import { createSender } from '#api/events/sender.ts';
 import type { Resolve } from '#api/events/targets.ts';
 import { startWorker, type Worker } from '#api/events/worker.ts';
 import { fanOut } from '#api/jobs/fan-out.ts';
+import { readPage } from '#test/docs/pages.ts';
 import { type ApiOptions, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import type { Owner } from '#test/support/gateway.ts';
 import type { Json } from '#test/support/json.ts';
@@ -90,6 +92,20 @@ export async function addWorkspaceOf(api: TestApi, organizationId: string, id: s
     .execute();
   await api.addWorkspace(id);
   await db.updateTable('workspaces').set({ organizationId }).where('id', '=', id).execute();
+}
+
+export function deliveriesOf({ context: { db } }: TestApi) {
+  return db.selectFrom('deliveries').selectAll().orderBy('createdAt').execute();
+}
+
+export function attemptsOf({ context: { db } }: TestApi) {
+  return db.selectFrom('deliveryAttempts').selectAll().orderBy('number').execute();
+}
+
+/** Runs the statement by which an operator delivers again. */
+export async function makeDueAgain({ context }: TestApi, deliveryId: string): Promise<void> {
+  const block = readPage('docs/events.md').blocks.find(({ text }) => text.startsWith('update "deliveries"'));
+  await sql.raw(block?.text.replace('DELIVERY', deliveryId) ?? '').execute(context.db);
 }
 
 /** Works on the deliveries of this API until it is stopped. */

@@ -9,7 +9,10 @@ import { addSurvey, publicUrl, workspaceId } from '#test/support/api-app.ts';
 import { until } from '#test/support/until.ts';
 import {
   addWorkspaceOf,
+  attemptsOf,
+  deliveriesOf,
   type EventApi,
+  makeDueAgain,
   type Receiver,
   startEventApi,
   startReceiver,
@@ -162,7 +165,7 @@ t.test(
       response.writeHead(api.context.clock() - since < 60_000 ? 500 : 200).end('busy'),
     );
     const survey = await addSurvey(api);
-    const webhookId = await api.addWebhook({ url: hook.url, secret });
+    await api.addWebhook({ url: hook.url, secret });
     await respond(api, survey.id);
     await api.worker.idle();
     for (const [seconds, attempts] of [
@@ -181,15 +184,9 @@ t.test(
     t.equal(new Set(hook.received.map(({ text }) => text)).size, 1);
     t.equal(new Set(hook.received.map(({ headers }) => headers['webhook-id'])).size, 1);
     t.equal(new Set(hook.received.map(({ headers }) => headers['webhook-timestamp'])).size, 5);
-    const { json } = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
-    t.match(json.data, [{ status: 'delivered', attemptCount: 5, nextAttemptAt: null }]);
-    const attempts = await api.context.db
-      .selectFrom('deliveryAttempts')
-      .select('statusCode')
-      .orderBy('number')
-      .execute();
+    t.match(await deliveriesOf(api), [{ status: 'delivered', attemptCount: 5, dueAt: null }]);
     t.same(
-      attempts.map(({ statusCode }) => statusCode),
+      (await attemptsOf(api)).map(({ statusCode }) => statusCode),
       [500, 500, 500, 500, 200],
     );
   },
@@ -248,8 +245,8 @@ t.test('an attempt uses the current address and secret, but the original body', 
   await respond(api, survey.id);
   await api.worker.idle();
   await api.context.db.updateTable('webhooks').set({ url: moved.url, secret }).where('id', '=', id).execute();
-  const [delivery] = await api.context.db.selectFrom('deliveries').select('id').execute();
-  await api.manage('POST', `/api/v1/webhooks/${id}/deliveries/${delivery?.id}/redeliver`);
+  const [delivery] = await deliveriesOf(api);
+  await makeDueAgain(api, delivery?.id ?? '');
   await api.worker.idle();
   t.equal(moved.received[0]?.text, old.received[0]?.text);
   t.match(moved.received[0]?.headers, { 'webhook-id': delivery?.id, 'webhook-signature': /^v1,/ });

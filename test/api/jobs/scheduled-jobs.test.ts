@@ -94,11 +94,14 @@ t.test('deletes deliveries after a week, and all but the newest thousand', async
   }
   t.same(await count(), { events: 5, deliveries: 5, attempts: 5 });
 
-  const newest = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries?limit=3`);
+  const ids = async (): Promise<readonly string[]> =>
+    (await db.selectFrom('deliveries').select('id').orderBy('createdAt', 'desc').execute()).map(
+      ({ id }) => id,
+    );
+  const newest = (await ids()).slice(0, 3);
   t.match(await forgetSurplusDeliveries(db, webhookId, 3), { events: 2, delivered: 2, isPartial: false });
   t.same(await count(), { events: 3, deliveries: 3, attempts: 3 }, 'deleted with their last delivery');
-  const left = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
-  t.same(left.json, newest.json, 'the newest deliveries are kept');
+  t.same(await ids(), newest, 'the newest deliveries are kept');
 
   await db
     .updateTable('deliveries')
@@ -123,9 +126,9 @@ t.test('deletes deliveries after a week, and all but the newest thousand', async
       .set({ status, dueAt: null, updatedAt: now() })
       .where('id', '=', id)
       .execute();
-  const [first, second] = newest.json.data;
-  await settle('delivered', first.id);
-  await settle('parked', second.id);
+  const [first = '', second = ''] = newest;
+  await settle('delivered', first);
+  await settle('parked', second);
   api.advance(RETENTION);
   await forget();
   t.equal((await count()).events, 3, 'settled exactly a week ago');

@@ -47,7 +47,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     `PUT ${management}/attribute-classes/{attributeClassId}`,
     `PUT ${management}/workspaces/{workspaceId}`,
     'PUT /api/v1/webhooks/{webhookId}',
-    'POST /api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver',
     'PUT /api/v1/api-keys/{id}',
     'PUT /api/v1/profile/email',
     'POST /api/v1/license/recheck',
@@ -100,8 +99,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/v3/tags/{tagId}/merge',
     'DELETE /storage/{workspaceId}/{accessType}/{fileName}',
     'POST /account/api-keys/{id}/revoke',
-    // One attempt runs at a time.
-    'POST /api/v1/webhooks/{webhookId}/test',
     // One sender may run a few uploads of a file at once, and gets an error for more.
     'POST /api/v1/client/{workspaceId}/storage/upload',
   ],
