@@ -2,39 +2,31 @@
  * The gateway process: reads the configuration, starts the gateway or its workers, and handles signals. Only this file
  * ends the process.
  */
-import { randomBytes } from 'node:crypto';
-import { isIPv6, type ListenOptions } from 'node:net';
+import { randomBytes, randomInt } from 'node:crypto';
 import { hostname, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { FastifyListenOptions } from 'fastify';
 import type { Logger } from 'pino';
+import { authority } from '#shared/authority.ts';
 import type { Millis } from '#shared/clock.ts';
-import { ConfigError } from '#shared/configuration.ts';
+import { ConfigError, type Environment } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { VERSION } from '#shared/version.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
-import { type Gateway, policyLoader, startGateway } from './app.ts';
-import {
-  assertPoliciesAreChosen,
-  type GatewayConfig,
-  type GatewaySecrets,
-  readConfig,
-  readPolicyFile,
-} from './config.ts';
-import { ListenError, LOOPBACK } from './listen/listener.ts';
+import { type Gateway, openProxyFiles, policyLoader, startGateway } from './app.ts';
+import { type GatewaySettings, readConfig } from './config.ts';
+import { listenErrorText } from './listen/listen-error.ts';
 import { type Family, families } from './observe/metrics/exposition.ts';
 import type { Second } from './observe/metrics/seconds.ts';
-import { Addresses } from './operate/decisions/addresses.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
+import type { Operated } from './part/part.ts';
+import { openParts } from './parts.ts';
+import { assertPoliciesAreChosen, readPolicyFile } from './policy/policy-file.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
-import {
-  type ProcessReport,
-  STATE_INTERVAL_MS,
-  Supervisor,
-  type WorkerMessage,
-  type WorkerRequest,
-} from './process/supervisor.ts';
+import { Stop, type StopOptions } from './process/stop.ts';
+import { type ProcessReport, Supervisor, type WorkerMessage } from './process/supervisor.ts';
+import { reportOf, reportTo } from './process/worker.ts';
+import { nothingMatchedWarning } from './request/unmatched.ts';
 import { StoreRefusedError } from './store/fault.ts';
 
 /**
@@ -58,28 +50,11 @@ function giveUp(error: unknown): never {
   process.exit(1);
 }
 
-const PUBLIC_VARIABLES = { portVariable: 'GATEWAY_PORT', hostVariable: 'GATEWAY_HOST' };
-
 function reasonOf(error: unknown): string {
   if (error instanceof PolicyFileError) return `the policy file has mistakes.\n${error.message}`;
   if (error instanceof ConfigError || error instanceof StoreRefusedError) return error.message;
-  const isOther = error instanceof ListenError;
-  const { code, port } = (isOther ? error.cause : error) as NodeJS.ErrnoException & { port?: number };
-  const { portVariable, hostVariable } = isOther ? error : PUBLIC_VARIABLES;
-  switch (code) {
-    case 'EADDRINUSE':
-      return `port ${port} is taken; stop the program that has it, or set ${portVariable}`;
-    case 'EACCES':
-      return `port ${port} needs more rights; set ${portVariable} to 1024 or above`;
-    case 'EADDRNOTAVAIL':
-    case 'EAFNOSUPPORT':
-    case 'EAI_AGAIN':
-    case 'EINVAL':
-    case 'ENOTFOUND':
-      return `this machine does not have the address in ${hostVariable}`;
-    default:
-      return error instanceof Error ? (error.stack ?? error.message) : String(error);
-  }
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return listenErrorText(error) ?? text;
 }
 
 /** A running gateway, either in this process or in workers. */
@@ -88,6 +63,7 @@ interface Running
     Gateway,
     | 'applyChange'
     | 'limited'
+    | 'matches'
     | 'paths'
     | 'replicas'
     | 'samples'
@@ -108,52 +84,43 @@ interface Running
 /** Name of this process among all that share the store. */
 const REPLICA = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
 
-function startHere(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<Gateway> {
+function startHere(settings: GatewaySettings, log: Logger): Promise<Gateway> {
   return startGateway({
-    config,
-    secrets,
+    settings,
     clock,
     wallClock: Date.now,
     log,
-    newSalt: () => randomBytes(32).toString('base64url'),
+    newSalt: newSecret,
+    randomInt: (end) => randomInt(end),
     replica: REPLICA,
     readPolicyFile,
-    reusePort: isWorker || config.reusePort,
+    isWorker,
   });
 }
 
-async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<Running> {
-  const gateway = await startHere(config, secrets, log);
+function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+async function startSingle(settings: GatewaySettings, log: Logger): Promise<Running> {
+  const gateway = await startHere(settings, log);
   return {
     ...gateway,
     storeAvailable: async () => gateway.storeAvailable(),
     families: async () => [families(gateway.samples())],
     processes: async () => [reportOf(gateway, true)],
     takeSeconds: async () => gateway.takeSeconds(),
-    showAddresses: async (forMs) => gateway.addresses.show(forMs),
+    showAddresses: async (forMs) => gateway.addresses?.show(forMs),
   };
 }
 
-function reportOf(gateway: Gateway, withRankings: boolean): ProcessReport {
-  return {
-    storeAvailable: gateway.storeAvailable(),
-    storeAwaySince: gateway.storeAwaySince(),
-    replicas: gateway.replicas(),
-    limited: withRankings ? gateway.limited() : [],
-    paths: withRankings ? gateway.paths() : [],
-  };
-}
-
-async function startWorkers(
-  config: GatewayConfig,
-  { store, identitySecret }: GatewaySecrets,
-  log: Logger,
-): Promise<Running> {
+async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Running> {
+  const { config, secrets, gathered } = settings;
+  const { store, identitySecret } = secrets;
   if (store === null) throw new Error('the configuration asks for a store where there are workers');
   // The supervisor needs the policies only for its admin API.
   const text = readPolicyFile(config.policiesFile);
-  const { decisionListener } = config;
-  const load = await policyLoader(decisionListener);
+  const load = await policyLoader(settings.parts);
   const { loaded: first, inUse } = loadWatched(text, config.policiesFile, load);
   let set = first;
   const watch = new FileWatch(inUse, {
@@ -163,15 +130,16 @@ async function startWorkers(
     clock,
     onLoaded: (loaded) => {
       set = loaded;
+      supervisor.usePolicies(loaded.version);
     },
     // The workers watch the same file and log the reason.
     onRefused: () => undefined,
   });
-  if (decisionListener !== null && !config.reusePort) {
-    const { assertDecisionPortsFree } = await import('./decision-listener/listeners.ts');
-    await assertDecisionPortsFree(decisionListener);
-  }
-  const addresses = new Addresses(config.showAddressesMs, clock);
+  // doctor reports on them. The workers watch the same files and log the reasons.
+  const proxyFiles = await openProxyFiles(config.trust, clock, null);
+  const surroundings = { gathered, clock, wallClock: Date.now, replica: REPLICA, log };
+  const parts = await openParts(settings.parts, surroundings, 'supervisor');
+  const { addresses } = parts.slots;
   const supervisor = new Supervisor({
     addresses,
     main: fileURLToPath(import.meta.url),
@@ -184,14 +152,17 @@ async function startWorkers(
     clock,
     drainTimeoutMs: config.drainTimeoutMs,
     log,
+    policyVersion: first.version,
+    onNothingMatched: nothingMatchedWarning(log, config.policiesFile),
   });
   await supervisor.start().catch(async (error) => {
     await supervisor.close();
     throw error;
   });
   watch.start();
-  const { StoreControl } = await import('./operate/control/store-control.ts');
-  const { RedisDecisions } = await import('./operate/decisions/redis-decisions.ts');
+  proxyFiles?.start();
+  const { StoreControl } = await import('#gateway/bans/store-control.ts');
+  const { RedisDecisions } = await import('#gateway/refusals/redis-decisions.ts');
   const control = new StoreControl(store, identitySecret, clock, (change) => supervisor.applyChange(change));
   const decisions = new RedisDecisions(store);
   return {
@@ -215,117 +186,86 @@ async function startWorkers(
     reload() {
       supervisor.reload();
       watch.reload();
+      proxyFiles?.reload();
     },
     async close() {
       watch.stop();
+      proxyFiles?.stop();
       control.close();
       decisions.close();
-      addresses.close();
+      await parts.close();
       await supervisor.close();
     },
   };
 }
 
-/**
- * @param delayMs how long the gateway goes on as before after the first signal; 0 for not at all
- * @param onDelay called when this time begins
- */
-function onStop(stop: () => Promise<void>, log: Logger, delayMs: Millis, onDelay: () => void): void {
-  let phase: 'running' | 'delayed' | 'draining' = 'running';
-  let delay: NodeJS.Timeout | undefined;
-  const drain = (signal: string): void => {
-    phase = 'draining';
-    log.info({ signal }, 'draining');
-    stop().then(
-      () => process.exit(0),
-      (error) => {
-        log.error(error, 'the shutdown failed');
-        process.exit(1);
-      },
-    );
-  };
-  const handler = (signal: string): void => {
-    // A second signal means: do not wait for requests in flight.
-    if (phase === 'draining') process.exit(1);
-    clearTimeout(delay);
-    if (phase === 'delayed' || delayMs === 0) {
-      drain(signal);
-      return;
-    }
-    phase = 'delayed';
-    log.info({ signal, delayMs }, 'reports that it is not ready, and drains after a delay');
-    onDelay();
-    delay = setTimeout(drain, delayMs, signal);
-  };
-  process.on('SIGTERM', handler);
-  process.on('SIGINT', handler);
+/** Stops the gateway on a signal, and when the parent process dies. */
+function onStop(options: Omit<StopOptions, 'exit'>): void {
+  const stop = new Stop({ ...options, exit: (code) => process.exit(code) });
+  process.on('SIGTERM', (signal) => stop.begin(signal));
+  process.on('SIGINT', (signal) => stop.begin(signal));
   process.off('disconnect', abandoned);
-  process.on('disconnect', () => handler('disconnect'));
+  process.on('disconnect', () => stop.begin('disconnect'));
 }
 
-async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
-  const gateway = await startHere(config, secrets, log);
-  const sendState = (id: number): void => {
-    // If the supervisor is gone, the 'disconnect' handler stops this worker.
-    if (!process.connected) return;
-    const state: WorkerMessage = {
-      type: 'state',
-      id,
-      families: families(gateway.samples()),
-      seconds: gateway.takeSeconds(),
-      addresses: gateway.addresses.fresh(),
-      // Regular reports (id 0) do not need the clients denied most often and the paths.
-      ...reportOf(gateway, id !== 0),
-    };
-    process.send?.(state);
-  };
-  let isReported = false;
-  process.on('message', async (request: WorkerRequest) => {
-    const { id } = request;
-    if (request.type !== 'state') {
-      if (request.type === 'change') await gateway.applyChange(request.change);
-      else gateway.addresses.show(request.forMs);
-      if (process.connected) process.send?.({ type: 'applied', id } satisfies WorkerMessage);
-      return;
-    }
-    sendState(id);
-    isReported = true;
-  });
-  setInterval(() => {
-    // Skip the regular report after an answer. With a thousand policies, a report takes a few milliseconds.
-    if (!isReported) sendState(0);
-    isReported = false;
-  }, STATE_INTERVAL_MS).unref();
+async function runWorker(settings: GatewaySettings, log: Logger): Promise<void> {
+  const gateway = await startHere(settings, log);
+  reportTo(process, gateway);
   process.on('SIGHUP', () => gateway.reload());
   // The supervisor has waited already.
-  onStop(
-    () => gateway.close(),
-    log,
-    0,
-    () => undefined,
-  );
+  onStop({ stop: () => gateway.close(), log, delayMs: 0, onDelay: () => undefined });
   process.send?.({ type: 'ready', port: gateway.port, policies: gateway.policies } satisfies WorkerMessage);
 }
 
-async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
-  for (const warning of config.warnings) log.warn(warning);
+async function run(settings: GatewaySettings, log: Logger): Promise<void> {
+  const { config, secrets, gathered } = settings;
+  for (const warning of gathered.warnings) log.warn(warning);
   const single = config.workers === 1;
-  const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, secrets, log);
+  const running = single ? await startSingle(settings, log) : await startWorkers(settings, log);
   const stopping = new AbortController();
-  // Do not import the admin listener at the top, because workers do not need it.
-  const { buildAdmin } = await import('./operate/admin/admin.ts');
-  const admin = buildAdmin({
-    ready: () => !stopping.signal.aborted && running.ready(),
-    storeAvailable: () => running.storeAvailable(),
-    families: () => running.families(),
-    token: secrets.adminToken,
-    api: {
+  const operated = await operate(settings, running, stopping.signal, log).catch(async (error: Error) => {
+    await running.close();
+    throw error;
+  });
+  process.on('SIGHUP', () => running.reload());
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await running.close();
+    for (const { close } of operated) await close();
+  };
+  onStop({ stop, log, delayMs: config.drainDelayMs, onDelay: () => stopping.abort() });
+  const store = secrets.store === null ? 'in-process memory' : 'Redis';
+  const ready = [
+    `${running.policies} policies`,
+    `${config.workers} process${single ? '' : 'es'}`,
+    `store: ${store}`,
+    ...operated.map((part) => part.ready),
+    ...settings.parts.flatMap((part) => part.ready() ?? []),
+  ];
+  process.stdout.write(
+    `Gateway ready on ${gathered.scheme}://${authority(config.host, running.port)}, forwarding to ${config.upstream} (${ready.join(', ')})\n`,
+  );
+  process.send?.('ready');
+}
+
+/** Starts the parts that operators talk to. */
+async function operate(
+  { config, secrets, parts, gathered }: GatewaySettings,
+  running: Running,
+  stopping: AbortSignal,
+  log: Logger,
+): Promise<Operated[]> {
+  const operated: Operated[] = [];
+  for (const part of parts) {
+    const started = await part.operate({
+      ready: () => !stopping.aborted && running.ready(),
+      storeAvailable: () => running.storeAvailable(),
+      families: () => running.families(),
+      reusePort: config.reusePort,
       findDecision: (id) => running.findDecision(id),
       listDecisions: (before, count) => running.listDecisions(before, count),
-      addresses: running.addresses,
+      addresses: running.addresses ?? HIDDEN,
       showAddresses: (forMs) => running.showAddresses(forMs),
-      token: secrets.adminToken,
-      isLoopback: LOOPBACK.test(config.adminHost),
       log,
       clock,
       trust: config.trust,
@@ -333,12 +273,13 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
       policyText: () => running.policyText(),
       referencedTexts: () => running.referencedTexts(),
       temporaryFolder: tmpdir(),
-      stopping: stopping.signal,
+      stopping,
       policyRefusal: () => running.policyRefusal(),
-      newSecret: () => randomBytes(32).toString('base64url'),
+      newSecret,
       control: running.control,
       doctor: {
         config,
+        certificate: gathered.certificate,
         readPolicyFile,
         openFilesMax,
         version: VERSION,
@@ -352,59 +293,30 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
         exchangeDenied: (own) => running.exchangeDenied(own),
         families: () => running.families(),
       },
-    },
-  });
-  // Fastify passes `reusePort` on to node:net, but its types lack it.
-  const listenOptions: FastifyListenOptions & Pick<ListenOptions, 'reusePort'> = {
-    host: config.adminHost,
-    port: config.adminPort,
-    reusePort: config.reusePort,
-  };
-  const adminAddress = await admin.listen(listenOptions).catch(async (cause) => {
-    await running.close();
-    throw new ListenError('GATEWAY_ADMIN_PORT', 'GATEWAY_ADMIN_HOST', cause);
-  });
-  if (secrets.adminToken === null && !LOOPBACK.test(config.adminHost)) {
-    log.warn(
-      { host: config.adminHost },
-      'anyone who reaches GATEWAY_ADMIN_HOST can read the metrics; set GATEWAY_ADMIN_TOKEN',
-    );
+    });
+    if (started !== null) operated.push(started);
   }
-  process.on('SIGHUP', () => running.reload());
-  const stop = async (): Promise<void> => {
-    stopping.abort();
-    await running.close();
-    await admin.close();
-  };
-  onStop(stop, log, config.drainDelayMs, () => stopping.abort());
-  const store = secrets.store === null ? 'in-process memory' : 'Redis';
-  const { decisionListener } = config;
-  const decisions = [
-    decisionListener?.port == null
-      ? ''
-      : `, decisions on http://${authority(decisionListener.host, decisionListener.port)}`,
-    decisionListener?.grpcPort == null
-      ? ''
-      : `, decisions over gRPC on ${authority(decisionListener.host, decisionListener.grpcPort)}`,
-  ].join('');
-  process.stdout.write(
-    `Gateway ready on ${config.tls === null ? 'http' : 'https'}://${authority(config.host, running.port)}, forwarding to ${config.upstream} ` +
-      `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress}${decisions})\n`,
-  );
-  process.send?.('ready');
+  return operated;
 }
 
-function authority(host: string, port: number): string {
-  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+/** A gateway without the part `addresses` shows none. */
+const HIDDEN = { find: () => null, isOn: false, shownUntil: null } as const;
+
+/** Loads the reader of credentials only where there are some. */
+async function environment(): Promise<Environment> {
+  if (!process.env.CREDENTIALS_DIRECTORY) return process.env;
+  const { withCredentials } = await import('#shared/credentials.ts');
+  return withCredentials(process.env);
 }
 
 try {
-  const { config, secrets } = readConfig(process.env);
-  assertPoliciesAreChosen(process.env);
+  const env = await environment();
+  const settings = readConfig(env);
+  assertPoliciesAreChosen(env);
   // The log goes to stderr. stdout gets a single line for the person who started the program.
-  const log = openLog({ level: config.logLevel, base: { service: 'gateway' } });
-  if (isWorker) await runWorker(config, secrets, log);
-  else await run(config, secrets, log);
+  const log = openLog({ level: settings.config.logLevel, base: { service: 'gateway' } });
+  if (isWorker) await runWorker(settings, log);
+  else await run(settings, log);
 } catch (error) {
   giveUp(error);
 }

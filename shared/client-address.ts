@@ -14,44 +14,40 @@ export const UNTRUSTED = 'untrusted';
 export type ProxyTrust =
   | { readonly kind: 'none' }
   | { readonly kind: 'hops'; readonly hops: number }
-  | { readonly kind: 'cidrs'; readonly cidrs: readonly Cidr[] };
+  | { readonly kind: 'cidrs'; readonly networks: TrustedNetworks };
+
+/** Networks of trusted proxies. Those that stand in files may change while the program runs. */
+export interface TrustedNetworks {
+  readonly files: readonly TrustedFile[];
+  readonly all: readonly Network[];
+  /** Differs after each change. */
+  readonly version: number;
+  /** @param address 4 or 16 bytes */
+  has(address: readonly number[]): boolean;
+}
+
+export interface TrustedFile {
+  readonly name: string;
+  /** The text that was read at the start. */
+  readonly firstText: string;
+  /** Why the current text of the file is not in use; null if it is in use. */
+  readonly problem: string | null;
+  use(networks: readonly Network[]): void;
+  refuse(problem: string): void;
+}
 
 type Trusting = Exclude<ProxyTrust, { readonly kind: 'none' }>;
 type Address = ReturnType<typeof ipaddr.process>;
 type Cidr = readonly [Address, number];
 
-const HOPS_MAX = 32;
 /** Limit of entries that are read. No real chain of trusted proxies is longer. */
 const CHAIN_MAX = 64;
-const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128'];
-
-/**
- * Parses GATEWAY_TRUSTED_PROXIES and API_TRUSTED_PROXIES.
- *
- * @param text empty or `none`; a hop count such as `1`; or addresses and CIDRs separated by commas, where
- *   `loopback` means 127.0.0.0/8 and ::1
- * @throws Error that says which entry is wrong and what would be right
- */
-export function parseTrustedProxies(text: string): ProxyTrust {
-  const trimmed = text.trim();
-  if (trimmed === '' || trimmed === 'none') return { kind: 'none' };
-  if (/^\d+$/.test(trimmed)) {
-    const hops = Number(trimmed);
-    if (hops > HOPS_MAX)
-      throw new Error(`${hops} hops are more than ${HOPS_MAX}; give the number of proxies in front`);
-    return hops === 0 ? { kind: 'none' } : { kind: 'hops', hops };
-  }
-  const cidrs = trimmed
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '')
-    .flatMap((entry) => (entry === 'loopback' ? LOOPBACK : [entry]))
-    .map((entry) => parseCidr(entry));
-  return { kind: 'cidrs', cidrs };
-}
 
 /** A number without leading zeros, which some programs read as octal. */
 const PLAIN_IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})(?:\/(\d{1,2}))?$/;
+
+/** Groups and `::`, as lists write networks. The first group is not zero, so it is no IPv4 address in mapped notation. */
+const PLAIN_IPV6 = /^([1-9a-f][0-9a-f]{0,3}(?::[0-9a-f]{1,4}){0,6})::\/(\d{1,3})$/i;
 
 export interface Network {
   /** The bytes of the address: 4 for IPv4, 16 for IPv6. */
@@ -59,22 +55,42 @@ export interface Network {
   readonly bits: number;
 }
 
-export function parseNetwork(text: string): Network {
-  // Fast path, because lists may be very long.
+/**
+ * @param complaint message of the error if it is none
+ * @throws Error
+ */
+export function parseNetwork(
+  text: string,
+  complaint = `"${text}" is neither an address nor a network`,
+): Network {
+  // Fast paths, because lists may be very long.
   const plain = PLAIN_IPV4.exec(text);
   if (plain !== null) {
     const bytes = [Number(plain[1]), Number(plain[2]), Number(plain[3]), Number(plain[4])];
     const bits = plain[5] === undefined ? 32 : Number(plain[5]);
     if (bits <= 32 && bytes.every((byte) => byte <= 255)) return { bytes, bits };
   }
-  const [network, bits] = parseCidr(text, `"${text}" is neither an address nor a network`);
+  const [, groups, length] = PLAIN_IPV6.exec(text) ?? [];
+  if (groups !== undefined && Number(length) <= 128) return ipv6Network(groups, Number(length));
+  const [network, bits] = parseCidr(text, complaint);
   return { bytes: network.toByteArray(), bits };
 }
 
-function parseCidr(
-  entry: string,
-  complaint = `"${entry}" is neither an address, a CIDR such as 10.0.0.0/8, the word loopback, nor a hop count such as 1`,
-): Cidr {
+export function writtenNetwork({ bytes, bits }: Network): string {
+  return `${ipaddr.fromByteArray([...bytes])}/${bits}`;
+}
+
+function ipv6Network(groups: string, bits: number): Network {
+  const bytes = new Array<number>(16).fill(0);
+  for (const [i, group] of groups.split(':').entries()) {
+    const value = Number.parseInt(group, 16);
+    bytes[2 * i] = value >> 8;
+    bytes[2 * i + 1] = value & 0xff;
+  }
+  return { bytes, bits };
+}
+
+function parseCidr(entry: string, complaint: string): Cidr {
   const [address = '', length, ...rest] = entry.split('/');
   const family = isIP(address);
   const bits = family === 4 ? 32 : 128;
@@ -106,18 +122,19 @@ export class ClientAddress {
 
   /** Whether the address belongs to one client. A trusted proxy, or an unreadable chain, may stand for many. */
   isOneClient(trust: ProxyTrust): boolean {
-    return this.#address !== null && !(trust.kind === 'cidrs' && isTrusted(this.#address, trust.cidrs));
+    return this.#address !== null && !(trust.kind === 'cidrs' && isTrusted(this.#address, trust));
   }
 
   /**
    * The address in the form in which it is counted.
    *
    * @param ipv6Prefix length of the prefix of one client: a household or a server usually has a /64
-   * @returns dotted IPv4 (also for clients behind NAT64, 6to4 and Teredo), an IPv6 network such as `2001:db8::/64`, or
-   * UNTRUSTED
+   * @param ipv4Prefix the same for IPv4
+   * @returns dotted IPv4 (also for clients behind NAT64, 6to4 and Teredo), a network such as `2001:db8::/64` or
+   * `192.0.2.0/24`, or UNTRUSTED
    */
-  counted(ipv6Prefix = 64): string {
-    return this.#address === null ? UNTRUSTED : counted(this.#address, ipv6Prefix);
+  counted(ipv6Prefix = 64, ipv4Prefix = 32): string {
+    return this.#address === null ? UNTRUSTED : counted(this.#address, ipv6Prefix, ipv4Prefix);
   }
 
   /** The bytes of the address: 16, or 4 for IPv4 (also behind NAT64, 6to4 and Teredo); null if it cannot be read. */
@@ -133,15 +150,16 @@ export function clientAddress(
   forwardedFor: string,
   trust: ProxyTrust,
   ipv6Prefix = 64,
+  ipv4Prefix = 32,
 ): string {
-  return new ClientAddress(peer, forwardedFor, trust).counted(ipv6Prefix);
+  return new ClientAddress(peer, forwardedFor, trust).counted(ipv6Prefix, ipv4Prefix);
 }
 
 function clientOf(peer: string | undefined, forwardedFor: string, trust: ProxyTrust): Address | null {
   const socket = readAddress(peer ?? '');
   if (socket === null) return null;
   if (trust.kind === 'none') return socket;
-  if (trust.kind === 'cidrs' && !isTrusted(socket, trust.cidrs)) return socket;
+  if (trust.kind === 'cidrs' && !isTrusted(socket, trust)) return socket;
   // Without a chain, count the proxy itself. With a hop count the chain is required.
   if (forwardedFor.trim() === '') return trust.kind === 'hops' ? null : socket;
   return walk(forwardedFor, trust);
@@ -160,7 +178,7 @@ function walk(chain: string, trust: Trusting): Address | null {
       if (isLeftmost) return null;
     } else {
       const address = readAddress(entry);
-      if (address === null || isLeftmost || !isTrusted(address, trust.cidrs)) return address;
+      if (address === null || isLeftmost || !isTrusted(address, trust)) return address;
     }
     end = comma;
   }
@@ -172,7 +190,7 @@ export function isTrustedPeer(peer: string | undefined, trust: ProxyTrust): bool
   if (trust.kind === 'none') return false;
   if (trust.kind === 'hops') return true;
   const address = readAddress(peer ?? '');
-  return address !== null && isTrusted(address, trust.cidrs);
+  return address !== null && isTrusted(address, trust);
 }
 
 /** Parses `1.2.3.4`, `1.2.3.4:80`, `::1`, `[::1]:80`, `fe80::1%eth0` and IPv4-mapped IPv6; null for anything else. */
@@ -190,8 +208,8 @@ function readAddress(text: string): Address | null {
   return isIP(bare) === 0 ? null : ipaddr.process(bare);
 }
 
-function isTrusted(address: Address, cidrs: readonly Cidr[]): boolean {
-  return cidrs.some(([network, bits]) => network.kind() === address.kind() && address.match([network, bits]));
+function isTrusted(address: Address, { networks }: Extract<ProxyTrust, { readonly kind: 'cidrs' }>): boolean {
+  return networks.has(address.toByteArray());
 }
 
 /**
@@ -203,19 +221,22 @@ function isTrusted(address: Address, cidrs: readonly Cidr[]): boolean {
 export function networkOf(client: string, ipv6Prefix: number): string | null {
   const [address = ''] = client.split('/');
   const parsed = readAddress(address);
-  return parsed === null || parsed.kind() === 'ipv4' ? null : counted(parsed, ipv6Prefix);
+  return parsed === null || parsed.kind() === 'ipv4' ? null : counted(parsed, ipv6Prefix, 32);
 }
 
 /**
  * Returns the counted form of an address. It is separate from readAddress, because the owner of a 6to4 address chooses
  * it, and it must not match a trusted IPv4 proxy.
  */
-function counted(address: Address, ipv6Prefix: number): string {
-  if (address.kind() === 'ipv4') return address.toString();
+function counted(address: Address, ipv6Prefix: number, ipv4Prefix: number): string {
+  if (address.kind() === 'ipv4' && ipv4Prefix === 32) return address.toString();
   const bytes = address.toByteArray();
-  const embedded = embeddedIpv4(bytes);
-  if (embedded !== null) return embedded.join('.');
-  const prefix = beginsWith(LOCAL_NAT64_PREFIX, bytes) ? 128 : ipv6Prefix;
+  const ipv4 = bytes.length === 4 ? bytes : embeddedIpv4(bytes);
+  if (ipv4 !== null) return ipv4Prefix === 32 ? ipv4.join('.') : networkText(ipv4, ipv4Prefix);
+  return networkText(bytes, beginsWith(LOCAL_NAT64_PREFIX, bytes) ? 128 : ipv6Prefix);
+}
+
+function networkText(bytes: readonly number[], prefix: number): string {
   const network = bytes.map((byte, i) => byte & mask(prefix - i * 8));
   return `${ipaddr.fromByteArray(network).toString()}/${prefix}`;
 }

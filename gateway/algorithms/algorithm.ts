@@ -4,7 +4,7 @@
  * checks this case by case.
  */
 
-import type { Millis } from '#shared/clock.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Calendar } from './calendar.ts';
 
 /** Name in the policy file. A calendar window has the length `day`, `week` or `month`. */
@@ -13,7 +13,9 @@ export type AlgorithmName =
   | 'sliding-window'
   | 'token-bucket'
   | 'concurrency'
-  | 'calendar-window';
+  | 'calendar-window'
+  | 'distinct-fixed-window'
+  | 'distinct-calendar-window';
 
 /** Contents of a counter. The algorithm defines the meaning of the two numbers. */
 export interface CounterState {
@@ -40,9 +42,38 @@ export function ruleOf({ windowMs, calendar }: Windows, limit: number): Rule {
   return { windowMs, limit, calendar };
 }
 
+/** What a policy allows, for its description. */
+export interface Allowance {
+  /** The limit with its unit. */
+  readonly limit: string;
+  /** The window with its unit. */
+  readonly window: string;
+  /** How much can be used at once, if it is not the limit; else null. */
+  readonly capacity: number | null;
+  /** Time zone of a calendar; null without one. */
+  readonly timezone: string | null;
+}
+
 export interface Algorithm {
   /** Number of the algorithm in the script. */
   readonly id: number;
+  /** The end of the names of its counters. Counters of different algorithms have different contents. */
+  readonly keySuffix: string;
+  /** Whether it counts what requests hold until they end. Otherwise time gives back what was used. */
+  readonly isHeld: boolean;
+  /**
+   * Whether the state is a backlog `a` that drains by the limit. Then another limit applies at once, `a` may need more
+   * than 32 bits, and `b` is 0.
+   */
+  readonly isBacklog: boolean;
+  /** Whether it counts different values instead of requests. Then `b` is 1 if the value of the request is not new. */
+  readonly isDistinct: boolean;
+  /** Describes a policy, such as `100 in 60 seconds`. */
+  allowance(allowed: Allowance): string;
+  /** Formats the window for operators: `60 s`, `a calendar month` or `at once`. */
+  span(windowSeconds: Seconds): string;
+  /** Time after which all of the capacity is available again; null if that depends on the end of requests. */
+  quotaSeconds(windowSeconds: Seconds, capacity: number, limit: number): Seconds | null;
   /** How much one unit adds to a state. */
   amountPerUnit(windowMs: Millis): number;
   /** Number of the window that contains a time; 0 for algorithms without windows. */
@@ -68,11 +99,14 @@ export interface Algorithm {
 /**
  * The same as function bodies in Lua. `now` is the store's time in ms, `at` the index of the counter in `keys`, and
  * `get(at)` its text, or '' if it is missing. `put(at, text, ttl)` replaces the text; `fresh` holds values written
- * otherwise. `window` is its length in ms, and for calendar windows the result of `scriptWindow`.
+ * otherwise. `window` is its length in ms, and for calendar windows the result of `scriptWindow`. `value` is the text of
+ * the request's value, if the algorithm counts different values.
  */
 export interface AlgorithmLua {
   /** `at`, `window`, `limit` -> a, b: the counter's contents at `now`. Unreadable contents count as none. */
   readonly read: string;
+  /** `window`, `units` -> what they add to a */
+  readonly added: string;
   /** `window`, `a`, `b` -> units in use */
   readonly used: string;
   /**
@@ -81,6 +115,14 @@ export interface AlgorithmLua {
   readonly write: string;
   /** `window`, `limit`, `a`, `b`, `amount`, `moment` -> a, b */
   readonly adjust: string;
+}
+
+/** Lua expressions about a window. */
+export interface WindowLua {
+  /** The number of the window that contains a time. */
+  number(moment: 'now' | 'moment'): string;
+  /** The milliseconds until the window of `now` ends. */
+  readonly left: string;
 }
 
 /** The maximum of a counter, because Redis and this process store counts in 32 bits. */

@@ -11,11 +11,27 @@
  */
 
 import type { Millis } from '#shared/clock.ts';
-import { type Algorithm, COUNT_MAX, type Rule } from './algorithm.ts';
-import type { Calendar, CalendarWindow } from './calendar.ts';
+import { type Algorithm, COUNT_MAX, type Rule, type WindowLua } from './algorithm.ts';
+import { type Calendar, type CalendarWindow, unitOfSeconds } from './calendar.ts';
+
+export const CALENDAR_LUA: WindowLua = {
+  number(moment) {
+    const place = [2, 3, 4].map((i) => `${moment} < window[${i}] and ${i - 3}`);
+    return `(window[1] + (${place.join(' or ')} or 2))`;
+  },
+  left: 'max(0, (now < window[3] and window[3] or now < window[4] and window[4] or window[5]) - now)',
+};
+const { number } = CALENDAR_LUA;
 
 export const CALENDAR_WINDOW: Algorithm = {
   id: 5,
+  keySuffix: ':calendar',
+  isHeld: false,
+  isBacklog: false,
+  isDistinct: false,
+  allowance: ({ limit, window, timezone }) => `${limit} in ${window} (${timezone})`,
+  span: (windowSeconds) => `a calendar ${unitOfSeconds(windowSeconds)}`,
+  quotaSeconds: (windowSeconds) => windowSeconds,
   amountPerUnit: () => 1,
   windowAt: (at, windows) => windowOf(at, windows).number,
 
@@ -34,18 +50,18 @@ export const CALENDAR_WINDOW: Algorithm = {
 
   lua: {
     read: `
-local count = (tonumber(get(at)) or 0) - ${numberLua('now')} * 4294967296
+local count = (tonumber(get(at)) or 0) - ${number('now')} * 4294967296
 if count >= 0 and count < 9007199254740992 then return count % 4294967296, 0 end
 return 0, 0`,
+    added: 'return units',
     used: 'return a',
     write: `
 local value = a > added and pcall('INCRBY', keys[at], added)
 if type(value) == 'number' then fresh[keys[at]] = value else
-  local ends = now < window[3] and window[3] or now < window[4] and window[4] or window[5]
-  put(at, ${numberLua('now')} * 4294967296 + a, max(0, ends - now) + 1000)
+  put(at, ${number('now')} * 4294967296 + a, ${CALENDAR_LUA.left} + 1000)
 end`,
     adjust: `
-if ${numberLua('moment')} < ${numberLua('now')} then return a, b end
+if ${number('moment')} < ${number('now')} then return a, b end
 return min(${COUNT_MAX}, max(0, a + amount)), b`,
   },
 };
@@ -54,11 +70,6 @@ return min(${COUNT_MAX}, max(0, a + amount)), b`,
 export function scriptWindow(calendar: Calendar, storeNow: Millis): readonly number[] {
   const { number, start, end } = calendar.windowAt(storeNow);
   return [number - 1, calendar.windowAt(start - 1).start, start, end, calendar.windowAt(end).end];
-}
-
-function numberLua(moment: string): string {
-  const place = [2, 3, 4].map((i) => `${moment} < window[${i}] and ${i - 3}`);
-  return `(window[1] + (${place.join(' or ')} or 2))`;
 }
 
 function windowOf(at: Millis, { calendar }: Pick<Rule, 'calendar'>): CalendarWindow {

@@ -19,6 +19,13 @@ redis.call('PEXPIRE', key, ${LEASE_MS + 1000})`;
 
 export const CONCURRENCY: Algorithm = {
   id: 4,
+  keySuffix: ':leases',
+  isHeld: true,
+  isBacklog: false,
+  isDistinct: false,
+  allowance: ({ limit }) => `${limit} in flight at once`,
+  span: () => 'at once',
+  quotaSeconds: () => null,
   amountPerUnit: () => 1,
   windowAt: () => 0,
   // The state does not change with time, because leases are given back one by one.
@@ -34,6 +41,7 @@ local count = pcall('ZCOUNT', keys[at], '(' .. now, '+inf')
 if type(count) == 'number' then return count, 0 end
 call('DEL', keys[at])
 return 0, 0`,
+    added: 'return units',
     used: 'return a',
     write: `
 local key = keys[at]

@@ -9,6 +9,13 @@ import { type Algorithm, COUNT_MAX, type CounterState, PRODUCT_MAX, untilWindowE
 
 export const SLIDING_WINDOW: Algorithm = {
   id: 2,
+  keySuffix: ':sliding',
+  isHeld: false,
+  isBacklog: false,
+  isDistinct: false,
+  allowance: ({ limit, window }) => `${limit} in any ${window}`,
+  span: (windowSeconds) => `${windowSeconds} s`,
+  quotaSeconds: (windowSeconds) => windowSeconds,
   amountPerUnit: () => 1,
   windowAt: (at, { windowMs }) => Math.floor(at / windowMs),
 
@@ -45,6 +52,7 @@ local behind = floor(now / window) - (tonumber(number) or -2)
 if behind == 0 then return tonumber(current), tonumber(previous) end
 if behind == 1 then return 0, tonumber(current) end
 return 0, 0`,
+    added: 'return units',
     used: 'return a + ceil(b * (window - now % window) / window)',
     write: `
 put(at, format('%.0f %.0f %.0f', floor(now / window), a, b), 2 * window - now % window + 1000)`,

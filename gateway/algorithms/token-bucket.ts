@@ -1,7 +1,7 @@
 /**
  * A token bucket, stored as its backlog `a`: each unit adds the milliseconds of the window, and each millisecond
  * removes the limit. The backlog does not depend on the limit, so another limit applies at once. All numbers are whole:
- * a limit times a window in milliseconds stays below 2^52 (policy/load.ts).
+ * a limit times a window in milliseconds stays below 2^52 (policy/file/load.ts).
  *
  * In Redis the value is a text: the time of the last charge, and the backlog at that time.
  */
@@ -9,6 +9,14 @@ import { type Algorithm, type CounterState, PRODUCT_MAX, type Rule } from './alg
 
 export const TOKEN_BUCKET: Algorithm = {
   id: 3,
+  keySuffix: ':token',
+  isHeld: false,
+  isBacklog: true,
+  isDistinct: false,
+  allowance: ({ limit, window, capacity }) =>
+    `${limit} in ${window}, refilled steadily${capacity === null ? '' : `, and ${capacity} at once`}`,
+  span: (windowSeconds) => `${windowSeconds} s`,
+  quotaSeconds: (windowSeconds, capacity, limit) => Math.ceil((capacity * windowSeconds) / limit),
   amountPerUnit: (windowMs) => windowMs,
   windowAt: () => 0,
 
@@ -32,6 +40,7 @@ export const TOKEN_BUCKET: Algorithm = {
 local moment, backlog = match(get(at), '^(%d+) (%d+)$')
 if not moment then return 0, 0 end
 return max(0, backlog - max(0, now - moment) * limit), 0`,
+    added: 'return units * window',
     used: 'return ceil(a / window)',
     write: `
 put(at, format('%.0f %.0f', now, a), format('%.0f', ceil(a / limit) + 1000))`,

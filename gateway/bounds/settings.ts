@@ -1,5 +1,5 @@
 /** Settings of the bounds: a total for each, and one share of a single client for all of them. */
-import type { SettingsReader, Variable } from '#shared/configuration.ts';
+import { readSettings, type SettingsReader, type Variable } from '#shared/configuration.ts';
 import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds.ts';
 
@@ -14,7 +14,7 @@ export const BOUND_VARIABLES = [
     name: 'GATEWAY_WAITING',
     default: '4096',
     meaning:
-      'maximum number of requests that wait for a connection to the application, or whose body is read before the decision',
+      'maximum number of requests that wait for a connection to the application, or whose body is read before the decision; each 8 KiB in memory of a body count as one more',
   },
   {
     name: 'GATEWAY_UPLOADS',
@@ -92,6 +92,11 @@ export function readBounds(read: Read): BoundSettings {
     pipelined: limitsOf('pipelined'),
     unread_replies: limitsOf('unread_replies'),
   };
+}
+
+/** The bounds without any settings. */
+export function defaultBounds(): BoundSettings {
+  return readSettings({ variables: BOUND_VARIABLES, removed: {} }, {}, readBounds);
 }
 
 export function readNetworkPrefix(read: Read): number {

@@ -4,7 +4,6 @@
  * that was installed together with Floodgate. So the command also works with Node 20, and this file uses only features
  * of Node 20.
  */
-import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import module, { createRequire } from 'node:module';
 import { homedir } from 'node:os';
@@ -16,7 +15,6 @@ const NODE_MIN = [24, 7];
 /** Limit the heap of a gateway, and let all its threads share one pool of memory (docs/performance.md). */
 const GATEWAY_FLAGS = ['--max-semi-space-size=16', '--max-old-space-size=1024'];
 const GATEWAY_ENVIRONMENT = { MALLOC_ARENA_MAX: '1' };
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 function isNewEnough() {
   const [major, minor] = process.versions.node.split('.').map(Number);
@@ -73,32 +71,17 @@ if (node === null) {
   // This does nothing if NODE_COMPILE_CACHE or NODE_DISABLE_COMPILE_CACHE is set.
   module.enableCompileCache(compileCacheFolder());
   await import(pathToFileURL(main).href);
-} else takeOver(node);
-
-function takeOver(node) {
-  const flags = startsGateway ? GATEWAY_FLAGS : [];
-  const more = startsGateway ? GATEWAY_ENVIRONMENT : {};
-  const child = spawn(node, [...flags, main, ...args], {
-    env: { NODE_COMPILE_CACHE: compileCacheFolder(), ...more, ...process.env },
-    // The gateway shuts down when its IPC channel closes. So it ends together with this process.
-    stdio: startsGateway ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
-  });
-  for (const signal of SIGNALS) {
-    // A terminal sends Ctrl-C to both processes. A second signal would end the gateway at once.
-    const comesTwice = signal === 'SIGINT' && process.stdin.isTTY === true;
-    process.on(signal, () => comesTwice || child.kill(signal));
-  }
-  // npx runs this program in a shell that does not pass signals on. If the shell has ended, the user has stopped npx.
-  const parent = process.ppid;
-  if (process.env.npm_command === 'exec')
-    setInterval(() => process.ppid === parent || child.kill('SIGTERM'), 500).unref();
-  child.on('error', (error) => {
-    process.stderr.write(`floodgate: ${node} cannot be started: ${error.message}\n`);
-    process.exit(70);
-  });
-  child.on('exit', (code, signal) => {
-    if (signal === null) process.exit(code ?? 70);
-    for (const name of SIGNALS) process.removeAllListeners(name);
-    process.kill(process.pid, signal);
+} else {
+  const { takeOver } = await import('./take-over.mjs');
+  const env = {
+    NODE_COMPILE_CACHE: compileCacheFolder(),
+    ...(startsGateway ? GATEWAY_ENVIRONMENT : {}),
+    ...process.env,
+  };
+  takeOver({
+    node,
+    args: [...(startsGateway ? GATEWAY_FLAGS : []), main, ...args],
+    env,
+    isGateway: startsGateway,
   });
 }

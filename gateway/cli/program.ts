@@ -25,7 +25,7 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
         .completion('completion', 'Prints a script that completes commands and options in your shell')
         .help()
         .alias('help', 'h')
-        .version(VERSION)
+        .version(`${VERSION} (Node.js ${process.versions.node})`)
         .epilogue('Exit codes: 0 fine, 1 the answer is no, 2 wrong call, 3 could not be reached.')
         .fail((message, error) => {
           throw error ?? new CommandError(message + hintFor(args), EXIT.usage);
@@ -48,15 +48,20 @@ function firstWord(args: readonly string[]): string {
 /**
  * Returns the called command. Returns all of them without a command name, for help, completion and suggestions.
  *
- * @throws CommandError for a removed command, and for the name that another program uses
+ * @throws CommandError for a removed command or option, and for the name that another program uses
  */
 async function commandsFor(args: readonly string[]): Promise<AddCommand[]> {
   const first = firstWord(args);
   const meant = Object.hasOwn(OTHER_NAMES, first) ? OTHER_NAMES[first] : undefined;
   if (meant !== undefined)
     throw new CommandError(`Unknown command: ${first}. Did you mean ${meant}?`, EXIT.usage);
-  if (Object.hasOwn(REMOVED, first))
-    throw new CommandError(`The command ${first} was removed: ${REMOVED[first]}`, EXIT.usage);
+  const words = args.flatMap((arg) => (arg.startsWith('--') ? arg.split('=') : [arg]));
+  const removed = Object.entries(REMOVED).find(([call]) => {
+    const [name, ...others] = call.split(' ');
+    return name === first && others.every((word) => words.includes(word));
+  });
+  if (removed !== undefined)
+    throw new CommandError(`The command ${removed[0]} was removed: ${removed[1]}`, EXIT.usage);
   const called = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   const wanted = called === undefined ? Object.values(COMMANDS) : [called];
   return Promise.all(wanted.map((load) => load()));

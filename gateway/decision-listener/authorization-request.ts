@@ -37,9 +37,23 @@ export interface BadAuthorizationRequest {
   readonly by: 'proxy' | 'client';
 }
 
+/** How the requests of the proxies are answered. */
+export interface CheckedOptions {
+  readonly isCredentialProven: boolean;
+  /**
+   * Called if a proxy sent an authorization request that the gateway cannot answer.
+   *
+   * @param reason the mistake in the proxy's configuration
+   */
+  readonly onBadRequest: (reason: string) => void;
+}
+
+export const UNTRUSTED = 'the address of this proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
+
 const METHOD = 'X-Forwarded-Method';
 const URI = 'X-Forwarded-Uri';
 const FOR = 'X-Forwarded-For';
+const HOST = 'X-Forwarded-Host';
 const STATUS = 'X-Reply-Status';
 const EXT_AUTHZ = '/ext-authz';
 const REPLIED = '/replied';
@@ -73,15 +87,21 @@ export function methodProblem(method: string): string | null {
     : `the method "${method}" is not in upper case; send one such as GET or POST`;
 }
 
+/** @param usesHosts whether policies depend on the host of the described request */
 export function authorizationRequestOf(
   method: string,
   target: string,
   rawHeaders: readonly string[],
+  usesHosts: boolean,
 ): AuthorizationRequest | ReplyReport | BadAuthorizationRequest {
   if (valuesOf(FOR, rawHeaders).every((value) => value.trim() === ''))
     return missing(FOR, "without it every client would count as the proxy's own address");
-  if (target.startsWith(`${EXT_AUTHZ}/`))
+  const hosts = usesHosts ? valuesOf(HOST, rawHeaders) : null;
+  if (target.startsWith(`${EXT_AUTHZ}/`)) {
+    if (hosts !== null && hosts.length > 0)
+      return bad(`Envoy sent the ${HOST} of the client; remove it from allowed_headers, the host is in Host`);
     return { ok: true, dialect: 'ext-authz', method, target: target.slice(EXT_AUTHZ.length) };
+  }
   const queryAt = target.indexOf('?');
   const path = queryAt < 0 ? target : target.slice(0, queryAt);
   if (path !== '/forward-auth' && path !== '/auth-request' && path !== REPLIED)
@@ -94,6 +114,10 @@ export function authorizationRequestOf(
   if (uri === '') return missing(URI, 'it must contain the path and query of the request');
   if (methods.length > 1) return bad(`the proxy sent ${METHOD} more than once; it must replace the client's`);
   if (targets.length > 1) return bad(`the proxy sent ${URI} more than once; it must replace the client's`);
+  if (hosts?.length === 0)
+    return missing(HOST, 'some policies have hosts, so it must contain the host of the request');
+  if (hosts !== null && hosts.length > 1)
+    return bad(`the proxy sent ${HOST} more than once; it must replace the client's`);
   if (!METHOD_TOKEN.test(described)) return bad(`${METHOD} is not a method`);
   const long = longMethod(described);
   if (long !== null) return long;

@@ -7,37 +7,35 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import { privateHeaderProblem } from '#gateway/http/header-filter.ts';
+import { OVER_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
-import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
+import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
-import { denialReply } from '#gateway/reply/denial.ts';
-import { ERRORS } from '#gateway/reply/errors.ts';
+import { type DenialWriter, denialReply } from '#gateway/reply/denial.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
 import { probeReply } from '#gateway/request/probe.ts';
-import { learn } from '#gateway/request/reading/prove.ts';
+import { NO_BANS } from '#gateway/request/reading/listing.ts';
+import { learn, noteVisit } from '#gateway/request/reading/prove.ts';
+import { locate, read } from '#gateway/request/reading/read.ts';
 import { framingOf } from '#gateway/request/refuse.ts';
 import type { Arrival } from '#gateway/request/request.ts';
-import { chargeOf } from '#gateway/request/spend.ts';
-import { authorizationRequestOf, bad, type Dialect, methodProblem } from './authorization-request.ts';
+import type { Seconds } from '#shared/clock.ts';
+import {
+  authorizationRequestOf,
+  bad,
+  type CheckedOptions,
+  type Dialect,
+  methodProblem,
+  UNTRUSTED,
+} from './authorization-request.ts';
 
 interface CheckedParts extends LimitedParts {
+  readonly denials: DenialWriter;
   readonly upstream: Upstream;
 }
-
-export interface CheckedOptions {
-  readonly isCredentialProven: boolean;
-  /**
-   * Called if a proxy sent an authorization request that the gateway cannot answer.
-   *
-   * @param reason the mistake in the proxy's configuration
-   */
-  readonly onBadRequest: (reason: string) => void;
-}
-
-export const UNTRUSTED = 'the address of this proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
 
 /** With this Content-Type, proxies can tell a refusal by the gateway from an error of their own. */
 const PROBE_HEADERS = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const;
@@ -46,7 +44,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   readonly req: ClientRequest;
   readonly connection: ClientConnection;
   readonly entry: AccessEntry | null;
-  readonly isUploading = false;
+  readonly call = null;
   readonly #res: ClientResponse;
   readonly #parts: CheckedParts;
   readonly #options: CheckedOptions;
@@ -65,8 +63,9 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
 
   override run(): void {
     const { req } = this;
+    const { usesHosts } = this.#parts.enforcement.table;
     const asked = this.connection.origin.trusted
-      ? authorizationRequestOf(req.method ?? '', req.url ?? '', req.rawHeaders)
+      ? authorizationRequestOf(req.method ?? '', req.url ?? '', req.rawHeaders, usesHosts)
       : bad(UNTRUSTED);
     if (!asked.ok) {
       if (asked.by === 'proxy') this.#options.onBadRequest(asked.reason);
@@ -77,7 +76,9 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     req.method = asked.method;
     req.url = asked.target;
     if (asked.dialect !== 'replied') this.#dialect = asked.dialect;
-    const problem = methodProblem(asked.method) ?? privateHeaderProblem(req.rawHeaders);
+    // A proxy that reports a reply may send the headers that it has added to the request.
+    const isReply = asked.dialect === 'replied';
+    const problem = methodProblem(asked.method) ?? (isReply ? null : privateHeaderProblem(req.rawHeaders));
     if (problem !== null) this.#parts.refusals.malformed(this, problem);
     else if (asked.dialect === 'replied') this.#learn(asked.status);
     else super.run();
@@ -89,13 +90,15 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     const { enforcement } = this.#parts;
     this.entry?.withdraw();
     const { table, options } = enforcement;
-    const head = table.checkHead(req, connection.origin);
-    const match = table.match(req.method ?? '', req.url ?? '');
-    if (head.ok && match.ok && match.cover !== null) {
-      this.head = head;
-      this.target = match.target;
-      const charged = chargeOf(enforcement, match.cover, this);
-      if (charged !== null && typeof charged !== 'string') learn(options.limiter, charged.identified, status);
+    const located = locate(table, req, connection.origin);
+    if (located.kind === 'located') {
+      this.head = located.head;
+      this.match = located.match;
+      this.host = located.host;
+      const reading = read(this, { ...options, bans: NO_BANS });
+      const isRead = reading.kind === 'charged' || reading.kind === 'uncovered';
+      if (isRead && reading.identified !== null) learn(options.limiter, reading.identified, status);
+      noteVisit(options.limiter, this, status);
     }
     this.pass([]);
   }
@@ -122,11 +125,15 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     return this.#dialect === 'auth-request' ? null : super.page;
   }
 
+  /** The gateway may never hear of the reply, so a client that is admitted has visited. */
   protected pass(added: readonly string[]): void {
+    if (this.#dialect !== null) noteVisit(this.#parts.enforcement.options.limiter, this, 200);
     this.finish();
     const res = this.#res;
     if (res.headersSent || res.destroyed) return;
-    res.writeHead(200, ['Content-Length', '0', ...(this.closes ? ['Connection', 'close'] : []), ...added]);
+    const fields = ['Content-Length', '0', ...(this.closes ? ['Connection', 'close'] : []), ...added];
+    if (this.over !== null) fields.push(OVER_HEADER, this.over);
+    res.writeHead(200, fields);
     res.end();
     discardBody(this.req.body);
   }
@@ -138,16 +145,16 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     else sendOwn(this.req, this.#res, answer);
   }
 
-  override deny(violated: readonly Violation[], decision: string): void {
+  override deny(violated: readonly Violation[], retryAfter: Seconds, decision: string): void {
     const framing = framingOf(this, decision);
     if (this.#dialect === 'auth-request') {
-      this.#forbid(denialReply(violated, framing));
-    } else this.#parts.enforcement.denials.write(this.req, this.#res, violated, framing);
+      this.#forbid(denialReply(violated, retryAfter, framing));
+    } else this.#parts.denials.write(this.req, this.#res, violated, retryAfter, framing);
   }
 
   /** NGINX accepts only 403 and reads only the header section, so status and body go into header fields. */
   #forbid(reply: OwnReply): void {
-    const { status } = ERRORS[reply.code];
+    const { status } = reply;
     if (this.#res.headersSent || this.#res.destroyed) return;
     if (this.entry !== null) this.entry.status = status;
     this.#forbidWith(status, headersOf({ ...reply, bodyBytes: '' }), reply.bodyBytes);
@@ -174,13 +181,5 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
 
   close(): void {
     this.finish();
-  }
-
-  onDrain(): void {
-    // A reply is a single write, so nothing waits for a drain.
-  }
-
-  onTick(): void {
-    // There is no body that could time out.
   }
 }

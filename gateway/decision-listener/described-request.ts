@@ -1,44 +1,31 @@
 /** Requests that a proxy describes in a message of its own protocol. They are decided like those over HTTP. */
 import { privateHeaderProblem } from '#gateway/http/header-filter.ts';
+import { OVER_HEADER } from '#gateway/http/header-names.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
-import {
-  AccessEntry,
-  type LoggedRequest,
-  type LoggedResponse,
-} from '#gateway/observe/access-log/access-entry.ts';
-import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
-import { ERRORS } from '#gateway/reply/errors.ts';
+import { AccessEntry, type LoggedRequest, type LoggedResponse } from '#gateway/observe/access-entry.ts';
+import type { EntryLog } from '#gateway/observe/log-line.ts';
 import { headersOf, type OwnReply } from '#gateway/reply/own-reply.ts';
-import {
-  type LimitedParts,
-  LimitedRequest,
-  type Sent,
-  type Source,
-} from '#gateway/request/limited-request.ts';
+import { type LimitedParts, LimitedRequest, type Source } from '#gateway/request/limited-request.ts';
 import { probeReply } from '#gateway/request/probe.ts';
-import { type BadAuthorizationRequest, methodProblem } from './authorization-request.ts';
-import type { CheckedOptions } from './checked-request.ts';
-
-export interface Described {
-  readonly ok: true;
-  readonly method: string;
-  readonly target: string;
-  /** Alternating names and values. Each code unit of a string stands for one byte. */
-  readonly rawHeaders: readonly string[];
-}
+import { noteVisit } from '#gateway/request/reading/prove.ts';
+import type { Sent } from '#gateway/request/reading/read.ts';
+import { type BadAuthorizationRequest, type CheckedOptions, methodProblem } from './authorization-request.ts';
+import type { Described } from './descriptor.ts';
 
 export interface Answer {
   /** HTTP status. 200 means that the request may pass. */
   readonly status: number;
   /** Alternating names and values. */
   readonly headers: readonly string[];
+  /** Header fields that the proxy should add to the request, alternating names and values. */
+  readonly requestHeaders: readonly string[];
   /** UTF-8. Each code unit of the string stands for one byte. */
   readonly body: string;
 }
 
 export interface DescribedOptions extends CheckedOptions {
   readonly parts: LimitedParts;
-  readonly accessLog: AccessLog | null;
+  readonly accessLog: EntryLog | null;
 }
 
 /** @param reply called once, even if the description is refused */
@@ -97,13 +84,15 @@ class DescribedRequest extends LimitedRequest {
     return body !== null;
   }
 
+  /** The gateway does not hear of the reply, so a client that is admitted has visited. */
   protected pass(added: readonly string[]): void {
+    noteVisit(this.#options.parts.enforcement.options.limiter, this, 200);
     this.finish();
     this.#send(200, added, '');
   }
 
   answer(reply: OwnReply): void {
-    this.#send(ERRORS[reply.code].status, headersOf({ ...reply, close: false }), reply.bodyBytes);
+    this.#send(reply.status, headersOf({ ...reply, close: false }), reply.bodyBytes);
   }
 
   #send(status: number, all: readonly string[], body: string): void {
@@ -114,7 +103,8 @@ class DescribedRequest extends LimitedRequest {
     }
     if (this.entry !== null && status !== 200) this.entry.status = status;
     this.entry?.end();
-    this.#reply({ status, headers, body });
+    const requestHeaders = this.over === null ? [] : [OVER_HEADER, this.over];
+    this.#reply({ status, headers, requestHeaders, body });
   }
 }
 

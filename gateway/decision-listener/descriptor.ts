@@ -1,6 +1,14 @@
 /** Reads requests to Envoy's rate limit service. The entries of a descriptor are the properties of one request. */
 import { type BadAuthorizationRequest, bad, longMethod, METHOD_TOKEN } from './authorization-request.ts';
-import type { Described } from './described-request.ts';
+
+/** A request as its proxy describes it. */
+export interface Described {
+  readonly ok: true;
+  readonly method: string;
+  readonly target: string;
+  /** Alternating names and values. Each code unit of a string stands for one byte. */
+  readonly rawHeaders: readonly string[];
+}
 
 export interface RateLimitRequest {
   readonly descriptors: readonly Descriptor[];
@@ -15,14 +23,17 @@ interface Descriptor {
 const METHOD = 'method';
 const PATH = 'path';
 const CLIENT = 'remote_address';
+const HOST = 'host';
+const FORWARDED_HOST = 'x-forwarded-host';
 const FORWARDED_FOR = 'x-forwarded-for';
 const ENTRIES_MAX = 128;
 const HEADER_NAME = /^[a-z0-9-]{1,128}$/;
 
-export function describedBy({
-  descriptors,
-  hitsAddend,
-}: RateLimitRequest): Described | BadAuthorizationRequest {
+/** @param usesHosts whether policies depend on the host of the described request */
+export function describedBy(
+  { descriptors, hitsAddend }: RateLimitRequest,
+  usesHosts: boolean,
+): Described | BadAuthorizationRequest {
   const [descriptor, ...others] = descriptors;
   if (descriptor === undefined || others.length > 0)
     return bad(`the request has ${descriptors.length} descriptors; put all entries into one`);
@@ -50,6 +61,11 @@ export function describedBy({
   if (chain.trim() === '')
     return bad(
       `the descriptor has no entry ${CLIENT}; without it every client would count as the proxy's own address`,
+    );
+  if (usesHosts && !values.has(HOST)) return missing(HOST, ':authority');
+  if (usesHosts && values.has(FORWARDED_HOST))
+    return bad(
+      `the descriptor has an entry ${FORWARDED_HOST}, which clients can invent; remove it, ${HOST} is enough`,
     );
   for (const key of [METHOD, PATH, CLIENT, FORWARDED_FOR]) values.delete(key);
   return { ok: true, method, target, rawHeaders: [...[...values].flat(), FORWARDED_FOR, chain] };

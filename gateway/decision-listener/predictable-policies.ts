@@ -1,7 +1,7 @@
 /** Refuses policies that the decision listener cannot apply, because it sees neither bodies nor replies. */
 
-import { readsBody } from '#gateway/identity/identifier.ts';
-import type { Policy } from '#gateway/policy/policy.ts';
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
+import { countsBody, type Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
@@ -30,10 +30,11 @@ export function loadPredictable(text: string, file: string, readReferenced?: Rea
   return set;
 }
 
-function unpredictability({ algorithm, cost, count, identifier }: Policy): string | null {
+function unpredictability(policy: Policy): string | null {
+  const { algorithm, cost, count } = policy;
   if (cost.kind === 'reply-header') return `has a cost that the header ${cost.header} of replies reports`;
-  if (algorithm === 'concurrency') return 'counts requests in flight, so it depends on the end of replies';
+  if (ALGORITHMS[algorithm].isHeld) return 'counts requests in flight, so it depends on the end of replies';
   if (count !== 'request') return `has "count: ${count}", so it depends on the status of replies`;
-  if (readsBody(identifier)) return 'counts a field of bodies';
+  if (countsBody(policy)) return 'counts a field of bodies';
   return cost.kind === 'body-bytes' ? 'depends on the length of bodies' : null;
 }

@@ -14,7 +14,7 @@ import { originOf } from '#gateway/http/request-origin.ts';
 import { Listener, type ListenOptions } from '#gateway/listen/listener.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Millis } from '#shared/clock.ts';
-import { UNTRUSTED } from './checked-request.ts';
+import { UNTRUSTED } from './authorization-request.ts';
 import { type Answer, type DescribedOptions, decideDescribed } from './described-request.ts';
 import { describedBy, type RateLimitRequest } from './descriptor.ts';
 
@@ -28,10 +28,16 @@ interface RateLimitServerOptions extends DescribedOptions {
   readonly upstream: Upstream;
 }
 
+interface Header {
+  readonly key: string;
+  readonly value: string;
+}
+
 export interface RateLimitResponse {
   readonly overallCode: 'OK' | 'OVER_LIMIT';
   readonly statuses: readonly { readonly code: 'OK' | 'OVER_LIMIT' }[];
-  readonly responseHeadersToAdd: readonly { readonly key: string; readonly value: string }[];
+  readonly responseHeadersToAdd: readonly Header[];
+  readonly requestHeadersToAdd: readonly Header[];
   readonly rawBody: Uint8Array;
 }
 
@@ -89,23 +95,29 @@ export class RateLimitServer {
   }
 
   #decide(call: Call, reply: (response: RateLimitResponse) => void): void {
-    const { trust } = this.#options.parts.enforcement.options;
-    const origin = originOf({ remoteAddress: addressOf(call.getPeer()) }, trust);
-    decideDescribed(describedBy(call.request), origin, this.#options, (answer) => reply(responseOf(answer)));
+    const { table, options } = this.#options.parts.enforcement;
+    const origin = originOf({ remoteAddress: addressOf(call.getPeer()) }, options.trust);
+    const described = describedBy(call.request, table.usesHosts);
+    decideDescribed(described, origin, this.#options, (answer) => reply(responseOf(answer)));
   }
 }
 
-function responseOf({ status, headers, body }: Answer): RateLimitResponse {
+function responseOf({ status, headers, requestHeaders, body }: Answer): RateLimitResponse {
   const code = status === 200 ? 'OK' : 'OVER_LIMIT';
-  const responseHeadersToAdd: { key: string; value: string }[] = [];
-  for (let i = 0; i < headers.length; i += 2)
-    responseHeadersToAdd.push({ key: headers[i] ?? '', value: headers[i + 1] ?? '' });
   return {
     overallCode: code,
     statuses: [{ code }],
-    responseHeadersToAdd,
+    responseHeadersToAdd: pairsOf(headers),
+    requestHeadersToAdd: pairsOf(requestHeaders),
     rawBody: Buffer.from(body, 'latin1'),
   };
+}
+
+/** @param fields alternating names and values */
+function pairsOf(fields: readonly string[]): Header[] {
+  const pairs: Header[] = [];
+  for (let i = 0; i < fields.length; i += 2) pairs.push({ key: fields[i] ?? '', value: fields[i + 1] ?? '' });
+  return pairs;
 }
 
 function serviceDefinition(): ServiceDefinition {

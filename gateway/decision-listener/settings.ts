@@ -41,17 +41,15 @@ const CREDENTIALS = ['unproven', 'proven'] as const;
 export function readDecisionSettings<Name extends string>(
   read: SettingsReader<Name | DecisionName>,
   trust: ProxyTrust,
-  others: readonly number[],
+  taken: Set<number>,
 ): DecisionSettings | null {
   const isCredentialProven = read.choice('GATEWAY_DECISION_CREDENTIALS', CREDENTIALS) === 'proven';
-  const taken = [...others];
   const portOf = (name: 'GATEWAY_DECISION_PORT' | 'GATEWAY_DECISION_GRPC_PORT'): number | null => {
     if (read.text(name).toLowerCase() === 'off') return null;
     const port = read.integer(name, 1, 65_535);
     // Workers share their ports, so the operating system would not report the conflict.
-    if (taken.includes(port))
-      read.refuse(name, `port ${port} is used by another listener; choose another one`);
-    taken.push(port);
+    if (taken.has(port)) read.refuse(name, `port ${port} is used by another listener; choose another one`);
+    taken.add(port);
     if (trust.kind === 'none') {
       read.refuse(
         name,

@@ -18,6 +18,8 @@ export interface UnreadBody extends Readable {
 export interface RequestBody extends UnreadBody {
   /** Counts the pieces of the body; null until the body begins. */
   readonly pieces: PieceCount | null;
+  /** Called with the number of bytes when a part arrives. Bodies that are whole or small never call it. */
+  onHeld?: ((bytes: number) => void) | null;
 }
 
 export interface ClientRequest {
@@ -49,10 +51,15 @@ export interface Exchange {
   readonly client: Client | null;
   /** Whether no more of the reply will be written. */
   readonly isClosed: boolean;
-  /** Whether the request body is being forwarded while it arrives. */
-  readonly isUploading: boolean;
+  /** The call that forwards the request; null if it is not forwarded. */
+  readonly call: UpstreamCall | null;
   /** Stops writing, and releases all resources of the exchange. */
   close(): void;
+}
+
+export interface UpstreamCall {
+  /** Whether the request body is being forwarded while it arrives. */
+  readonly isUploading: boolean;
   /** Called when the client has read the written bytes. */
   onDrain(): void;
   /** Called once a second while the reply is sent. @param unreadMs how long the client has read nothing */
@@ -88,9 +95,6 @@ export interface ClientResponse extends SharingResponse {
   readonly statusCode: number;
   readonly writableFinished: boolean;
   readonly writableLength: number;
-  /** From now on, `onDrain` of the exchange is called when the client has read the written bytes. */
-  watchDrain(): void;
-  writeContinue(): void;
   writeHead(status: number, headers: string[]): unknown;
   writeHead(status: number, reason: string, headers: string[]): unknown;
   write(text: string, encoding: 'latin1'): boolean;

@@ -1,11 +1,12 @@
 /** Decides which request headers are forwarded. Clients must not set headers that applications trust. */
+import { OVER_HEADER } from './header-names.ts';
 import { HOP_BY_HOP } from './hop-by-hop.ts';
 
 /**
- * Applications set these headers themselves and trust them, so neither clients nor proxies may send them: the client
- * address that Formbricks has determined, and the header with which old releases of Next.js skip their own checks.
+ * Applications trust these headers, so neither clients nor proxies may send them: the client address that Formbricks has
+ * determined, the header with which old releases of Next.js skip their own checks, and the marks of the gateway.
  */
-const PRIVATE: readonly string[] = ['x-formbricks-client-ip', 'x-middleware-subrequest'];
+const PRIVATE: readonly string[] = ['x-formbricks-client-ip', 'x-middleware-subrequest', OVER_HEADER];
 
 /**
  * Headers that are never forwarded unchanged: framing, and headers that the gateway or the application writes itself.
@@ -99,22 +100,22 @@ export class HeaderFilter {
   }
 }
 
-/** Whether only the application may set a header. `_` counts as `-`, as many servers read it. */
-function isPrivate(name: string): boolean {
-  return PRIVATE.some((own) => own.length === name.length && own === name.toLowerCase().replaceAll('_', '-'));
+/** Returns the private header that applications may read a name as, because many servers read `_` as `-`. */
+function privateHeaderOf(name: string): string | undefined {
+  return PRIVATE.find((own) => own.length === name.length && own === name.toLowerCase().replaceAll('_', '-'));
 }
 
 /**
  * Checks a request that another proxy forwards. The gateway cannot remove its headers.
  *
  * @param rawHeaders alternating names and values
- * @returns null if no header is reserved for the application
+ * @returns null if no header is reserved for the application or for the gateway
  */
 export function privateHeaderProblem(rawHeaders: readonly string[]): string | null {
-  const name = rawHeaders.find((text, i) => i % 2 === 0 && isPrivate(text));
-  return name === undefined
-    ? null
-    : `only the application sets the header ${name}; send the request without it`;
+  const name = rawHeaders.find((text, i) => i % 2 === 0 && privateHeaderOf(text) !== undefined);
+  if (name === undefined) return null;
+  const owner = privateHeaderOf(name) === OVER_HEADER ? 'gateway' : 'application';
+  return `only the ${owner} sets the header ${name}; send the request without it`;
 }
 
 /**
@@ -131,7 +132,11 @@ export function parsePassedHeaders(text: string): readonly string[] {
     .map((name) => {
       const lower = name.toLowerCase();
       if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(lower)) throw new Error(`"${name}" is not the name of a header`);
-      if (NEVER_PASSED.includes(lower) || lower.startsWith(X_GATEWAY) || isPrivate(lower)) {
+      if (
+        NEVER_PASSED.includes(lower) ||
+        lower.startsWith(X_GATEWAY) ||
+        privateHeaderOf(lower) !== undefined
+      ) {
         throw new Error(`"${name}" never passes unchanged; leave it out`);
       }
       return lower;

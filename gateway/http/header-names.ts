@@ -6,6 +6,9 @@ export const RATELIMITED_HEADER = 'x-gateway-ratelimited';
 /** The id of a refusal, for `floodgate why`. Removed from replies of the upstream. */
 export const DECISION_HEADER = 'x-gateway-decision';
 
+/** Tells the application which policies with `mode: mark` a request is over. Removed from requests of clients. */
+export const OVER_HEADER = 'x-gateway-over';
+
 /** Headers that the gateway sets on covered routes, where they replace those of the upstream. In lower case. */
 export const LIMIT_HEADERS: readonly string[] = [
   'x-ratelimit-limit',

@@ -11,10 +11,13 @@ export interface PieceListener {
   onSmallPieces(body: RequestBody): void;
 }
 
+/** When this number of bytes of a body waits to be read, the gateway stops reading from the client. */
+export const BODY_AHEAD_BYTES = 16_384;
+
 export class IncomingRequest extends http.IncomingMessage implements ClientRequest {
   /** Receives a call if the pieces are too small. It is set before the body arrives. */
   listener: PieceListener | null = null;
-  /** Called with the number of bytes when a part of the body arrives while the request waits for the reply before it. */
+  /** Set while the request waits, for the reply before it or for a connection. Called when a part of the body has arrived. */
   onHeld: ((bytes: number) => void) | null = null;
   /** Counts the pieces of the body; null until the body begins. */
   pieces: PieceCount | null = null;
@@ -28,10 +31,14 @@ export class IncomingRequest extends http.IncomingMessage implements ClientReque
     if (listener === null) return super.push(chunk, encoding);
     if (this.pieces?.isCut === true) return true;
     if (!Buffer.isBuffer(chunk)) return super.push(chunk, encoding);
-    this.onHeld?.(chunk.length);
     this.pieces ??= new PieceCount(listener.clock());
-    if (this.pieces.add(chunk.length)) return super.push(chunk, encoding);
-    listener.onSmallPieces(this);
-    return true;
+    if (!this.pieces.add(chunk.length)) {
+      listener.onSmallPieces(this);
+      return true;
+    }
+    const hasRoom = super.push(chunk, encoding);
+    this.onHeld?.(chunk.length);
+    // On false, node:http stops reading. The mark of a stream is too high: with TLS it is 64 KiB.
+    return hasRoom && this.readableLength < BODY_AHEAD_BYTES;
   }
 }

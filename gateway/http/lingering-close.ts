@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Millis } from '#shared/clock.ts';
 import type { UnreadBody } from './client-exchange.ts';
+import { free, ownMemory } from './free-buffer.ts';
 
 const DRAIN_BYTES_MAX = 8 * 1024 * 1024;
 const DRAIN_MS_MAX: Millis = 5000;
@@ -33,6 +34,9 @@ export function discardBody(body: UnreadBody | null): void {
     body.removeAllListeners('readable');
     body.on('data', (chunk: Buffer) => {
       left -= chunk.length;
+      // Many refused uploads would soon start a full garbage collection.
+      const memory = ownMemory(chunk);
+      if (memory !== null) free(memory);
       if (left < 0) stop();
     });
     body.once('close', forget);

@@ -10,7 +10,7 @@ function onClose(this: ServerResponse): void {
 }
 
 function onDrain(this: ServerResponse): void {
-  (this as OutgoingResponse).exchange?.onDrain();
+  (this as OutgoingResponse).exchange?.call?.onDrain();
 }
 
 export class OutgoingResponse<R extends IncomingRequest = IncomingRequest>
@@ -26,11 +26,7 @@ export class OutgoingResponse<R extends IncomingRequest = IncomingRequest>
 
   set exchange(exchange: Exchange) {
     this.#exchange = exchange;
-    this.on('close', onClose);
-  }
-
-  watchDrain(): void {
-    this.on('drain', onDrain);
+    this.on('close', onClose).on('drain', onDrain);
   }
 
   writeFields(status: number, { headers }: CheckedFields, more: string[]): void {

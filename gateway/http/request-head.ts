@@ -3,6 +3,7 @@
  */
 import { PROBE_HEADER } from './header-names.ts';
 import { nominated } from './hop-by-hop.ts';
+import { isAuthority } from './host.ts';
 
 export type RequestHead = CheckedHead | { readonly ok: false; readonly reason: string };
 
@@ -37,8 +38,6 @@ export const EMPTY_HEAD: CheckedHead = {
   probe: null,
 };
 
-/** uri-host [ ":" port ] (RFC 9110 7.2), simplified: any characters that do not end the authority of a URL. */
-const HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
 /** X-Forwarded-Host and X-Forwarded-Proto have either one value, or a list to which each proxy added one. */
 const FORWARDED_HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\] ]*$/;
 const FORWARDED_PROTO = /^(?:https?|wss?)(?:[ \t]*,[ \t]*(?:https?|wss?))*$/i;
@@ -68,7 +67,7 @@ export function checkRequestHead(
     switch (rawHeaders[i]?.toLowerCase()) {
       case 'host':
         if (host !== undefined) return bad('the request has more than one Host header');
-        if (!HOST.test(value)) return bad('the Host header is not a host name');
+        if (!isAuthority(value)) return bad('the Host header is not a host name');
         host = value;
         break;
       case 'content-length':

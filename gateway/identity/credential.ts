@@ -5,7 +5,15 @@
  * values is refused as ambiguous, because the gateway could count one while the upstream accepts the other.
  */
 import { type CredentialSource, type Identifier, partsOf, type SimpleIdentifier } from './identifier.ts';
-import { AMBIGUOUS, cookieValue, eachQueryValue, fieldText, type PairValue, queryValue } from './pairs.ts';
+import {
+  AMBIGUOUS,
+  cookieValue,
+  eachCookieValue,
+  eachQueryValue,
+  fieldText,
+  type PairValue,
+  queryValue,
+} from './pairs.ts';
 
 type Presented =
   | { readonly kind: 'none' }
@@ -40,6 +48,8 @@ export function carriersOf(identifier: SimpleIdentifier): readonly CredentialSou
     case 'address':
     case 'path':
     case 'body':
+    case 'network':
+    case 'host':
     case 'everyone':
       return [];
     default:
@@ -89,17 +99,19 @@ export function presentedValues(
   target: string,
 ): ReadonlySet<string> {
   const values = new Set<string>();
-  const add = (value: PairValue): boolean => {
+  const add = (value: PairValue): void => {
     if (typeof value === 'string' && values.size <= VALUES_MAX) values.add(value);
-    return values.size > VALUES_MAX;
   };
   for (const source of sources) if (source.kind === 'query') eachQueryValue(target, source.parameter, add);
   if (values.size > VALUES_MAX) return values;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
-    const fields = isField(name, 'cookie') ? (rawHeaders[i + 1] ?? '').split(';') : [rawHeaders[i + 1]];
-    for (const source of sources)
-      for (const field of fields) if (add(valueIn(source, name, field))) return values;
+    const value = rawHeaders[i + 1] ?? '';
+    for (const source of sources) {
+      if (source.kind !== 'cookie') add(valueIn(source, name, value));
+      else if (isField(name, 'cookie')) eachCookieValue(value, source.cookie, add);
+      if (values.size > VALUES_MAX) return values;
+    }
   }
   return values;
 }

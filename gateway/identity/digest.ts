@@ -91,6 +91,10 @@ function subjectOf(identifier: SimpleIdentifier, value: string): string {
       return `path\0${identifier.param}\0${value}`;
     case 'body':
       return `body\0${identifier.field}\0${value}`;
+    case 'network':
+      return `network\0${identifier.name}\0${value}`;
+    case 'host':
+      return `host\0${value}`;
     case 'everyone':
       return 'everyone';
     default:

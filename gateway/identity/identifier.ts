@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 
 /** Equal identifiers are the same object. */
-export type Identifier = SimpleIdentifier | CombinedIdentifier;
+export type Identifier = SimpleIdentifier | CombinedIdentifier | FirstIdentifier;
 
 export type SimpleIdentifier =
   | AddressIdentifier
@@ -10,12 +10,16 @@ export type SimpleIdentifier =
   | TokenIdentifier
   | PathIdentifier
   | BodyIdentifier
+  | NetworkIdentifier
+  | HostIdentifier
   | EveryoneIdentifier;
 
 export interface AddressIdentifier {
   readonly name: string;
   readonly kind: 'address';
   readonly ipv6Prefix: number;
+  /** Length of an IPv4 network that is one client. Absent: each IPv4 address is a client. */
+  readonly ipv4Prefix?: number;
 }
 
 export interface CredentialIdentifier {
@@ -47,12 +51,16 @@ export interface TokenSource {
 export interface PathIdentifier {
   readonly name: string;
   readonly kind: 'path';
+  /** Name of the parameter, or WHOLE_PATH. */
   readonly param: string;
   readonly at: number;
   /** Whether the value includes all following segments. */
   readonly takesRest: boolean;
   readonly ignoresCase: boolean;
 }
+
+/** No parameter has this name. */
+export const WHOLE_PATH = '';
 
 /** A field at the top of a small JSON or form body, or of the query. */
 export interface BodyIdentifier {
@@ -61,6 +69,23 @@ export interface BodyIdentifier {
   readonly field: string;
   /** Whether to refuse requests whose body is not read, or that do not present the field. */
   readonly isRequired: boolean;
+}
+
+/** The name of the network of the client address, such as that of a provider. Clients in no network are not counted. */
+export interface NetworkIdentifier {
+  readonly name: string;
+  readonly kind: 'network';
+  readonly networks: { find(address: readonly number[]): string | undefined };
+}
+
+/**
+ * The entry of a policy's `hosts` that names the host of the request. Clients choose the host, but not the entries, so
+ * they cannot invent identities.
+ */
+export interface HostIdentifier {
+  readonly name: 'host';
+  readonly kind: 'host';
+  readonly hosts: { entryFor(host: string): string | null };
 }
 
 /** Counts all clients as one. */
@@ -80,6 +105,20 @@ export interface CombinedIdentifier {
   readonly proofAt: number;
 }
 
+/**
+ * The first of several identifiers that a request presents. Its identity is that of the part, so an address is the same
+ * identity as in a policy by address.
+ */
+export interface FirstIdentifier {
+  readonly name: string;
+  readonly kind: 'first';
+  readonly parts: readonly FirstPart[];
+  /** The last part, if it is an address. Every request has one. */
+  readonly address: AddressIdentifier | null;
+}
+
+export type FirstPart = CredentialIdentifier | TokenIdentifier | AddressIdentifier;
+
 /** Place where a client presents its credential. Header names are in lower case. */
 export type CredentialSource =
   | { readonly kind: 'header'; readonly header: string }
@@ -95,6 +134,8 @@ export type CredentialSource =
 export function needsProof(identifier: Identifier): boolean {
   switch (identifier.kind) {
     case 'address':
+    case 'network':
+    case 'host':
     case 'everyone':
     // A field of the body, such as a login name, needs no proof: many people of one address may log in for the first
     // time.
@@ -107,6 +148,8 @@ export function needsProof(identifier: Identifier): boolean {
       return true;
     case 'combined':
       return identifier.proofAt >= 0;
+    case 'first':
+      return identifier.parts.some(needsProof);
     default:
       return identifier satisfies never;
   }
@@ -114,7 +157,7 @@ export function needsProof(identifier: Identifier): boolean {
 
 /** Whether clients choose the value themselves, unlike an address. */
 export function isPresented({ kind }: Identifier): boolean {
-  return kind !== 'address' && kind !== 'everyone';
+  return kind !== 'address' && kind !== 'network' && kind !== 'everyone';
 }
 
 /** Whether the body has to be read before the request is decided. */
@@ -123,7 +166,7 @@ export function readsBody(identifier: Identifier): boolean {
 }
 
 export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {
-  return identifier.kind === 'combined' ? identifier.parts : [identifier];
+  return identifier.kind === 'combined' || identifier.kind === 'first' ? identifier.parts : [identifier];
 }
 
 /** Signature algorithms with public keys. Those with a shared secret are not supported. */

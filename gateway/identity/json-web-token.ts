@@ -11,6 +11,8 @@ import type { KeySet, SigningKey, TokenSource } from './identifier.ts';
 
 interface Verified {
   readonly value: string;
+  /** The text of the claim that names the client's plan; null if there is none. */
+  readonly plan: string | null;
   /** Milliseconds since the epoch. */
   readonly from: Millis;
   readonly until: Millis;
@@ -26,15 +28,19 @@ type Unverified = 'unsigned' | 'not now' | 'not meant' | 'unreadable';
 
 const TOKEN_LENGTH_MAX = 8192;
 const CLAIM_LENGTH_MAX = 1024;
+/** No name of a plan is longer. The text is kept with the remembered token. */
+const PLAN_LENGTH_MAX = 64;
 const SHAPE = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/;
 /** Tolerated clock difference. Issuers usually allow as much, and a token that they accept should be counted. */
 const TOLERANCE: Seconds = 60;
 const ES256_BYTES = 64;
 
+/** @param planClaim the claim that names the client's plan; null if none does */
 export function verifiedClaim(
   token: string,
   { claim, keys, issuer, audience }: TokenRules,
   now: Millis,
+  planClaim: string | null = null,
 ): Verified | Unverified {
   const [, head = '', body = '', signature = ''] =
     token.length > TOKEN_LENGTH_MAX ? [] : (SHAPE.exec(token) ?? []);
@@ -43,6 +49,7 @@ export function verifiedClaim(
   if (header === null || payload === null) return 'unreadable';
   const value = claimText(payload[claim]);
   const time = timeOf(payload);
+  const plan = planClaim === null ? null : planText(payload[planClaim]);
   if (!isIssuedBy(payload, issuer) || !isMeantFor(payload, audience)) return 'not meant';
   // `crit` lists extensions that must be understood (RFC 7515 4.1.11). None is supported.
   if (value === null || time === null || header.crit !== undefined) return 'unreadable';
@@ -50,7 +57,7 @@ export function verifiedClaim(
   const key = keyFor(header, keys);
   if (key === null) return 'unsigned';
   const signed = Buffer.from(`${head}.${body}`, 'latin1');
-  return isSigned(key, signed, Buffer.from(signature, 'base64url')) ? { value, ...time } : 'unsigned';
+  return isSigned(key, signed, Buffer.from(signature, 'base64url')) ? { value, plan, ...time } : 'unsigned';
 }
 
 function jsonObject(part: string): Readonly<Record<string, unknown>> | null {
@@ -78,6 +85,10 @@ function isMeantFor({ aud }: Readonly<Record<string, unknown>>, audience: readon
 function claimText(value: unknown): string | null {
   if (Number.isSafeInteger(value)) return String(value);
   return typeof value === 'string' && value !== '' && value.length <= CLAIM_LENGTH_MAX ? value : null;
+}
+
+function planText(value: unknown): string | null {
+  return typeof value === 'string' && value.length <= PLAN_LENGTH_MAX ? value : null;
 }
 
 function timeOf({ exp, nbf }: Readonly<Record<string, unknown>>): { from: Millis; until: Millis } | null {

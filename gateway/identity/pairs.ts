@@ -3,7 +3,7 @@
  *
  * Values are percent-decoded, so that another spelling is not another client. Names match every spelling that an
  * application may read as the same name: PHP reads `api.key` as `api_key`, qs and Rack read `[api_key]` so, and ASP.NET
- * ignores case in query parameters. Otherwise a client could present a key that is not counted.
+ * ignores case. Otherwise a client could present a key that is not counted.
  */
 
 export const AMBIGUOUS = Symbol('ambiguous');
@@ -15,6 +15,7 @@ const TAB = 9;
 const CARRIAGE_RETURN = 13;
 const SPACE = 32;
 const AMPERSAND = 38;
+const COMMA = 44;
 const DOT = 46;
 const SEMICOLON = 59;
 const EQUALS = 61;
@@ -25,61 +26,139 @@ const UNDERSCORE = 95;
 
 /** @param field the value of a Cookie field (RFC 6265 4.2.1) */
 export function cookieValue(field: string, name: string): PairValue {
-  let found: string | null = null;
-  let equals = -1;
-  let begin = 0;
-  for (let at = 0; at <= field.length; at++) {
-    // charCodeAt returns NaN at the end.
-    const code = field.charCodeAt(at);
-    if (code === EQUALS && equals < 0) equals = at;
-    if (code !== SEMICOLON && at < field.length) continue;
-    while (field.charCodeAt(begin) <= SPACE) begin++;
-    if (isCookieNamed(field, begin, equals, name)) {
-      const value = cookieText(field.slice(equals + 1, at));
-      if (value !== '' && found !== null && value !== found) return AMBIGUOUS;
-      found = value || found;
-    }
-    begin = at + 1;
-    equals = -1;
-  }
-  return found;
+  return onlyValue((visit) => eachCookieValue(field, name, visit));
 }
 
 export function queryValue(target: string, name: string): PairValue {
+  return onlyValue((visit) => eachQueryValue(target, name, visit));
+}
+
+function onlyValue(each: (visit: (value: string) => void) => void): PairValue {
   let found: PairValue = null;
-  eachQueryValue(target, name, (value) => {
+  each((value) => {
     found = found === null || found === value ? value : AMBIGUOUS;
   });
   return found;
 }
 
+/**
+ * Calls `visit` with each value that an application may read under this name, and that is not blank.
+ *
+ * Python accepts a blank between cookies too, and ASP.NET Core a comma.
+ */
+export function eachCookieValue(field: string, name: string, visit: (value: string) => void): void {
+  const found = (raw: string): void => {
+    const value = cookieText(raw);
+    if (value !== '') visit(value);
+  };
+  const foundWords = (raw: string): void => {
+    found(TO_BLANK.exec(raw)?.[0] ?? '');
+    found(TO_COMMA.exec(raw)?.[0] ?? '');
+  };
+  /** The beginning of this cookie, and its last =. -1 before the first one. */
+  let begin = -1;
+  let equals = -1;
+  /** The beginning of the last word. */
+  let word = 0;
+  let isBetweenWords = true;
+  for (let at = 0; at < field.length; at++) {
+    const code = field.charCodeAt(at);
+    // Inside a word, which most characters are.
+    if (code > EQUALS && !isBetweenWords) continue;
+    if (code === SEMICOLON) begin = equals = -1;
+    if (code === SEMICOLON || code === COMMA || code <= SPACE) {
+      isBetweenWords = true;
+      continue;
+    }
+    if (isBetweenWords && code !== EQUALS) word = at;
+    isBetweenWords = false;
+    if (begin < 0) begin = at;
+    if (code !== EQUALS) continue;
+    if (equals < 0 && spellingIn(field, begin, at, name) !== 'other') {
+      const semicolon = field.indexOf(';', at);
+      const raw = field.slice(at + 1, semicolon < 0 ? field.length : semicolon);
+      found(raw);
+      if (HAS_WORDS.test(raw)) foundWords(raw);
+    } else if (word > equals && word > begin && spellingIn(field, word, at, name) !== 'other') {
+      foundWords(field.slice(at + 1));
+    }
+    equals = at;
+  }
+}
+
+const HAS_WORDS = /[\t ,]/;
+/** A cookie value up to a blank outside quotes. */
+const TO_BLANK = /^[\t ]*(?:"(?:[^"\\;]|\\.)*"|[^\t ;]*)/;
+const TO_COMMA = /^[\t ]*(?:"(?:[^"\\;]|\\.)*"|[^\t ,;]*)/;
+
 /** Calls `visit` with each value that an application may read under this name, and that is not blank. */
 export function eachQueryValue(target: string, name: string, visit: (value: string) => void): void {
-  const mark = target.indexOf('?');
-  if (mark < 0) return;
   const found = (raw: string): void => {
     const value = withoutBlanks(formText(raw));
     if (value !== '') visit(value);
   };
-  eachPair(target, mark + 1, true, (begin, equals, end) => {
-    if (spellingOf(formText(target.slice(begin, equals)), name) !== 'other')
-      found(target.slice(equals + 1, end));
-  });
-  if (!BRACKET_OR_NUL.test(target)) return;
-  // qs and PHP do not split at a semicolon, and ignore one behind the name. qs splits a pair behind the first `]=`.
-  eachPair(target, mark + 1, false, (begin, equals, end) => {
-    if (spellingOf(formText(target.slice(begin, equals)), name) !== 'odd') return;
+  const spell = (begin: number, end: number): Spelling => spellingIn(target, begin, end, name);
+  eachNamed(target, spell, (begin, equals, end, spelling) => {
+    found(target.slice(equals + 1, end));
+    if (spelling !== 'odd') return;
+    // qs splits a pair behind the first `]=`.
     const pair = target.slice(begin, end);
-    found(pair.slice(equals - begin + 1));
     const split = BRACKET_EQUALS.exec(pair);
     if (split !== null) found(pair.slice(split.index + split[0].length));
+  });
+}
+
+/**
+ * Whether an application may find a parameter of one of these names, with or without a value. Each name in the query is
+ * decoded at most twice, because a client chooses how many there are.
+ */
+export function hasQueryParameter(target: string, names: readonly string[]): boolean {
+  let isThere = false;
+  const spell = (begin: number, end: number): Spelling => {
+    let sent: string | null = null;
+    for (const name of names) {
+      if (differsAtOnce(target, begin, name)) continue;
+      sent ??= formText(target.slice(begin, end));
+      const spelling = spellingOf(sent, name);
+      if (spelling !== 'other') return spelling;
+    }
+    return 'other';
+  };
+  eachNamed(target, spell, () => {
+    isThere = true;
+  });
+  return isThere;
+}
+
+type VisitPair = (begin: number, equals: number, end: number, spelling: Spelling) => void;
+
+/**
+ * Calls `visit` with the places of each pair that an application may read under a wanted name.
+ *
+ * @param spell compares the name between two places
+ */
+function eachNamed(target: string, spell: (begin: number, end: number) => Spelling, visit: VisitPair): void {
+  const mark = target.indexOf('?');
+  if (mark < 0) return;
+  eachPair(target, mark + 1, true, (begin, equals, end) => {
+    const spelling = spell(begin, equals);
+    if (spelling !== 'other') visit(begin, equals, end, spelling);
+  });
+  if (!BRACKET_OR_NUL.test(target)) return;
+  // qs and PHP do not split at a semicolon, and ignore one behind the name.
+  eachPair(target, mark + 1, false, (begin, equals, end) => {
+    const spelling = spell(begin, equals);
+    if (spelling === 'odd') visit(begin, equals, end, spelling);
   });
 }
 
 const BRACKET_OR_NUL = /[[\]]|%(?:5[bd]|00)/i;
 const BRACKET_EQUALS = /(?:\]|%5d)=/i;
 
-/** Calls `visit` with the places of each pair that has a `=`. Some servers accept a semicolon as separator. */
+/**
+ * Calls `visit` with the places of each pair. Without a value, the place of its `=` is its end. Some servers accept a
+ * semicolon as separator.
+ */
 function eachPair(
   text: string,
   from: number,
@@ -93,33 +172,37 @@ function eachPair(
     if (code === EQUALS && equals < 0) equals = at;
     const ends = code === AMPERSAND || (code === SEMICOLON && splitsAtSemicolons) || at === text.length;
     if (!ends) continue;
-    if (equals >= 0) visit(begin, equals, at);
+    if (at > begin) visit(begin, equals < 0 ? at : equals, at);
     begin = at + 1;
     equals = -1;
   }
 }
 
-/** Whether a cookie has this name. PHP ignores spaces before a cookie name. All servers ignore spaces after it. */
-function isCookieNamed(text: string, begin: number, equals: number, name: string): boolean {
-  let at = begin;
-  let matched = 0;
-  for (; at < equals && matched < name.length; at++, matched++) {
-    if (phpName(text.charCodeAt(at)) !== phpName(name.charCodeAt(matched))) return false;
-  }
-  while (at < equals && text.charCodeAt(at) <= SPACE) at++;
-  return at === equals && matched === name.length;
-}
-
 /** `exact` but for case, or `odd` if only some applications read it as the wanted name. */
 type Spelling = 'exact' | 'odd' | 'other';
 
+function spellingIn(text: string, begin: number, end: number, configured: string): Spelling {
+  return differsAtOnce(text, begin, configured)
+    ? 'other'
+    : spellingOf(formText(text.slice(begin, end)), configured);
+}
+
+/** Most names differ in the first character. This saves the time to decode them. */
+function differsAtOnce(text: string, begin: number, configured: string): boolean {
+  const first = lowerCase(text.charCodeAt(begin));
+  const wanted = lowerCase(configured.charCodeAt(0));
+  return first !== wanted && isPlain(first) && isPlain(wanted);
+}
+
 /**
- * Compares the decoded name of a parameter with the wanted one.
+ * Compares the decoded name of a parameter with the configured one.
  *
  * Applications drop brackets, blanks and dots, or read them as `_`. Some ignore what follows a bracket behind the name,
  * and PHP ends a name at NUL.
  */
-export function spellingOf(name: string, wanted: string): Spelling {
+export function spellingOf(name: string, configured: string): Spelling {
+  if (name.length === configured.length && name.toLowerCase() === configured.toLowerCase()) return 'exact';
+  const wanted = BRACKET_AT.test(configured) ? configured.replace(BRACKETS, '') : configured;
   let matched = 0;
   /** Brackets, blanks and dots since the last letter. Each of them may stand for one `_`. */
   let spare = 0;
@@ -144,9 +227,11 @@ export function spellingOf(name: string, wanted: string): Spelling {
     hasBracket = false;
   }
   skipUnderscores();
-  if (matched < wanted.length) return 'other';
-  return name.toLowerCase() === wanted.toLowerCase() ? 'exact' : 'odd';
+  return matched < wanted.length ? 'other' : 'odd';
 }
+
+const BRACKET_AT = /[[\]]/;
+const BRACKETS = /[[\]]/g;
 
 /** URLSearchParams drops a question mark too, at the start of a query or of a form. */
 function isDropped(code: number): boolean {
@@ -159,13 +244,23 @@ function phpName(code: number): number {
   return code === DOT || code === SPACE || code === BRACKET ? UNDERSCORE : code;
 }
 
+/** Whether it is a letter or `_`, which no application drops. */
+function isPlain(lower: number): boolean {
+  return (lower >= 97 && lower <= 122) || lower === UNDERSCORE;
+}
+
 function lowerCase(code: number): number {
   return code >= 65 && code <= 90 ? code + 32 : code;
 }
 
-/** Quotes are removed: some servers drop them and others keep them as part of the value. */
+/** Removes quotes, and backslashes inside: some servers read them so, and others keep them as part of the value. */
 function cookieText(raw: string): string {
-  return withoutBlanks(percentDecoded(fieldText(raw).replace(/^"(.*)"$/, '$1')));
+  const text = fieldText(raw);
+  const quoted = /^"(.*)"$/.exec(text)?.[1];
+  const bare = quoted?.replace(/\\(?:([0-3][0-7]{2})|(.))/g, (_, octal?: string, char = '') =>
+    octal === undefined ? char : String.fromCharCode(Number.parseInt(octal, 8)),
+  );
+  return withoutBlanks(percentDecoded(bare ?? text));
 }
 
 /** Decodes a name or a value of a query or a form. Each code unit of the result stands for one byte. */
@@ -195,10 +290,13 @@ function isBlank(code: number): boolean {
   return code === SPACE || (code >= TAB && code <= CARRIAGE_RETURN);
 }
 
-/** Decodes byte by byte and leaves malformed escapes as they are. */
+/** Decodes byte by byte and leaves malformed escapes as they are. ASP.NET reads `%u005f` as `_`. */
 function percentDecoded(text: string): string {
   if (!text.includes('%')) return text;
-  return text.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) =>
-    String.fromCharCode(Number.parseInt(digits, 16)),
-  );
+  return text.replace(/%([\da-f]{2})|(?:%u[\da-f]{4})+/gi, (escapes, digits?: string) => {
+    if (digits !== undefined) return String.fromCharCode(Number.parseInt(digits, 16));
+    const units = escapes.slice(2).split(/%u/i);
+    const chars = String.fromCharCode(...units.map((unit) => Number.parseInt(unit, 16)));
+    return Buffer.from(chars).toString('latin1');
+  });
 }

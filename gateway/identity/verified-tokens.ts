@@ -10,6 +10,7 @@ import { verifiedClaim } from './json-web-token.ts';
 
 interface Known {
   readonly identity: Identity;
+  readonly plan: string | null;
   readonly from: Millis;
   readonly until: Millis;
 }
@@ -21,12 +22,15 @@ const UNSIGNED_MAX = 4096;
 export class VerifiedTokens {
   readonly #digester: Digester;
   readonly #wallClock: Clock;
+  readonly #planClaim: string | null;
   readonly #verified = new Map<string, Known>();
   readonly #unsigned = new Set<string>();
 
-  constructor(digester: Digester, wallClock: Clock) {
+  /** @param planClaim the claim that names the client's plan; null if none does */
+  constructor(digester: Digester, wallClock: Clock, planClaim: string | null = null) {
     this.#digester = digester;
     this.#wallClock = wallClock;
+    this.#planClaim = planClaim;
   }
 
   get size(): number {
@@ -34,12 +38,21 @@ export class VerifiedTokens {
   }
 
   identify(identifier: TokenIdentifier, source: TokenSource, token: string): Identity | null {
+    return this.#known(identifier, source, token)?.identity ?? null;
+  }
+
+  /** Returns the plan that a valid token names; null if the token is invalid, or names none. */
+  planOf(identifier: TokenIdentifier, source: TokenSource, token: string): string | null {
+    return this.#known(identifier, source, token)?.plan ?? null;
+  }
+
+  #known(identifier: TokenIdentifier, source: TokenSource, token: string): Known | null {
     const now = this.#wallClock();
     const key = `${source.id} ${hash('sha256', token, 'base64url')}`;
     const known = this.#verified.get(key);
-    if (known !== undefined) return now >= known.from && now < known.until ? known.identity : null;
+    if (known !== undefined) return now >= known.from && now < known.until ? known : null;
     if (this.#unsigned.has(key)) return null;
-    const verified = verifiedClaim(token, source, now);
+    const verified = verifiedClaim(token, source, now, this.#planClaim);
     if (typeof verified === 'string') {
       // Other faults are found without checking a signature, so they need no cache.
       if (verified === 'unsigned') {
@@ -48,11 +61,11 @@ export class VerifiedTokens {
       }
       return null;
     }
-    const { value, from, until } = verified;
-    const identity = this.#digester.identify(identifier, value);
+    const { value, plan, from, until } = verified;
+    const entry = { identity: this.#digester.identify(identifier, value), plan, from, until };
     makeRoom(this.#verified, VERIFIED_MAX);
-    this.#verified.set(key, { identity, from, until });
-    return identity;
+    this.#verified.set(key, entry);
+    return entry;
   }
 }
 

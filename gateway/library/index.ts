@@ -2,10 +2,10 @@
  * The library: applies a policy file inside another program, without a proxy. The exports of this file are the
  * package's public interface and stay compatible within a major version.
  */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { hostname } from 'node:os';
-import { readsBody } from '#gateway/identity/identifier.ts';
-import { loadPolicies as load } from '#gateway/policy/load.ts';
+import { loadPolicies as load } from '#gateway/policy/file/load.ts';
+import { countsBody } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { type InnerGateway, openGateway } from './inner-gateway.ts';
@@ -37,14 +37,12 @@ export interface CreateGatewayOptions {
  */
 export function loadPolicies(text: string, file = 'policies.yaml'): PolicySet {
   const set = load(text, file);
-  const problems = set.policies
-    .filter(({ identifier }) => readsBody(identifier))
-    .map(({ name, line }) => ({
-      line,
-      column: 1,
-      message: `${name} counts a field of bodies, which the library does not read`,
-      fix: 'remove it, or use it in a gateway',
-    }));
+  const problems = set.policies.filter(countsBody).map(({ name, line }) => ({
+    line,
+    column: 1,
+    message: `${name} counts a field of bodies, which the library does not read`,
+    fix: 'remove it, or use it in a gateway',
+  }));
   if (problems.length > 0) throw new PolicyFileError(set.file, problems);
   return set;
 }
@@ -63,6 +61,7 @@ export async function createGateway(options: CreateGatewayOptions): Promise<Inne
     clock: () => performance.timeOrigin + performance.now(),
     wallClock: Date.now,
     newSecret: () => randomBytes(32).toString('base64url'),
+    randomInt: (end) => randomInt(end),
     replica: `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`,
   });
 }

@@ -1,9 +1,10 @@
 /** A request inside the application: decided as in the gateway, then handled by the application. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/http/header-names.ts';
+import { EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll, OVER_HEADER } from '#gateway/http/header-names.ts';
+import { dropNominated } from '#gateway/http/hop-by-hop.ts';
+import { haveSameHost } from '#gateway/http/host.ts';
 import type { Origins } from '#gateway/http/request-origin.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
-import { ERRORS } from '#gateway/reply/errors.ts';
 import {
   type AnsweredRequest,
   headersOf,
@@ -12,13 +13,9 @@ import {
   sendOwn,
 } from '#gateway/reply/own-reply.ts';
 import { isPreflight, preflightHeaders, sendPreflight } from '#gateway/reply/preflight.ts';
-import {
-  type LimitedParts,
-  LimitedRequest,
-  type Sent,
-  type Source,
-} from '#gateway/request/limited-request.ts';
-import { learn } from '#gateway/request/reading/prove.ts';
+import { type LimitedParts, LimitedRequest, type Source } from '#gateway/request/limited-request.ts';
+import { learn, noteVisit } from '#gateway/request/reading/prove.ts';
+import type { Sent } from '#gateway/request/reading/read.ts';
 import { framingOf } from '#gateway/request/refuse.ts';
 import type { Millis } from '#shared/clock.ts';
 
@@ -72,12 +69,13 @@ export class InnerRequest extends LimitedRequest {
       this.#settle(false);
       return;
     }
+    setOver(this.#req, this.over);
     for (let i = 0; i < added.length; i += 2) res.setHeader(added[i] ?? '', added[i + 1] ?? '');
     // Added to values that the application has set before. Values that it sets later replace these.
     if (this.cors && added.length > 0 && !exposesAll(String(res.getHeader(EXPOSE_HEADER) ?? '')))
       res.appendHeader(EXPOSE_HEADER, EXPOSED_LIMITS);
     // Policies and the application see the same path, unless a router has already removed its mount path.
-    if (this.target !== '' && this.#req.url === this.req.url) this.#req.url = this.#canonicalUrl();
+    if (this.match.target !== '' && this.#req.url === this.req.url) this.#req.url = this.#canonicalUrl();
     res.once('close', () => this.#onReplyClosed(reservation));
     this.#settle(true);
   }
@@ -101,7 +99,7 @@ export class InnerRequest extends LimitedRequest {
     if (!res.destroyed && !res.headersSent) {
       if (this.#req.httpVersionMajor < 2) sendOwn(this.#answered, res, reply);
       else {
-        res.writeHead(ERRORS[reply.code].status, recordOf(headersOf({ ...reply, close: false })));
+        res.writeHead(reply.status, recordOf(headersOf({ ...reply, close: false })));
         res.end(reply.body);
       }
     }
@@ -117,17 +115,18 @@ export class InnerRequest extends LimitedRequest {
   /** Keeps a trailing slash, which policies ignore but applications may redirect on. */
   #canonicalUrl(): string {
     const [path = ''] = (this.req.url ?? '').split('?', 1);
-    const [canonical = ''] = this.target.split('?', 1);
-    if (!path.endsWith('/') || canonical.endsWith('/')) return this.target;
-    return `${canonical}/${this.target.slice(canonical.length)}`;
+    const [canonical = ''] = this.match.target.split('?', 1);
+    if (!path.endsWith('/') || canonical.endsWith('/')) return this.match.target;
+    return `${canonical}/${this.match.target.slice(canonical.length)}`;
   }
 
   /** Called when the reply has ended or the client has left. */
   #onReplyClosed(reservation: Reservation | null): void {
     const res = this.#res;
     if (res.headersSent) {
-      if (this.charged !== null)
-        learn(this.#parts.enforcement.options.limiter, this.charged.identified, res.statusCode);
+      const { limiter } = this.#parts.enforcement.options;
+      if (this.identified !== null) learn(limiter, this.identified, res.statusCode);
+      noteVisit(limiter, this, res.statusCode);
       reservation?.conclude(res.statusCode, reservation.awaitsReply ? rawHeadersOf(res) : null);
       reservation?.close();
       return;
@@ -166,6 +165,22 @@ function whenEnded(res: ServerResponse, msMax: Millis, then: () => void): void {
   };
 }
 
+const OVER: ReadonlySet<string> = new Set([OVER_HEADER]);
+
+/** Sets the header that names the marking policies, and removes copies that the client has sent. */
+function setOver(req: IncomingMessage, over: string | null): void {
+  const { headers, rawHeaders } = req;
+  if (headers[OVER_HEADER] !== undefined) {
+    delete headers[OVER_HEADER];
+    // HTTP/2 requests have no such property.
+    delete (req.headersDistinct as typeof req.headersDistinct | undefined)?.[OVER_HEADER];
+    dropNominated(rawHeaders, OVER);
+  }
+  if (over === null) return;
+  headers[OVER_HEADER] = over;
+  rawHeaders.push(OVER_HEADER, over);
+}
+
 function rawHeadersOf(res: ServerResponse): string[] {
   return Object.entries(res.getHeaders()).flatMap(([name, value]) =>
     [value ?? []].flat().flatMap((one) => [name, String(one)]),
@@ -181,16 +196,20 @@ function sentAs(req: IncomingMessage & { readonly originalUrl?: string }): Sent 
   return { method, url, rawHeaders: withHost(rawHeaders), httpVersion: '1.1' };
 }
 
-/** Converts the pseudo-header :authority of HTTP/2 (RFC 9113 8.3.1) to Host. */
+/**
+ * Converts the pseudo-header :authority of HTTP/2 (RFC 9113 8.3.1) to Host. If the request also has another Host, both are
+ * returned, and the request is refused.
+ */
 function withHost(rawHeaders: readonly string[]): string[] {
   const fields: string[] = [];
-  let authority = '';
-  let hasHost = false;
+  let authority: string | null = null;
+  let host: string | null = null;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const [name = '', value = ''] = rawHeaders.slice(i, i + 2);
     if (name === ':authority') authority = value;
-    hasHost ||= name === 'host';
+    if (name === 'host') host = value;
     if (!name.startsWith(':')) fields.push(name, value);
   }
-  return hasHost ? fields : [...fields, 'Host', authority];
+  const isNamed = host !== null && (authority === null || haveSameHost(host, authority));
+  return isNamed ? fields : [...fields, 'Host', authority ?? ''];
 }

@@ -1,5 +1,11 @@
-import { type GatewayConfig, type GatewaySecrets, readConfig } from '#gateway/config.ts';
-import type { Environment } from '#shared/configuration.ts';
+import {
+  LIMITING_VARIABLES,
+  type LimitingSecrets,
+  type LimitingSettings,
+  REMOVED_LIMITING_VARIABLES,
+  readLimitingSettings,
+} from '#gateway/request/settings.ts';
+import { type Environment, readSettings as read } from '#shared/configuration.ts';
 
 export interface LibraryLog {
   warn(fields: object, message: string): void;
@@ -7,12 +13,9 @@ export interface LibraryLog {
 }
 
 export interface LibrarySettings {
-  readonly config: Pick<GatewayConfig, 'bounds' | 'trust' | 'upstreamTimeoutMs'>;
-  readonly secrets: Pick<GatewaySecrets, 'store' | 'identitySecret'>;
+  readonly settings: LimitingSettings;
+  readonly secrets: LimitingSecrets;
 }
-
-/** Variables that the library reads. It includes removed Redis variables, because readConfig refuses them. */
-const READ = /^GATEWAY_(?:REDIS_\w+|STORE_TIMEOUT_MS|IDENTITY_SECRET|TRUSTED_PROXIES|UPSTREAM_TIMEOUT_MS)$/;
 
 /**
  * Ignores all other settings, which may be for a gateway in front.
@@ -20,5 +23,9 @@ const READ = /^GATEWAY_(?:REDIS_\w+|STORE_TIMEOUT_MS|IDENTITY_SECRET|TRUSTED_PRO
  * @throws ConfigError with all wrong settings
  */
 export function readSettings(given: Environment): LibrarySettings {
-  return readConfig(Object.fromEntries(Object.entries(given).filter(([name]) => READ.test(name))), 1);
+  return read(
+    { variables: LIMITING_VARIABLES, removed: REMOVED_LIMITING_VARIABLES },
+    given,
+    readLimitingSettings,
+  );
 }

@@ -27,12 +27,27 @@ export class BucketState {
     this.used = this.#algorithm.used(state, policy.windowMs);
   }
 
+  /** Units that a number of requests of this cost take together, if they are admitted. */
+  unitsOf(requests: number, cost: number): number {
+    if (!this.#algorithm.isDistinct) return requests * cost;
+    return this.state.b === 1 || requests === 0 ? 0 : 1;
+  }
+
+  /** Units left after a number of requests of this cost. Negative if there is no room for the last of them. */
+  leftAfter(requests: number, cost: number): number {
+    const units = this.unitsOf(requests, cost);
+    const left = this.capacity - this.used - units;
+    // A value that was used before passes, although the limit was lowered since.
+    return units === 0 ? Math.max(0, left) : left;
+  }
+
   hasRoom(cost: number): boolean {
-    return this.used + cost <= this.capacity;
+    return this.used + cost <= this.capacity || this.unitsOf(1, cost) === 0;
   }
 
   /** The number of requests of this cost for which there is room. */
   roomFor(cost: number): number {
+    if (this.#algorithm.isDistinct) return this.hasRoom(cost) ? Number.POSITIVE_INFINITY : 0;
     return Math.max(0, Math.floor((this.capacity - this.used) / cost));
   }
 

@@ -3,44 +3,49 @@
  * lives as long as its request; the limiter stores the contents of the counters.
  *
  * An unproven credential is also charged to its client's address, in a counter of the same policy with the same limit.
- * So an address can use at most one limit with invented credentials (docs/policies-in-detail.md).
+ * So an address can use at most one limit with invented credentials (docs/policies-in-detail.md). If the policy itself
+ * counts addresses without a credential, both have the same counter.
  */
 
 import type { Algorithm } from '#gateway/algorithms/algorithm.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
+import { type AddressIdentifier, needsProof, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Counter, CoverCounter } from '#gateway/policy/counter.ts';
 import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import type { Regulars } from '#gateway/policy/regulars.ts';
 import { isRolledOut } from '#gateway/policy/rollout.ts';
+
+const NOBODY: readonly Identity[] = [];
 
 /** The counter of a policy for one identity. */
 export class Bucket {
   readonly counter: Counter;
   readonly identity: Identity;
-  /** For the bucket of an address that counts unproven credentials: the bucket of the credential. Otherwise null. */
-  readonly credential: Bucket | null;
+  /** Nothing is charged here if one of these identities is proven. Empty: always charged. */
+  readonly unlessProven: readonly Identity[];
   /** Units that a request takes. */
   readonly cost: number;
-  /** The identity that must be proven. It differs from `identity` only for combined identities. */
-  readonly proof: Identity;
   /** The limit of the policy, or the identity's own. */
   readonly limit: number;
+  /** Digest of the request's value, if the policy counts different values; else null. */
+  readonly value: string | null;
 
   constructor(
     counter: Counter,
     identity: Identity,
-    credential: Bucket | null = null,
+    unlessProven: readonly Identity[] = NOBODY,
     cost = 1,
-    proof = identity,
     limit = counter.policy.limit,
+    value: string | null = null,
   ) {
     this.counter = counter;
     this.identity = identity;
-    this.credential = credential;
+    this.unlessProven = unlessProven;
     this.cost = cost;
-    this.proof = proof;
     this.limit = limit;
+    this.value = value;
   }
 
   get policy(): Policy {
@@ -67,9 +72,14 @@ export class Bucket {
   }
 }
 
-/** @returns the key of the marker that this credential is proven */
+/** @returns the key of the marker that this credential is proven, or that this client is a regular */
 export function proofKey(credential: Identity): string {
   return `fg:{${credential.digest}}:proven`;
+}
+
+/** @returns the text of a value in a store's list of them; null for a bucket that counts requests */
+export function valueText(value: string | null): string | null {
+  return value === null ? null : ` ${value}`;
 }
 
 export class Charge {
@@ -82,12 +92,14 @@ export class Charge {
 
   constructor(buckets: readonly Bucket[]) {
     this.buckets = buckets;
-    this.hasLeases = buckets.some(({ policy }) => policy.algorithm === 'concurrency');
+    this.hasLeases = buckets.some(({ algorithm }) => algorithm.isHeld);
     let id = '';
-    for (const { identity, counter, limit, cost } of buckets) {
+    for (const { identity, counter, unlessProven, limit, cost, value } of buckets) {
       id += identity.digest + counter.keySuffix;
+      for (const { digest } of unlessProven) id += digest;
       if (limit !== counter.policy.limit) id += ` ${limit}`;
       if (cost !== 1) id += `*${cost}`;
+      if (value !== null) id += ` ${value}`;
     }
     this.id = id;
   }
@@ -99,6 +111,17 @@ export interface Counted {
   readonly identities: readonly (Identity | null)[];
   /** The identity whose proof counts, if it is another one. */
   readonly proofs: readonly (Identity | undefined)[] | null;
+  /** For each identifier of the kind `first`, the part that counts. null if there is none. */
+  readonly parts: readonly (SimpleIdentifier | undefined)[] | null;
+  /** One entry for each of `Cover.distinct`. null if the request does not present it. */
+  readonly values: readonly (Identity | null)[];
+}
+
+/** How a client counts for policies with `newcomers`. */
+export interface Visitor {
+  readonly client: Identity;
+  /** `regular`: this process knows that it is one. `never`: it never becomes one. `unknown`: the store decides. */
+  readonly is: 'regular' | 'never' | 'unknown';
 }
 
 const ONE = (): number => 1;
@@ -108,37 +131,73 @@ const ONE = (): number => 1;
  *
  * @param cover the counters of the policies that match
  * @param identified the identities of the request
- * @param address the client's address, which is charged for unproven credentials
+ * @param address returns the client's address, which is charged for unproven credentials
  * @param isProven tells whether a credential is proven
  * @param facts keys for overrides; null if no policy of the cover has overrides
  * @param unitsOf returns the cost of a request with the given capacity; default: 1
+ * @param visitor returns how the client counts for policies with `newcomers`; default: not known as a regular
  * @returns null if nothing is counted
  */
 export function chargeFor(
   cover: { readonly counters: readonly CoverCounter[] },
-  { identities, proofs }: Counted,
-  address: () => Identity,
+  { identities, proofs, parts, values }: Counted,
+  address: (identifier?: AddressIdentifier) => Identity,
   isProven: (credential: Identity) => boolean,
   facts: OverrideFacts | null,
   unitsOf: (counter: CoverCounter, capacity: number) => number = ONE,
+  visitor: (regulars: Regulars) => Visitor = () => ({ client: address(), is: 'unknown' }),
 ): Charge | null {
   const buckets: Bucket[] = [];
   for (const counted of cover.counters) {
-    const { counter, unproven, identifierAt } = counted;
+    const { counter, unproven, identifierAt, valueAt } = counted;
     const identity = identities[identifierAt] ?? null;
     if (identity === null) continue;
+    const value = valueAt < 0 ? null : (values[valueAt]?.digest ?? null);
+    if (value === null && valueAt >= 0) continue;
     const proof = proofs?.[identifierAt] ?? identity;
     const { policy } = counter;
-    if (policy.rollout !== null && !isRolledOut(policy.rollout, identity.words)) continue;
+    const exempting = exemptingOf(counted, identities, isProven, visitor);
+    if (exempting === null) continue;
+    // A rollout chooses clients, and newcomers are counted together.
+    const { words } = policy.regulars === null ? identity : address();
+    if (policy.rollout !== null && !isRolledOut(policy.rollout, words)) continue;
     const limit = limitFor(policy, identity.digest, facts);
     const units = unitsOf(counted, capacityFor(policy, limit));
-    const bucket = new Bucket(counter, identity, null, units, proof, limit);
-    buckets.push(bucket);
+    buckets.push(new Bucket(counter, identity, exempting, units, limit, value));
+    const part = parts?.[identifierAt];
+    if (unproven === null || (part !== undefined && !needsProof(part))) continue;
     // An identity that the policy file names counts as proven.
-    if (unproven === null || isProven(proof) || policy.overrides?.digests.has(identity.digest)) continue;
-    const who = address();
+    if (isProven(proof) || policy.overrides?.digests.has(identity.digest)) continue;
+    const who = address(unproven.address);
     const whole = limitFor(policy, who.digest, facts);
-    buckets.push(new Bucket(unproven, who, bucket, unitsOf(counted, capacityFor(policy, whole)), who, whole));
+    const cost = unitsOf(counted, capacityFor(policy, whole));
+    buckets.push(new Bucket(unproven, who, [proof], cost, whole, value));
   }
   return buckets.length === 0 ? null : new Charge(buckets);
+}
+
+/**
+ * Returns the identities of a request of which one frees it from this counter if it is proven.
+ *
+ * @returns null if one of them is known to be proven, or needs no proof
+ */
+function exemptingOf(
+  { counter, exempt }: CoverCounter,
+  identities: Counted['identities'],
+  isProven: (credential: Identity) => boolean,
+  visitor: (regulars: Regulars) => Visitor,
+): readonly Identity[] | null {
+  const { regulars } = counter.policy;
+  if (exempt.length === 0 && regulars === null) return NOBODY;
+  const exempting: Identity[] = [];
+  for (const { at, isProof } of exempt) {
+    const credential = identities[at] ?? null;
+    if (credential === null) continue;
+    if (isProof || isProven(credential)) return null;
+    exempting.push(credential);
+  }
+  if (regulars === null) return exempting;
+  const { client, is } = visitor(regulars);
+  if (is === 'regular') return null;
+  return is === 'never' ? exempting : [...exempting, client];
 }

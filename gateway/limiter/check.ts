@@ -6,7 +6,7 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
-import { type Bucket, type Charge, proofKey } from './charge.ts';
+import { type Bucket, type Charge, proofKey, valueText } from './charge.ts';
 import type { LimitListener, Spent } from './limiter.ts';
 
 /** A charge, and all requests that wait for it. */
@@ -17,12 +17,21 @@ export interface PendingCheck {
   readonly leases: string | null;
 }
 
+/** All values of an exhausted bucket that counts different values, as the store's text of them. */
+export interface Full {
+  readonly bucket: Bucket;
+  readonly values: string;
+  readonly at: Millis;
+}
+
 /** The store's answer to a check. */
 export interface Answer {
   readonly check: PendingCheck;
   readonly spent: Spent;
   /** Credentials that the store knows to be proven. */
   readonly proven: readonly Proof[];
+  /** Exhausted buckets whose values the store listed. */
+  readonly full: readonly Full[];
 }
 
 export interface Proof {
@@ -59,7 +68,7 @@ interface ScriptCall {
 /** Returns how many keys of the store a charge has. */
 export function keysOf({ buckets }: Charge): number {
   let keys = 0;
-  for (const { credential } of buckets) keys += credential === null ? 1 : 2;
+  for (const { unlessProven } of buckets) keys += 1 + unlessProven.length;
   return keys;
 }
 
@@ -94,7 +103,7 @@ class Rules {
 function rowOf({ policy, limit, capacity }: Bucket, storeNow: Millis): Rules['rows'] {
   const { algorithm, mode, windowMs, calendar } = policy;
   const window = calendar === null ? windowMs : scriptWindow(calendar, storeNow);
-  return [ALGORITHMS[algorithm].id, limit, mode === 'shadow' ? -capacity : capacity, window];
+  return [ALGORITHMS[algorithm].id, limit, mode === 'enforce' ? capacity : -capacity, window];
 }
 
 /** @param storeNow an estimate of the store's clock */
@@ -105,20 +114,24 @@ export function scriptCall(
 ): ScriptCall {
   const rules = new Rules(storeNow);
   const keys: string[] = [];
-  const adjusted: number[] = [];
-  const charges: number[] = [];
+  const adjusted: (number | string)[] = [];
+  const charges: (number | string)[] = [];
   let leases: string[] = [];
   for (const { bucket, amount, chargedAt } of adjustments) {
     keys.push(bucket.key);
-    adjusted.push(rules.of(bucket), amount, chargedAt);
+    adjusted.push(rules.of(bucket), amount > 0 ? (valueText(bucket.value) ?? amount) : amount, chargedAt);
   }
   for (const [place, { charge, listeners, leases: name }] of checks.entries()) {
     charges.push(listeners.length, charge.buckets.length);
     for (const bucket of charge.buckets) {
-      const { key, credential, cost } = bucket;
-      if (credential !== null) keys.push(proofKey(credential.proof));
+      const { key, unlessProven, cost } = bucket;
+      for (const one of unlessProven) keys.push(proofKey(one));
       keys.push(key);
-      charges.push(credential === null ? rules.of(bucket) : -rules.of(bucket), cost);
+      charges.push(
+        unlessProven.length === 0 ? rules.of(bucket) : -rules.of(bucket),
+        valueText(bucket.value) ?? cost,
+      );
+      if (unlessProven.length > 0) charges.push(unlessProven.length);
     }
     if (name === null) continue;
     if (leases.length === 0) leases = new Array(checks.length).fill('');
@@ -132,6 +145,7 @@ export function scriptCall(
 export class UnreadableReplyError extends Error {}
 
 const NONE: readonly Proof[] = [];
+const NOTHING_FULL: readonly Full[] = [];
 
 /**
  * @returns the decision of each check
@@ -151,14 +165,24 @@ export function readReply(reply: unknown, checks: readonly PendingCheck[]): read
     const said = next();
     const admitted = said < 0 ? check.listeners.length : said;
     let proven = NONE;
-    const states = buckets.map(({ policy, credential, capacity, limit }) => {
-      const state = { at: now, a: next(), b: next() };
-      if (credential === null || state.a >= 0) return new BucketState(policy, state, capacity, limit);
-      proven = [...proven, proofOf(credential.proof, state.a)];
+    let full = NOTHING_FULL;
+    const states = buckets.map((bucket) => {
+      const { policy, unlessProven, capacity, limit, value } = bucket;
+      const a = next();
+      const values = numbers[at];
+      const isListed = value !== null && typeof values === 'string';
+      if (isListed) full = [...full, { bucket, values, at: now }];
+      if (isListed) at++;
+      const state = { at: now, a, b: isListed ? 0 : next() };
+      if (state.a >= 0) return new BucketState(policy, state, capacity, limit);
+      const credential = unlessProven[state.b];
+      if (credential === undefined)
+        throw new UnreadableReplyError('the store sent a reply of another length');
+      proven = [...proven, proofOf(credential, state.a)];
       return null;
     });
     const spent = { buckets, admitted, states, leases: check.leases, isLocal: false };
-    return { check, spent, proven };
+    return { check, spent, proven, full };
   });
 }
 

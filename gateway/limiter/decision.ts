@@ -1,7 +1,9 @@
 /** Turns the result of a charge into a decision. Pure: no clock, no store, no HTTP. */
 
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
+import type { RandomInt } from '#shared/random-int.ts';
 import type { Bucket } from './charge.ts';
 import type { Spent } from './limiter.ts';
 
@@ -9,12 +11,12 @@ import type { Spent } from './limiter.ts';
 export interface Verdict {
   readonly policy: Policy;
   /** The maximum number of units that the client can use at once, from the policy or an override. */
-  readonly quota: number;
-  /** The maximum per window. It differs from the quota for a token bucket with a burst. */
-  readonly perWindow: number;
+  readonly capacity: number;
+  /** The maximum in a window. It differs from the capacity for a token bucket with a burst. */
+  readonly limit: number;
   /** Units left for other requests after this one. */
   readonly remaining: number;
-  /** Admitted: time until all of the quota is available again. Denied: time until there is room for such a request. */
+  /** Admitted: time until all of the capacity is available again. Denied: time until there is room for such a request. */
   readonly resetMs: Millis;
 }
 
@@ -24,8 +26,8 @@ export interface Violation extends Verdict {
   readonly bucket: Bucket;
   /** Units in use before this request. */
   readonly used: number;
-  /** The quota, or this process's share of it. */
-  readonly limit: number;
+  /** The capacity, or this process's share of it. */
+  readonly share: number;
   /** Whether the request costs more than the whole limit, so that waiting does not help. */
   readonly canNeverPass: boolean;
 }
@@ -37,6 +39,8 @@ export type Decision =
       readonly verdicts: readonly Verdict[];
       /** Policies in shadow mode that would have denied. */
       readonly shadowDenials: readonly Policy[];
+      /** Policies that mark the request because it is over their limit. */
+      readonly marks: readonly Policy[];
     }
   | {
       readonly kind: 'deny';
@@ -53,43 +57,46 @@ export function decide({ buckets, states, admitted }: Spent, position: number): 
   const verdicts: Verdict[] = [];
   const violated: Violation[] = [];
   let shadowDenials = NO_POLICIES;
+  let marks = NO_POLICIES;
   for (let i = 0; i < buckets.length; i++) {
     const bucket = buckets[i];
     const state = states[i] ?? null;
     if (bucket === undefined || state === null) continue;
-    const { policy, cost, capacity: quota, limit: perWindow } = bucket;
-    const charged = before * cost;
+    const { policy, cost, capacity, limit } = bucket;
+    const charged = state.unitsOf(before, cost);
     const used = state.used + charged;
-    const left = state.capacity - used - cost;
-    if (policy.mode === 'shadow') {
-      if (left < 0) shadowDenials = [...shadowDenials, policy];
+    const left = state.leftAfter(before + 1, cost);
+    if (policy.mode !== 'enforce') {
+      if (left < 0 && policy.mode === 'mark') marks = withPolicy(marks, policy);
+      else if (left < 0) shadowDenials = withPolicy(shadowDenials, policy);
     } else if (isAdmitted) {
-      const resetMs = state.resetMs(charged + cost);
-      addVerdict(
-        verdicts,
-        { policy, quota, perWindow, remaining: Math.max(0, left), resetMs },
-        tightestFirst,
-      );
+      const resetMs = state.resetMs(state.unitsOf(before + 1, cost));
+      addVerdict(verdicts, { policy, capacity, limit, remaining: Math.max(0, left), resetMs }, tightestFirst);
     } else if (left < 0) {
       const retryMs = state.retryMs(charged, cost);
       const violation = {
         policy,
-        quota,
-        perWindow,
+        capacity,
+        limit,
         remaining: Math.max(0, left + cost),
         // A cost above this process's share is for the store to decide.
         resetMs: retryMs === Number.POSITIVE_INFINITY ? state.resetMs(charged) : retryMs,
         bucket,
         used,
-        limit: state.capacity,
-        canNeverPass: cost > quota,
+        share: state.capacity,
+        canNeverPass: cost > capacity,
       };
       addVerdict(violated, violation, longestFirst);
     }
   }
   if (!isAdmitted) return { kind: 'deny', violated: violated.sort(longestFirst) };
   if (verdicts.length > 1) verdicts.sort(inFlightLast);
-  return { kind: 'allow', verdicts, shadowDenials };
+  return { kind: 'allow', verdicts, shadowDenials, marks };
+}
+
+/** A credential's bucket and that of its address belong to the same policy. */
+function withPolicy(policies: readonly Policy[], policy: Policy): readonly Policy[] {
+  return policies.includes(policy) ? policies : [...policies, policy];
 }
 
 /** Adds one verdict per policy. Of a credential's bucket and that of its address, the tighter one counts. */
@@ -116,7 +123,7 @@ function inFlightLast(a: Verdict, b: Verdict): number {
 }
 
 function isInFlight({ policy }: Verdict): boolean {
-  return policy.algorithm === 'concurrency';
+  return ALGORITHMS[policy.algorithm].isHeld;
 }
 
 function longestFirst(a: Violation, b: Violation): number {
@@ -125,10 +132,19 @@ function longestFirst(a: Violation, b: Violation): number {
 
 /**
  * Returns the number of whole seconds until a denied request has room again. It is the largest of the denying policies,
- * and at least 1.
+ * and at least 1. The random part of a policy is added to its own time, so the sum is never too short.
+ *
+ * @param randomInt null for the exact time
  */
-export function retryAfterSeconds(violated: readonly Verdict[]): Seconds {
+export function retryAfterSeconds(
+  violated: readonly Pick<Verdict, 'policy' | 'resetMs'>[],
+  randomInt: RandomInt | null,
+): Seconds {
   let longest = 1;
-  for (const { resetMs } of violated) longest = Math.max(longest, Math.ceil(resetMs / 1000));
+  for (const { policy, resetMs } of violated) {
+    const exact = Math.max(1, Math.ceil(resetMs / 1000));
+    const isExact = randomInt === null || policy.retryJitter === 0;
+    longest = Math.max(longest, isExact ? exact : exact + randomInt(policy.retryJitter + 1));
+  }
   return longest;
 }

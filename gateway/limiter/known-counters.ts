@@ -13,12 +13,14 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import { isSettledByReply } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
-import type { Bucket, Charge } from './charge.ts';
+import { Bucket, type Charge } from './charge.ts';
 import type { Adjustment, Answer } from './check.ts';
 import { CounterTable } from './counter-table.ts';
+import type { History } from './history.ts';
 import { HeldLeases } from './leases.ts';
 import { type Exhausted, PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { StoreClock } from './store-clock.ts';
+import { UsedValues } from './used-values.ts';
 
 interface KnownCountersOptions {
   /** Maximum number of counters, a power of two; 40 bytes each. */
@@ -41,18 +43,26 @@ export class KnownCounters {
   readonly #counters: CounterTable;
   readonly #credentials: CounterTable;
   readonly #unproven: CounterTable;
+  readonly #countersMax: number;
+  /** The days of clients, for policies with `newcomers`. null until it is needed. */
+  #histories: CounterTable | null = null;
   /** Leases of requests in flight. */
   readonly leases: HeldLeases;
+  /** The values of buckets that count different ones. */
+  readonly values: UsedValues;
 
   constructor(options: KnownCountersOptions) {
+    this.#countersMax = options.countersMax;
     this.#counters = new CounterTable(options.countersMax);
     this.leases = new HeldLeases(options.replica);
+    this.values = new UsedValues(options.countersMax / 4);
     this.#credentials = new CounterTable(options.credentialsMax);
     this.#unproven = new CounterTable(Math.min(UNPROVEN_MAX, options.countersMax));
   }
 
   get size(): number {
-    return this.#counters.size + this.#credentials.size + this.#unproven.size;
+    const histories = this.#histories?.size ?? 0;
+    return this.#counters.size + this.#credentials.size + this.#unproven.size + histories;
   }
 
   /**
@@ -62,8 +72,9 @@ export class KnownCounters {
    * @param limit by which a token bucket drains
    */
   state(bucket: Bucket, now: Millis, limit = bucket.limit): CounterState {
-    if (bucket.policy.algorithm === 'concurrency') return { at: now, a: this.leases.count(bucket), b: 0 };
-    return bucket.algorithm.advance(this.#read(bucket) ?? EMPTY, now, ruleOf(bucket.policy, limit));
+    if (bucket.algorithm.isHeld) return { at: now, a: this.leases.count(bucket), b: 0 };
+    const state = bucket.algorithm.advance(this.#read(bucket) ?? EMPTY, now, ruleOf(bucket.policy, limit));
+    return bucket.value !== null && this.values.has(bucket, now) ? { ...state, b: 1 } : state;
   }
 
   /** Replaces the state of a counter. */
@@ -85,7 +96,7 @@ export class KnownCounters {
   note(bucket: Bucket, heard: CounterState): void {
     const { policy, algorithm, limit } = bucket;
     const known = this.#read(bucket);
-    if (known === null || policy.algorithm === 'concurrency') {
+    if (known === null || algorithm.isHeld) {
       if (known === null) this.set(bucket, heard);
       return;
     }
@@ -94,7 +105,7 @@ export class KnownCounters {
     const before = algorithm.advance(known, at, rule);
     const after = algorithm.advance(heard, at, rule);
     // Returned charges lower a counter, and another limit may have drained a token bucket faster.
-    const isLatest = isSettledByReply(policy) || policy.algorithm === 'token-bucket';
+    const isLatest = isSettledByReply(policy) || algorithm.isBacklog;
     if (isLatest && known.at !== heard.at) {
       if (heard.at > known.at) this.set(bucket, heard);
     } else this.set(bucket, { at, a: Math.max(before.a, after.a), b: Math.max(before.b, after.b) });
@@ -111,18 +122,22 @@ export class KnownCounters {
    *
    * @param askedAt on this process's clock, as `now`; the store decided in between
    */
-  learn({ spent, proven }: Answer, askedAt: Millis, now: Millis): void {
+  learn({ spent, proven, full }: Answer, askedAt: Millis, now: Millis): void {
     const until = askedAt + PROVEN_LOCALLY_MS;
     for (const { credential, isFresh } of proven) this.prove(credential, until, isFresh ? until : 0);
+    for (const { bucket, values, at } of full) this.values.replace(bucket, at, values);
     const { buckets, states, admitted } = spent;
     for (let i = 0; i < buckets.length; i++) {
       const bucket = buckets[i];
       const state = states[i] ?? null;
       if (bucket === undefined || state === null) continue;
-      if (bucket.credential !== null && admitted === 0) this.noteUnproven(bucket.credential.proof, now);
+      if (admitted === 0) for (const one of bucket.unlessProven) this.noteUnproven(one, now);
       // Do not remember a count of requests in flight, because it is out of date at once.
-      if (bucket.policy.algorithm === 'concurrency') continue;
-      this.note(bucket, state.after(Math.min(admitted, state.roomFor(bucket.cost)) * bucket.cost));
+      if (bucket.algorithm.isHeld) continue;
+      const charged = Math.min(admitted, state.roomFor(bucket.cost));
+      this.note(bucket, state.after(state.unitsOf(charged, bucket.cost)));
+      if (bucket.value !== null && (charged > 0 || state.state.b === 1))
+        this.values.add(bucket, state.state.at);
     }
   }
 
@@ -135,15 +150,17 @@ export class KnownCounters {
     let exhausted: Exhausted[] | null = null;
     for (let i = 0; i < buckets.length; i++) {
       const bucket = buckets[i];
-      if (bucket === undefined || bucket.policy.mode === 'shadow') continue;
+      if (bucket === undefined || bucket.policy.mode !== 'enforce') continue;
       const known = this.#read(bucket);
       if (known === null || !isPredictable(bucket)) continue;
-      const { algorithm, policy, cost, capacity, limit, credential } = bucket;
+      const { algorithm, policy, cost, capacity, limit, unlessProven } = bucket;
       const rule = ruleOf(policy, limit);
       const latest = algorithm.advance(known, storeClock.latest(now), rule);
       if (algorithm.used(latest, policy.windowMs) + cost <= capacity || cost > capacity) continue;
-      // Another replica may know that this credential is proven, so only the store can decide.
-      if (credential !== null && !this.isUnproven(credential.proof, now)) continue;
+      // Another replica may know that one of these is proven, so only the store can decide.
+      if (!unlessProven.every((one) => this.isUnproven(one, now))) continue;
+      // Other processes may have admitted the value, unless all values of the bucket are known.
+      if (bucket.value !== null && !this.values.lacks(bucket, latest.at, latest.a)) continue;
       const earliest = algorithm.advance(known, Math.max(known.at, storeClock.earliest(now)), rule);
       const state = new BucketState(policy, earliest, capacity, limit);
       exhausted ??= [];
@@ -190,19 +207,48 @@ export class KnownCounters {
     this.#unproven.set(place < 0 ? this.#unproven.insert(...words) : place, 1, now + UNPROVEN_MS, 0);
   }
 
-  /** Forgets counters that an operator has cleared. */
-  forget({ words: [a, b, c, d] }: Identity, counters: readonly Counter[]): void {
-    for (const { words } of counters) this.#counters.delete(a ^ words[0], b ^ words[1], c, d);
+  /** @returns the days of a client that this process knows; null if it knows none */
+  historyOf({ words }: Identity): History | null {
+    const place = this.#histories?.find(...words) ?? -1;
+    if (this.#histories === null || place < 0) return null;
+    return { last: this.#histories.count(place), days: this.#histories.slack(place) };
+  }
+
+  noteHistory({ words }: Identity, { last, days }: History): void {
+    this.#histories ??= new CounterTable(this.#countersMax);
+    const place = this.#histories.find(...words);
+    this.#histories.set(place < 0 ? this.#histories.insert(...words) : place, last, 0, days);
+  }
+
+  forgetHistory({ words }: Identity): void {
+    this.#histories?.delete(...words);
+  }
+
+  forgetHistories(): void {
+    this.#histories?.clear();
+  }
+
+  /** Forgets counters that an operator has cleared, and the days of the client. Then it is no regular any more. */
+  forget(identity: Identity, counters: readonly Counter[]): void {
+    const [a, b, c, d] = identity.words;
+    for (const counter of counters) {
+      this.#counters.delete(a ^ counter.words[0], b ^ counter.words[1], c, d);
+      this.values.forget(new Bucket(counter, identity).key);
+    }
+    if (this.historyOf(identity) !== null) this.withdraw(identity);
+    this.forgetHistory(identity);
   }
 
   /** Corrects the times of all counters. */
   moveTimes(byMs: Millis): void {
     this.#counters.moveTimes(byMs);
+    this.values.moveTimes(byMs);
   }
 
   /** Forgets all counters. After a clock jump none of them has its right time. */
   forgetCounters(): void {
     this.#counters.clear();
+    this.values.clear();
     this.#unproven.clear();
   }
 
@@ -219,7 +265,7 @@ export class KnownCounters {
     const at = this.#counters.until(place);
     const a = this.#counters.count(place);
     const b = this.#counters.slack(place);
-    return bucket.policy.algorithm === 'token-bucket' ? { at, a: a + b * WORD, b: 0 } : { at, a, b };
+    return bucket.algorithm.isBacklog ? { at, a: a + b * WORD, b: 0 } : { at, a, b };
   }
 
   #find({ identity, counter }: Bucket): number {
@@ -230,11 +276,11 @@ export class KnownCounters {
 }
 
 /** Whether the time at which there is room again is predictable, independent of other requests. */
-function isPredictable({ policy }: Bucket): boolean {
-  const { algorithm, overrides } = policy;
+function isPredictable({ policy, algorithm }: Bucket): boolean {
+  const { overrides } = policy;
   // The time is not predictable, because a charge may be given back at any time.
-  if (isSettledByReply(policy) || algorithm === 'concurrency') return false;
+  if (isSettledByReply(policy) || algorithm.isHeld) return false;
   // The time is not predictable if requests with a larger limit may drain the token bucket sooner.
-  if (algorithm !== 'token-bucket' || overrides === null) return true;
+  if (!algorithm.isBacklog || overrides === null) return true;
   return overrides.networks.size + overrides.plans.size === 0;
 }

@@ -35,9 +35,9 @@ export function memberOf(leases: string, position: number): string {
 /** Yields the leases of one admitted request. @param position in its batch, from 0 */
 export function* leasesOf({ buckets, states, leases }: Spent, position: number): Iterable<Lease> {
   if (leases === null) return;
-  for (const [i, { key, policy, cost }] of buckets.entries()) {
-    // In shadow mode, more requests pass than the limit, but only so many as the limit hold a lease.
-    if (policy.algorithm === 'concurrency' && position < (states[i]?.roomFor(cost) ?? 0))
+  for (const [i, { key, algorithm, cost }] of buckets.entries()) {
+    // With a policy that never denies, more requests pass than the limit, but only so many hold a lease.
+    if (algorithm.isHeld && position < (states[i]?.roomFor(cost) ?? 0))
       yield { key, member: memberOf(leases, position) };
   }
 }

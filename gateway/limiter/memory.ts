@@ -6,9 +6,11 @@
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import { isSettledByReply } from '#gateway/policy/policy.ts';
+import { DAY_MS, type VisitRule } from '#gateway/policy/regulars.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
+import { dayOf, regularUntil, visitedOn } from './history.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { leasesOf, memberOf } from './leases.ts';
 import {
@@ -68,7 +70,7 @@ export class MemoryLimiter implements Limiter {
       for (let i = 0; i < buckets.length; i++) {
         const bucket = buckets[i];
         const state = states[i] ?? null;
-        // A shadow policy counts up to its limit.
+        // A policy that never denies counts up to its limit.
         if (bucket !== undefined && state?.hasRoom(bucket.cost)) this.#charge(bucket, state, leases, now);
       }
     listener.onSpent({ buckets, admitted, states, leases, isLocal: share !== undefined }, 0);
@@ -110,6 +112,17 @@ export class MemoryLimiter implements Limiter {
     this.#options.known.withdraw(credential);
   }
 
+  visited(client: Identity, rule: VisitRule): void {
+    const { known, clock } = this.#options;
+    const day = dayOf(clock());
+    const before = known.historyOf(client);
+    if (before?.last === day) return;
+    const history = visitedOn(day, before);
+    known.noteHistory(client, history);
+    const until = regularUntil(history, rule);
+    if (until !== null) known.prove(client, until * DAY_MS);
+  }
+
   async close(): Promise<void> {
     // There is no connection to close.
   }
@@ -126,8 +139,8 @@ export class MemoryLimiter implements Limiter {
   /** Returns the state of a bucket. null if nothing is charged, because the credential is proven. */
   #stateOf(bucket: Bucket, now: Millis): BucketState | null {
     const { clock, known, share } = this.#options;
-    const { credential, policy, capacity } = bucket;
-    if (credential !== null && known.isProven(credential.proof, clock())) return null;
+    const { unlessProven, policy, capacity } = bucket;
+    if (unlessProven.some((one) => known.isProven(one, clock()))) return null;
     const limit = this.#limitOf(bucket);
     const state = known.state(bucket, now, limit);
     return new BucketState(policy, state, share?.capacityOf(bucket) ?? capacity, limit);
@@ -135,12 +148,14 @@ export class MemoryLimiter implements Limiter {
 
   #charge(bucket: Bucket, state: BucketState, leases: string | null, now: Millis): void {
     const { known, share } = this.#options;
-    const { cost, key, policy } = bucket;
-    if (leases !== null && policy.algorithm === 'concurrency') {
+    const { cost, key, algorithm, policy } = bucket;
+    if (leases !== null && algorithm.isHeld) {
       known.leases.take({ key, member: memberOf(leases, 0) }, Number.NEGATIVE_INFINITY);
       return;
     }
+    if (state.unitsOf(1, cost) === 0) return;
     known.set(bucket, state.after(cost));
+    known.values.add(bucket, now);
     // A charge that the reply settles is reported later, when its units are known.
     if (!isSettledByReply(policy)) share?.onCharged(bucket, cost, now);
   }

@@ -13,6 +13,7 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { VisitRule } from '#gateway/policy/regulars.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import { StoreRefusedError } from '#gateway/store/fault.ts';
@@ -34,7 +35,7 @@ import {
 } from './limiter.ts';
 import { LocalDecisions } from './local-decisions.ts';
 import { RedisStore, type StoreFailure } from './redis.ts';
-import { Replicas } from './replicas.ts';
+import { type HistoryKeeper, Replicas } from './replicas.ts';
 import { StoreClock } from './store-clock.ts';
 
 const HEARTBEAT_MS: Millis = 1000;
@@ -67,6 +68,7 @@ export interface GuardedLimiterOptions {
   readonly salt: string;
   /** Called if the replicas agreed on another salt, for instance after the store was emptied. */
   readonly onSalt: (salt: string) => void;
+  readonly histories?: HistoryKeeper | undefined;
 }
 
 interface StoreStats {
@@ -90,7 +92,7 @@ export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
   readonly #known: KnownCounters;
   readonly #replicas = new Replicas();
-  readonly #storeClock: StoreClock;
+  readonly storeClock: StoreClock;
   readonly #store: RedisStore;
   readonly #local: LocalDecisions;
   readonly #failures: Record<StoreFailure, number> = {
@@ -116,14 +118,16 @@ export class GuardedLimiter implements Limiter {
       replica,
     });
     this.#circuit = new Circuit(options.clock);
-    this.#storeClock = new StoreClock(options.clock);
+    this.storeClock = new StoreClock(options.clock);
     this.#store = new RedisStore(options.store, {
       openStore,
       clock: options.clock,
-      storeClock: this.#storeClock,
+      storeClock: this.storeClock,
       known: this.#known,
       budgetMs: options.budgetMs,
       replica: options.replica,
+      replicas: () => this.#replicas.count,
+      log: options.log,
       onFailure: (checks, failure, cause) => this.#onFailure(checks, failure, cause),
       onSuccess: () => this.#circuit.succeeded(),
       onLateAnswers: (answers) => this.#onLateAnswers(answers),
@@ -135,7 +139,7 @@ export class GuardedLimiter implements Limiter {
     });
     this.#local = new LocalDecisions({
       clock: options.clock,
-      storeClock: this.#storeClock,
+      storeClock: this.storeClock,
       known: this.#known,
       replicas: this.#replicas,
       store: this.#store,
@@ -174,7 +178,7 @@ export class GuardedLimiter implements Limiter {
   }
 
   knownExhausted(charge: Charge): readonly Exhausted[] | null {
-    return this.#known.exhausted(charge, this.#options.clock(), this.#storeClock);
+    return this.#known.exhausted(charge, this.#options.clock(), this.storeClock);
   }
 
   spend(charge: Charge, listener: LimitListener): void {
@@ -210,6 +214,10 @@ export class GuardedLimiter implements Limiter {
     const until = this.#options.clock() + PROVEN_LOCALLY_MS;
     this.#known.prove(credential, until, until);
     this.#store.proofs.prove(credential);
+  }
+
+  visited(client: Identity, rule: VisitRule): void {
+    if (!this.#isOpen) this.#store.visits.visited(client, rule);
   }
 
   withdraw(credential: Identity): void {
@@ -263,13 +271,20 @@ export class GuardedLimiter implements Limiter {
 
   /** @returns the salt that the replicas share */
   async #heartbeat(): Promise<string> {
-    const heartbeat = await this.#store.heartbeat(this.#salt);
-    const { storeNow, askedAt, heardAt, salt } = heartbeat;
+    const { histories } = this.#options;
+    const heartbeat = await this.#store.heartbeat(this.#salt, histories?.inUse() ?? null);
+    const { storeNow, askedAt, heardAt, salt, historySince } = heartbeat;
     this.#replicas.hear(heartbeat);
-    const change = this.#storeClock.noteHeartbeat(storeNow, askedAt, heardAt);
+    const change = this.storeClock.noteHeartbeat(storeNow, askedAt, heardAt);
     if (change.kind === 'first') this.#local.moveTimes(change.aheadMs);
     else if (change.kind === 'jump') this.#known.forgetCounters();
+    if (historySince !== null) histories?.hear(historySince);
     return salt;
+  }
+
+  /** Learns the first day of histories before the first request. Never rejects. */
+  async learnHistories(): Promise<void> {
+    if (!this.#isOpen) await this.#heartbeat().catch(() => undefined);
   }
 
   #adopt(salt: string): void {

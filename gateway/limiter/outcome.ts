@@ -67,7 +67,7 @@ export function outcomesOf(
   for (const [i, bucket] of buckets.entries()) {
     const { policy, cost, capacity, limit } = bucket;
     const state = states[i] ?? null;
-    // A shadow policy counts up to its limit.
+    // A policy that never denies counts up to its limit.
     if (!isSettledByReply(policy) || state === null || position >= state.roomFor(cost)) continue;
     const { at: chargedAt } = state.state;
     if (!counts(policy, ending)) outcomes.push({ bucket, chargedAt, units: 0, lacksUnits: false });

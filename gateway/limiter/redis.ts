@@ -20,11 +20,20 @@ import { leasesOf } from './leases.ts';
 import type { LimitListener, Spent } from './limiter.ts';
 import { Patience } from './patience.ts';
 import { Proofs } from './proofs.ts';
-import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
+import {
+  HEARTBEAT,
+  type Heartbeat,
+  type HistoriesInUse,
+  historySinceKey,
+  LEAVE,
+  REPLICAS_KEY,
+  SALT_KEY,
+} from './replicas.ts';
 import type { GiveBack } from './steps.ts';
 import { type AdjustmentCall, adjust, callsFor, decide, type StoreCall } from './store-calls.ts';
 import type { StoreClock } from './store-clock.ts';
 import { StoredLeases } from './stored-leases.ts';
+import { Visits, type VisitsLog } from './visits.ts';
 
 export type StoreFailure = 'timeout' | FaultKind;
 
@@ -37,6 +46,9 @@ interface RedisStoreOptions {
   readonly budgetMs: Millis;
   /** Name of this process among the replicas. */
   readonly replica: string;
+  /** Returns the number of live replicas. */
+  readonly replicas: () => number;
+  readonly log: VisitsLog;
   /** Called once for each failed call of the store, with all checks of the call. */
   readonly onFailure: (checks: readonly PendingCheck[], failure: StoreFailure, cause: Error) => void;
   readonly onSuccess: () => void;
@@ -56,6 +68,7 @@ export class RedisStore {
   readonly #connection: StoreConnection;
   readonly #patience: Patience;
   readonly proofs: Proofs;
+  readonly visits: Visits;
   readonly leases: StoredLeases;
   readonly #giveBack: GiveBack = {
     adjust: (adjustment) => this.adjust(adjustment),
@@ -79,6 +92,14 @@ export class RedisStore {
     });
     const { clock, known, budgetMs } = options;
     this.proofs = new Proofs({ connection: this.#connection, clock, known, answerMs: graceMs(budgetMs) });
+    this.visits = new Visits({
+      connection: this.#connection,
+      clock,
+      storeNow: options.storeClock.now,
+      known,
+      replicas: options.replicas,
+      log: options.log,
+    });
     this.leases = new StoredLeases(this.#connection, options.known.leases, options.clock);
   }
 
@@ -155,19 +176,25 @@ export class RedisStore {
   /**
    * Reports to the store that this replica is alive. The script writes, so its success shows that checks can be made.
    * @param salt stored if there is none yet; '' if the salt is configured and not in the store
+   * @param histories null if no policy has `newcomers`
    * @throws the reason why the store does not answer in time
    */
-  async heartbeat(salt: string): Promise<Heartbeat> {
+  async heartbeat(salt: string, histories: HistoriesInUse | null = null): Promise<Heartbeat> {
     const { clock, replica } = this.#options;
     const askedAt = clock();
     const reply = await this.#inTime(
-      this.#connection.run(HEARTBEAT, [REPLICAS_KEY, SALT_KEY], [replica, salt]),
+      this.#connection.run(
+        HEARTBEAT,
+        [REPLICAS_KEY, SALT_KEY, historySinceKey(histories?.name ?? '')],
+        [replica, salt, String(histories?.keptMs ?? '')],
+      ),
     );
-    const [replicas, rank, shared, now]: unknown[] = Array.isArray(reply) ? reply : [];
+    const [replicas, rank, shared, now, since]: unknown[] = Array.isArray(reply) ? reply : [];
     if (!isWhole(replicas) || !isWhole(rank) || typeof shared !== 'string')
       throw new UnreadableReplyError('the store sent a reply that cannot be read');
     const heardAt = clock();
-    return { replicas, rank, salt: shared, storeNow: Number(now), askedAt, heardAt };
+    const historySince = histories === null ? null : Number(since);
+    return { replicas, rank, salt: shared, historySince, storeNow: Number(now), askedAt, heardAt };
   }
 
   /** @throws after the time that a check waits. Only time in which this process ran is counted. */
@@ -187,6 +214,7 @@ export class RedisStore {
     this.leases.flush();
     this.#flushAdjustments();
     this.proofs.flush();
+    this.visits.flush();
     if (this.ready) {
       const { budgetMs, replica } = this.#options;
       await within(budgetMs, this.#connection.run(LEAVE, [REPLICAS_KEY], [replica])).catch(ignored);

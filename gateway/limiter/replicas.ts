@@ -10,6 +10,8 @@ export interface Heartbeat {
   readonly rank: number;
   /** The common salt; '' if it is configured. */
   readonly salt: string;
+  /** When the histories in the store began; null if none are kept. */
+  readonly historySince: number | null;
   /** Time of the answer on the store's clock. */
   readonly storeNow: Millis;
   /** Time of the call on this process's clock. */
@@ -20,10 +22,11 @@ export interface Heartbeat {
 const REPLICA_SILENT_SECONDS = 15;
 
 /**
- * KEYS: the replicas, the salt. ARGV: this replica, the salt to store if there is none ('': no salt is shared).
+ * KEYS: the replicas, the salt, the beginning of histories. ARGV: this replica, the salt to store if there is none ('': no
+ * salt is shared), how many milliseconds the beginning is kept ('': no histories are kept).
  *
- * Returns the number of live replicas, the number of those before this one in the order of names, the common salt, and
- * the time in milliseconds.
+ * Returns the number of live replicas, the number of those before this one in the order of names, the common salt, the
+ * time in milliseconds, and the beginning.
  */
 export const HEARTBEAT = storeScript(`
 local time = redis.call('TIME')
@@ -36,12 +39,35 @@ local before = 0
 local names = redis.call('ZRANGE', KEYS[1], 0, -1)
 for i = 1, #names do if names[i] < ARGV[1] then before = before + 1 end end
 local salt = ARGV[2] ~= '' and redis.call('GET', KEYS[2]) or ''
-return { #names, before, salt, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }
+local nowMs, since = string.format('%.0f', now * 1000 + math.floor(time[2] / 1000)), ''
+if ARGV[3] ~= '' then
+  since = redis.call('GET', KEYS[3])
+  -- A time to come is from a clock that was wrong.
+  if not since or tonumber(since) > tonumber(nowMs) then since = nowMs end
+  redis.call('SET', KEYS[3], since, 'PX', ARGV[3])
+end
+return { #names, before, salt, nowMs, since }
 `);
 /** KEYS: the replicas. ARGV: this replica. */
 export const LEAVE = storeScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`);
 export const REPLICAS_KEY = 'fg:{control}:replicas';
 export const SALT_KEY = 'fg:{control}:salt';
+/** @param name changes with the salt, because histories are found by digests */
+export const historySinceKey = (name: string): string => `fg:{control}:history:${name}`;
+
+/** The histories of clients that this process keeps. */
+export interface HistoriesInUse {
+  readonly name: string;
+  /** If no process keeps them for this time, they begin again. */
+  readonly keptMs: Millis;
+}
+
+export interface HistoryKeeper {
+  /** @returns null if no policy has `newcomers` */
+  inUse(): HistoriesInUse | null;
+  /** Called after each heartbeat. @param since when the histories began */
+  hear(since: number): void;
+}
 
 /**
  * Number of heartbeats in a row that must report fewer replicas before this process uses the lower number. After an

@@ -4,17 +4,20 @@
  * nothing.
  *
  * KEYS: the counters of the adjustments. Then, for each charge, the counters of its buckets. A bucket that is charged
- * only for an unproven credential has the proof marker of the credential before it.
+ * only for unproven credentials has their proof markers before it.
  *
  * ARGV: one JSON array with the lengths of three lists, and the lists. Each rule has the algorithm's id, limit,
- * capacity (negative in shadow mode) and window. Each adjustment has its rule (counted from 1), its amount, and the
- * time of its charge. Each charge has the number of requests, the number of buckets, and for each bucket its rule
- * (negative if the credential may be unproven) and its cost. If any charge takes leases, the name of the leases of each
- * charge follows.
+ * capacity (negative if the policy never denies) and window. Each adjustment has its rule (counted from 1), its amount, and the
+ * time of its charge. Each charge has the number of requests, the number of buckets, and for each bucket its rule and its
+ * cost. If the bucket has proof markers, its rule is negative, and their number follows. If any charge takes leases, the
+ * name of the leases of each charge follows. For a bucket of different values, the text of the value stands instead of a
+ * cost or an amount.
  *
  * Reply: one JSON array of numbers. It begins with the time in seconds and microseconds. Each charge has the number of
- * admitted requests (-1: all), and for each bucket the two numbers of its counter before. If the credential is proven,
- * nothing is charged for that bucket, and its first number is -1, or -2 if the proof was also reported in this hour.
+ * admitted requests (-1: all), and for each bucket the two numbers of its counter before. If a credential is proven,
+ * nothing is charged for that bucket. Then its first number is -1, or -2 if the proof was also reported in this hour, and
+ * its second number is the place of the credential's marker, from 0. If different values are exhausted, a short list of
+ * them stands instead of the second number.
  *
  * All numbers are in one flat array because Redis spends time on each argument, each element of a reply and each table,
  * and parses JSON in C. Converting a number to text uses printf, so the most common ones stay texts.
@@ -26,6 +29,14 @@ import { storeScript } from '#gateway/store/connection.ts';
 
 /** Value of a proof marker: the hour in which it was set. Redis shares one object for each number below 10,000. */
 export const HOUR_LUA = 'math.floor(time[1] / 3600) % 10000';
+
+/** Longer lists of values stay in the store. */
+const LISTED_MAX = 64;
+
+/** Algorithms with this id, and larger ones, count different values. */
+const DISTINCT = Math.min(
+  ...Object.values(ALGORITHMS).flatMap(({ id, isDistinct }) => (isDistinct ? id : [])),
+);
 
 /** Returns Lua code that calls the function of the counter's algorithm. */
 function luaOf(name: keyof AlgorithmLua, parameters: string): string {
@@ -41,10 +52,10 @@ function luaOf(name: keyof AlgorithmLua, parameters: string): string {
  */
 export const READ_LUA = `
 local call, pcall, floor, ceil, abs, max, min = redis.call, redis.pcall, math.floor, math.ceil, math.abs, math.max, math.min
-local match, format, keys = string.match, string.format, KEYS
+local match, find, format, keys = string.match, string.find, string.format, KEYS
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
-local values, fresh = call('MGET', unpack(keys)), {}
+local values, fresh, value = call('MGET', unpack(keys)), {}
 
 local function get(at)
   return fresh[keys[at]] or values[at] or ''
@@ -53,6 +64,14 @@ local function proof(at)
   local hour = get(at)
   if hour == '' then return 0 end
   return tonumber(hour) == ${HOUR_LUA} and -2 or -1
+end
+-- Returns the first proof among several markers, and its place from 0.
+local function proven(at, markers)
+  for place = 0, markers - 1 do
+    local found = proof(at + place)
+    if found < 0 then return found, place end
+  end
+  return 0, 0
 end
 ${luaOf('read', 'at, window, limit')}
 local function text(number)
@@ -66,17 +85,21 @@ local function put(at, value, ttl)
   fresh[keys[at]] = value
   call('SET', keys[at], value, 'PX', ttl)
 end
+${luaOf('added', 'window, units')}
 ${luaOf('used', 'window, a, b')}
 ${luaOf('write', 'at, window, limit, a, b, added, lease')}
 ${luaOf('adjust', 'window, limit, a, b, amount, moment')}
 
+-- A rule has four numbers; the first is the algorithm. A bucket has two or three; the first is its rule.
+local RULE, LIMIT, CAPACITY, WINDOW, COST, MARKERS = 4, 1, 2, 3, 1, 2
 local ask, key = cjson.decode(ARGV[1]), 1
 local charges = 3 + ask[1] + ask[2]
 local leases = charges + ask[3]
 
 for i = 4 + ask[1], charges, 3 do
-  local rule = ask[i] * 4
-  local algorithm, limit, window = ask[rule], ask[rule + 1], ask[rule + 3]
+  local rule = ask[i] * RULE
+  local algorithm, limit, window = ask[rule], ask[rule + LIMIT], ask[rule + WINDOW]
+  value = ask[i + 1]
   local a, b = read(algorithm, key, window, limit)
   local nextA, nextB = adjust(algorithm, window, limit, a, b, ask[i + 1], ask[i + 2])
   if nextA ~= a or nextB ~= b then
@@ -95,35 +118,47 @@ while at <= leases do
   local first, firstKey, head, admitted = at + 2, key, said + 1, asking
   at, said, place = first, head, place + 1
   for i = 1, buckets * 3, 3 do
-    local rule, a, b = ask[at] * 4, 0, 0
+    local rule, a, b, size, list = ask[at] * RULE, 0, 0, 2
+    value = ask[at + COST]
     if rule < 0 then
-      rule, a = -rule, proof(key)
-      key = key + 1
+      local markers = ask[at + MARKERS]
+      rule, a, b = -rule, proven(key, markers)
+      key, size = key + markers, 3
     end
     if a == 0 then
-      local algorithm, capacity, window = ask[rule], ask[rule + 2], ask[rule + 3]
-      a, b = read(algorithm, key, window, ask[rule + 1])
-      local room = floor((abs(capacity) - used(algorithm, window, a, b)) / ask[at + 1])
+      local algorithm, capacity, window = ask[rule], ask[rule + CAPACITY], ask[rule + WINDOW]
+      a, b = read(algorithm, key, window, ask[rule + LIMIT])
+      local room = abs(capacity) - used(algorithm, window, a, b)
+      if algorithm < ${DISTINCT} then room = floor(room / value)
+      elseif b == 1 or room > 0 then room = asking
+      else
+        room = 0
+        if a <= ${LISTED_MAX} then list = '"' .. match(get(key), ' .*$') .. '"' end
+      end
       if room < admitted and capacity > 0 then admitted = max(0, room) end
       before[i + 2] = room
     end
     before[i], before[i + 1] = a, b
-    reply[said + 1], reply[said + 2] = text(a), text(b)
-    at, key, said = at + 2, key + 1, said + 2
+    reply[said + 1], reply[said + 2] = text(a), list or text(b)
+    at, key, said = at + size, key + 1, said + 2
   end
   reply[head] = admitted == asking and '-1' or text(admitted)
   if admitted > 0 then
     at, key = first, firstKey
     for i = 1, buckets * 3, 3 do
-      local rule, a = ask[at] * 4, before[i]
-      if rule < 0 then rule, key = -rule, key + 1 end
-      local times = a < 0 and 0 or min(admitted, before[i + 2])
-      if times > 0 then
-        local algorithm, window, added = ask[rule], ask[rule + 3], times * ask[at + 1]
-        if algorithm == ${ALGORITHMS['token-bucket'].id} then added = added * window end
-        write(algorithm, key, window, ask[rule + 1], a + added, before[i + 1], added, ask[leases + place])
+      local rule, a, size = ask[at] * RULE, before[i], 2
+      if rule < 0 then rule, key, size = -rule, key + ask[at + MARKERS], 3 end
+      local units = a < 0 and 0 or min(admitted, before[i + 2])
+      if units > 0 then
+        local algorithm, window = ask[rule], ask[rule + WINDOW]
+        value = ask[at + COST]
+        units = algorithm < ${DISTINCT} and units * value or 1 - before[i + 1]
+        local more = added(algorithm, window, units)
+        if more > 0 then
+          write(algorithm, key, window, ask[rule + LIMIT], a + more, before[i + 1], more, ask[leases + place])
+        end
       end
-      at, key = at + 2, key + 1
+      at, key = at + size, key + 1
     end
   end
 end

@@ -8,6 +8,8 @@
  * So no window ever admits more than its limit. Meanwhile the counters are higher than they will be, so a request may
  * be denied because of one that is itself denied a moment later.
  */
+
+import type { Identity } from '#gateway/identity/digest.ts';
 import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { BucketState } from './bucket-state.ts';
@@ -65,9 +67,9 @@ export async function decideInSteps(
   const charged: Charged[] = [];
   const keepOnly = (admitted: number): void => {
     for (const { bucket, state, times } of charged) {
-      const { cost, key, policy } = bucket;
+      const { cost, key, algorithm } = bucket;
       const kept = Math.min(admitted, state.roomFor(cost));
-      if (policy.algorithm === 'concurrency')
+      if (algorithm.isHeld)
         for (let i = kept; i < times; i++) giveBack.release({ key, member: memberOf(leases ?? '', i) });
       else if (times > kept) giveBack.adjust(refund(bucket, (times - kept) * cost, state.state.at));
     }
@@ -99,7 +101,8 @@ export async function decideInSteps(
     const states = charge.buckets.map(
       (_, place) => charged.find((one) => one.place === place)?.state ?? null,
     );
-    return { check, spent: { buckets: charge.buckets, admitted, states, leases, isLocal: false }, proven };
+    const spent = { buckets: charge.buckets, admitted, states, leases, isLocal: false };
+    return { check, spent, proven, full: [] };
   } catch (error) {
     keepOnly(0);
     throw error;
@@ -109,9 +112,7 @@ export async function decideInSteps(
 /** Returns which credentials of a charge are proven, among those that are not known to be. */
 async function provenOf(store: StoreConnection, { buckets }: Charge): Promise<readonly Proof[]> {
   const asked = new Map(
-    buckets.flatMap(({ credential }) =>
-      credential === null ? [] : [[proofKey(credential.proof), credential.proof] as const],
-    ),
+    buckets.flatMap(({ unlessProven }) => unlessProven.map((one) => [proofKey(one), one] as const)),
   );
   const proven = inCalls(store, asked.keys(), (key) => key).map(async (keys) => {
     const reply = await store.run(PROVEN, keys, []);
@@ -126,14 +127,24 @@ async function provenOf(store: StoreConnection, { buckets }: Charge): Promise<re
   return (await Promise.all(proven)).flat();
 }
 
-/** Groups the buckets by slot. A proven credential is not charged to its address. */
+/** Whether something of the step cannot be given back. */
+function hasValues(step: readonly Step[]): boolean {
+  return step.some(({ bucket }) => bucket.value !== null);
+}
+
+/**
+ * Groups the buckets by slot. A proven credential is not charged to its address. Buckets of different values come last,
+ * because a value cannot be given back.
+ */
 function stepsOf({ buckets }: Charge, proven: readonly Proof[], store: StoreConnection): Iterable<Step[]> {
   const ordered: Step[] = [];
-  const isProven = ({ proof }: Bucket): boolean => proven.some(({ credential }) => credential === proof);
-  for (const [place, { counter, identity, credential, cost, limit }] of buckets.entries())
-    if (credential !== null && !isProven(credential))
-      ordered.push({ place, bucket: new Bucket(counter, identity, null, cost, identity, limit) });
+  const isProven = (identity: Identity): boolean =>
+    proven.some(({ credential }) => credential.digest === identity.digest);
+  for (const [place, { counter, identity, unlessProven, cost, limit, value }] of buckets.entries())
+    if (unlessProven.length > 0 && !unlessProven.some(isProven))
+      ordered.push({ place, bucket: new Bucket(counter, identity, [], cost, limit, value) });
   for (const [place, bucket] of buckets.entries())
-    if (bucket.credential === null) ordered.push({ place, bucket });
-  return Map.groupBy(ordered, ({ bucket }) => store.slotOf(bucket.key)).values();
+    if (bucket.unlessProven.length === 0) ordered.push({ place, bucket });
+  const steps = [...Map.groupBy(ordered, ({ bucket }) => store.slotOf(bucket.key)).values()];
+  return steps.sort((a, b) => Number(hasValues(a)) - Number(hasValues(b)));
 }

@@ -51,9 +51,7 @@ export function callsFor(checks: Iterable<PendingCheck>, slotOf: SlotOf): StoreC
 
 /** Whether all keys of a charge can be in one call. */
 function isOneSlot({ buckets }: Charge, slotOf: SlotOf): boolean {
-  const keys = buckets.flatMap(({ key, credential }) =>
-    credential === null ? [key] : [key, proofKey(credential.proof)],
-  );
+  const keys = buckets.flatMap(({ key, unlessProven }) => [key, ...unlessProven.map(proofKey)]);
   return new Set(keys.map(slotOf)).size <= 1;
 }
 

@@ -70,8 +70,8 @@ export class StoredLeases {
   endUnanswered(checks: readonly PendingCheck[]): void {
     for (const { charge, listeners, leases } of checks) {
       if (leases === null) continue;
-      for (const { key, policy } of charge.buckets)
-        if (policy.algorithm === 'concurrency')
+      for (const { key, algorithm } of charge.buckets)
+        if (algorithm.isHeld)
           for (let i = 0; i < listeners.length; i++) this.release({ key, member: memberOf(leases, i) });
     }
   }

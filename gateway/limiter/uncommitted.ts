@@ -25,7 +25,7 @@ interface UncommittedOptions {
 
 export class Uncommitted {
   readonly #options: UncommittedOptions;
-  /** One entry for each counter and window. */
+  /** One entry for each counter and window, and for each of different values. */
   readonly #entries = new Map<string, Adjustment>();
   #isCommitting = false;
 
@@ -71,15 +71,15 @@ export class Uncommitted {
     for (const { check, spent } of answers) {
       for (const [i, bucket] of spent.buckets.entries()) {
         const state = spent.states[i] ?? null;
-        const { policy, cost } = bucket;
-        if (state === null || policy.algorithm === 'concurrency') continue;
+        const { algorithm, policy, cost } = bucket;
+        if (state === null || algorithm.isHeld) continue;
         const { at } = state.state;
         const times = Math.min(spent.admitted, state.roomFor(cost));
         // If the reply settles the cost, it is known later. Otherwise the decision charged nothing.
         if (isSettledByReply(policy)) {
-          if (policy.mode === 'enforce' && times > 0) beyond.push(refund(bucket, times * cost, at));
+          if (policy.mode !== 'shadow' && times > 0) beyond.push(refund(bucket, times * cost, at));
         } else if (isCountedLocally(policy)) {
-          const left = this.#takeOff(bucket, bucket.amountOf(times * cost), at);
+          const left = this.#takeOff(bucket, bucket.amountOf(state.unitsOf(times, cost)), at);
           if (left > 0) beyond.push({ bucket, amount: -left, chargedAt: at });
         } else if (times > letThrough(check))
           beyond.push(refund(bucket, (times - letThrough(check)) * cost, at));
@@ -130,8 +130,7 @@ export class Uncommitted {
       if (taken.length >= KEYS_PER_SCRIPT_MAX) break;
       this.#entries.delete(id);
       const { algorithm, policy, limit } = bucket;
-      const isBucket = policy.algorithm === 'token-bucket';
-      const left = isBucket ? Math.min(amount, backlogOf(bucket)) : amount;
+      const left = algorithm.isBacklog ? Math.min(amount, backlogOf(bucket)) : amount;
       const rule = ruleOf(policy, limit);
       const { a, b } = algorithm.adjust({ ...EMPTY, at: now() }, Math.abs(left), chargedAt, rule);
       if (a + b > 0) taken.push({ bucket, amount: left, chargedAt });
@@ -152,9 +151,9 @@ export class Uncommitted {
 
 /** Whether a process counts for this policy during an outage of its store. */
 export function isCountedLocally({ mode, onStoreFailure }: Policy): boolean {
-  return mode === 'enforce' && onStoreFailure === 'local';
+  return mode !== 'shadow' && onStoreFailure === 'local';
 }
 
-function idOf({ key, algorithm, policy }: Bucket, chargedAt: Millis): string {
-  return `${key} ${algorithm.windowAt(chargedAt, policy)}`;
+function idOf({ key, algorithm, policy, value }: Bucket, chargedAt: Millis): string {
+  return `${key} ${algorithm.windowAt(chargedAt, policy)} ${value}`;
 }

@@ -5,20 +5,77 @@ import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { Penalties } from '#gateway/bounds/penalties.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
+import { free, ownMemory } from '#gateway/http/free-buffer.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import { originOf, type RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { Pipelining } from '#gateway/listen/connection/pipelining.ts';
-import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
-import { Http2Sessions } from '#gateway/listen/http2/sessions.ts';
-import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
-import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
-import { free, ownMemory } from '#gateway/proxy/free-buffer.ts';
-import { rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
+import { REASONS } from '#gateway/refusals/reasons.ts';
+import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { Refusals } from '#gateway/request/refuse.ts';
 import type { Millis } from '#shared/clock.ts';
 
-interface EntranceOptions {
+/** Connections that begin with a PROXY header. */
+export interface IntroducedConnections {
+  /** Whether this peer may send a PROXY header. If not, the caller closes the connection. */
+  accepts(socket: Socket): boolean;
+  /**
+   * Without a header in time the socket is closed.
+   * @param onIntroduced gets the client's address; null if the header has none, so the peer is the client
+   */
+  begin(socket: Socket, onIntroduced: (address: string | null) => void): void;
+  /** Cuts connections whose header has not arrived yet. */
+  cut(): void;
+}
+
+/** Connections that begin with a TLS handshake. */
+export interface SecuredConnections {
+  /**
+   * @param socket not read yet. It is closed if the handshake fails
+   * @param client its address, for the pace; null if unknown
+   * @param onSecure called at most once
+   * @param onPlain called instead if the client does not use TLS
+   */
+  begin(
+    socket: Socket,
+    client: string | null,
+    onSecure: (secured: TLSSocket) => void,
+    onPlain: () => void,
+  ): void;
+  /** Cuts connections whose handshake is not complete. */
+  cut(): void;
+}
+
+interface SessionEvents {
+  /** Called for each stream, as a connection of HTTP/1.1 in memory. */
+  readonly onStream: (socket: Socket, origin: RequestOrigin) => void;
+  /** Called if the body of a stream arrives in too small pieces. */
+  readonly onSmallPieces: () => void;
+}
+
+/** Sessions of HTTP/2 on secured connections. */
+interface Sessions {
+  /** Whether new connections of this client are currently refused. */
+  isPenalized(client: string): boolean;
+  begin(secured: TLSSocket, origin: RequestOrigin, client: Client | null): void;
+  /** Accepts no further streams; open ones may end. */
+  drain(): void;
+  cut(): void;
+}
+
+export type OpenSessions = (events: SessionEvents) => Sessions;
+
+/** What optional parts add to the way in. */
+export interface EntranceSlots {
+  /** null if connections do not begin with a PROXY header */
+  readonly introductions: IntroducedConnections | null;
+  /** null without TLS */
+  readonly handshakes: SecuredConnections | null;
+  /** null if HTTP/2 is off, which needs TLS */
+  readonly openSessions: OpenSessions | null;
+}
+
+interface EntranceOptions extends EntranceSlots {
   readonly enforcement: Enforcement;
   readonly refusals: Refusals;
   readonly clients: Clients;
@@ -26,12 +83,6 @@ interface EntranceOptions {
   readonly pipelining: Pipelining;
   /** Penalties for clients that send bodies in too small pieces. */
   readonly penalties: Penalties;
-  /** Reads PROXY headers; null if connections do not begin with one. */
-  readonly introductions: Introductions | null;
-  /** The TLS handshakes; null without TLS. */
-  readonly handshakes: Handshakes | null;
-  /** Bounds HTTP/2 frames; null if HTTP/2 is off, which needs TLS. */
-  readonly frames: FrameShare | null;
   /** Called if the body of an HTTP/2 stream arrives in too small pieces. */
   readonly onSmallPieces: () => void;
   /** Called when a connection, or a stream of HTTP/2, is ready for requests. Its socket emits 'close'. */
@@ -43,7 +94,7 @@ interface Accepted {
   readonly socket: Socket;
   readonly origin: RequestOrigin;
   /** The TLS handshakes, which a refused client needs to read a reply; null without TLS. */
-  readonly handshakes: Handshakes | null;
+  readonly handshakes: SecuredConnections | null;
 }
 
 /** Maximum number of refused connections that are being answered. Others are closed without a reply. */
@@ -57,27 +108,21 @@ function freeChunk(chunk: Buffer): void {
   if (memory !== null) free(memory);
 }
 
-const NOT_ENCRYPTED = rawReply(
-  unreadReply('gateway_bad_request', 'this port is for HTTPS: begin the address with https://'),
-);
+const NOT_ENCRYPTED = unreadReply(REASONS.notEncrypted);
 
 export class Entrance {
   readonly #options: EntranceOptions;
   /** Refused connections that get a reply. */
   readonly #refused = new Set<Socket>();
-  readonly #sessions: Http2Sessions | null;
+  readonly #sessions: Sessions | null;
 
   constructor(options: EntranceOptions) {
     this.#options = options;
-    const { frames } = options;
     this.#sessions =
-      frames === null
-        ? null
-        : new Http2Sessions({
-            frames,
-            onStream: (socket, origin) => this.#admit({ socket, origin, handshakes: null }),
-            onSmallPieces: options.onSmallPieces,
-          });
+      options.openSessions?.({
+        onStream: (socket, origin) => this.#admit({ socket, origin, handshakes: null }),
+        onSmallPieces: options.onSmallPieces,
+      }) ?? null;
   }
 
   accept(socket: Socket): void {
@@ -118,7 +163,7 @@ export class Entrance {
   }
 
   /** Refuses a connection whose PROXY header has not arrived yet. */
-  #refuseUnread(socket: Socket, introductions: Introductions, refusal: Refusal): void {
+  #refuseUnread(socket: Socket, introductions: IntroducedConnections, refusal: Refusal): void {
     const { connections, handshakes } = this.#options;
     const refuse = (address: string | null): void =>
       this.#refuse(this.#accepted(socket, address), connections, refusal, null);
@@ -149,7 +194,7 @@ export class Entrance {
         socket.off('close', onFailed);
         this.#openSecured(secured, origin, client);
       },
-      () => lingeringClose(socket, NOT_ENCRYPTED),
+      () => lingeringClose(socket, this.#raw(NOT_ENCRYPTED)),
     );
   }
 
@@ -166,11 +211,11 @@ export class Entrance {
 
   /** @returns the client that holds the connection; null if only the total counts; undefined if it was refused */
   #count(accepted: Accepted): Client | null | undefined {
-    const { enforcement, clients, connections, pipelining, penalties, frames } = this.#options;
+    const { enforcement, clients, connections, pipelining, penalties } = this.#options;
     const { socket, origin } = accepted;
     // A trusted proxy's connections carry the requests of many clients.
     const client = origin.trusted ? null : clients.enter(enforcement.callerOf(origin, '').address.counted());
-    if (client !== null && (frames?.isPenalized(client.address) === true || penalties.has(client))) {
+    if (client !== null && (this.#sessions?.isPenalized(client.address) === true || penalties.has(client))) {
       clients.leave(client);
       socket.destroy();
       return undefined;
@@ -212,6 +257,10 @@ export class Entrance {
     if (client !== null) clients.leave(client);
   }
 
+  #raw(reply: OwnReply): string {
+    return rawReply(reply, this.#options.enforcement.options.wallClock());
+  }
+
   #refuse(accepted: Accepted, bound: Bound, refusal: Refusal, client: Client | null): void {
     const { socket, origin, handshakes } = accepted;
     bound.refused(refusal);
@@ -222,7 +271,7 @@ export class Entrance {
     }
     this.#refused.add(socket);
     const forget = (): void => void this.#refused.delete(socket);
-    const reply = rawReply(this.#options.refusals.connection(bound, refusal, client, origin));
+    const reply = this.#raw(this.#options.refusals.connection(bound, refusal, client, origin));
     if (handshakes === null) {
       socket.once('close', forget);
       socket.on('data', freeChunk);
@@ -237,7 +286,7 @@ export class Entrance {
         secured.on('error', () => secured.destroy());
         lingeringClose(secured, reply);
       },
-      () => lingeringClose(socket, NOT_ENCRYPTED),
+      () => lingeringClose(socket, this.#raw(NOT_ENCRYPTED)),
     );
   }
 }

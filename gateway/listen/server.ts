@@ -11,27 +11,28 @@ import { closeUnlessUsed, discardBody, lingeringClose } from '#gateway/http/ling
 import { createServer } from '#gateway/http/node-http.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
-import { Pipelining, unitsOf } from '#gateway/listen/connection/pipelining.ts';
+import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
-import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
 import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
-import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
-import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
-import { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
-import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
-import type { RequestTrace, Tracing } from '#gateway/observe/tracing/tracing.ts';
-import type { Decisions } from '#gateway/operate/decisions/decisions.ts';
+import { AccessEntry } from '#gateway/observe/access-entry.ts';
+import type { EntryLog } from '#gateway/observe/log-line.ts';
+import type { RequestTrace, Tracing } from '#gateway/observe/trace.ts';
+import { counter, type Sample } from '#gateway/part/sample.ts';
+import type { RequestOptions } from '#gateway/proxy/forwarded-request.ts';
 import { mayUpgrade, responseFor } from '#gateway/proxy/upgrade.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
-import { type OwnReply, sendOwn, unreadReply } from '#gateway/reply/own-reply.ts';
+import type { Decisions } from '#gateway/refusals/decisions.ts';
+import { REASONS } from '#gateway/refusals/reasons.ts';
+import { DenialWriter } from '#gateway/reply/denial.ts';
+import { sendOwn, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Enforcement } from '#gateway/request/enforcement.ts';
-import type { ForwardingParts, RequestOptions } from '#gateway/request/forward.ts';
 import { Refusals } from '#gateway/request/refuse.ts';
-import { type Arrival, GatewayRequest } from '#gateway/request/request.ts';
+import { type Arrival, type ForwardingParts, GatewayRequest } from '#gateway/request/request.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { Entrance } from './entrance.ts';
+import { Entrance, type EntranceSlots } from './entrance.ts';
 import { Listener, type ListenOptions } from './listener.ts';
+import { HEADER_FIELDS_MAX, unusualReply } from './unusual-request.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
 /** Maximum time for a request with its body. It allows 100 MB at 28 KB/s. A silent client is cut much earlier. */
@@ -43,25 +44,21 @@ const HEADER_BYTES_MAX = 16_384;
 /** While the server drains, a request may still begin on an idle connection for this time. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
-/** Without this limit, 16 KiB could hold 3,000 fields. They would cost a hundred times as much as a usual request. */
-const HEADER_FIELDS_MAX = 128;
 
-export interface PublicServerOptions {
+/** What optional parts add to a server. */
+export interface ServerSlots extends EntranceSlots {
+  /** null if the access log is off */
+  readonly accessLog: EntryLog | null;
+  /** null if requests are not traced */
+  readonly tracing: Tracing | null;
+}
+
+export interface PublicServerOptions extends ServerSlots {
   readonly enforcement: Enforcement;
   readonly upstream: Upstream;
   readonly clients: Clients;
   readonly decisions: Decisions;
-  /** The access log; null if it is off. */
-  readonly accessLog: AccessLog | null;
-  /** Traces requests; null if tracing is off. */
-  readonly tracing: Tracing | null;
   readonly clock: Clock;
-  /** Reads PROXY headers; null if connections do not begin with one. */
-  readonly introductions: Introductions | null;
-  /** The TLS handshakes; null if connections are not encrypted. */
-  readonly handshakes: Handshakes | null;
-  /** Bounds HTTP/2 frames; null if HTTP/2 is off, which needs TLS. */
-  readonly frames: FrameShare | null;
   /** Whether the gateway's own parser reads plain requests instead of node:http. Default: false. */
   readonly hasOwnParser?: boolean;
   /** Time between two checks for slow bodies and unread replies. */
@@ -80,7 +77,7 @@ export interface DecisionServer {
 }
 
 export class PublicServer {
-  readonly watch: ConnectionWatch;
+  readonly #watch: ConnectionWatch;
   /** Unlike node:http's server, it can stop accepting without closing idle connections. */
   readonly #listener: Listener;
   readonly #http: Server<typeof IncomingRequest, typeof OutgoingResponse>;
@@ -91,12 +88,13 @@ export class PublicServer {
   readonly #pipelining: Pipelining;
   /** Reads plain requests without node:http; null if node:http reads all requests. */
   readonly #plain: PlainConnections | null;
-  readonly smallPieces: SmallPieces;
+  readonly #smallPieces: SmallPieces;
 
   constructor(options: PublicServerOptions) {
     const { enforcement, upstream, clients, decisionServer } = options;
     this.#options = options;
-    this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options) };
+    const denials = new DenialWriter(enforcement.options.wallClock);
+    this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options), denials };
     const socketReplies = new SocketReplies({
       connections: this.#connections,
       accessLog: options.accessLog,
@@ -110,14 +108,14 @@ export class PublicServer {
       connections: this.#connections,
       penaltyMs: options.penaltyMs,
     });
-    this.smallPieces = new SmallPieces({
+    this.#smallPieces = new SmallPieces({
       clients: options.clients,
       connections: this.#connections,
       clock: options.clock,
       penaltyMs: options.penaltyMs,
       refuse: (socket) => socketReplies.refuse(socket, SMALL_PIECES),
     });
-    this.watch = new ConnectionWatch({
+    this.#watch = new ConnectionWatch({
       connections: this.#connections,
       clients: options.clients,
       upstream: options.upstream,
@@ -130,8 +128,8 @@ export class PublicServer {
       refusals: this.#parts.refusals,
       connections: options.upstream.bounds.connections,
       pipelining: this.#pipelining,
-      penalties: this.smallPieces.penalties,
-      onSmallPieces: () => void this.smallPieces.cut++,
+      penalties: this.#smallPieces.penalties,
+      onSmallPieces: () => void this.#smallPieces.cut++,
       onOpen: (connection) => this.#open(connection),
     });
     this.#listener = new Listener((socket) => this.#entrance.accept(socket), KEEP_ALIVE_MS);
@@ -152,13 +150,15 @@ export class PublicServer {
     // node:http silently drops header fields above this number. It must exceed the gateway's own limit.
     this.#http.maxHeadersCount = 2 * HEADER_FIELDS_MAX;
     this.#http.on('request', (req, res) => this.#handle(req, res, PLAIN));
-    this.#http.on('checkContinue', (req, res) => this.#handle(req, res, EXPECTS_CONTINUE));
+    this.#http.on('checkContinue', (req, res) =>
+      this.#handle(req, res, { continuation: res, upgrade: null }),
+    );
     this.#http.on('checkExpectation', (req, res) => this.#handle(req, res, PLAIN));
     this.#http.on('upgrade', (req, socket, head) => {
       const res = this.#responseFor(req, socket, head);
       const release = (): void => res.detachSocket(req.socket);
       const upgrade = { protocol: req.headers.upgrade ?? 'websocket', socket, head, release };
-      this.#handle(req, res, { expectsContinue: false, upgrade });
+      this.#handle(req, res, { continuation: null, upgrade });
     });
     this.#http.on('connect', (_req, socket) => {
       socket.on('error', () => socket.destroy());
@@ -179,7 +179,7 @@ export class PublicServer {
         clock,
         date: new DateField(enforcement.options.wallClock),
         keepAlive: `timeout=${KEEP_ALIVE_MS / 1000}`,
-        pieces: this.smallPieces,
+        pieces: this.#smallPieces,
         pipelining: this.#pipelining,
         headersTimeoutMs: HEADERS_TIMEOUT_MS,
         requestTimeoutMs: REQUEST_TIMEOUT_MS,
@@ -209,7 +209,7 @@ export class PublicServer {
     this.#connections.set(socket, connection);
     socket.once('close', () => {
       this.#connections.delete(socket);
-      this.watch.forget(connection);
+      this.#watch.forget(connection);
       this.#pipelining.forget(connection);
     });
     if (this.#plain === null) this.#http.emit('connection', socket);
@@ -220,9 +220,10 @@ export class PublicServer {
     const connection = this.#connections.get(req.socket);
     // node:http still emits requests that it parsed before the connection was cut.
     if (connection === undefined || req.socket.destroyed) return;
-    req.listener = this.smallPieces;
+    req.listener = this.#smallPieces;
     // node:http gives a pipelined response its socket only when the earlier replies are sent.
-    if (res.socket === null) this.#holdBack(connection, req, res, () => this.#handle(req, res, options));
+    if (res.socket === null)
+      this.#pipelining.holdBack(connection, req, res, () => this.#handle(req, res, options));
     else this.#begin(connection, req, res, options);
   }
 
@@ -237,11 +238,11 @@ export class PublicServer {
     const { tracing, clock, enforcement } = this.#options;
     const trace = tracing === null ? null : tracing.begin(req.method ?? '', req.rawHeaders, clock());
     const entry = this.#entryFor(req, res, trace);
-    const unusual = replyToUnusual(req);
+    const unusual = unusualReply(req);
     const arrival = { connection, req, res, entry };
     if (unusual !== null) {
-      enforcement.metrics.count('malformed', clock());
-      if (entry !== null) entry.decision = 'malformed';
+      enforcement.metrics.count(REASONS.malformed.outcome, clock());
+      if (entry !== null) entry.decision = REASONS.malformed.logged;
       sendOwn(req, res, unusual);
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
       // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
@@ -263,33 +264,16 @@ export class PublicServer {
     return entry;
   }
 
-  /**
-   * Handles pipelined requests one by one, so that a client connection uses at most one connection to the upstream.
-   * Meanwhile the socket is paused. node:http still parses everything that has arrived: 64 KiB of the shortest requests
-   * become 9 MB of objects.
-   */
-  #holdBack(
-    connection: ClientConnection,
-    req: IncomingRequest,
-    res: OutgoingResponse,
-    handle: () => void,
-  ): void {
-    const { socket } = connection;
-    let units = 1 + unitsOf(socket.readableLength);
-    if (!this.#pipelining.take(connection, units)) return;
-    req.onHeld = (bytes) => {
-      const more = unitsOf(bytes);
-      if (!socket.destroyed && this.#pipelining.take(connection, more)) units += more;
-    };
-    socket.pause();
-    res.once('socket', () => {
-      req.onHeld = null;
-      // `Pipelining.forget` has already released the place of this request.
-      if (socket.destroyed) return;
-      this.#pipelining.give(connection, units);
-      if (connection.pipelined === 0) socket.resume();
-      handle();
-    });
+  samples(): Sample[] {
+    const cut = (value: number, reason: string): Sample =>
+      counter('floodgate_connections_cut_total', 'Client connections that the gateway cut.', value, {
+        reason,
+      });
+    return [
+      cut(this.#watch.unreadCut, 'unread reply'),
+      cut(this.#watch.silentCut, 'slow body'),
+      cut(this.#smallPieces.cut, 'small pieces'),
+    ];
   }
 
   /** @returns the port; the kernel chooses it if the option is 0 */
@@ -331,7 +315,7 @@ export class PublicServer {
       for (const socket of this.#connections.keys()) socket.destroy();
     }, deadlineMs);
     await closed;
-    this.watch.stop();
+    this.#watch.stop();
     this.#plain?.stop();
     this.#http.close();
     clearTimeout(idle);
@@ -340,29 +324,6 @@ export class PublicServer {
   }
 }
 
-const PLAIN: RequestOptions = { expectsContinue: false, upgrade: null };
-const EXPECTS_CONTINUE: RequestOptions = { expectsContinue: true, upgrade: null };
+const PLAIN: RequestOptions = { continuation: null, upgrade: null };
 
-const SILENT = unreadReply('gateway_request_timeout', 'the request body did not arrive in time');
-const BAD_VERSION = unreadReply('gateway_bad_request', 'the request is neither HTTP/1.1 nor HTTP/1.0');
-/** RFC 9112 6.1: such a message may have passed a proxy that did not understand its framing. */
-const OLD_AND_CHUNKED = unreadReply(
-  'gateway_bad_request',
-  'a request of HTTP/1.0 cannot have Transfer-Encoding',
-);
-const TOO_MANY_FIELDS = unreadReply(
-  'gateway_header_too_large',
-  `the header section has more than ${HEADER_FIELDS_MAX} fields`,
-);
-
-/** Refuses requests that node:http's parser accepts and the gateway does not. @returns null if the request is fine */
-function replyToUnusual({ method, httpVersion, rawHeaders }: ClientRequest): OwnReply | null {
-  if (rawHeaders.length > 2 * HEADER_FIELDS_MAX) return TOO_MANY_FIELDS;
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return BAD_VERSION;
-  if (httpVersion === '1.0' && hasTransferCoding(rawHeaders)) return OLD_AND_CHUNKED;
-  return method === 'TRACE' ? METHOD_NOT_ALLOWED : null;
-}
-
-function hasTransferCoding(rawHeaders: readonly string[]): boolean {
-  return rawHeaders.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'transfer-encoding');
-}
+const SILENT = unreadReply(REASONS.slowBody);

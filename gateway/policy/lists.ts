@@ -2,8 +2,9 @@
  * The lists `allow` and `deny`: clients that no policy counts, and clients that the gateway refuses. `deny` also denies
  * routes to everybody.
  */
+import type { HostNames, HostRoute } from './host-names.ts';
 import type { NetworkTable } from './network-table.ts';
-import type { Route } from './route.ts';
+import type { Path } from './problems.ts';
 
 export interface ListEntry {
   readonly list: 'allow' | 'deny';
@@ -18,19 +19,47 @@ export interface ListEntry {
   readonly reason: string | null;
 }
 
-export interface Lists {
+export interface NamedNetworks {
+  readonly file: { find(address: readonly number[]): string | undefined };
+  readonly entries: ReadonlyMap<string, ListEntry>;
+}
+
+/** The clients that the lists name for some hosts, or for all. */
+export interface ListedClients {
+  /** null for all hosts. */
+  readonly hosts: HostNames | null;
   readonly digests: ReadonlyMap<string, ListEntry>;
   readonly networks: NetworkTable<ListEntry>;
+  /** Entries by the names of networks, for each file of such names. */
+  readonly named: readonly NamedNetworks[];
   /** Entries by the lower-case name of a program. Only the list deny has them. */
   readonly programs: ReadonlyMap<string, ListEntry>;
+}
+
+/** A name of a network that its file does not have. */
+export interface UnknownName {
+  readonly at: Path;
+  readonly name: string;
+  readonly file: string;
+}
+
+export interface Lists {
+  /** Those for some hosts come before those for all. */
+  readonly clients: readonly ListedClients[];
+  readonly hasDigests: boolean;
+  readonly hasPrograms: boolean;
+  /** Names of entries that their file does not have, for warnings. They may come back with its next version. */
+  readonly unknownNames: readonly UnknownName[];
   /** Routes denied to everybody, in the order of the file. */
-  readonly routes: readonly (readonly [Route, ListEntry])[];
+  readonly routes: readonly (readonly [HostRoute, ListEntry])[];
   /** Entries of both lists. */
   readonly entries: readonly ListEntry[];
 }
 
 /** The properties of a request by which its client can be listed. */
-interface ListedClient {
+interface Client {
+  /** Canonical host of the request; empty if nothing depends on it. */
+  readonly host: string;
   readonly digests: readonly string[];
   /** Digests that may belong to the client. They are enough to deny it, but not to allow it. */
   readonly doubtful: readonly string[];
@@ -41,28 +70,47 @@ interface ListedClient {
 }
 
 /**
- * Finds the entry for a client: a digest wins over a network, a longer prefix over a shorter one, a network over a
- * program, and deny over allow.
+ * Finds the entry for a client: one for some hosts wins over one for all. Then a digest wins over a network, a longer
+ * prefix over a shorter one, a network over the name of one, that over a program, and deny over allow.
  */
-export function entryFor(
-  lists: Lists,
-  { digests, doubtful, address, words }: ListedClient,
-): ListEntry | null {
+export function entryFor(lists: Lists, client: Client): ListEntry | null {
+  let found: ListEntry | null = null;
+  for (const listed of lists.clients) {
+    if (listed.hosts === null) return found ?? entryAmong(listed, client);
+    const entry = listed.hosts.has(client.host) ? entryAmong(listed, client) : null;
+    if (entry?.list === 'deny') return entry;
+    found ??= entry;
+  }
+  return found;
+}
+
+function entryAmong(listed: ListedClients, { digests, doubtful, address, words }: Client): ListEntry | null {
   for (const digest of doubtful) {
-    const entry = lists.digests.get(digest);
+    const entry = listed.digests.get(digest);
     if (entry?.list === 'deny') return entry;
   }
   let found: ListEntry | null = null;
   for (const digest of digests) {
-    const entry = lists.digests.get(digest);
+    const entry = listed.digests.get(digest);
     if (entry?.list === 'deny') return entry;
     found ??= entry ?? null;
   }
-  found ??= (address === null ? undefined : lists.networks.find(address)) ?? null;
+  if (address !== null) found ??= listed.networks.find(address) ?? namedEntry(listed, address);
   if (found !== null) return found;
   for (const word of words) {
-    const entry = lists.programs.get(word);
+    const entry = listed.programs.get(word);
     if (entry !== undefined) return entry;
   }
   return null;
+}
+
+function namedEntry({ named }: ListedClients, address: readonly number[]): ListEntry | null {
+  let found: ListEntry | null = null;
+  for (const { file, entries } of named) {
+    const name = file.find(address);
+    const entry = name === undefined ? undefined : entries.get(name);
+    if (entry?.list === 'deny') return entry;
+    found ??= entry ?? null;
+  }
+  return found;
 }

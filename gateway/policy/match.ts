@@ -4,132 +4,112 @@
  */
 
 import { highestOf, type Priority } from '#gateway/bounds/priority.ts';
-import { type Identifier, isPresented, needsProof, readsBody } from '#gateway/identity/identifier.ts';
+import {
+  type Identifier,
+  isPresented,
+  needsProof,
+  type SimpleIdentifier,
+} from '#gateway/identity/identifier.ts';
+import { type Asked, isConditional, unmetOf } from './condition.ts';
 import { Counter, type CoverCounter } from './counter.ts';
+import type { HostRoute } from './host-names.ts';
 import type { ListEntry } from './lists.ts';
-import { isSettledByReply } from './policy.ts';
+import { countsBody, isSettledByReply, type Policy } from './policy.ts';
 import type { LoadedPolicy, PolicySet } from './policy-set.ts';
+import type { Regulars } from './regulars.ts';
 import type { Route } from './route.ts';
-import { canonicalTarget, caseless, meaningOf, withoutSegmentParameters } from './target.ts';
+import { RouteTree } from './route-tree.ts';
+import { canonicalTarget, withoutSegmentParameters } from './target.ts';
 
 export interface Cover {
   readonly policies: readonly LoadedPolicy[];
   /** All counters of the policies, each once. The first policy of the file that uses a counter represents it. */
   readonly counters: readonly CoverCounter[];
   readonly identifiers: readonly Identifier[];
+  /** The identifiers of which policies count different values. */
+  readonly distinct: readonly SimpleIdentifier[];
   /** Whether some policies count a field of the body. */
   readonly readsBody: boolean;
   readonly hasOverrides: boolean;
+  /** The rules for regulars. null if no policy has `newcomers`. */
+  readonly regulars: Regulars | null;
   /** Whether all requests of one address have the same charge. */
   readonly isByAddress: boolean;
   readonly hasOutcomes: boolean;
   readonly priority: Priority;
+  /** Whether some policies have conditions besides their route. */
+  readonly isConditional: boolean;
 }
 
-type Match =
-  | {
-      readonly ok: true;
-      readonly target: string;
-      readonly path: string;
-      /** The policies that apply; null if there are none. */
-      readonly cover: Cover | null;
-      /** The entry of the list deny that matches the route; null if there is none. */
-      readonly closedBy: ListEntry | null;
-      /** Whether the policy file names the route: in a policy, in `exclude` or in `deny`. */
-      readonly isNamed: boolean;
-    }
-  | { readonly ok: false; readonly reason: string };
+/** What the routes of the policy file say about a request. */
+export interface Match {
+  readonly ok: true;
+  /** Canonical path and query. */
+  readonly target: string;
+  /** Canonical path. */
+  readonly path: string;
+  /** The policies that apply; null if there are none. */
+  readonly cover: Cover | null;
+  /** The policies whose route matches and whose conditions do not hold. */
+  readonly unmet: readonly Unmet[];
+  /** The entry of the list deny that matches the route; null if there is none. */
+  readonly closedBy: ListEntry | null;
+  /** The first route of `exclude` that matches; null if there is none. */
+  readonly excludedBy: Route | null;
+}
 
-export type Matcher = (method: string, rawTarget: string) => Match;
+interface NoMatch {
+  readonly ok: false;
+  readonly reason: string;
+}
+
+export interface Unmet {
+  readonly policy: LoadedPolicy;
+  readonly reason: string;
+}
+
+/**
+ * @param rawHeaders alternating names and values, which some conditions look at
+ * @param host the canonical host, if some conditions look at it
+ */
+export type Matcher = (
+  method: string,
+  rawTarget: string,
+  rawHeaders?: readonly string[],
+  host?: string,
+) => Match | NoMatch;
+
+/** A match by the routes alone. */
+interface Routed extends Match {
+  /** The canonical path and query as they are forwarded if no policy applies. */
+  readonly uncoveredTarget: string;
+  readonly paths: readonly string[];
+  /** Matches the same path for a host; null if no entry of `exclude` and `deny` for it depends on the host. */
+  readonly forHost: ((host: string) => Routed) | null;
+}
 
 /** Maximum number of cached targets. The cache is emptied when full. */
 const CACHE_TARGETS_MAX = 4096;
 const CACHE_TARGET_LENGTH_MAX = 256;
+/**
+ * Maximum number of remembered covers. Requests choose which conditions hold, so n conditions have 2^n covers. They are
+ * forgotten together.
+ */
+const COVERS_MAX = 1024;
+
+const NO_HEADERS: readonly string[] = [];
+const NONE: readonly Unmet[] = [];
 
 export function createMatcher(set: PolicySet): Matcher {
-  const policies = new RouteTree<LoadedPolicy>(
-    set.policies.map((policy) => [policy.route, policy]),
-    set.ignoreCase,
-  );
-  const exclusions = new RouteTree<true>(
-    set.exclude.map((route) => [route, true]),
-    set.ignoreCase,
-  );
-  const closed = new RouteTree<ListEntry>(set.lists?.routes ?? [], set.ignoreCase);
-  const covers = new Map<string, Cover>();
-  const counters = set.policies.map((policy) => ({
-    counter: new Counter(policy, false),
-    unproven: needsProof(policy.identifier) ? new Counter(policy, true) : null,
-  }));
-  const cache = new Map<string, Map<string, Match>>();
+  const coverOf = coverFinder(set);
+  const route = router(set, coverOf);
+  const cache = new Map<string, Map<string, Routed | NoMatch>>();
   let cached = 0;
-
-  /** Policies for one reading of the path; none if an exclusion matches. */
-  const applying = (method: string, path: string): readonly LoadedPolicy[] =>
-    exclusions.find(method, path).length > 0 ? [] : policies.find(method, path);
-
-  const coverOf = (found: readonly LoadedPolicy[]): Cover | null => {
-    if (found.length === 0) return null;
-    const sorted = [...new Set(found)].sort((a, b) => a.index - b.index);
-    const key = sorted.map((policy) => policy.index).join();
-    let cover = covers.get(key);
-    if (cover === undefined) {
-      const identifiers = [...new Set(sorted.map((policy) => policy.identifier))];
-      const counted = [...new Set(sorted.map((policy) => policy.bucketId))].flatMap((bucketId) => {
-        const of = counters[bucketId];
-        return of === undefined
-          ? []
-          : [
-              {
-                ...of,
-                identifierAt: identifiers.indexOf(of.counter.policy.identifier),
-                cost: sorted.find((policy) => policy.bucketId === bucketId)?.cost ?? of.counter.policy.cost,
-              },
-            ];
-      });
-      cover = {
-        policies: sorted,
-        counters: counted,
-        identifiers,
-        readsBody: identifiers.some(readsBody),
-        hasOverrides: sorted.some(({ overrides }) => overrides !== null),
-        isByAddress:
-          !identifiers.some(isPresented) &&
-          counted.every(({ cost }) => cost.kind === 'units' || cost.kind === 'reply-header') &&
-          !sorted.some(({ overrides }) => overrides !== null && overrides.programs.size > 0),
-        hasOutcomes: counted.some(({ counter }) => isSettledByReply(counter.policy)),
-        priority: highestOf(sorted.map(({ priority }) => priority)),
-      };
-      covers.set(key, cover);
-    }
-    return cover;
-  };
-
-  const match: Matcher = (method, rawTarget) => {
-    const target = canonicalTarget(rawTarget);
-    if (!target.ok) return target;
-    const { path, query } = target;
-    const stripped = withoutSegmentParameters(path);
-    const readings = stripped === null ? [path] : [path, stripped];
-    const cover = coverOf(readings.flatMap((reading) => applying(method, reading)));
-    const closing = readings.flatMap((reading) => closed.find(method, reading));
-    // Without a policy the trailing slash is forwarded: a site that redirects /docs to /docs/ would loop otherwise.
-    // With a policy the upstream gets exactly the path that was matched.
-    const slash = target.trailingSlash && cover === null ? '/' : '';
-    const [closedBy = null] = closing.sort((a, b) => a.line - b.line);
-    const isNamed =
-      cover !== null ||
-      closedBy !== null ||
-      readings.some((reading) => exclusions.find(method, reading).length > 0);
-    return { ok: true, target: path + slash + query, path, cover, closedBy, isNamed };
-  };
-
-  return (method, rawTarget) => {
-    const effective = method === 'HEAD' ? 'GET' : method;
-    let known = cache.get(effective);
+  const routed = (method: string, rawTarget: string): Routed | NoMatch => {
+    let known = cache.get(method);
     const hit = known?.get(rawTarget);
     if (hit !== undefined) return hit;
-    const result = match(effective, rawTarget);
+    const result = route(method, rawTarget);
     if (rawTarget.length <= CACHE_TARGET_LENGTH_MAX) {
       if (cached >= CACHE_TARGETS_MAX) {
         cache.clear();
@@ -138,82 +118,171 @@ export function createMatcher(set: PolicySet): Matcher {
       }
       if (known === undefined) {
         known = new Map();
-        cache.set(effective, known);
+        cache.set(method, known);
       }
       known.set(rawTarget, result);
       cached++;
     }
     return result;
   };
+  return (method, rawTarget, rawHeaders = NO_HEADERS, host = '') => {
+    const effective = method === 'HEAD' ? 'GET' : method;
+    const known = routed(effective, rawTarget);
+    if (!known.ok) return known;
+    const found = known.forHost?.(host) ?? known;
+    if (found.cover?.isConditional !== true) return found;
+    return narrowed(found, found.cover, { ...found, method: effective, rawHeaders, host }, coverOf);
+  };
 }
 
-interface Node<T> {
-  readonly literals: Map<string, Node<T>>;
-  param: Node<T> | null;
-  readonly here: Entry<T>[];
-  /** Routes that end in /* at this node. They match the node and everything below it. */
-  readonly below: Entry<T>[];
+/** Leaves out the policies whose conditions do not hold. */
+function narrowed(found: Routed, cover: Cover, asked: Asked, coverOf: CoverFinder): Match {
+  const unmet: Unmet[] = [];
+  const applying = cover.policies.filter((policy) => {
+    const reason = unmetOf(policy, asked);
+    if (reason !== null) unmet.push({ policy, reason });
+    return reason === null;
+  });
+  const target = applying.length === 0 ? found.uncoveredTarget : found.target;
+  return { ...found, target, cover: coverOf(applying), unmet };
 }
 
-interface Entry<T> {
-  readonly methods: ReadonlySet<string> | null;
-  readonly value: T;
+/** Finds the policies of a request by its method and path. */
+function router(set: PolicySet, coverOf: CoverFinder): (method: string, target: string) => Routed | NoMatch {
+  const policies = new RouteTree<LoadedPolicy>(
+    set.policies.map((policy) => [policy.route, policy]),
+    set.ignoreCase,
+  );
+  const exclusions = new RouteTree<Exclusion>(
+    set.exclude.map((route, i) => [route, [route, i]]),
+    set.ignoreCase,
+  );
+  const closed = new RouteTree<Closed>(
+    (set.lists?.routes ?? []).map((entry) => [entry[0], entry]),
+    set.ignoreCase,
+  );
+
+  return (method, rawTarget) => {
+    const canonical = canonicalTarget(rawTarget);
+    if (!canonical.ok) return canonical;
+    const { path, query, trailingSlash } = canonical;
+    const stripped = withoutSegmentParameters(path);
+    const paths = stripped === null ? [path] : [path, stripped];
+    const readings = paths.map((reading) => ({
+      excluding: exclusions.find(method, reading),
+      matching: policies.find(method, reading),
+    }));
+    const closing = paths.flatMap((reading) => closed.find(method, reading));
+    // Without a policy the trailing slash is forwarded: a site that redirects /docs to /docs/ would loop otherwise.
+    // With a policy the upstream gets exactly the path that was matched.
+    const uncoveredTarget = path + (trailingSlash ? '/' : '') + query;
+    const forHost = (host: string): Routed => {
+      const applies = ([{ hosts }]: Exclusion | Closed): boolean => hosts === null || hosts.has(host);
+      const [closedBy = null] = closing
+        .filter(applies)
+        .map(([, entry]) => entry)
+        .sort((a, b) => a.line - b.line);
+      const excluding = readings.flatMap((reading) => reading.excluding.filter(applies));
+      const excludedBy = set.exclude[Math.min(...excluding.map(([, i]) => i))] ?? null;
+      // An exclusion removes the policies for one reading of the path.
+      const cover = coverOf(
+        readings.flatMap((reading) => (reading.excluding.some(applies) ? [] : reading.matching)),
+      );
+      const target = cover === null ? uncoveredTarget : path + query;
+      const match = { ok: true, target, path, cover, unmet: NONE, closedBy, excludedBy } as const;
+      return { ...match, uncoveredTarget, paths, forHost: null };
+    };
+    const entries = [...readings.flatMap(({ excluding }) => excluding), ...closing];
+    const found = forHost('');
+    return entries.every(([{ hosts }]) => hosts === null) ? found : { ...found, forHost };
+  };
 }
 
-class RouteTree<T> {
-  readonly #root: Node<T> = newNode();
-  readonly #ignoresCase: boolean;
+/** A route of `exclude`, and its place there. */
+type Exclusion = readonly [HostRoute, number];
+type Closed = readonly [HostRoute, ListEntry];
 
-  constructor(routes: Iterable<readonly [Route, T]>, ignoresCase: boolean) {
-    this.#ignoresCase = ignoresCase;
-    for (const [route, value] of routes) {
-      let node = this.#root;
-      let list = (at: Node<T>): Entry<T>[] => at.here;
-      for (const segment of route.segments) {
-        if (segment.kind === 'rest') {
-          list = (at) => at.below;
-        } else if (segment.kind === 'param') {
-          node.param ??= newNode();
-          node = node.param;
-        } else {
-          let next = node.literals.get(segment.text);
-          if (next === undefined) {
-            next = newNode();
-            node.literals.set(segment.text, next);
-          }
-          node = next;
-        }
-      }
-      list(node).push({ methods: route.methods, value });
+type CoverFinder = (found: readonly LoadedPolicy[]) => Cover | null;
+
+/** Returns the Cover of a set of policies, the same one for the same set while it is remembered. */
+function coverFinder({ policies, planClaim }: PolicySet): CoverFinder {
+  const covers = new Map<string, Cover>();
+  const counters = policies.map((policy) => ({
+    counter: new Counter(policy, false),
+    unproven: needsProof(policy.identifier) ? new Counter(policy, true) : null,
+  }));
+  return (found) => {
+    if (found.length === 0) return null;
+    const sorted = [...new Set(found)].sort((a, b) => a.index - b.index);
+    const key = sorted.map((policy) => policy.index).join();
+    let cover = covers.get(key);
+    if (cover === undefined) {
+      cover = newCover(sorted, counters, planClaim);
+      if (covers.size >= COVERS_MAX) covers.clear();
+      covers.set(key, cover);
     }
-  }
-
-  find(method: string, path: string): readonly T[] {
-    const found: T[] = [];
-    let segments = path === '/' ? [] : path.slice(1).split('/');
-    if (path.includes('%')) segments = segments.map(meaningOf);
-    if (this.#ignoresCase) segments = segments.map(caseless);
-    walk(this.#root, segments, 0, method, found);
-    return found;
-  }
+    return cover;
+  };
 }
 
-function newNode<T>(): Node<T> {
-  return { literals: new Map(), param: null, here: [], below: [] };
+/** Returns the identifiers whose proven credentials the policy does not count. */
+function exemptBy({ unless, regulars }: Policy): Identifier[] {
+  return [...new Set([...(unless === null ? [] : [unless]), ...(regulars?.keys ?? [])])];
 }
 
-function walk<T>(node: Node<T>, segments: readonly string[], at: number, method: string, found: T[]): void {
-  collect(node.below, method, found);
-  const segment = segments[at];
-  if (segment === undefined) {
-    collect(node.here, method, found);
-    return;
-  }
-  const literal = node.literals.get(segment);
-  if (literal !== undefined) walk(literal, segments, at + 1, method, found);
-  if (node.param !== null) walk(node.param, segments, at + 1, method, found);
-}
+type PolicyCounter = Pick<CoverCounter, 'counter' | 'unproven'>;
 
-function collect<T>(entries: readonly Entry<T>[], method: string, found: T[]): void {
-  for (const { methods, value } of entries) if (methods === null || methods.has(method)) found.push(value);
+/**
+ * @param sorted policies in the order of the file
+ * @param counters the counter of each policy of the file
+ * @param planClaim the claim in which tokens name plans; null if none
+ */
+function newCover(
+  sorted: readonly LoadedPolicy[],
+  counters: readonly PolicyCounter[],
+  planClaim: string | null,
+): Cover {
+  const identifiers = [
+    ...new Set([...sorted.map(({ identifier }) => identifier), ...sorted.flatMap(exemptBy)]),
+  ];
+  const distinct = [...new Set(sorted.flatMap((policy) => policy.distinct ?? []))];
+  const counted = [...new Set(sorted.map((policy) => policy.bucketId))].flatMap((bucketId) => {
+    const of = counters[bucketId];
+    if (of === undefined) return [];
+    const { policy } = of.counter;
+    const matched = sorted.find((one) => one.bucketId === bucketId) ?? policy;
+    return [
+      {
+        ...of,
+        identifierAt: identifiers.indexOf(matched.identifier),
+        exempt: exemptBy(policy).map((identifier) => ({
+          at: identifiers.indexOf(identifier),
+          isProof: !needsProof(identifier),
+        })),
+        valueAt: matched.distinct === null ? -1 : distinct.indexOf(matched.distinct),
+        cost: matched.cost,
+      },
+    ];
+  });
+  const regulars = sorted.find((policy) => policy.regulars !== null)?.regulars ?? null;
+  return {
+    policies: sorted,
+    counters: counted,
+    regulars,
+    identifiers,
+    distinct,
+    readsBody: sorted.some(countsBody),
+    hasOverrides: sorted.some(({ overrides }) => overrides !== null),
+    isByAddress:
+      !identifiers.some(isPresented) &&
+      distinct.length === 0 &&
+      regulars === null &&
+      counted.every(({ cost }) => cost.kind === 'units' || cost.kind === 'reply-header') &&
+      !sorted.some(
+        ({ overrides }) => overrides !== null && (planClaim !== null || overrides.programs.size > 0),
+      ),
+    hasOutcomes: counted.some(({ counter }) => isSettledByReply(counter.policy)),
+    priority: highestOf(sorted.map(({ priority }) => priority)),
+    isConditional: sorted.some(isConditional),
+  };
 }

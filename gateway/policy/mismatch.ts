@@ -46,11 +46,6 @@ function shown(segment: Segment): string {
   }
 }
 
-/** @returns the first exclusion that matches the request, or null */
-export function exclusionOf(exclude: readonly Route[], method: string, path: string): Route | null {
-  return exclude.find((route) => mismatchOf(route, method, path) === null) ?? null;
-}
-
 /** Parses `METHOD TARGET`, the notation of `explain` and of tests. @throws Mistake if it is malformed */
 export function parseRequestLine(text: string): { readonly method: string; readonly target: string } {
   const [method = '', target, ...more] = text.trim().split(/\s+/);

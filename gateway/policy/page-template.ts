@@ -2,7 +2,6 @@
 import { escapeHtml, sourceOf } from '#shared/page.ts';
 import { foreignCharacter, Mistake, type Report, reportMistake } from './problems.ts';
 import { type ReferencedFiles, versionOf } from './referenced-files.ts';
-import type { PolicyFile } from './schema.ts';
 
 const PLACEHOLDERS = ['seconds', 'policy', 'decision'] as const;
 
@@ -23,19 +22,13 @@ const BYTES_MAX = 65_536;
 const PLACEHOLDER = new RegExp(`\\{(${PLACEHOLDERS.join('|')})\\}`);
 const SCRIPT = /<script\b([^>]*)>([\s\S]*?)(<\/script\b|$)/gi;
 
-/** @returns null if the file names none, or it has a mistake, which is reported */
-export function loadPage(
-  { replies }: Pick<PolicyFile, 'replies'>,
-  referenced: ReferencedFiles,
-  report: Report,
-): NamedPage | null {
-  if (replies === undefined) return null;
-  const { page: name } = replies;
+/** @returns null if the file has a mistake, which is reported */
+export function loadPage(name: string, referenced: ReferencedFiles, report: Report): NamedPage | null {
   try {
     const text = referenced.text(name, BYTES_MAX);
     return { ...templateOf(name, text), version: `${name}, version ${versionOf(text)}` };
   } catch (error) {
-    reportMistake(report, ['replies', 'page'], error);
+    reportMistake(report, ['page'], error);
     return null;
   }
 }

@@ -2,6 +2,8 @@
 import type { Priority } from '#gateway/bounds/priority.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis } from '#shared/clock.ts';
+import type { Conditions } from './condition.ts';
+import type { HostRoute } from './host-names.ts';
 import type { Lists } from './lists.ts';
 import type { NamedPage } from './page-template.ts';
 import type { Plans } from './plans.ts';
@@ -10,7 +12,7 @@ import type { Path } from './problems.ts';
 import type { Route } from './route.ts';
 
 /** A policy with what the limiter does not need: where it applies, and where it is written. */
-export interface LoadedPolicy extends Policy {
+export interface LoadedPolicy extends Policy, Conditions {
   /** Path of the policy in the file: of a row, or of an entry of its `limits`. */
   readonly at: Path;
   readonly route: Route;
@@ -27,7 +29,8 @@ export interface PolicyTest {
   readonly method: string;
   readonly target: string;
   readonly rawHeaders: readonly string[];
-  readonly body: string;
+  /** Bodies of the requests, used in turn. */
+  readonly bodies: readonly string[];
   /** Addresses of the client, used in turn. */
   readonly from: readonly string[];
   readonly times: number;
@@ -35,12 +38,15 @@ export interface PolicyTest {
   /** Headers of the application's replies, alternating names and values. */
   readonly replyHeaders: readonly string[];
   readonly at: Millis;
+  /** Whether the clients were here on enough days for policies with `newcomers`. */
+  readonly isRegular: boolean;
   /** Plan that a trusted proxy names; null if none. */
   readonly plan: string | null;
   readonly expect: {
     /** Names of all policies that apply. null, here and below, means that it is not checked. */
     readonly policies: readonly string[] | null;
     readonly allowed: number | null;
+    readonly marked: readonly string[] | null;
     readonly status: number | null;
     readonly priority: Priority | null;
     readonly headers: ReadonlyMap<string, string>;
@@ -52,13 +58,15 @@ export interface PolicySet {
   /** First characters of a SHA-256 of the file and of the files that it names. */
   readonly version: string;
   readonly policies: readonly LoadedPolicy[];
-  readonly exclude: readonly Route[];
+  readonly exclude: readonly HostRoute[];
   /** Whether all routes are matched without regard to case, as in the application. */
   readonly ignoreCase: boolean;
   /** Mode of `protect`; null if it is not set. */
   readonly protect: Protect | null;
   /** Lower-case name of the header in which trusted proxies name the plan of a client; null if none. */
   readonly planHeader: string | null;
+  /** The claim in which signed tokens name the plan of a client; null if none. */
+  readonly planClaim: string | null;
   readonly plans: Plans | null;
   /** Whether some overrides name programs by their User-Agent. */
   readonly hasProgramLimits: boolean;
@@ -68,4 +76,14 @@ export interface PolicySet {
   /** Replaces the gateway's page for browsers; null if there is none. */
   readonly page: NamedPage | null;
   readonly tests: readonly PolicyTest[];
+}
+
+/** Whether anything in the file depends on the host of a request. */
+export function usesHosts({ policies, exclude, lists }: PolicySet): boolean {
+  return (
+    policies.some(({ hosts }) => hosts !== null) ||
+    exclude.some(({ hosts }) => hosts !== null) ||
+    lists?.routes.some(([{ hosts }]) => hosts !== null) === true ||
+    lists?.clients.some(({ hosts }) => hosts !== null) === true
+  );
 }

@@ -1,8 +1,9 @@
 import type { AlgorithmName } from '#gateway/algorithms/algorithm.ts';
 import type { Calendar } from '#gateway/algorithms/calendar.ts';
-import type { Identifier } from '#gateway/identity/identifier.ts';
+import { type Identifier, readsBody, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Overrides } from './overrides.ts';
+import type { Regulars } from './regulars.ts';
 
 export type Algorithm = AlgorithmName;
 
@@ -29,6 +30,14 @@ export function isSettledByReply({ count, cost }: Pick<Policy, 'count' | 'cost'>
   return count !== 'request' || cost.kind === 'reply-header';
 }
 
+/** Whether a policy depends on the body of a request. */
+export function countsBody({ identifier, distinct }: Pick<Policy, 'identifier' | 'distinct'>): boolean {
+  return readsBody(identifier) || (distinct !== null && readsBody(distinct));
+}
+
+/** Only `enforce` denies. `shadow` counts and reports, and `mark` also tells the application. */
+export type Mode = 'enforce' | 'shadow' | 'mark';
+
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
 
 /** Bans a client that is denied too often. Times are in milliseconds. */
@@ -42,11 +51,6 @@ export interface PolicyBan {
   readonly forMs: Millis;
   /** Whether each ban is twice as long as the previous one. */
   readonly growing: boolean;
-}
-
-export function banText({ after, withinMs, forMs, growing }: PolicyBan): string {
-  const longer = growing ? ', twice as long each time' : '';
-  return `${after} denials within ${withinMs / 1000} s ban for ${forMs / 1000} s${longer}`;
 }
 
 /** The clients that a policy counts so far. */
@@ -63,6 +67,12 @@ export interface Policy {
   readonly index: number;
   readonly line: number;
   readonly identifier: Identifier;
+  /** The policy counts no request that presents a proven credential of this identifier. null if it counts all. */
+  readonly unless: Identifier | null;
+  /** The limit is a number of different values of this identifier. null if it is a number of requests. */
+  readonly distinct: SimpleIdentifier | null;
+  /** The policy counts only clients that are not regulars. null if it counts all. */
+  readonly regulars: Regulars | null;
   /** Limit for clients without an override. */
   readonly limit: number;
   readonly overrides: Overrides | null;
@@ -86,8 +96,10 @@ export interface Policy {
    */
   readonly bucketId: number;
   readonly rollout: Rollout | null;
-  readonly mode: 'enforce' | 'shadow';
+  readonly mode: Mode;
   readonly onStoreFailure: OnStoreFailure;
   readonly headers: boolean;
+  /** Retry-After of its 429 is longer by a random number of seconds, at most this one. 0: it is exact. */
+  readonly retryJitter: Seconds;
   readonly ban: PolicyBan | null;
 }

@@ -1,5 +1,5 @@
 /** A policy file may name other files, such as for overrides and key sets. They must be in the same folder. */
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { readRegularFile } from '#shared/regular-file.ts';
 import { Mistake } from './problems.ts';
@@ -10,12 +10,15 @@ export function referencedReader(file: string): ReadReferenced {
   return (name) => readRegularFile(join(dirname(file), name));
 }
 
-/** @returns the start of the SHA-256 of the text. With it operators see whether two texts are the same. */
-export function versionOf(text: string): string {
-  return hash('sha256', text).slice(0, 12);
+/** @returns the start of the SHA-256 of the texts together. With it operators see whether they are the same. */
+export function versionOf(...texts: readonly string[]): string {
+  const hash = createHash('sha256');
+  // A joined text would need the memory of large files a second time.
+  for (const text of texts) hash.update(text);
+  return hash.digest('hex').slice(0, 12);
 }
 
-const TOTAL_MAX = 33_554_432;
+const TOTAL_MAX = 67_108_864;
 
 /** The files that one policy file names. Each is read once; their total size is limited. */
 export class ReferencedFiles {
@@ -45,7 +48,7 @@ export class ReferencedFiles {
     }
     if (this.#total > TOTAL_MAX)
       throw new Mistake(
-        'the files that this one names have more than 32 MiB together',
+        'the files that this one names have more than 64 MiB together',
         'remove what is not needed',
       );
     if (text.length > bytesMax)

@@ -32,6 +32,8 @@ const UNRESERVED = /[A-Za-z0-9\-._~]/;
 
 const SLASH = 47;
 const QUESTION = 63;
+/** The absolute form (RFC 9112 3.2.2). */
+const ABSOLUTE = /^https?:\/\/([^/?#\\]+)/i;
 
 /**
  * @param raw from the request line, decoded as latin1, so each code unit stands for one byte
@@ -39,11 +41,16 @@ const QUESTION = 63;
  */
 export function canonicalTarget(raw: string): Target | BadTarget {
   if (raw.charCodeAt(0) === SLASH) return canonicalOrigin(raw);
-  // Absolute form (RFC 9112 3.2.2). Only the path is used: the upstream learns the host from the Host field.
-  const absolute = /^https?:\/\/[^/?#\\]+/i.exec(raw);
+  // Only the path of the absolute form is matched here; `authorityOf` returns the rest.
+  const absolute = ABSOLUTE.exec(raw);
   if (absolute === null) return bad('the request target must be a path that begins with /');
   const rest = raw.slice(absolute[0].length);
   return canonicalOrigin(rest.startsWith('/') ? rest : `/${rest}`);
+}
+
+/** @returns the host and port of a target in absolute form; null if the target is a path */
+export function authorityOf(raw: string): string | null {
+  return raw.charCodeAt(0) === SLASH ? null : (ABSOLUTE.exec(raw)?.[1] ?? null);
 }
 
 function canonicalOrigin(raw: string): Target | BadTarget {

@@ -129,7 +129,8 @@ export class FileWatch<T> {
     const content = this.#read();
     if (!isSame(content, this.#content)) this.#changed(content);
     else if (!this.#looksCutOff(content) || this.#unchangedMs() >= LOOKS_CUT_OFF_STABLE_MS)
-      this.#judge(content);
+      // Not the text that was just read, so that a large file is in memory once.
+      this.#judge(this.#content);
   }
 
   #changed(content: Content): void {
@@ -167,7 +168,10 @@ export class FileWatch<T> {
     this.#pending = false;
     this.#forced = false;
     this.#refusal = null;
-    if (isSame({ text, referenced }, this.#inUse) && !forced) return;
+    if (isSame({ text, referenced }, this.#inUse) && !forced) {
+      this.#content = this.#inUse;
+      return;
+    }
     const asked = new Map<string, string>();
     const named = new Set<string>();
     try {

@@ -4,15 +4,17 @@
  * signals.
  */
 import type { ChildProcess } from 'node:child_process';
+import type { ControlChange } from '#gateway/bans/control.ts';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
-import { counter, gauge } from '#gateway/observe/metrics/metrics.ts';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { Second } from '#gateway/observe/metrics/seconds.ts';
-import type { ControlChange } from '#gateway/operate/control/control.ts';
-import type { Addresses, RefusedAddress } from '#gateway/operate/decisions/addresses.ts';
+import type { RefusedAddress, RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
+import { counter, gauge } from '#gateway/part/sample.ts';
+import type { MatchReport } from '#gateway/request/unmatched.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { SIGN_OF_LIFE_MS } from '#shared/signs-of-life.ts';
 import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
+import { NothingMatched } from './nothing-matched.ts';
 
 export interface ProcessReport {
   readonly storeAvailable: boolean;
@@ -22,6 +24,7 @@ export interface ProcessReport {
   /** Clients denied most, and paths requested most, see Metrics. */
   readonly limited: readonly Ranked[];
   readonly paths: readonly Ranked[];
+  readonly matches: MatchReport;
 }
 
 export type WorkerMessage =
@@ -50,10 +53,14 @@ type WorkerCommand =
 export type WorkerRequest = WorkerCommand & { readonly id: number };
 
 interface SupervisorOptions extends WorkerProgram {
-  /** Collects the addresses of refused clients from the workers. */
-  readonly addresses: Addresses;
+  /** Collects the addresses of refused clients from the workers; null if nobody wants them. */
+  readonly addresses: RefusedAddresses | null;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drainTimeoutMs: Millis;
+  /** Version of the policy file at the start, see `usePolicies`. */
+  readonly policyVersion: string;
+  /** Called if the policy file matches none of the requests of a minute, on all workers. */
+  readonly onNothingMatched: (paths: readonly string[]) => void;
 }
 
 /** A worker reports at least once in two intervals. If it dies, the counts since its last report are lost. */
@@ -77,11 +84,18 @@ export class Supervisor {
   #states: Promise<State[]> | null = null;
   readonly #clock: Clock;
   #seconds: Second[] = [];
-  readonly #addresses: Addresses;
+  readonly #addresses: RefusedAddresses | null;
+  readonly #nothingMatched: NothingMatched;
   policies = 0;
 
-  constructor({ addresses, env, drainTimeoutMs, ...program }: SupervisorOptions) {
+  constructor(options: SupervisorOptions) {
+    const { addresses, env, drainTimeoutMs, policyVersion, onNothingMatched, ...program } = options;
     this.#addresses = addresses;
+    this.#nothingMatched = new NothingMatched({
+      policyVersion,
+      ask: async () => (await this.#readStates()).map(({ matches }) => matches),
+      onFound: onNothingMatched,
+    });
     this.#clock = program.clock;
     this.#pool = new WorkerPool({
       ...program,
@@ -148,8 +162,13 @@ export class Supervisor {
 
   /** Resolves when all workers that answer have begun to keep addresses, or to forget them. */
   async showAddresses(forMs: Millis): Promise<void> {
-    this.#addresses.show(forMs);
+    this.#addresses?.show(forMs);
     await this.#sendAll({ type: 'addresses', forMs });
+  }
+
+  /** The policy file was loaded again. The workers do it by themselves. */
+  usePolicies(version: string): void {
+    this.#nothingMatched.restart(version);
   }
 
   reload(): void {
@@ -162,7 +181,8 @@ export class Supervisor {
 
   #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
-      this.#addresses.take(message.addresses);
+      this.#addresses?.take(message.addresses);
+      this.#nothingMatched.see(message.matches);
       this.#seconds.push(...message.seconds);
       if (this.#seconds.length > SECONDS_MAX) this.#seconds.splice(0, this.#seconds.length - SECONDS_MAX);
       // The counters of a worker that has ended are already in #endedCounters.
@@ -173,7 +193,7 @@ export class Supervisor {
       return null;
     }
     this.policies = message.policies;
-    const { shownUntil } = this.#addresses;
+    const shownUntil = this.#addresses?.shownUntil ?? null;
     // A worker that replaces another one must do the same.
     if (shownUntil !== null) {
       const forMs = shownUntil - this.#clock();

@@ -18,9 +18,8 @@ const ONE_WRITE_BYTES = 16_384;
 /** Valid reason phrases (RFC 9112 4). */
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-interface ReplyParts {
-  readonly req: ClientRequest;
-  readonly res: ClientResponse;
+interface RepliedCall {
+  readonly request: { readonly req: ClientRequest; readonly res: ClientResponse };
   readonly client: Client;
   readonly upstream: Upstream;
 }
@@ -30,7 +29,7 @@ export class ClientReply {
   streamingSince: Millis = 0;
   /** Whether all of the reply was received before any part of it was written. */
   isWhole = false;
-  readonly #parts: ReplyParts;
+  readonly #call: RepliedCall;
   readonly #exchange: Exchange;
   readonly #status: number;
   readonly #reason: string;
@@ -40,8 +39,8 @@ export class ClientReply {
   #flow: ReplyFlow | null = null;
   #isStreaming = false;
 
-  constructor(parts: ReplyParts, exchange: Exchange, status: number, reason: string, head: ClientHeaders) {
-    this.#parts = parts;
+  constructor(call: RepliedCall, exchange: Exchange, status: number, reason: string, head: ClientHeaders) {
+    this.#call = call;
     this.#exchange = exchange;
     this.#status = status;
     this.#reason = REASON_PHRASE.test(reason) ? reason : '';
@@ -81,10 +80,10 @@ export class ClientReply {
 
   /** Writes the header section and the received part of the body. */
   startStreaming(): void {
-    const { res, upstream } = this.#parts;
+    const { request, upstream } = this.#call;
+    const { res } = request;
     this.#isStreaming = true;
     this.streamingSince = upstream.options.clock();
-    res.watchDrain();
     res.writeHead(this.#status, this.#reason, this.#head.headers);
     const received = this.#received;
     this.#received = null;
@@ -94,13 +93,13 @@ export class ClientReply {
 
   /** Ends a reply that is streaming. */
   end(): void {
-    this.#parts.res.end();
-    discardBody(this.#parts.req.body);
+    this.#call.request.res.end();
+    discardBody(this.#call.request.req.body);
   }
 
   /** Writes the complete reply, in one write if it is small. */
   writeWhole(): void {
-    const { req, res } = this.#parts;
+    const { req, res } = this.#call.request;
     const { headers, hasContentLength } = this.#head;
     const status = this.#status;
     const body = this.#received;
@@ -119,7 +118,7 @@ export class ClientReply {
    * which Node cannot reset, destroying it sends no close_notify, and that says the same (RFC 9112 9.8).
    */
   cut(): void {
-    const { req, res } = this.#parts;
+    const { req, res } = this.#call.request;
     const { socket } = res;
     const endsWithSocket = req.httpVersion === '1.0' && !this.#head.hasContentLength;
     if (endsWithSocket && socket !== null && !('encrypted' in socket)) socket.resetAndDestroy();
@@ -127,8 +126,8 @@ export class ClientReply {
   }
 
   #flowOf(): ReplyFlow {
-    const { client, res, upstream } = this.#parts;
-    this.#flow ??= new ReplyFlow(client, res, upstream, this.#exchange);
+    const { client, request, upstream } = this.#call;
+    this.#flow ??= new ReplyFlow(client, request.res, upstream, this.#exchange);
     return this.#flow;
   }
 }

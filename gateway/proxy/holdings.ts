@@ -4,9 +4,18 @@
  */
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { UpstreamConnection } from './exchange.ts';
+import type { ForwardedRequest, ProxyFailure } from './forwarded-request.ts';
 import type { Upstream } from './upstream.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
+
+/** If other requests wait for a connection, a client that reads nothing for this time loses its own. */
+const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
+
+interface WaitingCall extends PoolCall {
+  readonly request: ForwardedRequest;
+}
 
 export class Holdings {
   readonly client: Client;
@@ -26,6 +35,25 @@ export class Holdings {
     this.client = client;
     this.#upstream = upstream;
     this.#clients = clients;
+  }
+
+  /**
+   * Enters a pool. What arrives of the body while the call waits counts too.
+   *
+   * @param fail called later if there is no room for what has arrived
+   * @returns the reason if there is no room already now; else null
+   */
+  enter(pool: UpstreamPool, call: WaitingCall, fail: (failure: ProxyFailure) => void): Refusal | null {
+    this.pool = pool;
+    const { body } = call.request.req;
+    const refusal = pool.enter(call, body?.readableLength ?? 0);
+    if (refusal !== null || this.connection !== null || body === null) return refusal;
+    // Once the call does not wait anymore, the pool ignores what arrives.
+    body.onHeld = () => {
+      const late = pool.grow(call, body.readableLength);
+      if (late !== null) fail({ kind: 'bound', bound: 'waiting', refusal: late });
+    };
+    return null;
   }
 
   takeUpgrade(): Refusal | null {
@@ -57,6 +85,45 @@ export class Holdings {
     this.isStream = true;
     this.pool?.detach(this.client);
     return null;
+  }
+
+  /**
+   * Tells what a call waited for in vain. A call that waited because of its client's own share, or for an upload slot,
+   * did not wait for the upstream.
+   *
+   * @returns null if the upstream was too slow
+   */
+  refusalOfWait(): ProxyFailure | null {
+    const { connection, pool } = this;
+    if (connection !== null || pool === null) return null;
+    const refusal = pool.inUse.refusalFor(this.client);
+    if (refusal === null || (refusal === 'total' && pool !== this.#upstream.uploads)) return null;
+    pool.inUse.refused(refusal);
+    return { kind: 'bound', bound: pool.inUse.name, refusal };
+  }
+
+  /**
+   * Decides about the connection of a reply that is being written: a slow or unread reply must not keep one that another
+   * request waits for. A long reply becomes a stream, if there is room.
+   *
+   * @param streamingMs time since the first part was written
+   * @param unreadMs time in which the client has read nothing
+   * @returns false if the reply must be cut
+   */
+  mayKeepConnection(streamingMs: Millis, unreadMs: Millis): boolean {
+    const { connection, isStream, pool } = this;
+    if (connection === null || isStream || pool === null) return true;
+    const isNeeded = pool.pressure > 0;
+    if (isNeeded && unreadMs >= UNREAD_MS_MAX_UNDER_PRESSURE) {
+      pool.inUse.refused('total');
+      return false;
+    }
+    if (streamingMs < this.#upstream.streamAfterMs) return true;
+    const { streams } = this.#upstream.bounds;
+    const refusal = streams.refusalFor(this.client);
+    if (refusal === null) this.becomeStream();
+    else if (isNeeded) streams.refused(refusal);
+    return refusal === null || !isNeeded;
   }
 
   giveConnection(): void {

@@ -7,32 +7,29 @@
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
-import { CLOSE } from '#gateway/http/hop-by-hop.ts';
+import type { UpstreamCall } from '#gateway/http/client-exchange.ts';
 import type { Millis } from '#shared/clock.ts';
 import { ClientReply } from './client-reply.ts';
 import type { DeadlineEntry, Deadlines } from './deadlines.ts';
 import {
-  BadReplyError,
   BrokenReplyError,
   type Exchange,
   type ExchangeHandler,
   type UpstreamConnection,
   type UpstreamRequest,
 } from './exchange.ts';
+import type { CallParts, ForwardedRequest, Passage, ProxyFailure } from './forwarded-request.ts';
 import { Holdings } from './holdings.ts';
-import { ProtectedCall } from './protected-call.ts';
-import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
+import type { ProtectedCall } from './protected.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner, whenArrived } from './request-body.ts';
 import { clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
-import { isStaleConnection, isTimeout } from './upstream.ts';
+import type { Upstream } from './upstream.ts';
+import { CODED_REPLY, failureBy, isRetryable, isStaleConnection, isUnaskedReply } from './upstream-faults.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 import { upstreamRequest } from './upstream-request.ts';
 
-/** If other requests wait for a connection, a client that reads nothing for this time loses its own. */
-const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
 const ABORTED = new Error('the call is closed');
-const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 type State =
   /** Waiting for the request body, for a connection, or for the reply. */
@@ -44,10 +41,11 @@ type State =
   /** The call is over: nothing more will be written. */
   | 'closed';
 
-export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, BodyOwner {
+export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, BodyOwner, UpstreamCall {
   readonly client: Client;
-  /** Without protection all calls have the same priority. */
+  /** Without protection all calls have the same priority, and nobody counts as a newcomer. */
   priority: Priority = 'normal';
+  isNewcomer = false;
   retryable = false;
   /** Whether the upstream may have received a part of the request. */
   hasReachedUpstream = false;
@@ -55,23 +53,28 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   earlier: DeadlineEntry | null = null;
   later: DeadlineEntry | null = null;
 
-  readonly #options: ProxyCallOptions;
+  readonly request: ForwardedRequest;
+  readonly upstream: Upstream;
+  readonly passage: Passage;
   readonly #held: Holdings;
   /** The deadline list that contains this call. */
   #deadlines: Deadlines;
   /** Measures the call for the protection; null without protection, and for uploads. */
   #protected: ProtectedCall | null = null;
   #state: State = 'waiting';
-  #request: UpstreamRequest | null = null;
+  /** The request as it is sent; null until there is a connection. */
+  #sent: UpstreamRequest | null = null;
   #exchange: Exchange | null = null;
   /** The reply to the client; null until it begins. */
   #reply: ClientReply | null = null;
 
-  constructor(options: ProxyCallOptions) {
-    this.#options = options;
-    this.client = options.client;
-    this.#deadlines = options.upstream.deadlines;
-    this.#held = new Holdings(options.client, options.upstream, options.clients);
+  constructor(request: ForwardedRequest, { upstream, clients }: CallParts, passage: Passage) {
+    this.request = request;
+    this.upstream = upstream;
+    this.passage = passage;
+    this.client = passage.client;
+    this.#deadlines = upstream.deadlines;
+    this.#held = new Holdings(passage.client, upstream, clients);
   }
 
   get isClosed(): boolean {
@@ -79,18 +82,19 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   get hasContinued(): boolean {
-    return this.#request !== null;
+    return this.#sent !== null;
   }
 
   get isUploading(): boolean {
-    return this.#held.connection !== null && this.#held.pool === this.#options.upstream.uploads;
+    return this.#held.connection !== null && this.#held.pool === this.upstream.uploads;
   }
 
   /** Sends the request to the upstream. A small body is received completely before a connection is taken. */
   start(): void {
-    const { req, upstream, head, upgrade, expectsContinue } = this.#options;
-    this.retryable = !head.hasBody && RETRIED_METHODS.has(req.method ?? '');
-    const refusal = upgrade === null ? null : this.#held.takeUpgrade();
+    const { upstream } = this;
+    const { req, head, options } = this.request;
+    this.retryable = isRetryable(req.method ?? '', head.hasBody);
+    const refusal = options.upgrade === null ? null : this.#held.takeUpgrade();
     if (refusal !== null) {
       this.#fail({ kind: 'bound', bound: 'upgrades', refusal });
       return;
@@ -98,21 +102,21 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const { body } = req;
     const bodyBytes = head.contentLength ?? Number.POSITIVE_INFINITY;
     if (req.complete || !head.hasBody || body === null) this.#enter(upstream.requests);
-    else if (bodyBytes > AWAITED_BYTES_MAX || expectsContinue) this.#enter(upstream.uploads);
+    else if (bodyBytes > AWAITED_BYTES_MAX || options.continuation !== null) this.#enter(upstream.uploads);
     else whenArrived(body, () => this.#enter(upstream.requests));
   }
 
   #enter(pool: UpstreamPool): void {
     if (this.#state === 'closed') return;
-    const { upstream, priority } = this.#options;
+    const { upstream } = this;
     const protection = pool === upstream.requests ? upstream.protection : null;
-    this.#held.pool = pool;
     if (protection !== null) {
-      this.#protected = new ProtectedCall(protection, this.client, upstream.options.clock);
-      this.priority = protection.enter(priority);
+      this.#protected = protection.begin(this.client);
+      this.priority = protection.enter(this.request.match.cover?.priority ?? 'normal');
+      this.isNewcomer = protection.mode === 'on' && this.request.isNewcomer;
     }
     this.#waitIn(upstream.deadlines);
-    const refusal = pool.enter(this);
+    const refusal = this.#held.enter(pool, this, (failure) => this.#fail(failure));
     if (refusal === 'total' && protection?.isLowered === true) this.onDisplaced();
     else if (refusal !== null) this.#fail({ kind: 'bound', bound: 'waiting', refusal });
     else if (protection?.mode === 'on' && this.#state === 'waiting' && this.#held.connection === null)
@@ -126,19 +130,18 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   onDisplaced(): void {
-    const { priority } = this;
-    this.#protected?.protection.refuse(priority);
-    this.#fail({ kind: 'overloaded', priority });
+    this.#protected?.protection.refuse(this.priority);
+    this.#fail({ kind: 'overloaded', priority: this.priority });
   }
 
   onConnection(connection: UpstreamConnection): void {
     this.#held.connection = connection;
-    const { deadlines } = this.#options.upstream;
+    const { deadlines } = this.upstream;
     if (this.#deadlines !== deadlines) this.#waitIn(deadlines);
-    if (this.#options.expectsContinue) this.#options.res.writeContinue();
-    const request = upstreamRequest(this.#options, this);
-    this.#request = request;
-    connection.dispatch(request, this);
+    this.request.options.continuation?.writeContinue();
+    const sent = upstreamRequest(this);
+    this.#sent = sent;
+    connection.dispatch(sent, this);
   }
 
   onBodySent(): void {
@@ -148,14 +151,14 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   /** The upstream's time to answer starts when the whole upload has been sent. */
   onBodyEnd(): void {
     if (this.#state !== 'waiting') return;
-    this.#waitIn(this.#options.upstream.deadlines);
+    this.#waitIn(this.upstream.deadlines);
     this.#protected?.sent();
   }
 
   onBegin(exchange: Exchange): boolean {
     if (this.#state === 'closed') return false;
     this.#exchange = exchange;
-    const body = this.#request?.body ?? null;
+    const body = this.#sent?.body ?? null;
     if (body === null || Buffer.isBuffer(body)) {
       this.hasReachedUpstream = true;
       this.#protected?.sent();
@@ -164,27 +167,27 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   onHead(exchange: Exchange, statusCode: number, reason: string, fields: readonly string[]): void {
-    if (statusCode === 408 && this.#mayBeUnasked(fields)) {
+    if (this.#mayRetry && isUnaskedReply(statusCode, fields)) {
       exchange.abort(new BrokenReplyError(true));
       return;
     }
     this.#protected?.measure(statusCode < 500);
     if (this.#state === 'abandoned') {
-      this.#options.owner.onUnreadReply(fields);
+      this.request.onUnreadReply(fields);
       // Close the call, because the reply has no reader and may be endless.
       this.close();
       return;
     }
-    const { upstream, owner, added, cors } = this.#options;
+    const { request, upstream } = this;
     this.#deadlines.delete(this);
-    const head = clientHeaders(fields, added, statusCode, cors);
+    const head = clientHeaders(fields, this.passage.added, statusCode, request.cors);
     if (head.isCoded) {
-      owner.onUnreadReply(fields);
-      this.#failUnavailable("the upstream's reply has a transfer coding that was not asked for");
+      request.onUnreadReply(fields);
+      this.#fail(CODED_REPLY);
       return;
     }
     // Report the status even if the reply cannot be forwarded, because the application has processed the request.
-    owner.onReplyBegun(statusCode, fields);
+    request.onReplyBegun(statusCode, fields);
     if (head.isEventStream && !this.#held.isStream) {
       const refusal = this.#held.becomeStream();
       if (refusal !== null) {
@@ -193,25 +196,15 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       }
     }
     if (upstream.draining) head.headers.push('Connection', 'close');
-    this.#reply = new ClientReply(this.#options, exchange, statusCode, reason, head);
+    this.#reply = new ClientReply(this, exchange, statusCode, reason, head);
     this.#state = 'replying';
     upstream.begin(this);
   }
 
-  /**
-   * Whether a reply may belong to no request. An upstream that closes an idle connection may first send 408 (RFC 9110
-   * 15.5.9), just when the gateway sends the next request on it.
-   */
-  #mayBeUnasked(fields: readonly string[]): boolean {
+  /** Whether the request can be sent again, because the upstream may have closed an idle connection just now. */
+  get #mayRetry(): boolean {
     const isKept = this.#held.connection?.isFresh === false;
-    return (
-      isKept &&
-      this.retryable &&
-      this.#state === 'waiting' &&
-      fields.some(
-        (name, i) => i % 2 === 0 && name.toLowerCase() === 'connection' && CLOSE.test(fields[i + 1] ?? ''),
-      )
-    );
+    return isKept && this.retryable && this.#state === 'waiting';
   }
 
   onData(_: Exchange, chunk: Buffer): void {
@@ -234,39 +227,21 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   onError(error: Error, begun: readonly string[]): void {
-    const { req, owner } = this.#options;
-    const request = this.#request;
-    const isKept = this.#held.connection?.isFresh === false;
-    if (
-      isKept &&
-      this.#state === 'waiting' &&
-      this.retryable &&
-      isStaleConnection(error) &&
-      request !== null
-    ) {
+    const { request } = this;
+    const sent = this.#sent;
+    if (this.#mayRetry && isStaleConnection(error) && sent !== null) {
       this.retryable = false;
       this.#exchange = null;
-      this.#held.connection?.dispatch(request, this);
+      this.#held.connection?.dispatch(sent, this);
       return;
     }
     this.#leaveUpstream();
-    if (begun.length > 0) owner.onUnreadReply(begun);
+    if (begun.length > 0) request.onUnreadReply(begun);
     if (this.#state === 'closed') return;
     if (this.#state === 'abandoned') this.close();
     else if (this.#reply?.isStreaming === true) this.#cut(this.#reply);
-    else if ((req.body?.errored ?? null) !== null) this.#fail({ kind: 'broken-body' });
-    else if (isTimeout(error)) this.#failInTime();
-    else
-      this.#failUnavailable(
-        error instanceof BadReplyError
-          ? error.message
-          : 'the upstream cannot be reached or broke off its reply',
-      );
-  }
-
-  #failUnavailable(reason: string): void {
-    this.#options.upstream.unavailable++;
-    this.#fail({ kind: 'unavailable', reason });
+    else if ((request.req.body?.errored ?? null) !== null) this.#fail({ kind: 'broken-body' });
+    else this.#fail(failureBy(error));
   }
 
   onDeadline(): void {
@@ -275,29 +250,19 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       return;
     }
     const protection = this.#protected?.protection;
-    if (protection !== undefined && this.#deadlines !== this.#options.upstream.deadlines) {
+    if (protection !== undefined && this.#deadlines !== this.upstream.deadlines) {
       if (protection.isLowered) this.onDisplaced();
-      else this.#waitIn(this.#options.upstream.deadlines);
+      else this.#waitIn(this.upstream.deadlines);
       return;
     }
-    const pool = this.#held.pool;
-    const refusal = pool?.inUse.refusalFor(this.client) ?? null;
-    const isWaiting = this.#held.connection === null && pool !== null;
-    // A request that waited because of its client's own share, or for an upload slot, did not wait for the upstream.
-    if (isWaiting && refusal !== null && (refusal !== 'total' || pool === this.#options.upstream.uploads)) {
-      pool.inUse.refused(refusal);
-      this.#fail({ kind: 'bound', bound: pool.inUse.name, refusal });
-    } else this.#failInTime();
-  }
-
-  #failInTime(): void {
-    this.#options.upstream.timeouts++;
-    this.#fail({ kind: 'timeout' });
+    this.#fail(this.#held.refusalOfWait() ?? { kind: 'timeout' });
   }
 
   #fail(failure: ProxyFailure): void {
+    if (failure.kind === 'unavailable') this.upstream.unavailable++;
+    else if (failure.kind === 'timeout') this.upstream.timeouts++;
     this.close();
-    this.#options.owner.onFailed(failure);
+    this.request.onFailed(failure);
   }
 
   /** Writes the received part of the reply, or all of it. */
@@ -310,30 +275,18 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     } else reply.startStreaming();
   }
 
-  /** Called regularly. A slow or unread reply must not keep a connection that another request waits for. */
+  /** Called regularly. */
   onTick(unreadMs: Millis): void {
-    const { options, bounds, streamAfterMs } = this.#options.upstream;
-    const { streams } = bounds;
-    const refusal = streams.refusalFor(this.client);
-    if (this.#protected?.becomesPoll(streamAfterMs, refusal === null) === true) {
+    const { options, bounds, streamAfterMs } = this.upstream;
+    const hasRoom = bounds.streams.refusalFor(this.client) === null;
+    if (this.#protected?.becomesPoll(streamAfterMs, hasRoom) === true) {
       this.#held.becomeStream();
       return;
     }
-    const { connection, isStream, pool } = this.#held;
     const reply = this.#reply;
     if (this.#state !== 'replying' || reply?.isStreaming !== true) return;
-    if (connection === null || isStream || pool === null) return;
-    const isNeeded = pool.pressure > 0;
-    if (isNeeded && unreadMs >= UNREAD_MS_MAX_UNDER_PRESSURE) {
-      pool.inUse.refused('total');
-      this.#cut(reply);
-    } else if (options.clock() - reply.streamingSince >= streamAfterMs) {
-      if (refusal === null) this.#held.becomeStream();
-      else if (isNeeded) {
-        streams.refused(refusal);
-        this.#cut(reply);
-      }
-    }
+    const streamingMs = options.clock() - reply.streamingSince;
+    if (!this.#held.mayKeepConnection(streamingMs, unreadMs)) this.#cut(reply);
   }
 
   #cut(reply: ClientReply): void {
@@ -342,21 +295,22 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   onUpgrade(fields: readonly string[], socket: Duplex): void {
-    const { owner, upgrade, added, upstream } = this.#options;
+    const { request, upstream, passage } = this;
+    const { upgrade } = request.options;
     this.#leaveUpstream();
-    if (this.#state === 'abandoned') owner.onUnreadReply(fields);
+    if (this.#state === 'abandoned') request.onUnreadReply(fields);
     if (this.isClosed || upgrade === null) {
       socket.destroy();
       this.close();
       return;
     }
     const giveBack = this.#held.handOverUpgrade();
-    owner.onReplyBegun(101, fields);
+    request.onReplyBegun(101, fields);
     this.close();
     upgrade.release();
-    joinSockets(upgrade, socket, fields, added, upstream.scheduler, this.client, () => {
+    joinSockets(upgrade, socket, fields, passage.added, upstream.scheduler, this.client, () => {
       giveBack();
-      owner.onUpstreamDone();
+      request.onUpstreamDone();
     });
   }
 
@@ -371,7 +325,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#state !== 'waiting' || this.#exchange === null || !this.hasReachedUpstream)
       return this.#state === 'abandoned';
     this.#state = 'abandoned';
-    if (this.deadlineAt === 0) this.#waitIn(this.#options.upstream.deadlines);
+    if (this.deadlineAt === 0) this.#waitIn(this.upstream.deadlines);
     return true;
   }
 
@@ -385,7 +339,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#reply?.endFlow();
     if (this.#held.connection !== null) this.#exchange?.abort(ABORTED);
     this.#held.close(this);
-    if (wasAbandoned) this.#options.owner.onUpstreamDone();
+    if (wasAbandoned) this.request.onUpstreamDone();
   }
 
   #leaveUpstream(): void {

@@ -1,8 +1,8 @@
 /** Flow control of a reply body: no faster than its client reads, and in turn with other bodies. */
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientResponse } from '#gateway/http/client-exchange.ts';
+import { writeLast } from '#gateway/http/free-buffer.ts';
 import type { Exchange } from './exchange.ts';
-import { writeLast } from './free-buffer.ts';
 import type { Transfer } from './transfer-scheduler.ts';
 import type { Upstream } from './upstream.ts';
 

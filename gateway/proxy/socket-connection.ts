@@ -6,6 +6,7 @@
  * A request for a protocol switch has a socket of its own, because that of a tunnel must be a stream.
  */
 import type { OnReadOpts, Socket } from 'node:net';
+import type { Garbage } from '#gateway/http/free-buffer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import {
   BrokenReplyError,
@@ -15,7 +16,6 @@ import {
   type UpstreamRequest,
   UpstreamTimeoutError,
 } from './exchange.ts';
-import type { Garbage } from './free-buffer.ts';
 import { ReadBuffer } from './read-buffer.ts';
 import { ReplyParser } from './reply-parser.ts';
 import { hasLength, headOf } from './request-text.ts';

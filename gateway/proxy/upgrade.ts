@@ -6,11 +6,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import { writeLast } from '#gateway/http/free-buffer.ts';
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
-import { writeLast } from './free-buffer.ts';
 import { clientHeaders } from './response-headers.ts';
 import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 

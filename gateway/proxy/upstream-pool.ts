@@ -1,6 +1,6 @@
 /**
- * A pool of upstream connections with a queue for each priority. Clients are served in turn: however many requests of
- * one client wait, the next connection goes to another client of the same priority.
+ * A pool of upstream connections with a line for each priority, in which regulars go before newcomers. Clients are served
+ * in turn: however many requests of one client wait, the next connection goes to another client of the same lane.
  */
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -11,6 +11,8 @@ import type { UpstreamConnection } from './exchange.ts';
 export interface PoolCall {
   readonly client: Client;
   readonly priority: Priority;
+  /** Whether regulars of the same priority go first. */
+  readonly isNewcomer: boolean;
   /** Whether the request may be sent twice. Otherwise it gets no connection that the upstream may be closing. */
   readonly retryable: boolean;
   /** Called with a connection, which the request owns until it is released. */
@@ -19,8 +21,28 @@ export interface PoolCall {
   onDisplaced(): void;
 }
 
-/** Waiting calls by client. The first client is served next. */
-type Queues = Map<Client, Set<PoolCall>>;
+/** Waiting calls of one client, with the places that each of them takes. */
+type Queue = Map<PoolCall, number>;
+/** The first client is served next. */
+type Queues = Map<Client, Queue>;
+
+/** The waiting calls of one priority. */
+class Line {
+  readonly regulars: Queues = new Map();
+  readonly newcomers: Queues = new Map();
+  /** Number of regulars in a row that were served while newcomers waited. */
+  passed = 0;
+
+  of({ isNewcomer }: PoolCall): Queues {
+    return isNewcomer ? this.newcomers : this.regulars;
+  }
+}
+
+/** While regulars and newcomers wait, one of so many places goes to a newcomer. */
+const NEWCOMER_EVERY = 10;
+
+/** Bytes of a body that take as much memory as a waiting request. They take another place. */
+const PLACE_BYTES = 8192;
 
 interface UpstreamPoolOptions {
   readonly inUse: Bound;
@@ -40,10 +62,10 @@ export class UpstreamPool {
   readonly #options: UpstreamPoolOptions;
   /** Idle connections. They are used last in, first out, so that superfluous ones time out. */
   readonly #idle: UpstreamConnection[] = [];
-  readonly #lines: Readonly<Record<Priority, Queues>> = {
-    high: new Map(),
-    normal: new Map(),
-    low: new Map(),
+  readonly #lines: Readonly<Record<Priority, Line>> = {
+    high: new Line(),
+    normal: new Line(),
+    low: new Line(),
   };
   #waiting = 0;
 
@@ -62,53 +84,88 @@ export class UpstreamPool {
     if (this.#waiting === 0 || inUse.held < inUse.limit) return 0;
     let count = 0;
     for (const priority of PRIORITIES) {
-      for (const [client, calls] of this.#lines[priority]) {
-        count += Math.min(calls.size, Math.max(0, inUse.roomFor(client)));
+      const { regulars, newcomers } = this.#lines[priority];
+      for (const lane of [regulars, newcomers]) {
+        for (const [client, calls] of lane) {
+          count += Math.min(calls.size, Math.max(0, inUse.roomFor(client)));
+        }
       }
     }
     return count;
   }
 
   waitingOf(priority: Priority): number {
-    let count = 0;
-    for (const calls of this.#lines[priority].values()) count += calls.size;
-    return count;
+    const { regulars, newcomers } = this.#lines[priority];
+    return sizeOf(regulars) + sizeOf(newcomers);
   }
 
-  /** Gives the call a connection, now or later. @returns the reason if it cannot even wait; else null */
-  enter(call: PoolCall): Refusal | null {
+  #queuesFor(call: PoolCall): Queues {
+    return this.#lines[call.priority].of(call);
+  }
+
+  /**
+   * Gives the call a connection, now or later.
+   *
+   * @param bytes number of bytes of its body that are in memory
+   * @returns the reason if it cannot even wait; else null
+   */
+  enter(call: PoolCall, bytes: number): Refusal | null {
     const { inUse, waiting } = this.#options;
     const { client } = call;
-    const queues = this.#lines[call.priority];
+    const queues = this.#queuesFor(call);
     let queue = queues.get(client);
     if (queue === undefined && inUse.take(client) === null) {
       this.#give(call, this.#idle.pop());
       return null;
     }
-    let refusal = waiting.take(client);
-    if (refusal === 'total' && this.#displace(call.priority)) refusal = waiting.take(client);
+    const places = this.#placesFor(bytes);
+    let refusal = waiting.take(client, places);
+    while (refusal === 'total' && this.#displace(call)) refusal = waiting.take(client, places);
     if (refusal !== null) {
       waiting.refused(refusal);
       return refusal;
     }
     this.#waiting++;
     if (queue === undefined) {
-      queue = new Set();
+      queue = new Map();
       queues.set(client, queue);
     }
-    queue.add(call);
+    queue.set(call, places);
     return null;
   }
 
+  /** Counts what has arrived for a call, if it waits. @returns the reason if there is no room for it; else null */
+  grow(call: PoolCall, bytes: number): Refusal | null {
+    const { waiting } = this.#options;
+    const queue = this.#queuesFor(call).get(call.client);
+    const places = queue?.get(call);
+    const more = places === undefined ? 0 : this.#placesFor(bytes) - places;
+    if (queue === undefined || places === undefined || more <= 0) return null;
+    const refusal = waiting.take(call.client, more);
+    if (refusal === null) queue.set(call, places + more);
+    else waiting.refused(refusal);
+    return refusal;
+  }
+
+  /** A body takes at most all places of a client, so that it can wait however few they are. */
+  #placesFor(bytes: number): number {
+    return Math.min(1 + Math.floor(bytes / PLACE_BYTES), this.#options.waiting.perClient);
+  }
+
   /**
-   * Makes room in the queue, at the cost of the client with most requests there. @returns false if all waiting requests
-   * have at least this priority
+   * Makes room in the queue, at the cost of the client with most requests there. Newcomers lose theirs first. @returns
+   * false if no waiting request has to go behind this one
    */
-  #displace(priority: Priority): boolean {
-    for (const lower of PRIORITIES.slice(PRIORITIES.indexOf(priority) + 1).reverse()) {
-      let longest: ReadonlySet<PoolCall> = new Set();
-      for (const queue of this.#lines[lower].values()) if (queue.size > longest.size) longest = queue;
-      const call = [...longest].at(-1);
+  #displace({ priority, isNewcomer }: PoolCall): boolean {
+    const { regulars, newcomers } = this.#lines[priority];
+    const lower = PRIORITIES.slice(PRIORITIES.indexOf(priority) + 1).reverse();
+    const lanes = lower.flatMap((one) => [this.#lines[one].newcomers, this.#lines[one].regulars]);
+    // Newcomers keep as many places in the queue as they are served.
+    if (!isNewcomer && sizeOf(newcomers) * (NEWCOMER_EVERY - 1) > sizeOf(regulars)) lanes.push(newcomers);
+    for (const lane of lanes) {
+      let longest: Queue = new Map();
+      for (const queue of lane.values()) if (queue.size > longest.size) longest = queue;
+      const call = [...longest.keys()].at(-1);
       if (call === undefined) continue;
       this.leave(call);
       call.onDisplaced();
@@ -119,12 +176,14 @@ export class UpstreamPool {
 
   leave(call: PoolCall): void {
     if (this.#waiting === 0) return;
-    const queues = this.#lines[call.priority];
+    const queues = this.#queuesFor(call);
     const queue = queues.get(call.client);
-    if (queue?.delete(call) !== true) return;
+    const places = queue?.get(call);
+    if (queue === undefined || places === undefined) return;
+    queue.delete(call);
     if (queue.size === 0) queues.delete(call.client);
     this.#waiting--;
-    this.#options.waiting.give(call.client);
+    this.#options.waiting.give(call.client, places);
   }
 
   release(connection: UpstreamConnection, client: Client): void {
@@ -160,17 +219,30 @@ export class UpstreamPool {
     return PRIORITIES.some((priority) => this.#serveNextOf(this.#lines[priority], connection));
   }
 
-  #serveNextOf(queues: Queues, connection: UpstreamConnection | undefined): boolean {
+  #serveNextOf(line: Line, connection: UpstreamConnection | undefined): boolean {
+    const { regulars, newcomers } = line;
+    if (newcomers.size === 0) return this.#serveFirst(regulars, connection);
+    if (line.passed < NEWCOMER_EVERY - 1 && this.#serveFirst(regulars, connection)) {
+      line.passed++;
+      return true;
+    }
+    if (!this.#serveFirst(newcomers, connection)) return this.#serveFirst(regulars, connection);
+    line.passed = 0;
+    return true;
+  }
+
+  #serveFirst(queues: Queues, connection: UpstreamConnection | undefined): boolean {
     const { inUse } = this.#options;
     for (const [client, queue] of queues) {
       if (inUse.take(client) !== null) continue;
-      const [call] = queue;
-      if (call === undefined) continue;
+      const [first] = queue;
+      if (first === undefined) continue;
+      const [call, places] = first;
       queues.delete(client);
       if (queue.size > 1) queues.set(client, queue);
       queue.delete(call);
       this.#waiting--;
-      this.#options.waiting.give(client);
+      this.#options.waiting.give(client, places);
       this.#give(call, connection ?? this.#idle.pop());
       return true;
     }
@@ -182,4 +254,10 @@ export class UpstreamPool {
     if (idle !== undefined && !call.retryable && clock() - idle.idleSince > FRESH_MS) idle.renew();
     call.onConnection(idle ?? open());
   }
+}
+
+function sizeOf(queues: Queues): number {
+  let size = 0;
+  for (const queue of queues.values()) size += queue.size;
+  return size;
 }

@@ -1,8 +1,8 @@
 /** Opens sockets to the upstream: TCP, TLS, or a Unix socket. */
 import { isIP, type OnReadOpts, Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { free, type Garbage, ownMemory } from '#gateway/http/free-buffer.ts';
 import { unixPart } from '#shared/unix-socket.ts';
-import { free, type Garbage, ownMemory } from './free-buffer.ts';
 
 type Written = (error?: Error | null) => void;
 

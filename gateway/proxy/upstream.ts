@@ -4,11 +4,12 @@
  * the bound for streams.
  */
 import type { Bounds } from '#gateway/bounds/bounds.ts';
+import type { Priority } from '#gateway/bounds/priority.ts';
 import type { Protect } from '#gateway/policy/policy-set.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Deadlines } from './deadlines.ts';
 import type { UpstreamConnection } from './exchange.ts';
-import { Protection } from './protection.ts';
+import type { OpenProtection, Protection } from './protected.ts';
 import { Rest } from './rest.ts';
 import { SocketConnection } from './socket-connection.ts';
 import { TransferScheduler } from './transfer-scheduler.ts';
@@ -19,6 +20,8 @@ export interface UpstreamOptions {
   readonly origin: string;
   /** Time until the header section of the reply, including the wait for a connection. */
   readonly timeoutMs: Millis;
+  /** Time for a connection, with its TLS handshake. Default: CONNECT_TIMEOUT_MS. Tests set a longer time. */
+  readonly connectTimeoutMs?: Millis;
   readonly clock: Clock;
   readonly bounds: Bounds;
   /** How long idle connections are kept if the upstream sends no `Keep-Alive: timeout=…`. */
@@ -30,8 +33,8 @@ export interface UpstreamOptions {
   /** Bytes that are read ahead of a slow client. */
   readonly replyBufferBytes: number;
   readonly collectYoung: () => void;
-  /** Called when a request is refused because the application replies slowly. */
-  readonly onOverload?: (limit: number) => void;
+  /** Opens the protection that the policy file asks for; null if this gateway has none. */
+  readonly openProtection: OpenProtection | null;
 }
 
 interface BegunReply {
@@ -82,7 +85,7 @@ export class Upstream {
     this.scheduler = new TransferScheduler(options.collectYoung);
     const shared = {
       clock,
-      connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, timeoutMs),
+      connectTimeoutMs: Math.min(options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs),
       bodyTimeoutMs: BODY_TIMEOUT_MS,
       keepAliveMs: options.keepAliveMs,
       keepAliveMsMax: KEEP_ALIVE_MS_MAX,
@@ -108,11 +111,13 @@ export class Upstream {
   protect(mode: Protect | null): void {
     if (mode === (this.protection?.mode ?? null)) return;
     this.protection?.close();
-    const { clock, bounds, onOverload = () => undefined } = this.options;
+    const { clock, bounds, openProtection } = this.options;
     const inUse = bounds.upstream_connections;
     // Fill later, because this may be called from within the parser of a reply.
     const onRaised = () => void setImmediate(() => this.requests.fill());
-    this.protection = mode === null ? null : new Protection({ mode, inUse, clock, onRaised, onOverload });
+    const waitingOf = (priority: Priority): number => this.requests.waitingOf(priority);
+    this.protection =
+      mode === null ? null : (openProtection?.({ mode, inUse, clock, onRaised, waitingOf }) ?? null);
   }
 
   begin(reply: BegunReply): void {
@@ -142,14 +147,4 @@ export class Upstream {
     this.#begun = [];
     for (const reply of begun) reply.writeReply();
   }
-}
-
-/** Whether the upstream closed an idle connection at the moment it was used. */
-export function isStaleConnection(error: Error): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'UPSTREAM_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE';
-}
-
-export function isTimeout(error: Error): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ETIMEDOUT';
 }

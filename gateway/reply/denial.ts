@@ -8,14 +8,13 @@
 import { CheckedFields } from '#gateway/http/checked-fields.ts';
 import type { SharingResponse } from '#gateway/http/client-exchange.ts';
 import { DateField } from '#gateway/http/date-field.ts';
-import { DECISION_HEADER, RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
-import { retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
-import { allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
+import { DECISION_HEADER } from '#gateway/http/header-names.ts';
+import type { Violation } from '#gateway/limiter/decision.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import { DECISION_ID_LENGTH } from '#gateway/refusals/decision-ids.ts';
+import { LIST_REASONS, limitReasonOf, REASONS } from '#gateway/refusals/reasons.ts';
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
-import { DECISION_ID_LENGTH } from './decision-ids.ts';
-import { ERRORS } from './errors.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendBody } from './own-reply.ts';
 import type { Page } from './page.ts';
@@ -31,7 +30,7 @@ interface Denial {
 }
 
 /** The parts of a violation that its reply depends on. */
-type Refusing = Pick<Violation, 'policy' | 'quota' | 'perWindow' | 'remaining' | 'resetMs' | 'canNeverPass'>;
+type Refusing = Pick<Violation, 'policy' | 'capacity' | 'limit' | 'remaining' | 'resetMs' | 'canNeverPass'>;
 
 interface Denied {
   readonly req: AnsweredRequest;
@@ -65,33 +64,34 @@ export class DenialWriter {
     req: AnsweredRequest,
     res: SharingResponse,
     violated: readonly Refusing[],
+    retryAfter: Seconds,
     { decision, cors, close, page }: Framing & { readonly decision: string },
   ): void {
     const denied = {
       req,
       res,
-      denial: this.#denial(violated, { cors, close, page, decision: GAP }),
+      denial: this.#denial(violated, retryAfter, { cors, close, page, decision: GAP }),
       decision,
     };
     if (this.#queue.push(denied) === 1) setImmediate(() => this.#flush());
   }
 
-  #denial(violated: readonly Refusing[], framing: Framing): Denial {
+  #denial(violated: readonly Refusing[], retryAfter: Seconds, framing: Framing): Denial {
     const policy = violated[0]?.policy;
-    if (policy === undefined) return textOf(violated, framing);
+    if (policy === undefined) return textOf(violated, retryAfter, framing);
     const { cors, close, page } = framing;
     const texts = page === null ? this.#textsOf(policy) : this.#pages;
-    let key = `${cors} ${close}`;
-    for (const { policy, perWindow, resetMs, remaining, canNeverPass } of violated) {
-      // The key needs no `quota`, because it follows from the limit.
-      key += ` ${policy.index}:${perWindow}:${Math.ceil(resetMs / 1000)}`;
+    let key = `${cors} ${close} ${retryAfter}`;
+    for (const { policy, limit, resetMs, remaining, canNeverPass } of violated) {
+      // The key needs no `capacity`, because it follows from the limit.
+      key += ` ${policy.index}:${limit}:${Math.ceil(resetMs / 1000)}`;
       // Usually `remaining` is 0, because most requests cost one unit.
       if (remaining > 0 || canNeverPass) key += `:${remaining} ${canNeverPass}`;
     }
     let denial = texts.get(key);
     // Write the text again if the cached page belongs to a policy that a reload has replaced.
     if (denial?.policy !== policy) {
-      denial = textOf(violated, framing);
+      denial = textOf(violated, retryAfter, framing);
       if (texts.size >= TEXTS_MAX) texts.clear();
       texts.set(key, denial);
     }
@@ -115,7 +115,7 @@ export class DenialWriter {
       if (res.headersSent || res.destroyed) continue;
       if (reply.close) res.shouldKeepAlive = false;
       const more = [DECISION_HEADER, decision, 'Date', this.#date.text()];
-      res.writeFields(ERRORS[reply.code].status, fields, more);
+      res.writeFields(reply.status, fields, more);
       sendBody(req, res, reply.close, joined(pieces, decision));
     }
   }
@@ -128,8 +128,8 @@ function joined([first = '', ...others]: readonly string[], decision: string): s
   return body;
 }
 
-function textOf(violated: readonly Refusing[], framing: Framing): Denial {
-  const reply = denialReply(violated, framing);
+function textOf(violated: readonly Refusing[], retryAfter: Seconds, framing: Framing): Denial {
+  const reply = denialReply(violated, retryAfter, framing);
   const headers = headersOf({ ...reply, close: false });
   headers.splice(headers.indexOf(DECISION_HEADER), 2);
   return {
@@ -152,15 +152,17 @@ export interface Framing {
   readonly page: Page | null;
 }
 
-/** @param violated the exhausted policies */
-export function denialReply(violated: readonly Refusing[], framing: Framing): OwnReply {
+/** @param violated the exhausted policies @param retryAfter not sent if waiting does not help */
+export function denialReply(violated: readonly Refusing[], retryAfter: Seconds, framing: Framing): OwnReply {
   const canNeverPass = violated.some((verdict) => verdict.canNeverPass);
-  const retryAfter = canNeverPass ? [] : ['Retry-After', String(retryAfterSeconds(violated))];
+  const wait = canNeverPass ? [] : ['Retry-After', String(retryAfter)];
   const names = [...new Set(violated.map(({ policy }) => policy.name))];
-  return ownReply('gateway_rate_limited', denialMessage(violated), {
+  const [first] = violated;
+  const { code, text } = first === undefined ? REASONS.policyLimit : limitReasonOf(first.policy);
+  return ownReply(code, text(first), {
     ...framing,
     policy: names.join(', '),
-    headers: [RATELIMITED_HEADER, 'true', ...retryAfter, ...limitHeaders(violated)],
+    headers: [...wait, ...limitHeaders(violated)],
     extra: {
       error: { code: 429, message: 'Too Many Requests' },
       'violated-policies': names,
@@ -168,22 +170,12 @@ export function denialReply(violated: readonly Refusing[], framing: Framing): Ow
   });
 }
 
-/**
- * Uses 429, because survey widgets lose their answers on 403.
- *
- * @param leftMs until the ban ends
- */
+/** @param leftMs until the ban ends */
 export function bannedReply(leftMs: Millis, framing: Framing): OwnReply {
+  const { code, text } = REASONS.ban;
   const seconds = Math.max(1, Math.ceil(leftMs / 1000));
-  return ownReply(
-    'gateway_banned',
-    'The operator has blocked this client for a while. Wait for the seconds in Retry-After.',
-    { ...framing, headers: [RATELIMITED_HEADER, 'true', 'Retry-After', String(seconds)] },
-  );
+  return ownReply(code, text, { ...framing, headers: ['Retry-After', String(seconds)] });
 }
-
-/** Retry-After for clients on the list `deny`. Lists are edited from time to time. */
-export const DENIED_SECONDS: Seconds = 3600;
 
 /**
  * Answers clients and routes on the list `deny`. On routes that browsers call from other origins it never uses 403,
@@ -193,18 +185,7 @@ export function listedReply(
   { names, status, reason }: Pick<ListEntry, 'names' | 'status' | 'reason'>,
   framing: Framing,
 ): OwnReply {
-  const what = names === 'route' ? 'closed this route' : 'blocked this client';
-  const message = `The operator has ${what}${reason === null ? '.' : `: ${reason}`}`;
-  if (status === 403 && !framing.cors) return ownReply('gateway_forbidden', message, framing);
-  const headers = [RATELIMITED_HEADER, 'true', 'Retry-After', String(DENIED_SECONDS)];
-  return ownReply('gateway_denied', message, { ...framing, headers });
-}
-
-function denialMessage(violated: readonly Refusing[]): string {
-  const [first] = violated;
-  if (first === undefined) return 'Too many requests.';
-  const { policy, quota, canNeverPass } = first;
-  if (canNeverPass)
-    return `This request takes more of policy ${policy.name} than can ever be used at once, ${quota}${unitOf(policy)}. It cannot pass: send less in one request.`;
-  return `Too many requests: policy ${policy.name} allows ${allowanceOf(first, ' seconds')}. Wait for the seconds in Retry-After.`;
+  const { code, text } = LIST_REASONS[names];
+  const isForbidden = status === 403 && !framing.cors;
+  return ownReply(isForbidden ? 'gateway_forbidden' : code, text({ reason }), framing);
 }

@@ -1,7 +1,7 @@
 /** Formats the limit headers of a reply, as alternating names and values. */
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Verdict } from '#gateway/limiter/decision.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import type { Seconds } from '#shared/clock.ts';
 
 interface PolicyText {
   readonly limit: string;
@@ -13,8 +13,8 @@ interface PolicyText {
 const texts = new WeakMap<Policy, PolicyText>();
 
 function textOf(verdict: Verdict): PolicyText {
-  const { policy, perWindow } = verdict;
-  if (perWindow !== policy.limit) return newText(verdict);
+  const { policy, limit } = verdict;
+  if (limit !== policy.limit) return newText(verdict);
   let text = texts.get(policy);
   if (text === undefined) {
     text = newText(verdict);
@@ -24,17 +24,12 @@ function textOf(verdict: Verdict): PolicyText {
 }
 
 function newText(verdict: Verdict): PolicyText {
-  const { policy, quota } = verdict;
-  const item = `"${policy.name}";q=${quota};`;
-  if (policy.algorithm === 'concurrency')
-    return { limit: String(quota), quota: `${item}qu="concurrent-requests"` };
+  const { policy, capacity, limit } = verdict;
+  const item = `"${policy.name}";q=${capacity};`;
+  const seconds = ALGORITHMS[policy.algorithm].quotaSeconds(policy.windowSeconds, capacity, limit);
+  if (seconds === null) return { limit: String(capacity), quota: `${item}qu="concurrent-requests"` };
   const unit = policy.cost.kind === 'body-bytes' ? 'qu="content-bytes";' : '';
-  return { limit: String(quota), quota: `${item}${unit}w=${quotaSeconds(verdict)}` };
-}
-
-/** Returns the time after which the whole quota is available again. */
-function quotaSeconds({ policy: { algorithm, windowSeconds }, quota, perWindow }: Verdict): Seconds {
-  return algorithm === 'token-bucket' ? Math.ceil((quota * windowSeconds) / perWindow) : windowSeconds;
+  return { limit: String(capacity), quota: `${item}${unit}w=${seconds}` };
 }
 
 /**

@@ -1,12 +1,17 @@
-/** Replies that the gateway writes itself. */
+/**
+ * Replies that the gateway writes itself. Their bodies are problem+json (RFC 9457). Existing clients expect the members
+ * `message` (string) and `details` (object).
+ */
 import type { ClientRequest, UnreadBody, WritableResponse } from '#gateway/http/client-exchange.ts';
 import { CORS_HEADERS, DECISION_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
-import { ERRORS, type ErrorCode, problemBody } from './errors.ts';
+import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
+import type { Millis } from '#shared/clock.ts';
 import { OWN_PAGE, type Page } from './page.ts';
 
 export interface OwnReply {
-  readonly code: ErrorCode;
+  readonly status: number;
+  readonly title: string;
   readonly contentType: string;
   readonly body: string;
   /** The body in UTF-8. Each code unit of the string stands for one byte. */
@@ -20,6 +25,7 @@ export interface OwnReply {
 }
 
 interface OwnReplyOptions {
+  /** Alternating names and values, behind those of the code. */
   readonly headers?: readonly string[];
   readonly cors?: boolean;
   readonly close?: boolean;
@@ -34,11 +40,13 @@ interface OwnReplyOptions {
 }
 
 export function ownReply(code: ErrorCode, message: string, options: OwnReplyOptions = {}): OwnReply {
-  const { headers: given = [], cors = false, close = false, decision = null, extra, page = null } = options;
-  const headers = decision === null ? given : [...given, DECISION_HEADER, decision];
+  const { cors = false, close = false, decision = null, extra, page = null } = options;
+  const { status, title } = CODES[code];
+  const headers = [...CODES[code].headers, ...(options.headers ?? [])];
+  if (decision !== null) headers.push(DECISION_HEADER, decision);
   if (page === null) {
     const body = problemBody(code, message, decision === null ? extra : { ...extra, decision });
-    return { code, contentType: 'application/problem+json', ...bodyOf(body), headers, cors, close };
+    return { status, title, contentType: 'application/problem+json', ...bodyOf(body), headers, cors, close };
   }
   const waitAt = headers.indexOf('Retry-After') + 1;
   const seconds = waitAt === 0 ? null : Number(headers[waitAt]);
@@ -46,13 +54,22 @@ export function ownReply(code: ErrorCode, message: string, options: OwnReplyOpti
   const fitting = seconds === null ? OWN_PAGE : page;
   const html = fitting.contentOf({ code, message, seconds, decision, policy: options.policy ?? '' });
   return {
-    code,
+    status,
+    title,
     contentType: 'text/html; charset=utf-8',
     ...bodyOf(html),
     headers: [...headers, ...fitting.headers],
     cors,
     close,
   };
+}
+
+/** @param extra further members */
+function problemBody(code: ErrorCode, message: string, extra: object = {}): string {
+  const { status, title, type } = CODES[code];
+  const body = JSON.stringify({ type, title, status, detail: message, code, message, details: {}, ...extra });
+  // JSON text may contain DEL. A header field, which may carry the body, must not.
+  return body.replaceAll('\x7f', '\\u007f');
 }
 
 function bodyOf(body: string): Pick<OwnReply, 'body' | 'bodyBytes'> {
@@ -63,8 +80,8 @@ function bodyOf(body: string): Pick<OwnReply, 'body' | 'bodyBytes'> {
  * Answers bytes that could not be read as a request. The route is unknown, so browsers on other origins may read the
  * reply.
  */
-export function unreadReply(code: ErrorCode, message: string, headers: readonly string[] = []): OwnReply {
-  return ownReply(code, message, { headers, cors: true, close: true });
+export function unreadReply({ code, text }: { readonly code: ErrorCode; readonly text: string }): OwnReply {
+  return ownReply(code, text, { cors: true, close: true });
 }
 
 /** Returns all headers of the reply, as alternating names and values. */
@@ -98,7 +115,7 @@ export interface AnsweredRequest extends Pick<ClientRequest, 'method' | 'complet
 export function sendOwn(req: AnsweredRequest, res: WritableResponse, reply: OwnReply): void {
   if (res.headersSent || res.destroyed) return;
   if (reply.close) res.shouldKeepAlive = false;
-  res.writeHead(ERRORS[reply.code].status, headersOf(reply));
+  res.writeHead(reply.status, headersOf(reply));
   sendBody(req, res, reply.close, reply.bodyBytes);
 }
 
@@ -118,11 +135,10 @@ export function sendBody(
   discardBody(req.body);
 }
 
-/** Returns the reply as text, for a socket without a response of node:http. */
-export function rawReply(reply: OwnReply): string {
-  const { status, title } = ERRORS[reply.code];
-  const headers = headersOf(reply);
-  let text = `HTTP/1.1 ${status} ${title}\r\n`;
+/** Returns the reply as text, for a socket without a response of node:http. @param now on the wall clock */
+export function rawReply(reply: OwnReply, now: Millis): string {
+  const headers = [...headersOf(reply), 'Date', new Date(now).toUTCString()];
+  let text = `HTTP/1.1 ${reply.status} ${reply.title}\r\n`;
   for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
   return `${text}\r\n${reply.body}`;
 }

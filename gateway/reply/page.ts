@@ -1,8 +1,8 @@
 /** Formats replies as HTML pages for browsers. */
 import { contentSecurityPolicy, fill, type PageTemplate } from '#gateway/policy/page-template.ts';
+import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
 import type { Seconds } from '#shared/clock.ts';
 import { baseStyle, cardStyle, escapeHtml, sourceOf } from '#shared/page.ts';
-import { ERRORS, type ErrorCode } from './errors.ts';
 
 /** The texts of a page. */
 interface PageContent {
@@ -23,33 +23,6 @@ export interface Page {
   readonly contentOf: (content: PageContent) => string;
 }
 
-/** Heading and sentence for people. Other replies show the message of the JSON reply. */
-const WORDS: Partial<Readonly<Record<ErrorCode, readonly [heading: string, sentence: string]>>> = {
-  gateway_rate_limited: ['Too many requests', 'The limit of this site is reached.'],
-  gateway_banned: [
-    'Blocked for a while',
-    'The operator of this site has blocked requests from you for a while.',
-  ],
-  gateway_client_busy: [
-    'Too much at once',
-    'Too many requests from you are in progress. Wait until some have ended.',
-  ],
-  gateway_store_unavailable: ['Please wait a moment', 'This site cannot check its limits at the moment.'],
-  gateway_overloaded: ['Please wait a moment', 'This site is very busy at the moment.'],
-  gateway_upstream_unavailable: [
-    'This site cannot be reached',
-    'It does not answer at the moment. Try again in a few minutes.',
-  ],
-  gateway_upstream_timeout: [
-    'No answer in time',
-    'This site takes too long to answer. Try again in a few minutes.',
-  ],
-};
-const HEADINGS: Partial<Readonly<Record<ErrorCode, string>>> = {
-  gateway_denied: 'Not allowed',
-  gateway_forbidden: 'Not allowed',
-  gateway_bad_request: 'This request cannot be answered',
-};
 const NEVER = 'This request is larger than the limit, so waiting does not help. Send less in one request.';
 
 /** Formats the time to wait. The script of the page contains the same function. */
@@ -136,12 +109,10 @@ function wordsFor(
   message: string,
   seconds: Seconds | null,
 ): readonly [heading: string, sentence: string] {
-  const words = WORDS[code];
-  if (words !== undefined)
-    return code === 'gateway_rate_limited' && seconds === null ? [words[0], NEVER] : words;
-  const sentence = `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
-  return [
-    HEADINGS[code] ?? ERRORS[code].title,
-    escapeHtml(/[.!?]$/.test(sentence) ? sentence : `${sentence}.`),
-  ];
+  const { title, heading = title, sentence } = CODES[code];
+  if ((code === 'gateway_rate_limited' || code === 'gateway_newcomers') && seconds === null)
+    return [heading, NEVER];
+  if (sentence !== undefined) return [heading, sentence];
+  const own = `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
+  return [heading, escapeHtml(/[.!?]$/.test(own) ? own : `${own}.`)];
 }

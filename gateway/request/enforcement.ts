@@ -1,58 +1,65 @@
 /** The policies in use, and the parts of the gateway that every request needs. */
+
+import type { Bans } from '#gateway/bans/bans.ts';
+import type { Offenders } from '#gateway/bans/offenders.ts';
 import type { HeaderFilter } from '#gateway/http/header-filter.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { Digester } from '#gateway/identity/digest.ts';
 import type { Limiter, Outcome } from '#gateway/limiter/limiter.ts';
+import type { HistoriesInUse } from '#gateway/limiter/replicas.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
-import type { Bans } from '#gateway/operate/control/bans.ts';
-import type { Offenders } from '#gateway/operate/control/offenders.ts';
-import type { Addresses } from '#gateway/operate/decisions/addresses.ts';
+import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
+import { regularsIn } from '#gateway/policy/learning.ts';
+import type { Match } from '#gateway/policy/match.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { DenialWriter } from '#gateway/reply/denial.ts';
+import { DAY_MS } from '#gateway/policy/regulars.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Clock } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { RandomInt } from '#shared/random-int.ts';
+import { OtherHosts } from './other-hosts.ts';
 import { type Caller, Callers } from './reading/caller.ts';
 import { PolicyTable } from './reading/policy-table.ts';
-import { Unmatched } from './unmatched.ts';
+import { type MatchReport, Unmatched } from './unmatched.ts';
 
-interface EnforcementOptions {
+export interface EnforcementOptions {
   readonly clock: Clock;
   /** Used for the Date field and the expiry of tokens. Unlike `clock`, it follows corrections of the system time. */
   readonly wallClock: Clock;
+  /** Chooses the random part of Retry-After. */
+  readonly randomInt: RandomInt;
   readonly limiter: Limiter;
   readonly bans: Bans;
   /** Counts denials for bans; null if denials cause no bans. */
   readonly offenders: Pick<Offenders, 'note'> | null;
   readonly metrics: Metrics;
   /** Addresses of refused clients, if operators may see them. */
-  readonly addresses?: Addresses;
+  readonly addresses?: RefusedAddresses | null;
   readonly trust: ProxyTrust;
   readonly headerFilter: HeaderFilter;
   /** Called if a trusted proxy sent an unreadable X-Forwarded-For chain. */
   readonly onUntrustedChain: (peer: string) => void;
   /** Called if a reply lacks the header that should report its units, so the reserve stays charged. */
   readonly onUnitsMissing?: (policy: string, header: string) => void;
-  /** Called if the policy file matches none of the requests of a minute. */
-  readonly onNothingMatched?: (paths: readonly string[]) => void;
+  /** Called if the policy file matches none of the requests of a minute. null if nobody wants to know. */
+  readonly onNothingMatched?: ((paths: readonly string[]) => void) | null;
 }
 
 export class Enforcement {
   readonly options: EnforcementOptions;
-  readonly denials: DenialWriter;
   readonly #callers: Callers;
   #table: PolicyTable;
-  /** null if nobody wants to know */
-  #unmatched: Unmatched | null = null;
+  #unmatched: Unmatched;
+  #otherHosts: OtherHosts;
 
   constructor(set: PolicySet, salt: string, options: EnforcementOptions) {
     this.options = options;
-    this.denials = new DenialWriter(options.wallClock);
     this.#callers = new Callers(options.trust, (peer) => {
       options.metrics.untrustedChains++;
       options.onUntrustedChain(peer);
     });
     this.#table = new PolicyTable(set, new Digester(salt), options.wallClock);
-    this.#watchMatches();
+    this.#unmatched = new Unmatched(this.options.onNothingMatched ?? null);
+    this.#otherHosts = new OtherHosts(set.policies);
   }
 
   get table(): PolicyTable {
@@ -63,6 +70,12 @@ export class Enforcement {
     return this.#table.set;
   }
 
+  /** The histories of clients that this process keeps; null if no policy has `newcomers`. */
+  get histories(): HistoriesInUse | null {
+    const rule = regularsIn(this.policies);
+    return rule === null ? null : { name: this.#table.everyone.digest, keptMs: rule.visits * DAY_MS };
+  }
+
   get metrics(): Metrics {
     return this.options.metrics;
   }
@@ -70,16 +83,19 @@ export class Enforcement {
   /** Replaces the policies. Counters are identified by name, so they keep their values. */
   use(set: PolicySet): void {
     this.#table = this.#table.withPolicies(set);
-    this.#watchMatches();
+    this.#unmatched = new Unmatched(this.options.onNothingMatched ?? null);
+    this.#otherHosts = new OtherHosts(set.policies);
   }
 
-  get unmatched(): Unmatched | null {
-    return this.#unmatched;
+  /** Notices whether the policy file fits the traffic. */
+  located(match: Match, host: string, now: Millis): void {
+    this.#unmatched.note(match, now);
+    this.#otherHosts.note(host);
   }
 
-  #watchMatches(): void {
-    const { onNothingMatched } = this.options;
-    if (onNothingMatched !== undefined) this.#unmatched = new Unmatched(onNothingMatched);
+  get matches(): MatchReport {
+    const policyVersion = this.policies.version;
+    return { policyVersion, ...this.#unmatched.report, otherHosts: this.#otherHosts.list };
   }
 
   /** Called if the replicas agreed on another salt. */

@@ -3,33 +3,29 @@
  * request costs the store nothing once its counter is known to be exhausted.
  */
 import type { Client } from '#gateway/bounds/clients.ts';
-import type { Priority } from '#gateway/bounds/priority.ts';
 import { prefersHtml } from '#gateway/http/accept.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
-import { EMPTY_HEAD } from '#gateway/http/request-head.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { SentBody } from '#gateway/identity/body-field.ts';
 import { decide, type Violation } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { Reservation } from '#gateway/limiter/outcome.ts';
-import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
-import type { RefusedRequest } from '#gateway/operate/decisions/decisions.ts';
-import type { ListEntry } from '#gateway/policy/lists.ts';
-import type { Cover } from '#gateway/policy/match.ts';
+import type { AccessEntry } from '#gateway/observe/access-entry.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import type { RefusedRequest } from '#gateway/refusals/decisions.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
-import type { Millis } from '#shared/clock.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
 import { addressSource } from './address-source.ts';
-import { type Listing, listingOf } from './bans-and-lists.ts';
 import type { Enforcement } from './enforcement.ts';
 import { noteOffences } from './offences.ts';
 import type { Caller } from './reading/caller.ts';
-import type { ChargedTo } from './reading/charged-to.ts';
-import type { HeaderSection } from './reading/policy-table.ts';
+import { locate, NOWHERE, type ReadableRequest, read, type Sent } from './reading/read.ts';
+import type { Banned, ChargedTo, KnownAs } from './reading/reading.ts';
 import { framingOf, type Refusable, type Refusals } from './refuse.ts';
-import { type ChargeableRequest, chargeOf, countDegraded, type Spender, spend } from './spend.ts';
+import { countDegraded, countVisitor, type Spender, spend } from './spend.ts';
 
 /** Length of a path in the list of those requested most. */
 const PATH_MAX = 200;
@@ -40,36 +36,33 @@ export interface LimitedParts {
   readonly refusals: Refusals;
 }
 
-/** A request as the gateway received it. Requests of node:http have this shape. */
-export interface Sent extends HeaderSection {
-  readonly method?: string | undefined;
-  /** The request target. Each code unit of the string stands for one byte. */
-  readonly url?: string | undefined;
-}
-
 /** The connection of a request. */
 export interface Source {
   readonly origin: RequestOrigin;
 }
 
-export abstract class LimitedRequest implements ChargeableRequest, Spender, Refusable {
+export abstract class LimitedRequest implements ReadableRequest, Spender, Refusable {
   abstract readonly req: Sent;
   abstract readonly connection: Source;
   abstract readonly entry: AccessEntry | null;
   abstract readonly client: Client | null;
   abstract readonly closes: boolean;
-  head = EMPTY_HEAD;
-  target = '';
+  head = NOWHERE.head;
+  match = NOWHERE.match;
+  host = NOWHERE.host;
   /** Whether browsers on other origins may read the reply. true until the route is known. */
   cors = true;
   sentBody: SentBody | null = null;
   charged: ChargedTo | null = null;
-  priority: Priority = 'normal';
+  /** The identities whose proof depends on the reply; null if no policy covers the request. */
+  identified: KnownAs | null = null;
   arrivedAt: Millis = 0;
   /** Time that passed before the body was there. It is no part of the time of the decision. */
   bodyMs: Millis = 0;
-  /** Canonical path; '' until it is known. */
-  path = '';
+  /** Whether the client is a newcomer for a policy with `newcomers` that acts. */
+  isNewcomer = false;
+  /** The value of OVER_HEADER for the application; null if no policy marks the request. */
+  over: string | null = null;
   readonly #parts: LimitedParts;
   #caller: Caller | null = null;
   /** Time at which the charge was passed to the limiter. */
@@ -91,8 +84,8 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
 
   abstract answer(reply: OwnReply): void;
 
-  deny(violated: readonly Violation[], decision: string): void {
-    this.answer(denialReply(violated, framingOf(this, decision)));
+  deny(violated: readonly Violation[], retryAfter: Seconds, decision: string): void {
+    this.answer(denialReply(violated, retryAfter, framingOf(this, decision)));
   }
 
   /** Reads the body of a request whose policies count a field of it. Never calls back if the client leaves. */
@@ -126,115 +119,102 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   run(): void {
     const { req } = this;
     const { enforcement, refusals } = this.#parts;
-    const { table } = enforcement;
     this.arrivedAt = this.#now;
-    const head = table.checkHead(req, this.connection.origin);
-    if (!head.ok) {
-      refusals.malformed(this, head.reason);
+    const located = locate(enforcement.table, req, this.connection.origin);
+    if (located.kind === 'malformed') {
+      refusals.malformed(this, located.reason);
       return;
     }
+    const { head, match } = located;
     this.head = head;
     if (head.probe !== null && this.answersProbe(head.probe)) {
       this.#isDone = true;
       return;
     }
-    const match = table.match(req.method ?? 'GET', req.url ?? '');
-    if (!match.ok) {
-      refusals.malformed(this, match.reason);
-      return;
-    }
-    const { target, path, cover, closedBy, isNamed } = match;
-    this.target = target;
-    this.path = path;
+    const { path, cover } = match;
+    this.match = match;
+    this.host = located.host;
     this.cors = isClientRoute(path);
-    if (cover !== null) this.priority = cover.priority;
     enforcement.metrics.paths.count(path.slice(0, PATH_MAX), '', this.arrivedAt);
     this.entry?.matched(path, cover);
-    enforcement.unmatched?.note(path, isNamed, this.arrivedAt);
-
-    this.#decide(cover, closedBy, true);
+    enforcement.located(match, located.host, this.arrivedAt);
+    this.#decide(true);
   }
 
   /** @param mayAsk whether to ask the store if a ban depends on proofs that this process does not know */
-  #decide(cover: Cover | null, closedBy: ListEntry | null, mayAsk: boolean): void {
-    const { enforcement } = this.#parts;
-    const listing = listingOf(enforcement, this, closedBy);
-    if (mayAsk && listing?.kind === 'banned' && listing.unlessProven.length > 0) {
-      const asked = enforcement.options.limiter.askProofs(listing.unlessProven);
-      if (asked !== null) {
-        void asked.then(() => {
-          // The client may have left meanwhile. Nothing would release the resources that its request takes now.
-          if (this.#isDone) enforcement.metrics.count('undecided', this.arrivedAt);
-          else this.#decide(cover, closedBy, false);
-        });
+  #decide(mayAsk: boolean): void {
+    const { enforcement, refusals } = this.#parts;
+    const reading = read(this, enforcement.options);
+    switch (reading.kind) {
+      case 'malformed':
+        refusals.malformed(this, reading.reason);
         return;
-      }
+      case 'banned':
+        if (!mayAsk || !this.#asksProofs(reading)) refusals.banned(this, reading);
+        return;
+      case 'listed':
+        enforcement.metrics.listed.deny++;
+        refusals.listed(this, reading.entry);
+        return;
+      case 'uncovered':
+        if (reading.allowedBy !== null) {
+          enforcement.metrics.listed.allow++;
+          this.#passUncounted();
+        } else if (this.#lacksBody) this.#readBody();
+        else this.#charge(null, reading.identified);
+        return;
+      case 'charged':
+        // If another policy is known to deny the request, it is denied before its body is read.
+        if (this.#lacksBody && enforcement.options.limiter.knownExhausted(reading.charge) === null)
+          this.#readBody();
+        else this.#charge(reading, reading.identified);
+        return;
+      default:
+        reading satisfies never;
     }
-    if (listing !== null) {
-      this.#follow(listing);
-      return;
-    }
-    if (cover?.readsBody === true && this.sentBody === null) this.#chargeWithBody(cover);
-    else this.#charge(cover);
   }
 
-  /** If another policy is known to deny the request, it is denied before its body is read. */
-  #chargeWithBody(cover: Cover): void {
-    const { enforcement, refusals } = this.#parts;
-    const { options, metrics } = enforcement;
-    const others = chargeOf(enforcement, cover, this);
-    if (typeof others === 'string') {
-      refusals.malformed(this, others);
-      return;
-    }
-    if (others !== null && options.limiter.knownExhausted(others.charge) !== null) {
-      this.#charge(cover);
-      return;
-    }
+  /** @returns false if the store cannot be asked, or this process knows the proofs */
+  #asksProofs({ unlessProven }: Banned): boolean {
+    if (unlessProven.length === 0) return false;
+    const { options, metrics } = this.#parts.enforcement;
+    const asked = options.limiter.askProofs(unlessProven);
+    if (asked === null) return false;
+    void asked.then(() => {
+      // The client may have left meanwhile. Nothing would release the resources that its request takes now.
+      if (this.#isDone) metrics.count('undecided', this.arrivedAt);
+      else this.#decide(false);
+    });
+    return true;
+  }
+
+  get #lacksBody(): boolean {
+    return this.sentBody === null && this.match.cover?.readsBody === true;
+  }
+
+  #readBody(): void {
     this.receiveBody((body) => {
       if (this.#isDone) return;
       this.sentBody = body;
-      if (body.kind === 'unread') metrics.unreadBodies++;
+      if (body.kind === 'unread') this.#parts.enforcement.metrics.unreadBodies++;
       this.bodyMs = this.#now - this.arrivedAt;
-      this.#decide(cover, null, true);
+      this.#decide(true);
     });
   }
 
-  #charge(cover: Cover | null): void {
-    const { enforcement, refusals } = this.#parts;
-    const charged = cover === null ? null : chargeOf(enforcement, cover, this);
-    if (typeof charged === 'string') {
-      refusals.malformed(this, charged);
-      return;
-    }
+  #charge(charged: ChargedTo | null, identified: KnownAs | null): void {
+    const { enforcement } = this.#parts;
     this.charged = charged;
-    this.entry?.charged(charged, this.caller.identity());
+    this.identified = identified;
+    this.entry?.charged(charged, identified, this.caller.identity());
     if (charged === null) {
+      this.#countVisitor(null);
       this.#passUncounted();
       return;
     }
     this.#askedAt = this.#now;
     spend(enforcement, charged, this);
     this.entry?.asked(this.#askedAt);
-  }
-
-  #follow(listing: Listing): void {
-    const { enforcement, refusals } = this.#parts;
-    switch (listing.kind) {
-      case 'malformed':
-        refusals.malformed(this, listing.reason);
-        return;
-      case 'banned':
-        refusals.banned(this, listing);
-        return;
-      case 'listed':
-        enforcement.metrics.listed[listing.entry.list]++;
-        if (listing.entry.list === 'deny') refusals.listed(this, listing.entry);
-        else this.#passUncounted();
-        return;
-      default:
-        listing satisfies never;
-    }
   }
 
   onSpent(spent: Spent, position: number): void {
@@ -256,6 +236,8 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
           metrics.countPolicy(policy, 'shadowDenied', this.arrivedAt);
         if (decision.shadowDenials.length > 0 && !spent.isLocal)
           noteOffences(enforcement, this, decision.shadowDenials);
+        if (decision.marks.length > 0) this.#mark(decision.marks);
+        this.#countVisitor(spent);
         if (entry !== null) {
           entry.decision = 'allow';
           entry.policy = decision.verdicts[0]?.policy.name ?? null;
@@ -268,6 +250,20 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       default:
         decision satisfies never;
     }
+  }
+
+  #countVisitor(spent: Spent | null): void {
+    const { cover } = this.match;
+    if (cover !== null && cover.regulars !== null)
+      this.isNewcomer = countVisitor(this.#parts.enforcement, cover, spent);
+  }
+
+  #mark(policies: readonly Policy[]): void {
+    const { metrics } = this.#parts.enforcement;
+    for (const policy of policies) metrics.countPolicy(policy, 'marked', this.arrivedAt);
+    const names = policies.map(({ name }) => name);
+    this.over = names.join(', ');
+    if (this.entry !== null) this.entry.marked = names;
   }
 
   denyFromMemory(violated: readonly Violation[]): void {
@@ -318,7 +314,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     const { file, version } = policies;
     return {
       method: this.req.method ?? '',
-      target: this.target,
+      target: this.match.target,
       addressFrom: addressSource(this.caller, options.trust),
       file,
       policyVersion: version,

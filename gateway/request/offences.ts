@@ -1,9 +1,10 @@
 /** Decides which client a denial counts against, for policies with `ban`. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Enforcement } from './enforcement.ts';
 import type { Caller } from './reading/caller.ts';
-import type { ChargedTo } from './reading/charged-to.ts';
+import type { ChargedTo } from './reading/reading.ts';
 
 interface DeniedRequest {
   readonly caller: Caller;
@@ -25,7 +26,8 @@ export function noteOffences(
   const noted = new Set<string>();
   for (const policy of policies) {
     const { ban, mode } = policy;
-    if (ban === null || noted.has(ban.bucket)) continue;
+    // A policy that marks bans nobody.
+    if (ban === null || mode === 'mark' || noted.has(ban.bucket)) continue;
     const identity = offenderOf(options, request, policy);
     if (identity === null) continue;
     noted.add(ban.bucket);
@@ -38,10 +40,16 @@ function offenderOf(
   { caller, charged }: DeniedRequest,
   { identifier, bucketId }: Policy,
 ): Identity | null {
-  if (identifier.kind === 'address') return caller.address.isOneClient(trust) ? caller.identity() : null;
+  if (identifier.kind === 'address') return addressOf(caller, trust);
   const buckets = (charged?.charge.buckets ?? []).filter(({ policy }) => policy.bucketId === bucketId);
   const own = buckets.find(({ counter }) => !counter.forUnproven);
   if (own === undefined) return null;
+  // A policy that counts the first of several identifiers counts some requests by their address.
+  if (own.identity.digest === caller.identity().digest) return addressOf(caller, trust);
   const isUnproven = buckets.length > 1 && !limiter.isProven(own.identity);
   return isUnproven ? null : own.identity;
+}
+
+function addressOf(caller: Caller, trust: ProxyTrust): Identity | null {
+  return caller.address.isOneClient(trust) ? caller.identity() : null;
 }

@@ -8,9 +8,17 @@ import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
-import type { Violation } from '#gateway/limiter/decision.ts';
-import type { AccessEntry, LoggedDecision } from '#gateway/observe/access-log/access-entry.ts';
-import type { Decisions, Refused } from '#gateway/operate/decisions/decisions.ts';
+import { retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
+import type { AccessEntry } from '#gateway/observe/access-entry.ts';
+import type { LoggedDecision } from '#gateway/observe/log-line.ts';
+import type { Outcome } from '#gateway/observe/metrics/metrics.ts';
+import type { ListEntry } from '#gateway/policy/lists.ts';
+import type { Match } from '#gateway/policy/match.ts';
+import type { ProxyFailure } from '#gateway/proxy/forwarded-request.ts';
+import type { Upstream } from '#gateway/proxy/upstream.ts';
+import { RETRY_SECONDS } from '#gateway/refusals/codes.ts';
+import type { Decisions, Refused } from '#gateway/refusals/decisions.ts';
+import { LIST_REASONS, REASONS } from '#gateway/refusals/reasons.ts';
 import {
   banRefusal,
   boundRefusal,
@@ -18,24 +26,17 @@ import {
   overloadRefusal,
   policyRefusal,
   type Refusal,
-} from '#gateway/operate/decisions/refusal.ts';
-import type { ListEntry } from '#gateway/policy/lists.ts';
-import type { ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
-import type { Upstream } from '#gateway/proxy/upstream.ts';
-import { bannedReply, DENIED_SECONDS, type Framing, listedReply } from '#gateway/reply/denial.ts';
+} from '#gateway/refusals/refusal.ts';
+import { bannedReply, type Framing, listedReply } from '#gateway/reply/denial.ts';
 import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
-import type { Millis } from '#shared/clock.ts';
-import type { Ban } from './bans-and-lists.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Enforcement } from './enforcement.ts';
 import { boundReply, failureReply } from './failure.ts';
 import { noteOffences } from './offences.ts';
 import type { Caller } from './reading/caller.ts';
-import type { ChargedTo } from './reading/charged-to.ts';
+import type { Banned, ChargedTo } from './reading/reading.ts';
 import { countDegraded } from './spend.ts';
-
-/** Retry-After during an outage of the store. */
-const UNAVAILABLE_RETRY_MS: Millis = 1000;
 
 /** A request that can be refused. */
 export interface Refusable extends Refused {
@@ -48,7 +49,9 @@ export interface Refusable extends Refused {
   readonly arrivedAt: Millis;
   /** See LimitedRequest. */
   readonly bodyMs: Millis;
-  readonly path: string;
+  readonly match: Match;
+  /** See LimitedRequest. */
+  readonly isNewcomer: boolean;
   /** Whether browsers may call the route from other origins. */
   readonly cors: boolean;
   /** Whether the connection ends with this reply. */
@@ -66,7 +69,7 @@ export interface Refusable extends Refused {
    */
   answersPreflight(decision: string | null): boolean;
   /** @param violated the exhausted policies @param decision id of the refusal */
-  deny(violated: readonly Violation[], decision: string): void;
+  deny(violated: readonly Violation[], retryAfter: Seconds, decision: string): void;
 }
 
 interface RefusalsOptions {
@@ -89,28 +92,31 @@ export class Refusals {
   }
 
   malformed(request: Refusable, reason: string): void {
-    this.#options.enforcement.metrics.count('malformed', request.arrivedAt);
+    const { code, outcome, logged } = REASONS.malformed;
+    this.#options.enforcement.metrics.count(outcome, request.arrivedAt);
     if (!request.finish()) return;
-    log(request, 'malformed', null, null);
-    request.answer(ownReply('gateway_bad_request', reason, { ...framingOf(request, null), close: true }));
+    log(request, logged, null, null);
+    request.answer(ownReply(code, reason, { ...framingOf(request, null), close: true }));
   }
 
-  banned(request: Refusable, { identity, endsAt, policy }: Ban): void {
+  banned(request: Refusable, { identity, endsAt, policy }: Banned): void {
     const { enforcement } = this.#options;
-    if (!this.#begin(request, 'banned')) return;
+    const { outcome, logged } = REASONS.ban;
+    if (!this.#begin(request, outcome)) return;
     const leftMs = endsAt - enforcement.options.clock();
     const decision = this.#record(banRefusal(identity, leftMs, policy), request, request.caller);
-    log(request, 'banned', decision, null);
+    log(request, logged, decision, null);
     if (request.answersPreflight(decision)) return;
     request.answer(bannedReply(leftMs, framingOf(request, decision)));
   }
 
   /** Refuses a client or route of the list deny. */
   listed(request: Refusable, entry: ListEntry): void {
-    if (!this.#begin(request, 'denied')) return;
-    const refusal = listRefusal(entry, request.caller.identity(), DENIED_SECONDS * 1000);
+    const { outcome, logged } = LIST_REASONS[entry.names];
+    if (!this.#begin(request, outcome)) return;
+    const refusal = listRefusal(entry, request.caller.identity());
     const decision = this.#record(refusal, request, request.caller);
-    log(request, 'deny', decision, refusal.policy);
+    log(request, logged, decision, refusal.policy);
     if (request.answersPreflight(decision)) return;
     request.answer(listedReply(entry, framingOf(request, decision)));
   }
@@ -126,16 +132,17 @@ export class Refusals {
         violated.map(({ policy }) => policy),
       );
     this.#noteLimited(request, violated);
-    if (!this.#begin(request, 'denied')) return;
+    const { outcome, logged, kind } = REASONS.policyLimit;
+    if (!this.#begin(request, outcome)) return;
     const [first] = violated;
     // `violated` may be empty in a Redis Cluster: the counter that denied may have room again a moment later.
     const bucket = first?.bucket ?? request.charged?.charge.buckets[0];
     if (bucket === undefined) throw new Error('only what was charged is denied');
     const decision = this.#record(
       policyRefusal(bucket, {
-        decision: 'deny',
+        decision: kind,
         violated: violated.map(({ policy }) => policy.name),
-        limit: first?.limit ?? bucket.capacity,
+        limit: first?.share ?? bucket.capacity,
         used: first?.used ?? null,
         resetMs: first?.resetMs ?? 0,
         isLocal: by === 'share',
@@ -144,8 +151,9 @@ export class Refusals {
       request,
       request.caller,
     );
-    log(request, 'deny', decision, first?.policy.name ?? null);
-    if (!request.answersPreflight(decision)) request.deny(violated, decision);
+    log(request, logged, decision, first?.policy.name ?? null);
+    if (request.answersPreflight(decision)) return;
+    request.deny(violated, retryAfterSeconds(violated, enforcement.options.randomInt), decision);
   }
 
   /** @returns the id of the refusal */
@@ -178,7 +186,8 @@ export class Refusals {
   unavailable(request: Refusable): void {
     const { enforcement } = this.#options;
     countDegraded(enforcement, request);
-    if (!this.#begin(request, 'unavailable')) return;
+    const { code, text, outcome, logged, kind } = REASONS.storeUnavailable;
+    if (!this.#begin(request, outcome)) return;
     const bucket = request.charged?.charge.buckets.find(
       ({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'deny',
     );
@@ -187,23 +196,21 @@ export class Refusals {
         ? null
         : this.#record(
             policyRefusal(bucket, {
-              decision: 'unavailable',
+              decision: kind,
               violated: [bucket.policy.name],
               limit: bucket.capacity,
               used: null,
-              resetMs: UNAVAILABLE_RETRY_MS,
+              resetMs: RETRY_SECONDS * 1000,
               isLocal: true,
               fromMemory: false,
             }),
             request,
             request.caller,
           );
-    log(request, 'unavailable', decision, bucket?.policy.name ?? null);
+    log(request, logged, decision, bucket?.policy.name ?? null);
     if (request.answersPreflight(decision)) return;
-    const message = 'limits cannot be checked at the moment; try again in a second';
     const policy = bucket?.policy.name ?? '';
-    const options = { ...framingOf(request, decision), headers: ['Retry-After', '1'], policy };
-    request.answer(ownReply('gateway_store_unavailable', message, options));
+    request.answer(ownReply(code, text, { ...framingOf(request, decision), policy }));
   }
 
   /**
@@ -234,7 +241,7 @@ export class Refusals {
     const { upstream_connections } = this.#options.upstream.bounds;
     return this.#noteBusy(
       request,
-      overloadRefusal(upstream_connections, priority, request.caller.identity()),
+      overloadRefusal(upstream_connections, priority, request.isNewcomer, request.caller.identity()),
     );
   }
 
@@ -266,12 +273,12 @@ export class Refusals {
   }
 
   /** Counts a refusal. @returns false if the request was answered before, or its client has left */
-  #begin(request: Refusable, outcome: 'banned' | 'denied' | 'unavailable'): boolean {
+  #begin(request: Refusable, outcome: Outcome): boolean {
     const { metrics, options } = this.#options.enforcement;
-    const { arrivedAt, bodyMs, path } = request;
+    const { arrivedAt, bodyMs, match } = request;
     metrics.count(outcome, arrivedAt);
     metrics.decided(options.clock() - arrivedAt - bodyMs, arrivedAt);
-    metrics.paths.countOther(path);
+    metrics.paths.countOther(match.path);
     return request.finish();
   }
 }

@@ -1,24 +1,36 @@
 /**
- * A request to the public listener. limited-request.ts decides it, and forward.ts forwards it. The decision comes
- * before the body is read, so a denied request costs the upstream nothing.
+ * A request to the public listener. limited-request.ts decides it, before its body is read, so a denied request costs
+ * the upstream nothing. If it is admitted, a ProxyCall forwards it, and it counts as in flight until it is over.
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
+import { OVER_HEADER } from '#gateway/http/header-names.ts';
+import { dropNominated } from '#gateway/http/hop-by-hop.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import { announcedBody, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
-import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
-import type { RequestTrace } from '#gateway/observe/tracing/tracing.ts';
+import type { AccessEntry } from '#gateway/observe/access-entry.ts';
+import type { RequestTrace } from '#gateway/observe/trace.ts';
+import { authorityOf } from '#gateway/policy/target.ts';
+import type {
+  CallParts,
+  ForwardedRequest,
+  ProxyFailure,
+  RequestOptions,
+} from '#gateway/proxy/forwarded-request.ts';
+import { ProxyCall } from '#gateway/proxy/proxy-call.ts';
+import type { DenialWriter } from '#gateway/reply/denial.ts';
 import { type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { isPreflight, sendPreflight } from '#gateway/reply/preflight.ts';
-import type { Millis } from '#shared/clock.ts';
-import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forward.ts';
-import { LimitedRequest } from './limited-request.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
+import { type LimitedParts, LimitedRequest } from './limited-request.ts';
 import { probeReply } from './probe.ts';
+import { learn, noteVisit } from './reading/prove.ts';
 import { framingOf } from './refuse.ts';
+import { upstreamHeaders } from './request-headers.ts';
 import { whenSmallArrived } from './small-body.ts';
 
 /** A request with its connection, response and log entry. */
@@ -30,7 +42,11 @@ export interface Arrival {
   readonly entry: AccessEntry | null;
 }
 
-export class GatewayRequest extends LimitedRequest implements Exchange, Admitted {
+export interface ForwardingParts extends LimitedParts, CallParts {
+  readonly denials: DenialWriter;
+}
+
+export class GatewayRequest extends LimitedRequest implements Exchange, ForwardedRequest {
   readonly req: ClientRequest;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
@@ -39,7 +55,10 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   readonly trace: RequestTrace | null;
   readonly #parts: ForwardingParts;
   /** Forwards the request; null until it is admitted. */
-  #forwarding: Forwarding | null = null;
+  call: ProxyCall | null = null;
+  #forwardedAt: Millis = 0;
+  /** Settles the charge by the reply. null if it does not depend on it, and no policy counts requests in flight. */
+  #reservation: Reservation | null = null;
   /** The client whose place the request takes while its body arrives. null if the request does not wait. */
   #waiting: Client | null = null;
 
@@ -69,21 +88,81 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   }
 
   protected pass(added: readonly string[], reservation: Reservation | null, now: Millis): void {
-    this.#forwarding = new Forwarding(this.#parts, this, added, reservation, now);
-    this.#forwarding.call.start();
+    const headers = this.#upstreamHeaders();
+    this.trace?.forward(headers, now);
+    const outlivesClient = reservation?.isHeld === true || reservation?.awaitsReply === true;
+    this.#reservation = reservation;
+    this.#forwardedAt = now;
+    this.call = new ProxyCall(this, this.#parts, { client: this.#enter(), headers, added, outlivesClient });
+    this.call.start();
+  }
+
+  /** The header section has the header that names a plan only if a trusted proxy sent it. */
+  #upstreamHeaders(): string[] {
+    const { options, table } = this.#parts.enforcement;
+    const { origin } = this.connection;
+    const authority = authorityOf(this.req.url ?? '');
+    const headers = upstreamHeaders(this.req.rawHeaders, this.head, origin, options.headerFilter, authority);
+    if (table.planHeaders.size > 0 && !origin.trusted) dropNominated(headers, table.planHeaders);
+    // Added last, so that nothing in the request can remove it.
+    if (this.over !== null) headers.push(OVER_HEADER, this.over);
+    return headers;
+  }
+
+  /** The client that holds resources for this request. It must be left again. */
+  #enter(): Client {
+    const { clients } = this.#parts;
+    const { client } = this.connection;
+    return client === null ? clients.enter(this.caller.address.counted()) : clients.hold(client);
+  }
+
+  /** The gateway learns whether the application accepts the credential, and whether the request counts. */
+  onReplyBegun(status: number, headers: readonly string[]): void {
+    const { metrics, options } = this.#parts.enforcement;
+    const { entry, identified } = this;
+    const now = options.clock();
+    const upstreamMs = now - this.#forwardedAt;
+    metrics.upstreamTime.observe(upstreamMs);
+    metrics.replied(status, this.arrivedAt);
+    if (entry !== null) {
+      entry.upstreamMs = upstreamMs;
+      entry.repliedAt = now;
+      if (status === 101) entry.status = status;
+    }
+    if (identified !== null) learn(options.limiter, identified, status);
+    noteVisit(options.limiter, this, status);
+    this.#reservation?.conclude(status, headers);
+  }
+
+  onUnreadReply(headers: readonly string[]): void {
+    this.#reservation?.conclude('unknown', headers);
+  }
+
+  onUpstreamDone(): void {
+    this.#reservation?.conclude('unknown');
+    this.#reservation?.close();
+  }
+
+  onFailed(failure: ProxyFailure): void {
+    const { enforcement, refusals } = this.#parts;
+    if (failure.kind === 'unavailable' || failure.kind === 'timeout')
+      enforcement.metrics.replied(null, this.arrivedAt);
+    if (this.call?.hasReachedUpstream === true) this.#reservation?.conclude('unknown');
+    this.#reservation?.close();
+    refusals.failed(this, failure, this.call?.passage.added ?? []);
   }
 
   protected override receiveBody(then: (body: SentBody) => void): void {
-    const { req, res, head, options } = this;
+    const { req, head, options } = this;
     const announced = announcedBody(req.rawHeaders, head);
     if (announced.kind !== 'announced' || req.body === null) {
       then(announced.kind === 'announced' ? { kind: 'absent' } : announced);
       return;
     }
     if (!req.body.complete && !this.#beginWaiting()) return;
-    if (options.expectsContinue) {
-      res.writeContinue();
-      this.options = { ...options, expectsContinue: false };
+    if (options.continuation !== null) {
+      options.continuation.writeContinue();
+      this.options = { ...options, continuation: null };
     }
     whenSmallArrived(req.body, (bytes) => {
       this.#stopWaiting();
@@ -99,8 +178,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   #beginWaiting(): boolean {
     const { clients, upstream, refusals, enforcement } = this.#parts;
     const { waiting } = upstream.bounds;
-    const known = this.connection.client;
-    const client = known === null ? clients.enter(this.caller.address.counted()) : clients.hold(known);
+    const client = this.#enter();
     const refusal = waiting.take(client);
     if (refusal === null) {
       this.#waiting = client;
@@ -132,41 +210,34 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     sendOwn(this.req, this.res, reply);
   }
 
-  override deny(violated: readonly Violation[], decision: string): void {
+  override deny(violated: readonly Violation[], retryAfter: Seconds, decision: string): void {
     const { req, res } = this;
-    this.#parts.enforcement.denials.write(req, res, violated, framingOf(this, decision));
+    this.#parts.denials.write(req, res, violated, retryAfter, framingOf(this, decision));
   }
 
   /** Whether the gateway is shutting down, or the client waits for 100 Continue and has not sent its body. */
   get closes(): boolean {
-    const holdsBack = this.options.expectsContinue && this.#forwarding?.call.hasContinued !== true;
+    const holdsBack = this.options.continuation !== null && this.call?.hasContinued !== true;
     return this.#parts.upstream.draining || holdsBack;
   }
 
   get client(): Client | null {
-    return this.#forwarding?.client ?? this.#waiting ?? this.connection.client;
+    return this.call?.client ?? this.#waiting ?? this.connection.client;
   }
 
   get isClosed(): boolean {
-    return this.isDone || this.#forwarding?.call.isClosed === true;
+    return this.isDone || this.call?.isClosed === true;
   }
 
-  get isUploading(): boolean {
-    return this.#forwarding?.call.isUploading === true;
-  }
-
+  /** Called when the reply is sent, or the client has left. */
   close(): void {
     this.finish();
     if (this.#waiting !== null) this.#parts.enforcement.metrics.count('undecided', this.arrivedAt);
     this.#stopWaiting();
-    this.#forwarding?.close();
-  }
-
-  onDrain(): void {
-    this.#forwarding?.call.onDrain();
-  }
-
-  onTick(unreadMs: Millis): void {
-    this.#forwarding?.call.onTick(unreadMs);
+    const { call } = this;
+    if (call === null || (call.passage.outlivesClient && call.abandon())) return;
+    if (call.hasReachedUpstream) this.#reservation?.conclude('unknown');
+    call.close();
+    this.#reservation?.close();
   }
 }

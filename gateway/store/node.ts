@@ -17,7 +17,7 @@ import type { StoreScript } from './connection.ts';
 import { faultOf, StoreFault } from './fault.ts';
 import type { StoreTls } from './tls.ts';
 
-interface NodeOptions {
+export interface NodeOptions {
   readonly locate: () => Endpoint | UnixEndpoint | Promise<Endpoint>;
   readonly expects: 'primary' | 'cluster-node' | 'sentinel';
   readonly database: number;
@@ -50,7 +50,8 @@ export class RedisNode {
   /** Number of the current connection. Results of earlier connections are ignored. */
   #session = 0;
   #failuresInRow = 0;
-  #where = 'the store';
+  /** The server of the current or the last attempt to connect; null before the first. */
+  endpoint: Endpoint | UnixEndpoint | null = null;
   #lastError: Error | null = null;
   /** Whether the socket is connected, but the server has not answered yet. */
   #isUntried = false;
@@ -91,6 +92,10 @@ export class RedisNode {
 
   get ready(): boolean {
     return this.#ready;
+  }
+
+  get #where(): string {
+    return this.endpoint === null ? 'the store' : endpointName(this.endpoint);
   }
 
   whyDown(): StoreFault {
@@ -259,7 +264,7 @@ export class RedisNode {
   #connector(): new (options: unknown) => AbstractConnector {
     const located = async (): Promise<Endpoint | UnixEndpoint> => {
       const endpoint = await this.#options.locate();
-      this.#where = endpointName(endpoint);
+      this.endpoint = endpoint;
       return endpoint;
     };
     const { tls, silenceMs } = this.#options;

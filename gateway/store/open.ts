@@ -1,13 +1,13 @@
 import type { StoreAccess } from './access.ts';
 import { ClusterConnection } from './cluster.ts';
 import type { ConnectionOptions, StoreConnection } from './connection.ts';
+import { PrimaryConnection } from './primary.ts';
 import { SentinelConnection } from './sentinel.ts';
-import { StandaloneConnection } from './standalone.ts';
 
 export function openStore({ address, tls }: StoreAccess, options: ConnectionOptions): StoreConnection {
   switch (address.kind) {
     case 'standalone':
-      return new StandaloneConnection(address, tls, options);
+      return new PrimaryConnection(address, tls, options, () => address.endpoint);
     case 'sentinel':
       return new SentinelConnection(address, tls, options);
     case 'cluster':

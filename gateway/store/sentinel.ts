@@ -3,82 +3,51 @@
  * second while connected. After a failover the old primary may still be reachable, and accept writes that get lost.
  */
 import type { Millis } from '#shared/clock.ts';
-import { type Endpoint, endpointName, type SentinelAddress } from './address.ts';
-import type { ConnectionOptions, StoreConnection, StoreScript } from './connection.ts';
+import { endpointName, type SentinelAddress } from './address.ts';
+import type { ConnectionOptions } from './connection.ts';
 import { StoreFault } from './fault.ts';
-import { RedisNode } from './node.ts';
+import { PrimaryConnection } from './primary.ts';
 import { Sentinels } from './sentinels.ts';
 import type { StoreTls } from './tls.ts';
 
 const LOOK_EVERY_MS: Millis = 500;
 
-export class SentinelConnection implements StoreConnection {
+export class SentinelConnection extends PrimaryConnection {
   readonly #sentinels: Sentinels;
-  readonly #node: RedisNode;
-  #connectedTo: Endpoint | null = null;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
 
   constructor(address: SentinelAddress, tls: StoreTls | null, options: ConnectionOptions) {
-    const { silenceMs, onChange } = options;
-    this.#sentinels = new Sentinels({ address, tls, silenceMs });
-    this.#node = new RedisNode({
-      locate: async () => {
-        this.#connectedTo = await this.#sentinels.primary();
-        return this.#connectedTo;
-      },
-      expects: 'primary',
-      database: address.database,
-      username: address.username,
-      password: address.password,
-      tls,
-      silenceMs,
-      onChange,
-    });
+    const sentinels = new Sentinels({ address, tls, silenceMs: options.silenceMs });
+    super(address, tls, options, () => sentinels.primary());
+    this.#sentinels = sentinels;
   }
 
-  get ready(): boolean {
-    return this.#node.ready;
-  }
-
-  whyDown(): StoreFault {
-    return this.#node.whyDown();
-  }
-
-  slotOf(): null {
-    return null;
-  }
-
-  run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    return this.#node.run(script, keys, args);
-  }
-
-  connect(): Promise<void> {
+  override connect(): Promise<void> {
     this.#sentinels.connect();
-    this.#node.connect();
     this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
     this.#timer.unref();
-    return this.#node.whenReady();
+    return super.connect();
   }
 
-  close(): void {
+  override close(): void {
     clearInterval(this.#timer);
-    this.#node.close();
+    super.close();
     this.#sentinels.close();
   }
 
   #look(): void {
-    if (this.#isLooking || !this.#node.ready) return;
+    if (this.#isLooking || !this.node.ready) return;
     this.#isLooking = true;
-    const from = this.#connectedTo;
+    const from = this.node.endpoint;
     this.#sentinels
       .primary()
       .then(
         (named) => {
-          if (!this.#node.ready || from === null || this.#connectedTo !== from) return;
+          if (!this.node.ready || from === null || this.node.endpoint !== from) return;
           if (endpointName(named) === endpointName(from)) return;
           const message = `the sentinels name ${endpointName(named)} as primary in place of ${endpointName(from)}`;
-          this.#node.reconnect(new StoreFault('disconnected', message));
+          this.node.reconnect(new StoreFault('disconnected', message));
         },
         // If no sentinel answers, keep the current primary.
         () => undefined,

@@ -15,31 +15,14 @@ interface TerminalOptions {
 export class Terminal {
   readonly #stdout: Output;
   readonly #stderr: Output;
-  readonly #prefix: string;
 
-  constructor({ stdout, stderr }: TerminalOptions, prefix = '') {
+  constructor({ stdout, stderr }: TerminalOptions) {
     this.#stdout = stdout;
     this.#stderr = stderr;
-    this.#prefix = prefix;
-  }
-
-  /** Returns the same terminal, with `# ` before every line. */
-  commented(): Terminal {
-    return new Terminal({ stdout: this.#stdout, stderr: this.#stderr }, '# ');
   }
 
   get isInteractive(): boolean {
     return this.#stderr.isTTY === true;
-  }
-
-  /** Whether the output is a terminal, so that it can be redrawn. */
-  get isScreen(): boolean {
-    return this.#stdout.isTTY === true;
-  }
-
-  /** Clears the screen, if there is one. */
-  clear(): void {
-    if (this.isScreen) this.#stdout.write('\u001b[H\u001b[2J');
   }
 
   get progressStream(): Output {
@@ -47,7 +30,7 @@ export class Terminal {
   }
 
   line(text = ''): void {
-    for (const line of text.split('\n')) this.#stdout.write(`${`${this.#prefix}${line}`.trimEnd()}\n`);
+    for (const line of text.split('\n')) this.#stdout.write(`${line.trimEnd()}\n`);
   }
 
   error(text: string): void {

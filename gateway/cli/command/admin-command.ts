@@ -1,12 +1,13 @@
 /** Commands that ask the admin API about one client or one policy, and print the reply. */
 import type { Argv, Options } from 'yargs';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';
+import { secondsOf } from '#gateway/policy/duration.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
 import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-client.ts';
-import { type AddCommand, type CommandContext, readSeconds } from './command.ts';
+import type { AddCommand, CommandContext } from './command.ts';
 
 interface AdminCommand<T> {
   /** Name of the command. Unless `path` is set, it is also the last part of the path in the admin API. */
@@ -90,7 +91,7 @@ export function forOption(daysMax: number) {
  * @throws CommandError
  */
 export function readFor(text: string, daysMax: number): number {
-  const seconds = readSeconds(text);
+  const seconds = /^[1-9]\d{0,8}[smhd]$/.test(text) ? secondsOf(text) : null;
   if (seconds !== null && seconds <= daysMax * 86_400) return seconds;
   throw new CommandError(
     `--for ${text} is not a valid time; write 30s, 15m, 1h or 7d, at most ${daysMax}d`,

@@ -1,10 +1,10 @@
 /** Reads policy files, requests and headers from the arguments, and writes the files that they name. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
-import { readHeader, requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
+import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
 /** `-H`, which can be repeated. */
@@ -53,24 +53,15 @@ export function writeText(file: string, text: string): void {
 export function readRequest(line: string, headers: readonly string[], from: string): RehearsedRequest {
   if (isIP(from) === 0)
     throw new CommandError(`--from ${from} is not an address; write one such as 192.0.2.1`, EXIT.usage);
-  return asUsageError(() => requestOf(line, headers, from));
-}
-
-/** @throws CommandError exit 2 */
-export function readHeaders(headers: readonly string[]): [name: string, value: string][] {
-  return asUsageError(() => headers.map(readHeader));
+  try {
+    return requestOf(line, headers, from);
+  } catch (error) {
+    throw new CommandError((error as Error).message, EXIT.usage);
+  }
 }
 
 /** @throws CommandError exit 2 */
 export function requireWhole(name: string, value: number, min: number, max: number): void {
   if (Number.isInteger(value) && value >= min && value <= max) return;
   throw new CommandError(`${name} must be a whole number from ${min} to ${max}`, EXIT.usage);
-}
-
-function asUsageError<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new CommandError((error as Error).message, EXIT.usage);
-  }
 }

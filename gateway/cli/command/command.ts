@@ -1,7 +1,6 @@
 /** Types that all commands share. */
 import type { ReadStream } from 'node:tty';
 import type { Argv } from 'yargs';
-import { secondsOf } from '#gateway/policy/duration.ts';
 import type { GlobalOptions, RunCommand } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
@@ -21,8 +20,3 @@ export interface CommandContext {
 
 /** Adds one command. A file of `commands/` exports one such function. */
 export type AddCommand = (program: Argv<GlobalOptions>, context: CommandContext) => Argv<GlobalOptions>;
-
-/** @param text such as 30s, 15m, 1h or 7d @returns null for any other text */
-export function readSeconds(text: string): number | null {
-  return /^[1-9]\d{0,8}[smhd]$/.test(text) ? secondsOf(text) : null;
-}

@@ -6,7 +6,8 @@ import { LOGS_MAX, LogFiles } from '#gateway/workbench/replay/log-files.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { Progress } from '#shared/cli/progress.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
-import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import { HEADER_OPTION } from './arguments.ts';
 import { STANDARD_INPUT } from './command.ts';
 

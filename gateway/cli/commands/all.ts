@@ -37,10 +37,18 @@ export const OTHER_NAMES: Readonly<Record<string, string>> = {
   convert: 'import',
 };
 
-/** Commands of earlier versions, and what to do instead. */
+/** Commands and options of earlier versions, and what to do instead. */
 export const REMOVED: Readonly<Record<string, string>> = {
   suggest: 'to see a limit that fits each route of a log, use floodgate replay access.log --routes',
   diff: 'to compare two policy files, decide a log by both: floodgate replay access.log --file NEW --against OLD',
   forecast: 'a bucket takes about 150 bytes in Redis; docs/operating.md says how to set maxmemory',
   prove: 'to see how full the limits of a client are, use floodgate inspect ADDRESS',
+  'top --once': 'top prints once now; to repeat it, use watch npx floodgate top',
+  'replay --report': 'the page of the running gateway draws the result of a replay, and --json prints it',
+  ...Object.fromEntries(
+    ['nginx', 'traefik', 'kong'].map((from) => [
+      `import --from ${from}`,
+      'docs/coming-from-another-product.md shows how its lines are written here',
+    ]),
+  ),
 };

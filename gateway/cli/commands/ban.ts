@@ -1,8 +1,8 @@
 /** `ban`: refuses all requests of one client for a while. */
 
+import { BAN_DAYS_MAX } from '#gateway/bans/bans.ts';
 import { forOption, readFor, subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';
-import { BAN_DAYS_MAX } from '#gateway/operate/control/bans.ts';
 
 export const addBan = subjectCommand<Inspected>({
   name: 'ban',

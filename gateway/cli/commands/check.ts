@@ -2,10 +2,10 @@
 
 import { readPolicyText } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
+import { warningsOf } from '#gateway/policy/file/warnings.ts';
+import { placesIn } from '#gateway/policy/file/yaml-text.ts';
 import { PolicyFileError, sentenceOf } from '#gateway/policy/problems.ts';
-import { warningsOf } from '#gateway/policy/warnings.ts';
-import { placesIn } from '#gateway/policy/yaml-text.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { copyable } from '#shared/cli/program.ts';

@@ -1,9 +1,9 @@
 /** `explain 'METHOD PATH'`: shows what the gateway would do with a request, and why. */
 
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { HEADER_OPTION, loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { spanText } from '#gateway/policy/allowance.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
@@ -63,13 +63,13 @@ async function run(options: ExplainOptions, { terminal, env, now }: CommandConte
           ...(body === '' ? {} : { body }),
           ...(plan === undefined ? {} : { plan }),
         })) as Explanation)
-      : await explainFile(file, request, now);
+      : explainFile(file, request, now);
   if (options.json) terminal.json(explanation);
   else print(explanation, terminal);
   return explanation.decision === 'deny' || explanation.decision === 'malformed' ? EXIT.no : EXIT.ok;
 }
 
-function explainFile(file: string, request: RehearsedRequest, clock: Clock): Promise<Explanation> {
+function explainFile(file: string, request: RehearsedRequest, clock: Clock): Explanation {
   const set = loadPolicyFile(file);
   return explain(set, new Rehearsal(set, { clock }), request);
 }
@@ -91,7 +91,7 @@ function print(explanation: Explanation, terminal: Terminal): void {
         policy.line,
         policy.used ?? 0,
         policy.limit,
-        spanText(policy),
+        ALGORITHMS[policy.algorithm].span(policy.windowSeconds),
         policy.identity ?? '',
         policy.reason,
       ]),

@@ -1,5 +1,6 @@
 /** `replay LOG…`: decides the requests of a log by a policy file. */
 
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import {
@@ -9,7 +10,6 @@ import {
   openLogs,
   readingLogs,
 } from '#gateway/cli/command/log-options.ts';
-import { spanText } from '#gateway/policy/allowance.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { Replay, type ReplayResult } from '#gateway/workbench/replay/replay.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
@@ -100,9 +100,9 @@ function print(result: ReplayResult, seconds: number, terminal: Terminal): void 
     result.policies.map((policy) => [
       policy.name,
       policy.limit,
-      spanText(policy),
+      ALGORITHMS[policy.algorithm].span(policy.windowSeconds),
       policy.allowed,
-      policy.mode === 'shadow' ? `${count(policy.shadowDenied)} (shadow)` : policy.denied,
+      overText(policy),
       policy.identities,
       policy.identitiesDenied,
       policy.firstDeniedAt ?? '',
@@ -118,6 +118,12 @@ function print(result: ReplayResult, seconds: number, terminal: Terminal): void 
     for (const { file, line, text } of result.unreadableLines) terminal.line(`  ${file}:${line}: ${text}`);
   }
   if (terminal.isInteractive) terminal.error(`${count(result.lines)} lines in ${seconds.toFixed(1)} s`);
+}
+
+/** @returns how many requests were over the limit, and what the policy did with them unless it denied them */
+function overText({ mode, denied, shadowDenied, marked }: ReplayResult['policies'][number]): string | number {
+  if (mode === 'mark') return `${count(marked)} (mark)`;
+  return mode === 'shadow' ? `${count(shadowDenied)} (shadow)` : denied;
 }
 
 function printMostDenied({ policies }: ReplayResult, terminal: Terminal): void {

@@ -1,7 +1,7 @@
 /** `shadow`: lets a policy count and report for a while without denying. */
 
+import { SHADOW_DAYS_MAX } from '#gateway/bans/shadows.ts';
 import { forOption, policyCommand, readFor } from '#gateway/cli/command/admin-command.ts';
-import { SHADOW_DAYS_MAX } from '#gateway/operate/control/shadows.ts';
 
 export const addShadow = policyCommand({
   name: 'shadow',

@@ -1,6 +1,5 @@
-/** `top`: shows the current activity of the gateway. */
-
-import type { ReadStream } from 'node:tty';
+/** `top`: shows the activity of the gateway in one second. */
+import { setTimeout } from 'node:timers/promises';
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import type { TopSnapshot } from '#gateway/operate/admin/top.ts';
@@ -9,12 +8,7 @@ import type { GlobalOptions } from '#shared/cli/program.ts';
 import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
-const EVERY_MS = 1000;
-const CTRL_C = '\u0003';
-
-interface TopArguments extends AdminAccess, GlobalOptions {
-  readonly once: boolean;
-}
+const BETWEEN_MS = 1000;
 
 /** The later of two snapshots, with the differences from the earlier one. */
 interface TopRates extends TopSnapshot {
@@ -25,7 +19,15 @@ interface TopRates extends TopSnapshot {
     readonly allowedPerSecond: number;
     readonly deniedPerSecond: number;
   })[];
+  readonly newcomers: NewcomersRates | null;
 }
+
+type NewcomersRates = NonNullable<TopSnapshot['newcomers']> & {
+  readonly regularsPerSecond: number;
+  readonly newcomersPerSecond: number;
+  readonly deniedPerSecond: number;
+  readonly shadowDeniedPerSecond: number;
+};
 
 export const addTop: AddCommand = (program, context) =>
   program.command(
@@ -33,34 +35,22 @@ export const addTop: AddCommand = (program, context) =>
     'What does the gateway do at this moment, and whom does it limit?',
     (command) =>
       command
-        .option('once', { type: 'boolean', default: false, describe: 'One second, printed once' })
         .options(ADMIN_OPTIONS)
-        .example(...copyable('$0 top', 'A live view; q or Ctrl-C ends it'))
-        .example(...copyable('$0 top --once --json', 'Prints the activity of one second as a JSON document')),
+        .example(...copyable('$0 top', 'Shows one second; "watch npx floodgate top" repeats it')),
     (options) => context.run(() => top(options, context)),
   );
 
-async function top(options: TopArguments, { terminal, env, now, stdin }: CommandContext): Promise<ExitCode> {
+async function top(
+  options: AdminAccess & GlobalOptions,
+  { terminal, env, now }: CommandContext,
+): Promise<ExitCode> {
   const access = accessOf(options, env);
-  const screen = new Screen(stdin);
-  try {
-    let before = await snapshot(access, now);
-    for (;;) {
-      if (await screen.endsWithin(EVERY_MS)) return EXIT.ok;
-      const after = await snapshot(access, now);
-      const rates = ratesOf(before, after);
-      if (options.json) terminal.json(rates);
-      else {
-        if (!options.once) terminal.clear();
-        print(rates, terminal);
-      }
-      // A pipe gets one snapshot, because its reader does not press q.
-      if (options.once || options.json || !terminal.isScreen) return EXIT.ok;
-      before = after;
-    }
-  } finally {
-    screen.close();
-  }
+  const before = await snapshot(access, now);
+  await setTimeout(BETWEEN_MS);
+  const rates = ratesOf(before, await snapshot(access, now));
+  if (options.json) terminal.json(rates);
+  else print(rates, terminal);
+  return EXIT.ok;
 }
 
 interface Timed {
@@ -83,6 +73,16 @@ function ratesOf({ snapshot: before, at: from }: Timed, { snapshot: after, at: t
     ...after,
     seconds,
     requestsPerSecond: rate(total(after), total(before)),
+    newcomers:
+      after.newcomers === null
+        ? null
+        : {
+            ...after.newcomers,
+            regularsPerSecond: rate(after.newcomers.regulars, before.newcomers?.regulars ?? 0),
+            newcomersPerSecond: rate(after.newcomers.newcomers, before.newcomers?.newcomers ?? 0),
+            deniedPerSecond: rate(after.newcomers.denied, before.newcomers?.denied ?? 0),
+            shadowDeniedPerSecond: rate(after.newcomers.shadowDenied, before.newcomers?.shadowDenied ?? 0),
+          },
     policies: after.policies.map((totals) => ({
       ...totals,
       allowedPerSecond: rate(totals.allowed, known.get(totals.policy)?.allowed ?? 0),
@@ -106,10 +106,11 @@ function print(rates: TopRates, terminal: Terminal): void {
       .map(([outcome, count]) => `${outcome} ${count.toLocaleString('en')}`)
       .join(', '),
   );
+  if (rates.newcomers !== null) terminal.line(newcomersText(rates.newcomers));
   if (policies.length > 0) {
     terminal.line();
     terminal.table(
-      ['policy', 'allowed/s', 'denied/s', 'allowed', 'denied', 'shadow denied'],
+      ['policy', 'allowed/s', 'denied/s', 'allowed', 'denied', 'shadow denied', 'marked'],
       policies.map((one) => [
         one.policy,
         one.allowedPerSecond,
@@ -117,6 +118,7 @@ function print(rates: TopRates, terminal: Terminal): void {
         one.allowed,
         one.denied,
         one.shadowDenied,
+        one.marked,
       ]),
     );
   }
@@ -124,45 +126,17 @@ function print(rates: TopRates, terminal: Terminal): void {
   terminal.line();
   terminal.table(
     ['denied most', 'denied', 'last by policy'],
-    limited.map(({ identity, denied, policy }) => [identity, denied, policy]),
+    limited.map(({ identity, denied, isExact, policy }) => [
+      identity,
+      isExact ? denied : `at least ${denied}`,
+      policy,
+    ]),
   );
 }
 
-/** Draws on a terminal until the user presses q or Ctrl-C. */
-class Screen {
-  readonly #stdin: ReadStream;
-  readonly #ended: Promise<true>;
-  #onData: (data: Buffer) => void = () => undefined;
-
-  constructor(stdin: ReadStream) {
-    this.#stdin = stdin;
-    this.#ended = new Promise((resolve) => {
-      this.#onData = (data) => {
-        // In raw mode, Ctrl-C arrives as a character and not as a signal.
-        const text = data.toString();
-        if (text.includes('q') || text.includes('Q') || text.includes(CTRL_C)) resolve(true);
-      };
-    });
-    if (!stdin.isTTY) return;
-    stdin.setRawMode(true);
-    stdin.on('data', this.#onData);
-  }
-
-  /** @returns whether the user ends the command */
-  async endsWithin(ms: number): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const waited = new Promise<false>((resolve) => {
-      timer = setTimeout(resolve, ms, false);
-    });
-    const ends = await Promise.race([this.#ended, waited]);
-    clearTimeout(timer);
-    return ends;
-  }
-
-  close(): void {
-    if (!this.#stdin.isTTY) return;
-    this.#stdin.off('data', this.#onData);
-    this.#stdin.setRawMode(false);
-    this.#stdin.pause();
-  }
+function newcomersText(rates: NewcomersRates): string {
+  const { regularsPerSecond, newcomersPerSecond, deniedPerSecond, shadowDeniedPerSecond, actsFrom } = rates;
+  const would = shadowDeniedPerSecond > 0 ? `, ${shadowDeniedPerSecond}/s would be denied` : '';
+  const from = actsFrom === null ? '' : `; the limit acts from ${actsFrom}`;
+  return `regulars: ${regularsPerSecond}/s; newcomers: ${newcomersPerSecond}/s, ${deniedPerSecond}/s denied${would}${from}`;
 }

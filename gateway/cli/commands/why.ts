@@ -3,18 +3,14 @@
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { type AddCommand, type CommandContext, STANDARD_INPUT } from '#gateway/cli/command/command.ts';
 import { readable } from '#gateway/cli/command/log-options.ts';
-import { explained, recordOfLine } from '#gateway/operate/decisions/by-id.ts';
-import type { PartialRecord } from '#gateway/operate/decisions/decision-record.ts';
-import { isDecisionId } from '#gateway/reply/decision-ids.ts';
+import type { ToldDecision } from '#gateway/operate/admin/decisions-routes.ts';
+import { isDecisionId } from '#gateway/refusals/decision-ids.ts';
 import { findRefusal, type RefusalLine } from '#gateway/workbench/replay/find-refusal.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
 import { copyable } from '#shared/cli/program.ts';
 
 const FACT_WIDTH = 'Retry at: '.length;
-
-/** A gateway of an earlier version sends no address. */
-type ToldDecision = PartialRecord & { readonly address?: string | null };
 
 interface WhyOptions extends AdminAccess, GlobalOptions {
   readonly id: string;
@@ -32,14 +28,13 @@ export const addWhy: AddCommand = (program, context) =>
           demandOption: true,
           describe: 'x-gateway-decision of the refused reply, or "decision" of its body',
         })
-        .options({
-          ...ADMIN_OPTIONS,
-          log: {
-            type: 'string',
-            array: true,
-            default: [] as string[],
-            describe: 'Access log of the gateway, also compressed with gzip; - for standard input',
-          },
+        .options(ADMIN_OPTIONS)
+        .option('log', {
+          type: 'string',
+          array: true,
+          default: [],
+          describe:
+            'Access log of the gateway, also compressed with gzip, which has the rest; - for standard input',
         })
         .example(
           ...copyable(
@@ -50,9 +45,8 @@ export const addWhy: AddCommand = (program, context) =>
     (options) => context.run(() => why(options, context)),
   );
 
-async function why(options: WhyOptions, context: CommandContext): Promise<ExitCode> {
+async function why(options: WhyOptions, { terminal, env }: CommandContext): Promise<ExitCode> {
   const { id, json } = options;
-  const { terminal } = context;
   if (!isDecisionId(id)) {
     throw new CommandError(
       `"${id}" is not a decision id; take the value of x-gateway-decision from the refused reply`,
@@ -60,11 +54,14 @@ async function why(options: WhyOptions, context: CommandContext): Promise<ExitCo
     );
   }
   const line = await lineOf(options);
-  const told = await askGateway(options, context, line !== null);
-  const record = line === null ? told : { ...told, ...recordOfLine(id, line, told) };
-  if (record === null) return EXIT.no;
+  const asked = askAdmin(accessOf(options, env), 'GET', `/api/decisions/${id}`) as Promise<ToldDecision>;
+  // The line is an answer too, if the gateway does not know the id or cannot be reached.
+  const record = await (line === null ? asked : asked.catch(() => null));
   if (json) terminal.json(line === null ? record : { ...record, log: line });
-  else for (const sentence of sentences(record)) terminal.line(sentence);
+  else {
+    for (const sentence of record === null ? [] : sentences(record)) terminal.line(sentence);
+    for (const sentence of line === null ? [] : linesOf(line)) terminal.line(sentence);
+  }
   return EXIT.ok;
 }
 
@@ -80,19 +77,15 @@ async function lineOf({ id, log }: WhyOptions): Promise<RefusalLine | null> {
   return line;
 }
 
-/** @param hasLine the answer is not needed @returns null without an answer that is not needed */
-async function askGateway(
-  options: WhyOptions,
-  { env }: CommandContext,
-  hasLine: boolean,
-): Promise<ToldDecision | null> {
-  const path = `/api/decisions/${options.id}`;
-  const asked = askAdmin(accessOf(options, env), 'GET', path) as Promise<ToldDecision>;
-  return hasLine ? asked.catch(() => null) : asked;
+/** Writes the fields of a line, one below the other. */
+function linesOf(line: RefusalLine): string[] {
+  const fields = Object.entries(line).map(
+    ([name, value]) => `  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  return ['', 'The access log has:', ...fields];
 }
 
-function sentences(record: ToldDecision): string[] {
-  const { what, reasons, facts, advice } = explained(record, record.address ?? null);
+function sentences({ what, reasons, facts, advice }: ToldDecision): string[] {
   const told = facts.map(([name, value]) => `${`${name}:`.padEnd(FACT_WIDTH)}${value}`);
   return [what, '', ...reasons, ...told, '', advice];
 }

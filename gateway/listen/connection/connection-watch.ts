@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientResponse } from '#gateway/http/client-exchange.ts';
+import { BODY_AHEAD_BYTES } from '#gateway/http/incoming-request.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
@@ -99,10 +100,7 @@ export class ConnectionWatch {
     // After the reply has begun, client and upstream may alternate. And while the buffer is full, the gateway does not
     // read.
     const isAwaited =
-      !response.headersSent &&
-      body !== null &&
-      !body.complete &&
-      body.readableLength < body.readableHighWaterMark;
+      !response.headersSent && body !== null && !body.complete && body.readableLength < BODY_AHEAD_BYTES;
     if (!isAwaited) {
       this.#bodies.delete(connection);
       return null;
@@ -129,7 +127,7 @@ export class ConnectionWatch {
     if (++slow.pressedChecks < PRESSED_CHECKS) return null;
     const bytes = bytesRead - slow.pressedBytesRead;
     const isSlow =
-      response.exchange?.isUploading === true && bytes < slow.pressedChecks * PRESSED_BYTES_PER_CHECK;
+      response.exchange?.call?.isUploading === true && bytes < slow.pressedChecks * PRESSED_BYTES_PER_CHECK;
     slow.pressedChecks--;
     slow.pressedBytesRead += bytes / PRESSED_CHECKS;
     return isSlow ? bytes : null;
@@ -161,7 +159,7 @@ export class ConnectionWatch {
       socket.destroy();
       return;
     }
-    response.exchange?.onTick(unreadMs);
+    response.exchange?.call?.onTick(unreadMs);
   }
 
   #mayStayUnread(

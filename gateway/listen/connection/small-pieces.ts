@@ -11,16 +11,17 @@ import type { RequestBody } from '#gateway/http/client-exchange.ts';
 import type { PieceListener } from '#gateway/http/incoming-request.ts';
 import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
 import { PIECE_BYTES_MIN } from '#gateway/http/piece-count.ts';
+import { REASONS } from '#gateway/refusals/reasons.ts';
 import { unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 /** A client that takes longer for the pieces does not delay others. */
 const FLOOD_MS: Millis = 1000;
 
-export const SMALL_PIECES = unreadReply(
-  'gateway_request_timeout',
-  `the request body comes in too small pieces; send at least ${PIECE_BYTES_MIN} bytes in each`,
-);
+export const SMALL_PIECES = unreadReply({
+  code: REASONS.smallPieces.code,
+  text: REASONS.smallPieces.text(PIECE_BYTES_MIN),
+});
 
 interface SmallPiecesOptions {
   readonly clients: Clients;

@@ -4,28 +4,23 @@ import type { Duplex } from 'node:stream';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
-import { unreadableLine } from '#gateway/observe/access-log/access-entry.ts';
-import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
+import { type EntryLog, unreadableLine } from '#gateway/observe/log-line.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
-import { ERRORS } from '#gateway/reply/errors.ts';
+import { REASONS } from '#gateway/refusals/reasons.ts';
 import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Clock } from '#shared/clock.ts';
 
-export const METHOD_NOT_ALLOWED = unreadReply(
-  'gateway_method_not_allowed',
-  'CONNECT and TRACE are not served here',
-  ['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
-);
-const MALFORMED = unreadReply('gateway_bad_request', 'the request is not valid HTTP/1.1');
+export const METHOD_NOT_ALLOWED = unreadReply(REASONS.method);
+const MALFORMED = unreadReply(REASONS.notHttp1);
 const PARSE_ERRORS: Readonly<Record<string, OwnReply>> = {
-  HPE_HEADER_OVERFLOW: unreadReply('gateway_header_too_large', 'the header section is larger than 16 KiB'),
-  ERR_HTTP_REQUEST_TIMEOUT: unreadReply('gateway_request_timeout', 'the request did not arrive in time'),
+  HPE_HEADER_OVERFLOW: unreadReply(REASONS.headerBytes),
+  ERR_HTTP_REQUEST_TIMEOUT: unreadReply(REASONS.slowRequest),
 };
 
 interface SocketRepliesOptions {
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
   /** The access log; null if it is off. */
-  readonly accessLog: AccessLog | null;
+  readonly accessLog: EntryLog | null;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly wallClock: Clock;
@@ -67,8 +62,8 @@ export class SocketReplies {
       return;
     }
     pending?.exchange?.close();
-    this.#record(pending, ERRORS[reply.code].status);
-    lingeringClose(socket, rawReply(reply));
+    this.#record(pending, reply.status);
+    lingeringClose(socket, rawReply(reply, this.#options.wallClock()));
   }
 
   #record(pending: ClientResponse | null, status: number): void {
@@ -78,7 +73,7 @@ export class SocketReplies {
       if (pending.entry !== null) pending.entry.status = status;
       return;
     }
-    metrics.count('malformed', clock());
+    metrics.count(REASONS.malformed.outcome, clock());
     if (accessLog?.takes() === true) accessLog.write(unreadableLine(status, wallClock()));
   }
 }

@@ -1,5 +1,7 @@
 /** Translates header sections between HTTP/2 and HTTP/1.1 (RFC 9113 8). */
+
 import { HOP_BY_HOP } from '#gateway/http/hop-by-hop.ts';
+import { haveSameHost } from '#gateway/http/host.ts';
 
 interface Http1Head {
   readonly method: string;
@@ -51,6 +53,8 @@ export function requestHead(fields: readonly string[], hasBody: boolean): Http1H
   if (method === '' || method === 'CONNECT' || target === '') return null;
   if (cookies !== '') headers.push('cookie', cookies);
   headers.push('host', authority ?? host ?? '');
+  // The listener refuses a request with two Host fields, so one whose fields disagree is malformed (8.3.1).
+  if (authority !== null && host !== null && !haveSameHost(authority, host)) headers.push('host', host);
   if (hasBody && !hasLength) headers.push('transfer-encoding', 'chunked');
   headers.push('connection', 'close');
   return { method, target, headers };

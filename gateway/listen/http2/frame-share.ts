@@ -4,7 +4,7 @@
  * node:http2 does not report them, so they are counted by bytes: those read, without those of header sections and
  * bodies.
  */
-import { counter, type Sample } from '#gateway/observe/metrics/metrics.ts';
+import { counter, type Sample } from '#gateway/part/sample.ts';
 import type { Millis } from '#shared/clock.ts';
 
 interface FrameShareOptions {

@@ -18,7 +18,7 @@ import { PieceCount } from '#gateway/http/piece-count.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { SMALL_PIECES } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED } from '#gateway/listen/connection/socket-replies.ts';
-import { ERRORS } from '#gateway/reply/errors.ts';
+import { REASONS } from '#gateway/refusals/reasons.ts';
 import { headersOf, type OwnReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import { replyHead, requestHead } from './as-http1.ts';
@@ -52,11 +52,8 @@ const OPTIONS: ServerOptions = {
   },
 };
 
-const MALFORMED = unreadReply('gateway_bad_request', 'the request is not valid HTTP/2');
-const NO_STATUS = unreadReply(
-  'gateway_upstream_unavailable',
-  'the upstream answered with a status that HTTP/2 does not know',
-);
+const MALFORMED = unreadReply(REASONS.notHttp2);
+const NO_STATUS = unreadReply(REASONS.upstreamStatus);
 /** The largest status code (RFC 9110 15). */
 const STATUS_MAX = 599;
 /** This limit is higher than the size of any header section of a reply. */
@@ -88,6 +85,10 @@ export class Http2Sessions {
 
   constructor(options: Http2Options) {
     this.#options = options;
+  }
+
+  isPenalized(client: string): boolean {
+    return this.#options.frames.isPenalized(client);
   }
 
   /** @param socket after a TLS handshake that chose `h2` */
@@ -240,7 +241,7 @@ function refuseBody(stream: ServerHttp2Stream): void {
 /** Answers a stream without HTTP/1.1. */
 function answer(stream: ServerHttp2Stream, reply: OwnReply): void {
   if (!mayRespond(stream)) return;
-  stream.respond(replyHead(ERRORS[reply.code].status, headersOf(reply)));
+  stream.respond(replyHead(reply.status, headersOf(reply)));
   // A reply to HEAD has ended with its header section.
   if (!stream.writableEnded) stream.end(reply.body);
   stream.resume();

@@ -5,10 +5,11 @@
  */
 import type { Socket } from 'node:net';
 import { type ClientConnection, EMPTY_LINE } from '#gateway/http/client-connection.ts';
+import { free, ownMemory } from '#gateway/http/free-buffer.ts';
 import type { PieceListener } from '#gateway/http/incoming-request.ts';
 import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { type Pipelining, unitsOf } from '#gateway/listen/connection/pipelining.ts';
-import { free, ownMemory } from '#gateway/proxy/free-buffer.ts';
+import { AWAITED_BYTES_MAX } from '#gateway/proxy/request-body.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { plainHead } from './plain-head.ts';
 import { PlainBody, PlainRequest } from './plain-request.ts';
@@ -123,8 +124,10 @@ export class PlainConnection {
     const options = this.#options;
     const socket = this.#socket;
     const head = plainHead(bytes);
-    // Pipelined requests go to node:http, because only there is their number limited.
-    if (head === null || bytes.length > head.bytes + head.contentLength) {
+    const missingBytes = head === null ? 0 : head.bytes + head.contentLength - bytes.length;
+    // Pipelined requests go to node:http, because only there is their number limited. So do uploads, because only
+    // node:http stops reading at once: a paused socket first reads up to 64 KiB.
+    if (head === null || missingBytes < 0 || (missingBytes > 0 && head.contentLength > AWAITED_BYTES_MAX)) {
       this.#handOver(bytes);
       return;
     }
@@ -196,11 +199,13 @@ export class PlainConnection {
     socket.pause();
     socket.unshift(bytes);
     this.#options.onHandOver(socket);
-    socket.resume();
+    // node:http stops reading when it has enough of a body. The steps that unshift() has scheduled would make the socket
+    // flow before it resumes, and resuming would then start to read again, without an end. So let them pass first.
+    queueMicrotask(() => socket.resume());
   }
 
   readonly #onDrain = (): void => {
-    this.#response?.exchange?.onDrain();
+    this.#response?.exchange?.call?.onDrain();
   };
 
   readonly #onEnd = (): void => {

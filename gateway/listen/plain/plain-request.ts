@@ -37,7 +37,7 @@ export class PlainRequest implements ClientRequest {
   }
 }
 
-/** A body with a length, as a stream. The socket is paused while the buffer is full. */
+/** A body with a length, as a stream. It is small or arrives at once, so the socket is never paused. */
 export class PlainBody extends Readable implements RequestBody {
   readonly socket: Socket;
   pieces: PieceCount | null = null;
@@ -67,13 +67,10 @@ export class PlainBody extends Readable implements RequestBody {
       this.#listener.onSmallPieces(this);
       return piece.length;
     }
-    const hasRoom = this.push(piece);
+    this.push(piece);
     if (this.#left === 0) this.push(null);
-    else if (!hasRoom) this.socket.pause();
     return piece.length;
   }
 
-  override _read(): void {
-    if (this.#left > 0) this.socket.resume();
-  }
+  override _read(): void {}
 }

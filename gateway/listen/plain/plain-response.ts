@@ -72,14 +72,6 @@ export class PlainResponse implements ClientResponse {
     this.#listeners.push(listener);
   }
 
-  watchDrain(): void {
-    // The connection forwards each drain of its socket.
-  }
-
-  writeContinue(): void {
-    // There is no 100 Continue for plain requests.
-  }
-
   writeHead(status: number, headers: string[]): void;
   writeHead(status: number, reason: string, headers: string[]): void;
   writeHead(status: number, reason: string | string[], fields: string[] = []): void {

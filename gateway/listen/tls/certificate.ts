@@ -1,7 +1,7 @@
 /** The certificate of the public listener. Reloads it when its files change, and reports when it expires. */
 
 import type { Logger } from 'pino';
-import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
+import { counter, gauge, type Sample } from '#gateway/part/sample.ts';
 import { FileWatch } from '#gateway/policy/watched-file.ts';
 import type { Clock } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
@@ -14,7 +14,8 @@ interface CertificateOptions {
   readonly files: KeyPairFiles;
   /** Contents of the files at the start. */
   readonly pair: KeyPair;
-  readonly isHttp2: boolean;
+  /** Protocols for ALPN, the preferred one first. */
+  readonly protocols: readonly string[];
   /** Number of handshakes that one client may begin each second on average. */
   readonly handshakesPerClient: number;
   readonly clock: Clock;
@@ -30,10 +31,10 @@ export class Certificate {
   #reloadFailures = 0;
 
   constructor(options: CertificateOptions) {
-    const { files, pair, isHttp2, handshakesPerClient, clock, log } = options;
+    const { files, pair, protocols, handshakesPerClient, clock, log } = options;
     this.#options = options;
     this.handshakes = new Handshakes(pair, {
-      protocols: isHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+      protocols,
       pace: new HandshakePace({ perSecond: handshakesPerClient, clock }),
       onTooFast: onceAMinute(clock, () =>
         log.warn(

@@ -7,6 +7,7 @@ import { constants } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
+import type { SecuredConnections } from '#gateway/listen/entrance.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { HandshakePace } from './handshake-pace.ts';
 import type { KeyPair } from './key-pair.ts';
@@ -29,7 +30,7 @@ interface HandshakesOptions {
   readonly onTooFast?: () => void;
 }
 
-export class Handshakes {
+export class Handshakes implements SecuredConnections {
   readonly #server: Server;
   /** Callbacks for the secured connection, by the socket below TLS. */
   readonly #pending = new Map<Socket, (secured: TLSSocket) => void>();
@@ -78,12 +79,6 @@ export class Handshakes {
     this.#server.setSecureContext(contextOf(pair));
   }
 
-  /**
-   * @param socket not read yet. It is closed if the handshake fails
-   * @param client its address, for the pace; null if unknown
-   * @param onSecure called at most once
-   * @param onPlain called instead if the client does not use TLS
-   */
   begin(
     socket: Socket,
     client: string | null,

@@ -6,12 +6,13 @@
  */
 import { closeSync, constants, openSync } from 'node:fs';
 import sonic, { type SonicBoom } from 'sonic-boom';
+import type { EntryLog, LogLine } from '#gateway/observe/log-line.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
-import { LINE_BYTES_MAX, type LogLine, lineText } from './line-text.ts';
+import { LINE_BYTES_MAX, lineText } from './line-text.ts';
 
-export interface AccessLogSettings {
+interface AccessLogSettings {
   /** Path of a file, or - for standard output. */
   readonly file: string;
   /** Part of all requests that get a line, from 0 to 1. */
@@ -32,7 +33,7 @@ const END_MS: Millis = 1000;
 /** Multiples of the golden ratio, modulo 1, are spread evenly, so the sample follows no pattern of the clients. */
 const GOLDEN = 0.618_033_988_749_895;
 
-export class AccessLog {
+export class AccessLog implements EntryLog {
   readonly #options: AccessLogOptions;
   readonly #destination: SonicBoom;
   #phase = 0;

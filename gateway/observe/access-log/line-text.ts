@@ -2,18 +2,13 @@
  * Formats a line of the access log. Lines are ASCII and at most as long as a pipe accepts in one piece from several
  * writers (PIPE_BUF on Linux). A longer line loses fields and gets the mark `shortened`.
  */
-export interface LogLine {
-  readonly path: string | null;
-  readonly policies: readonly string[];
-  readonly identities: Readonly<Record<string, string>>;
-  readonly unproven: readonly string[];
-  readonly [field: string]: unknown;
-}
+import type { LogLine } from '#gateway/observe/log-line.ts';
 
 export const LINE_BYTES_MAX = 4096;
 /** Byte limits for the fields of a line that is too long. Together they leave room for the other fields. */
 const POLICIES_MAX = 800;
 const UNPROVEN_MAX = 400;
+const MARKED_MAX = 200;
 const IDENTITIES_MAX = 900;
 const PATH_MAX = 900;
 /** Bytes around a list item: two quotes and a comma. An object entry has twice as many. */
@@ -24,11 +19,12 @@ const NOT_ASCII = /[^\0-\x7f]/g;
 export function lineText(line: LogLine): string {
   const text = written(line);
   if (text.length <= LINE_BYTES_MAX) return text;
-  const { policies, unproven, identities } = line;
+  const { policies, unproven, marked, identities } = line;
   const shorter = {
     ...line,
     policies: within(policies, POLICIES_MAX),
     unproven: within(unproven, UNPROVEN_MAX),
+    marked: within(marked, MARKED_MAX),
     shortened: true,
   };
   const fitting = written(shorter);

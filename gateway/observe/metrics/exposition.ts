@@ -2,7 +2,7 @@
  * Converts samples to Prometheus' text format. Each process gives its metrics in prom-client's JSON form; prom-client
  * sums them over all processes and writes the text.
  */
-import type { Sample } from './metrics.ts';
+import type { Sample } from '#gateway/part/sample.ts';
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 

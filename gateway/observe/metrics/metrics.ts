@@ -3,13 +3,14 @@
  * labels, identities never.
  */
 
+import { counter, type Sample } from '#gateway/part/sample.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { DURATION_BOUNDS_SECONDS, Histogram } from './histogram.ts';
 import { Ranking } from './ranking.ts';
 import { Seconds } from './seconds.ts';
 
-type Outcome =
+export type Outcome =
   | 'uncovered'
   | 'allowed'
   | 'denied'
@@ -20,23 +21,18 @@ type Outcome =
   /** Ended before the decision: the gateway waited for the body, or for the proof of a key. */
   | 'undecided';
 
-export interface Sample {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-  readonly suffix?: '_bucket' | '_sum' | '_count';
-  /** How values of several processes are combined; unset: they are summed. */
-  readonly aggregator?: 'min';
-}
+/** A client of a policy with `newcomers`. */
+type Visitor = 'regular' | 'newcomer';
+
+type PolicyDecision = 'allowed' | 'denied' | 'shadowDenied' | 'marked';
 
 interface PolicyCounts {
   allowed: number;
   denied: number;
   shadowDenied: number;
+  marked: number;
   /** Labels of the policy's samples. They are made only once, because samples are read every second. */
-  readonly labels: Readonly<Record<'policy' | 'allowed' | 'denied' | 'shadowDenied', Sample['labels']>>;
+  readonly labels: Readonly<Record<'policy' | PolicyDecision, Sample['labels']>>;
 }
 
 /** Counts for a policy whose cost replies report: units, and replies that did not report them. */
@@ -51,7 +47,9 @@ const UNITS_HELP =
   'Units of policies whose cost replies report: reserved when admitted, given_back or charged beyond when the reply began.';
 const MISSING_HELP = 'Replies without the header that should report their units; the reserve stayed charged.';
 const BANS_HELP = 'Clients that a policy has banned; in shadow mode, that it would have banned.';
-const DECISIONS_HELP = 'Decisions by policy; shadow_denied would have been denied.';
+const DECISIONS_HELP =
+  'Decisions by policy; shadow_denied would have been denied, marked passed with a mark.';
+const VISITORS_HELP = 'Admitted requests by policy with newcomers, and whether the client is a regular.';
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, allowed or denied.';
 
 const CLIENTS_MAX = 256;
@@ -85,6 +83,8 @@ export class Metrics {
   unreadBodies = 0;
   /** Key: name of a policy whose cost replies report. */
   readonly #units = new Map<string, UnitCounts>();
+  /** Key: name of a policy for newcomers. */
+  readonly #visitors = new Map<string, Record<Visitor, number>>();
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
@@ -102,7 +102,7 @@ export class Metrics {
   }
 
   /** Counts a decision of one policy. */
-  countPolicy(policy: Policy, decision: 'allowed' | 'denied' | 'shadowDenied', arrivedAt: Millis): void {
+  countPolicy(policy: Policy, decision: PolicyDecision, arrivedAt: Millis): void {
     this.#of(policy)[decision]++;
     this.seconds.countPolicy(policy.name, decision, arrivedAt);
   }
@@ -121,6 +121,12 @@ export class Metrics {
   /** @param status of the application's reply; null if it did not answer */
   replied(status: number | null, arrivedAt: Millis): void {
     this.seconds.count('statuses', status === null ? 'none' : `${Math.floor(status / 100)}xx`, arrivedAt);
+  }
+
+  countVisitor(policy: string, client: Visitor): void {
+    const counts = this.#visitors.get(policy) ?? { regular: 0, newcomer: 0 };
+    counts[client]++;
+    this.#visitors.set(policy, counts);
   }
 
   banned(row: string, mode: 'enforce' | 'shadow'): void {
@@ -157,16 +163,20 @@ export class Metrics {
       labels: { outcome },
       value,
     }));
-    for (const { allowed, denied, shadowDenied, labels } of this.#policies.values()) {
+    for (const { allowed, denied, shadowDenied, marked, labels } of this.#policies.values()) {
       samples.push(
         counter('floodgate_policy_decisions_total', DECISIONS_HELP, allowed, labels.allowed),
         counter('floodgate_policy_decisions_total', DECISIONS_HELP, denied, labels.denied),
         counter('floodgate_policy_decisions_total', DECISIONS_HELP, shadowDenied, labels.shadowDenied),
+        counter('floodgate_policy_decisions_total', DECISIONS_HELP, marked, labels.marked),
       );
     }
     for (const [policy, counts] of this.#bans)
       for (const [mode, value] of Object.entries(counts))
         samples.push(counter('floodgate_policy_bans_total', BANS_HELP, value, { policy, mode }));
+    for (const [policy, counts] of this.#visitors)
+      for (const [client, value] of Object.entries(counts))
+        samples.push(counter('floodgate_visitors_total', VISITORS_HELP, value, { policy, client }));
     for (const [policy, { reserved, givenBack, beyond, missing }] of this.#units) {
       for (const [kind, value] of Object.entries({ reserved, given_back: givenBack, beyond }))
         samples.push(counter('floodgate_policy_units_total', UNITS_HELP, value, { policy, kind }));
@@ -236,30 +246,13 @@ export class Metrics {
         allowed: { policy: name, decision: 'allowed' },
         denied: { policy: name, decision: 'denied' },
         shadowDenied: { policy: name, decision: 'shadow_denied' },
+        marked: { policy: name, decision: 'marked' },
       };
-      counts = { allowed: 0, denied: 0, shadowDenied: 0, labels };
+      counts = { allowed: 0, denied: 0, shadowDenied: 0, marked: 0, labels };
       this.#policies.set(policy.name, counts);
     }
     return counts;
   }
-}
-
-export function counter(
-  name: string,
-  help: string,
-  value: number,
-  labels: Record<string, string> = {},
-): Sample {
-  return { name, help, type: 'counter', labels, value };
-}
-
-export function gauge(
-  name: string,
-  help: string,
-  value: number,
-  labels: Record<string, string> = {},
-): Sample {
-  return { name, help, type: 'gauge', labels, value };
 }
 
 function histogram(name: string, help: string, { counts, sumMs }: Histogram): Sample[] {

@@ -1,14 +1,18 @@
 /**
- * Names that are counted most often, in tables of bounded size (space-saving algorithm): a new name takes the place and
- * the count of the one with the smallest count. Every half hour a new table begins, and the one before it stays
- * readable. So the counts cover the last 30 to 60 minutes. The tables change at the same time in all processes.
+ * Names that are counted most often, in tables of bounded size (space-saving algorithm): a new name takes the place of
+ * the one with the smallest count, and inherits this count, so that it is not replaced at once. What is shown is the
+ * count without the inherited one: the name was counted at least so often. Every half hour a new table begins, and the
+ * one before it stays readable. So the counts cover the last 30 to 60 minutes. The tables change at the same time in
+ * all processes.
  */
 import type { Millis } from '#shared/clock.ts';
 
 export interface Ranked {
   readonly name: string;
-  /** An upper bound, because it includes the count that the name took over. */
+  /** A lower bound if the count is not exact. */
   readonly count: number;
+  /** false if a table may have counted the name before, and dropped it */
+  readonly isExact: boolean;
   /** A second count, since the name has its place. */
   readonly other: number;
   /** As given with the last count. */
@@ -65,8 +69,16 @@ export class Ranking {
   }
 }
 
-/** Adds the counts of each name. @returns the names in descending order of their counts */
-export function mergeRanked(lists: readonly (readonly Ranked[])[]): Ranked[] {
+/**
+ * Adds the counts of each name.
+ *
+ * @param cutAt a list of this length may have been cut
+ * @returns the names in descending order of their counts
+ */
+export function mergeRanked(
+  lists: readonly (readonly Ranked[])[],
+  cutAt = Number.POSITIVE_INFINITY,
+): Ranked[] {
   const merged = new Map<string, Ranked>();
   for (const one of lists.flat()) {
     const known = merged.get(one.name);
@@ -74,8 +86,16 @@ export function mergeRanked(lists: readonly (readonly Ranked[])[]): Ranked[] {
     else {
       const { label, lastAt } = known.lastAt > one.lastAt ? known : one;
       const [count, other] = [known.count + one.count, known.other + one.other];
-      merged.set(one.name, { name: one.name, count, other, label, lastAt });
+      const isExact = known.isExact && one.isExact;
+      merged.set(one.name, { name: one.name, count, isExact, other, label, lastAt });
     }
+  }
+  // In a table that has dropped names, the name in the place of the last one has inherited a count.
+  for (const list of lists) {
+    if (list.length !== cutAt && list.every(({ isExact }) => isExact)) continue;
+    const listed = new Set(list.map(({ name }) => name));
+    for (const one of merged.values())
+      if (!listed.has(one.name)) merged.set(one.name, { ...one, isExact: false });
   }
   return [...merged.values()].sort((a, b) => b.count - a.count);
 }
@@ -85,12 +105,15 @@ class Table {
   readonly #slots = new Map<string, number>();
   readonly #names: string[] = [];
   readonly #labels: string[] = [];
+  /** Including the inherited ones. */
   readonly #counts: Float64Array;
+  readonly #inherited: Float64Array;
   readonly #others: Float64Array;
   readonly #lastAt: Float64Array;
 
   constructor(places: number) {
     this.#counts = new Float64Array(places);
+    this.#inherited = new Float64Array(places);
     this.#others = new Float64Array(places);
     this.#lastAt = new Float64Array(places);
   }
@@ -117,7 +140,8 @@ class Table {
   list(): Ranked[] {
     return this.#names.map((name, slot) => ({
       name,
-      count: this.#counts[slot] ?? 0,
+      count: (this.#counts[slot] ?? 0) - (this.#inherited[slot] ?? 0),
+      isExact: this.#inherited[slot] === 0,
       other: this.#others[slot] ?? 0,
       label: this.#labels[slot] ?? '',
       lastAt: this.#lastAt[slot] ?? 0,
@@ -130,6 +154,7 @@ class Table {
     this.#slots.delete(this.#names[slot] ?? '');
     this.#slots.set(name, slot);
     this.#names[slot] = name;
+    this.#inherited[slot] = this.#counts[slot] ?? 0;
     this.#others[slot] = 0;
     return slot;
   }

@@ -7,7 +7,7 @@ import type { Millis } from '#shared/clock.ts';
 import { bucketOf, DURATION_BOUNDS_SECONDS } from './histogram.ts';
 
 /** The counts of a policy in a second, in this order. */
-export const POLICY_COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded'] as const;
+export const POLICY_COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded', 'marked'] as const;
 export type PolicyCount = (typeof POLICY_COUNTS)[number];
 
 /** One number for each bound of durations, and one for longer ones. */

@@ -19,7 +19,8 @@ import {
   serviceNameEnvDetector,
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
-import { counter, type Sample } from '#gateway/observe/metrics/metrics.ts';
+import type { RequestTrace, Tracing } from '#gateway/observe/trace.ts';
+import { counter, type Sample } from '#gateway/part/sample.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { VERSION } from '#shared/version.ts';
@@ -29,7 +30,6 @@ import type { TracingSettings } from './settings.ts';
 import { SpanQueue } from './span-queue.ts';
 import { type Application, applicationAt, SpannedRequest } from './spanned-request.ts';
 import { traceHeadersOf } from './trace-headers.ts';
-import type { RequestTrace, Tracing } from './tracing.ts';
 
 interface TracingOptions {
   readonly settings: TracingSettings;

@@ -11,9 +11,9 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
+import type { EndedRequest, RequestTrace } from '#gateway/observe/trace.ts';
 import type { Millis } from '#shared/clock.ts';
 import { replaceTraceParent } from './trace-headers.ts';
-import type { EndedRequest, RequestTrace } from './tracing.ts';
 
 export interface Application {
   readonly origin: string;

@@ -14,10 +14,14 @@ import type { AdminApiOptions } from './context.ts';
 import { addHostCheck, isBearer } from './guard.ts';
 import { pageRoutes } from './page-routes.ts';
 
-interface AdminOptions {
+/** What the paths for monitoring show. */
+export interface Monitored {
   readonly ready: () => boolean;
   readonly storeAvailable: () => Promise<boolean>;
   readonly families: () => Promise<readonly (readonly Family[])[]>;
+}
+
+interface AdminOptions extends Monitored {
   /** All paths but /healthz and /readyz require it; null if no token is required. */
   readonly token: string | null;
   readonly api: AdminApiOptions;
@@ -49,7 +53,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   app.setValidatorCompiler(validatorCompiler);
   app.addHook('onRequest', async ({ raw, routeOptions }) => {
     if (raw instanceof IncomingRequest) raw.listener = CUT_SMALL_PIECES;
-    if (routeOptions.config.upload === undefined) cutSlowBody(raw);
+    if (routeOptions.config.isUpload !== true) cutSlowBody(raw);
   });
   if (options.token === null) addHostCheck(app);
   app.get('/healthz', { config: { saysNothing: true } }, async () => ({ status: 'ok' }));

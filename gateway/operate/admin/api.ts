@@ -1,18 +1,14 @@
 /** The admin API, for the command line and the page. Every change is logged. */
 import { hash } from 'node:crypto';
 import type { FastifyError, FastifyInstance } from 'fastify';
-import {
-  ControlUnavailableError,
-  TooManyBansError,
-  TooManyShadowsError,
-} from '#gateway/operate/control/control.ts';
+import { ControlUnavailableError, TooManyBansError, TooManyShadowsError } from '#gateway/bans/control.ts';
 import { clientRoutes } from './client-routes.ts';
 import type { AdminApiOptions, AdminContext } from './context.ts';
 import { decisionsRoutes } from './decisions-routes.ts';
 import { doctorRoutes } from './doctor-routes.ts';
+import { AdminError } from './errors.ts';
 import { guard, sessionOf } from './guard.ts';
 import { Marks } from './marks.ts';
-import type { DescribedRoute } from './openapi.ts';
 import { policyRoutes } from './policy-routes.ts';
 import { replayRoutes } from './replay-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
@@ -39,8 +35,6 @@ async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promis
     return reply.code(status).send({ message });
   });
 
-  const routes: DescribedRoute[] = [];
-  api.addHook('onRoute', (route) => void routes.push(route));
   api.register(decisionsRoutes, context);
   api.register(doctorRoutes, context);
   api.register(clientRoutes, context);
@@ -57,8 +51,10 @@ async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promis
     },
   });
   api.get('/openapi.json', async () => {
-    const { openapiOf } = await import('./openapi.ts');
-    return openapiOf(routes);
+    throw new AdminError(
+      404,
+      'this description was removed; docs/operating.md lists the routes of the admin API',
+    );
   });
 }
 

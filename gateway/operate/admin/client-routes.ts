@@ -1,22 +1,16 @@
 /** Routes for one client: its state, and the actions of operators. Every change is logged. */
+
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
+import { BAN_MS_MAX } from '#gateway/bans/bans.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import { BAN_MS_MAX } from '#gateway/operate/control/bans.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { isoTime } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
+import { input } from './input.ts';
 import { type Inspected, inspect, type ShownBan, shownBan } from './inspect.ts';
-import {
-  bansSchema,
-  changedSchema,
-  input,
-  inspectedSchema,
-  refusals,
-  resetSchema,
-  shownAddressesSchema,
-} from './reply-schemas.ts';
 import { identityFor, type Subject, subjectProperties, subjectSchema } from './subject.ts';
 
 const REASON_LENGTH_MAX = 200;
@@ -30,17 +24,13 @@ const banSchema = input(
   ['subject', 'seconds'],
 );
 
-const toShowSchema = input(
-  { seconds: { type: 'integer', minimum: 0, maximum: 3600, description: '0 hides them again' } },
-  ['seconds'],
-);
+const toShowSchema = input({ seconds: { type: 'integer', minimum: 0, maximum: 3600 } }, ['seconds']);
 
 /** Maximum number of bans in one reply. */
 const LISTED = 100;
 const countSchema = {
   type: 'string',
   pattern: '^([1-9][0-9]{0,2}|1000)$',
-  description: `Number of bans to list, at most 1000; default: ${LISTED}`,
 } as const;
 
 export interface ShownBans {
@@ -59,27 +49,13 @@ export async function clientRoutes(
     ...(await inspect(identity, policies(), control)),
     address: addresses.find(identity.digest),
   });
-  const schemaOf = (summary: string, reply: object) => ({
-    summary,
-    body: subjectSchema,
-    response: { 200: reply, ...refusals(503) },
-  });
-
-  app.post<{ Body: Subject }>(
-    '/inspect',
-    { schema: schemaOf('What is known of one client?', inspectedSchema) },
-    async ({ body }) => known(await identify(body)),
+  app.post<{ Body: Subject }>('/inspect', { schema: { body: subjectSchema } }, async ({ body }) =>
+    known(await identify(body)),
   );
 
   app.get<{ Querystring: { count?: string } }>(
     '/bans',
-    {
-      schema: {
-        summary: 'Active bans, the newest first',
-        querystring: input({ count: countSchema }, []),
-        response: { 200: bansSchema, ...refusals(400, 503) },
-      },
-    },
+    { schema: { querystring: input({ count: countSchema }, []) } },
     async ({ query }): Promise<ShownBans> => {
       const { total, bans } = await control.listBans(Number(query.count ?? LISTED));
       const shown = bans.map(({ digest, ...ban }) => ({ identity: digest, ...shownBan(ban) }));
@@ -87,49 +63,29 @@ export async function clientRoutes(
     },
   );
 
-  app.post<{ Body: Subject }>(
-    '/reset',
-    { schema: schemaOf('Clear the counters of one client', resetSchema) },
-    async (request) => {
-      const identity = await identify(request.body);
-      const cleared = await control.reset(
-        identity,
-        // A reset does not change counters of requests in flight.
-        countersOf(policies()).filter(({ policy }) => policy.algorithm !== 'concurrency'),
-      );
-      audit(request, 'reset', { identity: identity.digest, cleared });
-      return { ...(await known(identity)), cleared };
-    },
-  );
+  app.post<{ Body: Subject }>('/reset', { schema: { body: subjectSchema } }, async (request) => {
+    const identity = await identify(request.body);
+    const cleared = await control.reset(
+      identity,
+      // A reset does not change counters of requests in flight.
+      countersOf(policies()).filter(({ policy }) => !ALGORITHMS[policy.algorithm].isHeld),
+    );
+    audit(request, 'reset', { identity: identity.digest, cleared });
+    return { ...(await known(identity)), cleared };
+  });
 
-  app.post<{ Body: XStatic<typeof banSchema> }>(
-    '/ban',
-    {
-      schema: {
-        summary: 'Refuse all requests of one client for a while',
-        body: banSchema,
-        response: { 200: changedSchema, ...refusals(409, 503) },
-      },
-    },
-    async (request) => {
-      const { seconds, reason = '', ...subject } = request.body;
-      const identity = await identify(subject);
-      const { endsAt } = await control.ban(identity, seconds * 1000, reason);
-      const until = isoTime(endsAt);
-      audit(request, 'ban', { identity: identity.digest, seconds, until, reason });
-      return { ...(await known(identity)), changed: true };
-    },
-  );
+  app.post<{ Body: XStatic<typeof banSchema> }>('/ban', { schema: { body: banSchema } }, async (request) => {
+    const { seconds, reason = '', ...subject } = request.body;
+    const identity = await identify(subject);
+    const { endsAt } = await control.ban(identity, seconds * 1000, reason);
+    const until = isoTime(endsAt);
+    audit(request, 'ban', { identity: identity.digest, seconds, until, reason });
+    return { ...(await known(identity)), changed: true };
+  });
 
   app.post<{ Body: XStatic<typeof toShowSchema> }>(
     '/addresses',
-    {
-      schema: {
-        summary: 'Show the addresses of clients that are refused from now on, for a while',
-        body: toShowSchema,
-        response: { 200: shownAddressesSchema },
-      },
-    },
+    { schema: { body: toShowSchema } },
     async (request) => {
       const { seconds } = request.body;
       await showAddresses(seconds * 1000);
@@ -139,14 +95,10 @@ export async function clientRoutes(
     },
   );
 
-  app.post<{ Body: Subject }>(
-    '/unban',
-    { schema: schemaOf('Let a banned client in again', changedSchema) },
-    async (request) => {
-      const identity = await identify(request.body);
-      const changed = await control.unban(identity);
-      audit(request, 'unban', { identity: identity.digest, changed });
-      return { ...(await known(identity)), changed };
-    },
-  );
+  app.post<{ Body: Subject }>('/unban', { schema: { body: subjectSchema } }, async (request) => {
+    const identity = await identify(request.body);
+    const changed = await control.unban(identity);
+    audit(request, 'unban', { identity: identity.digest, changed });
+    return { ...(await known(identity)), changed };
+  });
 }

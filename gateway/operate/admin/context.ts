@@ -1,11 +1,11 @@
 /** Everything that the routes of the admin API need. */
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import type { Control } from '#gateway/operate/control/control.ts';
-import type { Addresses } from '#gateway/operate/decisions/addresses.ts';
-import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
+import type { Control } from '#gateway/bans/control.ts';
+import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { GuardOptions } from './guard.ts';
@@ -14,9 +14,10 @@ import type { ReplayBounds } from './replay-upload.ts';
 import type { Sessions } from './sessions.ts';
 import type { TopSource } from './top.ts';
 
-export type ShownAddresses = Pick<Addresses, 'find' | 'isOn' | 'shownUntil'>;
+export type ShownAddresses = Pick<RefusedAddresses, 'find' | 'isOn' | 'shownUntil'>;
 
-export interface AdminApiOptions extends GuardOptions {
+/** The running gateway, with one process or with several, as the admin listener sees it. */
+export interface AdminGateway {
   readonly log: Logger;
   readonly clock: Clock;
   readonly trust: ProxyTrust;
@@ -43,6 +44,9 @@ export interface AdminApiOptions extends GuardOptions {
   readonly temporaryFolder: string;
   /** Aborted when the gateway stops. */
   readonly stopping: AbortSignal;
+}
+
+export interface AdminApiOptions extends AdminGateway, GuardOptions {
   readonly replayBounds?: ReplayBounds;
 }
 

@@ -1,21 +1,12 @@
 /** Routes for stored refusals: one by its id, the newest ones, and a search. */
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
-import {
-  DECISIONS_MAX,
-  type DecisionRecord,
-  type PartialRecord,
-} from '#gateway/operate/decisions/decision-record.ts';
-import { DECISION_ID_LENGTH, isDecisionId } from '#gateway/reply/decision-ids.ts';
+import { DECISION_ID_LENGTH, isDecisionId } from '#gateway/refusals/decision-ids.ts';
+import { DECISIONS_MAX, type DecisionRecord, type PartialRecord } from '#gateway/refusals/decision-record.ts';
+import type { DecisionText } from '#gateway/refusals/decision-text.ts';
 import type { AdminContext, ShownAddresses } from './context.ts';
 import { AdminError } from './errors.ts';
-import {
-  decisionSchema,
-  decisionsSchema,
-  explainedDecisionSchema,
-  input,
-  refusals,
-} from './reply-schemas.ts';
+import { input } from './input.ts';
 
 /** Maximum number of refusals in one reply. */
 const PAGE_MAX = 100;
@@ -28,18 +19,10 @@ const NOT_OURS =
 
 const searchSchema = input(
   {
-    text: {
-      type: 'string',
-      maxLength: 200,
-      description: 'Text in the id, the method and path, the policy, the digest or the kind of decision',
-    },
-    policy: { type: 'string', maxLength: 1000, description: 'Complete name of the policy' },
-    identity: { type: 'string', maxLength: 22, description: 'Complete digest of the client' },
-    before: {
-      type: 'string',
-      maxLength: DECISION_ID_LENGTH,
-      description: 'Id of the last decision of the previous page',
-    },
+    text: { type: 'string', maxLength: 200 },
+    policy: { type: 'string', maxLength: 1000 },
+    identity: { type: 'string', maxLength: 22 },
+    before: { type: 'string', maxLength: DECISION_ID_LENGTH },
   },
   [],
 );
@@ -48,9 +31,15 @@ type Search = XStatic<typeof searchSchema>;
 
 const idSchema = {
   type: 'object',
-  properties: { id: { type: 'string', description: 'x-gateway-decision of the refused reply' } },
+  properties: { id: { type: 'string' } },
   required: ['id'],
 } as const;
+
+/** A refusal, and the same in words. */
+export interface ToldDecision extends PartialRecord, DecisionText {
+  /** Address of the counted client; null if it is unknown. */
+  readonly address: string | null;
+}
 
 export async function decisionsRoutes(
   app: FastifyInstance,
@@ -67,57 +56,27 @@ export async function decisionsRoutes(
     const stored = await findDecision(id).catch(() => null);
     if (stored !== null) return stored;
     // Load this module only here, because searches by id are rare.
-    const { recordOfId } = await import('#gateway/operate/decisions/by-id.ts');
+    const { recordOfId } = await import('#gateway/refusals/by-id.ts');
     const names = { policies: policies(), replicas: await control.replicas().catch(() => []) };
     const record = recordOfId(id, await control.salt(), names);
     if (record === null) throw new AdminError(404, `${id} ${NOT_OURS}`);
     return record;
   };
-  const knownAddressOf = (identity: string | null): string | null =>
-    identity === null ? null : addresses.find(identity);
-  const errors = refusals(400, 404, 503);
-
   app.get<{ Params: { id: string } }>(
     '/decisions/:id',
-    {
-      schema: {
-        summary: 'Details of a refusal',
-        params: idSchema,
-        response: { 200: decisionSchema, ...errors },
-      },
-    },
-    async ({ params }) => {
+    { schema: { params: idSchema } },
+    async ({ params }): Promise<ToldDecision> => {
       const decision = await find(params.id);
-      return { ...decision, address: knownAddressOf(decision.identity) };
-    },
-  );
-
-  app.get<{ Params: { id: string } }>(
-    '/decisions/:id/explanation',
-    {
-      schema: {
-        summary: 'Describe the refusal in words',
-        params: idSchema,
-        response: { 200: explainedDecisionSchema, ...errors },
-      },
-    },
-    async ({ params }) => {
-      const decision = await find(params.id);
-      const { explained } = await import('#gateway/operate/decisions/by-id.ts');
-      const address = knownAddressOf(decision.identity);
-      return { decision: { ...decision, address }, ...explained(decision, address) };
+      const { identity } = decision;
+      const address = identity === null ? null : addresses.find(identity);
+      const { explained } = await import('#gateway/refusals/by-id.ts');
+      return { ...decision, address, ...explained(decision, address) };
     },
   );
 
   app.get<{ Querystring: Search }>(
     '/decisions',
-    {
-      schema: {
-        summary: 'Stored refusals, newest first',
-        querystring: searchSchema,
-        response: { 200: decisionsSchema, ...refusals(400, 503) },
-      },
-    },
+    { schema: { querystring: searchSchema } },
     async ({ query }) => {
       if (searches >= SEARCHES_MAX) throw new AdminError(503, 'other searches are running; try again');
       searches++;

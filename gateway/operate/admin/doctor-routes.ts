@@ -4,24 +4,22 @@ import { Digester } from '#gateway/identity/digest.ts';
 import { gatewayReport } from '#gateway/operate/doctor/report.ts';
 import { probeToken } from '#gateway/request/probe.ts';
 import type { AdminContext } from './context.ts';
-import { doctorSchema, probeSchema, refusals } from './reply-schemas.ts';
 
 export async function doctorRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
-  const { doctor, clock, trust, policies, policyText, policyRefusal, control } = options;
-  app.get(
-    '/doctor',
-    { schema: { summary: 'What does the gateway know of its own set-up?', response: { 200: doctorSchema } } },
-    async () =>
-      gatewayReport({ ...doctor, clock, trust, control, policyText, policyRefusal, policies: policies() }),
+  const { doctor, clock, trust, policies, policyText, policyRefusal, control, top } = options;
+  const otherHosts = async (): Promise<string[]> =>
+    (await top.processes()).flatMap(({ matches }) => matches.otherHosts);
+  app.get('/doctor', async () =>
+    gatewayReport({
+      ...doctor,
+      clock,
+      trust,
+      control,
+      otherHosts,
+      policyText,
+      policyRefusal,
+      policies: policies(),
+    }),
   );
-  app.post(
-    '/doctor/probe',
-    {
-      schema: {
-        summary: 'A token that marks a request of the doctor for a minute',
-        response: { 200: probeSchema, ...refusals(415, 503) },
-      },
-    },
-    async () => ({ token: probeToken(new Digester(await control.salt()), clock()) }),
-  );
+  app.post('/doctor/probe', async () => ({ token: probeToken(new Digester(await control.salt()), clock()) }));
 }

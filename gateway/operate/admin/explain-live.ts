@@ -1,17 +1,19 @@
 /** `explain` with the counters of the running gateway. It charges nothing. */
 
 import { EMPTY } from '#gateway/algorithms/algorithm.ts';
-import { isClientRoute } from '#gateway/http/header-names.ts';
-import type { Identity } from '#gateway/identity/digest.ts';
+import { Bans } from '#gateway/bans/bans.ts';
+import type { Control } from '#gateway/bans/control.ts';
+import { Digester } from '#gateway/identity/digest.ts';
+import { EVERYONE } from '#gateway/identity/identifier.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
-import type { Ban } from '#gateway/operate/control/bans.ts';
-import type { Control } from '#gateway/operate/control/control.ts';
+import { regularsIn, whileLearning } from '#gateway/policy/learning.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { bannedReply } from '#gateway/reply/denial.ts';
-import { headersOf, recordOf } from '#gateway/reply/own-reply.ts';
-import type { Page } from '#gateway/reply/page.ts';
+import { recordOf } from '#gateway/reply/own-reply.ts';
+import type { PresentedIdentities } from '#gateway/request/reading/identify.ts';
+import { identitiesOf } from '#gateway/request/reading/listing.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { replyTo } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 
@@ -24,19 +26,46 @@ interface LiveExplainOptions {
 
 export async function explainLive(
   request: RehearsedRequest,
-  { set, trust, control, clock }: LiveExplainOptions,
+  { set: loaded, trust, control, clock }: LiveExplainOptions,
 ): Promise<Explanation> {
   let now = clock();
-  let ban: Ban | null = null;
-  const rehearsal = new Rehearsal(set, { clock: () => now, trust, salt: await control.salt() });
-  const explanation = await explain(set, rehearsal, request, async () => {
-    let read = rehearsal.read(request);
-    if (read.kind === 'malformed') return;
-    if (await seedBans(rehearsal, read.identities(), control)) read = rehearsal.read(request);
-    ban = 'ban' in read && read.ban !== null ? rehearsal.bans.of(read.ban.digest, now) : null;
-    if (read.kind === 'covered') now = await seed(rehearsal, read.charged.charge.buckets, control);
-  });
-  return ban === null ? explanation : bannedExplanation(explanation, ban, now, rehearsal.pageFor(request));
+  const salt = await control.salt();
+  const set = await whileNewcomersLearn(loaded, salt, control, now);
+  const rehearsal = new Rehearsal(set, { clock: () => now, trust, salt });
+  const located = rehearsal.locate(request);
+  if (located.kind === 'malformed') return explain(set, rehearsal, request);
+  const bans = await copyBans(rehearsal, identitiesOf(located), control);
+  const banned = rehearsal.read(located, bans);
+  // The policies are explained as they apply when the ban has ended.
+  const reading = rehearsal.read(located);
+  if (reading.kind === 'charged') now = await seed(rehearsal, reading.charge.buckets, control);
+  const explanation = explain(set, rehearsal, request);
+  if (banned.kind !== 'banned') return explanation;
+  const { status, headers } = replyTo(
+    { ...banned, match: located.match, request: located },
+    now,
+    rehearsal.pageFor(request),
+  );
+  const reason = bans.of(banned.identity.digest, now)?.reason ?? '';
+  return {
+    ...explanation,
+    decision: 'deny',
+    status,
+    headers: recordOf(headers),
+    reason: `the client is banned until ${isoTime(banned.endsAt)}${reason === '' ? '' : `: ${reason}`}`,
+  };
+}
+
+/** Returns the policies as the gateway applies them while nobody can be a regular. */
+async function whileNewcomersLearn(
+  set: PolicySet,
+  salt: string,
+  control: Control,
+  now: Millis,
+): Promise<PolicySet> {
+  if (regularsIn(set) === null) return set;
+  const { digest } = new Digester(salt).identify(EVERYONE, '');
+  return whileLearning(set, await control.historySince(digest), now);
 }
 
 /** @returns the clock that the counters use */
@@ -50,17 +79,17 @@ async function seed(rehearsal: Rehearsal, buckets: readonly Bucket[], control: C
       identity,
       same.map(({ counter }) => counter),
       same.map(({ limit }) => limit),
+      same.map(({ value }) => value),
     );
     now = look.now;
-    if (look.provenUntil !== null) rehearsal.known.prove(identity, look.provenUntil);
-    for (const { proof } of same) {
-      if (proof.digest === identity.digest) continue;
-      const { provenUntil } = await control.look(proof, []);
-      if (provenUntil !== null) rehearsal.known.prove(proof, provenUntil);
+    for (const one of same.flatMap(({ unlessProven }) => unlessProven)) {
+      const { provenUntil } = await control.look(one, []);
+      if (provenUntil !== null) rehearsal.known.prove(one, provenUntil);
     }
     for (const [i, bucket] of same.entries()) {
       const state = look.states[i] ?? EMPTY;
-      if (bucket.policy.algorithm !== 'concurrency') rehearsal.known.set(bucket, state);
+      if (bucket.algorithm.isDistinct && state.b === 1) rehearsal.known.values.add(bucket, now);
+      if (!bucket.algorithm.isHeld) rehearsal.known.set(bucket, state);
       else
         for (let k = 0; k < state.a; k++)
           rehearsal.known.leases.take({ key: bucket.key, member: `${k}` }, now);
@@ -69,42 +98,22 @@ async function seed(rehearsal: Rehearsal, buckets: readonly Bucket[], control: C
   return now;
 }
 
-/** @returns whether there are any; then the proven identities are known too */
-async function seedBans(
+/** Copies the bans of a request. If there are any, the proofs that they depend on are copied too. */
+async function copyBans(
   rehearsal: Rehearsal,
-  identities: readonly Identity[],
+  presented: PresentedIdentities | string,
   control: Control,
-): Promise<boolean> {
+): Promise<Bans> {
+  const bans = new Bans();
+  const identities = typeof presented === 'string' ? [] : [...presented.certain, ...presented.doubtful];
   for (const identity of identities) {
     const ban = await control.banOf(identity);
-    if (ban !== null) rehearsal.bans.set(identity.digest, ban);
+    if (ban !== null) bans.set(identity.digest, ban);
   }
-  if (rehearsal.bans.size === 0) return false;
+  if (bans.size === 0) return bans;
   for (const identity of identities) {
     const { provenUntil } = await control.look(identity, []);
     if (provenUntil !== null) rehearsal.known.prove(identity, provenUntil);
   }
-  return true;
-}
-
-function bannedExplanation(
-  explanation: Explanation,
-  { endsAt, reason }: Ban,
-  now: Millis,
-  page: Page | null,
-): Explanation {
-  const reply = bannedReply(endsAt - now, {
-    cors: isClientRoute(explanation.path),
-    close: false,
-    decision: null,
-    page,
-  });
-  const why = reason === '' ? '' : `: ${reason}`;
-  return {
-    ...explanation,
-    decision: 'deny',
-    status: 429,
-    headers: recordOf(headersOf(reply)),
-    reason: `the client is banned until ${isoTime(endsAt)}${why}`,
-  };
+  return bans;
 }

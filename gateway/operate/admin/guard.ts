@@ -20,7 +20,7 @@ const UNFORGED_HOST_FIELD = /^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3}|[a-z0-9
 
 /** HTML forms can send neither of these content types. */
 const JSON_TYPE = 'application/json';
-export const BYTES_TYPE = 'application/octet-stream';
+const BYTES_TYPE = 'application/octet-stream';
 
 export interface GuardOptions {
   readonly token: string | null;
@@ -34,8 +34,8 @@ declare module 'fastify' {
     isOpen?: boolean;
     /** Whether the reply is the same for everybody, so that its Host is not checked. */
     saysNothing?: boolean;
-    /** Set if the route reads the body as a stream of bytes. */
-    upload?: { readonly description: string };
+    /** Whether the route reads the body as a stream of bytes. */
+    isUpload?: boolean;
   }
 }
 
@@ -110,7 +110,7 @@ async function refuse(
       .header('www-authenticate', 'Bearer')
       .send({ message: 'send GATEWAY_ADMIN_TOKEN as Bearer token, or sign in on the page' });
   }
-  const wanted = request.routeOptions.config.upload === undefined ? JSON_TYPE : BYTES_TYPE;
+  const wanted = request.routeOptions.config.isUpload === true ? BYTES_TYPE : JSON_TYPE;
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
   if (method === 'POST' && type !== wanted)
     return reply.code(415).send({ message: `send the body as ${wanted}` });

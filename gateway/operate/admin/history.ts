@@ -1,7 +1,7 @@
 /**
- * The traffic of the last hour, in rings of a fixed size: 360 spans of ten seconds, 6 KB for each policy with traffic.
- * Each request is in the span in which it arrived. The processes count it by the second, and the admin process takes
- * these counts every 15 seconds, and every second while a page is open.
+ * The traffic of the last hour in 360 spans of ten seconds. A policy takes about 100 bytes in each span in which it has
+ * requests. Each request is in the span in which it arrived. The processes count it by the second, and the admin
+ * process takes these counts every 15 seconds, and every second while a page is open.
  */
 import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 import {
@@ -14,8 +14,6 @@ import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 
 export const SPAN_MS: Millis = 10_000;
 export const SPANS = 360;
-/** Maximum number of policies with a ring. Other policies count only in the total. */
-export const RINGS_MAX = 1000;
 /** Rates are averages over this many seconds. */
 const RATE_SECONDS = 5;
 
@@ -29,6 +27,8 @@ interface Traffic {
   readonly lastSpanAt: string;
   /** Start of the history; ISO 8601. */
   readonly since: string;
+  /** All requests that arrived before this time, and were decided, are counted; ISO 8601. */
+  readonly until: string;
   readonly policies: readonly ({ readonly policy: string } & Series)[];
   /** Requests by outcome, as in the metrics, including those without a policy. */
   readonly requests: SeriesByName;
@@ -40,72 +40,36 @@ interface Traffic {
   readonly storeTime: readonly (readonly number[])[];
 }
 
-/** Requests that were added to a span. */
-interface Growth {
-  /** Start of the span; ISO 8601. */
-  readonly at: string;
-  readonly requests: Record<string, number>;
-  readonly statuses: Record<string, number>;
+/** Numbers of requests. */
+interface Counts {
+  readonly requests: Readonly<Record<string, number>>;
+  readonly statuses: Readonly<Record<string, number>>;
   /** By policy, in the order of POLICY_COUNTS. */
-  readonly policies: Record<string, readonly number[]>;
+  readonly policies: Readonly<Record<string, readonly number[]>>;
   readonly decisionTime: readonly number[];
   readonly storeTime: readonly number[];
 }
 
-class Ring {
-  readonly width: number;
-  readonly #cells: Uint32Array;
-  /** Number of the newest span of the history. */
-  #last: number;
-  /** Number of the newest span with a value. */
-  usedAt: number;
-
-  constructor(width: number, at: number) {
-    this.width = width;
-    this.#cells = new Uint32Array(width * SPANS);
-    this.#last = at;
-    this.usedAt = at;
-  }
-
-  add(at: number, values: readonly number[]): void {
-    this.#forgetUntil(at);
-    this.usedAt = Math.max(this.usedAt, at);
-    const from = (at % SPANS) * this.width;
-    for (let i = 0; i < this.width; i++)
-      this.#cells[from + i] = (this.#cells[from + i] ?? 0) + (values[i] ?? 0);
-  }
-
-  /** One number for each span, oldest first; undefined if all are 0. */
-  series(at: number, i = 0): readonly number[] | undefined {
-    const values = this.#spans(at).map((from) => this.#cells[from + i] ?? 0);
-    return values.some((value) => value > 0) ? values : undefined;
-  }
-
-  rows(at: number): number[][] {
-    return this.#spans(at).map((from) => [...this.#cells.subarray(from, from + this.width)]);
-  }
-
-  #spans(at: number): number[] {
-    this.#forgetUntil(at);
-    return Array.from({ length: SPANS }, (_, i) => ((at + 1 + i) % SPANS) * this.width);
-  }
-
-  /** Clears spans that are older than an hour. */
-  #forgetUntil(at: number): void {
-    for (let span = Math.max(this.#last, at - SPANS) + 1; span <= at; span++)
-      this.#cells.fill(0, (span % SPANS) * this.width, (span % SPANS) * this.width + this.width);
-    this.#last = Math.max(this.#last, at);
-  }
+/** Requests that were added to a span. */
+interface Growth extends Counts {
+  /** Start of the span; ISO 8601. */
+  readonly at: string;
 }
+
+const NO_TIMES: readonly number[] = Array.from({ length: TIME_BUCKETS }, () => 0);
+const NO_COUNTS: Counts = {
+  requests: {},
+  statuses: {},
+  policies: {},
+  decisionTime: NO_TIMES,
+  storeTime: NO_TIMES,
+};
 
 export class TrafficHistory {
   readonly #clock: Clock;
   readonly #since: Millis;
-  readonly #policies = new Map<string, Ring>();
-  readonly #requests = new Map<string, Ring>();
-  readonly #statuses = new Map<string, Ring>();
-  readonly #decisionTime: Ring;
-  readonly #storeTime: Ring;
+  /** Counts of the spans with requests, by the number of the span. */
+  readonly #spans = new Map<number, Counts>();
   /** Seconds that were not over when the processes were asked. */
   #early: readonly Second[] = [];
   /** The newest seconds, for rates. */
@@ -116,12 +80,6 @@ export class TrafficHistory {
     this.#clock = clock;
     this.#since = clock();
     this.#until = this.#since;
-    this.#decisionTime = new Ring(TIME_BUCKETS, this.#span);
-    this.#storeTime = new Ring(TIME_BUCKETS, this.#span);
-  }
-
-  get policyRings(): number {
-    return this.#policies.size;
   }
 
   /** All requests that arrived before this time, and were decided, are counted. */
@@ -155,21 +113,20 @@ export class TrafficHistory {
 
   traffic(): Traffic {
     const at = this.#span;
-    const byName = (rings: ReadonlyMap<string, Ring>): SeriesByName =>
-      Object.fromEntries([...rings].map(([name, ring]) => [name, ring.series(at) ?? []]));
+    this.#forget();
+    const spans = Array.from({ length: SPANS }, (_, i) => this.#spans.get(at - SPANS + 1 + i) ?? NO_COUNTS);
+    const policies = namesIn(spans.map((span) => span.policies));
     return {
       spanSeconds: SPAN_MS / 1000,
       lastSpanAt: new Date(at * SPAN_MS).toISOString(),
       since: isoTime(this.#since),
-      policies: [...this.#policies]
-        .map(([policy, ring]) => ({ policy, ...seriesOf(ring, at) }))
-        .filter((one) => Object.keys(one).length > 1)
-        .sort((a, b) => a.policy.localeCompare(b.policy)),
-      requests: byName(this.#requests),
-      statuses: byName(this.#statuses),
+      until: isoTime(this.#until),
+      policies: policies.map((policy) => ({ policy, ...seriesOf(policy, spans) })),
+      requests: seriesByName(spans.map(({ requests }) => requests)),
+      statuses: seriesByName(spans.map(({ statuses }) => statuses)),
       boundsSeconds: DURATION_BOUNDS_SECONDS,
-      decisionTime: this.#decisionTime.rows(at),
-      storeTime: this.#storeTime.rows(at),
+      decisionTime: spans.map(({ decisionTime }) => decisionTime),
+      storeTime: spans.map(({ storeTime }) => storeTime),
     };
   }
 
@@ -178,53 +135,54 @@ export class TrafficHistory {
   }
 
   #addTo(span: number, seconds: readonly Second[]): Growth {
-    const growth = {
-      at: isoTime(span * SPAN_MS),
-      requests: countsOf(seconds.map(({ requests }) => requests)),
-      statuses: countsOf(seconds.map(({ statuses }) => statuses)),
-      policies: policiesOf(seconds),
-      decisionTime: sumOf(seconds.map(({ decisionTime }) => decisionTime)),
-      storeTime: sumOf(seconds.map(({ storeTime }) => storeTime)),
-    };
-    for (const [policy, counts] of Object.entries(growth.policies))
-      this.#ringOf(policy, span)?.add(span, counts);
-    for (const kind of ['requests', 'statuses'] as const) {
-      const rings = kind === 'requests' ? this.#requests : this.#statuses;
-      for (const [name, count] of Object.entries(growth[kind])) {
-        const ring = rings.get(name) ?? new Ring(1, span);
-        rings.set(name, ring);
-        ring.add(span, [count]);
-      }
-    }
-    this.#decisionTime.add(span, growth.decisionTime);
-    this.#storeTime.add(span, growth.storeTime);
-    return growth;
+    this.#forget();
+    const growth = sumOf(
+      seconds.map(({ policies, ...counts }) => ({ ...counts, policies: Object.fromEntries(policies) })),
+    );
+    this.#spans.set(span, sumOf([this.#spans.get(span) ?? NO_COUNTS, growth]));
+    return { at: isoTime(span * SPAN_MS), ...growth };
   }
 
-  #ringOf(policy: string, at: number): Ring | null {
-    const known = this.#policies.get(policy);
-    if (known !== undefined) return known;
-    // These names belong to policies of files that are no longer in use.
-    if (this.#policies.size >= RINGS_MAX)
-      for (const [name, ring] of this.#policies) if (ring.usedAt <= at - SPANS) this.#policies.delete(name);
-    if (this.#policies.size >= RINGS_MAX) return null;
-    const ring = new Ring(POLICY_COUNTS.length, at);
-    this.#policies.set(policy, ring);
-    return ring;
+  /** Drops spans that are older than an hour. */
+  #forget(): void {
+    for (const span of this.#spans.keys()) if (span <= this.#span - SPANS) this.#spans.delete(span);
   }
 }
 
-function seriesOf(ring: Ring, at: number): Series {
-  const found = POLICY_COUNTS.map((name, i) => [name, ring.series(at, i)] as const);
-  return Object.fromEntries(found.filter(([, series]) => series !== undefined));
+/** Leaves out counts that are 0 in all spans. */
+function seriesOf(policy: string, spans: readonly Counts[]): Series {
+  const found = POLICY_COUNTS.map((count, i) => {
+    const series = spans.map(({ policies }) => policies[policy]?.[i] ?? 0);
+    return [count, series] as const;
+  });
+  return Object.fromEntries(found.filter(([, series]) => series.some((value) => value > 0)));
 }
 
-function policiesOf(seconds: readonly Second[]): Record<string, readonly number[]> {
-  const counts = Map.groupBy(
-    seconds.flatMap(({ policies }) => policies),
-    ([policy]) => policy,
-  );
-  return Object.fromEntries([...counts].map(([policy, each]) => [policy, sumOf(each.map(([, one]) => one))]));
+function seriesByName(spans: readonly Readonly<Record<string, number>>[]): SeriesByName {
+  return Object.fromEntries(namesIn(spans).map((name) => [name, spans.map((span) => span[name] ?? 0)]));
+}
+
+function namesIn(records: readonly object[]): string[] {
+  return [...new Set(records.flatMap(Object.keys))].sort();
+}
+
+function sumOf(all: readonly Counts[]): Counts {
+  return {
+    requests: countsOf(all.map(({ requests }) => requests)),
+    statuses: countsOf(all.map(({ statuses }) => statuses)),
+    policies: policiesOf(all),
+    decisionTime: rowOf(all.map(({ decisionTime }) => decisionTime)),
+    storeTime: rowOf(all.map(({ storeTime }) => storeTime)),
+  };
+}
+
+function policiesOf(all: readonly Counts[]): Record<string, readonly number[]> {
+  const sums: Record<string, readonly number[]> = {};
+  for (const [policy, counts] of all.flatMap(({ policies }) => Object.entries(policies))) {
+    const known = sums[policy];
+    sums[policy] = known === undefined ? counts : rowOf([known, counts]);
+  }
+  return sums;
 }
 
 function countsOf(records: readonly Readonly<Record<string, number>>[]): Record<string, number> {
@@ -234,6 +192,6 @@ function countsOf(records: readonly Readonly<Record<string, number>>[]): Record<
   return counts;
 }
 
-function sumOf(rows: readonly (readonly number[])[]): readonly number[] {
+function rowOf(rows: readonly (readonly number[])[]): readonly number[] {
   return rows.reduce((all, row) => all.map((value, i) => value + (row[i] ?? 0)));
 }

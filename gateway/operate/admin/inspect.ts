@@ -1,10 +1,10 @@
 /** Reads the counters and the ban of one identity. */
 
 import { EMPTY } from '#gateway/algorithms/algorithm.ts';
+import type { Ban } from '#gateway/bans/bans.ts';
+import type { Control } from '#gateway/bans/control.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
-import type { Ban } from '#gateway/operate/control/bans.ts';
-import type { Control } from '#gateway/operate/control/control.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { capacityFor } from '#gateway/policy/overrides.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
@@ -49,13 +49,13 @@ export async function inspect(identity: Identity, set: PolicySet, control: Contr
   const { now, states } = await control.look(identity, counters, limits);
   const ban = await control.banOf(identity);
   const buckets = counters.flatMap(({ policy, forUnproven }, i) => {
-    const perWindow = limits[i] ?? policy.limit;
-    const limit = capacityFor(policy, perWindow);
-    const state = new BucketState(policy, states[i] ?? EMPTY, limit, perWindow);
+    const limit = limits[i] ?? policy.limit;
+    const capacity = capacityFor(policy, limit);
+    const state = new BucketState(policy, states[i] ?? EMPTY, capacity, limit);
     if (state.used === 0) return [];
     const { name, bucket } = policy;
     const resetAt = isoTime(now + state.resetMs(0));
-    return [{ policy: name, bucket, unproven: forUnproven, used: state.used, limit, resetAt }];
+    return [{ policy: name, bucket, unproven: forUnproven, used: state.used, limit: capacity, resetAt }];
   });
   return {
     identity: identity.digest,

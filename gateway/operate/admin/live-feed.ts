@@ -4,14 +4,14 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
-import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
+import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 import type { ShownAddresses } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
 import type { TrafficHistory } from './history.ts';
 import type { Mark, Marks } from './marks.ts';
 import { deniedHere, mostLimited, mostRequested, storeState, type TopSource } from './top.ts';
-import { type Totals, totalsOf } from './totals.ts';
+import { totalsOf } from './totals.ts';
 
 export const LISTENERS_MAX = 16;
 const EVERY_MS: Millis = 1000;
@@ -147,7 +147,7 @@ export class LiveFeed {
           policyVersion: this.#policyVersion,
           spans,
           rates: history.rates(),
-          totals: told(totalsOf(families)),
+          totals: totalsOf(families),
           denials: this.#denials,
           ...(marks.list === this.#marks ? {} : { marks: marks.list }),
         }),
@@ -191,10 +191,6 @@ export class LiveFeed {
     this.#denials = [...fresh, ...this.#denials].slice(0, DENIALS_MAX);
     this.#policyVersion = version;
   }
-}
-
-function told({ storeFailures, upstreamFailures, degraded, unrecorded, protection }: Totals): object {
-  return { storeFailures, upstreamFailures, degraded, unrecorded, protection };
 }
 
 function event(name: string, data: object): string {

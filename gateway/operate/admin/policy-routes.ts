@@ -2,14 +2,15 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
-import { SHADOW_MS_MAX, shadowed } from '#gateway/operate/control/shadows.ts';
+import { SHADOW_MS_MAX, shadowed } from '#gateway/bans/shadows.ts';
+import { nodeHole } from '#gateway/operate/doctor/node-holes.ts';
 import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
 import { explainLive } from './explain-live.ts';
-import { explanationSchema, input, policiesSchema, refusals, shadowSchema } from './reply-schemas.ts';
+import { input } from './input.ts';
 
 const HEADERS_MAX = 128;
 const NO_SHADOWS: ReadonlyMap<string, Millis> = new Map();
@@ -17,14 +18,14 @@ const NAME_LENGTH_MAX = 1000;
 
 const explainSchema = input(
   {
-    request: { type: 'string', minLength: 1, maxLength: 16_384, description: 'METHOD PATH' },
+    request: { type: 'string', minLength: 1, maxLength: 16_384 },
     headers: {
       type: 'array',
-      items: { type: 'string', maxLength: 16_384, description: 'name: value' },
+      items: { type: 'string', maxLength: 16_384 },
       maxItems: HEADERS_MAX,
     },
-    from: { type: 'string', maxLength: 64, description: 'Address of the client; 127.0.0.1 unless given' },
-    body: { type: 'string', maxLength: 16_384, description: 'Body of the request, JSON or a form' },
+    from: { type: 'string', maxLength: 64 },
+    body: { type: 'string', maxLength: 16_384 },
     plan: { type: 'string', minLength: 1, maxLength: 64 },
   },
   ['request'],
@@ -36,37 +37,28 @@ const toShadowSchema = input({ policy: policyName, seconds: shadowSeconds }, ['p
 const unshadowSchema = input({ policy: policyName }, ['policy']);
 
 export async function policyRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
-  const { clock, trust, policies, policyText, policyRefusal, control, audit } = options;
+  const { clock, trust, policies, policyText, policyRefusal, control, audit, doctor } = options;
+  const { version, nodeVersion } = doctor;
+  const about = { version, nodeVersion, problem: nodeHole(nodeVersion, doctor.certificate !== null) };
 
-  app.get(
-    '/policies',
-    {
-      schema: { summary: 'The policy file as loaded', response: { 200: policiesSchema } },
-    },
-    async () => {
-      const set = policies();
-      // During an outage of the store, show the file without shadow modes.
-      const ends = await control.shadows().catch(() => null);
-      return {
-        file: set.file,
-        version: set.version,
-        refusal: policyRefusal(),
-        areShadowsKnown: ends !== null,
-        text: policyText(),
-        policies: set.policies.map((policy) => toldOf(policy, ends ?? NO_SHADOWS)),
-      };
-    },
-  );
+  app.get('/policies', async () => {
+    const set = policies();
+    // During an outage of the store, show the file without shadow modes.
+    const ends = await control.shadows().catch(() => null);
+    return {
+      file: set.file,
+      version: set.version,
+      refusal: policyRefusal(),
+      areShadowsKnown: ends !== null,
+      text: policyText(),
+      gateway: about,
+      policies: set.policies.map((policy) => toldOf(policy, ends ?? NO_SHADOWS)),
+    };
+  });
 
   app.post<{ Body: XStatic<typeof explainSchema> }>(
     '/explain',
-    {
-      schema: {
-        summary: 'What would happen to a request? Nothing is charged.',
-        body: explainSchema,
-        response: { 200: explanationSchema, ...refusals(503) },
-      },
-    },
+    { schema: { body: explainSchema } },
     async ({ body }) => {
       const { request, headers = [], from = '127.0.0.1', body: sent = '', plan } = body;
       if (isIP(from) === 0) throw new AdminError(400, 'from must be an address such as 192.0.2.1');
@@ -79,13 +71,7 @@ export async function policyRoutes(app: FastifyInstance, options: AdminContext):
 
   app.post<{ Body: XStatic<typeof toShadowSchema> }>(
     '/shadow',
-    {
-      schema: {
-        summary: 'Let a policy count and report, and deny nothing, for a while',
-        body: toShadowSchema,
-        response: { 200: shadowSchema, ...refusals(404, 409, 503) },
-      },
-    },
+    { schema: { body: toShadowSchema } },
     async (request) => {
       const { policy: name, seconds } = request.body;
       const policy = named(policies(), name);
@@ -97,13 +83,7 @@ export async function policyRoutes(app: FastifyInstance, options: AdminContext):
 
   app.post<{ Body: XStatic<typeof unshadowSchema> }>(
     '/unshadow',
-    {
-      schema: {
-        summary: 'Let a policy deny again',
-        body: unshadowSchema,
-        response: { 200: shadowSchema, ...refusals(404, 503) },
-      },
-    },
+    { schema: { body: unshadowSchema } },
     async (request) => {
       const policy = named(policies(), request.body.policy);
       const changed = await control.unshadow(policy.bucket);

@@ -2,9 +2,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
-import { replayRefusalSchema, replaySchema } from './replay-schemas.ts';
+import { input } from './input.ts';
 import type { ReplayBounds } from './replay-upload.ts';
-import { input, refusals } from './reply-schemas.ts';
 
 const BOUNDS: ReplayBounds = {
   policyBytes: 262_144,
@@ -17,11 +16,7 @@ const AGAIN_SECONDS = 5;
 
 const querySchema = input(
   {
-    policyBytes: {
-      type: 'string',
-      pattern: '^[1-9][0-9]{0,8}$',
-      description: 'Number of bytes of the policy file at the start of the body; the log follows',
-    },
+    policyBytes: { type: 'string', pattern: '^[1-9][0-9]{0,8}$' },
   },
   ['policyBytes'],
 );
@@ -40,16 +35,8 @@ export async function replayRoutes(app: FastifyInstance, options: AdminContext):
   app.post<{ Querystring: { policyBytes: string } }>(
     '/replay',
     {
-      config: {
-        upload: {
-          description: `An edited policy file (at most ${bounds.policyBytes / 1024} KiB), and right behind it an access log (at most ${bounds.logBytes / 1_048_576} MiB, compressed with gzip or not).`,
-        },
-      },
-      schema: {
-        summary: 'What would an edited policy file have done with the requests of an access log?',
-        querystring: querySchema,
-        response: { 200: replaySchema, 400: replayRefusalSchema, ...refusals(408, 413, 503) },
-      },
+      config: { isUpload: true },
+      schema: { querystring: querySchema },
     },
     async (request, reply) => {
       const policyBytes = Number(request.query.policyBytes);

@@ -69,16 +69,13 @@ async function receive(
   const edited = await open(join(folder, NAMES.edited), 'wx', 0o600);
   const log = await open(join(folder, NAMES.log), 'wx', 0o600);
   const pieces = body.iterator({ destroyOnReturn: false });
-  const whole = new Alarm(bounds.uploadMs);
+  const tooLong = once(AbortSignal.timeout(bounds.uploadMs));
   const stopped = once(signal);
   let total = 0;
   try {
     for (;;) {
-      const silence = new Alarm(bounds.silenceMs);
-      // A rejection that nothing awaits would end the process, so the race handles it.
-      const next = await Promise.race([pieces.next(), silence.rung, whole.rung, stopped]).finally(() =>
-        silence.stop(),
-      );
+      const silent = once(AbortSignal.timeout(bounds.silenceMs));
+      const next = await Promise.race([pieces.next(), silent, tooLong, stopped]);
       if (signal.aborted) return STOPPED;
       if (next === null) return refusal(408, 'the log came too slowly; send a shorter part of it');
       if (next.done === true) break;
@@ -94,7 +91,6 @@ async function receive(
       if (atLog < piece.length) await log.writeFile(piece.subarray(atLog));
     }
   } finally {
-    whole.stop();
     await Promise.all([edited.close(), log.close()]);
   }
   if (total < policyBytes)
@@ -108,21 +104,6 @@ async function receive(
 
 function refusal(status: ReplayOutcome['status'], message: string): ReplayOutcome {
   return { status, document: { message } };
-}
-
-class Alarm {
-  readonly rung: Promise<null>;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(ms: Millis) {
-    this.rung = new Promise((resolve) => {
-      this.#timer = setTimeout(resolve, ms, null);
-    });
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
 }
 
 function once(signal: AbortSignal): Promise<null> {

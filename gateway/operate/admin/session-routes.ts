@@ -4,7 +4,7 @@ import type { XStatic } from 'typebox/schema';
 import { isoTime } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { isSame, sessionOf } from './guard.ts';
-import { input, newSessionSchema, refusals, sessionSchema } from './reply-schemas.ts';
+import { input } from './input.ts';
 import { cookieOf, SESSION_MS } from './sessions.ts';
 
 const signInSchema = input({ token: { type: 'string', minLength: 1, maxLength: 8192 } }, ['token']);
@@ -14,32 +14,18 @@ export async function sessionRoutes(app: FastifyInstance, options: AdminContext)
   const { token, log, sessions } = options;
   const config = { isOpen: true };
 
-  app.get(
-    '/session',
-    {
-      config,
-      schema: { summary: 'Is a sign-in needed, and is there one?', response: { 200: sessionSchema } },
-    },
-    async (request) => {
-      const session = sessionOf(request, sessions);
-      return {
-        isNeeded: token !== null,
-        isSignedIn: session !== null,
-        endsAt: session === null ? null : isoTime(session.endsAt),
-      };
-    },
-  );
+  app.get('/session', { config }, async (request) => {
+    const session = sessionOf(request, sessions);
+    return {
+      isNeeded: token !== null,
+      isSignedIn: session !== null,
+      endsAt: session === null ? null : isoTime(session.endsAt),
+    };
+  });
 
   app.post<{ Body: XStatic<typeof signInSchema> }>(
     '/session',
-    {
-      config,
-      schema: {
-        summary: 'Sign in with the admin token',
-        body: signInSchema,
-        response: { 200: newSessionSchema, ...refusals(401, 409, 429) },
-      },
-    },
+    { config, schema: { body: signInSchema } },
     async (request, reply) => {
       const { ip, headers } = request;
       if (token === null)
@@ -66,19 +52,15 @@ export async function sessionRoutes(app: FastifyInstance, options: AdminContext)
     },
   );
 
-  app.delete(
-    '/session',
-    { schema: { summary: 'Sign out', response: { 204: {} } } },
-    async (request, reply) => {
-      const session = sessionOf(request, sessions);
-      if (session !== null) {
-        sessions.end(request.headers.cookie);
-        log.info({ by: `session ${session.name}, from ${request.ip}`, change: 'sign-out' }, 'admin change');
-      }
-      return reply
-        .code(204)
-        .header('set-cookie', cookieOf('', 0, false))
-        .send();
-    },
-  );
+  app.delete('/session', async (request, reply) => {
+    const session = sessionOf(request, sessions);
+    if (session !== null) {
+      sessions.end(request.headers.cookie);
+      log.info({ by: `session ${session.name}, from ${request.ip}`, change: 'sign-out' }, 'admin change');
+    }
+    return reply
+      .code(204)
+      .header('set-cookie', cookieOf('', 0, false))
+      .send();
+  });
 }

@@ -2,25 +2,17 @@
 import { isIP } from 'node:net';
 import type { XStatic } from 'typebox/schema';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
-import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import type { AddressIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { bytesOf } from '#gateway/policy/target.ts';
 import { clientAddress } from '#shared/client-address.ts';
 import { AdminError } from './errors.ts';
-import { input } from './reply-schemas.ts';
+import { input } from './input.ts';
 
 export const subjectProperties = {
   subject: { type: 'string', minLength: 1, maxLength: 8192 },
-  kind: {
-    enum: ['address', 'key', 'digest'],
-    description:
-      'Kind of the subject; by default an address or a digest if it looks like one, otherwise a key',
-  },
-  identifier: {
-    type: 'string',
-    maxLength: 200,
-    description: 'The identifier of the policy file that it belongs to',
-  },
+  kind: { enum: ['address', 'key', 'digest'] },
+  identifier: { type: 'string', maxLength: 200 },
 } as const;
 
 export const subjectSchema = input(subjectProperties, ['subject']);
@@ -63,24 +55,27 @@ export function identityFor({ subject, kind, identifier }: Subject, set: PolicyS
   }
 }
 
+const ADDRESS: AddressIdentifier = { name: 'address', kind: 'address', ipv6Prefix: 64 };
+
 function addressIdentity(text: string, identifiers: readonly SimpleIdentifier[], salt: string): Identity {
   if (isIP(text) === 0)
     throw new AdminError(400, `"${shortened(text)}" is not an address; write one such as 192.0.2.1`);
-  const prefixes = new Set(identifiers.map((one) => (one.kind === 'address' ? one.ipv6Prefix : 64)));
+  const forms = identifiers.length === 0 ? [ADDRESS] : identifiers;
   const addresses = new Set(
-    [...(prefixes.size === 0 ? [64] : prefixes)].map((prefix) =>
-      clientAddress(text, '', { kind: 'none' }, prefix),
-    ),
+    forms.map((one) => {
+      const { ipv6Prefix, ipv4Prefix } = one.kind === 'address' ? one : ADDRESS;
+      return clientAddress(text, '', { kind: 'none' }, ipv6Prefix, ipv4Prefix);
+    }),
   );
   const [address = '', ...others] = addresses;
   if (others.length > 0)
     throw new AdminError(
       400,
-      `the policy file counts IPv6 addresses in several ways; choose one with --identifier: ${identifiers.map(({ name }) => name).join(', ')}`,
+      `the policy file counts addresses in several ways; choose one with --identifier: ${identifiers.map(({ name }) => name).join(', ')}`,
     );
   if (NOBODYS.has(address) || /^(?:22[4-9]|23\d)\./.test(address))
     throw new AdminError(400, `${text} is the address of no client; give a client's own`);
-  return new Digester(salt).identify({ name: 'address', kind: 'address', ipv6Prefix: 64 }, address);
+  return new Digester(salt).identify(ADDRESS, address);
 }
 
 function chosen(

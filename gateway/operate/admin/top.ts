@@ -4,8 +4,9 @@ import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import { mergeRanked, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
 import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
+import { EXCHANGED_MAX } from '#gateway/refusals/decision-record.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
-import { type PolicyTotals, totalsOf } from './totals.ts';
+import { type NewcomersTotals, newcomersOf, type PolicyTotals, policyTotalsOf, totalsBy } from './totals.ts';
 
 export interface TopSource {
   readonly kind: 'redis' | 'memory';
@@ -25,6 +26,8 @@ export interface TopSnapshot {
   readonly store: StoreState;
   readonly requests: Readonly<Record<string, number>>;
   readonly policies: readonly PolicyTotals[];
+  /** null without `newcomers` in the policy file. */
+  readonly newcomers: NewcomersTotals | null;
   readonly limited: readonly LimitedClient[];
   /** Whether `limited` has the denials of all gateways. Without the store it has those of this one. */
   readonly isLimitedOfAll: boolean;
@@ -36,8 +39,9 @@ export interface TopSnapshot {
 /** One of the clients denied most often, with the policy that denied it last. */
 interface LimitedClient {
   readonly identity: string;
-  /** An upper bound, see Ranking. */
+  /** A lower bound if it is not exact, see Ranking. */
   readonly denied: number;
+  readonly isExact: boolean;
   /** Number of its requests that were admitted since it is in the table. */
   readonly admitted: number;
   readonly policy: string;
@@ -48,8 +52,9 @@ interface LimitedClient {
 /** One of the paths requested most often. */
 interface RequestedPath {
   readonly path: string;
-  /** An upper bound, see Ranking. */
+  /** A lower bound if it is not exact, see Ranking. */
   readonly requests: number;
+  readonly isExact: boolean;
   readonly refused: number;
 }
 
@@ -69,14 +74,14 @@ const PATHS_MAX = 10;
 
 export async function topSnapshot(source: TopSource, now: number): Promise<TopSnapshot> {
   const [processes, families] = await Promise.all([source.processes(), source.families()]);
-  const { requests, policies } = totalsOf(families);
   const others = await source.exchangeDenied(deniedHere(processes)).catch(() => null);
   return {
     at: isoTime(now),
     processes: processes.length,
     store: storeState(source.kind, processes),
-    requests,
-    policies: [...policies.values()].sort((a, b) => a.policy.localeCompare(b.policy)),
+    requests: totalsBy('outcome', families, 'floodgate_requests_total'),
+    policies: policyTotalsOf(families),
+    newcomers: newcomersOf(families),
     ...mostLimited(processes, others, now),
     paths: mostRequested(processes),
   };
@@ -105,14 +110,19 @@ export function mostLimited(
   now: Millis,
 ): Pick<TopSnapshot, 'isLimitedOfAll' | 'limited' | 'limitedSince'> {
   // A gateway that has ended may have left older denials.
-  const merged = mergeRanked([deniedHere(processes), ...(others ?? [])])
+  const merged = mergeRanked([deniedHere(processes), ...(others ?? [])], EXCHANGED_MAX)
     .filter(({ lastAt }) => lastAt >= rankedSince(now))
     .slice(0, LIMITED_MAX);
   return {
     isLimitedOfAll: others !== null,
-    limited: merged.map(({ name, count, other, label, lastAt }) => {
-      return { identity: name, denied: count, admitted: other, policy: label, lastAt: isoTime(lastAt) };
-    }),
+    limited: merged.map(({ name, count, isExact, other, label, lastAt }) => ({
+      identity: name,
+      denied: count,
+      isExact,
+      admitted: other,
+      policy: label,
+      lastAt: isoTime(lastAt),
+    })),
     limitedSince: isoTime(rankedSince(now)),
   };
 }
@@ -120,5 +130,10 @@ export function mostLimited(
 /** Merges the lists of all processes of paths requested most often, in descending order. */
 export function mostRequested(processes: readonly ProcessReport[]): RequestedPath[] {
   const merged = mergeRanked(processes.map(({ paths }) => paths)).slice(0, PATHS_MAX);
-  return merged.map(({ name, count, other }) => ({ path: name, requests: count, refused: other }));
+  return merged.map(({ name, count, isExact, other }) => ({
+    path: name,
+    requests: count,
+    isExact,
+    refused: other,
+  }));
 }

@@ -1,18 +1,22 @@
 /** Totals of all processes of this gateway since their start, from their metrics. */
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
+import { isoTime } from '#shared/clock.ts';
+
+type Processes = readonly (readonly Family[])[];
 
 export interface PolicyTotals {
   readonly policy: string;
   readonly allowed: number;
   readonly denied: number;
   readonly shadowDenied: number;
+  /** Number of requests that passed with a mark, because they were over the limit. */
+  readonly marked: number;
   /** Number of requests decided without the store, whatever the result. */
   readonly degraded: number;
 }
 
-export interface Totals {
-  readonly requests: Readonly<Record<string, number>>;
-  readonly policies: ReadonlyMap<string, PolicyTotals>;
+/** Figures of the store, the application and the protection that the page shows. */
+interface Totals {
   /** Number of checks that the store did not answer, by kind. */
   readonly storeFailures: Readonly<Record<string, number>>;
   /** Number of requests decided without the store. */
@@ -23,6 +27,8 @@ export interface Totals {
   readonly unrecorded: number;
   /** Totals of the protection; null without `protect` in the policy file. */
   readonly protection: ProtectionTotals | null;
+  /** null without `newcomers` in the policy file. */
+  readonly newcomers: NewcomersTotals | null;
 }
 
 interface ProtectionTotals {
@@ -33,72 +39,83 @@ interface ProtectionTotals {
   readonly refused: number;
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Labels = Readonly<Record<string, string>>;
+/** Requests on routes of policies with `newcomers`. */
+export interface NewcomersTotals {
+  /** Admitted requests of regulars, and of newcomers. */
+  readonly regulars: number;
+  readonly newcomers: number;
+  readonly denied: number;
+  /** Number of admitted requests that the limit would have denied. */
+  readonly shadowDenied: number;
+  /** When the limit begins to act; ISO 8601; null if it acts. */
+  readonly actsFrom: string | null;
+}
 
-export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
-  const policies = new Map<string, Mutable<PolicyTotals>>();
-  const requests: Record<string, number> = {};
-  const storeFailures: Record<string, number> = {};
-  const upstreamFailures: Record<string, number> = {};
-  let degraded = 0;
-  let unrecorded = 0;
-  const protection = { mode: '', limit: 0, waiting: 0, refused: 0 };
-  let last: Mutable<PolicyTotals> | undefined;
-  const policyOf = ({ policy = '' }: Labels): Mutable<PolicyTotals> => {
-    // The values of one policy are consecutive.
-    if (last?.policy === policy) return last;
-    last = policies.get(policy);
-    if (last !== undefined) return last;
-    last = { policy, allowed: 0, denied: 0, shadowDenied: 0, degraded: 0 };
-    policies.set(policy, last);
-    return last;
-  };
-  const readers: Readonly<Record<string, (labels: Labels, value: number) => void>> = {
-    floodgate_requests_total: ({ outcome = '' }, value) => addTo(requests, outcome, value),
-    floodgate_store_failures_total: ({ kind = '' }, value) => addTo(storeFailures, kind, value),
-    floodgate_upstream_failures_total: ({ kind = '' }, value) => addTo(upstreamFailures, kind, value),
-    floodgate_policy_decisions_total: (labels, value) => {
-      const totals = policyOf(labels);
-      if (labels.decision === 'allowed') totals.allowed += value;
-      else if (labels.decision === 'denied') totals.denied += value;
-      else totals.shadowDenied += value;
-    },
-    floodgate_policy_degraded_total: (labels, value) => {
-      policyOf(labels).degraded += value;
-    },
-    floodgate_store_degraded_total: (_labels, value) => {
-      degraded += value;
-    },
-    floodgate_decisions_unrecorded_total: (_labels, value) => {
-      unrecorded += value;
-    },
-    floodgate_protect_limit: (_labels, value) => {
-      protection.limit += value;
-    },
-    floodgate_protect_waiting: (_labels, value) => {
-      protection.waiting += value;
-    },
-    floodgate_protect_refused_total: ({ mode = '' }, value) => {
-      protection.mode = mode;
-      protection.refused += value;
-    },
-  };
-  for (const { name, values } of processes.flat()) {
-    const read = readers[name];
-    if (read !== undefined) for (const { labels, value } of values) read(labels, value);
-  }
+export function totalsOf(processes: Processes): Totals {
+  const totalOf = (name: string): number =>
+    valuesOf(processes, name).reduce((sum, { value }) => sum + value, 0);
+  const [refused] = valuesOf(processes, 'floodgate_protect_refused_total');
   return {
-    requests,
-    policies,
-    storeFailures,
-    degraded,
-    upstreamFailures,
-    unrecorded,
-    protection: protection.mode === '' ? null : protection,
+    storeFailures: totalsBy('kind', processes, 'floodgate_store_failures_total'),
+    degraded: totalOf('floodgate_store_degraded_total'),
+    upstreamFailures: totalsBy('kind', processes, 'floodgate_upstream_failures_total'),
+    unrecorded: totalOf('floodgate_decisions_unrecorded_total'),
+    protection:
+      refused === undefined
+        ? null
+        : {
+            mode: refused.labels.mode ?? '',
+            limit: totalOf('floodgate_protect_limit'),
+            waiting: totalOf('floodgate_protect_waiting'),
+            refused: totalOf('floodgate_protect_refused_total'),
+          },
+    newcomers: newcomersOf(processes),
   };
 }
 
-function addTo(record: Record<string, number>, name: string, value: number): void {
+export function newcomersOf(processes: Processes): NewcomersTotals | null {
+  const acting = valuesOf(processes, 'floodgate_newcomers_act_from_timestamp_seconds');
+  if (acting.length === 0) return null;
+  const names = new Set(acting.map(({ labels }) => labels.policy));
+  const actsFrom = Math.max(...acting.map(({ value }) => value));
+  const totalOf = (metric: string, label: string, name: string): number =>
+    valuesOf(processes, metric)
+      .filter(({ labels }) => names.has(labels.policy) && labels[label] === name)
+      .reduce((sum, { value }) => sum + value, 0);
+  return {
+    regulars: totalOf('floodgate_visitors_total', 'client', 'regular'),
+    newcomers: totalOf('floodgate_visitors_total', 'client', 'newcomer'),
+    denied: totalOf('floodgate_policy_decisions_total', 'decision', 'denied'),
+    shadowDenied: totalOf('floodgate_policy_decisions_total', 'decision', 'shadow_denied'),
+    actsFrom: actsFrom === 0 ? null : isoTime(actsFrom * 1000),
+  };
+}
+
+/** Returns the totals of each policy, by name. */
+export function policyTotalsOf(processes: Processes): PolicyTotals[] {
+  const decisions = valuesOf(processes, 'floodgate_policy_decisions_total');
+  const byPolicy = Map.groupBy(decisions, ({ labels }) => labels.policy ?? '');
+  const degraded = totalsBy('policy', processes, 'floodgate_policy_degraded_total');
+  const names = new Set([...byPolicy.keys(), ...Object.keys(degraded)]);
+  return [...names].sort().map((policy) => {
+    const by: Record<string, number> = {};
+    for (const { labels, value } of byPolicy.get(policy) ?? []) addTo(by, labels.decision, value);
+    const { allowed = 0, denied = 0, shadow_denied: shadowDenied = 0, marked = 0 } = by;
+    return { policy, allowed, denied, shadowDenied, marked, degraded: degraded[policy] ?? 0 };
+  });
+}
+
+/** Returns the sums of a metric by one of its labels. */
+export function totalsBy(label: string, processes: Processes, name: string): Record<string, number> {
+  const totals: Record<string, number> = {};
+  for (const { labels, value } of valuesOf(processes, name)) addTo(totals, labels[label], value);
+  return totals;
+}
+
+function valuesOf(processes: Processes, name: string): Family['values'] {
+  return processes.flat().flatMap((family) => (family.name === name ? family.values : []));
+}
+
+function addTo(record: Record<string, number>, name = '', value: number): void {
   record[name] = (record[name] ?? 0) + value;
 }

@@ -3,6 +3,7 @@
  * probes.
  */
 import type { Seen } from '#gateway/request/probe.ts';
+import { isBefore, nodeHole } from './node-holes.ts';
 import type { GatewayReport } from './report.ts';
 
 export interface Finding {
@@ -21,6 +22,7 @@ type CheckName =
   | 'store'
   | 'clock'
   | 'open-files'
+  | 'hosts'
   | 'trusted-proxies'
   | 'public-address'
   | 'tls'
@@ -55,7 +57,9 @@ export function reportFindings(
     clock(report, here.now),
     openFiles(report),
     ...ownCertificate(report),
+    ...otherHosts(report),
     ...wideTrust(report),
+    ...refusedTrust(report),
   ];
 }
 
@@ -67,13 +71,15 @@ export function bad(check: CheckName, message: string, fix: string): Finding {
   return { check, ok: false, message, fix };
 }
 
-function versions({ version, nodeVersion }: GatewayReport, here: string): Finding {
-  if (isOlder(nodeVersion, NODE_MIN))
+function versions({ version, nodeVersion, tls }: GatewayReport, here: string): Finding {
+  if (isBefore(nodeVersion, NODE_MIN))
     return bad(
       'versions',
       `the gateway runs on Node.js ${nodeVersion}`,
       `use ${NODE_MIN.join('.')} or later`,
     );
+  const hole = nodeHole(nodeVersion, tls !== null);
+  if (hole !== null) return bad('versions', hole.message, hole.fix);
   if (version !== here)
     return bad(
       'versions',
@@ -133,7 +139,7 @@ function store({ store }: GatewayReport): Finding[] {
     return [bad('store', store.problem, 'start Redis, or correct GATEWAY_REDIS_URL')];
   const found: Finding[] = [];
   const { version, evictionPolicy, memoryBytesMax, evictedKeys } = store;
-  if (version !== null && isOlder(version, REDIS_MIN))
+  if (version !== null && isBefore(version, REDIS_MIN))
     found.push(bad('store', `Redis is ${version}`, 'use Redis 7 or Valkey; 6.2 is the oldest that works'));
   if (evictionPolicy !== null && evictionPolicy !== 'noeviction') {
     const evicted = evictedKeys > 0 ? ` and has forgotten ${evictedKeys} keys` : '';
@@ -149,7 +155,7 @@ function store({ store }: GatewayReport): Finding[] {
       bad(
         'store',
         'Redis has no maxmemory: when the machine has no memory left, it is killed with all counters',
-        'set maxmemory; floodgate forecast says how much is needed',
+        'set maxmemory; a bucket takes about 150 bytes',
       ),
     );
   }
@@ -231,6 +237,21 @@ function ownCertificate({ tls }: GatewayReport): Finding[] {
   ];
 }
 
+function otherHosts({ hosts }: GatewayReport): Finding[] {
+  if (hosts === null) return [];
+  const { others, areCounted } = hosts;
+  if (others.length === 0) return [good('hosts', 'no request came for a host that no policy names')];
+  const what = `requests came for hosts that no policy names: ${others.join(', ')}`;
+  if (areCounted) return [good('hosts', `${what}; policies without hosts count them`)];
+  return [
+    bad(
+      'hosts',
+      what,
+      'name them under hosts of a policy, add a policy without hosts, or let the proxy in front refuse them',
+    ),
+  ];
+}
+
 function wideTrust({ trust: { tooWide } }: GatewayReport): Finding[] {
   if (tooWide.length === 0) return [];
   return [
@@ -240,6 +261,16 @@ function wideTrust({ trust: { tooWide } }: GatewayReport): Finding[] {
       'list the addresses of your own proxies only',
     ),
   ];
+}
+
+function refusedTrust({ trust: { problems } }: GatewayReport): Finding[] {
+  return problems.map((problem) =>
+    bad(
+      'trusted-proxies',
+      `a changed file of GATEWAY_TRUSTED_PROXIES is refused, and the old networks stay trusted: ${problem}`,
+      'correct the file; the gateway takes it without a restart',
+    ),
+  );
 }
 
 /** How the gateway saw two requests of this machine: a normal one, and one that claims another client's address. */
@@ -291,9 +322,4 @@ export function trustFinding({ plain, claiming, claimed, hops }: Probes): Findin
     );
   }
   return good('trusted-proxies', `clients are counted by their own address, from ${plain.addressFrom}`);
-}
-
-function isOlder(version: string, [major, minor]: readonly [number, number]): boolean {
-  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number);
-  return ownMajor < major || (ownMajor === major && ownMinor < minor);
 }

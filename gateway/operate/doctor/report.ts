@@ -1,12 +1,13 @@
 /** The set-up of a running gateway; `findings.ts` looks for mistakes in it. */
 import { once } from 'node:events';
+import type { Control } from '#gateway/bans/control.ts';
+import type { StoreReport } from '#gateway/bans/store-report.ts';
 import type { BoundSettings } from '#gateway/bounds/bounds.ts';
 import * as http from '#gateway/http/node-http.ts';
-import { type KeyPairFiles, readKeyPair } from '#gateway/listen/tls/key-pair.ts';
-import type { Control } from '#gateway/operate/control/control.ts';
-import type { StoreReport } from '#gateway/operate/control/store-report.ts';
-import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import type { ProxyTrust } from '#shared/client-address.ts';
+import type { CertificateReport } from '#gateway/part/part.ts';
+import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
+import { OTHER_HOSTS_MAX } from '#gateway/request/other-hosts.ts';
+import { type ProxyTrust, writtenNetwork } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
 import { type KeyPlace, keyPlacesOf, type Spelling, spellingsOf } from './spellings.ts';
@@ -17,10 +18,9 @@ export interface DoctorSources {
     /** Origin, without a path. */
     readonly upstream: string;
     readonly bounds: BoundSettings;
-    readonly adminHost: string;
-    /** Settings of TLS; null if the public listener uses plain HTTP. */
-    readonly tls: KeyPairFiles | null;
   };
+  /** Reads the certificate on the disk; null if the public listener uses plain HTTP. */
+  readonly certificate: ((now: Millis) => CertificateReport) | null;
   readonly readPolicyFile: (file: string) => string;
   /** Returns how many file descriptors a process may have open; null if the system does not report it. */
   readonly openFilesMax: () => number | null;
@@ -40,6 +40,8 @@ export interface GatewayReport {
   readonly now: Millis;
   readonly policies: PolicyReport;
   readonly trust: TrustReport;
+  /** Hosts of requests that no policy names, and whether policies count all hosts; null if no policy names any. */
+  readonly hosts: { readonly others: readonly string[]; readonly areCounted: boolean } | null;
   /** Paths for the test of upper and lower case. */
   readonly spellings: readonly Spelling[];
   readonly keyPlaces: readonly KeyPlace[];
@@ -57,14 +59,6 @@ export interface GatewayReport {
     | null;
 }
 
-interface CertificateReport {
-  readonly file: string;
-  /** Why the files cannot be used; null if they can. */
-  readonly problem: string | null;
-  /** null with a problem */
-  readonly daysLeft: number | null;
-}
-
 interface PolicyReport {
   readonly file: string;
   /** Version of the policy file in use. */
@@ -80,9 +74,13 @@ interface TrustReport {
   readonly hops: number;
   /** Trusted networks that are so large that they contain unrelated hosts. */
   readonly tooWide: readonly string[];
+  /** Why changed files of trusted proxies are not in use. */
+  readonly problems: readonly string[];
 }
 
 interface ReportParts extends DoctorSources {
+  /** Hosts that no policy names, as each process has seen them. */
+  readonly otherHosts: () => Promise<readonly string[]>;
   readonly policies: PolicySet;
   readonly policyText: () => string;
   readonly policyRefusal: () => string | null;
@@ -92,24 +90,30 @@ interface ReportParts extends DoctorSources {
 }
 
 const UPSTREAM_MS: Millis = 3000;
-const DAY_MS: Millis = 86_400_000;
+/** Maximum number of networks that one finding lists. */
+const TOO_WIDE_MAX = 10;
 /** File descriptors of the process itself: for the store, logs, listeners and the runtime. */
 const OWN_FILES = 64;
-/** Networks with a shorter prefix contain unrelated hosts. 10.0.0.0/8 and fc00::/7 are the largest private networks. */
-const PREFIX_BITS_MIN = { ipv4: 8, ipv6: 7 } as const;
+/** By the bytes of an address. Networks with a shorter prefix contain unrelated hosts. 10.0.0.0/8 and fc00::/7 are the largest private networks. */
+const PREFIX_BITS_MIN: Readonly<Record<number, number>> = { 4: 8, 16: 7 };
 
 export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> {
   const { config, clock, policies, trust } = parts;
-  const [upstream, store] = await Promise.all([upstreamProblem(config.upstream), storeReport(parts)]);
+  const [upstream, store, hosts] = await Promise.all([
+    upstreamProblem(config.upstream),
+    storeReport(parts),
+    hostReport(parts),
+  ]);
   const { connections, upstream_connections, upgrades } = config.bounds;
   return {
     version: parts.version,
     nodeVersion: parts.nodeVersion,
     publicPort: parts.publicPort(),
-    tls: config.tls === null ? null : certificateReport(config.tls, clock()),
+    tls: parts.certificate?.(clock()) ?? null,
     now: clock(),
     policies: policyReport(parts),
     trust: trustReport(trust),
+    hosts,
     spellings: spellingsOf(policies),
     keyPlaces: keyPlacesOf(policies),
     openFiles: {
@@ -121,13 +125,11 @@ export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> 
   };
 }
 
-function certificateReport(files: KeyPairFiles, now: Millis): CertificateReport {
-  const file = files.cert;
-  try {
-    return { file, problem: null, daysLeft: Math.floor((readKeyPair(files).expiresAt - now) / DAY_MS) };
-  } catch (error) {
-    return { file, problem: (error as Error).message, daysLeft: null };
-  }
+async function hostReport({ policies, otherHosts }: ReportParts): Promise<GatewayReport['hosts']> {
+  const isForAll = ({ hosts }: LoadedPolicy): boolean => hosts === null;
+  if (policies.policies.every(isForAll)) return null;
+  const others = [...new Set(await otherHosts())].slice(0, OTHER_HOSTS_MAX);
+  return { others, areCounted: policies.policies.some(isForAll) };
 }
 
 function policyReport({ policies, policyText, policyRefusal, readPolicyFile }: ReportParts): PolicyReport {
@@ -145,9 +147,15 @@ function policyReport({ policies, policyText, policyRefusal, readPolicyFile }: R
 
 function trustReport(trust: ProxyTrust): TrustReport {
   if (trust.kind !== 'cidrs')
-    return { kind: trust.kind, hops: trust.kind === 'hops' ? trust.hops : 0, tooWide: [] };
-  const tooWide = trust.cidrs.filter(([network, bits]) => bits < PREFIX_BITS_MIN[network.kind()]);
-  return { kind: 'cidrs', hops: 0, tooWide: tooWide.map(([network, bits]) => `${network}/${bits}`) };
+    return { kind: trust.kind, hops: trust.kind === 'hops' ? trust.hops : 0, tooWide: [], problems: [] };
+  const { all, files } = trust.networks;
+  const tooWide = all.filter(({ bytes, bits }) => bits < (PREFIX_BITS_MIN[bytes.length] ?? 0));
+  return {
+    kind: 'cidrs',
+    hops: 0,
+    tooWide: tooWide.slice(0, TOO_WIDE_MAX).map(writtenNetwork),
+    problems: files.flatMap(({ problem }) => problem ?? []),
+  };
 }
 
 /** @returns the problem with the upstream; null if it sends any reply */

@@ -7,19 +7,28 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { AddressIdentifier } from '#gateway/identity/identifier.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import { ClientAddress, type ProxyTrust } from '#shared/client-address.ts';
-import type { ChargedTo } from './charged-to.ts';
 import type { PolicyTable } from './policy-table.ts';
+import type { ChargedTo } from './reading.ts';
 
 /** The form of the address that is charged for unproven credentials, and that logs and records contain. */
 const ADDRESS: AddressIdentifier = { name: 'address', kind: 'address', ipv6Prefix: 64 };
 
-export class Caller {
-  readonly origin: RequestOrigin;
-  readonly address: ClientAddress;
+/** The parts of a caller that a reading asks for. A log does not have the others. */
+export interface Sender {
+  readonly origin: Pick<RequestOrigin, 'trusted'>;
+  readonly address: Pick<ClientAddress, 'bytes'>;
   readonly table: PolicyTable;
   /** Charges of earlier requests, which the next one can reuse. null if the next request may be of another client. */
   readonly charges: Map<Cover, ChargedTo> | null;
-  /** Identities of the address, by length of the IPv6 prefix. */
+  identity(identifier?: AddressIdentifier): Identity;
+}
+
+export class Caller implements Sender {
+  readonly origin: RequestOrigin;
+  readonly address: ClientAddress;
+  readonly table: PolicyTable;
+  readonly charges: Map<Cover, ChargedTo> | null;
+  /** Identities of the address, by a number made from the lengths of both prefixes. */
   readonly #identities = new Map<number, Identity>();
 
   constructor(origin: RequestOrigin, address: ClientAddress, table: PolicyTable) {
@@ -30,11 +39,12 @@ export class Caller {
   }
 
   identity(identifier: AddressIdentifier = ADDRESS): Identity {
-    const { ipv6Prefix } = identifier;
-    let identity = this.#identities.get(ipv6Prefix);
+    const { ipv6Prefix, ipv4Prefix = 32 } = identifier;
+    const key = ipv6Prefix * 64 + ipv4Prefix;
+    let identity = this.#identities.get(key);
     if (identity === undefined) {
-      identity = this.table.digester.identify(identifier, this.address.counted(ipv6Prefix));
-      this.#identities.set(ipv6Prefix, identity);
+      identity = this.table.digester.identify(identifier, this.address.counted(ipv6Prefix, ipv4Prefix));
+      this.#identities.set(key, identity);
     }
     return identity;
   }
@@ -55,7 +65,8 @@ export class Callers {
   /** @param forwardedFor all values of X-Forwarded-For, joined; '' if there is none */
   of(origin: RequestOrigin, forwardedFor: string, table: PolicyTable): Caller {
     const known = this.#known.get(origin);
-    if (known?.table === table) return known;
+    // A peer that is trusted since its file changed has no caller of its own any more.
+    if (known?.table === table && !origin.trusted) return known;
     const address = new ClientAddress(origin.peer, forwardedFor, this.#trust);
     const caller = new Caller(origin, address, table);
     if (!origin.trusted) this.#known.set(origin, caller);

@@ -11,22 +11,26 @@ import {
   type PresentedCredential,
   presentedCredential,
 } from '#gateway/identity/credential.ts';
-import type { Identity } from '#gateway/identity/digest.ts';
+import type { Digester, Identity } from '#gateway/identity/digest.ts';
 import {
   type BodyIdentifier,
   type CombinedIdentifier,
   type CredentialIdentifier,
+  type FirstIdentifier,
+  type HostIdentifier,
   type Identifier,
+  type NetworkIdentifier,
   type PathIdentifier,
   readsBody,
   type SimpleIdentifier,
   type TokenIdentifier,
+  WHOLE_PATH,
 } from '#gateway/identity/identifier.ts';
 import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
-import type { Cover } from '#gateway/policy/match.ts';
+import type { Cover, Match } from '#gateway/policy/match.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
-import type { Caller } from './caller.ts';
-import type { KnownAs } from './charged-to.ts';
+import type { Sender } from './caller.ts';
+import type { KnownAs } from './reading.ts';
 
 /** The parts of a request that identify its sender. */
 export interface IdentifiableRequest {
@@ -35,19 +39,40 @@ export interface IdentifiableRequest {
     /** Alternating names and values. */
     readonly rawHeaders: readonly string[];
   };
-  /** The matched target: the canonical path and the query. */
-  readonly target: string;
-  readonly caller: Caller;
+  readonly match: Match;
+  /** The canonical host; empty if nothing in the policy file depends on it. */
+  readonly host: string;
+  readonly caller: Sender;
   /** The body of the request. null if no policy of the route counts a field of it, or it is not read yet. */
   readonly sentBody: SentBody | null;
+  /** The identities of a request in a log of the gateway, which has digests only. */
+  readonly logged?: LoggedIdentities;
+}
+
+export interface LoggedIdentities {
+  /** Those that the policies of the route count. */
+  readonly counted: KnownAs;
+  readonly presented: PresentedIdentities;
+}
+
+/** All identities of a request: its address, and the values that it presents for identifiers of the policy file. */
+export interface PresentedIdentities {
+  readonly certain: readonly Identity[];
+  /** The identities in `certain` that are API keys. */
+  readonly keys: readonly Identity[];
+  /** Whether the request has a valid signed token, which needs no other proof. */
+  readonly isSigned: boolean;
+  /** If a request presents several values of one identifier, all of them. The application may use any of them. */
+  readonly doubtful: readonly Identity[];
 }
 
 const NO_IDENTITIES: readonly Identity[] = [];
 
 class Identified implements KnownAs {
   readonly identities: (Identity | null)[] = [];
-  /** For each combined identity, the part that must be proven. null if no identity is combined. */
   proofs: (Identity | undefined)[] | null = null;
+  parts: (SimpleIdentifier | undefined)[] | null = null;
+  values: readonly (Identity | null)[] = NO_IDENTITIES;
   readonly credentials: Identity[] = [];
   pathValues: readonly Identity[] = NO_IDENTITIES;
   /** The credential that was found last; null if none. */
@@ -67,6 +92,12 @@ class Identified implements KnownAs {
       this.proofs[this.identities.length] = proof;
     }
     this.identities.push(identity);
+  }
+
+  addPart(identity: Identity, part: SimpleIdentifier): void {
+    this.parts ??= [];
+    this.parts[this.identities.length] = part;
+    this.add(identity);
   }
 
   addCredential(identity: Identity, presented: PresentedCredential): void {
@@ -92,13 +123,19 @@ class Identified implements KnownAs {
 }
 
 /** @returns a string with the reason for a refusal, such as two different values of one identifier */
-export function identify(cover: Cover, request: IdentifiableRequest): Identified | string {
+export function identify(cover: Cover, request: IdentifiableRequest): KnownAs | string {
+  if (request.logged !== undefined) return request.logged.counted;
   const found = new Identified();
   for (const identifier of cover.identifiers) {
     if (identifier.kind === 'combined') {
       const refusal = addCombined(identifier, request, found);
       if (refusal !== null && !isTried(identifier, cover)) return refusal;
       if (refusal !== null) found.add(null);
+      continue;
+    }
+    if (identifier.kind === 'first') {
+      const refusal = addFirst(identifier, request, found);
+      if (refusal !== null) return refusal;
       continue;
     }
     let identity = identityOf(identifier, request, found);
@@ -110,12 +147,39 @@ export function identify(cover: Cover, request: IdentifiableRequest): Identified
     found.add(identity);
   }
   if (request.req.method === 'OPTIONS') found.proveNothing();
+  if (cover.distinct.length === 0) return found;
+  const values = valuesOf(cover, request, found);
+  if (typeof values === 'string') return values;
+  found.values = values;
   return found;
+}
+
+/**
+ * Returns the identities of `Cover.distinct`. They need no proof, but a reply may depend on a field of the body.
+ *
+ * @returns a string with the reason for a refusal
+ */
+function valuesOf(
+  cover: Cover,
+  request: IdentifiableRequest,
+  found: Identified,
+): (Identity | null)[] | string {
+  const values: (Identity | null)[] = [];
+  for (const identifier of cover.distinct) {
+    let value = identityOf(identifier, request, identifier.kind === 'body' ? found : null);
+    if (typeof value === 'string' && identifier.kind === 'credential')
+      value = `the request presents two different values of ${identifier.name}; send one`;
+    if (typeof value === 'string' && !isTried(identifier, cover)) return value;
+    values.push(typeof value === 'string' ? null : value);
+  }
+  return values;
 }
 
 /** Whether only policies in shadow mode count this field of the body. They never refuse a request for its body. */
 function isTried(identifier: Identifier, { policies }: Cover): boolean {
-  const counting = policies.filter((policy) => policy.identifier === identifier);
+  const counting = policies.filter(
+    (policy) => policy.identifier === identifier || policy.distinct === identifier,
+  );
   return readsBody(identifier) && counting.every(({ mode }) => mode === 'shadow');
 }
 
@@ -141,6 +205,23 @@ function addCombined(
   return null;
 }
 
+/** @returns the reason for a refusal; null if there is none */
+function addFirst(
+  { parts }: FirstIdentifier,
+  request: IdentifiableRequest,
+  found: Identified,
+): string | null {
+  for (const part of parts) {
+    const identity = identityOf(part, request, found);
+    if (typeof identity === 'string') return identity;
+    if (identity === null) continue;
+    found.addPart(identity, part);
+    return null;
+  }
+  found.add(null);
+  return null;
+}
+
 /**
  * @param found collects what the reply may prove; null if that is not needed
  * @returns null if the request does not present the identifier; a string with the reason for a refusal
@@ -155,8 +236,12 @@ export function identityOf(
       return request.caller.identity(identifier);
     case 'everyone':
       return request.caller.table.everyone;
+    case 'network':
+      return networkIdentity(identifier, request);
+    case 'host':
+      return hostIdentity(identifier, request);
     case 'path':
-      return pathIdentity(identifier, request);
+      return pathIdentity(identifier, request.match, request.caller.table.digester);
     case 'body':
       return bodyIdentity(identifier, request, found);
     case 'credential':
@@ -168,21 +253,33 @@ export function identityOf(
   }
 }
 
-function pathIdentity(
+function networkIdentity(identifier: NetworkIdentifier, { caller }: IdentifiableRequest): Identity | null {
+  const address = caller.address.bytes;
+  const name = address === null ? undefined : identifier.networks.find(address);
+  return name === undefined ? null : caller.table.digester.identify(identifier, name);
+}
+
+function hostIdentity(identifier: HostIdentifier, { host, caller }: IdentifiableRequest): Identity | null {
+  const entry = identifier.hosts.entryFor(host);
+  return entry === null ? null : caller.table.digester.identify(identifier, entry);
+}
+
+/** @returns null if the path has no such part; a string with the reason for a refusal */
+export function pathIdentity(
   identifier: PathIdentifier,
-  { target, caller }: IdentifiableRequest,
+  { path }: Match,
+  digester: Digester,
 ): Identity | string | null {
-  const mark = target.indexOf('?');
-  const path = mark < 0 ? target : target.slice(0, mark);
   const value = pathValue(path, identifier.at, identifier.takesRest, identifier.ignoresCase);
-  if (value === null) return null;
+  // The root has no segments, and is a value of the whole path too.
+  if (value === null && identifier.param !== WHOLE_PATH) return null;
   if (value === AMBIGUOUS) return 'the path can be read in two ways; send it without segment parameters';
-  return caller.table.digester.identify(identifier, value);
+  return digester.identify(identifier, value ?? '');
 }
 
 function bodyIdentity(
   identifier: BodyIdentifier,
-  { sentBody, target, caller }: IdentifiableRequest,
+  { sentBody, match: { target }, caller }: IdentifiableRequest,
   found: Identified | null,
 ): Identity | string | null {
   if (sentBody === null) return null;
@@ -198,7 +295,7 @@ function bodyIdentity(
 
 function credentialIdentity(
   identifier: CredentialIdentifier,
-  { req: { rawHeaders }, target, caller }: IdentifiableRequest,
+  { req: { rawHeaders }, match: { target }, caller }: IdentifiableRequest,
   found: Identified | null,
 ): Identity | string | null {
   const presented = presentedCredential(rawHeaders, identifier.sources, target);

@@ -6,10 +6,10 @@ import { checkRequestHead, type RequestHead } from '#gateway/http/request-head.t
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { carriersOf, identityHeaders } from '#gateway/identity/credential.ts';
 import { Digester, type Identity } from '#gateway/identity/digest.ts';
-import { type CredentialSource, EVERYONE } from '#gateway/identity/identifier.ts';
+import { type CredentialSource, EVERYONE, type TokenIdentifier } from '#gateway/identity/identifier.ts';
 import { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
 import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
-import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import { type PolicySet, usesHosts } from '#gateway/policy/policy-set.ts';
 import { OWN_PAGE, type Page, pageFrom } from '#gateway/reply/page.ts';
 import type { Clock } from '#shared/clock.ts';
 
@@ -33,6 +33,10 @@ export class PolicyTable {
   /** Lower-case name of the header in which trusted proxies name plans; empty if there is none. */
   readonly planHeaders: ReadonlySet<string>;
   readonly planSources: readonly CredentialSource[];
+  /** The identifiers whose tokens name the client's plan; empty if no claim does. */
+  readonly planTokens: readonly TokenIdentifier[];
+  /** Whether the decision depends on the host. */
+  readonly usesHosts: boolean;
   /** Lower-case names of the headers that carry credentials. */
   readonly #identityHeaders: ReadonlySet<string>;
   readonly #wallClock: Clock;
@@ -42,13 +46,19 @@ export class PolicyTable {
     this.set = set;
     this.match = createMatcher(set);
     this.digester = digester;
-    this.tokens = new VerifiedTokens(digester, wallClock);
+    this.tokens = new VerifiedTokens(digester, wallClock, set.planClaim);
     this.everyone = digester.identify(EVERYONE, '');
     this.page = set.page === null ? OWN_PAGE : pageFrom(set.page);
     this.carriers = set.identifiers.flatMap(carriersOf);
     this.planHeaders = new Set(headers);
     this.planSources = headers.map((header) => ({ kind: 'header', header }));
-    this.#identityHeaders = identityHeaders(set.identifiers);
+    this.planTokens =
+      set.planClaim === null ? [] : set.identifiers.filter((identifier) => identifier.kind === 'token');
+    this.usesHosts = usesHosts(set);
+    this.#identityHeaders = identityHeaders([
+      ...set.identifiers,
+      ...set.policies.flatMap(({ distinct }) => distinct ?? []),
+    ]);
     this.#wallClock = wallClock;
   }
 
@@ -61,7 +71,10 @@ export class PolicyTable {
   }
 
   /** Refuses a malformed header section before anything is charged. */
-  checkHead({ rawHeaders, httpVersion }: HeaderSection, { trusted }: RequestOrigin): RequestHead {
+  checkHead(
+    { rawHeaders, httpVersion }: HeaderSection,
+    { trusted }: Pick<RequestOrigin, 'trusted'>,
+  ): RequestHead {
     return checkRequestHead(rawHeaders, httpVersion, trusted, this.#identityHeaders);
   }
 }

@@ -1,11 +1,16 @@
 /** Decides which credentials are proven, and what a reply proves. */
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { Visitor } from '#gateway/limiter/charge.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
-import type { Caller } from './caller.ts';
-import type { KnownAs } from './charged-to.ts';
+import type { Match } from '#gateway/policy/match.ts';
+import type { Regulars } from '#gateway/policy/regulars.ts';
+import type { Sender } from './caller.ts';
+import type { KnownAs } from './reading.ts';
+
+export type ProofSource = Pick<Limiter, 'isProven'>;
 
 export interface ProvableRequest {
-  readonly caller: Caller;
+  readonly caller: Sender;
   /** Whether the sender has checked the request's credentials, so that they count as proven. */
   readonly isVouchedFor: boolean;
 }
@@ -14,7 +19,7 @@ export interface ProvableRequest {
 export function isProven(
   credential: Identity,
   { caller, isVouchedFor }: ProvableRequest,
-  limiter: Pick<Limiter, 'isProven'>,
+  limiter: ProofSource,
 ): boolean {
   const { plans } = caller.table.set;
   return isVouchedFor || plans?.digests.has(credential.digest) === true || limiter.isProven(credential);
@@ -32,4 +37,35 @@ export function learn(limiter: Limiter, identified: KnownAs, status: number): vo
   } else if (status === 401) {
     for (const credential of credentials) if (limiter.isProven(credential)) limiter.withdraw(credential);
   }
+}
+
+interface VisitingRequest {
+  readonly caller: Sender;
+  /** See IdentifiableRequest. */
+  readonly logged?: unknown;
+}
+
+export interface MatchedVisit extends VisitingRequest {
+  readonly match: Match;
+}
+
+/** Records a good reply to a client, if a policy with `newcomers` covers the request. */
+export function noteVisit(limiter: Limiter, request: MatchedVisit, status: number): void {
+  const regulars = request.match.cover?.regulars ?? null;
+  if (regulars === null || status < 200 || status >= 400 || isNever(regulars, request)) return;
+  limiter.visited(request.caller.identity(), regulars);
+}
+
+/** Returns how the client of a request counts for policies with `newcomers`. */
+export function visitorOf(regulars: Regulars, request: VisitingRequest, limiter: ProofSource): Visitor {
+  const client = request.caller.identity();
+  if (isNever(regulars, request)) return { client, is: 'never' };
+  return { client, is: limiter.isProven(client) ? 'regular' : 'unknown' };
+}
+
+function isNever({ never }: Regulars, { caller, logged }: VisitingRequest): boolean {
+  const { bytes } = caller.address;
+  // All clients without a readable address are one client. In a log no address is readable.
+  if (bytes === null) return logged === undefined;
+  return never?.(bytes) === true;
 }

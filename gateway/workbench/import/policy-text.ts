@@ -1,7 +1,8 @@
 /** Writes imported rows as a policy file. Comments in each row tell its source and the differences. */
 
 import { METHODS } from '#gateway/http/node-http.ts';
-import { LIMIT_MAX } from '#gateway/policy/schema-parts.ts';
+import { policyLines, valueText } from '#gateway/policy/file/row-text.ts';
+import { LIMIT_MAX } from '#gateway/policy/keys/schema-parts.ts';
 import { counted, windowText } from '#gateway/workbench/number-text.ts';
 import type { Imported, ImportedExclusion, ImportedRow, Unsupported, Who } from './imported.ts';
 
@@ -93,7 +94,7 @@ export function policyText(imported: Imported, file: string, product: string): P
     };
     policies.push(policy);
     carried.add(row.number);
-    blocks.push(block(policy, row));
+    blocks.push(block(policy));
   }
   unsupported.sort((a, b) => a.line - b.line);
   const { found } = imported;
@@ -178,7 +179,7 @@ class Identifiers {
   lines(): string[] {
     const address = '  ip: { source: client-address, ipv6Prefix: 64 }';
     const headers = [...this.#byHeader].map(
-      ([header, name]) => `  ${name}: { source: [{ header: ${quoted(header)} }] }`,
+      ([header, name]) => `  ${name}: { source: [{ header: ${valueText(header)} }] }`,
     );
     return this.#hasAddress || headers.length === 0 ? [address, ...headers] : headers;
   }
@@ -192,28 +193,15 @@ function exclusionLines(exclude: readonly ImportedExclusion[], file: string): st
     paths.add(path);
     lines.push(
       `  ${comment(`${file}:${source.line}, ${source.what}: no limit`)}`,
-      `  - ${quoted(`* ${path}`)}`,
+      `  - ${valueText(`* ${path}`)}`,
     );
   }
   return lines.length === 0 ? [] : ['', 'exclude:', ...lines];
 }
 
-function block(
-  { name, route, identifier, limit, window, algorithm, burst, bucket, source, notes }: WrittenPolicy,
-  row: ImportedRow,
-): string {
-  return [
-    `  ${comment(source)}`,
-    ...notes.map((note) => `  ${comment(note)}`),
-    `  - name: ${quoted(name)}`,
-    `    route: ${quoted(route)}`,
-    `    identifier: ${quoted(identifier)}`,
-    `    limit: ${limit}`,
-    `    window: ${window}`,
-    ...(algorithm === 'token-bucket' ? ['    algorithm: token-bucket', `    burst: ${burst}`] : []),
-    ...(bucket === null ? [] : [`    bucket: ${quoted(bucket)}`]),
-    ...(row.mode === 'enforce' ? [] : ['    mode: shadow']),
-  ].join('\n');
+function block({ source, notes, ...row }: WrittenPolicy): string {
+  const comments = [source, ...notes].map((text) => `  ${comment(text)}`);
+  return [...comments, ...policyLines(row)].join('\n');
 }
 
 /** Returns a unique name of valid characters. */
@@ -234,11 +222,4 @@ function unusedName(hint: string, taken: Set<string>): string {
 /** Returns one line, whatever the text from the other file contains. */
 function comment(text: string): string {
   return `# ${text.replaceAll(/\p{C}|\p{Zl}|\p{Zp}|\s+/gu, ' ').slice(0, 500)}`;
-}
-
-/** Adds quotes if YAML would read the text as another value. */
-function quoted(text: string): string {
-  const isPlain =
-    /^[A-Za-z/][\w /.,@-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
-  return isPlain ? text : JSON.stringify(text);
 }

@@ -59,16 +59,6 @@ export class Tree {
       ? this.value.map((value: unknown, i) => new Tree(value, this.#lineOf, [...this.#path, i]))
       : [];
   }
-
-  /** Returns the entries of a map; empty for anything else. */
-  entries(): [key: string, value: Tree][] {
-    return isRecord(this.value) ? Object.keys(this.value).map((key) => [key, this.at(key)]) : [];
-  }
-
-  /** Returns the texts of a list, or the single text. */
-  texts(): string[] {
-    return (Array.isArray(this.value) ? this.items() : [this]).flatMap(({ text }) => text ?? []);
-  }
 }
 
 /** @throws ImportError with the line of the first mistake */

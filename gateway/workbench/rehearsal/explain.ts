@@ -1,18 +1,26 @@
 /** Explains one request: for every policy of the file, whether it applies, why not, and the state of its counter. */
 
 import type { Priority } from '#gateway/bounds/priority.ts';
-import { type Identifier, partsOf, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import {
+  type FirstIdentifier,
+  type Identifier,
+  isPresented,
+  partsOf,
+  type SimpleIdentifier,
+} from '#gateway/identity/identifier.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
-import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
-import { type Algorithm, banText, type Cost } from '#gateway/policy/policy.ts';
+import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
+import type { Match } from '#gateway/policy/match.ts';
+import { mismatchOf } from '#gateway/policy/mismatch.ts';
+import type { Algorithm, Cost } from '#gateway/policy/policy.ts';
 import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
-import { withoutSegmentParameters } from '#gateway/policy/target.ts';
+import type { Route } from '#gateway/policy/route.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
 import type { Rehearsal, RehearsedRequest } from './rehearsal.ts';
-import type { DecidedRequest, Rehearsed } from './rehearsed.ts';
+import { type Decided, priorityOf, type Rehearsed, replyTo } from './rehearsed.ts';
 
 export interface Explanation {
   readonly decision: 'allow' | 'deny' | 'uncovered' | 'malformed';
@@ -49,12 +57,11 @@ interface ExplainedPolicy {
   readonly remaining: number | null;
 }
 
-/** Copies live counters into a rehearsal before it decides. */
-type Seed = (rehearsal: Rehearsal, request: RehearsedRequest) => Promise<void>;
-
 /** Describes the place of a value, unless it is obvious. */
 const WHERE: Readonly<Record<SimpleIdentifier['kind'], string>> = {
   address: '',
+  network: '',
+  host: '',
   everyone: '',
   path: '',
   credential: '',
@@ -62,60 +69,42 @@ const WHERE: Readonly<Record<SimpleIdentifier['kind'], string>> = {
   body: ' in a JSON or form body of at most 8 KiB',
 };
 
-/** Part of the reason of a policy in shadow mode. */
-export const NEVER_DENIES = 'shadow: it never denies';
-
-export async function explain(
-  set: PolicySet,
-  rehearsal: Rehearsal,
-  request: RehearsedRequest,
-  seed: Seed = async () => undefined,
-): Promise<Explanation> {
-  await seed(rehearsal, request);
+export function explain(set: PolicySet, rehearsal: Rehearsal, request: RehearsedRequest): Explanation {
   const asked = rehearsal.ask(request);
+  const { status, headers } = replyTo(asked, rehearsal.clock(), rehearsal.pageFor(request));
   if (asked.kind === 'malformed') {
-    return {
-      decision: 'malformed',
-      path: request.target,
-      status: asked.status,
-      headers: {},
-      reason: asked.reason,
-      priority: null,
-      policies: [],
-    };
+    const { kind: decision, reason } = asked;
+    return { decision, path: request.target, status, headers: {}, reason, priority: null, policies: [] };
   }
   const decided = asked.kind === 'allow' || asked.kind === 'deny' ? asked : null;
-  const path = asked.path;
-  const bypass = bypassOf(set, asked, request.method, path);
-  const policies = set.policies.map((policy) => explainPolicy(policy, request, bypass, decided, path));
+  const bypass = bypassOf(asked);
   return {
-    decision: asked.kind === 'listed' ? 'deny' : asked.kind,
-    path,
-    status: asked.kind === 'listed' ? asked.status : asked.kind === 'deny' ? 429 : null,
-    headers: recordOf(asked.kind === 'uncovered' ? [] : asked.headers),
+    decision: asked.kind === 'listed' || asked.kind === 'banned' ? 'deny' : asked.kind,
+    path: asked.match.path,
+    status,
+    headers: recordOf(headers),
     reason: bypass === null ? reasonOf(decided) : `${bypass}: no policy applies`,
-    priority: set.protect === null ? null : rehearsal.priorityOf(request),
-    policies,
+    priority: set.protect === null ? null : priorityOf(asked),
+    policies: set.policies.map((policy) => explainPolicy(policy, request, bypass, decided, asked.match)),
   };
 }
 
 /** Returns why no policy is evaluated; null if policies are. */
-function bypassOf(
-  { exclude }: PolicySet,
-  asked: Exclude<Rehearsed, { kind: 'malformed' }>,
-  method: string,
-  path: string,
-): string | null {
+function bypassOf(asked: Exclude<Rehearsed, { kind: 'malformed' }>): string | null {
+  const { cover, excludedBy } = asked.match;
   const entry = asked.kind === 'listed' ? asked.entry : asked.kind === 'uncovered' ? asked.allowedBy : null;
   if (entry !== null) return `${entry.list} has ${entry.text} (line ${entry.line})`;
-  const excluded = exclusionOf(exclude, method, path);
-  return excluded === null ? null : `exclude has "${excluded.text}"`;
+  return cover === null && excludedBy !== null ? exclusionText(excludedBy) : null;
 }
 
-function reasonOf(decided: DecidedRequest | null): string | null {
+function exclusionText({ text }: Route): string {
+  return `exclude has "${text}"`;
+}
+
+function reasonOf(decided: Decided | null): string | null {
   if (decided === null) return 'no policy applies';
   if (decided.kind === 'allow') return null;
-  return decided.violated
+  return decided.decision.violated
     .map((denying) => {
       const { name, line } = denying.policy;
       return `${name} (line ${line}) allows ${allowanceOf(denying, ' s')}`;
@@ -127,17 +116,21 @@ function explainPolicy(
   policy: LoadedPolicy,
   { method }: RehearsedRequest,
   bypass: string | null,
-  decided: DecidedRequest | null,
-  path: string,
+  decided: Decided | null,
+  { path, cover, unmet, excludedBy }: Match,
 ): ExplainedPolicy {
-  const { name, line, capacity: limit, windowSeconds, algorithm } = policy;
+  const { name, line, capacity: limit, windowSeconds, algorithm, identifier } = policy;
   const base = { name, line, bucket: policy.bucket, limit, windowSeconds, algorithm };
   const nobody = { ...base, matched: false, identity: null, used: null, cost: null, remaining: null };
-  const mismatch = routeMismatch(policy, method, path);
-  if (mismatch !== null) return { ...nobody, reason: mismatch };
+  if (cover === null || !cover.policies.includes(policy)) {
+    const excluded = excludedBy === null ? 'another route' : exclusionText(excludedBy);
+    const condition = unmet.find((one) => one.policy === policy);
+    return { ...nobody, reason: mismatchOf(policy.route, method, path) ?? condition?.reason ?? excluded };
+  }
   if (bypass !== null) return { ...nobody, reason: bypass };
   const bucket = bucketOf(policy, decided, false);
-  if (decided === null || bucket === null) return { ...nobody, reason: reasonNotToCount(policy) };
+  if (decided === null || bucket === null || usedBy(decided, bucket) < 0)
+    return { ...nobody, reason: reasonNotToCount(policy) };
   const unproven = bucketOf(policy, decided, true);
   const used = usedBy(decided, bucket);
   const usedUnproven = unproven === null ? -1 : usedBy(decided, unproven);
@@ -145,10 +138,19 @@ function explainPolicy(
     ...base,
     limit: bucket.capacity,
     matched: true,
-    reason: reasonToCount(policy, bucket, unproven, usedUnproven),
+    reason: reasonToCount(
+      policy,
+      policy.regulars !== null
+        ? 'all newcomers are counted together'
+        : whoIsCounted(identifier, decided.charged.identified.parts?.[cover.identifiers.indexOf(identifier)]),
+      unitsOf(decided, bucket),
+      bucket,
+      unproven,
+      usedUnproven,
+    ),
     identity: bucket.identity.digest,
     used,
-    cost: bucket.cost,
+    cost: unitsOf(decided, bucket),
     remaining: Math.max(
       0,
       unproven === null || usedUnproven < 0
@@ -159,17 +161,18 @@ function explainPolicy(
 }
 
 function reasonToCount(
-  { identifier, mode, count, cost: policyCost, limit: usual, ban }: LoadedPolicy,
-  { cost, limit }: Bucket,
+  policy: LoadedPolicy,
+  who: string,
+  units: number,
+  { limit }: Bucket,
   unproven: Bucket | null,
   usedUnproven: number,
 ): string {
-  const who = whoIsCounted(identifier);
-  const takes = takesText(policyCost, cost);
-  const overridden = limit === usual ? '' : `; an override makes its limit ${limit} instead of ${usual}`;
-  const only = count === 'request' ? '' : `; only each ${count} counts`;
-  const bans = ban === null ? '' : `; ${banText(ban)}`;
-  const more = `${overridden}${only}${bans}${mode === 'shadow' ? `; ${NEVER_DENIES}` : ''}`;
+  const takes = takesText(policy.cost, units);
+  const overridden =
+    limit === policy.limit ? null : `an override makes its limit ${limit} instead of ${policy.limit}`;
+  const remarks = POLICY_ROWS.map(([, { explain }]) => explain?.(policy) ?? null);
+  const more = [overridden, ...remarks].flatMap((text) => (text === null ? [] : `; ${text}`)).join('');
   return unproven === null || usedUnproven < 0
     ? `route matches, ${who}${takes}${more}`
     : `route matches, ${who}${takes}; unproven, so its address is counted too (${usedUnproven} of ${unproven.capacity} used)${more}`;
@@ -178,17 +181,31 @@ function reasonToCount(
 function takesText(cost: Cost, units: number): string {
   if (cost.kind === 'reply-header')
     return `, it reserves ${units} until the reply reports its units in ${cost.header}`;
+  if (units === 0) return ', its value was used before, so it takes nothing';
   return units === 1 ? '' : `, it takes ${units}`;
 }
 
-function reasonNotToCount({ identifier, rollout }: LoadedPolicy): string {
-  const absent = `the request presents no ${namesOf(identifier, 'or no')}`;
-  if (rollout === null) return absent;
-  const outside = `the client is not in the rollout of ${rollout.percent}%`;
-  return identifier.kind === 'address' ? outside : `${absent}, or ${outside}`;
+function reasonNotToCount({ identifier, unless, regulars, distinct, rollout }: LoadedPolicy): string {
+  const reasons: string[] = [];
+  if (identifier.kind === 'network')
+    reasons.push(`the client address is in no network of ${identifier.name}`);
+  // Clients always have an address.
+  else if (identifier.kind === 'first') {
+    if (identifier.address === null)
+      reasons.push(`the request presents no ${namesOf(identifier.parts, 'and no')}`);
+  } else if (identifier.kind !== 'address' && identifier.kind !== 'everyone')
+    reasons.push(`the request presents no ${namesOf(partsOf(identifier), 'or no')}`);
+  // Requests always have an address and a path.
+  if (distinct !== null && isPresented(distinct) && distinct.kind !== 'path')
+    reasons.push(`the request presents no ${namesOf([distinct], 'or no')}`);
+  if (unless !== null) reasons.push(`its ${unless.name} is proven`);
+  if (regulars !== null) reasons.push('the client is a regular');
+  if (rollout !== null) reasons.push(`the client is not in the rollout of ${rollout.percent}%`);
+  return reasons.join(', or ');
 }
 
-function whoIsCounted(identifier: Identifier): string {
+/** @param part the part of the identifier that counts, if it is the first of several */
+function whoIsCounted(identifier: Identifier, part?: SimpleIdentifier): string {
   switch (identifier.kind) {
     case 'address':
       return 'the client address is counted';
@@ -198,33 +215,45 @@ function whoIsCounted(identifier: Identifier): string {
     case 'token':
     case 'path':
     case 'body':
+    case 'network':
+    case 'host':
       return `its ${identifier.name} is counted`;
     case 'combined':
-      return `its ${namesOf(identifier, 'and')} are counted together`;
+      return `its ${namesOf(identifier.parts, 'and')} are counted together`;
+    case 'first':
+      return part === undefined
+        ? `its ${namesOf(identifier.parts, 'or')} is counted`
+        : firstText(identifier, part);
     default:
       return identifier satisfies never;
   }
 }
 
-function namesOf(identifier: Identifier, between: string): string {
-  return partsOf(identifier)
-    .map(({ name, kind }) => (between === 'and' ? name : name + WHERE[kind]))
-    .join(` ${between} `);
+function firstText({ parts }: FirstIdentifier, part: SimpleIdentifier): string {
+  const absent = parts.slice(
+    0,
+    parts.findIndex(({ name }) => name === part.name),
+  );
+  const reason = absent.length === 0 ? '' : `, because it presents no ${namesOf(absent, 'and no')}`;
+  return `${whoIsCounted(part)}${reason}`;
 }
 
-function routeMismatch({ route }: LoadedPolicy, method: string, path: string): string | null {
-  const mismatch = mismatchOf(route, method, path);
-  const stripped = mismatch === null ? null : withoutSegmentParameters(path);
-  return stripped !== null && mismatchOf(route, method, stripped) === null ? null : mismatch;
+function namesOf(parts: readonly SimpleIdentifier[], between: string): string {
+  return parts.map(({ name, kind }) => (between === 'and' ? name : name + WHERE[kind])).join(` ${between} `);
 }
 
-function bucketOf(policy: LoadedPolicy, decided: DecidedRequest | null, forUnproven: boolean): Bucket | null {
+function bucketOf(policy: LoadedPolicy, decided: Decided | null, forUnproven: boolean): Bucket | null {
   const counts = ({ policy: { bucketId }, forUnproven: unproven }: Counter): boolean =>
     bucketId === policy.bucketId && unproven === forUnproven;
   return decided?.spent.buckets.find(({ counter }) => counts(counter)) ?? null;
 }
 
+/** Returns the units that the request takes of a bucket that counts it. */
+function unitsOf({ spent }: Decided, bucket: Bucket): number {
+  return spent.states[spent.buckets.indexOf(bucket)]?.unitsOf(1, bucket.cost) ?? bucket.cost;
+}
+
 /** Returns -1 if the bucket is not charged, because the credential is proven. */
-function usedBy({ spent }: DecidedRequest, bucket: Bucket): number {
+function usedBy({ spent }: Decided, bucket: Bucket): number {
   return spent.states[spent.buckets.indexOf(bucket)]?.used ?? -1;
 }

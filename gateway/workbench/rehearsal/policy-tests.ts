@@ -1,12 +1,12 @@
 /** Runs the tests of a policy file, each with its own counters in memory. */
 
-import type { Priority } from '#gateway/bounds/priority.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import type { PolicySet, PolicyTest } from '#gateway/policy/policy-set.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
+import type { Page } from '#gateway/reply/page.ts';
 import { Rehearsal } from './rehearsal.ts';
-import type { Rehearsed } from './rehearsed.ts';
+import { applyingOf, priorityOf, type Rehearsed, replyTo } from './rehearsed.ts';
 
 interface TestFailure {
   readonly name: string;
@@ -44,77 +44,68 @@ export function loadTestedPolicies(text: string, file: string, readReferenced?: 
 
 function runTest(set: PolicySet, test: PolicyTest): string[] {
   const rehearsal = new Rehearsal(set, { clock: () => test.at });
-  const { method, target, rawHeaders, body, plan } = test;
+  const { method, target, rawHeaders, bodies, plan, isRegular } = test;
   const sockets = test.from.map((remoteAddress) => ({ remoteAddress }));
   const ask = (i: number): Rehearsed => {
     const socket = sockets[i % sockets.length] ?? {};
-    return rehearsal.ask({ method, target, rawHeaders, body, socket, plan: plan ?? undefined });
+    const body = bodies[i % bodies.length];
+    const request = { method, target, rawHeaders, body, socket, plan: plan ?? undefined };
+    if (isRegular) rehearsal.welcome(request);
+    return rehearsal.ask(request);
   };
   let allowed = 0;
   let last = ask(0);
   for (let i = 1; ; i++) {
     if (last.kind === 'allow' || last.kind === 'uncovered') allowed++;
     if (last.kind === 'allow') rehearsal.answered(last, test.reply, test.replyHeaders);
+    else if (last.kind === 'uncovered') rehearsal.learn(last, test.reply);
     if (i === test.times) break;
     last = ask(i);
   }
-  return differences(test, allowed, last, rehearsal.priorityOf(test));
+  const page = rehearsal.pageFor(test);
+  return differences(test, allowed, last, page);
 }
 
 function differences(
-  { expect, times, reply }: PolicyTest,
+  { at, expect, times, reply }: PolicyTest,
   allowed: number,
   last: Rehearsed,
-  priority: Priority | null,
+  page: Page | null,
 ): string[] {
   const messages: string[] = [];
   const say = (what: string, expected: unknown, got: unknown): void => {
     messages.push(`${what}: expected ${expected}, got ${got}`);
   };
+  const sayNames = (what: string, expected: readonly string[], got: readonly string[]): void => {
+    const [wanted, found] = [expected, got].map((names) => [...names].sort().join(', ') || 'none');
+    if (wanted !== found) say(what, wanted, found);
+  };
   if (expect.allowed !== null && expect.allowed !== allowed)
     say('allowed', expect.allowed, `${allowed} of ${times}`);
-  const status = statusOf(last, reply);
+  const own = replyTo(last, at, page);
+  const status = own.status ?? reply;
   if (expect.status !== null && expect.status !== status) say('status', expect.status, status);
+  const priority = priorityOf(last);
   if (expect.priority !== null && expect.priority !== priority)
     say('priority', expect.priority, priority ?? 'none');
   if (expect.policies !== null) {
-    const applied = policiesOf(last);
-    const expected = [...expect.policies].sort().join(', ') || 'none';
-    const got = applied.sort().join(', ') || 'none';
-    if (expected !== got) say('policies', expected, got);
+    const applied = [...new Set(applyingOf(last).map(({ name }) => name))];
+    sayNames('policies', expect.policies, applied);
   }
-  const headers = headersOf(last);
+  if (expect.marked !== null) {
+    const marks = last.kind === 'allow' ? last.decision.marks : [];
+    sayNames(
+      'marked',
+      expect.marked,
+      marks.map(({ name }) => name),
+    );
+  }
+  const headers = new Map<string, string>();
+  for (let i = 0; i < own.headers.length; i += 2)
+    headers.set((own.headers[i] ?? '').toLowerCase(), own.headers[i + 1] ?? '');
   for (const [name, value] of expect.headers) {
     const got = headers.get(name);
     if (got !== value) say(`header ${name}`, value, got ?? 'none');
   }
   return messages;
-}
-
-function statusOf(last: Rehearsed, reply: number): number {
-  switch (last.kind) {
-    case 'malformed':
-    case 'listed':
-      return last.status;
-    case 'deny':
-      return 429;
-    case 'allow':
-    case 'uncovered':
-      return reply;
-    default:
-      return last satisfies never;
-  }
-}
-
-function policiesOf(last: Rehearsed): string[] {
-  if (last.kind !== 'allow' && last.kind !== 'deny') return [];
-  return [...new Set(last.policies.map(({ name }) => name))];
-}
-
-function headersOf(last: Rehearsed): ReadonlyMap<string, string> {
-  const headers = new Map<string, string>();
-  if (last.kind === 'malformed' || last.kind === 'uncovered') return headers;
-  for (let i = 0; i < last.headers.length; i += 2)
-    headers.set((last.headers[i] ?? '').toLowerCase(), last.headers[i + 1] ?? '');
-  return headers;
 }

@@ -1,144 +1,78 @@
-/** The results of a rehearsal by step: identified, decided, and with the reply. */
+/** The results of a rehearsal, and the gateway's reply to each. */
+import type { Priority } from '#gateway/bounds/priority.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
-import type { Identity } from '#gateway/identity/digest.ts';
-import type { Decision, Verdict } from '#gateway/limiter/decision.ts';
+import { type Decision, retryAfterSeconds } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
-import type { ListEntry } from '#gateway/policy/lists.ts';
-import type { Cover } from '#gateway/policy/match.ts';
+import type { Match } from '#gateway/policy/match.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import { denialReply, listedReply } from '#gateway/reply/denial.ts';
-import { ERRORS } from '#gateway/reply/errors.ts';
+import { CODES } from '#gateway/refusals/codes.ts';
+import { REASONS } from '#gateway/refusals/reasons.ts';
+import { bannedReply, denialReply, listedReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
-import { headersOf } from '#gateway/reply/own-reply.ts';
+import { headersOf, type OwnReply } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
-import type { ChargedTo } from '#gateway/request/reading/charged-to.ts';
+import type { MatchedVisit } from '#gateway/request/reading/prove.ts';
+import type { Banned, ChargedTo, Listed, Malformed, Uncovered } from '#gateway/request/reading/reading.ts';
+import type { Millis } from '#shared/clock.ts';
 
-interface Malformed {
-  readonly kind: 'malformed';
-  readonly status: number;
-  readonly reason: string;
+interface Placed {
+  readonly match: Match;
+  readonly request: MatchedVisit;
 }
 
-/** A request whose client or route matches an entry of the list deny. */
-interface ListedRequest {
-  readonly kind: 'listed';
-  readonly path: string;
-  readonly cover: Cover | null;
-  readonly entry: ListEntry;
-  readonly status: number;
-  /** Headers of the reply, alternating names and values. */
-  readonly headers: readonly string[];
-  /** All identities of the request. */
-  readonly identities: () => readonly Identity[];
-}
-
-/** A request that no policy counts. */
-interface Uncovered {
-  readonly kind: 'uncovered';
-  readonly path: string;
-  /** Policies whose route matches, but none of which counts the client; null if there are none. */
-  readonly cover: Cover | null;
-  /** The entry of the list allow that matches the client; null if there is none. */
-  readonly allowedBy: ListEntry | null;
-  /** All identities of the request. */
-  readonly identities: () => readonly Identity[];
-  /** The identity whose ban refuses the request; null if there is none. */
-  readonly ban: Identity | null;
-}
-
-interface Covered {
-  readonly kind: 'covered';
-  readonly path: string;
-  readonly cover: Cover;
-  readonly charged: ChargedTo;
-  /** All identities of the request. */
-  readonly identities: () => readonly Identity[];
-  /** The identity whose ban refuses the request; null if there is none. */
-  readonly ban: Identity | null;
-}
-
-/** A request for which nothing is charged. */
-type Uncharged = Malformed | ListedRequest | Uncovered;
-
-/** A request before anything is charged for it. */
-export type ReadRequest = Uncharged | Covered;
-
-/** A decision without its reply. */
-export type Weighed = Uncharged | WeighedRequest;
-
-export type Rehearsed = Uncharged | DecidedRequest;
-
-export interface DecidedRequest {
-  readonly kind: 'allow' | 'deny';
-  readonly path: string;
-  /** The policies that apply, in the order of the file. */
-  readonly policies: readonly Policy[];
+/** A request for which something is charged, or would be if there was room. */
+export interface DecidedAs<Kind extends Decision['kind']> extends Placed {
+  readonly kind: Kind;
   readonly charged: ChargedTo;
   readonly spent: Spent;
-  /** Headers of the reply, alternating names and values. */
+  readonly decision: Extract<Decision, { kind: Kind }>;
+}
+
+export type Decided = DecidedAs<'allow'> | DecidedAs<'deny'>;
+
+export type Rehearsed = Malformed | (Banned & Placed) | (Listed & Placed) | (Uncovered & Placed) | Decided;
+
+interface Reply {
+  /** null if the application answers */
+  readonly status: number | null;
+  /** The gateway's headers, alternating names and values. */
   readonly headers: readonly string[];
-  /** The denying policies; empty if the request is allowed. */
-  readonly violated: readonly Verdict[];
-  readonly shadowDenials: readonly Policy[];
-}
-
-export interface WeighedRequest {
-  readonly kind: 'decided';
-  readonly path: string;
-  readonly cover: Cover;
-  readonly charged: ChargedTo;
-  readonly spent: Spent;
-  readonly decision: Decision;
-}
-
-export function malformed(reason: string): Malformed {
-  return { kind: 'malformed', status: ERRORS.gateway_bad_request.status, reason };
-}
-
-export function listedRequest(
-  path: string,
-  entry: ListEntry,
-  identities: () => readonly Identity[],
-  page: Page | null,
-): ListedRequest {
-  const reply = listedReply(entry, { cors: isClientRoute(path), close: false, decision: null, page });
-  const { status } = ERRORS[reply.code];
-  return { kind: 'listed', path, cover: null, entry, status, headers: headersOf(reply), identities };
 }
 
 /** @param page for a browser that loads a page; null for a JSON reply */
-export function tell(
-  { path, cover, charged, spent, decision }: WeighedRequest,
-  page: Page | null,
-): DecidedRequest {
-  const policies = applyingOf(cover, charged);
-  if (decision.kind === 'allow') {
-    return {
-      kind: 'allow',
-      path,
-      policies,
-      charged,
-      spent,
-      headers: limitHeaders(decision.verdicts),
-      violated: [],
-      shadowDenials: decision.shadowDenials,
-    };
+export function replyTo(asked: Rehearsed, now: Millis, page: Page | null): Reply {
+  if (asked.kind === 'malformed') return { status: CODES[REASONS.malformed.code].status, headers: [] };
+  const framing = { cors: isClientRoute(asked.match.path), close: false, decision: null, page };
+  switch (asked.kind) {
+    case 'banned':
+      return refusal(bannedReply(asked.endsAt - now, framing));
+    case 'listed':
+      return refusal(listedReply(asked.entry, framing));
+    case 'deny': {
+      const { violated } = asked.decision;
+      return refusal(denialReply(violated, retryAfterSeconds(violated, null), framing));
+    }
+    case 'allow':
+      return { status: null, headers: limitHeaders(asked.decision.verdicts) };
+    case 'uncovered':
+      return { status: null, headers: [] };
+    default:
+      return asked satisfies never;
   }
-  const { violated } = decision;
-  const reply = denialReply(violated, { cors: isClientRoute(path), close: false, decision: null, page });
-  return {
-    kind: 'deny',
-    path,
-    policies,
-    charged,
-    spent,
-    headers: headersOf(reply),
-    violated,
-    shadowDenials: [],
-  };
 }
 
-function applyingOf({ policies }: Cover, { charge }: ChargedTo): Policy[] {
-  const buckets = new Set(charge.buckets.map(({ policy }) => policy.bucketId));
-  return policies.filter(({ bucketId }) => buckets.has(bucketId));
+function refusal(reply: OwnReply): Reply {
+  return { status: reply.status, headers: headersOf(reply) };
+}
+
+/** Returns the policies that count the request, in the order of the file. */
+export function applyingOf(asked: Rehearsed): readonly Policy[] {
+  if (asked.kind !== 'allow' && asked.kind !== 'deny') return [];
+  const buckets = new Set(asked.charged.charge.buckets.map(({ policy }) => policy.bucketId));
+  return asked.match.cover?.policies.filter(({ bucketId }) => buckets.has(bucketId)) ?? [];
+}
+
+/** @returns null if the request is malformed */
+export function priorityOf(asked: Rehearsed): Priority | null {
+  return asked.kind === 'malformed' ? null : (asked.match.cover?.priority ?? 'normal');
 }

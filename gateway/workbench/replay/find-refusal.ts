@@ -14,31 +14,22 @@ export async function findRefusal(
   logs: readonly (string | Readable)[],
   id: string,
 ): Promise<RefusalLine | null> {
-  for (const log of logs) {
-    const text = new LogText(log);
-    try {
-      for (let lines = await text.next(); lines !== null; lines = await text.next()) {
-        const found = refusalIn(lines, id);
-        if (found !== null) return found;
+  const quoted = `"${id}"`;
+  for (const log of logs)
+    for await (const lines of new LogText(log).portions())
+      for (const line of lines) {
+        const found = line.includes(quoted) ? fieldsOf(line) : null;
+        if (found?.id === id) return found;
       }
-    } finally {
-      await text.close();
-    }
-  }
   return null;
 }
 
-/** @param lines each with its newline */
-function refusalIn(lines: string, id: string): RefusalLine | null {
-  for (let at = lines.indexOf(`"${id}"`); at >= 0; at = lines.indexOf(`"${id}"`, at + 1)) {
-    const line = lines.slice(lines.lastIndexOf('\n', at) + 1, lines.indexOf('\n', at));
-    try {
-      const fields: unknown = JSON.parse(line);
-      if (typeof fields === 'object' && fields !== null && 'id' in fields && fields.id === id)
-        return fields as RefusalLine;
-    } catch {
-      // Another program may have added text around the line.
-    }
+/** @returns null if it is no line of the access log, such as one to which another program has added text */
+function fieldsOf(line: string): RefusalLine | null {
+  try {
+    const fields: unknown = JSON.parse(line);
+    return typeof fields === 'object' ? (fields as RefusalLine | null) : null;
+  } catch {
+    return null;
   }
-  return null;
 }

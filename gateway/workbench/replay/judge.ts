@@ -1,11 +1,12 @@
 /**
  * Decides logged requests by one policy file, with the live code. It never guesses: if a line does not have the
- * identifier of a policy, that policy is skipped for the request, and the request is counted as incomplete.
+ * identifier of a policy, that policy is skipped for the request, and the request is counted as incomplete. A policy with
+ * `unless` then counts the request as a stranger's, and a note says so.
  */
 
 import type { PeerSocket } from '#gateway/http/request-origin.ts';
 import { carriersOf } from '#gateway/identity/credential.ts';
-import { type Identity, identityOf } from '#gateway/identity/digest.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
 import {
   type CredentialSource,
   type Identifier,
@@ -13,19 +14,22 @@ import {
   partsOf,
   readsBody,
 } from '#gateway/identity/identifier.ts';
-import type { Cover } from '#gateway/policy/match.ts';
+import { regularsIn, whileLearning } from '#gateway/policy/learning.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { type KnownClient, type KnownIdentities, Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
-import type { Weighed, WeighedRequest } from '#gateway/workbench/rehearsal/rehearsed.ts';
+import { DAY_MS } from '#gateway/policy/regulars.ts';
+import { locate } from '#gateway/request/reading/read.ts';
+import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import type { Decided, Rehearsed } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type {
   LoggedDigests,
   LoggedRequest,
   LoggedSender,
 } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Clock } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { InFlight } from './in-flight.ts';
+import { LoggedClient, NO_PROXY } from './logged-client.ts';
 
 interface JudgeOptions {
   readonly clock: Clock;
@@ -36,7 +40,7 @@ interface JudgeOptions {
 }
 
 export interface Judged {
-  readonly weighed: Weighed;
+  readonly weighed: Rehearsed;
   /** Policies that match, but whose identity is not in the line. */
   readonly unknown: readonly Policy[];
 }
@@ -44,31 +48,32 @@ export interface Judged {
 /** Enough counters and credentials for ten million lines of a million clients; 210 MB when full. */
 const COUNTERS_MAX = 4_194_304;
 const CREDENTIALS_MAX = 1_048_576;
-/** Maximum number of remembered connections by address, in each of two generations. */
-const SOCKETS_MAX = 32_768;
+/** Maximum number of remembered connections by address. */
+const SOCKETS_MAX = 65_536;
 const COVERS_MAX = 4096;
-/** An IPv6 address in the log is counted by its /64. */
-const LOGGED_PREFIX = 64;
+const NO_IDENTITIES: readonly (Identity | null)[] = [];
 const NO_POLICIES: readonly Policy[] = [];
-const NO_IDENTITIES: readonly Identity[] = [];
-const HOST: readonly string[] = ['Host', 'log'];
+/** A host that no policy can name. */
+const HOST: readonly string[] = ['Host', 'log.invalid'];
 
 export class Judge {
   readonly #rehearsal: Rehearsal;
   readonly #trust: ProxyTrust;
-  readonly #identifierOf: ReadonlyMap<string, string>;
+  readonly #identifiersOf: ReadonlyMap<string, readonly string[]>;
   /** Identifiers of the policies in a line, by that part of the line. */
   readonly #lookedAt = new Map<string, ReadonlySet<string>>();
-  #sockets = new Map<string, PeerSocket>();
-  #olderSockets = new Map<string, PeerSocket>();
-  #digests: LoggedDigests | null = null;
+  readonly #sockets = new Map<string, PeerSocket>();
   readonly #clock: Clock;
-  readonly #inFlight: InFlight<WeighedRequest>;
+  readonly #inFlight: InFlight<Decided>;
+  readonly #set: PolicySet;
+  /** From when policies with `newcomers` act, as in a gateway that began with the log. null before the first request. */
+  actsFrom: Millis | null = null;
+  #isLearning = false;
   /** Number of requests in flight whose duration is unknown. */
   endless = 0;
-  readonly #sender = (cover: Cover): KnownIdentities => this.#knownIdentities(cover);
 
   constructor(set: PolicySet, { clock, trust, salt }: JudgeOptions) {
+    this.#set = set;
     this.#trust = trust;
     this.#clock = clock;
     this.#rehearsal = new Rehearsal(set, {
@@ -79,7 +84,9 @@ export class Judge {
       credentialsMax: CREDENTIALS_MAX,
     });
     this.#inFlight = new InFlight((weighed) => this.#rehearsal.ended(weighed));
-    this.#identifierOf = new Map(set.policies.map(({ name, identifier }) => [name, identifier.name]));
+    this.#identifiersOf = new Map(
+      set.policies.map(({ name, identifier, unless }) => [name, [identifier.name, unless?.name ?? '']]),
+    );
   }
 
   /** Whether counters have been dropped, or will be soon. */
@@ -90,17 +97,17 @@ export class Judge {
   judge(request: LoggedRequest): Judged {
     const { method, target, digests, sender } = request;
     this.#inFlight.endBy(this.#clock());
+    this.#letLearn(this.#clock());
     if (method === null || isRefusedUncounted(digests)) return MALFORMED;
     if (digests !== null) {
-      this.#digests = digests;
-      const weighed = this.#rehearsal.weighKnown(method, target, this.#sender, knownOf(digests));
+      const weighed = this.#askLogged(method, target, digests);
       return {
         weighed,
         unknown: this.#unknown(weighed, (identifier) => !this.#isAbsent(identifier, digests)),
       };
     }
     if (sender === null) return MALFORMED;
-    const weighed = this.#rehearsal.weigh({
+    const weighed = this.#rehearsal.ask({
       method,
       target,
       rawHeaders: headersOf(sender),
@@ -109,12 +116,28 @@ export class Judge {
     return { weighed, unknown: this.#unknown(weighed, (identifier) => !isTold(identifier, sender)) };
   }
 
+  /** Puts policies with `newcomers` in shadow mode until clients of the log can be regulars. */
+  #letLearn(now: Millis): void {
+    const regulars = regularsIn(this.#set);
+    if (regulars === null) return;
+    if (this.actsFrom === null) {
+      this.actsFrom = now + regulars.visits * DAY_MS;
+      this.#isLearning = true;
+      this.#rehearsal.use(whileLearning(this.#set, now, now));
+    } else if (this.#isLearning && now >= this.actsFrom) {
+      this.#isLearning = false;
+      this.#rehearsal.use(this.#set);
+    }
+  }
+
   /** Applies the outcome of an admitted request. */
   answered({ weighed }: Judged, { status, digests, durationMs }: LoggedRequest): void {
-    if (weighed.kind !== 'decided') return;
     const wasDenied = digests?.decision === 'deny';
     const hasLeft = status === 0 || status === CLIENT_LEFT;
-    this.#rehearsal.answered(weighed, wasDenied ? null : hasLeft ? 'unknown' : status);
+    const ending = wasDenied ? null : hasLeft ? 'unknown' : status;
+    if (weighed.kind === 'uncovered') this.#rehearsal.learn(weighed, ending);
+    if (weighed.kind !== 'allow' && weighed.kind !== 'deny') return;
+    this.#rehearsal.answered(weighed, ending);
     if (weighed.spent.leases === null) return;
     // If the log says that a request was denied, its duration is unknown.
     const isKnown = durationMs !== null && !wasDenied;
@@ -123,63 +146,68 @@ export class Judge {
   }
 
   /** Returns policies of the cover that charge nobody, because the line does not have the identity. */
-  #unknown(weighed: Weighed, isUnknown: (identifier: Identifier) => boolean): readonly Policy[] {
-    if (weighed.kind === 'malformed' || weighed.cover === null) return NO_POLICIES;
-    const { identifiers, policies } = weighed.cover;
-    const charged = weighed.kind === 'decided' ? weighed.charged.identified.identities : [];
+  #unknown(weighed: Rehearsed, isUnknown: (identifier: Identifier) => boolean): readonly Policy[] {
+    if (weighed.kind === 'malformed' || weighed.kind === 'banned' || weighed.kind === 'listed')
+      return NO_POLICIES;
+    const { cover } = weighed.match;
+    const isAllowed = weighed.kind === 'uncovered' && weighed.allowedBy !== null;
+    if (cover === null || isAllowed) return NO_POLICIES;
+    const { identifiers, policies } = cover;
+    const { identified } = weighed.kind === 'uncovered' ? weighed : weighed.charged;
+    const charged = identified?.identities ?? NO_IDENTITIES;
     let unknown = NO_POLICIES;
     for (let i = 0; i < identifiers.length; i++) {
       const identifier = identifiers[i];
       if (identifier === undefined || (charged[i] ?? null) !== null || !isUnknown(identifier)) continue;
-      unknown = [...unknown, ...policies.filter((policy) => policy.identifier === identifier)];
+      const depending = policies.filter(
+        (policy) => policy.identifier === identifier || policy.unless === identifier,
+      );
+      unknown = [...new Set([...unknown, ...depending])];
+    }
+    for (const [i, identifier] of cover.distinct.entries()) {
+      if ((identified?.values[i] ?? null) !== null || !isUnknown(identifier)) continue;
+      const depending = policies.filter(({ distinct }) => distinct === identifier);
+      unknown = [...new Set([...unknown, ...depending])];
     }
     return unknown;
   }
 
-  #knownIdentities({ identifiers }: Cover): KnownIdentities {
-    const digests = this.#digests;
-    const identities: (Identity | null)[] = [];
-    let credential: Identity | null = null;
-    let unproven = NO_IDENTITIES;
-    for (const identifier of identifiers) {
-      const digest = digestOf(identifier, digests);
-      const known = digest === null ? null : identityOf(digest);
-      const identity = identifier.kind === 'everyone' ? this.#rehearsal.enforcement.table.everyone : known;
-      identities.push(identity);
-      if (identity === null || !isPresented(identifier)) continue;
-      credential = identity;
-      if (digests?.unproven.includes(identifier.name) === true && digests.address !== null)
-        unproven = [...unproven, identity];
-    }
-    return {
-      identities,
-      address: () => identityOf(digests?.address ?? ''),
-      isUnproven: (identity) => unproven.includes(identity),
-      provable: digests?.proves === true ? credential : null,
-    };
+  /** Asks about a line of the gateway's own log, which has digests instead of a header section. */
+  #askLogged(method: string, target: string, digests: LoggedDigests): Rehearsed {
+    const { table } = this.#rehearsal;
+    const req = { method, url: target, rawHeaders: HOST, httpVersion: '1.1' };
+    const located = locate(table, req, NO_PROXY);
+    if (located.kind === 'malformed') return located;
+    const client = new LoggedClient(digests, located.match, table, (identifier) =>
+      this.#isAbsent(identifier, digests),
+    );
+    for (const credential of client.counted.credentials)
+      this.#rehearsal.believe(credential, client.unproven.includes(credential));
+    const plan = digests.plan ?? undefined;
+    const read = { req, caller: client, sentBody: null, isVouchedFor: false, plan, logged: client };
+    return this.#rehearsal.spend({ ...located, ...read });
   }
 
   /** Whether the gateway looked for such a credential when it wrote the line, and found none. */
-  #isAbsent({ name }: Identifier, { policies }: LoggedDigests): boolean {
+  #isAbsent(identifier: Identifier, { policies }: LoggedDigests): boolean {
+    // A client always has an address.
+    if (identifier.kind === 'first' && identifier.address !== null) return false;
     let lookedAt = this.#lookedAt.get(policies);
     if (lookedAt === undefined) {
       const names = policies.slice(1, -1).split('","');
-      lookedAt = new Set(names.flatMap((policy) => this.#identifierOf.get(policy) ?? []));
+      lookedAt = new Set(names.flatMap((policy) => this.#identifiersOf.get(policy) ?? []));
       if (this.#lookedAt.size >= COVERS_MAX) this.#lookedAt.clear();
       this.#lookedAt.set(policies, lookedAt);
     }
-    return lookedAt.has(name);
+    return lookedAt.has(identifier.name);
   }
 
   /** Returns one object for each address, because the live code stores data of a connection by its socket. */
   #socketOf(address: string): PeerSocket {
     let socket = this.#sockets.get(address);
     if (socket !== undefined) return socket;
-    if (this.#sockets.size >= SOCKETS_MAX) {
-      this.#olderSockets = this.#sockets;
-      this.#sockets = new Map();
-    }
-    socket = this.#olderSockets.get(address) ?? { remoteAddress: copyOf(address) };
+    if (this.#sockets.size >= SOCKETS_MAX) this.#sockets.clear();
+    socket = { remoteAddress: copyOf(address) };
     this.#sockets.set(copyOf(address), socket);
     return socket;
   }
@@ -188,34 +216,13 @@ export class Judge {
 /** Status in logs of NGINX and Traefik for a client that left. */
 const CLIENT_LEFT = 499;
 const MALFORMED: Judged = {
-  weighed: { kind: 'malformed', status: 400, reason: 'as logged' },
+  weighed: { kind: 'malformed', reason: 'as logged' },
   unknown: NO_POLICIES,
 };
-
-/** Returns names of a client for lists, and its plan. */
-function knownOf({ identities, address, plan }: LoggedDigests): KnownClient {
-  return {
-    plan,
-    digests: () => {
-      const digests = address === null ? [] : [address];
-      for (let i = 1; i < identities.length; i += 2) digests.push(identities[i] ?? '');
-      return digests;
-    },
-  };
-}
 
 /** Whether the gateway refused the request before it matched policies. */
 function isRefusedUncounted(digests: LoggedDigests | null): boolean {
   return digests?.decision === 'malformed' || digests?.decision === 'banned';
-}
-
-function digestOf(identifier: Identifier, digests: LoggedDigests | null): string | null {
-  if (digests === null) return null;
-  const { identities, address } = digests;
-  for (let i = 0; i < identities.length; i += 2) {
-    if (identities[i] === identifier.name) return identities[i + 1] ?? null;
-  }
-  return identifier.kind === 'address' && identifier.ipv6Prefix === LOGGED_PREFIX ? address : null;
 }
 
 /** Whether the log shows if the request presents such a credential. */

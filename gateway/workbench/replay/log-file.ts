@@ -1,4 +1,4 @@
-/** Reads one log line by line. Malformed lines are counted, and the first ones are kept. */
+/** Reads the requests of one log. Malformed lines are counted, and the first ones are kept. */
 import type { Readable } from 'node:stream';
 import { detectReader, type HeaderFields, readerOf } from '#gateway/workbench/replay/formats/all.ts';
 import type {
@@ -6,8 +6,7 @@ import type {
   LineReader,
   LoggedRequest,
 } from '#gateway/workbench/replay/formats/logged-request.ts';
-import type { Millis } from '#shared/clock.ts';
-import { CUT, LINE_MAX, LogText } from './log-text.ts';
+import { LINE_MAX, LogText } from './log-text.ts';
 
 export interface UnreadableLine {
   readonly file: string;
@@ -21,23 +20,6 @@ export interface LineCounts {
   lines: number;
   unreadable: number;
   readonly samples: UnreadableLine[];
-}
-
-/** The current line. Most lines are parsed only when they are next, so that waiting lines take little memory. */
-export interface LogLine {
-  readonly file: LineSource;
-  readonly at: Millis;
-  readonly text: string;
-  readonly start: number;
-  readonly end: number;
-  readonly line: number;
-  /** The parsed line, if it had to be parsed to find its time. */
-  readonly request: LoggedRequest | null;
-}
-
-export interface LineSource {
-  /** @returns null for a malformed line, which is counted */
-  read(text: string, start: number, end: number, line: number, at: Millis): LoggedRequest | null;
 }
 
 interface LogFileOptions {
@@ -56,24 +38,22 @@ const LINES_TO_DETECT = 50;
 /** Thrown if none of the first lines is a request in a known format. */
 export class UnknownFormatError extends Error {}
 
-export class LogFile implements LogLine, LineSource {
+export class LogFile {
   readonly name: string;
-  readonly file: LineSource = this;
-  at: Millis = 0;
-  text = '';
-  start = 0;
-  end = 0;
-  line = 0;
-  request: LoggedRequest | null = null;
-  readonly #source: LogText;
+  readonly text: LogText;
   readonly #options: LogFileOptions;
+  readonly #portions: AsyncGenerator<readonly string[], undefined>;
   #reader: LineReader | null;
+  #lines: readonly string[] = [];
   #next = 0;
+  /** Number of the lines in earlier portions. */
+  #linesBefore = 0;
 
   constructor(options: LogFileOptions) {
     this.#options = options;
     this.name = options.name;
-    this.#source = new LogText(options.input);
+    this.text = new LogText(options.input);
+    this.#portions = this.text.portions();
     this.#reader = options.format === null ? null : readerOf(options.format, options.headers);
   }
 
@@ -81,38 +61,18 @@ export class LogFile implements LogLine, LineSource {
     return this.#reader?.format ?? null;
   }
 
-  get bytesRead(): number {
-    return this.#source.bytesRead;
-  }
-
-  get cutShort(): string | null {
-    return this.#source.cutShort;
-  }
-
-  /** Advances to the next line with a time. @returns false if `more` must be called */
-  advance(): boolean {
-    const { text } = this;
+  /** @returns the next request; null if `more` must be called */
+  next(): LoggedRequest | null {
     const { counts } = this.#options;
-    const reader = this.#reader;
-    while (this.#next < text.length) {
-      const start = this.#next;
-      const newline = text.indexOf('\n', start);
-      this.#next = newline + 1;
-      this.line++;
-      const end = text.charCodeAt(newline - 1) === 13 ? newline - 1 : newline;
-      if (end <= start) continue;
+    while (this.#next < this.#lines.length) {
+      const line = withoutReturn(this.#lines[this.#next++] ?? '');
+      if (line === '') continue;
       counts.lines++;
-      this.start = start;
-      this.end = end;
-      this.request = null;
-      this.at = reader === null || end - start > LINE_MAX ? Number.NaN : reader.time(text, start, end);
-      if (!Number.isNaN(this.at)) return true;
-      this.request = this.read(text, start, end, this.line, Number.NaN);
-      if (this.request === null) continue;
-      this.at = this.request.at;
-      return true;
+      const request = line.length > LINE_MAX ? null : (this.#reader?.read(line) ?? null);
+      if (request !== null) return request;
+      this.#noteUnreadable(line);
     }
-    return false;
+    return null;
   }
 
   /**
@@ -122,27 +82,23 @@ export class LogFile implements LogLine, LineSource {
    * @throws UnknownFormatError, or the error of a file that cannot be read
    */
   async more(): Promise<boolean> {
-    const text = await this.#source.next();
-    if (text === null) return false;
-    this.text = this.line === 0 && text.startsWith('\ufeff') ? text.slice(1) : text;
+    this.#linesBefore += this.#lines.length;
     this.#next = 0;
+    const { value: lines } = await this.#portions.next();
+    if (lines === undefined) return false;
+    const [first = '', ...others] = lines;
+    this.#lines = first.startsWith('\ufeff') ? [first.slice(1), ...others] : lines;
     this.#reader ??= this.#detect();
     return true;
   }
 
-  read(text: string, start: number, end: number, line: number, at: Millis): LoggedRequest | null {
-    const request = end - start > LINE_MAX ? null : (this.#reader?.read(text, start, end, at) ?? null);
-    if (request === null) this.#noteUnreadable(text, start, end, line);
-    return request;
-  }
-
   async close(): Promise<void> {
-    await this.#source.close();
+    await this.#portions.return(undefined);
   }
 
   #detect(): LineReader | null {
-    const lines = this.text
-      .split('\n', LINES_TO_DETECT)
+    const lines = this.#lines
+      .slice(0, LINES_TO_DETECT)
       .map((line) => line.trim())
       .filter((line) => line !== '');
     if (lines.length === 0) return null;
@@ -154,12 +110,17 @@ export class LogFile implements LogLine, LineSource {
     return reader;
   }
 
-  #noteUnreadable(text: string, start: number, end: number, line: number): void {
+  #noteUnreadable(text: string): void {
     const { counts } = this.#options;
     counts.unreadable++;
     if (counts.samples.length >= SAMPLES_MAX) return;
-    const shown = text.slice(start, Math.min(end, start + SAMPLE_LENGTH)).replace(CUT, '');
+    const line = this.#linesBefore + this.#next;
     // This copies the text, because a slice would keep the whole portion.
-    counts.samples.push({ file: this.name, line, text: Buffer.from(shown).toString() });
+    const shown = Buffer.from(text.slice(0, SAMPLE_LENGTH)).toString();
+    counts.samples.push({ file: this.name, line, text: shown });
   }
+}
+
+function withoutReturn(line: string): string {
+  return line.endsWith('\r') ? line.slice(0, -1) : line;
 }

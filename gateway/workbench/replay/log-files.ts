@@ -5,9 +5,9 @@
 import { statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { HeaderFields } from '#gateway/workbench/replay/formats/all.ts';
-import type { FormatName } from '#gateway/workbench/replay/formats/logged-request.ts';
+import type { FormatName, LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type LineCounts, LogFile, type LogLine } from './log-file.ts';
+import { type LineCounts, LogFile } from './log-file.ts';
 
 export interface LogFilesOptions {
   /** The logs to read, at most LOGS_MAX. */
@@ -23,6 +23,12 @@ interface LogInput {
   readonly name: string;
   /** A path, or a stream such as standard input. */
   readonly input: string | Readable;
+}
+
+/** A log with its current request. */
+interface Begun {
+  readonly file: LogFile;
+  request: LoggedRequest;
 }
 
 /** Maximum number of logs, because each holds a portion of its text while it waits. */
@@ -49,51 +55,53 @@ export class LogFiles {
   }
 
   /**
-   * Calls back for all lines, ordered by time across overlapping logs.
+   * Calls back for all requests, ordered by time across overlapping logs.
    *
    * @throws UnknownFormatError, or the error of a file that cannot be read
    */
-  async each(take: (line: LogLine) => void): Promise<void> {
+  async each(take: (request: LoggedRequest) => void): Promise<void> {
     try {
-      const begun: LogFile[] = [];
-      for (const file of this.#files) if (await this.#advance(file)) begun.push(file);
+      const begun: Begun[] = [];
+      for (const file of this.#files) {
+        const request = await this.#nextOf(file);
+        if (request !== null) begun.push({ file, request });
+      }
       while (begun.length > 0) {
-        begun.sort((a, b) => a.at - b.at);
+        begun.sort((a, b) => a.request.at - b.request.at);
         const [first, second] = begun;
         if (first === undefined) break;
-        if (!(await this.#drain(first, second?.at ?? Number.POSITIVE_INFINITY, take))) begun.shift();
+        if (!(await this.#drain(first, second?.request.at ?? Number.POSITIVE_INFINITY, take))) begun.shift();
       }
     } finally {
       for (const file of this.#files) await file.close();
     }
   }
 
-  /** Calls back for one log's lines up to a time. @returns false at its end */
-  async #drain(file: LogFile, until: Millis, take: (line: LogLine) => void): Promise<boolean> {
+  /** Calls back for one log's requests up to a time. @returns false at its end */
+  async #drain(log: Begun, until: Millis, take: (request: LoggedRequest) => void): Promise<boolean> {
     do {
-      take(file);
-      // Runs without waiting as long as lines are available.
-      while (file.advance()) {
-        if (file.at > until) return true;
-        take(file);
-      }
-      if (!(await this.#advance(file))) return false;
-    } while (file.at <= until);
+      take(log.request);
+      // Waits only if there is no further request in this portion.
+      const next = log.file.next() ?? (await this.#nextOf(log.file));
+      if (next === null) return false;
+      log.request = next;
+    } while (log.request.at <= until);
     return true;
   }
 
-  /** @returns false at the end */
-  async #advance(file: LogFile): Promise<boolean> {
-    while (!file.advance()) {
-      if (!(await file.more())) {
-        await file.close();
-        if (file.format !== null) this.formats.add(file.format);
-        if (file.cutShort !== null) this.cutShort.push(`${file.name}: ${file.cutShort}`);
-        return false;
-      }
-      const bytesRead = this.#files.reduce((sum, other) => sum + other.bytesRead, 0);
+  /** @returns null at the end */
+  async #nextOf(file: LogFile): Promise<LoggedRequest | null> {
+    for (;;) {
+      const request = file.next();
+      if (request !== null) return request;
+      const isOver = !(await file.more());
+      if (isOver) break;
+      const bytesRead = this.#files.reduce((sum, { text }) => sum + text.bytesRead, 0);
       this.#options.onProgress(bytesRead, this.#bytesTotal);
     }
-    return true;
+    if (file.format !== null) this.formats.add(file.format);
+    const { cutShort } = file.text;
+    if (cutShort !== null) this.cutShort.push(`${file.name}: ${cutShort}`);
+    return null;
   }
 }

@@ -1,7 +1,9 @@
 /** Remarks on how exact the figures of a replay are. */
 
-import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import { isPresented } from '#gateway/identity/identifier.ts';
+import { type PolicySet, usesHosts } from '#gateway/policy/policy-set.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
 import { CLIENTS_MAX } from './clients.ts';
 import type { PolicyResult } from './tally.ts';
 
@@ -18,6 +20,8 @@ interface Circumstances {
   readonly endless: number;
   /** Whether the log is from Floodgate, with digests. */
   readonly hasDigests: boolean;
+  /** From when policies with newcomers act, and when the log ends; null without such policies, or without requests. */
+  readonly newcomers?: { readonly actsFrom: Millis; readonly to: Millis } | null;
   /** Whether counters were dropped because the table was full. */
   readonly isFull: boolean;
 }
@@ -30,6 +34,7 @@ export function notesOf({
   chained,
   endless,
   hasDigests,
+  newcomers = null,
   isFull,
 }: Circumstances): string[] {
   const notes = unknownNotes(set, results);
@@ -45,6 +50,14 @@ export function notesOf({
     notes.push(
       'overrides and lists by address or User-Agent are ignored, because the log has only digests; name clients by digest or plan',
     );
+  if (usesHosts(set))
+    notes.push(
+      'policies, routes and list entries with hosts are ignored, because replay does not read the host',
+    );
+  if (set.policies.some(({ userAgent }) => userAgent !== null))
+    notes.push('policies with userAgent are ignored, because replay does not read the User-Agent');
+  if (hasDigests && set.policies.some(({ query }) => query !== null))
+    notes.push('policies with query are ignored, because the log does not have the query');
   for (const { name, cost } of set.policies)
     if (cost.kind === 'reply-header')
       notes.push(
@@ -54,6 +67,14 @@ export function notesOf({
     notes.push('bans by policies are ignored: a banned client appears as denied by the policy');
   if (set.protect !== null)
     notes.push('protect is ignored: a log does not show how many requests the application can handle');
+  if (newcomers !== null) {
+    const when = isoTime(newcomers.actsFrom);
+    notes.push(
+      newcomers.to < newcomers.actsFrom
+        ? `policies with newcomers would act from ${when}, after the end of the log; until then nobody can be a regular, and they only count`
+        : `policies with newcomers act from ${when}; before, nobody can be a regular, and they only count`,
+    );
+  }
   if (late > 0)
     notes.push(
       `${counted(late, 'request')} came so late after younger ones that they were counted at the time of those`,
@@ -72,7 +93,9 @@ export function notesOf({
 
 function goesBeyondDigests({ policies, lists }: PolicySet): boolean {
   return (
-    (lists !== null && lists.networks.size + lists.programs.size > 0) ||
+    lists?.clients.some(
+      ({ networks, named, programs }) => networks.size + named.length + programs.size > 0,
+    ) === true ||
     policies.some(
       ({ overrides }) => overrides !== null && overrides.networks.size + overrides.programs.size > 0,
     )
@@ -81,12 +104,22 @@ function goesBeyondDigests({ policies, lists }: PolicySet): boolean {
 
 function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[]): string[] {
   const most = new Map<string, number>();
+  const strangers: string[] = [];
   for (const [i, { unknown }] of results.entries()) {
-    const name = policies[i]?.identifier.name ?? '';
-    if (unknown > 0) most.set(name, (most.get(name) ?? 0) + unknown);
+    const policy = policies[i];
+    if (policy === undefined || unknown === 0) continue;
+    const { name, identifier, unless, distinct } = policy;
+    const by = distinct === null ? identifier.name : `${identifier.name} and different ${distinct.name}`;
+    if (unless === null || distinct !== null || isPresented(identifier))
+      most.set(by, (most.get(by) ?? 0) + unknown);
+    else
+      strangers.push(
+        `${name} counted ${counted(unknown, 'request')} with or without ${unless.name}, because the log does not have it`,
+      );
   }
-  return [...most].map(
+  const skipped = [...most].map(
     ([name, unknown]) =>
       `policies by ${name} were skipped for ${counted(unknown, 'request')}, because the log does not have it`,
   );
+  return [...skipped, ...strangers];
 }

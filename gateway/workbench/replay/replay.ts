@@ -96,7 +96,7 @@ class Changed {
   /** @param judged the result of a request under the file that denies it */
   add({ weighed }: Judged): void {
     this.requests++;
-    if (weighed.kind !== 'decided' || weighed.decision.kind !== 'deny') return;
+    if (weighed.kind !== 'deny') return;
     const identity = weighed.decision.violated[0]?.bucket.identity;
     if (identity !== undefined) this.clients.add(identity.digest);
   }
@@ -141,7 +141,7 @@ export class Replay {
   async run(): Promise<ReplayResult> {
     const { logs } = this.#options;
     const order = new TimeOrder((request, at) => this.#take(request, at));
-    await logs.each((line) => order.add(line));
+    await logs.each((request) => order.add(request));
     order.end();
     return this.#result(order.late);
   }
@@ -180,6 +180,7 @@ export class Replay {
     const { logs, set, trust } = this.#options;
     const [against, newlyDenied, newlyAllowed] = [this.#against, this.#newlyDenied, this.#newlyAllowed];
     const { counts, formats, cutShort } = logs;
+    const { actsFrom } = this.#judge;
     const { allowed, denied, uncovered, malformed, unknown, results } = this.#tally;
     return {
       file: set.file,
@@ -219,6 +220,7 @@ export class Replay {
         chained: trust.kind === 'none' ? this.#chained : 0,
         endless: this.#judge.endless,
         hasDigests: this.#digested > 0,
+        newcomers: actsFrom === null ? null : { actsFrom, to: this.#now },
         isFull: this.#judge.isFull,
       }),
     };
@@ -226,7 +228,7 @@ export class Replay {
 }
 
 function isDenial({ weighed }: Judged): boolean {
-  return weighed.kind === 'listed' || (weighed.kind === 'decided' && weighed.decision.kind === 'deny');
+  return weighed.kind === 'listed' || weighed.kind === 'banned' || weighed.kind === 'deny';
 }
 
 function isoOf(at: Millis | null): string | null {

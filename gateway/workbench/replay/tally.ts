@@ -2,7 +2,7 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import type { WeighedRequest } from '#gateway/workbench/rehearsal/rehearsed.ts';
+import type { DecidedAs } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { Millis } from '#shared/clock.ts';
 import { ClientCounts, type Clients, type Frequent } from './clients.ts';
 import type { Judged } from './judge.ts';
@@ -19,6 +19,8 @@ export interface PolicyResult {
   readonly denied: number;
   /** Number of requests that the policy would have denied without shadow mode. */
   readonly shadowDenied: number;
+  /** Number of requests that the policy would have marked. */
+  readonly marked: number;
   /** Requests for which the log does not have the client that this policy counts. */
   readonly unknown: number;
   readonly identities: number;
@@ -56,12 +58,15 @@ export class Tally {
         if (unknown.length > 0) this.unknown++;
         else this.uncovered++;
         return;
+      case 'banned':
       case 'listed':
         this.denied++;
         return;
-      case 'decided':
-        if (weighed.decision.kind === 'allow') this.#allow(weighed, at);
-        else this.#deny(weighed, at);
+      case 'allow':
+        this.#allow(weighed, at);
+        return;
+      case 'deny':
+        this.#deny(weighed, at);
         return;
       default:
         weighed satisfies never;
@@ -72,28 +77,27 @@ export class Tally {
     return this.#policies.map((tally) => tally.result);
   }
 
-  #allow({ spent, decision }: WeighedRequest, at: Millis): void {
+  #allow({ spent, decision: { shadowDenials, marks } }: DecidedAs<'allow'>, at: Millis): void {
     this.allowed++;
-    const shadowDenials = decision.kind === 'allow' ? decision.shadowDenials : [];
-    for (const { credential, policy, identity } of spent.buckets) {
+    for (const { counter, policy, identity } of spent.buckets) {
       // The charge of the address for an unproven credential belongs to the same request.
-      if (credential !== null) continue;
+      if (counter.forUnproven) continue;
       const tally = this.#of(policy.index);
       tally.seen.add(identity.digest);
-      if (!shadowDenials.includes(policy)) tally.allowed++;
-      else {
+      if (shadowDenials.includes(policy)) {
         tally.shadowDenied++;
         tally.deny(identity, at);
-      }
+      } else if (marks.includes(policy)) tally.marked++;
+      else tally.allowed++;
     }
   }
 
-  #deny({ spent, decision }: WeighedRequest, at: Millis): void {
+  #deny({ spent, decision }: DecidedAs<'deny'>, at: Millis): void {
     this.denied++;
-    for (const { credential, policy, identity } of spent.buckets) {
-      if (credential === null) this.#of(policy.index).seen.add(identity.digest);
+    for (const { counter, policy, identity } of spent.buckets) {
+      if (!counter.forUnproven) this.#of(policy.index).seen.add(identity.digest);
     }
-    for (const { policy, bucket } of decision.kind === 'deny' ? decision.violated : []) {
+    for (const { policy, bucket } of decision.violated) {
       const tally = this.#of(policy.index);
       tally.denied++;
       tally.deny(bucket.identity, at);
@@ -116,6 +120,7 @@ class PolicyTally {
   allowed = 0;
   denied = 0;
   shadowDenied = 0;
+  marked = 0;
   unknown = 0;
 
   constructor(policy: Policy, clients: Clients) {
@@ -132,7 +137,7 @@ class PolicyTally {
 
   get result(): PolicyResult {
     const { name, line, limit, windowSeconds, algorithm, mode } = this.#policy;
-    const { allowed, denied, shadowDenied, unknown, seen } = this;
+    const { allowed, denied, shadowDenied, marked, unknown, seen } = this;
     return {
       name,
       line,
@@ -143,6 +148,7 @@ class PolicyTally {
       allowed,
       denied,
       shadowDenied,
+      marked,
       unknown,
       identities: seen.size,
       identitiesDenied: this.#denied.size,

@@ -5,23 +5,18 @@
 
 import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { LineSource, LogLine } from './log-file.ts';
 
 /** Maximum number of later requests that may come before a line. */
 const LINES_BEHIND_MAX = 65_536;
+/** Number of requests that are sorted and passed on at once. */
+const BATCH = 8192;
 
 /** Receives the requests. The time never decreases. */
 type TakeRequest = (request: LoggedRequest, at: Millis) => void;
 
-/** A line that waits. It is parsed at the end of its wait, so that it takes little memory. */
-interface HeldLine extends Omit<LogLine, 'at'> {
-  readonly file: LineSource;
-  readonly at: Millis;
-}
-
 export class TimeOrder {
   readonly #take: TakeRequest;
-  #held: HeldLine[] = [];
+  readonly #held: { readonly at: Millis; readonly request: LoggedRequest }[] = [];
   #now: Millis = Number.NEGATIVE_INFINITY;
   /** Requests that came too late after younger ones. They are counted at the time of those. */
   late = 0;
@@ -30,28 +25,24 @@ export class TimeOrder {
     this.#take = take;
   }
 
-  add({ file, at, text, start, end, line, request }: LogLine): void {
-    if (Math.floor(at) < this.#now) this.late++;
-    this.#held.push({ file, at: Math.max(Math.floor(at), this.#now), text, start, end, line, request });
-    if (this.#held.length >= 2 * LINES_BEHIND_MAX) this.#handOut(LINES_BEHIND_MAX);
+  add(request: LoggedRequest): void {
+    const at = Math.floor(request.at);
+    if (at < this.#now) this.late++;
+    this.#held.push({ at: Math.max(at, this.#now), request });
+    if (this.#held.length >= LINES_BEHIND_MAX + BATCH) this.#handOut(BATCH);
   }
 
-  /** Passes on all remaining lines. */
+  /** Passes on all remaining requests. */
   end(): void {
     this.#handOut(this.#held.length);
   }
 
-  /** Passes on the oldest lines. Lines of the same time keep their order. */
+  /** Passes on the oldest requests. Those of the same time keep their order. */
   #handOut(count: number): void {
-    const held = this.#held.sort((a, b) => a.at - b.at);
-    this.#held = held.slice(count);
-    for (let i = 0; i < count; i++) {
-      const oldest = held[i];
-      if (oldest === undefined) return;
-      const { file, at, text, start, end, line } = oldest;
-      const request = oldest.request ?? file.read(text, start, end, line, at);
+    this.#held.sort((a, b) => a.at - b.at);
+    for (const { at, request } of this.#held.splice(0, count)) {
       this.#now = at;
-      if (request !== null) this.#take(request, at);
+      this.#take(request, at);
     }
   }
 }

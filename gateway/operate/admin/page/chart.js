@@ -66,8 +66,9 @@ export function showChart(traffic = shown) {
   );
   byId('chart').scale = scale;
   const [passed, refused] = [sum(bars.map((one) => one.passed)), sum(bars.map((one) => one.refused))];
-  setText(byId('legend-passed'), `passed ${count(passed)}`);
-  setText(byId('legend-refused'), `refused ${count(refused)}`);
+  const isKnown = bars.length > 0;
+  setText(byId('legend-passed'), `passed ${isKnown ? count(passed) : '–'}`);
+  setText(byId('legend-refused'), `refused ${isKnown ? count(refused) : '–'}`);
   byId('legend-marks').hidden = marks.length === 0;
   showTotals(traffic);
   showReading();
@@ -75,10 +76,9 @@ export function showChart(traffic = shown) {
 
 /** Shows what the bars add up to, by policy and by status. */
 function showTotals(traffic) {
-  const denied = listed(traffic.deniedIn(bars), POLICIES_MAX);
-  setText(byId('chart-denied'), denied === '' ? 'none' : denied);
-  const statuses = listed(traffic.statusesIn(bars));
-  setText(byId('chart-statuses'), statuses === '' ? 'none' : statuses);
+  const none = bars.length > 0 ? 'none' : '–';
+  setText(byId('chart-denied'), listed(traffic.deniedIn(bars), POLICIES_MAX) || none);
+  setText(byId('chart-statuses'), listed(traffic.statusesIn(bars)) || none);
 }
 
 function listed(counts, most = counts.length) {

@@ -34,6 +34,11 @@ let listed = [];
 let turns = 0;
 let mayMove = false;
 
+/** @returns the text of a count that is a lower bound if it is not exact */
+function atLeast(number, isExact) {
+  return isExact ? count(number) : `≥ ${count(number)}`;
+}
+
 function limitedRow() {
   const client = clientCell();
   const denied = el('span', { class: 'bad' });
@@ -49,9 +54,9 @@ function limitedRow() {
     el('td', { class: 'when' }, policy, last),
     actions,
   );
-  const fill = ({ identity, denied: times, admitted: passed, policy: name, lastAt }) => {
+  const fill = ({ identity, denied: times, isExact, admitted: passed, policy: name, lastAt }) => {
     client.fill(identity);
-    setText(denied, count(times));
+    setText(denied, atLeast(times, isExact));
     setText(admitted, passed === 0 ? 'none passed since' : `${count(passed)} passed since`);
     setText(last, clockTime(lastAt));
     setText(policy, name);
@@ -78,7 +83,7 @@ function pathRow() {
   const requests = el('td', { class: 'number', 'data-head': 'Requests' });
   const refused = el('td', { class: 'number', 'data-head': 'Refused' });
   const fill = (one) => {
-    setText(requests, count(one.requests));
+    setText(requests, atLeast(one.requests, one.isExact));
     setText(refused, count(one.refused));
     setText(path, one.path);
   };

@@ -167,7 +167,8 @@ export function spanText(seconds) {
 export function quotaText({ limit, windowSeconds, algorithm }) {
   if (algorithm === 'concurrency') return `${count(limit)} in flight`;
   if (algorithm === 'token-bucket') return `${count(limit)} at once`;
-  if (algorithm === 'calendar-window')
-    return `${count(limit)} in a calendar ${windowSeconds > 604_800 ? 'month' : windowSeconds > 86_400 ? 'week' : 'day'}`;
-  return `${count(limit)} in ${spanText(windowSeconds)}`;
+  const number = count(limit) + (algorithm.startsWith('distinct-') ? ' different' : '');
+  if (algorithm.endsWith('calendar-window'))
+    return `${number} in a calendar ${windowSeconds > 604_800 ? 'month' : windowSeconds > 86_400 ? 'week' : 'day'}`;
+  return `${number} in ${spanText(windowSeconds)}`;
 }

@@ -13,7 +13,7 @@ import {
   wireClients,
 } from './clients.js';
 import { byId, clockTime, setText } from './dom.js';
-import { showNow, showStatus } from './now.js';
+import { showNow, showStatus, showVisitors } from './now.js';
 import { loadPolicies, showCounts, showLine, showTable, wirePolicies } from './policies.js';
 import { hearRefusals, loadRefusals, showRefusals, wireRefusals } from './refusals.js';
 import { wireReplay } from './replay.js';
@@ -95,7 +95,12 @@ function showSecond() {
   draw([
     () => showStatus(traffic, last),
     ...(isShown('overview')
-      ? [() => showNow(traffic), () => showChart(traffic), () => showPaths(last, traffic.since)]
+      ? [
+          () => showNow(traffic),
+          () => showVisitors(traffic),
+          () => showChart(traffic),
+          () => showPaths(last, traffic.since),
+        ]
       : []),
     () => showAddressState(last),
     () => showLimited(last),

@@ -81,6 +81,28 @@ export function showNow(traffic) {
   );
 }
 
+/** Regulars and newcomers, if the file tells them apart. */
+export function showVisitors(traffic) {
+  const rates = traffic.visitorRates();
+  byId('visitors').hidden = rates === null;
+  if (rates === null) return;
+  const { regulars, newcomers, denied, shadowDenied, actsFrom } = rates;
+  const parts = [
+    `Regulars ${rate(regulars)}/s admitted`,
+    `Newcomers ${rate(newcomers)}/s admitted, ${rate(denied)}/s denied`,
+    ...(shadowDenied > 0 ? [`${rate(shadowDenied)}/s would be denied`] : []),
+    ...(actsFrom === null
+      ? []
+      : [`Learning who is a regular: the limit for newcomers acts from ${clockTime(actsFrom)}`]),
+  ];
+  const row = byId('visitors');
+  while (row.children.length > parts.length) row.lastChild?.remove();
+  parts.forEach((text, i) => {
+    if (row.children[i] === undefined) row.append(el('span'));
+    setText(row.children[i], text);
+  });
+}
+
 /** The line of status. Problems come first. A screen reader reads them when they change. */
 export function showStatus(traffic, { store, processes, totals, addressesUntil }) {
   const problems = [];

@@ -14,9 +14,9 @@ const LINES_MAX = 5000;
 const HEIGHT = 100;
 const DENIED = 1;
 /** Indexes of the sums, in the order of the table. */
-const COLUMNS = [DENIED, 0, 2, 3];
+const COLUMNS = [DENIED, 0, 2, 4, 3];
 
-/** @type {{ file: string, version: string, refusal: string | null, areShadowsKnown: boolean, text: string, policies: any[] } | null} */
+/** @type {{ file: string, version: string, refusal: string | null, areShadowsKnown: boolean, text: string, policies: any[], gateway: any } | null} */
 let loaded = null;
 let isAllShown = false;
 /** @type {Rows} */
@@ -43,9 +43,13 @@ export async function loadPolicies(traffic) {
 }
 
 function showFile() {
-  const { file, version, refusal, areShadowsKnown, text, policies } = loaded;
+  const { file, version, refusal, areShadowsKnown, text, policies, gateway } = loaded;
   const unknown = areShadowsKnown ? '' : '; the store is unavailable, so nobody knows which are in shadow';
   setText(byId('file-about'), `${file}, version ${version}, ${count(policies.length)} policies${unknown}`);
+  setText(byId('about-gateway'), `Floodgate ${gateway.version} on Node.js ${gateway.nodeVersion}.`);
+  byId('node-problem').hidden = gateway.problem === null;
+  if (gateway.problem !== null)
+    setText(byId('node-problem'), `${gateway.problem.message}: ${gateway.problem.fix}.`);
   const problem = byId('file-refusal');
   problem.hidden = refusal === null;
   setText(
@@ -84,7 +88,7 @@ function showLines(text, policies) {
 
 function flagOf({ mode, shadowEndsAt }) {
   if (shadowEndsAt !== null) return `in shadow until ${clockTime(shadowEndsAt)}`;
-  return mode === 'shadow' ? 'shadow' : '';
+  return mode === 'enforce' ? '' : mode;
 }
 
 /** @param {import('./traffic.js').Traffic} traffic @param {Set<string>} changed policies */
@@ -144,7 +148,7 @@ function rowOf() {
     setText(about, `${route}, ${quotaText(policy)}`);
     COLUMNS.forEach((at, i) => {
       setText(cells[i], count(sums[at]));
-      // Most policies have neither of the last two, and a phone has no room for them.
+      // Most policies have none of the last three, and a phone has no room for them.
       cells[i].classList.toggle('zero', i > 1 && sums[at] === 0);
     });
     cells[0].classList.toggle('bad', sums[DENIED] > 0);
@@ -159,11 +163,13 @@ function rowOf() {
 /** @param {HTMLElement} cell */
 function showMode(cell, { name, mode, shadowEndsAt }) {
   const state = `${mode} ${shadowEndsAt}`;
+  const verb = mode === 'mark' ? 'Mark' : 'Deny';
   if (cell.dataset.state === state) return;
   cell.dataset.state = state;
   if (mode === 'shadow') setText(cell, 'shadow, by the file');
   else if (shadowEndsAt === null)
     cell.replaceChildren(
+      mode === 'mark' ? 'mark, by the file ' : '',
       button('Shadow…', 'small danger', () => shadowPolicy(name), {
         'aria-label': `Put ${name} in shadow`,
       }),
@@ -171,15 +177,16 @@ function showMode(cell, { name, mode, shadowEndsAt }) {
   else
     cell.replaceChildren(
       `shadow until ${clockTime(shadowEndsAt)} `,
-      button('Deny again', 'small', () => unshadowPolicy(name, shadowEndsAt), {
-        'aria-label': `Let ${name} deny again`,
+      button(`${verb} again`, 'small', () => unshadowPolicy(name, shadowEndsAt), {
+        'aria-label': `Let ${name} ${verb.toLowerCase()} again`,
       }),
     );
 }
 
-/** @param {number[][]} series allowed, denied, denied in shadow */
-function sparkOf([allowed, denied, shadowDenied]) {
-  const below = allowed.map((value, i) => value + shadowDenied[i]);
+/** @param {number[][]} series in the order of COUNTS. A policy in shadow mode marks nothing, so both have one colour. */
+function sparkOf([allowed, denied, shadowDenied, , marked]) {
+  const over = shadowDenied.map((value, i) => value + marked[i]);
+  const below = allowed.map((value, i) => value + over[i]);
   const highest = Math.max(1, ...below.map((value, i) => value + denied[i]));
   const bars = (kind, values, from) =>
     svg('path', {
@@ -198,7 +205,7 @@ function sparkOf([allowed, denied, shadowDenied]) {
     'svg',
     { viewBox: `0 0 ${allowed.length} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
     bars('fill-allowed', allowed, zeroes()),
-    bars('fill-shadow', shadowDenied, allowed),
+    bars('fill-shadow', over, allowed),
     bars('fill-denied', denied, below),
   );
 }

@@ -81,6 +81,7 @@ function policyTable({ policies, policiesAgainst }) {
 
 function deniedOf(policy) {
   if (policy === null) return 0;
+  if (policy.mode === 'mark') return policy.marked;
   return policy.mode === 'shadow' ? policy.shadowDenied : policy.denied;
 }
 
@@ -93,14 +94,14 @@ function changeOf({ before, after }) {
 function rowOf({ before, after }) {
   const told = after ?? before;
   const state = after === null ? ' (removed)' : before === null ? ' (new)' : '';
-  const shadow = told.mode === 'shadow' ? ' (shadow)' : '';
+  const mode = told.mode === 'enforce' ? '' : ` (${told.mode})`;
   const change = (of) => changed(before === null ? null : of(before), after === null ? null : of(after));
   const isWorse = deniedOf(after) > deniedOf(before);
   return el(
     'tr',
     {},
     el('th', { scope: 'row' }, `${told.name}${state}`),
-    el('td', { class: `nowrap ${isWorse ? 'bad' : ''}` }, `${change(deniedOf)}${shadow}`),
+    el('td', { class: `nowrap ${isWorse ? 'bad' : ''}` }, `${change(deniedOf)}${mode}`),
     el(
       'td',
       { class: 'nowrap' },

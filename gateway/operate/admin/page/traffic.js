@@ -1,9 +1,9 @@
 /** The traffic of the last hour: the history that the gateway sends first, and what each second adds to it after that. */
 
-export const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded'];
+export const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded', 'marked'];
 const PASSED = ['allowed', 'uncovered'];
 const SPANS = 360;
-/** Failures of the application are recent for this number of seconds. */
+/** Failures of the application are recent, and visitors are counted, for this number of seconds. */
 const RECENT = 5;
 /** A chart has at most so many bars. */
 const BARS_MAX = 120;
@@ -41,6 +41,8 @@ export class Traffic {
     this.now = 0;
     /** Totals of the newest seconds. @type {number[]} */
     this.failures = [];
+    /** @type {{ at: number, regulars: number, newcomers: number, denied: number, shadowDenied: number, actsFrom: string | null }[]} */
+    this.visitors = [];
   }
 
   /** Replaces everything. */
@@ -48,6 +50,7 @@ export class Traffic {
     this.spanMs = whole.spanSeconds * 1000;
     this.lastSpan = Math.round(Date.parse(whole.lastSpanAt) / this.spanMs);
     this.since = Math.floor(Date.parse(whole.since) / 1000) * 1000;
+    this.now = Date.parse(whole.until);
     this.policies = new Map(
       whole.policies.map((one) => {
         const series = COUNTS.map((name) => one[name] ?? zeroes());
@@ -62,6 +65,7 @@ export class Traffic {
     this.marks = whole.marks;
     this.rates = null;
     this.failures = [];
+    this.visitors = [];
   }
 
   /** @returns {Set<string>} the policies whose numbers changed */
@@ -78,6 +82,9 @@ export class Traffic {
     }
     this.failures.push(sum(Object.values(second.totals.upstreamFailures)));
     if (this.failures.length > RECENT + 1) this.failures.shift();
+    const { newcomers } = second.totals;
+    this.visitors =
+      newcomers === null ? [] : [...this.visitors, { at: this.now, ...newcomers }].slice(-RECENT - 1);
     return changed;
   }
 
@@ -113,6 +120,23 @@ export class Traffic {
   /** Requests that the application did not answer, in the last seconds. */
   recentFailures() {
     return (this.failures.at(-1) ?? 0) - (this.failures[0] ?? 0);
+  }
+
+  /** Requests per second of regulars and newcomers, in the last seconds; null: the file has no newcomers. */
+  visitorRates() {
+    const [first, last] = [this.visitors[0], this.visitors.at(-1)];
+    if (first === undefined || last === undefined) return null;
+    const seconds = Math.max(1, (last.at - first.at) / 1000);
+    // The counters of a gateway that was restarted begin at zero.
+    const of = (name) => Math.max(0, last[name] - first[name]) / seconds;
+    const { actsFrom } = last;
+    return {
+      actsFrom,
+      regulars: of('regulars'),
+      newcomers: of('newcomers'),
+      denied: of('denied'),
+      shadowDenied: of('shadowDenied'),
+    };
   }
 
   /** @param {'decisionTime' | 'storeTime'} kind @returns the upper bound in ms, of the last minute; null: no requests */

@@ -10,14 +10,14 @@ const TITLE = 'Why was it refused?';
 
 /** @param {string} id */
 export async function why(id) {
-  let found;
+  let decision;
   try {
-    found = await call('GET', `/api/decisions/${encodeURIComponent(id)}/explanation`);
+    decision = await call('GET', `/api/decisions/${encodeURIComponent(id)}`);
   } catch (error) {
     openDialog(TITLE, [el('p', { class: 'error' }, error.message), buttons()]);
     return;
   }
-  const { decision, what, reasons, facts, advice } = found;
+  const { what, reasons, facts, advice } = decision;
   const rows = facts.flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, localTimes(value))]);
   const client = el('div', { 'aria-live': 'polite' });
   const more = [];

@@ -29,7 +29,7 @@ export function detectReader(lines: readonly string[], headers: HeaderFields): L
   let most = 0;
   for (const format of Object.keys(READERS) as FormatName[]) {
     const reader = readerOf(format, headers);
-    const understood = lines.filter((line) => reader.read(line, 0, line.length) !== null).length;
+    const understood = lines.filter((line) => reader.read(line) !== null).length;
     if (understood > most) {
       best = format;
       most = understood;

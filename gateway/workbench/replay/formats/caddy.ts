@@ -10,7 +10,7 @@ import {
   targetOf,
   textOf,
 } from './fields.ts';
-import { type LineReader, NO_CHEAP_TIME } from './logged-request.ts';
+import type { LineReader } from './logged-request.ts';
 
 const HOLDS_ALL = (): boolean => true;
 const HOLDS_NOTHING = (): boolean => false;
@@ -18,9 +18,8 @@ const HOLDS_NOTHING = (): boolean => false;
 export function caddyReader(): LineReader {
   return {
     format: 'caddy',
-    time: NO_CHEAP_TIME,
-    read(text, start, end) {
-      const fields = documentIn(text, start, end);
+    read(line) {
+      const fields = documentIn(line);
       const request = fields === null ? null : fieldsOf(fields.request);
       if (fields === null || request === null) return null;
       const endedAt = typeof fields.ts === 'number' ? fields.ts * 1000 : Date.parse(textOf(fields, 'ts'));

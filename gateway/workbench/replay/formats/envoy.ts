@@ -1,16 +1,15 @@
 /** Envoy's access log as JSON, with the field names of Envoy Gateway and Istio. */
 
 import { documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
-import { type LineReader, NO_CHEAP_TIME } from './logged-request.ts';
+import type { LineReader } from './logged-request.ts';
 
 /** @param headers maps lower-case header names to the fields of a line */
 export function envoyReader(headers: ReadonlyMap<string, string>): LineReader {
   const holds = (header: string): boolean => headers.has(header);
   return {
     format: 'envoy',
-    time: NO_CHEAP_TIME,
-    read(text, start, end) {
-      const fields = documentIn(text, start, end);
+    read(line) {
+      const fields = documentIn(line);
       if (fields === null) return null;
       const at = Date.parse(textOf(fields, 'start_time'));
       const client = textOf(fields, 'downstream_remote_address');

@@ -7,11 +7,11 @@ export type Fields = Readonly<Record<string, unknown>>;
 const REDACTED = new Set(['REDACTED', 'redacted']);
 
 /** Parses a line's document, and skips text of a collector before it. @returns null if there is none */
-export function documentIn(text: string, start: number, end: number): Fields | null {
-  const begin = text.charCodeAt(start) === 123 ? start : text.indexOf('{', start);
-  if (begin < 0 || begin >= end) return null;
+export function documentIn(line: string): Fields | null {
+  const begin = line.indexOf('{');
+  if (begin < 0) return null;
   try {
-    return fieldsOf(JSON.parse(text.slice(begin, end)));
+    return fieldsOf(JSON.parse(line.slice(begin)));
   } catch {
     return null;
   }

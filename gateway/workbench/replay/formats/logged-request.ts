@@ -1,4 +1,5 @@
 /** One request from a line of an access log. */
+import type { LoggedDecision } from '#gateway/observe/log-line.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export interface LoggedRequest {
@@ -19,7 +20,7 @@ export interface LoggedRequest {
 
 /** The sender in a log of the gateway, and what the gateway knew when it decided. */
 export interface LoggedDigests {
-  readonly decision: LoggedVerdict;
+  readonly decision: LoggedDecision;
   /** Alternating names of identifiers and digests, as the policies counted them at that time. */
   readonly identities: readonly string[];
   /** Digest of the client's address; null if unknown. */
@@ -33,8 +34,6 @@ export interface LoggedDigests {
   /** Names of the policies that covered it, in the log's format. */
   readonly policies: string;
 }
-
-export type LoggedVerdict = 'allow' | 'deny' | 'banned' | 'uncovered' | 'malformed' | 'unavailable';
 
 /** The sender in other logs: an address, and header fields if the log has them. */
 export interface LoggedSender {
@@ -58,14 +57,6 @@ export type FormatName = (typeof FORMATS)[number];
 /** Reads the lines of one file. */
 export interface LineReader {
   readonly format: FormatName;
-  /** Reads only the time, if that is cheap. @returns `LoggedRequest.at`, or NaN if the line must be parsed */
-  time(text: string, start: number, end: number): Millis;
-  /**
-   * @param at result of `time`
-   * @returns the request between two positions of the text; null if the line is malformed
-   */
-  read(text: string, start: number, end: number, at?: Millis): LoggedRequest | null;
+  /** @returns null if the line is malformed */
+  read(line: string): LoggedRequest | null;
 }
-
-/** Reader of the time for formats whose lines must be parsed to find it. */
-export const NO_CHEAP_TIME = (): Millis => Number.NaN;

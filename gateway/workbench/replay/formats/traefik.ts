@@ -1,7 +1,7 @@
 /** Traefik's access log with `format: json`. It has header fields if `fields.headers` keeps them. */
 
 import { documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
-import { type LineReader, NO_CHEAP_TIME } from './logged-request.ts';
+import type { LineReader } from './logged-request.ts';
 
 const HEADER = 'request_';
 
@@ -10,9 +10,8 @@ export function traefikReader(): LineReader {
   const holds = (header: string): boolean => seen.has(header);
   return {
     format: 'traefik',
-    time: NO_CHEAP_TIME,
-    read(text, start, end) {
-      const fields = documentIn(text, start, end);
+    read(line) {
+      const fields = documentIn(line);
       if (fields === null) return null;
       const at = Date.parse(textOf(fields, 'StartUTC', 'StartLocal', 'time'));
       const peer = textOf(fields, 'ClientAddr', 'ClientHost');

@@ -29,11 +29,4 @@ export class Frequencies {
     }
     return shares.map((_, i) => found[i] ?? this.max);
   }
-
-  /** The number of values above a limit. */
-  above(limit: number): number {
-    let above = 0;
-    for (const [value, times] of this.#times) if (value > limit) above += times;
-    return above;
-  }
 }

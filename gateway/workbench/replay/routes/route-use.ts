@@ -115,7 +115,7 @@ export class RouteUse {
         this.#rows.set(number, row);
       }
       row.requests++;
-      this.#peaks.add(number, identity.words, at);
+      this.#peaks.add(number, identity, at);
     }
   }
 

@@ -1,0 +1,112 @@
+/** The bans that this process knows. A ban stays in force until it ends, even while the store is unavailable. */
+import type { Millis } from '#shared/clock.ts';
+
+/** Maximum number of bans, for all replicas together. */
+export const BANS_MAX = 10_000;
+/** Policies add no bans beyond this number. The rest is reserved for operators. */
+export const POLICY_BANS_MAX = 9000;
+/** Maximum length of a ban by a policy. For the same time after its end, it still makes the next ban longer. */
+export const POLICY_BAN_MS_MAX: Millis = 7 * 86_400_000;
+export const BAN_DAYS_MAX = 30;
+export const BAN_MS_MAX: Millis = BAN_DAYS_MAX * 86_400_000;
+
+export interface Ban {
+  /** Milliseconds since the epoch. */
+  readonly endsAt: Millis;
+  /** Reason of the ban; empty if the operator gave none. */
+  readonly reason: string;
+  /** Name of the row in the policy file that made the ban. null if an operator made it. */
+  readonly policy: string | null;
+}
+
+interface ListedBan extends Ban {
+  readonly digest: string;
+}
+
+/** A ban that an operator has set or lifted in the store. */
+export interface BanChange {
+  readonly digest: string;
+  /** The new ban; null if the ban was lifted. */
+  readonly ban: Ban | null;
+  readonly version: number;
+}
+
+/** A list of bans, newest first. */
+export interface BanList {
+  /** Number of all bans, including those that are not listed. */
+  readonly total: number;
+  readonly bans: readonly ListedBan[];
+}
+
+/** Writes the text that the store keeps for a ban: the policy or an empty line, then the reason. */
+export function noteOf({ reason, policy }: Pick<Ban, 'reason' | 'policy'>): string {
+  return `${policy ?? ''}\n${reason}`;
+}
+
+export function readNote(note: string): Pick<Ban, 'reason' | 'policy'> {
+  const at = note.indexOf('\n');
+  return { reason: note.slice(at + 1), policy: at > 0 ? note.slice(0, at) : null };
+}
+
+export class Bans {
+  /** Bans by digest of the client, oldest first. Ends are on the clock of this process. */
+  readonly #bans = new Map<string, Ban>();
+  /** Version of each ban in the store, by digest. */
+  readonly #versions = new Map<string, number>();
+  /** No ban ends before this time. */
+  #nextEnd: Millis = Number.POSITIVE_INFINITY;
+
+  get size(): number {
+    return this.#bans.size;
+  }
+
+  /** @returns the end of the ban; 0 if there is none */
+  endOf(digest: string, now: Millis): Millis {
+    return this.of(digest, now)?.endsAt ?? 0;
+  }
+
+  of(digest: string, now: Millis): Ban | null {
+    const ban = this.#bans.get(digest);
+    if (ban === undefined) return null;
+    if (ban.endsAt > now) return ban;
+    this.delete(digest);
+    return null;
+  }
+
+  /** @param version version of this change in the store; 0 without a store */
+  set(digest: string, ban: Ban, version = 0): void {
+    // A Map keeps the position of a known key. Delete it first, so that the newest ban is last.
+    this.#bans.delete(digest);
+    this.#bans.set(digest, ban);
+    this.#versions.set(digest, version);
+    this.#nextEnd = Math.min(this.#nextEnd, ban.endsAt);
+  }
+
+  delete(digest: string): void {
+    this.#bans.delete(digest);
+    this.#versions.delete(digest);
+  }
+
+  /** All bans by digest, oldest first. */
+  get all(): ReadonlyMap<string, Ban> {
+    return this.#bans;
+  }
+
+  /** @returns the version of the ban in the store; 0 if there is none */
+  versionOf(digest: string): number {
+    return this.#versions.get(digest) ?? 0;
+  }
+
+  clear(): void {
+    this.#bans.clear();
+    this.#versions.clear();
+  }
+
+  dropEnded(now: Millis): void {
+    if (now < this.#nextEnd) return;
+    this.#nextEnd = Number.POSITIVE_INFINITY;
+    for (const [digest, { endsAt }] of this.#bans)
+      if (endsAt <= now) this.delete(digest);
+      else this.#nextEnd = Math.min(this.#nextEnd, endsAt);
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Opens the counters, the bans and the shadow modes, in the store or in the memory of this process. The gateway and the
+ * library use it.
+ */
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { Limiter } from '#gateway/limiter/limiter.ts';
+import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import type { GuardedLimiter, GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
+import type { Counter } from '#gateway/policy/counter.ts';
+import type { StoreAccess } from '#gateway/store/access.ts';
+import { Bans } from './bans.ts';
+import type { ChangeFeed } from './change-feed.ts';
+import type { Control } from './control.ts';
+import { MemoryControl } from './memory-control.ts';
+import { Shadows } from './shadows.ts';
+
+interface CountersOptions
+  extends Pick<GuardedLimiterOptions, 'clock' | 'log' | 'replica' | 'onSalt' | 'histories'> {
+  /** null keeps the counters in the memory of this process. */
+  readonly store: StoreAccess | null;
+  /** If it is null, the salt is generated and kept in the store. */
+  readonly identitySecret: string | null;
+  /** Returns a new random secret with each call. */
+  readonly newSalt: () => string;
+  /** Maximum numbers of counters and of proven credentials in memory without a store. Each takes 40 bytes. */
+  readonly countersMax: number;
+  readonly credentialsMax: number;
+  /** Called when the set of policies in shadow mode has changed. */
+  readonly onShadows: () => void;
+  /** All counters of the policies in use. */
+  readonly counters: () => readonly Counter[];
+}
+
+interface OpenedCounters {
+  readonly limiter: Limiter;
+  /** The limiter that uses the store. null without a store. */
+  readonly guarded: GuardedLimiter | null;
+  readonly control: Control;
+  readonly bans: Bans;
+  readonly shadows: Shadows;
+  /** Reads changes by operators from the store. null without a store. Start it when the policies are in use. */
+  readonly changeFeed: ChangeFeed | null;
+  readonly salt: string;
+}
+
+/** @throws StoreRefusedError if the store refuses the login */
+export async function openCounters(options: CountersOptions): Promise<OpenedCounters> {
+  const { store, identitySecret, clock, log, replica, onSalt, counters } = options;
+  const bans = new Bans();
+  const shadows = new Shadows({ clock, onChange: options.onShadows });
+  const salt = identitySecret ?? options.newSalt();
+  if (store === null) {
+    const known = new KnownCounters(options);
+    const limiter = new MemoryLimiter({ clock, known });
+    const control = new MemoryControl({ clock, known, bans, shadows, salt, replica });
+    return { limiter, guarded: null, control, bans, shadows, changeFeed: null, salt };
+  }
+  const { GuardedLimiter } = await import('#gateway/limiter/outage.ts');
+  const { StoreControl } = await import('./store-control.ts');
+  const { ChangeFeed } = await import('./change-feed.ts');
+  const guarded = new GuardedLimiter({
+    store,
+    clock,
+    log,
+    budgetMs: store.address.timeoutMs,
+    replica,
+    // A configured secret is not stored: with it, readers of the store could test guessed addresses.
+    salt: identitySecret === null ? salt : '',
+    onSalt,
+    histories: options.histories,
+  });
+  const { connection, known } = guarded;
+  const changeFeed = new ChangeFeed({ connection, known, clock, bans, shadows, counters });
+  const control = new StoreControl(store, identitySecret, clock, (change) => changeFeed.apply(change));
+  const shared = await guarded.start().catch(async (error: Error) => {
+    await guarded.close();
+    throw error;
+  });
+  return { limiter: guarded, guarded, control, bans, shadows, changeFeed, salt: identitySecret ?? shared };
+}

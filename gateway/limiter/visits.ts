@@ -1,0 +1,160 @@
+/**
+ * Stores in Redis on which days clients had good replies. No request waits for it. The first good reply of a client on a
+ * day is one entry of a call; all entries of one tick are one call. Further replies of the day cost a look into the memory
+ * of the process.
+ *
+ * A history is one number for each client: its last day times 2^31, plus the set of its days (history.ts). While the days
+ * are enough, the client also has a marker like that of a proven credential. So the script that decides charges looks for
+ * one kind of marker only.
+ */
+import type { Identity } from '#gateway/identity/digest.ts';
+import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/regulars.ts';
+import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { proofKey } from './charge.ts';
+import { dayOf } from './history.ts';
+import type { KnownCounters } from './known-counters.ts';
+import { PROVEN_LOCALLY_MS } from './limiter.ts';
+import { HOUR_LUA } from './script.ts';
+
+/** @returns the key of the days of a client */
+export function historyKey({ digest }: Identity): string {
+  return `fg:{${digest}}:days`;
+}
+
+const NOT_STORED = -1;
+const NEW = 0;
+const REGULAR = 2;
+
+/**
+ * Adds a day to histories, and sets or removes the markers of regulars. The functions above do the same.
+ *
+ * KEYS: history and marker of each client. ARGV: the day, `visits` and `days` of the rule, how many new histories may be
+ * stored. Returns one of the numbers above for each client, or 1 if the client was known.
+ */
+export const VISIT = storeScript(`
+local floor, SPAN = math.floor, 2 ^ ${HISTORY_DAYS}
+local time = redis.call('TIME')
+local now = time[1] * 1000 + floor(time[2] / 1000)
+local day, visits, within, room = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local function ttl(until_day)
+  return string.format('%.0f', math.max(1, until_day * ${DAY_MS} - now))
+end
+local reply = {}
+for i = 1, #KEYS, 2 do
+  local packed = tonumber(redis.call('GET', KEYS[i]) or 0)
+  local last, days = floor(packed / SPAN), packed % SPAN
+  local ago, is_new = last - day, packed == 0
+  if is_new and room <= 0 then reply[#reply + 1] = ${NOT_STORED} else
+    if is_new or math.abs(ago) >= ${HISTORY_DAYS} then last, days = day, 1
+    elseif ago < 0 then last, days = day, days * 2 ^ -ago % SPAN + 1
+    elseif floor(days / 2 ^ ago) % 2 == 0 then days = days + 2 ^ ago end
+    if is_new then room = room - 1 end
+    local found, ends = 0, nil
+    for back = 0, within - 1 do
+      found = found + floor(days / 2 ^ back) % 2
+      if found == visits then
+        ends = last - back + within
+        break
+      end
+    end
+    redis.call('SET', KEYS[i], string.format('%.0f', last * SPAN + days), 'PX', ttl(last + within))
+    if ends then redis.call('SET', KEYS[i + 1], ${HOUR_LUA}, 'PX', ttl(ends)) else redis.call('DEL', KEYS[i + 1]) end
+    reply[#reply + 1] = ends and ${REGULAR} or is_new and ${NEW} or 1
+  end
+end
+return reply
+`);
+
+/**
+ * Deletes the days of a client, which is then no regular any more. The proof of a credential stays.
+ *
+ * KEYS: history and marker.
+ */
+export const FORGET_VISITS = storeScript(`
+if redis.call('DEL', KEYS[1]) == 1 then return redis.call('DEL', KEYS[2]) end
+return 0
+`);
+
+export interface VisitsLog {
+  warn(fields: object, message: string): void;
+}
+
+interface VisitsOptions {
+  readonly connection: StoreConnection;
+  readonly clock: Clock;
+  /** Reads the store's clock. */
+  readonly storeNow: () => Millis;
+  readonly known: KnownCounters;
+  /** Returns the number of processes that share the store. */
+  readonly replicas: () => number;
+  readonly log: VisitsLog;
+}
+
+export class Visits {
+  readonly #options: VisitsOptions;
+  /** Clients by digest, with visits that are not sent yet. */
+  #pending = new Map<string, Identity>();
+  #rule: VisitRule | null = null;
+  /** Number of new histories on `#day`. Each process stores its share of the maximum. */
+  #stored = 0;
+  #day = 0;
+  #isFull = false;
+
+  constructor(options: VisitsOptions) {
+    this.#options = options;
+  }
+
+  visited(client: Identity, rule: VisitRule): void {
+    const { connection, known, storeNow } = this.#options;
+    const last = dayOf(storeNow());
+    if (known.historyOf(client)?.last === last || !connection.ready) return;
+    known.noteHistory(client, { last, days: 1 });
+    this.#rule = rule;
+    if (this.#pending.set(client.digest, client).size === 1) setImmediate(() => this.flush());
+  }
+
+  /** Sends what is pending. */
+  flush(): void {
+    const rule = this.#rule;
+    if (this.#pending.size === 0 || rule === null) return;
+    const clients = [...this.#pending.values()];
+    this.#pending.clear();
+    const day = dayOf(this.#options.storeNow());
+    if (day !== this.#day) {
+      this.#day = day;
+      this.#stored = 0;
+      this.#isFull = false;
+    }
+    for (const some of inCalls(this.#options.connection, clients, historyKey))
+      void this.#send(some, day, rule);
+  }
+
+  async #send(clients: readonly Identity[], day: number, rule: VisitRule): Promise<void> {
+    const { connection, clock, known, replicas } = this.#options;
+    const share = Math.ceil(rule.newPerDay / replicas());
+    const room = Math.max(0, Math.min(clients.length, share - this.#stored));
+    this.#stored += room;
+    const keys = clients.flatMap((client) => [historyKey(client), proofKey(client)]);
+    const args = [day, rule.visits, rule.days, room].map(String);
+    const reply = await connection.run(VISIT, keys, args).catch(() => null);
+    if (!Array.isArray(reply)) {
+      // The next good reply of these clients tries again.
+      for (const client of clients) known.forgetHistory(client);
+      return;
+    }
+    const until = clock() + PROVEN_LOCALLY_MS;
+    for (const [i, client] of clients.entries()) if (reply[i] === REGULAR) known.prove(client, until);
+    if (day === this.#day) this.#stored -= room - reply.filter((said) => said === NEW).length;
+    if (reply.includes(NOT_STORED)) this.#tellFull(rule);
+  }
+
+  #tellFull({ newPerDay }: VisitRule): void {
+    if (this.#isFull) return;
+    this.#isFull = true;
+    this.#options.log.warn(
+      { newPerDay },
+      'as many new clients as regulars.newPerDay allows were stored today; further ones stay newcomers until tomorrow',
+    );
+  }
+}

@@ -1,0 +1,68 @@
+import type { SecuredConnections } from '#gateway/listen/entrance.ts';
+import { type CertificateReport, optionalPart } from '#gateway/part/part.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { SettingsReader, Variable } from '#shared/configuration.ts';
+import { type KeyPairFiles, readKeyPair } from './key-pair.ts';
+
+const VARIABLES = [
+  {
+    name: 'GATEWAY_TLS_CERT',
+    default: '',
+    meaning:
+      'PEM file of the certificate, followed by its chain; the public listener then accepts HTTPS only',
+  },
+  { name: 'GATEWAY_TLS_KEY', default: '', meaning: 'PEM file of its private key, without a passphrase' },
+  {
+    name: 'GATEWAY_TLS_HANDSHAKES_PER_CLIENT',
+    default: '50',
+    meaning:
+      'TLS handshakes that one client address may begin each second, and four times as many at once after a pause',
+  },
+] as const satisfies readonly Variable[];
+
+const DAY_MS: Millis = 86_400_000;
+
+export const tls = optionalPart({
+  name: 'TLS',
+  variables: VARIABLES,
+  read(read, gathered) {
+    const handshakesPerClient = read.integer('GATEWAY_TLS_HANDSHAKES_PER_CLIENT', 1, 1_000_000);
+    const files = filesIn(read);
+    if (files === null) return null;
+    gathered.scheme = 'https';
+    gathered.certificate = (now) => certificateReport(files, now);
+    const pair = read.parse('GATEWAY_TLS_CERT', null, () => readKeyPair(files));
+    return pair === null ? null : { files, pair, handshakesPerClient };
+  },
+  async open(settings, { gathered, clock, wallClock, log }) {
+    const { Certificate } = await import('./certificate.ts');
+    const { protocols } = gathered;
+    const certificate = new Certificate({ ...settings, protocols, clock, wallClock, log });
+    const slots: { readonly handshakes: SecuredConnections } = { handshakes: certificate.handshakes };
+    return {
+      slots,
+      listen: async () => certificate.start(),
+      reload: () => certificate.reload(),
+      samples: () => certificate.samples(),
+      close: () => certificate.stop(),
+    };
+  },
+});
+
+function filesIn(read: SettingsReader<(typeof VARIABLES)[number]['name']>): KeyPairFiles | null {
+  const cert = read.text('GATEWAY_TLS_CERT');
+  const key = read.text('GATEWAY_TLS_KEY');
+  if (cert !== '' && key !== '') return { cert, key };
+  if (cert !== '') read.refuse('GATEWAY_TLS_KEY', 'it must be set together with GATEWAY_TLS_CERT');
+  if (key !== '') read.refuse('GATEWAY_TLS_CERT', 'it must be set together with GATEWAY_TLS_KEY');
+  return null;
+}
+
+function certificateReport(files: KeyPairFiles, now: Millis): CertificateReport {
+  const file = files.cert;
+  try {
+    return { file, problem: null, daysLeft: Math.floor((readKeyPair(files).expiresAt - now) / DAY_MS) };
+  } catch (error) {
+    return { file, problem: (error as Error).message, daysLeft: null };
+  }
+}

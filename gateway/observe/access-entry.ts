@@ -1,0 +1,265 @@
+/**
+ * Collects the data of one request for the access log and the trace. It is filled while the request is processed, and
+ * written once, at the end.
+ */
+
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { Charge } from '#gateway/limiter/charge.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
+import type { Cover } from '#gateway/policy/match.ts';
+import { PLAN } from '#gateway/policy/overrides.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { EntryLog, LoggedDecision } from './log-line.ts';
+import type { RequestTrace, StoreWait } from './trace.ts';
+
+export interface LoggedRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: {
+    readonly 'content-length'?: string | undefined;
+    readonly 'transfer-encoding'?: string | undefined;
+  };
+  readonly socket: LoggedSocket;
+}
+
+interface LoggedSocket {
+  readonly bytesWritten: number;
+  readonly bytesRead: number;
+  readonly destroyed: boolean;
+  once(event: 'close', listener: () => void): unknown;
+  off(event: 'close', listener: () => void): unknown;
+}
+
+export interface LoggedResponse {
+  readonly headersSent: boolean;
+  readonly statusCode: number;
+  readonly writableFinished: boolean;
+  once(event: 'close' | 'finish', listener: () => void): unknown;
+}
+
+const PATH_MAX = 1000;
+
+interface LoggedCharge {
+  readonly charge: Pick<Charge, 'buckets'>;
+  readonly plan: string | null;
+}
+
+interface LoggedIdentities {
+  /** One entry for each of `Cover.identifiers`, in the same order. */
+  readonly identities: readonly (Identity | null)[];
+  readonly provable: Identity | null;
+}
+
+export class AccessEntry {
+  decision: LoggedDecision = 'uncovered';
+  id: string | null = null;
+  /** The policy that denied the request, or else the tightest one. */
+  policy: string | null = null;
+  /** Names of the policies that marked the request. */
+  marked: readonly string[] = [];
+  upstreamMs: Millis | null = null;
+  storeMs: Millis | null = null;
+  repliedAt: Millis | null = null;
+  /** Status of a reply that bypasses the response object: protocol switches, and errors written to the socket. */
+  status: number | null = null;
+
+  readonly #log: EntryLog | null;
+  readonly #trace: RequestTrace | null;
+  readonly #clock: Clock;
+  readonly #req: LoggedRequest;
+  readonly #res: LoggedResponse;
+  readonly #socket: LoggedSocket;
+  readonly #begunAt: Millis;
+  readonly #written: number;
+  readonly #read: number;
+  readonly #time: Millis;
+  #path: string;
+  #cover: Cover | null = null;
+  #charged: LoggedCharge | null = null;
+  #identified: LoggedIdentities | null = null;
+  #address: Identity | null = null;
+  #spent: Spent | null = null;
+  #askedAt: Millis | null = null;
+  #answeredAt: Millis | null = null;
+  #isOver = false;
+
+  /**
+   * @param log null if no line is written
+   * @param trace null if the request is not recorded
+   */
+  constructor(
+    log: EntryLog | null,
+    req: LoggedRequest,
+    res: LoggedResponse,
+    clock: Clock,
+    wallClock: Clock,
+    trace: RequestTrace | null = null,
+  ) {
+    this.#log = log;
+    this.#trace = trace;
+    this.#req = req;
+    this.#res = res;
+    this.#clock = clock;
+    this.#socket = req.socket;
+    this.#begunAt = clock();
+    this.#time = wallClock();
+    this.#written = this.#socket.bytesWritten;
+    this.#read = this.#socket.bytesRead;
+    // The path as sent, until the canonical path is known.
+    this.#path = pathOf(req.url ?? '');
+    const end = (): void => this.end();
+    res.once('close', end);
+    res.once('finish', end);
+    this.#socket.once('close', end);
+    this.#forget = () => this.#socket.off('close', end);
+  }
+
+  readonly #forget: () => void;
+
+  matched(path: string, cover: Cover | null): void {
+    this.#path = path;
+    this.#cover = cover;
+  }
+
+  /**
+   * @param charged null if no policy counts the request
+   * @param identified null if no policy covers it
+   */
+  charged(charged: LoggedCharge | null, identified: LoggedIdentities | null, address: Identity): void {
+    this.#charged = charged;
+    this.#identified = identified;
+    this.#address = address;
+  }
+
+  /** Called when the store is asked. Ignored if the answer is already known. */
+  asked(at: Millis): void {
+    if (this.#answeredAt === null) this.#askedAt = at;
+  }
+
+  /** @param spent null if it was refused because the store is unavailable */
+  spent(spent: Spent | null): void {
+    this.#spent = spent;
+    this.#answeredAt = this.#clock();
+  }
+
+  /** Prevents the line, because this is not a client's request. */
+  withdraw(): void {
+    this.#isOver = true;
+    this.#forget();
+  }
+
+  /** Writes the line. Further calls do nothing. */
+  end(): void {
+    if (this.#isOver || (this.status === 101 && !this.#socket.destroyed)) return;
+    this.#isOver = true;
+    this.#forget();
+    const { headersSent, statusCode, writableFinished } = this.#res;
+    const status = this.status ?? (headersSent ? statusCode : null);
+    const isCut = this.status === null && !writableFinished;
+    if (this.#log !== null) this.#writeLine(this.#log, status, isCut);
+    if (this.#trace !== null) this.#endTrace(this.#trace, status, isCut);
+  }
+
+  #writeLine(log: EntryLog, status: number | null, cut: boolean): void {
+    log.write({
+      time: new Date(this.#time).toISOString(),
+      method: this.#req.method ?? null,
+      path: this.#path.slice(0, PATH_MAX),
+      status,
+      decision: this.decision,
+      id: this.id,
+      policies: this.#cover?.policies.map(({ name }) => name) ?? [],
+      policy: this.policy,
+      identities: this.#identities(),
+      address: this.#address?.digest ?? null,
+      unproven: this.#unproven(),
+      proves: this.#proves(status),
+      plan: this.#plan(),
+      marked: this.marked,
+      requestBytes: this.#requestBytes(),
+      bytes: this.#socket.bytesWritten - this.#written,
+      upstreamMs: rounded(this.upstreamMs),
+      storeMs: rounded(this.storeMs),
+      durationMs: rounded(this.#clock() - this.#begunAt),
+      cut,
+      trace: this.#trace?.traceId ?? null,
+    });
+  }
+
+  #endTrace(trace: RequestTrace, status: number | null, isCut: boolean): void {
+    const policies = this.#cover?.policies ?? [];
+    const { route } = policies.find(({ name }) => name === this.policy) ?? policies[0] ?? {};
+    trace.end({
+      method: this.#req.method ?? '',
+      path: this.#path,
+      scheme: 'encrypted' in this.#socket ? 'https' : 'http',
+      route: route === undefined ? null : route.text.slice(route.text.indexOf(' ') + 1),
+      status,
+      decision: this.decision,
+      decisionId: this.id,
+      policy: this.policy,
+      policies: policies.map(({ name }) => name),
+      store: this.#storeWait(),
+      repliedAt: this.repliedAt,
+      endedAt: this.#clock(),
+      isCut,
+    });
+  }
+
+  #storeWait(): StoreWait | null {
+    const askedAt = this.#askedAt;
+    const answeredAt = this.#answeredAt;
+    if (askedAt === null || answeredAt === null) return null;
+    return { askedAt, answeredAt, hasFailed: this.#spent?.isLocal !== false };
+  }
+
+  #identities(): Record<string, string> {
+    const identities: Record<string, string> = {};
+    for (const [i, { name }] of (this.#cover?.identifiers ?? []).entries()) {
+      const digest = this.#identified?.identities[i]?.digest;
+      if (digest !== undefined) identities[name] = digest;
+    }
+    return identities;
+  }
+
+  /** Returns the names of identifiers whose credential was unproven, so that somebody else was charged for it. */
+  #unproven(): string[] {
+    const names: string[] = [];
+    for (const [i, { policy, unlessProven }] of (this.#charged?.charge.buckets ?? []).entries()) {
+      // A newcomer presents no credential that could be proven.
+      if (unlessProven.length === 0 || policy.regulars !== null) continue;
+      // If the state of the bucket is null, the store knows a proof that this process did not know.
+      if (this.#spent?.states[i] === null) continue;
+      const { name } = policy.unless ?? policy.identifier;
+      if (!names.includes(name)) names.push(name);
+    }
+    return names;
+  }
+
+  #plan(): string | null {
+    const plan = this.#charged?.plan ?? null;
+    return plan !== null && PLAN.test(plan) ? plan : null;
+  }
+
+  #proves(status: number | null): boolean {
+    const isAnswer = this.upstreamMs !== null && status !== null && status >= 200 && status < 300;
+    return isAnswer && (this.#identified?.provable ?? null) !== null;
+  }
+
+  /** Content-Length; for a chunked body the number of bytes read during the request. */
+  #requestBytes(): number {
+    const { headers } = this.#req;
+    const announced = headers['content-length'];
+    if (announced !== undefined) return Number(announced) || 0;
+    return headers['transfer-encoding'] === undefined ? 0 : this.#socket.bytesRead - this.#read;
+  }
+}
+
+function pathOf(url: string): string {
+  const queryAt = url.indexOf('?');
+  return queryAt < 0 ? url : url.slice(0, queryAt);
+}
+
+function rounded(ms: Millis | null): Millis | null {
+  return ms === null ? null : Math.round(ms * 10) / 10;
+}

@@ -1,0 +1,160 @@
+/**
+ * An optional part of the gateway: something that can be left out, and the rest still limits and forwards requests.
+ * gateway/parts.ts lists all parts in order. To remove one, delete its folder and its lines in that file.
+ *
+ * A part has a few verbs, and most parts need only the first two:
+ *
+ *  - `read`: takes the settings of the part from the environment; null means that the part is off
+ *  - `open`: starts the part in a process that serves requests, and fills slots of the request path
+ *  - `supervise`: does what the part needs in the supervisor of several workers
+ *  - `operate`: starts what operators talk to, once for all workers
+ *
+ * An opened part then has `listen`, `reload`, `samples` for metrics, `drain` and `close`.
+ *
+ * @example
+ *   export const proxyProtocol = optionalPart({
+ *     name: 'PROXY protocol',
+ *     variables: VARIABLES,
+ *     read: (read, { trust }) => (read.flag('GATEWAY_PROXY_PROTOCOL') ? { trust } : null),
+ *     open({ trust }) {
+ *       const introductions = new Introductions(trust);
+ *       return { slots: { introductions }, samples: () => introductions.samples() };
+ *     },
+ *   });
+ */
+import type { Logger } from 'pino';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { SettingsReader, Variable } from '#shared/configuration.ts';
+import type { Sample } from './sample.ts';
+
+/** Settings of the gateway that parts use, and those that parts add to while they are read in their order. */
+export interface Gathered {
+  readonly trust: ProxyTrust;
+  /** Address of the application. */
+  readonly upstream: string;
+  /** Whether another gateway may listen on the same ports. */
+  readonly reusePort: boolean;
+  /** Ports of the listeners that were read so far. */
+  readonly ports: Set<number>;
+  readonly warnings: string[];
+  /** Protocols of the public listener, the preferred one first. */
+  readonly protocols: string[];
+  scheme: 'http' | 'https';
+  /** Reads the certificate on the disk, for doctor; null without one. */
+  certificate: ((now: Millis) => CertificateReport) | null;
+}
+
+export interface CertificateReport {
+  readonly file: string;
+  /** Why the files cannot be used; null if they can. */
+  readonly problem: string | null;
+  /** null with a problem */
+  readonly daysLeft: number | null;
+}
+
+export interface Surroundings {
+  readonly gathered: Gathered;
+  readonly clock: Clock;
+  readonly wallClock: Clock;
+  /** Name of this process among all that share the store. */
+  readonly replica: string;
+  readonly log: Logger;
+}
+
+/** Loads a policy file. @throws PolicyFileError */
+export type LoadPolicies = (text: string, file: string, readReferenced?: ReadReferenced) => PolicySet;
+
+export interface OpenPart<Slots extends object = object, Core = never> {
+  /** What the request path gets from this part. */
+  readonly slots?: Slots;
+  /** Opens listeners besides the public one, or begins to watch files. */
+  listen?(core: Core): Promise<void>;
+  /** SIGHUP was received. */
+  reload?(): void;
+  samples?(): Sample[];
+  /** Lets requests in flight finish, until the deadline. */
+  drain?(deadlineMs: Millis): Promise<void>;
+  close?(): void | Promise<void>;
+}
+
+/** What operators talk to. */
+export interface Operated {
+  close(): Promise<void>;
+  /** A phrase for the line that says that the gateway is ready. */
+  readonly ready: string;
+}
+
+/**
+ * @typeParam Slots what the part adds to the request path
+ * @typeParam Core what `listen` needs of the running core
+ * @typeParam Running what `operate` needs of the running gateway
+ */
+interface Part<Name extends string, Settings, Slots extends object, Core, Running> {
+  readonly name: string;
+  readonly variables: readonly (Variable & { readonly name: Name })[];
+  /** Variables that another project documents. */
+  readonly foreignVariables?: readonly { readonly name: Name; readonly default: string }[];
+  read(read: SettingsReader<Name>, gathered: Gathered): Settings | null;
+  /** Replaces the loader of the policy file, to refuse more. */
+  loader?(): Promise<LoadPolicies>;
+  open?(
+    settings: Settings,
+    surroundings: Surroundings,
+  ): OpenPart<Slots, Core> | Promise<OpenPart<Slots, Core>>;
+  supervise?(
+    settings: Settings,
+    surroundings: Surroundings,
+  ): OpenPart<Slots, Core> | Promise<OpenPart<Slots, Core>>;
+  operate?(settings: Settings, running: Running): Promise<Operated>;
+  /** A phrase for the line that says that the gateway is ready. */
+  ready?(settings: Settings): string | null;
+}
+
+/** A part that is on, with its settings. */
+export interface SwitchedOn<Slots extends object, Core, Running> {
+  readonly name: string;
+  loader(): Promise<LoadPolicies> | null;
+  open(surroundings: Surroundings): Promise<OpenPart<Slots, Core>>;
+  supervise(surroundings: Surroundings): Promise<OpenPart<Slots, Core>>;
+  operate(running: Running): Promise<Operated | null>;
+  ready(): string | null;
+}
+
+export interface OptionalPart<Slots extends object, Core, Running> {
+  readonly name: string;
+  readonly variables: readonly Variable[];
+  readonly foreignVariables: readonly { readonly name: string; readonly default: string }[];
+  /** @returns null if the part is off */
+  read(read: SettingsReader<string>, gathered: Gathered): SwitchedOn<Slots, Core, Running> | null;
+}
+
+/** Hides the type of the settings, so that different parts fit into one list. */
+export function optionalPart<
+  const Name extends string,
+  Settings,
+  Slots extends object = object,
+  Core = unknown,
+  Running = unknown,
+>(part: Part<Name, Settings, Slots, Core, Running>): OptionalPart<Slots, Core, Running> {
+  const { name, variables, foreignVariables = [] } = part;
+  return {
+    name,
+    variables,
+    foreignVariables,
+    read(read, gathered) {
+      const settings = part.read(read, gathered);
+      if (settings === null) return null;
+      return {
+        name,
+        loader: () => part.loader?.() ?? null,
+        open: async (surroundings) => (await part.open?.(settings, surroundings)) ?? {},
+        supervise: async (surroundings) => (await part.supervise?.(settings, surroundings)) ?? {},
+        operate: async (running) => (await part.operate?.(settings, running)) ?? null,
+        ready: () => part.ready?.(settings) ?? null,
+      };
+    },
+  };
+}

@@ -1,0 +1,89 @@
+/** The optional parts of the gateway, in the order in which they read their settings and are opened. See part/part.ts. */
+
+import { addresses } from './addresses/part.ts';
+import { decisionListener } from './decision-listener/part.ts';
+import { http2 } from './listen/http2/part.ts';
+import { proxyProtocol } from './listen/proxy-protocol/part.ts';
+import type { PublicServerOptions, ServerSlots } from './listen/server.ts';
+import { tls } from './listen/tls/part.ts';
+import { accessLog } from './observe/access-log/part.ts';
+import type { RefusedAddresses } from './observe/refused-addresses.ts';
+import { tracing } from './observe/tracing/part.ts';
+import { admin, type OperatedGateway } from './operate/admin/part.ts';
+import type { OpenPart, OptionalPart, Surroundings, SwitchedOn } from './part/part.ts';
+import { protection } from './protection/part.ts';
+import type { OpenProtection } from './proxy/protected.ts';
+
+export const PARTS: readonly OptionalPart<Partial<Slots>, Core, OperatedGateway>[] = [
+  accessLog,
+  tracing,
+  tls,
+  http2,
+  proxyProtocol,
+  admin,
+  decisionListener,
+  addresses,
+  protection,
+];
+
+/** Everything that parts add to the request path; null if the part is off. */
+interface Slots extends ServerSlots {
+  readonly addresses: RefusedAddresses | null;
+  readonly openProtection: OpenProtection | null;
+}
+
+const NO_SLOTS: Slots = {
+  accessLog: null,
+  tracing: null,
+  introductions: null,
+  handshakes: null,
+  openSessions: null,
+  addresses: null,
+  openProtection: null,
+};
+
+/** The running core, for parts that have listeners of their own. */
+interface Core {
+  readonly server: PublicServerOptions;
+  readonly reusePort: boolean;
+}
+
+export type PartInUse = SwitchedOn<Partial<Slots>, Core, OperatedGateway>;
+
+export interface OpenParts extends Required<Omit<OpenPart<Slots, Core>, 'drain' | 'close'>> {
+  drain(deadlineMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens all parts in use. They act as one, in the order of the list. */
+export async function openParts(
+  parts: readonly PartInUse[],
+  surroundings: Surroundings,
+  where: 'serving' | 'supervisor' = 'serving',
+): Promise<OpenParts> {
+  const opened: OpenPart<Partial<Slots>, Core>[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(opened.map((part) => part.close?.()));
+  };
+  try {
+    for (const part of parts)
+      opened.push(await (where === 'serving' ? part.open(surroundings) : part.supervise(surroundings)));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    slots: Object.assign({}, NO_SLOTS, ...opened.map(({ slots }) => slots)),
+    async listen(core) {
+      for (const part of opened) await part.listen?.(core);
+    },
+    reload() {
+      for (const part of opened) part.reload?.();
+    },
+    samples: () => opened.flatMap((part) => part.samples?.() ?? []),
+    async drain(deadlineMs) {
+      await Promise.all(opened.map((part) => part.drain?.(deadlineMs)));
+    },
+    close,
+  };
+}

@@ -1,0 +1,32 @@
+/** Warns of valid settings that are probably mistakes, such as policies that can never deny. Pure. */
+import { warnOfIdentifier } from '#gateway/policy/keys/identifier-keys.ts';
+import { QUOTA_KEYS } from '#gateway/policy/keys/limits.ts';
+import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import { inOrder, type Path, type Problem, type Report } from '#gateway/policy/problems.ts';
+
+export function warningsOf(
+  set: PolicySet,
+  placeOf: (path: Path, point: 'value' | 'key') => { readonly line: number; readonly column: number },
+): Problem[] {
+  const warnings = new Map<string, Problem>();
+  const warn: Report = (path, message, fix, point = 'value') => {
+    const { line, column } = placeOf(path, point);
+    // All policies of a row warn of a key of the row.
+    warnings.set(`${line}:${column} ${message}`, { line, column, message, fix });
+  };
+  for (const identifier of set.identifiers) warnOfIdentifier(identifier, set, warn);
+  for (const { at, name, file } of set.lists?.unknownNames ?? [])
+    warn(at, `${file} has no network of ${name}`, 'correct the name, or remove it');
+  const file = { ...set, byBucket: Map.groupBy(set.policies, ({ bucket }) => bucket) };
+  for (const policy of set.policies) {
+    const row = policy.at.slice(0, 2);
+    for (const [name, key] of POLICY_ROWS) {
+      const warning = key.warn?.(policy, file) ?? null;
+      if (warning === null) continue;
+      const [message, fix, point] = warning;
+      warn([...(name in QUOTA_KEYS ? policy.at : row), name], message, fix, point);
+    }
+  }
+  return inOrder([...warnings.values()]);
+}

@@ -1,0 +1,75 @@
+import type { Identifier } from '#gateway/identity/identifier.ts';
+import { secondsOf } from '#gateway/policy/duration.ts';
+import type { PolicyBan } from '#gateway/policy/policy.ts';
+import { policyKey } from './key.ts';
+import { DURATION, whole } from './schema-parts.ts';
+
+const WITHIN_SECONDS_MAX = 86_400;
+const BAN_SECONDS_MAX = 7 * 86_400;
+/** A ban of an IPv6 address covers its network with this prefix length. */
+const NETWORK_BITS = 64;
+
+export const ban = policyKey({
+  schema: {
+    type: 'object',
+    required: ['after', 'within', 'for'],
+    properties: {
+      after: whole(1, 1_000_000, 'after how many denials, a whole number from 1 to 1000000'),
+      within: DURATION,
+      for: DURATION,
+      growing: {
+        type: 'boolean',
+        description: 'true if each ban is twice as long as the one before; false is the default',
+      },
+    },
+    additionalProperties: false,
+    description: 'bans clients that are denied too often: write { after: 50, within: 10m, for: 1h }',
+  },
+  more: 'See [Banning repeat offenders](#banning-repeat-offenders)',
+  read(written, { bucket, identifier, rowIdentifier, report }): PolicyBan | null {
+    if (written === undefined) return null;
+    const { after, within, for: length, growing = false } = written;
+    const [withinSeconds, forSeconds] = [secondsOf(within), secondsOf(length)];
+    if (withinSeconds > WITHIN_SECONDS_MAX)
+      report(['within'], `within ${within} is too long`, 'write at most 1d');
+    if (forSeconds > BAN_SECONDS_MAX) report(['for'], `a ban of ${length} is too long`, 'write at most 7d');
+    const why = rowIdentifier === null ? null : whyNotBanned(rowIdentifier);
+    if (why !== null) report([], why, 'ban in a policy by address, with ipv6Prefix 64, or by key', 'key');
+    if (identifier === null || whyNotBanned(identifier) !== null) return null;
+    return { bucket, after, withinMs: withinSeconds * 1000, forMs: forSeconds * 1000, growing };
+  },
+  counted: ({ ban }) => JSON.stringify(ban),
+  explain: ({ ban }) => (ban === null ? null : banText(ban)),
+});
+
+function banText({ after, withinMs, forMs, growing }: PolicyBan): string {
+  const longer = growing ? ', twice as long each time' : '';
+  return `${after} denials within ${withinMs / 1000} s ban for ${forMs / 1000} s${longer}`;
+}
+
+/** @returns why clients of this identifier cannot be banned; null if they can */
+function whyNotBanned(identifier: Identifier): string | null {
+  switch (identifier.kind) {
+    case 'address':
+      // In a wider network, one client could use up the limit and have its neighbours denied and banned.
+      if (identifier.ipv4Prefix !== undefined)
+        return `a ban is by address, and ${identifier.name} counts IPv4 networks of /${identifier.ipv4Prefix}`;
+      return identifier.ipv6Prefix === NETWORK_BITS
+        ? null
+        : `a ban is by /${NETWORK_BITS}, and ${identifier.name} counts by /${identifier.ipv6Prefix}`;
+    case 'credential':
+    case 'token':
+      return null;
+    case 'first':
+      return identifier.parts.map(whyNotBanned).find((why) => why !== null) ?? null;
+    case 'path':
+    case 'body':
+    case 'network':
+    case 'host':
+    case 'everyone':
+    case 'combined':
+      return `${identifier.name} names no single client`;
+    default:
+      return identifier satisfies never;
+  }
+}

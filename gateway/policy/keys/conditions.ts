@@ -1,0 +1,166 @@
+/** The keys that limit a policy to some requests of its route: `unless`, `hosts`, `userAgent`, `query` and `except`. */
+import {
+  type CredentialIdentifier,
+  type Identifier,
+  needsProof,
+  partsOf,
+} from '#gateway/identity/identifier.ts';
+import { hasQueryParameter } from '#gateway/identity/pairs.ts';
+import { areImpliedBy, type Condition } from '#gateway/policy/condition.ts';
+import { reportMistake } from '#gateway/policy/problems.ts';
+import { coveredBy } from '#gateway/policy/route.ts';
+import { RouteTree } from '#gateway/policy/route-tree.ts';
+import { userAgentWords } from '#gateway/policy/user-agent.ts';
+import { readHosts } from './hosts.ts';
+import { policyKey } from './key.ts';
+import { programName } from './named-clients.ts';
+import { readRoute } from './route.ts';
+import { hostList, list, route as routeText } from './schema-parts.ts';
+
+const more = 'See [Conditions](#conditions)';
+
+/** Schema of a list with at least one entry, because an empty one would never apply. */
+const some = <const S extends object>(items: S, max: number, description: string) =>
+  ({ ...list(items, max, description), minItems: 1 }) as const;
+
+export const unless = policyKey({
+  schema: {
+    type: 'string',
+    description: 'the name of an identifier: requests with a proven credential of it are not counted',
+  },
+  without: 'none',
+  more,
+  read(name, { identifier, identifierNamed, report }) {
+    const other = name === undefined ? null : identifierNamed(name, 'unless');
+    if (other === null || identifier === null) return other;
+    if (other.kind !== 'credential' && other.kind !== 'token')
+      report(
+        [],
+        `${name} is no credential`,
+        'name an identifier with a header, bearer token, cookie, query parameter or jwt',
+      );
+    else if (partsOf(identifier).includes(other))
+      report([], `this policy counts ${name} itself, so it would never apply`, 'name another identifier');
+    else if (needsProof(identifier))
+      report(
+        [],
+        `${identifier.name} has to be proven too`,
+        'write unless on a policy by address, everyone, a field of the body or a token',
+      );
+    return other;
+  },
+  counted: ({ unless }) => unless?.name,
+  /** Warns if nothing counts a key once it is proven. An application proves also invented ones where it checks none. */
+  warn(policy, { policies }) {
+    const { unless, route, count } = policy;
+    // Clients cannot invent signed tokens.
+    if (unless?.kind !== 'credential') return null;
+    const routes = policies.flatMap((other) =>
+      countsEach(other.identifier, unless) &&
+      other.mode === 'enforce' &&
+      other.rollout === null &&
+      other.unless === null &&
+      other.distinct === null &&
+      areImpliedBy(other, policy) &&
+      (other.count === 'request' || other.count === count)
+        ? [other.route]
+        : [],
+    );
+    if (coveredBy(route, routes).length > 0) return null;
+    return [
+      `no policy counts a proven ${unless.name} on this route, and an application that answers 200 to an invented one proves it`,
+      `add a policy by ${unless.name}`,
+    ];
+  },
+  explain: ({ unless }) => (unless === null ? null : `not counted once its ${unless.name} is proven`),
+});
+
+/** Whether a policy by this identifier counts each request that presents the key, by the key or by another identifier. */
+function countsEach(identifier: Identifier, key: CredentialIdentifier): boolean {
+  if (identifier.kind === 'first') return identifier.parts.some((part) => countsEach(part, key));
+  return identifier === key || identifier.kind === 'address';
+}
+
+export const hosts = policyKey({
+  schema: hostList(': only their requests are counted'),
+  without: 'all',
+  more: 'See [Hosts](#hosts)',
+  read(texts, { report }): Condition | null {
+    if (texts === undefined) return null;
+    const names = readHosts(texts, report);
+    return {
+      unmet: `its host is none of: ${texts.join(', ')}`,
+      holds: ({ host }) => names.has(host),
+    };
+  },
+});
+
+export const userAgent = policyKey({
+  schema: some(
+    { type: 'string' },
+    100,
+    'a list of 1 to 100 programs such as GPTBot: only their requests are counted',
+  ),
+  without: 'all',
+  more,
+  read(names, { report }): Condition | null {
+    if (names === undefined) return null;
+    const wanted = new Set<string>();
+    for (const [i, name] of names.entries())
+      try {
+        wanted.add(programName(name));
+      } catch (error) {
+        reportMistake(report, [i], error);
+      }
+    return {
+      unmet: `its User-Agent names none of: ${names.join(', ')}`,
+      holds: ({ rawHeaders }) => userAgentWords(rawHeaders).some((word) => wanted.has(word)),
+    };
+  },
+});
+
+export const query = policyKey({
+  schema: some(
+    {
+      type: 'string',
+      pattern: '^[A-Za-z0-9._~[\\]-]{1,100}$',
+      description: 'the name of a query parameter, such as page',
+    },
+    16,
+    'a list of 1 to 16 query parameters such as page: only requests with one of them are counted',
+  ),
+  without: 'all',
+  more,
+  read: (names): Condition | null =>
+    names === undefined
+      ? null
+      : {
+          unmet: `its query has none of: ${names.join(', ')}`,
+          holds: ({ target }) => hasQueryParameter(target, names),
+        },
+});
+
+export const except = policyKey({
+  schema: some(
+    routeText('METHODS PATH, such as POST /v1/login'),
+    100,
+    'a list of 1 to 100 routes that this policy does not count',
+  ),
+  without: 'none',
+  more,
+  read(texts, { route, ignoreCase, report }): Condition | null {
+    if (texts === undefined) return null;
+    const routes = texts.flatMap((text, i) => readRoute(text, ignoreCase, [i], report) ?? []);
+    if (route !== null && coveredBy(route, routes).length > 0)
+      report([], 'nothing is left of the route of this policy', 'name smaller routes, or remove the policy');
+    const tree = new RouteTree(
+      routes.map((one) => [one, one]),
+      ignoreCase,
+    );
+    return {
+      unmet: `except has ${routes.map(({ text }) => `"${text}"`).join(' and ')}`,
+      // If two servers could read the path differently, it has to be on the list in both readings.
+      holds: ({ method, paths }) => paths.some((path) => tree.find(method, path).length === 0),
+    };
+  },
+});

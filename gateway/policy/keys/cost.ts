@@ -1,0 +1,62 @@
+import type { Cost } from '#gateway/policy/policy.ts';
+import { policyKey } from './key.ts';
+import { fieldName, only, units } from './schema-parts.ts';
+
+export const cost = policyKey({
+  schema: {
+    anyOf: [
+      units,
+      { type: 'string', const: 'body-bytes' },
+      only('header', fieldName),
+      {
+        type: 'object',
+        required: ['replyHeader', 'reserve'],
+        properties: { replyHeader: fieldName, reserve: units },
+        additionalProperties: false,
+      },
+      only('body-bytes', units),
+    ],
+    description:
+      'how much of the limit a request uses: a number (1 unless given), { header: NAME }, { replyHeader: NAME, reserve: N } if a header of the reply reports it, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
+  },
+  default: 1,
+  more: 'See [Costs](#costs)',
+  read(written, { isInFlight, capacity, report }): Cost {
+    if (isInFlight) return { kind: 'units', units: 1 };
+    const cost = costOf(written);
+    const mistake = neverPasses(cost, capacity, `at most ${capacity} may be used at once`);
+    if (mistake !== null) report([], mistake, `write at most ${capacity}`);
+    return cost;
+  },
+  // Only costs that replies report must be equal in policies that share a bucket.
+  counted: ({ cost }) => cost.kind === 'reply-header' && cost.header,
+  countedAs: 'cost.replyHeader',
+});
+
+type Written =
+  | number
+  | 'body-bytes'
+  | { header: string }
+  | { replyHeader: string; reserve: number }
+  | { 'body-bytes': number };
+
+function costOf(cost: Written): Cost {
+  if (typeof cost === 'number') return { kind: 'units', units: cost };
+  // A body of unknown length (null) costs the whole capacity.
+  if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
+  if ('header' in cost) return { kind: 'header', header: cost.header.toLowerCase() };
+  if ('replyHeader' in cost)
+    return { kind: 'reply-header', header: cost.replyHeader.toLowerCase(), reserve: cost.reserve };
+  return { kind: 'body-bytes', unannounced: cost['body-bytes'] };
+}
+
+/** @param said why more than the capacity never passes */
+export function neverPasses(cost: Cost, capacity: number, said: string): string | null {
+  if (cost.kind === 'units' && cost.units > capacity)
+    return `a request costs ${cost.units} and ${said}, so none could ever pass`;
+  if (cost.kind === 'reply-header' && cost.reserve > capacity)
+    return `a request reserves ${cost.reserve} and ${said}, so none could ever pass`;
+  if (cost.kind === 'body-bytes' && (cost.unannounced ?? 0) > capacity)
+    return `a body of unknown length costs ${cost.unannounced} and ${said}, so none could ever pass`;
+  return null;
+}

@@ -1,0 +1,105 @@
+/** All keys at the top of the policy file, in the order in which messages and the documentation list them. */
+import type { HostRoute } from '#gateway/policy/host-names.ts';
+import { loadPage } from '#gateway/policy/page-template.ts';
+import { reportMistake } from '#gateway/policy/problems.ts';
+import { parseHostRoute } from './hosts.ts';
+import { identifiers } from './identifier-keys.ts';
+import { fileKey } from './key.ts';
+import { allow, deny } from './lists.ts';
+import { plan, plans } from './plans.ts';
+import { policySchema } from './policy-keys.ts';
+import { regulars } from './regulars.ts';
+import { fileName, hostList, list, only, route } from './schema-parts.ts';
+import { tests } from './tests.ts';
+import { timezone } from './timezone.ts';
+
+const version = fileKey({ schema: { type: 'number', const: 1, description: 'write version: 1' } });
+
+const exclude = fileKey({
+  schema: list(
+    {
+      anyOf: [
+        route('METHODS PATH, such as OPTIONS * or GET /health'),
+        {
+          type: 'object',
+          required: ['route', 'hosts'],
+          properties: { route: route('METHODS PATH, such as GET /health'), hosts: hostList('') },
+          additionalProperties: false,
+        },
+      ],
+      description:
+        'METHODS PATH, such as OPTIONS * or GET /health, at most 2000 characters; or { route: METHODS PATH, hosts: [HOST] }',
+    },
+    1000,
+    'a list of routes that are never limited',
+  ),
+  more: 'At most 1,000 [routes](policies.md#routes). It takes precedence over every policy. An entry can also be `{ route: GET /health, hosts: [shop.example.org] }`, see [Hosts](#hosts)',
+  read: (entries, { ignoreCase, report }): readonly HostRoute[] =>
+    (entries ?? []).flatMap((entry, i) => {
+      const { route, hosts } = typeof entry === 'string' ? { route: entry, hosts: undefined } : entry;
+      try {
+        return parseHostRoute(route, hosts, ignoreCase, (path, ...mistake) =>
+          report([i, 'hosts', ...path], ...mistake),
+        );
+      } catch (error) {
+        reportMistake(report, typeof entry === 'string' ? [i] : [i, 'route'], error);
+        return [];
+      }
+    }),
+});
+
+const ignoreCase = fileKey({
+  schema: {
+    type: 'boolean',
+    description: 'true if the application treats /LOGIN like /login; false is the default',
+  },
+  default: false,
+  more: 'See [Paths](#paths)',
+  read: (ignoreCase) => ignoreCase,
+});
+
+const protect = fileKey({
+  schema: {
+    enum: ['on', 'shadow', 'off', true, false],
+    description:
+      'on to admit fewer requests at once while the application replies slowly, shadow to only report it, or off (the default)',
+  },
+  default: 'off',
+  more: 'See [Protecting the application](#protecting-the-application)',
+  read: (mode) => (mode === 'shadow' ? mode : mode === 'on' || mode === true ? 'on' : null),
+});
+
+const replies = fileKey({
+  schema: {
+    ...only('page', {
+      ...fileName,
+      description: 'the name of an HTML file in the same folder, with {seconds}, {policy} or {decision}',
+    }),
+    description: 'the page that browsers get when a request is refused, such as { page: denied.html }',
+  },
+  more: 'See [Pages for browsers](#pages-for-browsers)',
+  read: (replies, { referenced, report }) =>
+    replies === undefined ? null : loadPage(replies.page, referenced, report),
+});
+
+const policies = fileKey({
+  schema: list(policySchema, 1000, 'a list of policies'),
+  more: 'At most 1,000; it may be empty. The order only decides which of two equally tight policies a reply names first',
+});
+
+export const FILE_KEYS = {
+  version,
+  identifiers,
+  exclude,
+  ignoreCase,
+  timezone,
+  protect,
+  allow,
+  deny,
+  plan,
+  plans,
+  regulars,
+  replies,
+  policies,
+  tests,
+} as const;

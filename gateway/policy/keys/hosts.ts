@@ -1,0 +1,31 @@
+/** Reads lists of hosts, and routes that are limited to some hosts. */
+import { HostNames, type HostRoute } from '#gateway/policy/host-names.ts';
+import { type Report, reportMistake } from '#gateway/policy/problems.ts';
+import { parseRoute } from '#gateway/policy/route.ts';
+
+/** Reports mistakes by the number of the entry. */
+export function readHosts(texts: readonly string[], report: Report): HostNames {
+  const names = new HostNames();
+  for (const [i, text] of texts.entries())
+    try {
+      names.add(text);
+    } catch (error) {
+      reportMistake(report, [i], error);
+    }
+  return names;
+}
+
+/**
+ * @param report reports mistakes of the hosts
+ * @throws Mistake if the route is wrong
+ */
+export function parseHostRoute(
+  text: string,
+  hosts: readonly string[] | undefined,
+  ignoreCase: boolean | undefined,
+  report: Report,
+): HostRoute {
+  const route = parseRoute(text, ignoreCase);
+  if (hosts === undefined) return { ...route, hosts: null };
+  return { ...route, text: `${route.text} for ${hosts.join(', ')}`, hosts: readHosts(hosts, report) };
+}

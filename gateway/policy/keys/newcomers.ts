@@ -1,0 +1,71 @@
+/** The key `newcomers`: a limit for all clients together who were not here before. */
+import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
+import type { Regulars } from '#gateway/policy/regulars.ts';
+import { coveredBy, type Route } from '#gateway/policy/route.ts';
+import { isoTime } from '#shared/clock.ts';
+import { algorithm, burst } from './algorithm.ts';
+import { policyKey, type Warning, type WholeFile } from './key.ts';
+import { LIMIT } from './schema-parts.ts';
+import { window } from './window.ts';
+
+export const newcomers = policyKey({
+  schema: {
+    type: 'object',
+    required: ['limit', 'window'],
+    properties: { limit: LIMIT, window: window.schema, algorithm: algorithm.schema, burst: burst.schema },
+    additionalProperties: false,
+    description: 'a limit for all clients together who are not regulars, such as { limit: 200, window: 1m }',
+  },
+  more: 'See [Regulars first](#regulars-first)',
+  counted: ({ regulars }) => regulars !== null,
+  warn: (policy, file) => (policy.regulars === null ? null : warnOfLogin(policy, file)),
+  explain: ({ regulars }) => (regulars === null ? null : newcomersText(regulars)),
+});
+
+function newcomersText({ visits, days, actsFrom }: Regulars): string {
+  const until = actsFrom === null ? '' : `; it acts from ${isoTime(actsFrom)}, when enough history exists`;
+  return `not counted once the client is a regular, with good replies on ${visits} different days within ${days}${until}`;
+}
+
+/** Segments of paths by which people log in or sign up, such as login, sign_up and wp-login.php. */
+const LOGIN =
+  /^(?:[^/]*[-_.])?(?:log[-_]?in|sign[-_]?(?:in|up)|register|registration|o?auth2?|sessions?)(?:[-_.][^/]*)?$/i;
+const NAMES_LOGIN = /log[-_]?in|sign[-_]?(?:in|up)|regist|auth|session/i;
+
+/** Warns if people who log in or sign up may have to wait behind a swarm. */
+function warnOfLogin(policy: LoadedPolicy, { policies, exclude }: WholeFile): Warning | null {
+  const { route, except, hosts } = policy;
+  const known = policies.filter(
+    (other) => isLogin(other.route) && (hosts === null || other.hosts?.unmet === hosts.unmet),
+  );
+  const covered = known.find(
+    (other) =>
+      coveredBy(other.route, [route]).length > 0 &&
+      coveredBy(other.route, exclude).length === 0 &&
+      except?.holds({ ...NOTHING, method: 'POST', paths: [samplePath(other.route)] }) !== false,
+  );
+  const fix = 'exempt the routes of logins and sign-ups, such as except: [POST /login]';
+  if (covered !== undefined)
+    return [`newcomers who log in at ${covered.route.text} would wait behind a swarm too`, fix];
+  if (known.length > 0 || !takesPosts(route) || route.segments.at(-1)?.kind !== 'rest') return null;
+  if (NAMES_LOGIN.test(except?.unmet ?? '') || exclude.some(isLogin)) return null;
+  return ['this route may include logins and sign-ups, where newcomers would wait behind a swarm too', fix];
+}
+
+const NOTHING = { paths: [], target: '', rawHeaders: [], host: '' };
+
+function takesPosts({ methods }: Route): boolean {
+  return methods === null || methods.has('POST');
+}
+
+function isLogin(route: Route): boolean {
+  return takesPosts(route) && route.segments.some((one) => one.kind === 'literal' && LOGIN.test(one.text));
+}
+
+/** Returns a path that the route matches. */
+function samplePath({ segments }: Route): string {
+  const parts = segments.flatMap((one) =>
+    one.kind === 'literal' ? one.text : one.kind === 'param' ? 'x' : [],
+  );
+  return `/${parts.join('/')}`;
+}

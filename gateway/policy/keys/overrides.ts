@@ -1,0 +1,246 @@
+/** Loads the overrides of policies, from the policy file or from a file in the same folder with one override a line. */
+
+import type { XStatic } from 'typebox/schema';
+import { DISTINCT_MAX } from '#gateway/algorithms/distinct.ts';
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
+import { EVERYONE, type Identifier } from '#gateway/identity/identifier.ts';
+import { NetworkList } from '#gateway/policy/network-table.ts';
+import { type Overrides, PLAN } from '#gateway/policy/overrides.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import { Mistake, type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
+import { type ReferencedFiles, versionOf } from '#gateway/policy/referenced-files.ts';
+import { countableIn, tooManyValues } from './algorithm.ts';
+import { neverPasses } from './cost.ts';
+import { policyKey } from './key.ts';
+import { addLines } from './lines.ts';
+import { DIGEST, networkOf, programName } from './named-clients.ts';
+import { fileName, LIMIT, LIMIT_MAX } from './schema-parts.ts';
+
+export const overrides = policyKey({
+  schema: {
+    type: 'array',
+    maxItems: 1000,
+    items: {
+      type: 'object',
+      required: ['for', 'limit'],
+      properties: {
+        for: {
+          type: 'object',
+          properties: {
+            address: { type: 'string', description: 'an address or a network such as 10.0.0.0/8' },
+            digest: { type: 'string', description: '22 characters, as floodgate explain shows them' },
+            plan: { type: 'string', description: 'the name of a plan' },
+            userAgent: { type: 'string', description: 'the name of a program, such as GPTBot' },
+          },
+          minProperties: 1,
+          maxProperties: 1,
+          additionalProperties: false,
+          description: 'write { address: CIDR }, { digest: DIGEST }, { plan: NAME } or { userAgent: NAME }',
+        },
+        limit: LIMIT,
+      },
+      additionalProperties: false,
+      description: 'an override has for and limit',
+    },
+    description: 'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
+  },
+  more: 'See [Overrides and plans](#overrides-and-plans)',
+  counted: ({ overrides }) => overrides?.version,
+});
+
+export const overridesFile = policyKey({
+  schema: {
+    ...fileName,
+    description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
+  },
+  more: 'Instead of `overrides`',
+});
+
+interface Written {
+  readonly overrides?: XStatic<typeof overrides.schema>;
+  readonly overridesFile?: string;
+}
+
+const LINE = /^\s*(address|digest|plan|userAgent)\s+(\S+)\s+(\S+)\s*$/;
+const HOW = 'write address CIDR LIMIT, digest DIGEST LIMIT, plan NAME LIMIT or userAgent NAME LIMIT';
+
+export class OverrideLoader {
+  readonly #referenced: ReferencedFiles;
+  readonly #hasPlan: boolean;
+  readonly #report: Report;
+  readonly #files = new Map<string, Overrides | null>();
+
+  constructor(referenced: ReferencedFiles, hasPlan: boolean, report: Report) {
+    this.#referenced = referenced;
+    this.#hasPlan = hasPlan;
+    this.#report = report;
+  }
+
+  of({ overrides, overridesFile }: Written, identifier: Identifier | null, here: Path): Overrides | null {
+    if (identifier === EVERYONE)
+      for (const [key, value] of Object.entries({ overrides, overridesFile }))
+        if (value !== undefined)
+          this.#report(
+            [...here, key],
+            `${key} are for single clients, and everyone is counted together`,
+            'remove them',
+            'key',
+          );
+    if (overrides !== undefined && overridesFile !== undefined)
+      this.#report(
+        [...here, 'overridesFile'],
+        'overrides are given in two places',
+        'keep overrides or overridesFile',
+        'key',
+      );
+    if (overrides !== undefined) return this.#inline(overrides, [...here, 'overrides']);
+    return overridesFile === undefined ? null : this.#file(overridesFile, [...here, 'overridesFile']);
+  }
+
+  #inline(entries: NonNullable<Written['overrides']>, here: Path): Overrides {
+    const table = new OverrideTable(this.#hasPlan);
+    for (const [i, { for: who, limit }] of entries.entries()) {
+      const [kind = '', value = ''] = Object.entries(who)[0] ?? [];
+      try {
+        table.add(kind, value, limit);
+      } catch (error) {
+        reportMistake(this.#report, [...here, i, 'for'], error);
+      }
+    }
+    return table.finished(JSON.stringify(entries));
+  }
+
+  /** @returns null if the file has mistakes, which are reported for the first policy that names it */
+  #file(name: string, here: Path): Overrides | null {
+    const known = this.#files.get(name);
+    if (known !== undefined) return known;
+    this.#files.set(name, null);
+    const table = new OverrideTable(this.#hasPlan);
+    const text = addLines(name, here, this.#referenced, this.#report, (line) => addLine(table, line));
+    if (text === null) return null;
+    const overrides = table.finished(text);
+    this.#files.set(name, overrides);
+    return overrides;
+  }
+}
+
+function addLine(table: OverrideTable, line: string): void {
+  const [, kind, value = '', limitText = ''] = LINE.exec(line) ?? [];
+  if (kind === undefined) throw new Mistake(`"${line.trim().slice(0, 60)}" is not an override`, HOW);
+  const limit = /^[0-9]{1,10}$/.test(limitText) ? Number(limitText) : 0;
+  if (limit < 1 || limit > LIMIT_MAX)
+    throw new Mistake(
+      `the limit is ${limitText.slice(0, 60)}`,
+      `write a whole number from 1 to ${LIMIT_MAX}`,
+    );
+  table.add(kind, value, limit);
+}
+
+class OverrideTable {
+  readonly #hasPlan: boolean;
+  readonly #digests = new Map<string, number>();
+  readonly #networks = new NetworkList<number>();
+  readonly #plans = new Map<string, number>();
+  readonly #programs = new Map<string, number>();
+  #size = 0;
+  #least = Number.POSITIVE_INFINITY;
+  #most = 0;
+
+  constructor(hasPlan: boolean) {
+    this.#hasPlan = hasPlan;
+  }
+
+  add(kind: string, value: string, limit: number): void {
+    if (!this.#isNew(kind, value, limit))
+      throw new Mistake(`${kind} ${value} appears twice`, 'keep one of them');
+    this.#size++;
+    this.#least = Math.min(this.#least, limit);
+    this.#most = Math.max(this.#most, limit);
+  }
+
+  finished(text: string): Overrides {
+    return {
+      digests: this.#digests,
+      networks: this.#networks.table(),
+      plans: this.#plans,
+      programs: this.#programs,
+      size: this.#size,
+      least: this.#least,
+      most: this.#most,
+      version: versionOf(text),
+    };
+  }
+
+  #isNew(kind: string, value: string, limit: number): boolean {
+    switch (kind) {
+      case 'address':
+        return this.#networks.add(networkOf(value), limit);
+      case 'digest':
+        if (!DIGEST.test(value))
+          throw new Mistake(
+            `"${value}" is not a digest`,
+            'write the 22 characters that floodgate explain shows as identity',
+          );
+        return isAdded(this.#digests, value, limit);
+      case 'userAgent':
+        return isAdded(this.#programs, programName(value), limit);
+      default:
+        if (!PLAN.test(value))
+          throw new Mistake(
+            `"${value}" is not a plan name`,
+            'write letters, digits, dots, dashes and underscores, at most 64',
+          );
+        if (!this.#hasPlan)
+          throw new Mistake(
+            'nothing names plans',
+            'write plan: { header: NAME }, plan: { claim: NAME } or plans: { file: NAME } at the top of the policy file',
+          );
+        return isAdded(this.#plans, value, limit);
+    }
+  }
+}
+
+function isAdded(map: Map<string, number>, key: string, limit: number): boolean {
+  if (map.has(key)) return false;
+  map.set(key, limit);
+  return true;
+}
+
+/** Checks the overrides as their policy is checked. */
+export function checkOverrides(
+  { algorithm, windowMs, limit, burst, overrides, cost }: Policy,
+  written: Written,
+  window: string,
+  report: Report,
+): void {
+  if (overrides === null || overrides.size === 0) return;
+  const { least: limitMin, most: limitMax } = overrides;
+  const pathOf = (limit: number): Path => {
+    const at = written.overrides?.findIndex((entry) => entry.limit === limit) ?? -1;
+    return at < 0 ? ['overridesFile'] : ['overrides', at, 'limit'];
+  };
+  const looser = [...overrides.programs.values()].find((other) => other >= limit);
+  if (looser !== undefined) {
+    const at = written.overrides?.findIndex(
+      (entry) => entry.for.userAgent !== undefined && entry.limit === looser,
+    );
+    report(
+      at === undefined ? ['overridesFile'] : ['overrides', at, 'limit'],
+      `anybody can write any User-Agent, and this one would have ${looser} instead of ${limit}`,
+      'write a limit below that of the policy',
+    );
+  }
+  const countable = countableIn(windowMs);
+  const { isDistinct } = ALGORITHMS[algorithm];
+  if (isDistinct && limitMax > DISTINCT_MAX) report(pathOf(limitMax), ...tooManyValues(limitMax));
+  const countsUnits = isDistinct || algorithm === 'fixed-window' || algorithm === 'calendar-window';
+  if (!countsUnits && limitMax > countable)
+    report(
+      pathOf(limitMax),
+      `the limit ${limitMax} of an override is more than ${algorithm} can count in ${window}`,
+      `write at most ${countable}, or a shorter window`,
+    );
+  // With a burst, an override does not change how many units can be used at once.
+  const mistake = burst === null ? neverPasses(cost, limitMin, `an override allows ${limitMin}`) : null;
+  if (mistake !== null) report(pathOf(limitMin), mistake, 'write a larger limit, or a smaller cost');
+}

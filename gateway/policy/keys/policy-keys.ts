@@ -1,0 +1,57 @@
+/** All keys of a policy, in the order in which messages and the documentation list them. */
+import { ban } from './ban.ts';
+import { except, hosts, query, unless, userAgent } from './conditions.ts';
+import { cost } from './cost.ts';
+import { count } from './count.ts';
+import { distinct } from './distinct.ts';
+import { headers } from './headers.ts';
+import { identifier } from './identifier.ts';
+import { type AnyPolicyKey, propertiesOf } from './key.ts';
+import { limits, QUOTA_KEYS } from './limits.ts';
+import { mode } from './mode.ts';
+import { bucket, name } from './name.ts';
+import { newcomers } from './newcomers.ts';
+import { onStoreFailure } from './on-store-failure.ts';
+import { priority } from './priority.ts';
+import { retryJitter } from './retry-jitter.ts';
+import { rollout } from './rollout.ts';
+import { route } from './route.ts';
+
+export const POLICY_KEYS = {
+  name,
+  route,
+  identifier,
+  unless,
+  hosts,
+  userAgent,
+  query,
+  except,
+  ...QUOTA_KEYS,
+  limits,
+  distinct,
+  newcomers,
+  cost,
+  count,
+  bucket,
+  rollout,
+  mode,
+  onStoreFailure,
+  ban,
+  priority,
+  headers,
+  retryJitter,
+} as const;
+
+type PolicyKeys = typeof POLICY_KEYS;
+
+export const POLICY_ROWS: readonly (readonly [keyof PolicyKeys, AnyPolicyKey])[] = Object.entries(
+  POLICY_KEYS,
+) as [keyof PolicyKeys, AnyPolicyKey][];
+
+export const policySchema = {
+  type: 'object',
+  required: ['name', 'route', 'identifier'],
+  properties: propertiesOf(POLICY_KEYS),
+  additionalProperties: false,
+  description: 'a policy has name, route, identifier, limit and window',
+} as const;

@@ -1,0 +1,101 @@
+/** The key `regulars` of the file: which clients are regulars for policies with `newcomers`. */
+import type { XStatic } from 'typebox/schema';
+import type { Identifier } from '#gateway/identity/identifier.ts';
+import type { Path, Report } from '#gateway/policy/problems.ts';
+import { HISTORY_DAYS, type Regulars } from '#gateway/policy/regulars.ts';
+import type { IdentifierTable } from './identifiers.ts';
+import { fileKey } from './key.ts';
+import { NETWORK_NAME, type NetworkLoader } from './networks.ts';
+import { fileName, whole } from './schema-parts.ts';
+
+export const regulars = fileKey({
+  schema: {
+    type: 'object',
+    properties: {
+      visits: whole(
+        2,
+        10,
+        'on how many different days a client needs good replies, a whole number from 2 to 10',
+      ),
+      days: whole(
+        2,
+        HISTORY_DAYS,
+        `within how many days, a whole number from 2 to ${HISTORY_DAYS}; a client that stays away so long is a newcomer again`,
+      ),
+      keys: {
+        type: 'array',
+        items: { type: 'string' },
+        maxItems: 8,
+        description:
+          'a list of at most 8 identifiers whose proven keys are regulars at once, such as [apiKey]',
+      },
+      never: {
+        type: 'object',
+        required: ['network'],
+        properties: {
+          network: {
+            ...fileName,
+            description: 'the name of a file in the same folder, with one network and its name a line',
+          },
+          name: {
+            type: 'array',
+            items: { type: ['string', 'integer'], pattern: `^${NETWORK_NAME}$` },
+            minItems: 1,
+            maxItems: 1000,
+            description: 'a list of names in that file, such as [AS64500]; all unless given',
+          },
+        },
+        additionalProperties: false,
+        description: 'networks whose addresses never become regulars, such as { network: hosting.txt }',
+      },
+      newPerDay: whole(
+        1,
+        10_000_000,
+        'how many new clients a day are remembered at most, a whole number from 1 to 10000000',
+      ),
+    },
+    additionalProperties: false,
+    description:
+      'which clients are regulars for policies with newcomers, such as { visits: 2, days: 30, keys: [apiKey] }',
+  },
+  without: '`{ visits: 2, days: 30, newPerDay: 250000 }`',
+  more: 'See [Regulars first](#regulars-first)',
+});
+
+/** The keys belong to no route. */
+const ANYWHERE = { route: null, hosts: undefined };
+const KIND_OF_KEYS = 'name an identifier with a header, bearer token, cookie, query parameter or jwt';
+
+/** Reads the key `regulars`, which refers to identifiers and to a file of networks. */
+export function regularsOf(
+  written: XStatic<typeof regulars.schema> | undefined,
+  identifiers: IdentifierTable,
+  networks: NetworkLoader,
+  report: Report,
+): Regulars {
+  const { visits = 2, days = 30, newPerDay = 250_000, never } = written ?? {};
+  const here: Path = ['regulars'];
+  if (visits > days)
+    report([...here, 'visits'], `${visits} different days do not fit into ${days}`, 'write larger days');
+  const keys = (written?.keys ?? []).flatMap((name, i): Identifier[] => {
+    const at = [...here, 'keys', i];
+    const identifier = identifiers.of(name, ANYWHERE, at);
+    if (identifier === null) return [];
+    if (identifier.kind === 'credential' || identifier.kind === 'token') return [identifier];
+    report(at, `${name} is no credential`, KIND_OF_KEYS);
+    return [];
+  });
+  return { visits, days, newPerDay, keys, never: neverOf(never, networks, here), actsFrom: null };
+}
+
+type Never = XStatic<typeof regulars.schema>['never'];
+
+function neverOf(written: Never, networks: NetworkLoader, here: Path): Regulars['never'] {
+  if (written === undefined) return null;
+  const file = networks.of(written.network, [...here, 'never', 'network']);
+  const names = written.name === undefined ? null : new Set(written.name.map(String));
+  return (address) => {
+    const name = file.find(address);
+    return name !== undefined && (names === null || names.has(name));
+  };
+}

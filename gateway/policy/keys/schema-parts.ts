@@ -1,0 +1,67 @@
+/** The maximum does no harm, because request lines are limited too. */
+export const route = (description: string) =>
+  ({
+    type: 'string',
+    maxLength: 2000,
+    description: `${description}, at most 2000 characters`,
+  }) as const;
+
+/** Schema of an object with this property and no other. */
+export const only = <const N extends string, const S extends object>(name: N, schema: S) =>
+  ({
+    type: 'object',
+    required: [name],
+    properties: { [name]: schema } as Readonly<Record<N, S>>,
+    additionalProperties: false,
+  }) as const;
+
+/** A token (RFC 9110 5.6.2). */
+const FIELD_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
+
+export const fieldName = { type: 'string', pattern: FIELD_NAME } as const;
+
+export const headerFields = (description: string) =>
+  ({
+    type: 'object',
+    patternProperties: { [FIELD_NAME]: { type: ['string', 'number', 'boolean'] } },
+    additionalProperties: false,
+    maxProperties: 50,
+    description,
+  }) as const;
+
+export const LIMIT_MAX = 1_000_000_000;
+
+/** A plain file name: only files in the folder of the policy file can be named. */
+export const fileName = { type: 'string', pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$' } as const;
+
+/** Schema of a whole number of requests or units. */
+export const units = { type: 'integer', minimum: 1, maximum: LIMIT_MAX } as const;
+
+export const LIMIT = {
+  ...units,
+  description: `requests per window, a whole number from 1 to ${LIMIT_MAX}`,
+} as const;
+
+export const CONCURRENCY_MAX = 10_000;
+
+export const DURATION = {
+  type: 'string',
+  pattern: '^[1-9][0-9]{0,5}(?:s|m|h|d)$',
+  description: 'a length of time such as 30s, 1m, 1h or 1d',
+} as const;
+
+export const whole = (minimum: number, maximum: number, description: string) =>
+  ({ type: 'integer', minimum, maximum, description }) as const;
+
+/** Schema of a list of hosts, with at least one, because an empty one would never apply. */
+export const hostList = (description: string) =>
+  ({
+    type: 'array',
+    items: { type: 'string' },
+    minItems: 1,
+    maxItems: 100,
+    description: `a list of 1 to 100 hosts such as shop.example.org or "*.example.org"${description}`,
+  }) as const;
+
+export const list = <const S extends object>(items: S, maxItems: number, description: string) =>
+  ({ type: 'array', items, maxItems, description }) as const;

@@ -1,0 +1,125 @@
+/** The keys of a test, and of what it expects. */
+import { PRIORITIES } from '#gateway/bounds/priority.ts';
+import { fileKey, propertiesOf } from './key.ts';
+import { headerFields, list, route, whole } from './schema-parts.ts';
+
+export const TEST_DEFAULTS = {
+  from: '192.0.2.1',
+  times: 1,
+  reply: 200,
+  regular: false,
+  // At the epoch, windows of all lengths begin.
+  at: '1970-01-01T00:00:00Z',
+} as const;
+
+export const EXPECT_KEYS = {
+  policies: fileKey({
+    schema: list({ type: 'string' }, 1000, 'the names of all policies that apply'),
+    more: 'In any order',
+  }),
+  allowed: fileKey({
+    schema: whole(0, 10_000, 'how many of the requests pass, a whole number'),
+  }),
+  marked: fileKey({
+    schema: list({ type: 'string' }, 1000, 'the names of all policies that mark the last request'),
+    more: 'In any order. See [Marking](#telling-the-application-mode-mark)',
+  }),
+  status: fileKey({
+    schema: whole(
+      100,
+      599,
+      'the status of the last reply, such as 429; a request that passes gets the status of reply',
+    ),
+  }),
+  priority: fileKey({
+    schema: { enum: PRIORITIES, description: 'the priority of the request, low, normal or high' },
+  }),
+  headers: fileKey({
+    schema: headerFields(
+      'header fields of the last reply that come from the gateway, such as { Retry-After: 60 }',
+    ),
+    more: 'Other headers are ignored',
+  }),
+} as const;
+
+const body = { type: 'string', maxLength: 16_384 } as const;
+
+export const TEST_KEYS = {
+  name: fileKey({
+    schema: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'what the test is about, at most 200 characters',
+    },
+  }),
+  request: fileKey({ schema: route('METHOD PATH, such as POST /api/items?page=2') }),
+  from: fileKey({
+    schema: {
+      type: 'string',
+      description:
+        'the address of the client, such as 192.0.2.1 (the default), or an IPv4 network whose addresses are used in turn',
+    },
+    default: TEST_DEFAULTS.from,
+  }),
+  headers: fileKey({ schema: headerFields('header fields of the request, such as { x-api-key: fbk_1 }') }),
+  body: fileKey({
+    schema: {
+      anyOf: [body, { type: 'array', items: body, minItems: 1, maxItems: 100 }],
+      description:
+        'the body of the request, or a list of 1 to 100 bodies that are used in turn; the Content-Type is that of JSON where one begins with {, else of a form',
+    },
+    more: 'A `Content-Type` among the headers takes precedence',
+  }),
+  times: fileKey({
+    schema: whole(1, 10_000, 'how often the request is made, a whole number from 1 (the default) to 10000'),
+    default: TEST_DEFAULTS.times,
+    more: 'All of them are in flight at once. All tests of a file together make at most 10,000',
+  }),
+  reply: fileKey({
+    schema: whole(200, 599, "the status of the application's replies, such as 401; 200 unless given"),
+    default: TEST_DEFAULTS.reply,
+  }),
+  replyHeaders: fileKey({
+    schema: headerFields("header fields of the application's replies, such as { x-tokens: 1200 }"),
+    more: 'For [costs that replies report](#costs-that-replies-report)',
+  }),
+  at: fileKey({
+    schema: {
+      type: 'string',
+      description: 'the time, such as 2026-11-20T10:00:00Z; 1970-01-01T00:00:00Z unless given',
+    },
+    default: TEST_DEFAULTS.at,
+    more: 'By default every window begins that is not one of a calendar. The clock does not move during a test',
+  }),
+  regular: fileKey({
+    schema: {
+      type: 'boolean',
+      description:
+        'true if the client was here on enough different days to be a regular; false is the default',
+    },
+    default: TEST_DEFAULTS.regular,
+    more: 'Addresses of networks under `never` are no regulars all the same. See [Regulars first](#regulars-first)',
+  }),
+  plan: fileKey({
+    schema: { type: 'string', description: 'the plan that a trusted proxy names, such as gold' },
+    more: 'The headers of the test count as those of an untrusted client',
+  }),
+  expect: fileKey({
+    schema: {
+      type: 'object',
+      properties: propertiesOf(EXPECT_KEYS),
+      additionalProperties: false,
+      minProperties: 1,
+      description: 'some of policies, allowed, marked, status, priority and headers',
+    },
+  }),
+} as const;
+
+export const testSchema = {
+  type: 'object',
+  required: ['name', 'request', 'expect'],
+  properties: propertiesOf(TEST_KEYS),
+  additionalProperties: false,
+  description: 'a test has name, request and expect',
+} as const;

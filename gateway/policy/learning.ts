@@ -1,0 +1,30 @@
+/** Policies with `newcomers` act only when enough days of history exist. */
+import type { Millis } from '#shared/clock.ts';
+import type { PolicySet } from './policy-set.ts';
+import { DAY_MS, type Regulars } from './regulars.ts';
+
+/** Returns who is a regular for the policies of a file; null if none has `newcomers`. */
+export function regularsIn({ policies }: Pick<PolicySet, 'policies'>): Regulars | null {
+  return policies.find(({ regulars }) => regulars !== null)?.regulars ?? null;
+}
+
+/**
+ * Puts policies with `newcomers` in shadow mode while nobody can be a regular yet: in a new installation, and after the
+ * store has lost its data. Otherwise nearly all clients would be denied then.
+ *
+ * @param since when the histories began; null if it is unknown. Not its day, of which a part may be missing
+ */
+export function whileLearning(set: PolicySet, since: Millis | null, now: Millis): PolicySet {
+  const rule = regularsIn(set);
+  if (rule === null) return set;
+  const actsFrom = since === null ? null : since + rule.visits * DAY_MS;
+  if (actsFrom !== null && actsFrom <= now) return set;
+  return {
+    ...set,
+    policies: set.policies.map((policy) =>
+      policy.regulars === null
+        ? policy
+        : { ...policy, mode: 'shadow', regulars: { ...policy.regulars, actsFrom } },
+    ),
+  };
+}

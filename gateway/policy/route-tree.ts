@@ -1,0 +1,74 @@
+/** A tree of path segments with all routes of one kind. One walk finds every route that matches. */
+import type { Route } from './route.ts';
+import { caseless, meaningOf } from './target.ts';
+
+interface Node<T> {
+  readonly literals: Map<string, Node<T>>;
+  param: Node<T> | null;
+  readonly here: Entry<T>[];
+  /** Routes that end in /* at this node. They match the node and everything below it. */
+  readonly below: Entry<T>[];
+}
+
+interface Entry<T> {
+  readonly methods: ReadonlySet<string> | null;
+  readonly value: T;
+}
+
+export class RouteTree<T> {
+  readonly #root: Node<T> = newNode();
+  readonly #ignoresCase: boolean;
+
+  constructor(routes: Iterable<readonly [Route, T]>, ignoresCase: boolean) {
+    this.#ignoresCase = ignoresCase;
+    for (const [route, value] of routes) {
+      let node = this.#root;
+      let list = (at: Node<T>): Entry<T>[] => at.here;
+      for (const segment of route.segments) {
+        if (segment.kind === 'rest') {
+          list = (at) => at.below;
+        } else if (segment.kind === 'param') {
+          node.param ??= newNode();
+          node = node.param;
+        } else {
+          let next = node.literals.get(segment.text);
+          if (next === undefined) {
+            next = newNode();
+            node.literals.set(segment.text, next);
+          }
+          node = next;
+        }
+      }
+      list(node).push({ methods: route.methods, value });
+    }
+  }
+
+  find(method: string, path: string): readonly T[] {
+    const found: T[] = [];
+    let segments = path === '/' ? [] : path.slice(1).split('/');
+    if (path.includes('%')) segments = segments.map(meaningOf);
+    if (this.#ignoresCase) segments = segments.map(caseless);
+    walk(this.#root, segments, 0, method, found);
+    return found;
+  }
+}
+
+function newNode<T>(): Node<T> {
+  return { literals: new Map(), param: null, here: [], below: [] };
+}
+
+function walk<T>(node: Node<T>, segments: readonly string[], at: number, method: string, found: T[]): void {
+  collect(node.below, method, found);
+  const segment = segments[at];
+  if (segment === undefined) {
+    collect(node.here, method, found);
+    return;
+  }
+  const literal = node.literals.get(segment);
+  if (literal !== undefined) walk(literal, segments, at + 1, method, found);
+  if (node.param !== null) walk(node.param, segments, at + 1, method, found);
+}
+
+function collect<T>(entries: readonly Entry<T>[], method: string, found: T[]): void {
+  for (const { methods, value } of entries) if (methods === null || methods.has(method)) found.push(value);
+}

@@ -1,0 +1,82 @@
+/** The worker's side of the supervisor: its reports, and what it does on request. */
+import type { ControlChange } from '#gateway/bans/control.ts';
+import { families } from '#gateway/observe/metrics/exposition.ts';
+import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
+import type { Second } from '#gateway/observe/metrics/seconds.ts';
+import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
+import type { Sample } from '#gateway/part/sample.ts';
+import type { MatchReport } from '#gateway/request/unmatched.ts';
+import type { Millis } from '#shared/clock.ts';
+import {
+  type ProcessReport,
+  STATE_INTERVAL_MS,
+  type WorkerMessage,
+  type WorkerRequest,
+} from './supervisor.ts';
+
+/** The parts of a gateway that are reported. */
+interface ReportedGateway {
+  readonly addresses: RefusedAddresses | null;
+  applyChange(change: ControlChange): Promise<void>;
+  limited(): readonly Ranked[];
+  matches(): MatchReport;
+  paths(): readonly Ranked[];
+  replicas(): number;
+  samples(): Sample[];
+  storeAvailable(): boolean;
+  storeAwaySince(): Millis | null;
+  takeSeconds(): readonly Second[];
+}
+
+/** The channel to the supervisor. */
+interface Channel {
+  readonly connected: boolean;
+  readonly send?: (message: WorkerMessage) => unknown;
+  on(event: 'message', listener: (request: WorkerRequest) => void): unknown;
+}
+
+/** @param withRankings whether the report has the clients denied most and the paths requested most */
+export function reportOf(gateway: ReportedGateway, withRankings: boolean): ProcessReport {
+  return {
+    storeAvailable: gateway.storeAvailable(),
+    storeAwaySince: gateway.storeAwaySince(),
+    replicas: gateway.replicas(),
+    limited: withRankings ? gateway.limited() : [],
+    paths: withRankings ? gateway.paths() : [],
+    matches: gateway.matches(),
+  };
+}
+
+/** Reports to the supervisor regularly, and when it asks. */
+export function reportTo(supervisor: Channel, gateway: ReportedGateway): void {
+  const sendState = (id: number): void => {
+    // If the supervisor is gone, the 'disconnect' handler stops this worker.
+    if (!supervisor.connected) return;
+    supervisor.send?.({
+      type: 'state',
+      id,
+      families: families(gateway.samples()),
+      seconds: gateway.takeSeconds(),
+      addresses: gateway.addresses?.fresh() ?? [],
+      // Regular reports (id 0) do not need the clients denied most often and the paths.
+      ...reportOf(gateway, id !== 0),
+    });
+  };
+  let isReported = false;
+  supervisor.on('message', async (request) => {
+    const { id } = request;
+    if (request.type !== 'state') {
+      if (request.type === 'change') await gateway.applyChange(request.change);
+      else gateway.addresses?.show(request.forMs);
+      if (supervisor.connected) supervisor.send?.({ type: 'applied', id });
+      return;
+    }
+    sendState(id);
+    isReported = true;
+  });
+  setInterval(() => {
+    // Skip the regular report after an answer. With a thousand policies, a report takes a few milliseconds.
+    if (!isReported) sendState(0);
+    isReported = false;
+  }, STATE_INTERVAL_MS).unref();
+}

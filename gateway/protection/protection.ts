@@ -1,0 +1,94 @@
+/**
+ * Protects the application from more concurrent requests than it can handle: an adaptive limit lowers the bound for
+ * requests in progress. Requests beyond it wait in the pool, in the order of their priorities, for a short time. In
+ * shadow mode everything is measured, and the bound stays unchanged.
+ */
+
+import type { Client } from '#gateway/bounds/clients.ts';
+import type { Priority } from '#gateway/bounds/priority.ts';
+import type { Protect } from '#gateway/policy/policy-set.ts';
+import { Deadlines } from '#gateway/proxy/deadlines.ts';
+import type { ProtectedBound, Protection as ProtectionOfUpstream } from '#gateway/proxy/protected.ts';
+import type { Millis } from '#shared/clock.ts';
+import { AdaptiveLimit } from './adaptive-limit.ts';
+import { ProtectedCall } from './protected-call.ts';
+
+interface ProtectionOptions extends Omit<ProtectedBound, 'waitingOf'> {
+  /** Called when a request is refused because the application replies slowly. */
+  readonly onOverload: (limit: number) => void;
+}
+
+const PATIENCE_MS: Readonly<Record<Priority, Millis>> = { high: 2000, normal: 1000, low: 500 };
+
+export class Protection implements ProtectionOfUpstream {
+  readonly mode: Protect;
+  /** Number of refused requests by priority. In shadow mode it counts those that arrived when the limit was reached. */
+  readonly refused: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
+  readonly patience: Readonly<Record<Priority, Deadlines>>;
+  polls = 0;
+  readonly #options: ProtectionOptions;
+  readonly #adaptive: AdaptiveLimit;
+  isClosed = false;
+
+  constructor(options: ProtectionOptions) {
+    const { mode, inUse, clock } = options;
+    const patience = (priority: Priority): Deadlines => new Deadlines(PATIENCE_MS[priority], clock);
+    this.mode = mode;
+    this.patience = { high: patience('high'), normal: patience('normal'), low: patience('low') };
+    this.#options = options;
+    this.#adaptive = new AdaptiveLimit(inUse.total);
+  }
+
+  /** The adaptive limit, also in shadow mode. */
+  get limit(): number {
+    return this.#adaptive.limit;
+  }
+
+  get isLowered(): boolean {
+    return this.mode === 'on' && !this.isClosed && this.limit < this.#adaptive.max;
+  }
+
+  /**
+   * Whether one more long poll may give its place to another request. Otherwise a frozen application would get more
+   * requests than without protection.
+   */
+  get hasRoomForPoll(): boolean {
+    return this.isLowered && this.polls < this.#adaptive.max - this.limit;
+  }
+
+  begin(client: Client): ProtectedCall {
+    return new ProtectedCall(this, client, this.#options.clock);
+  }
+
+  enter(priority: Priority): Priority {
+    if (this.mode === 'on') return priority;
+    if (this.limit < this.#adaptive.max && this.#options.inUse.held >= this.limit) this.refused[priority]++;
+    return 'normal';
+  }
+
+  /**
+   * @param ms from the end of the request to the beginning of its reply, or to its failure
+   * @param isAnswered false if there was no reply, or an error
+   */
+  measure({ network, address }: Client, ms: Millis, isAnswered: boolean): void {
+    // Requests that were sent before a reload may still be answered.
+    if (this.isClosed) return;
+    const { inUse, clock, onRaised } = this.#options;
+    const before = this.limit;
+    this.#adaptive.measure((network ?? { address }).address, ms, isAnswered, inUse.held, clock());
+    if (this.mode === 'shadow' || this.limit === before) return;
+    inUse.limitTo(this.limit);
+    if (this.limit > before) onRaised();
+  }
+
+  refuse(priority: Priority): void {
+    this.refused[priority]++;
+    this.#options.onOverload(this.limit);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.#options.inUse.limitTo(this.#adaptive.max);
+    this.#options.onRaised();
+  }
+}

@@ -1,0 +1,42 @@
+/** Decides what happens to a request when its upstream connection fails: it is sent again, or refused with a reason. */
+import { CLOSE } from '#gateway/http/hop-by-hop.ts';
+import { BadReplyError } from './exchange.ts';
+import type { ProxyFailure } from './forwarded-request.ts';
+
+const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Whether a request may be sent a second time, if the upstream may have received it before. */
+export function isRetryable(method: string, hasBody: boolean): boolean {
+  return !hasBody && RETRIED_METHODS.has(method);
+}
+
+/**
+ * Whether a reply may belong to no request. An upstream that closes an idle connection may first send 408 (RFC 9110
+ * 15.5.9), just when the gateway sends the next request on it.
+ *
+ * @param fields alternating names and values
+ */
+export function isUnaskedReply(statusCode: number, fields: readonly string[]): boolean {
+  const closes = (name: string, i: number): boolean =>
+    i % 2 === 0 && name.toLowerCase() === 'connection' && CLOSE.test(fields[i + 1] ?? '');
+  return statusCode === 408 && fields.some(closes);
+}
+
+/** Whether the upstream closed an idle connection at the moment it was used. */
+export function isStaleConnection(error: Error): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'UPSTREAM_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+export const CODED_REPLY: ProxyFailure = {
+  kind: 'unavailable',
+  reason: "the upstream's reply has a transfer coding that was not asked for",
+};
+
+/** Returns how a request fails that is not sent again. */
+export function failureBy(error: Error): ProxyFailure {
+  if ((error as NodeJS.ErrnoException).code === 'ETIMEDOUT') return { kind: 'timeout' };
+  const isBadReply = error instanceof BadReplyError;
+  const reason = isBadReply ? error.message : 'the upstream cannot be reached or broke off its reply';
+  return { kind: 'unavailable', reason };
+}

@@ -1,0 +1,70 @@
+/** Knows whether enough days of history exist for policies with `newcomers`, and tells when that changes. */
+
+import { regularsIn, whileLearning } from '#gateway/policy/learning.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
+
+interface LearningOptions {
+  /** Reads the clock by which days begin. */
+  readonly now: () => Millis;
+  /** Called when the policies have to be applied again. */
+  readonly onChange: () => void;
+  /** Called when the histories begin again, because the store has lost its data. */
+  readonly onLost: () => void;
+  readonly log: { info(fields: object, message: string): void };
+}
+
+export class Learning {
+  readonly #options: LearningOptions;
+  /** When the histories began; null if it is unknown. */
+  #since: Millis | null = null;
+  #told = '';
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: LearningOptions) {
+    this.#options = options;
+  }
+
+  /** @param since when the histories began */
+  hear(since: Millis): void {
+    if (since === this.#since) return;
+    if (this.#since !== null) this.#options.onLost();
+    this.#since = since;
+    this.#options.onChange();
+  }
+
+  /** Returns the policies, with those for newcomers in shadow mode until they may act. */
+  applyTo(set: PolicySet): PolicySet {
+    const now = this.#options.now();
+    const applied = whileLearning(set, this.#since, now);
+    const regulars = regularsIn(applied);
+    clearTimeout(this.#timer);
+    if (regulars === null || this.#since === null) return applied;
+    if (applied === set) {
+      this.#tell('', 'policies with newcomers act', {});
+      return set;
+    }
+    const { actsFrom } = regulars;
+    if (actsFrom === null) return applied;
+    this.#timer = setTimeout(this.#options.onChange, Math.max(1, actsFrom - now));
+    this.#timer.unref();
+    const fields = { actsFrom: isoTime(actsFrom) };
+    this.#tell(
+      fields.actsFrom,
+      'policies with newcomers deny nobody yet, because nobody can be a regular',
+      fields,
+    );
+    return applied;
+  }
+
+  /** Tells each change once. @param what empty if the policies act, which is told only if they did not before */
+  #tell(what: string, message: string, fields: object): void {
+    if (what === this.#told) return;
+    this.#told = what;
+    this.#options.log.info(fields, message);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+}

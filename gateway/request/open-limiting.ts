@@ -1,0 +1,137 @@
+/** Opens what limits requests: counters, bans, refusals and the policies in use. The gateway and the library use it. */
+
+import type { Control, ControlChange } from '#gateway/bans/control.ts';
+import { Offenders } from '#gateway/bans/offenders.ts';
+import { openCounters } from '#gateway/bans/open-counters.ts';
+import { shadowed } from '#gateway/bans/shadows.ts';
+import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import { countersOf } from '#gateway/policy/counter.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import type { DecisionStore } from '#gateway/refusals/decision-record.ts';
+import { Decisions } from '#gateway/refusals/decisions.ts';
+import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
+import type { StoreAccess } from '#gateway/store/access.ts';
+import type { Clock } from '#shared/clock.ts';
+import { Enforcement, type EnforcementOptions } from './enforcement.ts';
+import { Learning } from './learning.ts';
+import type { LimitingSecrets } from './settings.ts';
+
+type CountersOptions = Parameters<typeof openCounters>[0];
+
+interface LimitingOptions
+  extends Omit<EnforcementOptions, 'limiter' | 'bans' | 'offenders'>,
+    Pick<CountersOptions, 'log' | 'replica' | 'newSalt' | 'countersMax' | 'credentialsMax'> {
+  readonly policies: PolicySet;
+  readonly secrets: LimitingSecrets;
+}
+
+export interface Limiting {
+  readonly enforcement: Enforcement;
+  readonly decisions: Decisions;
+  readonly control: Control;
+  /** The limiter that uses the store. null without a store. */
+  readonly guarded: GuardedLimiter | null;
+  /** The policies as loaded from the file, without the shadow modes that operators have set. */
+  policySet(): PolicySet;
+  /** Replaces the policies. Counters are identified by name and keep their values. */
+  use(policies: PolicySet): void;
+  /** Reads the bans before the first request. Otherwise a replaced worker would first admit banned clients. */
+  start(): Promise<void>;
+  /** Applies a change that another process has already written to the store. */
+  applyChange(change: ControlChange): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @throws StoreRefusedError if the store refuses the login */
+export async function openLimiting(options: LimitingOptions): Promise<Limiting> {
+  const { policies, secrets, clock, wallClock, metrics, log, replica } = options;
+  const { store, identitySecret } = secrets;
+  let loaded = policies;
+  let isOpen = false;
+  const useLoaded = (): void => enforcement.use(shadowed(learning.applyTo(loaded), shadows.endsAt));
+  const { newSalt, countersMax, credentialsMax } = options;
+  const { limiter, guarded, control, bans, shadows, changeFeed, salt } = await openCounters({
+    store,
+    identitySecret,
+    clock,
+    log,
+    replica,
+    newSalt,
+    countersMax,
+    credentialsMax,
+    onSalt: (shared) => {
+      enforcement.useSalt(shared);
+      decisions.useSalt(shared);
+    },
+    onShadows: useLoaded,
+    histories: {
+      // The first heartbeat comes before there are policies.
+      inUse: () => (isOpen ? enforcement.histories : null),
+      hear: (since) => learning.hear(since),
+    },
+    counters: () => countersOf(enforcement.policies),
+  });
+  const learning = new Learning({
+    now: guarded?.storeClock.now ?? clock,
+    onChange: useLoaded,
+    onLost: () => guarded?.known.forgetHistories(),
+    log,
+  });
+  const offenders = new Offenders({
+    control,
+    onBan: (row, mode) => metrics.banned(row, mode),
+    clock,
+    log,
+  });
+  const enforcement = new Enforcement(learning.applyTo(policies), salt, {
+    ...options,
+    limiter,
+    bans,
+    offenders,
+  });
+  const decisions = new Decisions({
+    store: await openDecisionStore(store, wallClock),
+    isStoreUsed: () => guarded?.stats().available ?? false,
+    wallClock,
+    salt,
+    policyVersion: () => enforcement.policies.version,
+    replica,
+  });
+  isOpen = true;
+  /** Without a store they begin with the first policy that has `newcomers`. */
+  const beginHistories = async (): Promise<void> => {
+    if (guarded === null && enforcement.histories !== null)
+      learning.hear((await control.historySince('')) ?? clock());
+  };
+  return {
+    enforcement,
+    decisions,
+    control,
+    guarded,
+    policySet: () => loaded,
+    use(set) {
+      loaded = set;
+      useLoaded();
+      void beginHistories();
+    },
+    async start() {
+      await Promise.all([changeFeed?.start(), guarded?.learnHistories(), beginHistories()]);
+    },
+    applyChange: async (change) => changeFeed?.apply(change),
+    async close() {
+      changeFeed?.stop();
+      shadows.close();
+      learning.close();
+      offenders.close();
+      control.close();
+      await Promise.all([limiter.close(), decisions.close()]);
+    },
+  };
+}
+
+/** The client of the store is loaded only if there is a store. This saves start time and memory. */
+async function openDecisionStore(store: StoreAccess | null, wallClock: Clock): Promise<DecisionStore> {
+  if (store === null) return new MemoryDecisions(wallClock);
+  const { RedisDecisions } = await import('#gateway/refusals/redis-decisions.ts');
+  return new RedisDecisions(store);
+}

@@ -1,0 +1,59 @@
+/** Watches the files of GATEWAY_TRUSTED_PROXIES. A file with a mistake changes nothing. */
+import type { Logger } from 'pino';
+import { FileWatch } from '#gateway/policy/watched-file.ts';
+import type { Network, TrustedFile } from '#shared/client-address.ts';
+import type { Clock } from '#shared/clock.ts';
+import { readRegularFile } from '#shared/regular-file.ts';
+import { networksIn } from '#shared/trusted-proxies.ts';
+
+export class ProxyFiles {
+  readonly #watches: readonly FileWatch<readonly Network[]>[];
+
+  /** @param log null if another process reports changes */
+  constructor(files: readonly TrustedFile[], clock: Clock, log: Pick<Logger, 'info' | 'error'> | null) {
+    this.#watches = files.map((file) => watchOf(file, clock, log));
+  }
+
+  start(): void {
+    for (const watch of this.#watches) watch.start();
+  }
+
+  /** Reads the files again, even if they seem unchanged. */
+  reload(): void {
+    for (const watch of this.#watches) watch.reload();
+  }
+
+  stop(): void {
+    for (const watch of this.#watches) watch.stop();
+  }
+}
+
+function watchOf(
+  file: TrustedFile,
+  clock: Clock,
+  log: Pick<Logger, 'info' | 'error'> | null,
+): FileWatch<readonly Network[]> {
+  return new FileWatch(
+    { text: file.firstText, referenced: new Map() },
+    {
+      file: file.name,
+      read: readRegularFile,
+      load: networksIn,
+      clock,
+      onLoaded: (networks) => {
+        file.use(networks);
+        log?.info(
+          { file: file.name, networks: networks.length },
+          'the edited file of trusted proxies is in use',
+        );
+      },
+      onRefused: ({ message }) => {
+        file.refuse(message);
+        log?.error(
+          { reason: message },
+          'the edited file of trusted proxies is refused; the old networks stay trusted',
+        );
+      },
+    },
+  );
+}

@@ -1,0 +1,172 @@
+/**
+ * Reads a request: where it goes, then what the policy file says about it. Nothing is spent, counted or answered here.
+ * The result depends only on the policy table, the request as sent, where it came from, and the bans and proofs that
+ * are known.
+ */
+import { isAuthority, requestHost } from '#gateway/http/host.ts';
+import { type CheckedHead, EMPTY_HEAD } from '#gateway/http/request-head.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
+import { ambiguityOf, presentedCredential } from '#gateway/identity/credential.ts';
+import { chargeFor } from '#gateway/limiter/charge.ts';
+import { unitsOf } from '#gateway/limiter/units.ts';
+import type { Cover, Match } from '#gateway/policy/match.ts';
+import { type OverrideFacts, PLAN } from '#gateway/policy/overrides.ts';
+import { planIn } from '#gateway/policy/plans.ts';
+import { authorityOf } from '#gateway/policy/target.ts';
+import { userAgentWords } from '#gateway/policy/user-agent.ts';
+import { identify } from './identify.ts';
+import { type Known, type ListableRequest, listingOf } from './listing.ts';
+import type { HeaderSection, PolicyTable } from './policy-table.ts';
+import { isProven, visitorOf } from './prove.ts';
+import type { ChargedTo, KnownAs, Malformed, Reading, Uncovered } from './reading.ts';
+
+/** A request as it was sent. Requests of node:http have this shape. */
+export interface Sent extends HeaderSection {
+  readonly method?: string | undefined;
+  /** The request target. Each code unit of the string stands for one byte. */
+  readonly url?: string | undefined;
+}
+
+/** Maximum number of charges that a connection keeps. */
+const CHARGES_MAX = 64;
+
+/** A request whose header section and target are well-formed. */
+export interface Located {
+  readonly kind: 'located';
+  readonly head: CheckedHead;
+  readonly match: Match;
+  /** The canonical host; empty if nothing in the policy file depends on it. */
+  readonly host: string;
+}
+
+export interface ReadableRequest extends ListableRequest {
+  readonly head: CheckedHead;
+  /** The client's plan, if it is known without a header. */
+  readonly plan?: string | undefined;
+}
+
+/** The place of a request that is not located yet. */
+export const NOWHERE: Omit<Located, 'kind'> = {
+  head: EMPTY_HEAD,
+  match: { ok: true, target: '', path: '', cover: null, unmet: [], closedBy: null, excludedBy: null },
+  host: '',
+};
+
+const UNCOVERED: Uncovered = { kind: 'uncovered', allowedBy: null, identified: null };
+const NO_HOST = { ok: true, host: '' } as const;
+
+export function malformed(reason: string): Malformed {
+  return { kind: 'malformed', reason };
+}
+
+/** Checks the header section and the target, and finds the route in the policy file. */
+export function locate(
+  table: PolicyTable,
+  sent: Sent,
+  origin: Pick<RequestOrigin, 'trusted'>,
+): Located | Malformed {
+  const head = table.checkHead(sent, origin);
+  if (!head.ok) return malformed(head.reason);
+  const { method = 'GET', url = '', rawHeaders } = sent;
+  const authority = authorityOf(url);
+  if (authority !== null && !isAuthority(authority))
+    return malformed('the request target has no host, or more than a host and a port');
+  const found = table.usesHosts ? requestHost(head, authority, origin.trusted) : NO_HOST;
+  if (!found.ok) return malformed(found.reason);
+  const { host } = found;
+  const match = table.match(method, url, rawHeaders, host);
+  return match.ok ? { kind: 'located', head, match, host } : malformed(match.reason);
+}
+
+/**
+ * Reads a request that is located. Read it again when its body is there, or when more proofs are known.
+ *
+ * @param known the bans and proofs that this process knows
+ */
+export function read(request: ReadableRequest, known: Known): Reading {
+  const { cover } = request.match;
+  const listing = listingOf(request, known);
+  if (listing !== null) return listing;
+  return cover === null ? UNCOVERED : chargedTo(cover, request, known);
+}
+
+function chargedTo(
+  cover: Cover,
+  request: ReadableRequest,
+  { limiter }: Known,
+): ChargedTo | Uncovered | Malformed {
+  const { caller, head, req } = request;
+  const known = caller.charges?.get(cover);
+  if (known !== undefined) return known;
+  const identified = identify(cover, request);
+  if (typeof identified === 'string') return malformed(identified);
+  const facts = cover.hasOverrides ? overrideFactsOf(request, identified) : null;
+  if (typeof facts === 'string') return malformed(facts);
+  const charge = chargeFor(
+    cover,
+    identified,
+    (identifier) => caller.identity(identifier),
+    (credential) => isProven(credential, request, limiter),
+    facts,
+    (counted, capacity) => unitsOf(counted, capacity, req.rawHeaders, head),
+    (regulars) => visitorOf(regulars, request, limiter),
+  );
+  if (charge === null) return { ...UNCOVERED, identified };
+  const { hasOutcomes } = cover;
+  const charged = { kind: 'charged', charge, identified, hasOutcomes, plan: facts?.plan ?? null } as const;
+  const { charges } = caller;
+  if (cover.isByAddress && charges !== null && charges.size < CHARGES_MAX) charges.set(cover, charged);
+  return charged;
+}
+
+/** Returns the facts that overrides depend on. @returns a string with the reason for a refusal */
+function overrideFactsOf(
+  { req, plan: known, caller }: ReadableRequest,
+  identified: KnownAs,
+): OverrideFacts | string {
+  const address = caller.address.bytes;
+  const { planSources, set } = caller.table;
+  const words = set.hasProgramLimits ? userAgentWords(req.rawHeaders) : [];
+  const inFile = (): string | null =>
+    set.plans === null ? null : planIn(set.plans, digestsOf(identified, caller.identity().digest), address);
+  if (known !== undefined) return { address, plan: known, words };
+  // Only a trusted proxy may name a plan, because a client would name the best one.
+  if (planSources.length > 0 && caller.origin.trusted) {
+    const named = presentedCredential(req.rawHeaders, planSources);
+    if (named.kind === 'ambiguous') return TWO_PLANS;
+    if (named.kind === 'one') return { address, plan: named.value, words };
+  }
+  const signed = signedPlan(req.rawHeaders, caller.table);
+  return typeof signed === 'string' ? signed : { address, plan: signed.plan ?? inFile(), words };
+}
+
+const TWO_PLANS = 'the request names two different plans';
+
+/**
+ * Returns the plan that the valid tokens of a request name.
+ *
+ * @returns a string with the reason for a refusal
+ */
+function signedPlan(
+  rawHeaders: readonly string[],
+  { planTokens, tokens }: PolicyTable,
+): { readonly plan: string | null } | string {
+  let plan: string | null = null;
+  for (const identifier of planTokens)
+    for (const source of identifier.sources) {
+      const presented = presentedCredential(rawHeaders, [source.carrier]);
+      if (presented.kind === 'ambiguous') return ambiguityOf(identifier);
+      if (presented.kind === 'none') continue;
+      const named = tokens.planOf(identifier, source, presented.value);
+      if (named === null || !PLAN.test(named)) continue;
+      if (plan !== null && named !== plan) return TWO_PLANS;
+      plan = named;
+    }
+  return { plan };
+}
+
+function* digestsOf({ credentials, identities }: KnownAs, address: string): Iterable<string> {
+  for (const { digest } of credentials) yield digest;
+  for (const identity of identities) if (identity !== null) yield identity.digest;
+  yield address;
+}

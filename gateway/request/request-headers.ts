@@ -1,0 +1,37 @@
+/** Builds the header section that is forwarded to the upstream. */
+import type { HeaderFilter } from '#gateway/http/header-filter.ts';
+import { dropNominated } from '#gateway/http/hop-by-hop.ts';
+import type { CheckedHead } from '#gateway/http/request-head.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
+
+/**
+ * @param rawHeaders alternating names and values, as node:http gives them
+ * @param authority of a target in absolute form; it replaces Host (RFC 9112 3.2.2). null if the target is a path
+ * @returns alternating names and values
+ */
+export function upstreamHeaders(
+  rawHeaders: readonly string[],
+  head: CheckedHead,
+  origin: RequestOrigin,
+  filter: HeaderFilter,
+  authority: string | null = null,
+): string[] {
+  const { forwardedFor, forwardedProto, forwardedHost } = head;
+  const host = authority ?? head.host;
+  const headers: string[] = host === undefined ? [] : ['Host', host];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (!filter.stops(name, origin.trusted)) headers.push(name, rawHeaders[i + 1] ?? '');
+  }
+  if (head.nominated !== null) dropNominated(headers, head.nominated);
+
+  if (head.contentLength !== null) headers.push('Content-Length', String(head.contentLength));
+  headers.push('X-Forwarded-For', forwardedFor === '' ? origin.peer : `${forwardedFor}, ${origin.peer}`);
+  headers.push(
+    'X-Forwarded-Proto',
+    origin.trusted && forwardedProto !== undefined ? forwardedProto : origin.scheme,
+  );
+  const seenHost = origin.trusted && forwardedHost !== undefined ? forwardedHost : host;
+  if (seenHost !== undefined) headers.push('X-Forwarded-Host', seenHost);
+  return headers;
+}

@@ -1,0 +1,73 @@
+/** Settings that the gateway and the library need to limit requests. */
+import { readStoreAccess, type StoreAccess } from '#gateway/store/access.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { SettingsReader, Variable } from '#shared/configuration.ts';
+import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
+
+export interface LimitingSettings {
+  readonly trust: ProxyTrust;
+  readonly upstreamTimeoutMs: Millis;
+}
+
+/** A separate object, so that the settings can be logged. */
+export interface LimitingSecrets {
+  /** The store of the counters; null if they are in this process. */
+  readonly store: StoreAccess | null;
+  /** The salt of digests; null if the gateway generates one and keeps it in the store. */
+  readonly identitySecret: string | null;
+}
+
+export const LIMITING_VARIABLES = [
+  {
+    name: 'GATEWAY_REDIS_URL',
+    default: '',
+    meaning:
+      'address of Redis, the store of the counters, with its certificates and time budget, see [Redis](operating.md#redis); unset: counters are in the memory of the process',
+  },
+  {
+    name: 'GATEWAY_TRUSTED_PROXIES',
+    default: 'none',
+    meaning:
+      'proxies whose `X-Forwarded-For` the gateway trusts: networks as CIDRs separated by commas, `loopback`, `cloudflare`, files such as `./proxies.txt`, a number of hops, or `none`',
+  },
+  {
+    name: 'GATEWAY_IDENTITY_SECRET',
+    default: '',
+    meaning:
+      'secret salt for the digests of addresses and keys; unset: the gateway generates one and stores it in Redis',
+  },
+  {
+    name: 'GATEWAY_UPSTREAM_TIMEOUT_MS',
+    default: '30000',
+    meaning: 'milliseconds that the application has to begin its reply',
+  },
+] as const satisfies readonly Variable[];
+
+/** Replacements for variables that earlier versions read. */
+export const REMOVED_LIMITING_VARIABLES = {
+  GATEWAY_REDIS_CA: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?ca=FILE',
+  GATEWAY_REDIS_CERT: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?cert=FILE&key=FILE',
+  GATEWAY_REDIS_KEY: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?cert=FILE&key=FILE',
+  GATEWAY_REDIS_SENTINEL_PASSWORD:
+    'write it into GATEWAY_REDIS_URL: redis+sentinel://host:26379/service?sentinel_password=PASSWORD',
+  GATEWAY_STORE_TIMEOUT_MS: 'write it into GATEWAY_REDIS_URL: redis://host:6379?timeout_ms=50',
+} as const;
+
+type LimitingName = (typeof LIMITING_VARIABLES)[number]['name'];
+
+export function readLimitingSettings(read: SettingsReader<LimitingName>): {
+  readonly settings: LimitingSettings;
+  readonly secrets: LimitingSecrets;
+} {
+  return {
+    secrets: {
+      store: read.parse('GATEWAY_REDIS_URL', null, readStoreAccess),
+      identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
+    },
+    settings: {
+      trust: read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
+      upstreamTimeoutMs: read.integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),
+    },
+  };
+}
