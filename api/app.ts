@@ -4,20 +4,20 @@ import { auditPlugin } from '#api/audit/plugin.ts';
 import { authPlugin } from '#api/auth/plugin.ts';
 import { docsPlugin } from '#api/docs/plugin.ts';
 import { limitsPlugin } from '#api/limits/plugin.ts';
+import { readArrived } from '#api/processes/stop.ts';
+import { newUuid } from '#api/values/ids.ts';
 import type { Context } from './context.ts';
 import { BODY_BYTES_MAX } from './errors.ts';
 import { createErrorHandler, replyToUnparsable } from './http/error-handler.ts';
 import { collectMethods } from './http/method-not-allowed.ts';
 import { httpPlugin } from './http/plugin.ts';
-import { newUuid } from './ids.ts';
-import { readArrived } from './stop.ts';
 import { registerSurfaces, surfaceOf } from './surfaces/surfaces.ts';
 
 /** Maximum length of a path parameter. Our ids have 25 characters, user ids up to 255. */
 const PATH_PART_LENGTH_MAX = 512;
 /** A client that does not finish its request in this time loses the connection: 10 MiB at 35 KiB a second. */
 const REQUEST_TIMEOUT_MS = 300_000;
-/** A client that reads nothing of its reply for this time loses the connection. */
+/** A reply that makes no progress for this time ends, with its connection. */
 const UNREAD_TIMEOUT_MS = 60_000;
 
 /**
@@ -55,12 +55,16 @@ export async function buildApp(
 
   const methods = collectMethods(app, surfaceOf);
   await app.register(httpPlugin, {
-    ...{ publicUrl, findRules: surfaceOf, errorHandler, isReady, unreadTimeoutMs },
+    publicUrl,
+    findRules: surfaceOf,
+    errorHandler,
+    isReady,
+    unreadTimeoutMs,
   });
   await app.register(authPlugin, { db, clock, publicUrl, findSurface: surfaceOf });
   await app.register(auditPlugin, { audit: context.audit, db, trustedProxies, findSurface: surfaceOf });
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });
-  await app.register(docsPlugin, { publicUrl, random, findSurface: surfaceOf });
+  await app.register(docsPlugin, { publicUrl, findSurface: surfaceOf });
   await registerSurfaces(app, context);
   // Register this hook last, so that health checks already say that the service stops.
   await app.register(async (scope) => {

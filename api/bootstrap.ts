@@ -12,8 +12,8 @@ import { insertUser } from '#api/resources/accounts/store.ts';
 import { readOnly } from '#api/resources/api-keys/create.ts';
 import { type ApiKey, insertApiKey } from '#api/resources/api-keys/store.ts';
 import { createOrganization } from '#api/resources/organizations/create.ts';
-import { newId, type Random } from './ids.ts';
-import { toTimestamp } from './timestamps.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 
 interface FirstStart {
   readonly workspaceId: string;

@@ -6,10 +6,10 @@
  */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { type RecaptchaKeys, readRecaptchaKeys, recaptchaVariables } from '#api/auth/recaptcha.ts';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
-import { type RecaptchaKeys, readRecaptchaKeys, recaptchaVariables } from '#api/recaptcha.ts';
 import {
   readS3Credentials,
   readStorageLocation,
@@ -18,8 +18,8 @@ import {
   storageVariables,
 } from '#api/storage/location.ts';
 import { quotaVariables, readStorageQuota, type StorageQuota } from '#api/storage/quota.ts';
-import { parseSurveyUrl, type SurveyUrl } from '#api/survey-url.ts';
-import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
+import { parseSurveyUrl, type SurveyUrl } from '#api/values/survey-url.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Seconds } from '#shared/clock.ts';
 import {
   type Environment,
@@ -29,6 +29,7 @@ import {
   readSettings,
   type Variable,
 } from '#shared/configuration.ts';
+import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import {
   parseApiKey,
   parseEmail,
@@ -52,7 +53,7 @@ export const variables = [
     name: 'API_TRUSTED_PROXIES',
     default: 'loopback',
     meaning:
-      'proxies whose `X-Forwarded-For` the API trusts: CIDRs separated by commas, `loopback`, or a number of hops',
+      'proxies whose `X-Forwarded-For` the API trusts: CIDRs separated by commas, `loopback`, `cloudflare`, files that are read at the start, or a number of hops',
   },
   {
     name: 'DATABASE_URL',

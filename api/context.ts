@@ -3,24 +3,24 @@ import type { FastifyPluginAsync, FastifyTypeProvider, RawServerDefault } from '
 import type { Static, TSchema } from 'typebox';
 import type { AuditLog } from '#api/audit/audit.ts';
 import type { Passwords } from '#api/auth/password.ts';
+import type { Recaptcha } from '#api/auth/recaptcha.ts';
 import type { Signer } from '#api/auth/signer.ts';
-import type { Background } from '#api/background.ts';
+import type { SdkScripts } from '#api/cache/sdk-scripts.ts';
+import type { StateCache } from '#api/cache/state-cache.ts';
 import type { Config } from '#api/config.ts';
 import type { DatabaseHealth } from '#api/db/health.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Sender } from '#api/events/sender.ts';
 import type { Signal } from '#api/events/signal.ts';
 import type { Targets } from '#api/events/targets.ts';
-import type { Random } from '#api/ids.ts';
 import type { Counters } from '#api/limits/counters.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Mailer } from '#api/mail/mailer.ts';
-import type { Recaptcha } from '#api/recaptcha.ts';
-import type { ReplyOf } from '#api/schemas.ts';
-import type { SdkScripts } from '#api/sdk-scripts.ts';
 import type { Storage } from '#api/storage/storage.ts';
+import type { Random } from '#api/values/ids.ts';
+import type { ReplyOf } from '#api/values/schemas.ts';
+import type { Background } from '#api/work/background.ts';
 import type { Clock } from '#shared/clock.ts';
-import type { StateCache } from './state-cache.ts';
 
 export interface Context {
   readonly config: Config;

@@ -13,8 +13,12 @@ import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import type { Logger } from 'pino';
 import { createAuditLog } from '#api/audit/audit.ts';
 import { createPasswords } from '#api/auth/password.ts';
-import { createSigner, loadSigningSecret } from '#api/auth/signer.ts';
-import { CopyUnfinished, refuseUnfinishedCopy } from '#api/db/copy/note.ts';
+import { createRecaptcha } from '#api/auth/recaptcha.ts';
+import { createSigner, loadSigningSecret, type Signer } from '#api/auth/signer.ts';
+import { loadSdkScripts } from '#api/cache/sdk-scripts.ts';
+import type { State } from '#api/cache/state-cache.ts';
+import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
+import { CopyUnfinished, refuseUnfinishedCopy } from '#api/db/copy/unfinished.ts';
 import { awaitDatabase, openDatabase } from '#api/db/database.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from '#api/db/faults.ts';
 import { createDatabaseHealth } from '#api/db/health.ts';
@@ -25,31 +29,26 @@ import { createSignal } from '#api/events/signal.ts';
 import { createTargets } from '#api/events/targets.ts';
 import { startWorker } from '#api/events/worker.ts';
 import { fanOut } from '#api/jobs/fan-out.ts';
-import { startReport } from '#api/jobs/limits-report.ts';
 import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
 import { createParentCounters, type ParentChannel } from '#api/limits/parent-counters.ts';
 import { createMailer, openTransport } from '#api/mail/mailer.ts';
 import { type News, NO_NEWS } from '#api/processes/news.ts';
 import { openNews } from '#api/processes/open-news.ts';
+import { stopWithin } from '#api/processes/stop.ts';
 import { type AliveMessage, createSupervisor, type ReadyMessage } from '#api/processes/supervisor.ts';
 import { openStorage } from '#api/storage/open.ts';
-import { StorageUnavailable } from '#api/storage/storage.ts';
-import { ConfigError } from '#shared/configuration.ts';
+import { type Storage, StorageUnavailable } from '#api/storage/storage.ts';
+import { pooled } from '#api/values/ids.ts';
+import { createBackground } from '#api/work/background.ts';
+import { ConfigError, type Environment } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { SIGN_OF_LIFE_MS } from '#shared/signs-of-life.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
 import { buildApp } from './app.ts';
-import { createBackground } from './background.ts';
 import { bootstrap, firstStartNotice, hasOrganization } from './bootstrap.ts';
 import { type Config, readConfig, type Secrets } from './config.ts';
 import type { Context } from './context.ts';
-import { pooled } from './ids.ts';
-import { createRecaptcha } from './recaptcha.ts';
-import { loadSdkScripts } from './sdk-scripts.ts';
-import type { State } from './state-cache.ts';
-import { stopWithin } from './stop.ts';
-import { createWorkspaceCache } from './workspace-cache.ts';
 
 /** Time for requests in progress after the request to stop. */
 const REQUESTS_MS = 6_000;
@@ -67,10 +66,17 @@ if (isSupervised) process.on('disconnect', abandoned);
 if (isSupervised && !process.connected) abandoned();
 
 async function start(): Promise<void> {
-  const { config, secrets } = readConfig(process.env, process.cwd());
+  const { config, secrets } = readConfig(await environment(), process.cwd());
   const log = openLog({ level: config.logLevel, serializers: { req: () => undefined } });
   if (config.workers > 1) await supervise(config, log);
   else await serve(config, secrets, log);
+}
+
+/** Loads the reader of credentials only where there are some. */
+async function environment(): Promise<Environment> {
+  if (!process.env.CREDENTIALS_DIRECTORY) return process.env;
+  const { withCredentials } = await import('#shared/credentials.ts');
+  return withCredentials(process.env);
 }
 
 async function supervise({ workers, host, port }: Config, log: Logger): Promise<void> {
@@ -100,17 +106,7 @@ async function supervise({ workers, host, port }: Config, log: Logger): Promise<
 
 async function serve(config: Config, secrets: Secrets, log: Logger): Promise<void> {
   const sdkScripts = await loadSdkScripts(config.sdkPath);
-  const health = createDatabaseHealth(Date.now, log);
-  const db = openDatabase(config.database, {
-    onFault: health.note,
-    onAway: health.noteAway,
-  });
-  await awaitDatabase(db, config.database, undefined, (reason, waitMs) =>
-    log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
-  );
-  await refuseUnfinishedCopy(db);
-  await migrate(db, (sentence) => log.warn(sentence));
-
+  const { db, health } = await openData(config, log);
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
   const counters =
     isWorker && secrets.redisUrl === null
@@ -125,21 +121,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     allowsInternal: config.webhooks.allowsInternalTargets,
     resolve: createResolve(),
   });
-  const storage = await openStorage({
-    location: config.storage,
-    credentials: secrets.s3,
-    publicUrl: config.publicUrl,
-    signer,
-    clock: Date.now,
-    random: randomBytes,
-  });
-  const checked = storage.check();
-  // A missing folder is a mistake. A bucket may come back, and until then only uploads fail.
-  if (config.storage.kind === 'disk') await checked;
-  else
-    checked.catch((error: unknown) =>
-      log.warn({ err: error }, 'the bucket for uploads does not answer; uploads fail until it does'),
-    );
+  const storage = await openFiles(config, secrets, signer, log);
   let news: News = NO_NEWS;
   const states = createWorkspaceCache<State>({ clock: Date.now, isHeard: () => news.isHeard() });
   const outbox = createSignal();
@@ -193,7 +175,6 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     log,
   });
   const jobs = startScheduledJobs(context, log);
-  const report = startReport(context, log);
   const steps = {
     first: [
       { name: 'requests', stop: () => closeServer(app) },
@@ -205,7 +186,6 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
       { name: 'work behind answers', stop: context.background.idle },
       { name: 'storage', stop: storage.close },
       { name: 'sender', stop: context.sender.close },
-      { name: 'report', stop: report.stop },
       { name: 'news', stop: () => news.close() },
       { name: 'limits', stop: () => counters.close() },
       { name: 'database', stop: () => db.destroy() },
@@ -218,6 +198,40 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   isReady = true;
   mailer.start();
   tellReady({ address, notice: first === null ? null : firstStartNotice(first, config.publicUrl) });
+}
+
+/** Waits for the database, and brings its schema up to date. */
+async function openData(config: Config, log: Logger): Promise<Pick<Context, 'db' | 'health'>> {
+  const health = createDatabaseHealth(Date.now, log);
+  const db = openDatabase(config.database, {
+    onFault: health.note,
+    onAway: health.noteAway,
+  });
+  await awaitDatabase(db, config.database, undefined, (reason, waitMs) =>
+    log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
+  );
+  await refuseUnfinishedCopy(db);
+  await migrate(db, (sentence) => log.warn(sentence));
+  return { db, health };
+}
+
+async function openFiles(config: Config, { s3 }: Secrets, signer: Signer, log: Logger): Promise<Storage> {
+  const storage = await openStorage({
+    location: config.storage,
+    credentials: s3,
+    publicUrl: config.publicUrl,
+    signer,
+    clock: Date.now,
+    random: randomBytes,
+  });
+  const checked = storage.check();
+  // A missing folder is a mistake. A bucket may come back, and until then only uploads fail.
+  if (config.storage.kind === 'disk') await checked;
+  else
+    checked.catch((error: unknown) =>
+      log.warn({ err: error }, 'the bucket for uploads does not answer; uploads fail until it does'),
+    );
+  return storage;
 }
 
 /** Returns options that Fastify passes on to node:net. */

@@ -8,14 +8,15 @@
  * written (fail closed); the request is answered as usual.
  */
 import { createHash } from 'node:crypto';
+import type { Principal } from '#api/auth/principal.ts';
 import type { Signer } from '#api/auth/signer.ts';
 import { unlocked } from '#api/db/locks.ts';
 import type { AuditEventTable, Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
-import { newId, type Random } from '#api/ids.ts';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { digestIdentity } from '#api/limits/limiter.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock, Seconds } from '#shared/clock.ts';
 
 export type FailureReason =
@@ -41,20 +42,7 @@ interface AuthFailure {
   readonly requestId: string;
 }
 
-export interface FileDeletion {
-  /** The account of the caller; null if unknown. */
-  readonly actor: { readonly type: 'user' | 'api'; readonly id: string } | null;
-  readonly workspaceId: string;
-  /** Key of the file as in the path: `{public|private}/{name}`. */
-  readonly file: string;
-  readonly organizationId: string | null;
-  /** The code of the error; null if the file was deleted. */
-  readonly failureReason: string | null;
-  readonly ipAddress: string;
-  readonly requestId: string;
-}
-
-/** A write of a known caller, or one that was refused. */
+/** A write, or one that was refused. */
 interface AuditEntry {
   /** Name of the action, such as `created` or `userSignedOut`. */
   readonly action: string;
@@ -68,6 +56,8 @@ interface AuditEntry {
   readonly changes: Readonly<Record<string, unknown>>;
   readonly ipAddress: string;
   readonly requestId: string;
+  /** The name and the identity by which failures are counted. Default: the actor. */
+  readonly countedBy?: readonly [name: string, identity: string];
 }
 
 export interface AuditLog {
@@ -79,8 +69,6 @@ export interface AuditLog {
   record(entry: AuditEntry): Promise<void>;
   /** Resolves when the failure is written, or skipped because of the counts. Never rejects. */
   authFailed(failure: AuthFailure): Promise<void>;
-  fileDeleted(deletion: FileDeletion): Promise<void>;
-  stats(): { readonly written: number; readonly throttled: number; readonly skipped: number };
 }
 
 interface AuditOptions {
@@ -98,18 +86,15 @@ const ALWAYS_WRITTEN = 3;
 const THEN_EVERY = 10;
 const EMAIL_HASH_LENGTH = 32;
 /** Maximum length of a stored id, because callers write ids into paths. */
-const TARGET_LENGTH_MAX = 1_024;
+export const TARGET_LENGTH_MAX = 1_024;
 
 export function createAuditLog(options: AuditOptions): AuditLog {
   const { db, counters, signer, clock, random } = options;
-  const stats = { written: 0, throttled: 0, skipped: 0 };
 
   /** @returns the number of failures in the window; null if this one is not written */
   const countFailure = async (name: string, identity: string): Promise<number | null> => {
     const { used } = await counters.use(name, digestIdentity(signer, identity), WINDOW);
-    if (used <= ALWAYS_WRITTEN || used % THEN_EVERY === 0) return used;
-    stats.throttled += 1;
-    return null;
+    return used <= ALWAYS_WRITTEN || used % THEN_EVERY === 0 ? used : null;
   };
 
   const write = async (event: Omit<AuditEventTable, 'id' | 'timestamp'>): Promise<void> => {
@@ -117,7 +102,6 @@ export function createAuditLog(options: AuditOptions): AuditLog {
       .insertInto('auditEvents')
       .values({ id: newId(random), timestamp: toTimestamp(clock()), ...event })
       .execute();
-    stats.written += 1;
   };
 
   const recordLogin = async (failure: AuthFailure): Promise<void> => {
@@ -125,7 +109,7 @@ export function createAuditLog(options: AuditOptions): AuditLog {
     const identity = `audit:${failure.provider}:${failure.email?.trim().toLowerCase() ?? ''}`;
     const failuresInWindow = await countFailure('audit.authFailed', identity);
     if (failuresInWindow === null) return;
-    const actorId = actorOf(failure);
+    const actorId = accountOf(failure);
     await write({
       action: 'authenticationAttempted',
       actorId,
@@ -145,11 +129,11 @@ export function createAuditLog(options: AuditOptions): AuditLog {
     });
   };
 
-  /** @param counter the name and the identity by which failures are counted */
-  const recordEntry = async (entry: AuditEntry, counter: readonly [string, string]): Promise<void> => {
+  const recordEntry = async (entry: AuditEntry): Promise<void> => {
     const { actor, target, failureReason } = entry;
+    const { countedBy = ['audit.write', `audit:${actor.type}:${actor.id}`] } = entry;
     const isFailure = failureReason !== null;
-    const failuresInWindow = isFailure ? await countFailure(...counter) : null;
+    const failuresInWindow = isFailure ? await countFailure(...countedBy) : null;
     if (isFailure && failuresInWindow === null) return;
     await write({
       action: entry.action,
@@ -169,24 +153,11 @@ export function createAuditLog(options: AuditOptions): AuditLog {
     });
   };
 
-  const recordDeletion = ({ file, workspaceId, actor, ...rest }: FileDeletion): Promise<void> =>
-    recordEntry(
-      {
-        ...rest,
-        action: 'deleted',
-        actor: actor ?? { type: 'user', id: 'unknown' },
-        target: { type: 'file', id: file },
-        changes: { workspaceId: workspaceId.slice(0, TARGET_LENGTH_MAX) },
-      },
-      ['audit.fileDeleted', `audit:file:${rest.ipAddress}`],
-    );
-
   const recorded = async (recording: () => Promise<void>): Promise<void> => {
     if (!options.isEnabled) return;
     try {
       await recording();
     } catch (error) {
-      stats.skipped += 1;
       // The store of the counters logs its own outage. Any other error is a bug.
       if (!(error instanceof CountersUnavailable)) {
         options.log.error({ err: error }, 'an audit entry could not be written');
@@ -196,15 +167,20 @@ export function createAuditLog(options: AuditOptions): AuditLog {
 
   return {
     isEnabled: options.isEnabled,
-    record: (entry) =>
-      recorded(() => recordEntry(entry, ['audit.write', `audit:${entry.actor.type}:${entry.actor.id}`])),
+    record: (entry) => recorded(() => recordEntry(entry)),
     authFailed: (failure) => recorded(() => recordLogin(failure)),
-    fileDeleted: (deletion) => recorded(() => recordDeletion(deletion)),
-    stats: () => ({ ...stats }),
   };
 }
 
-function actorOf({ userId, email }: AuthFailure): string {
+/** @param principal null for a caller without valid credentials */
+export function actorOf(principal: Principal | null): AuditEntry['actor'] {
+  if (principal === null) return { type: 'user', id: 'unknown' };
+  return principal.kind === 'session'
+    ? { type: 'user', id: principal.userId }
+    : { type: 'api', id: principal.apiKeyId };
+}
+
+function accountOf({ userId, email }: AuthFailure): string {
   if (userId !== null) return userId;
   if (email === null || email === '') return 'unknown';
   const hash = createHash('sha256').update(email.trim().toLowerCase()).digest('hex');

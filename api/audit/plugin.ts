@@ -7,10 +7,10 @@ import fastifyPlugin from 'fastify-plugin';
 import type { Principal } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { countedAddress } from '#api/http/client-address.ts';
-import { isId } from '#api/ids.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isId } from '#api/values/ids.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { AuditLog } from './audit.ts';
+import { type AuditLog, actorOf } from './audit.ts';
 import { type Written, writtenBy } from './write.ts';
 
 declare module 'fastify' {
@@ -106,12 +106,6 @@ export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
   },
   { name: 'audit', dependencies: ['auth'] },
 );
-
-function actorOf(principal: Principal): { readonly type: 'user' | 'api'; readonly id: string } {
-  return principal.kind === 'session'
-    ? { type: 'user', id: principal.userId }
-    : { type: 'api', id: principal.apiKeyId };
-}
 
 function targetIn(
   request: FastifyRequest,

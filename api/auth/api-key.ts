@@ -6,8 +6,8 @@
  */
 import { createHash } from 'node:crypto';
 import type { ApiKeyTable, Database, Permission, Timestamp } from '#api/db/schema.ts';
-import type { Random } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import type { Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { ApiKeyPrincipal } from './principal.ts';
 

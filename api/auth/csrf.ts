@@ -2,7 +2,7 @@
  * Proves that a login form is ours: its token must equal the token in the cookie, which we have signed. The cookie is
  * `token|signature`. Another site can neither read nor create one.
  */
-import type { Random } from '#api/ids.ts';
+import type { Random } from '#api/values/ids.ts';
 import { type Cookies, csrfCookie } from './cookies.ts';
 import type { Signer } from './signer.ts';
 

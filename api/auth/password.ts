@@ -1,8 +1,8 @@
 /** Passwords and e-mail addresses: which ones are accepted, and how passwords are hashed (argon2id). */
 import { argon2, timingSafeEqual } from 'node:crypto';
-import { type ConcurrencyLimit, limitConcurrency } from '#api/concurrency.ts';
 import { invalidFields } from '#api/errors.ts';
-import type { Random } from '#api/ids.ts';
+import type { Random } from '#api/values/ids.ts';
+import { type ConcurrencyLimit, limitConcurrency } from '#api/work/concurrency.ts';
 
 const PASSWORD_LENGTH_MIN = 8;
 const PASSWORD_LENGTH_MAX = 128;

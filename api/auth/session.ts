@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, SessionTable } from '#api/db/schema.ts';
-import type { Random } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import type { Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock, Seconds } from '#shared/clock.ts';
 import type { SessionPrincipal } from './principal.ts';
 

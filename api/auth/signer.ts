@@ -7,8 +7,8 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Database } from '#api/db/schema.ts';
-import type { Random } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import type { Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock } from '#shared/clock.ts';
 
 const SECRET_NAME = 'link-signing';

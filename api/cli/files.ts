@@ -4,9 +4,10 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSigner } from '#api/auth/signer.ts';
 import { readConfig } from '#api/config.ts';
-import { openSnapshot } from '#api/db/copy/ends.ts';
-import { readShape } from '#api/db/copy/shape.ts';
-import { openDatabase } from '#api/db/database.ts';
+import { awaitDatabase, openDatabase } from '#api/db/database.ts';
+import type { DatabaseLocation } from '#api/db/location.ts';
+import { appliedNames, refuseOtherSchema } from '#api/db/migrate.ts';
+import type { Database } from '#api/db/schema.ts';
 import { presentationOf } from '#api/resources/storage/file-types.ts';
 import { copyFiles, countFiles, type FilesCopied } from '#api/storage/copy/files.ts';
 import { extensionOf } from '#api/storage/key.ts';
@@ -22,10 +23,8 @@ interface FilesArguments extends GlobalOptions {
   readonly from: string;
   readonly to: string;
   readonly database: string;
-  readonly parallel: number;
 }
 
-const PARALLEL_MAX = 64;
 const BUCKET = 's3://';
 
 export const addFiles: AddCommand = (program, context) =>
@@ -43,7 +42,6 @@ export const addFiles: AddCommand = (program, context) =>
               default: databaseUrl(context),
               describe: 'The database that knows the files; that of DATABASE_URL unless given',
             })
-            .option('parallel', { type: 'number', default: 8, describe: 'Files at a time' })
             .epilogue('The S3_… variables set the access to a bucket, as for the API.')
             .example(
               ...copyable(
@@ -57,10 +55,6 @@ export const addFiles: AddCommand = (program, context) =>
   );
 
 async function copy(options: FilesArguments, context: CommandContext): Promise<ExitCode> {
-  const { parallel } = options;
-  if (!Number.isInteger(parallel) || parallel < 1 || parallel > PARALLEL_MAX) {
-    throw new CommandError(`--parallel must be a whole number from 1 to ${PARALLEL_MAX}`, EXIT.usage);
-  }
   if (options.from.startsWith(BUCKET) && options.to.startsWith(BUCKET)) {
     throw new CommandError(
       'both are buckets, where files have the same keys: use a tool of S3, such as "aws s3 sync"',
@@ -75,10 +69,8 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
     );
   }
   const location = databaseAt('--database', options.database, context);
-  // A database that does not exist must not be created, and one of another version must not be read.
-  const shape = await readShape();
-  await (await openSnapshot(location, { shape, isExclusive: false, what: 'the database' })).close();
-  const opened: { close(): Promise<void> }[] = [];
+  const db = await openExisting(location);
+  const opened: { close(): Promise<void> }[] = [{ close: () => db.destroy() }];
   try {
     const from = await openStore('--from', options.from, context);
     opened.push(from);
@@ -87,8 +79,6 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
     // A missing folder must not be created and then look empty.
     if (options.from.startsWith(BUCKET)) await from.check();
     await to.check();
-    const db = openDatabase(location);
-    opened.push({ close: () => db.destroy() });
     const { bytes } = await countFiles(db);
     const progress = new Progress(context.terminal, context.clock);
     let done = 0;
@@ -96,7 +86,6 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
       db,
       from,
       to,
-      parallel,
       contentTypeOf: (key) => presentationOf(extensionOf(key)).contentType,
       onFile: (size) => {
         done += size;
@@ -107,6 +96,21 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
     return result.problems === 0 ? EXIT.ok : EXIT.no;
   } finally {
     for (const one of opened.toReversed()) await one.close();
+  }
+}
+
+/** Opens a database that exists and has the schema of this version. */
+async function openExisting(location: DatabaseLocation): Promise<Database> {
+  if (location.kind === 'file' && !existsSync(location.path))
+    throw new CommandError(`cannot open ${location.path}: there is no such file`, EXIT.unreachable);
+  const db = openDatabase(location);
+  try {
+    await awaitDatabase(db, location, 0, () => undefined);
+    refuseOtherSchema(await appliedNames(db), 'the database');
+    return db;
+  } catch (error) {
+    await db.destroy();
+    throw error;
   }
 }
 
@@ -132,7 +136,6 @@ async function openStore(option: string, value: string, context: CommandContext)
 const PROBLEMS = {
   missing: 'is missing, although the database has it',
   size: 'differs in size from the database; it was copied unchanged',
-  different: 'was read back differently; copy it again',
 } as const;
 
 function report(result: FilesCopied, { json }: GlobalOptions, { terminal }: CommandContext): void {

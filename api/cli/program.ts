@@ -1,9 +1,8 @@
 /** The commands that copy and back up the API's data. */
 import { NoBackup } from '#api/db/backup.ts';
 import { CopyRefused } from '#api/db/copy/copy.ts';
-import { CopyInterfered } from '#api/db/copy/note.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseInUse, DatabaseUnavailable } from '#api/db/faults.ts';
-import { SchemaTooNew } from '#api/db/migrate.ts';
+import { SchemaDiffers, SchemaTooNew } from '#api/db/migrate.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { runProgram } from '#shared/cli/program.ts';
@@ -32,14 +31,14 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
         .help()
         .alias('help', 'h')
         .version(false)
-        .epilogue('Exit codes: 0 fine, 1 refused or not the same, 2 wrong call, 3 could not be reached.');
+        .epilogue('Exit codes: 0 fine, 1 refused, 2 wrong call, 3 could not be reached.');
       return [addDatabase, addFiles].reduce((added, add) => add(added, { ...options, run }), described);
     },
   });
 }
 
 function exitCodeOf(error: Error): ExitCode | null {
-  if (error instanceof CopyRefused || error instanceof CopyInterfered) return EXIT.no;
+  if (error instanceof CopyRefused || error instanceof SchemaDiffers) return EXIT.no;
   if (error instanceof NoBackup) return EXIT.usage;
   if (error instanceof DatabaseInUse || error instanceof SchemaTooNew) return EXIT.no;
   if (error instanceof DatabaseUnavailable || error instanceof DatabaseFault) return EXIT.unreachable;

@@ -2,7 +2,7 @@
  * Checks whether the database works. Faults of statements are remembered. A check commits a small write, because a full
  * disk shows only then; reachability is checked with a read. Each check runs at most once a second.
  */
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { DatabaseBusy, type DatabaseFault, type DatabaseProblem } from './faults.ts';

@@ -32,20 +32,6 @@ export function parseDatabaseUrl(value: string, cwd: string): DatabaseLocation {
   };
 }
 
-/** Describes a location for messages and comparison, without user and password. */
-export function describeLocation(location: DatabaseLocation): string {
-  switch (location.kind) {
-    case 'memory':
-      return 'file::memory:';
-    case 'file':
-      return `file:${location.path}`;
-    case 'postgres': {
-      const { host, port, database, schema } = location;
-      return `postgres://${encodeURIComponent(host)}:${port}/${database}${schema === null ? '' : `?schema=${schema}`}`;
-    }
-  }
-}
-
 export function withPassword(location: DatabaseLocation, password: string): DatabaseLocation {
   if (location.kind !== 'postgres' || location.password() !== '') return location;
   return { ...location, password: () => password };

@@ -24,6 +24,14 @@ export class SchemaTooNew extends Error {
   }
 }
 
+/** The database does not have the schema of this version. The message is for the operator. */
+export class SchemaDiffers extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'SchemaDiffers';
+  }
+}
+
 const TABLE = 'migrations';
 
 /** Code that runs after the statements of a migration. It may return a sentence for the log. */
@@ -108,4 +116,26 @@ export async function appliedNames(db: Database): Promise<readonly string[]> {
     name: string;
   }>`select "name" from ${sql.table(TABLE)} order by "name"`.execute(db);
   return rows.map(({ name }) => name);
+}
+
+/**
+ * Refuses to read a database that has not exactly the schema of this version.
+ *
+ * @param applied names of its migrations
+ * @param what name of the database for messages, such as "the source"
+ * @throws SchemaDiffers
+ */
+export function refuseOtherSchema(applied: readonly string[], what: string): void {
+  if (applied.length === 0) throw new SchemaDiffers(`${what} is not a database of the API: it has no tables`);
+  const known = migrations.map(({ name }) => name);
+  const newer = applied.filter((name) => !known.includes(name));
+  if (newer.length > 0)
+    throw new SchemaDiffers(
+      `${what} was written by a newer version (it has ${newer.join(', ')}); use that version`,
+    );
+  const missing = known.filter((name) => !applied.includes(name));
+  if (missing.length > 0)
+    throw new SchemaDiffers(
+      `${what} is of an older version (it lacks ${missing.join(', ')}); start the API of this version on it once, stop it, and repeat this`,
+    );
 }

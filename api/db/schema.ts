@@ -44,7 +44,6 @@ export interface Tables {
   responses: ResponseTable;
   tags: TagTable;
   responseTags: ResponseTagTable;
-  responseNotes: ResponseNoteTable;
   webhooks: WebhookTable;
   files: FileTable;
   storageUsage: StorageUsageTable;
@@ -199,14 +198,6 @@ export interface TagTable extends Row {
 interface ResponseTagTable {
   responseId: string;
   tagId: string;
-}
-
-interface ResponseNoteTable extends Row {
-  responseId: string;
-  userId: string | null;
-  text: string;
-  isResolved: Flag;
-  isEdited: Flag;
 }
 
 /** A file with an upload grant. The row is deleted after its object. */

@@ -1,36 +1,31 @@
-/** Opens a consistent snapshot of a SQLite file, for copies, comparisons and backups. */
+/** Opens a SQLite file beside the API's own connections: alone for a copy, or while it is in use for a backup. */
 import SqliteDatabase from 'better-sqlite3';
-import { Kysely } from 'kysely';
 import { codeOf, DatabaseInUse, DatabaseUnavailable, reasonOf, withFault } from './faults.ts';
-import type { Database, Tables } from './schema.ts';
-import { createSqliteDialect } from './sqlite-driver.ts';
+
+/** An open file. Only this folder's files know the package. */
+export type SqliteFile = SqliteDatabase.Database;
 
 /**
- * @param isExclusive no other process may open the file until this is closed, which SQLite's own locks ensure; an API
- * cannot start on it. Otherwise others may write, which the snapshot does not show.
+ * Opens a file for reading. No other process may open it until it is closed, which SQLite's own locks ensure; an API
+ * cannot start on it.
+ *
  * @throws DatabaseUnavailable if it cannot be read; DatabaseInUse
  */
-export function openSqliteSnapshot(path: string, isExclusive: boolean): Database {
-  const sqlite = open(path, !isExclusive);
+export function openAlone(path: string): SqliteFile {
+  const sqlite = open(path);
   try {
     // Integers of 64 bits without loss.
     sqlite.defaultSafeIntegers(true);
-    if (isExclusive) {
-      if (sqlite.readonly) throw new Error('this user may not write to it, so it cannot be locked');
-      sqlite.pragma('locking_mode = exclusive');
-      sqlite.exec('begin exclusive');
-      sqlite.pragma('query_only = on');
-    } else {
-      sqlite.exec('begin');
-    }
-    // SQLite takes the snapshot at the first read.
-    sqlite.prepare('select count(*) from sqlite_master').get();
+    if (sqlite.readonly) throw new Error('this user may not write to it, so it cannot be locked');
+    sqlite.pragma('locking_mode = exclusive');
+    sqlite.exec('begin exclusive');
+    sqlite.pragma('query_only = on');
+    return sqlite;
   } catch (error) {
     sqlite.close();
     if (isBusy(error)) throw new DatabaseInUse(path, error);
     throw cannotRead(path, error);
   }
-  return new Kysely<Tables>({ dialect: createSqliteDialect({ writer: sqlite, reader: sqlite }) });
 }
 
 /**
@@ -39,7 +34,7 @@ export function openSqliteSnapshot(path: string, isExclusive: boolean): Database
  * @throws DatabaseUnavailable, DatabaseFault; DatabaseInUse if another process has exclusive access
  */
 export function writeSqliteBackup(path: string, file: string): void {
-  const sqlite = open(path, false);
+  const sqlite = open(path);
   try {
     sqlite.prepare('vacuum into ?').run(file);
   } catch (error) {
@@ -49,9 +44,9 @@ export function writeSqliteBackup(path: string, file: string): void {
   }
 }
 
-function open(path: string, isReadonly: boolean): SqliteDatabase.Database {
+function open(path: string): SqliteFile {
   try {
-    return new SqliteDatabase(path, { timeout: 0, fileMustExist: true, readonly: isReadonly });
+    return new SqliteDatabase(path, { timeout: 0, fileMustExist: true });
   } catch (error) {
     throw cannotRead(path, error);
   }

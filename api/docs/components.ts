@@ -37,7 +37,7 @@ import {
   WebhookChange,
   WebhookReply,
 } from '#api/resources/webhooks/schema.ts';
-import { Localized, MapOf, Nullable } from '#api/schemas.ts';
+import { Localized, MapOf, Nullable, rowFields } from '#api/values/schemas.ts';
 import { envelopeSchemas } from './error-responses.ts';
 
 export interface NamedShape {
@@ -54,16 +54,12 @@ const Question = Type.Union(Object.values(questionShapes), {
 });
 
 const Segment = Type.Object({
-  id: Type.String(),
+  ...rowFields,
   title: Type.String(),
   description: Nullable(Type.String()),
   isPrivate: Type.Boolean(),
   filters: Type.Array(Type.Unknown()),
-  workspaceId: Type.String(),
-  environmentId: Type.String(),
   surveys: Type.Array(Type.String()),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
 });
 
 const Survey = Type.Object({

@@ -6,7 +6,7 @@ import fastifySwagger from '@fastify/swagger';
 import fastify, { type RouteOptions } from 'fastify';
 import type { Code } from '#api/errors.ts';
 import type { ErrorShape } from '#api/http/envelopes.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { namedShapes } from './components.ts';
 import { errorComponents, errorResponsesOf } from './error-responses.ts';
 import { createNamer, type Namer } from './named-schemas.ts';
@@ -85,7 +85,7 @@ function completed(built: object, findSurface: FindSurface): Part {
       }),
     ),
   ]);
-  return withoutSharing({
+  return {
     ...document,
     tags: [...tags].sort().map((name) => ({ name })),
     paths: Object.fromEntries(finished),
@@ -94,14 +94,7 @@ function completed(built: object, findSurface: FindSurface): Part {
       responses: errors,
       schemas: namer.components(),
     },
-  });
-}
-
-/**
- * Copies repeated objects. YAML would write them as aliases, and readers refuse a document with hundreds of aliases.
- */
-function withoutSharing(document: Part): Part {
-  return JSON.parse(JSON.stringify(document));
+  };
 }
 
 function operationsOf(item: unknown): readonly [string, unknown][] {

@@ -24,7 +24,7 @@ import {
 } from '#api/errors.ts';
 import { type ErrorShape, toErrorReply } from '#api/http/envelopes.ts';
 import { hasErrorPages } from '#api/http/error-page.ts';
-import { isRecord, MapOf } from '#api/schemas.ts';
+import { isRecord, MapOf } from '#api/values/schemas.ts';
 
 type Part = Readonly<Record<string, unknown>>;
 

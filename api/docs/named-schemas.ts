@@ -1,5 +1,5 @@
 /** Turns our schemas into plain JSON Schema for other tools, and names schemas that occur often. Pure. */
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import type { NamedShape } from './components.ts';
 
 /** Keywords of our own code (validation.ts, schemas.ts) that other tools do not know. */
@@ -13,20 +13,16 @@ export interface Namer {
 
 export function createNamer(shapes: readonly NamedShape[]): Namer {
   const nameOf = new Map<string, string>();
-  const outlines = new Set<string>();
   for (const { name, used, shown } of shapes) {
     for (const shape of [used, shown]) {
-      const cleaned = clean(shape);
-      if (!isRecord(cleaned)) continue;
-      nameOf.set(keyOf(cleaned), name);
-      outlines.add(outlineOf(cleaned));
+      if (shape !== null) nameOf.set(keyOf(clean(shape)), name);
     }
   }
 
   /** @param own name of the schema that is being defined, which is not replaced by a reference */
   const refer = (schema: unknown, own: string | null): unknown => {
     if (!isRecord(schema)) return schema;
-    const name = outlines.has(outlineOf(schema)) ? nameOf.get(keyOf(schema)) : undefined;
+    const name = nameOf.get(keyOf(schema));
     if (name !== undefined && name !== own) return { $ref: `#/components/schemas/${name}` };
     return mapParts(schema, (part) => refer(part, null));
   };
@@ -71,15 +67,6 @@ function mapParts(
       }
     }),
   );
-}
-
-/**
- * Returns equal texts for equal schemas, and rarely for others. The full key of every schema at every depth would take
- * half of the time of a start.
- */
-function outlineOf({ type, properties, ...others }: Record<string, unknown>): string {
-  const names = isRecord(properties) ? Object.keys(properties).length : -1;
-  return `${String(type)} ${names} ${Object.keys(others).length}`;
 }
 
 /** Returns equal texts for equal schemas, with keys in any order. */

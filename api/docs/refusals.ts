@@ -7,7 +7,7 @@ import type { Credentials } from '#api/auth/plugin.ts';
 import type { Code } from '#api/errors.ts';
 import type { ErrorShape } from '#api/http/envelopes.ts';
 import { refusalsOfHooks } from '#api/http/refuses.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 
 /** The parts of a surface that concern its routes, see `Surface`. */
 export interface DescribedSurface {

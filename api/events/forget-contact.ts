@@ -1,7 +1,7 @@
 /** Removes a contact that is being deleted from stored events, so that no later attempt sends its data. */
 import { inTurn } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 
 /** The members of snapshots and payloads that describe the contact. */
 const MEMBERS = ['contactId', 'contact', 'contactAttributes', 'person', 'personAttributes'];

@@ -12,9 +12,13 @@
  *
  * Code that changes a response writes its events in the transaction, and calls `context.outbox.notify()` after it. If the
  * process dies between the two, the next poll of any process finds the event.
+ *
+ * @example
+ *   const hasEvents = await recordEvents(trx, parts, written); // with the change, in its transaction
+ *   if (hasEvents) outbox.notify(); // after the commit
  */
 import type { Database, EventType, Timestamp } from '#api/db/schema.ts';
-import { newId, type Random } from '#api/ids.ts';
+import { newId, type Random } from '#api/values/ids.ts';
 
 interface NewEvents {
   readonly types: readonly EventType[];

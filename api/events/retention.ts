@@ -5,7 +5,7 @@
  */
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, DeliveryTable, Timestamp } from '#api/db/schema.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 /** A delivery is parked after hours. Then there is a week to ask for it again. */

@@ -11,7 +11,7 @@
 import { Agent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps, Agent as TlsAgent } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { percentDecoded } from '#api/percent-encoding.ts';
+import { percentDecoded } from '#api/values/percent-encoding.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Reach, Targets } from './targets.ts';
 

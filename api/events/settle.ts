@@ -1,8 +1,8 @@
 /** Records the result of an attempt: the delivery is delivered, due again later, or parked. */
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, DeliveryTable } from '#api/db/schema.ts';
-import type { Random } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import type { Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Attempt } from './deliver.ts';
 import type { Leased } from './lease.ts';

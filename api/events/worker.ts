@@ -7,9 +7,9 @@
  * organizations in turn (turns.ts).
  */
 import type { Database } from '#api/db/schema.ts';
-import { newId, type Random } from '#api/ids.ts';
-import { type Pass, startQueueRunner } from '#api/queue-runner.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
+import { type Pass, startQueueRunner } from '#api/work/queue-runner.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { createBreaker } from './breaker.ts';
 import { type Counted, createAttemptLimits } from './concurrency.ts';

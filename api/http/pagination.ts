@@ -5,8 +5,8 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import { type ApiError, badRequest } from '#api/errors.ts';
+import { LIST_PAGE_BYTES_MAX } from '#api/values/content-limits.ts';
 import { Work } from './turn.ts';
 
 /** How far into a list a page may reach, because every row before it is an index entry to read. */

@@ -1,5 +1,4 @@
 /** Headers, bodies and errors of all requests and replies. */
-import { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { badRequest, routeNotFound, serviceUnavailable } from '#api/errors.ts';
@@ -8,6 +7,7 @@ import type { ErrorHandler } from './error-handler.ts';
 import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
 import { parseJsonBody } from './request-body.ts';
 import { serializerCompiler } from './serialization.ts';
+import { endStalledReplies } from './stalled-replies.ts';
 import { validatorCompiler } from './validation.ts';
 
 /** Bodies of these methods are read within the limit and ignored (n8n sends one with DELETE). */
@@ -59,12 +59,9 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
     });
     app.addHook('onSend', async (request, reply) => {
       lingerBehind(request, reply);
-      // Node calls this if nothing was written for so long, and sets another time when the reply has ended. An injected
-      // request has no socket, and its timer would outlive it.
-      if (request.raw.socket instanceof Socket)
-        reply.raw.setTimeout(unreadTimeoutMs, () => reply.raw.destroy());
       if (isClosing) reply.header('connection', 'close');
     });
+    endStalledReplies(app, unreadTimeoutMs);
 
     app.removeAllContentTypeParsers();
     app.addContentTypeParser(

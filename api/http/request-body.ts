@@ -2,8 +2,9 @@
  * Parses request bodies as JSON, whatever their content type. Refuses keys that change prototypes, text that databases
  * cannot store, and deep nesting.
  */
-import { BODY_NAMES_MAX, BODY_VALUES_MAX } from '#api/content-limits.ts';
+
 import { malformedJson } from '#api/errors.ts';
+import { BODY_NAMES_MAX, BODY_VALUES_MAX } from '#api/values/content-limits.ts';
 import { excessOf } from './json-counts.ts';
 
 /** The deepest legitimate document, a survey with nested logic groups, is far less deep. */

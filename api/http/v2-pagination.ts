@@ -1,19 +1,17 @@
 /** Query parameters, metadata and pages of v2 lists. */
-import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
 import { type Static, Type } from 'typebox';
-import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import { countRows } from '#api/db/count.ts';
 import type { Tables, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
-import { OneOf } from '#api/schemas.ts';
-import { pageTooLarge, readPortions } from './pagination.ts';
+import { LIST_PAGE_BYTES_MAX } from '#api/values/content-limits.ts';
+import { OneOf } from '#api/values/schemas.ts';
+import { pageTooLarge, readPortions, type SizedRow } from './pagination.ts';
 import { Work } from './turn.ts';
 import { timestampIn } from './validation.ts';
 
 /** How far into a list a page may reach. Dates can narrow the list. */
 const SKIP_MAX = 1_000_000;
-/** No index has the order of `updatedAt`. Sorting 600,000 rows to skip nearly all of them stopped the process for 1.7 s. */
-const SORTED_SKIP_MAX = 10_000;
 
 const timeFields = ['createdAt', 'updatedAt'] as const;
 type TimeField = (typeof timeFields)[number];
@@ -45,18 +43,12 @@ interface V2Page {
   readonly endDate: Timestamp | null;
 }
 
-/** @throws ApiError invalid_fields for a wrong date, a start after the end, or a deep skip by `updatedAt` */
+/** @throws ApiError invalid_fields for a wrong date, or a start after the end */
 export function pageFrom(query: Static<typeof ListQuery>): V2Page {
   const startDate = timestampIn('startDate', query.startDate);
   const endDate = timestampIn('endDate', query.endDate);
   if (startDate !== null && endDate !== null && startDate > endDate) {
     throw invalidFields({ startDate: 'must not be after endDate' });
-  }
-  if (query.sortBy === 'updatedAt' && query.skip !== undefined && query.skip > SORTED_SKIP_MAX) {
-    const advice = 'narrow the list with startDate and endDate, or sort by createdAt';
-    throw invalidFields({
-      skip: `must not be more than ${SORTED_SKIP_MAX} with sortBy=updatedAt: ${advice}`,
-    });
   }
   return {
     limit: query.limit ?? 50,
@@ -69,31 +61,33 @@ export function pageFrom(query: Static<typeof ListQuery>): V2Page {
   };
 }
 
+type Sized = (ids: readonly string[]) => Promise<readonly SizedRow[]>;
+
 interface FoundPage<Row> {
   readonly data: Row[];
   readonly meta: Static<typeof ListMeta>;
 }
 
 /**
- * Reads one page of the matching rows, in the order that the page specifies, ties by id. With one workspace and
- * `createdAt` this reads an index in its order.
+ * Reads one page of the matching rows, in the order that the page specifies, ties by id. Rows that are skipped are read
+ * from an index only.
  *
  * @param matching rows of one table that has `id`, `createdAt` and `updatedAt`
  * @param read finds rows by their ids, in any order; deleted ones are left out
- * @param bytes size of the large columns of a row, if there are any
+ * @param sized adds the sizes of the large columns to ids, and keeps their order; for rows that may be large
  * @throws ApiError bad_request if the rows are too large for one reply
  */
 export async function readV2Page<Table extends keyof Tables, Row extends { readonly id: string }>(
   matching: SelectQueryBuilder<Tables, Table, unknown>,
   page: V2Page,
   read: (ids: readonly string[]) => Promise<readonly Row[]>,
-  bytes: Expression<number> = sql.lit(0),
+  sized: Sized = async (ids) => ids.map((id) => ({ id, bytes: 0 })),
 ): Promise<FoundPage<Row>> {
   const inRange = withinDates(matching, page);
   const total = await countRows(inRange);
   const found = await inRange
     .clearSelect()
-    .select([sql.ref<string>('id').as('id'), sql<number>`${bytes}`.as('bytes')])
+    .select(sql.ref<string>('id').as('id'))
     .orderBy(sql.ref(page.sortBy), page.order)
     .orderBy(sql.ref('id'), page.order)
     .limit(page.limit)
@@ -102,7 +96,7 @@ export async function readV2Page<Table extends keyof Tables, Row extends { reado
   const data: Row[] = [];
   let written = 0;
   const work = await Work.begin();
-  for await (const portion of readPortions(found, read)) {
+  for await (const portion of readPortions(await sized(found.map(({ id }) => id)), read)) {
     for (const row of portion) {
       const size = Buffer.byteLength(JSON.stringify(row));
       written += size;

@@ -5,9 +5,9 @@ import type { FastifySchemaCompiler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import { type Details, invalidFields, UNSUPPORTED_FIELD } from '#api/errors.ts';
-import { ID_PATTERN } from '#api/ids.ts';
-import { isRecord } from '#api/schemas.ts';
-import { readTimestamp } from '#api/timestamps.ts';
+import { ID_PATTERN } from '#api/values/ids.ts';
+import { isRecord } from '#api/values/schemas.ts';
+import { readTimestamp } from '#api/values/timestamps.ts';
 
 /** One entry of TypeBox's report. Both parts depend on the keyword. */
 interface Finding {

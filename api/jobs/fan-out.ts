@@ -2,10 +2,10 @@
  * Turns events into deliveries and follow-up mails, in one transaction for each batch:
  *
  * 1. Claim the oldest events of the outbox. With SQLite one transaction writes at a time; with PostgreSQL each process
- * takes events that no other one has locked. So only one process goes on with an event. 2. Make a delivery for each
- * webhook that wants the event. Webhooks are those that exist at this moment. 3. Spend the limit of the follow-up
- * mails, and enqueue the mails that are within it. This may ask another server, whose answer is waited for only
- * briefly.
+ *    takes events that no other one has locked. So only one process goes on with an event.
+ * 2. Make a delivery for each webhook that wants the event. Webhooks are those that exist at this moment.
+ * 3. Spend the limit of the follow-up mails, and enqueue the mails that are within it. This may ask another server,
+ *    whose answer is waited for only briefly.
  *
  * A crash before the commit leaves the events in the outbox.
  */
@@ -13,13 +13,13 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { kept, unlocked } from '#api/db/locks.ts';
 import type { Database, EventTable, EventType } from '#api/db/schema.ts';
-import { newId } from '#api/ids.ts';
 import type { Mail } from '#api/mail/mail.ts';
 import type { Snapshot, SurveySnapshot } from '#api/resources/responses/record-events.ts';
 import { toResponseReplyWithNotes } from '#api/resources/responses/reply.ts';
 import { type ResponseWithRelations, withRelations } from '#api/resources/responses/store.ts';
 import { findBareSurveys } from '#api/resources/surveys/store.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { type FollowUpLog, planFollowUps } from './follow-ups.ts';
 
 /** The number of events in one transaction. More would delay requests. */

@@ -4,8 +4,8 @@
  * renews the lease. A process that hangs for too long loses the job, and the renewal reports that.
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { newId, type Random } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 /** How long a job waits if its process dies. */

@@ -1,5 +1,5 @@
 /** Runs each job once in its period, in one process at a time. If a process dies during a job, another one takes over. */
-import { every } from '#api/every.ts';
+import { every } from '#api/work/every.ts';
 import type { Millis } from '#shared/clock.ts';
 import {
   type JobLease,

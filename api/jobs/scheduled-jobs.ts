@@ -15,7 +15,7 @@ import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { usedBytes } from '#api/storage/quota.ts';
 import { settleUploads, sweepAllFiles } from '#api/storage/removal.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type JobRunner, startJobRunner } from './job-runner.ts';
 
@@ -148,10 +148,9 @@ export async function endAccounts(
   const days = config.unverifiedAccountDays;
   if (days === 0) return;
   const times = { before: toTimestamp(clock() - days * DAY_MS), now: toTimestamp(clock()) };
-  const ended = await endUnverifiedAccounts(db, times, isStopping);
-  if (ended.accounts > 0) {
-    log.info({ job: 'endAccounts', ...ended }, 'accounts that were never verified were deleted');
-  }
+  const accounts = await endUnverifiedAccounts(db, times, isStopping);
+  if (accounts > 0)
+    log.info({ job: 'endAccounts', accounts }, 'accounts that were never verified were deleted');
 }
 
 async function sweep(parts: JobParts, isStopping: () => boolean, log: JobLog): Promise<void> {

@@ -2,8 +2,7 @@
  * The application's limiter.
  *
  * It digests identities before they are counted, so neither an address nor the id of a key reaches the store. During an
- * outage of the store, requests are allowed (fail open). The beginning and the end of an outage are logged, and
- * jobs/limits-report.ts logs the numbers.
+ * outage of the store, requests are allowed (fail open). The beginning and the end of an outage are logged.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -16,12 +15,6 @@ type LimitResult =
   | { readonly isAllowed: true; readonly isCounted: boolean }
   | { readonly isAllowed: false; readonly retryAfterSeconds: number };
 
-interface LimiterStats {
-  readonly allowed: number;
-  readonly refused: number;
-  readonly failedOpen: number;
-}
-
 export interface Limiter {
   /**
    * Counts one use and tells whether it is within the limit. Never rejects. Refused uses count too.
@@ -29,7 +22,6 @@ export interface Limiter {
    * @param identity an address, or the id of a user, key or organization, depending on the `identifier` of the limit
    */
   consume(name: LimitName, identity: string): Promise<LimitResult>;
-  stats(): LimiterStats;
   /** Whether the store of the counters answers. The memory of the process always does. */
   isStoreUp(): Promise<boolean>;
 }
@@ -56,26 +48,19 @@ export function digestIdentity(signer: Signer, identity: string): string {
 }
 
 export function createLimiter({ counters, signer, isDisabled }: LimiterOptions): Limiter {
-  const stats = { allowed: 0, refused: 0, failedOpen: 0 };
   return {
     async consume(name, identity) {
       if (isDisabled) return { isAllowed: true, isCounted: false };
       const { limit, windowSeconds } = limitTable[name];
       try {
         const { used, resetMs } = await counters.use(name, digestIdentity(signer, identity), windowSeconds);
-        if (used <= limit) {
-          stats.allowed += 1;
-          return { isAllowed: true, isCounted: true };
-        }
-        stats.refused += 1;
+        if (used <= limit) return { isAllowed: true, isCounted: true };
         return { isAllowed: false, retryAfterSeconds: Math.ceil(resetMs / 1000) };
       } catch (error) {
         if (!(error instanceof CountersUnavailable)) throw error;
-        stats.failedOpen += 1;
         return { isAllowed: true, isCounted: false };
       }
     },
-    stats: () => ({ ...stats }),
     isStoreUp: () => counters.isUp(),
   };
 }

@@ -1,8 +1,6 @@
 /**
  * Counters in the memory of the parent, for the workers of one API without REDIS_URL. The parent counts for all
  * workers, so a limit holds however many there are, and outlives a worker that dies.
- *
- * All uses of one event-loop tick travel in one message each way.
  */
 import type { Millis, Seconds } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
@@ -19,23 +17,23 @@ interface Use {
 }
 
 /** A message to the parent. */
-export interface UsesMessage {
-  readonly kind: 'uses';
+export interface UseMessage extends Use {
+  readonly kind: 'use';
   readonly id: number;
-  readonly uses: readonly Use[];
 }
 
-/** A message to the worker, with an entry for each of its uses. */
-export interface CountsMessage {
-  readonly kind: 'counts';
+/** The answer to the worker. */
+export interface CountMessage {
+  readonly kind: 'count';
   readonly id: number;
-  readonly counts: readonly (Count | null)[];
+  /** null after a use was removed. */
+  readonly count: Count | null;
 }
 
 export interface ParentChannel {
   /** @throws if the parent has ended */
-  send(message: UsesMessage): void;
-  onMessage(listener: (message: CountsMessage) => void): void;
+  send(message: UseMessage): void;
+  onMessage(listener: (message: CountMessage) => void): void;
   isConnected(): boolean;
 }
 
@@ -44,35 +42,24 @@ export function createParentCounters(
   channel: ParentChannel,
   timeoutMs: Millis = ANSWER_TIMEOUT_MS,
 ): Counters {
-  const waiting = new Map<number, (counts: CountsMessage['counts']) => void>();
-  let turn: { readonly uses: Use[]; readonly answer: Promise<CountsMessage['counts']> } | null = null;
-  let id = 0;
+  const waiting = new Map<number, (count: Count | null) => void>();
+  let lastId = 0;
   channel.onMessage((message) => {
-    if (message.kind === 'counts') waiting.get(message.id)?.(message.counts);
+    if (message.kind === 'count') waiting.get(message.id)?.(message.count);
   });
 
-  const askAfterTurn = async (uses: readonly Use[]): Promise<CountsMessage['counts']> => {
-    await new Promise((resolve) => setImmediate(resolve));
-    turn = null;
-    id += 1;
-    const question = { kind: 'uses', id, uses } as const;
-    const answer = new Promise<CountsMessage['counts']>((resolve) => waiting.set(question.id, resolve));
+  const ask = async (use: Use): Promise<Count | null> => {
+    lastId += 1;
+    const id = lastId;
+    const answer = new Promise<Count | null>((resolve) => waiting.set(id, resolve));
     try {
-      channel.send(question);
+      channel.send({ kind: 'use', id, ...use });
       return await within(timeoutMs, answer);
     } catch (error) {
       throw new CountersUnavailable(error);
     } finally {
-      waiting.delete(question.id);
+      waiting.delete(id);
     }
-  };
-  const ask = async (use: Use): Promise<Count | null> => {
-    if (turn === null) {
-      const uses: Use[] = [];
-      turn = { uses, answer: askAfterTurn(uses) };
-    }
-    const place = turn.uses.push(use) - 1;
-    return (await turn.answer)[place] ?? null;
   };
 
   return {
@@ -90,13 +77,13 @@ export function createParentCounters(
 }
 
 /** Counts in the parent for a worker. @param counters in the parent's memory */
-export async function countFor(counters: Counters, { id, uses }: UsesMessage): Promise<CountsMessage> {
-  const counts: (Count | null)[] = [];
-  for (const { name, key, windowSeconds } of uses) {
-    if (windowSeconds === null) {
-      await counters.giveBack(name, key);
-      counts.push(null);
-    } else counts.push(await counters.use(name, key, windowSeconds));
+export async function countFor(
+  counters: Counters,
+  { id, name, key, windowSeconds }: UseMessage,
+): Promise<CountMessage> {
+  if (windowSeconds !== null) {
+    return { kind: 'count', id, count: await counters.use(name, key, windowSeconds) };
   }
-  return { kind: 'counts', id, counts };
+  await counters.giveBack(name, key);
+  return { kind: 'count', id, count: null };
 }

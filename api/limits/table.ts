@@ -7,7 +7,7 @@ import type { Seconds } from '#shared/clock.ts';
 /** The identity that is counted. `caller` is the API key or the user of the session. */
 type Identifier = 'ip' | 'sessionUser' | 'apiKey' | 'caller' | 'user' | 'organization';
 
-export interface LimitRow {
+interface LimitRow {
   readonly limit: number;
   readonly windowSeconds: Seconds;
   readonly identifier: Identifier;

@@ -6,9 +6,9 @@
  * changed.
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import type { Random } from '#api/ids.ts';
-import { type QueueRunner, startQueueRunner } from '#api/queue-runner.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import type { Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
+import { type QueueRunner, startQueueRunner } from '#api/work/queue-runner.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import {

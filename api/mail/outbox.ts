@@ -2,8 +2,8 @@
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, MailOutboxTable, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
-import { newId, type Random } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Mail, OutgoingMail } from './mail.ts';
 

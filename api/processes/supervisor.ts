@@ -4,7 +4,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { createMemoryCounters } from '#api/limits/memory-counters.ts';
-import { countFor, type UsesMessage } from '#api/limits/parent-counters.ts';
+import { countFor, type UseMessage } from '#api/limits/parent-counters.ts';
 import type { Millis } from '#shared/clock.ts';
 import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 
@@ -43,19 +43,19 @@ export function createSupervisor({ env, ...options }: SupervisorOptions): Superv
   let address = '';
   let notice: string | null = null;
 
-  const answer = async (worker: ChildProcess, message: UsesMessage): Promise<void> => {
+  const answer = async (worker: ChildProcess, message: UseMessage): Promise<void> => {
     const reply = await countFor(counters, message);
     // A worker that has ended meanwhile does not wait for an answer.
     if (worker.connected) worker.send(reply, () => undefined);
   };
-  const pool = new WorkerPool<ReadyMessage | UsesMessage | AliveMessage>({
+  const pool = new WorkerPool<ReadyMessage | UseMessage | AliveMessage>({
     ...options,
     env: (port) => ({ ...env, API_WORKERS: '1', API_PORT: String(port) }),
     // There is no time limit for a start, because migrating a large database, or waiting for one, may take any time.
     startTimeoutMs: null,
     onMessage(worker, message) {
       if (message.kind === 'alive') return null;
-      if (message.kind === 'uses') {
+      if (message.kind === 'use') {
         answer(worker, message).catch((error: unknown) =>
           log.error({ err: error }, 'uses of a worker could not be counted'),
         );

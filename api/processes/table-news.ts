@@ -3,7 +3,7 @@
  * none for events and mails, because their queues are polled.
  */
 import type { Database } from '#api/db/schema.ts';
-import { every } from '#api/every.ts';
+import { every } from '#api/work/every.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { News, NewsListener } from './news.ts';
 

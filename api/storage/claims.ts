@@ -4,8 +4,8 @@
  * that was named once stays until it is deleted itself, or together with its response, survey or workspace.
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { isId } from '#api/ids.ts';
-import { percentDecoded } from '#api/percent-encoding.ts';
+import { isId } from '#api/values/ids.ts';
+import { percentDecoded } from '#api/values/percent-encoding.ts';
 import { isAccess, keyOf, locationOf } from './key.ts';
 
 /** Maximum number of keys in one statement, far below the databases' limits for parameters. */

@@ -24,7 +24,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Signer } from '#api/auth/signer.ts';
-import { newUuid, type Random } from '#api/ids.ts';
+import { newUuid, type Random } from '#api/values/ids.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import {
   type ByteRange,

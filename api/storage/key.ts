@@ -3,7 +3,7 @@
  * `surveys/{surveyId}/elements/{elementId}/{file}`. The API makes every key. A key in a path is accepted only in this
  * form, so a path cannot name anything else. Pure.
  */
-import { percentDecoded } from '#api/percent-encoding.ts';
+import { percentDecoded } from '#api/values/percent-encoding.ts';
 
 const accessTypes = ['public', 'private'] as const;
 export type Access = (typeof accessTypes)[number];

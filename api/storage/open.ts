@@ -1,6 +1,6 @@
 /** Opens the store of the settings. The other one is not loaded, because the SDK of S3 takes a tenth of the start. */
 import type { Signer } from '#api/auth/signer.ts';
-import type { Random } from '#api/ids.ts';
+import type { Random } from '#api/values/ids.ts';
 import type { Clock } from '#shared/clock.ts';
 import { createDiskStorage } from './disk.ts';
 import type { S3Credentials, StorageLocation } from './location.ts';

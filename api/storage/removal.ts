@@ -8,7 +8,7 @@
  * or the form was used again.
  */
 import type { Database } from '#api/db/schema.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type File, markRemoved, markStored, releaseGrant, settleRemoved } from './files.ts';
 import type { StorageQuota } from './quota.ts';

@@ -7,6 +7,13 @@
  *
  * A file appears whole or not at all, under a key that only the API chooses. A store that cannot work throws
  * StorageUnavailable, which tells the operator what to do.
+ *
+ * Words: a *key* names a file (key.ts); a *grant* is the permission for one upload; a *claim* says that an answer or a
+ * survey names the file (claims.ts). A file that nothing names within a day is deleted (unneeded-files.ts).
+ *
+ * @example
+ *   const { url, fields } = await storage.grant({ key, contentType: 'image/png', bytesMax: 5_000_000 });
+ *   const object = await storage.open(key); // null if nothing was uploaded
  */
 import type { Readable } from 'node:stream';
 import type { Millis, Seconds } from '#shared/clock.ts';

@@ -1,7 +1,7 @@
 /** Finds the surface of a path, and registers each surface as one Fastify scope. */
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '#api/context.ts';
-import { percentDecoded } from '#api/percent-encoding.ts';
+import { percentDecoded } from '#api/values/percent-encoding.ts';
 import { client } from './client.ts';
 import { management } from './management.ts';
 import { pages } from './pages.ts';

@@ -1,16 +1,18 @@
 /**
- * Copies all rows between two databases with the same schema, SQLite or PostgreSQL. Tables are copied in the order of
- * their references, in slices by primary key. Each slice is one transaction in the target, which also stores the
- * progress.
+ * Copies all rows of a SQLite file into an empty PostgreSQL database. Each table is one transaction in the target, which
+ * commits only if it has as many rows as the source. A copy that did not end begins again from the start: the target
+ * carries a mark, with which the API refuses to start on it, and the next copy empties its tables.
  */
 import { sql } from 'kysely';
-import { codeOf, withFault } from '../faults.ts';
+import { awaitDatabase } from '../database.ts';
+import { codeOf } from '../faults.ts';
+import { migrate, refuseOtherSchema } from '../migrate.ts';
+import type { PostgresLocation } from '../postgres-address.ts';
+import { PostgresKysely } from '../postgres-driver.ts';
 import type { Database } from '../schema.ts';
-import { digestOf, isSame } from './digest.ts';
-import { dropIndexes, type Index, makeIndexes } from './indexes.ts';
-import { advanceNote, beginNote, type Note, readNote, type TableProgress } from './note.ts';
-import type { Shape, TableShape } from './shape.ts';
-import { keyOf, type Row, readSlices, type Slice } from './slices.ts';
+import { openAlone, type SqliteFile } from '../sqlite-snapshot.ts';
+import { countRows, type Row, readBatches, readTables, type SourceTable } from './source.ts';
+import { isUnfinished, markFinished, markUnfinished } from './unfinished.ts';
 
 /** The copy is not possible. The message is for the operator. */
 export class CopyRefused extends Error {
@@ -20,128 +22,115 @@ export class CopyRefused extends Error {
   }
 }
 
-interface CopyOptions {
-  readonly shape: Shape;
-  readonly from: Database;
-  readonly to: Database;
-  /** Identifies the source. An interrupted copy can be resumed only from the same source. */
-  readonly source: string;
-  /** Whether to delete what an unfinished copy has left in the target, instead of resuming it. */
-  readonly isRestart: boolean;
-  /** Whether the target is PostgreSQL, which cannot store NUL in text. */
-  readonly refusesNul: boolean;
-  /** Whether the target is SQLite, whose indexes are created at the end; see indexes.ts. */
-  readonly isIndexedLast: boolean;
-  /** Called with the number of rows since the last call. The first call includes the rows of an earlier run. */
-  readonly onRows?: (count: number) => void;
-}
-
-export interface Copied {
+interface CopiedTable {
+  readonly table: string;
   readonly rows: number;
-  /** Rows that an earlier run has already copied. */
-  readonly resumedAt: number;
 }
 
-export async function copyRows(options: CopyOptions): Promise<Copied> {
-  const { shape, from, to, onRows = () => undefined } = options;
-  const note = await begin(options);
-  let rows = 0;
-  let resumedAt = 0;
-  let isIndexed = options.isIndexedLast;
-  for (const table of shape.tables) {
-    let progress: TableProgress = note?.tables.get(table.name) ?? { lastKey: null, rows: 0 };
-    resumedAt += progress.rows;
-    onRows(progress.rows);
-    for await (const slice of readSlices(from, table, progress.lastKey)) {
-      if (options.refusesNul) refuseNul(table, slice);
-      const after = { lastKey: slice.lastKey, rows: progress.rows + slice.rows.length };
-      const before = progress;
-      await to.transaction().execute(async (trx) => {
-        // Advance the note first, so that the second of two concurrent copies fails with a clear message instead of on
-        // duplicate rows.
-        await advanceNote(trx, table.name, before, after);
-        if (isIndexed) await dropIndexes(trx);
-        await insert(trx, table, slice.rows);
-      });
-      isIndexed = false;
-      progress = after;
-      rows += slice.rows.length;
-      onRows(slice.rows.length);
-    }
+interface CopyOptions {
+  /** Absolute path of the SQLite file. */
+  readonly path: string;
+  readonly to: PostgresLocation;
+  /** Called with the number of rows so far, and of all rows. */
+  readonly onRows: (done: number, total: number) => void;
+}
+
+/** @throws CopyRefused, SchemaTooNew, DatabaseUnavailable, DatabaseInUse */
+export async function copyDatabase({ path, to, onRows }: CopyOptions): Promise<readonly CopiedTable[]> {
+  const source = openAlone(path);
+  // Reading a large table takes longer than a request may. The one connection keeps the lock.
+  const target = new PostgresKysely(
+    { ...to, applicationName: 'floodgate db' },
+    { statementTimeoutMs: 0, poolSize: 1, synchronous: 'normal' },
+  );
+  try {
+    refuseOtherSchema(migrationsOf(source), 'the source');
+    await awaitDatabase(target, to, 0, () => undefined);
+    return await target.connection().execute(async (alone) => {
+      await refuseSecondCopy(alone);
+      await refuseData(alone);
+      // The mark comes before the tables, so that the next copy knows that they are its own.
+      await markUnfinished(alone);
+      await migrate(target);
+      const copied = await copyTables(source, alone, onRows);
+      await markFinished(alone);
+      return copied;
+    });
+  } finally {
+    source.close();
+    await target.destroy();
   }
-  if (options.isIndexedLast) await makeIndexes(to, shape.indexes, indexRefused);
-  return { rows, resumedAt };
 }
 
-function indexRefused({ name }: Index, reason: Error): CopyRefused {
-  return new CopyRefused(`the target refuses rows by its index ${name}: ${reason.message}`, reason);
+function migrationsOf(source: SqliteFile): readonly string[] {
+  const names = `select "name" from sqlite_master where "type" = 'table' and "name" = 'migrations'`;
+  if (source.prepare(names).get() === undefined) return [];
+  return source.prepare<[], string>('select "name" from "migrations" order by "name"').pluck().all();
 }
 
-/** @returns progress of an earlier run; null if there is none @throws CopyRefused */
-async function begin({ shape, to, source, isRestart }: CopyOptions): Promise<Note | null> {
-  const note = await readNote(to);
-  if (note !== null && isRestart) await empty(to, shape);
-  else if (note !== null) {
-    if (note.source !== source) {
-      throw new CopyRefused(
-        `the target has part of a copy of ${note.source}; resume that copy, or add --restart to delete it`,
-      );
-    }
-    if (shape.tables.every(({ name }) => note.tables.has(name))) return note;
-    throw new CopyRefused(
-      'the target has part of a copy that another version began; add --restart to delete it',
-    );
-  } else await refuseData(to, shape);
-  await to.transaction().execute(async (trx) => {
-    // Rows that migrations have inserted come with the source.
-    for (const { name } of seeded(shape)) await sql`delete from ${sql.table(name)}`.execute(trx);
-    await beginNote(trx, { source, tables: shape.tables, isRestart: note !== null });
-  });
-  return null;
+async function refuseData(target: Database): Promise<void> {
+  if (!(await isUnfinished(target)) && (await tableNames(target)).size > 0)
+    throw new CopyRefused('the target is not empty; name an empty database');
 }
 
-function seeded({ tables }: Shape): readonly TableShape[] {
-  return tables.filter(({ seed }) => seed.rows > 0);
+async function tableNames(target: Database): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ name: string }>`
+    select "tablename" as "name" from pg_tables where "schemaname" = current_schema()`.execute(target);
+  return new Set(rows.map(({ name }) => name));
 }
 
-const NAMED_MAX = 3;
+/** Tables of the migrator and of communication between processes, which triggers in the target fill. */
+const NOT_COPIED: ReadonlySet<string> = new Set(['migrations', 'migrationsLock', 'stateChanges']);
 
-async function refuseData(to: Database, { tables }: Shape): Promise<void> {
-  const found: string[] = [];
+async function copyTables(
+  source: SqliteFile,
+  target: Database,
+  onRows: CopyOptions['onRows'],
+): Promise<readonly CopiedTable[]> {
+  const known = await tableNames(target);
+  const tables = readTables(source)
+    .filter(({ name }) => known.has(name) && !NOT_COPIED.has(name))
+    .map((table) => ({ ...table, rows: countRows(source, table) }));
+  // Rows that migrations have inserted come with the source, and an earlier copy may have left some.
+  await sql`truncate table ${sql.join(tables.map(({ name }) => sql.table(name)))}`.execute(target);
+  const total = tables.reduce((sum, { rows }) => sum + rows, 0);
+  let done = 0;
   for (const table of tables) {
-    if (!isSame(await digestOf(to, table), table.seed)) found.push(table.name);
+    await target.transaction().execute(async (trx) => {
+      for (const rows of readBatches(source, table)) {
+        await insert(trx, table, rows);
+        done += rows.length;
+        onRows(done, total);
+      }
+      await refuseOtherCount(trx, table);
+    });
   }
-  if (found.length > 0) {
-    const more = found.length > NAMED_MAX ? ` and ${found.length - NAMED_MAX} more` : '';
-    const named = found.slice(0, NAMED_MAX).join(', ');
-    throw new CopyRefused(`the target has other data (in ${named}${more}); name an empty database`);
-  }
+  return tables.map(({ name, rows }) => ({ table: name, rows }));
 }
 
-/** Deletes all rows, from referring tables first, in slices of one transaction. */
-async function empty(to: Database, { tables }: Shape): Promise<void> {
-  for (const { name, key } of tables.toReversed()) {
-    const columns = sql.join(key.map((column) => sql.ref(column)));
-    let deleted = 1n;
-    while (deleted > 0n) {
-      const { numAffectedRows = 0n } = await sql`
-        delete from ${sql.table(name)} where (${columns}) in
-          (select ${columns} from ${sql.table(name)} order by ${columns} limit ${DELETED_AT_ONCE})`.execute(
-        to,
-      );
-      deleted = numAffectedRows;
-    }
-  }
+/** An arbitrary number that identifies the lock of a copy. It ends with the connection, so a crash releases it. */
+const LOCK = 5_174_220_968_411_027;
+
+async function refuseSecondCopy(target: Database): Promise<void> {
+  const { rows } = await sql<{ isOurs: number }>`
+    select pg_try_advisory_lock(${sql.lit(LOCK)}) as "isOurs"`.execute(target);
+  if (rows[0]?.isOurs !== 1)
+    throw new CopyRefused('another copy writes into the same database; wait for its end, or end it');
 }
 
-const DELETED_AT_ONCE = 5_000;
+async function refuseOtherCount(
+  trx: Database,
+  { name, rows }: SourceTable & { readonly rows: number },
+): Promise<void> {
+  const found = await sql<{ count: number }>`select count(*) as "count" from ${sql.table(name)}`.execute(trx);
+  const count = found.rows[0]?.count;
+  if (count !== rows)
+    throw new CopyRefused(`${name} has ${rows} rows in the source, but ${count} in the target; copy again`);
+}
 
-/** Powers of two, so that few different statements are prepared for any number of rows. */
-const INSERTED_AT_ONCE = 64;
-
-async function insert(trx: Database, table: TableShape, rows: readonly Row[]): Promise<void> {
+async function insert(trx: Database, table: SourceTable, rows: readonly Row[]): Promise<void> {
   const columns = sql.join(table.columns.map((column) => sql.ref(column)));
-  let size = INSERTED_AT_ONCE;
+  let size = 64;
   for (let start = 0; start < rows.length; start += size) {
     while (size > rows.length - start) size /= 2;
     const values = rows
@@ -150,32 +139,17 @@ async function insert(trx: Database, table: TableShape, rows: readonly Row[]): P
     await sql`insert into ${sql.table(table.name)} (${columns}) values ${sql.join(values)}`
       .execute(trx)
       .catch((error: unknown) => {
-        throw refusedBy(table, rows.slice(start, start + size), error);
+        throw asRefusal(table, rows.slice(start, start + size), error);
       });
   }
 }
 
-/** Leaves database faults unchanged and explains constraint violations. */
-function refusedBy(table: TableShape, rows: readonly Row[], error: unknown): unknown {
-  const code = codeOf(error);
-  if (withFault(error) !== error || !/^(SQLITE_CONSTRAINT|2[23]|54000)/.test(code)) return error;
-  const [first, last] = [rows[0], rows.at(-1)].map((row) => (row === undefined ? '' : nameOf(table, row)));
+/** Leaves faults of the database unchanged, and names the rows whose values it refuses. */
+function asRefusal({ name, key }: SourceTable, rows: readonly Row[], error: unknown): unknown {
+  if (!/^(2[23]|54000)/.test(codeOf(error))) return error;
+  const [first, last] = [rows[0], rows.at(-1)].map((row) => key.map((column) => row?.[column]).join('/'));
   return new CopyRefused(
-    `the target refuses rows of ${table.name}, from ${first} to ${last}: ${(error as Error).message}`,
+    `the target refuses rows of ${name}, from ${first} to ${last}: ${(error as Error).message}`,
     error,
   );
-}
-
-function refuseNul(table: TableShape, { rows }: Slice): void {
-  for (const row of rows) {
-    const column = table.texts.find((name) => String(row[name] ?? '').includes('\0'));
-    if (column === undefined) continue;
-    throw new CopyRefused(
-      `the column ${column} of ${table.name} ${nameOf(table, row)} has a NUL character, which PostgreSQL cannot store; take it out of the source`,
-    );
-  }
-}
-
-function nameOf(table: TableShape, row: Row): string {
-  return keyOf(table, row).join('/');
 }

@@ -16,6 +16,7 @@ import { signUps } from './024-sign-ups.ts';
 import { twoFactor } from './025-two-factor.ts';
 import { eventsOfResponses } from './027-events-of-responses.ts';
 import { noSecondFactor } from './028-no-second-factor.ts';
+import { responsesByChange } from './030-responses-by-change.ts';
 
 interface Migration {
   readonly name: string;
@@ -52,4 +53,6 @@ export const migrations: readonly Migration[] = [
     statements: [`delete from "mailOutbox" where "kind" = 'invite'`],
     drops: ['teamWorkspaces', 'teamMembers', 'teams', 'invites'],
   },
+  { name: '030-responses-by-change', statements: responsesByChange },
+  { name: '031-no-notes', drops: ['responseNotes'], statements: [] },
 ];

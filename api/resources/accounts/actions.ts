@@ -8,7 +8,7 @@ import { endSessionsOf } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { noteAccountEvent } from './account-event.ts';
 import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
 import {

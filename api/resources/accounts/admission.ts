@@ -5,7 +5,7 @@ import { endSession, findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { countedAddress } from '#api/http/client-address.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { noteAccountEvent } from './account-event.ts';
 import { type LoginResult, type Refusal, texts } from './login.ts';
 import { findUser, isAsProven, noteLogin, type User } from './store.ts';

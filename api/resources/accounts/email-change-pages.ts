@@ -12,7 +12,7 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { form, hidden, links } from '#api/http/page-form.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { escapeHtml } from '#shared/page.ts';
 import { noteAccountEvent } from './account-event.ts';
 import { acceptForms, fieldOf } from './form.ts';

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { badRequest } from '#api/errors.ts';
 import { parseJsonBody } from '#api/http/request-body.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 
 const FORM_BYTES_MAX = 16_384;
 

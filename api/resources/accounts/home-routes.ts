@@ -11,8 +11,8 @@ import { ApiError, forbidden, notAuthenticated } from '#api/errors.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { alert, links, notice } from '#api/http/page-form.ts';
-import { revokeApiKey } from '#api/resources/api-keys/change.ts';
 import { createApiKey } from '#api/resources/api-keys/create.ts';
+import { revokeApiKey } from '#api/resources/api-keys/revoke.ts';
 import type { ApiKey } from '#api/resources/api-keys/store.ts';
 import { managed } from '#api/resources/organizations/access.ts';
 import { escapeHtml } from '#shared/page.ts';
@@ -62,7 +62,7 @@ const revocation = {
 const NO_FORM = { label: '', error: undefined };
 
 export const accountHomeRoutes: Routes = async (app, { context }) => {
-  const { db, signer } = context;
+  const { db, signer, config } = context;
   const { basePath } = app;
   acceptForms(app);
 
@@ -80,10 +80,7 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
       const { key, apiKey } = await createApiKey(context, principal, wanted);
       await noteKey(request, principal, 'created', key);
       return sendPage(reply, 200, 'Your new API key', [
-        notice(`The key “${escapeHtml(key.label)}” is made. It is shown only this once: copy it now.`),
-        `<pre><code>${escapeHtml(apiKey)}</code></pre>`,
-        '<p>To see that it works:</p>',
-        `<pre><code>curl -H 'x-api-key: ${escapeHtml(apiKey)}' ${escapeHtml(context.config.publicUrl)}/api/v1/management/me</code></pre>`,
+        ...newKeyText(key.label, apiKey, config.publicUrl),
         links([[`${basePath}${ACCOUNT_PATH}`, 'Back to your account']]),
       ]);
     } catch (error) {
@@ -157,3 +154,12 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
     );
   }
 };
+
+function newKeyText(label: string, apiKey: string, publicUrl: string): readonly string[] {
+  return [
+    notice(`The key “${escapeHtml(label)}” is made. It is shown only this once: copy it now.`),
+    `<pre><code>${escapeHtml(apiKey)}</code></pre>`,
+    '<p>To see that it works:</p>',
+    `<pre><code>curl -H 'x-api-key: ${escapeHtml(apiKey)}' ${escapeHtml(publicUrl)}/api/v1/management/me</code></pre>`,
+  ];
+}

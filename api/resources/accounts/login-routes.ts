@@ -7,11 +7,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { keepTypedEmail, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
-import type { Routes } from '#api/context.ts';
+import type { Config } from '#api/config.ts';
+import type { Context, Routes } from '#api/context.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { redirectTo } from '#api/http/media.ts';
-import { MapOf } from '#api/schemas.ts';
+import { MapOf } from '#api/values/schemas.ts';
 import { fieldErrors } from './account-forms.ts';
 import { finishLogin, type Login, loggedIn, signOut } from './admission.ts';
 import { acceptForms, callbackUrl, fieldOf, formFields, onSameHost, wantsJson } from './form.ts';
@@ -75,7 +76,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
     return redirect(
       request,
       reply,
-      `${publicUrl}/auth/login?error=${encodeURIComponent(error.message)}${targetOf(request, request.body)}`,
+      `${publicUrl}/auth/login?error=${encodeURIComponent(error.message)}${targetOf(config, request, request.body)}`,
     );
   });
 
@@ -111,7 +112,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
 
   app.get('/api/auth/signin', toPage, async (request, reply) => {
     const isOld = fieldOf(request.query, 'csrf') === 'true';
-    const query = isOld ? `?csrf=true${targetOf(request, request.query)}` : '';
+    const query = isOld ? `?csrf=true${targetOf(config, request, request.query)}` : '';
     return redirect(request, reply, `${publicUrl}/auth/login${query}`);
   });
 
@@ -120,66 +121,72 @@ export const loginRoutes: Routes = async (app, { context }) => {
     return redirect(
       request,
       reply,
-      `${publicUrl}/auth/login?error=${encodeURIComponent(text)}${targetOf(request, request.query)}`,
+      `${publicUrl}/auth/login?error=${encodeURIComponent(text)}${targetOf(config, request, request.query)}`,
     );
   });
 
   app.post('/api/auth/callback/credentials', login, async (request, reply) => {
-    if (!isFormOurs(request, signer)) return askForForm(request, reply);
+    if (!isFormOurs(request, signer)) return askForForm(config, request, reply);
     const email = fieldOf(request.body, 'email');
     const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
-    return answer(request, reply, result, { provider: 'credentials', email });
+    return answer(context, request, reply, result, { provider: 'credentials', email });
   });
 
   app.post('/api/auth/callback/token', verification, async (request, reply) => {
-    if (!isFormOurs(request, signer)) return askForForm(request, reply);
+    if (!isFormOurs(request, signer)) return askForForm(config, request, reply);
     const result = await redeemVerification(context, {
       token: fieldOf(request.body, 'token'),
       password: fieldOf(request.body, 'password'),
       newPassword: fieldOf(request.body, 'newPassword'),
       name: fieldOf(request.body, 'name'),
     });
-    return answer(request, reply, result, { provider: 'token', email: null });
+    return answer(context, request, reply, result, { provider: 'token', email: null });
   });
 
   app.post('/api/auth/signout', ending, async (request, reply) => {
-    if (!isFormOurs(request, signer)) return askForForm(request, reply);
+    if (!isFormOurs(request, signer)) return askForForm(config, request, reply);
     await signOut(context, request, reply);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   });
-
-  function askForForm(request: FastifyRequest, reply: FastifyReply) {
-    return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true${targetOf(request, request.body)}`);
-  }
-
-  /** Keeps the page that a person wants to reach through refusals, in the query. Programs know it themselves. */
-  function targetOf(request: FastifyRequest, fields: unknown): string {
-    const target = fieldOf(fields, 'callbackUrl');
-    const isUsual = target === '' || target === `${publicUrl}${ACCOUNT_PATH}`;
-    return isUsual || !isFromPage(request) ? '' : `&callbackUrl=${encodeURIComponent(target)}`;
-  }
-
-  async function answer(request: FastifyRequest, reply: FastifyReply, result: LoginResult, login: Login) {
-    const admission = await finishLogin(context, request, result, login);
-    if (admission.kind === 'refused') {
-      const { text } = admission;
-      if (isFromPage(request) && isRetryable(text)) {
-        return sendVerifyPage(context, request, reply, request.body, { status: 401, problem: text });
-      }
-      if (isFromPage(request) && login.email !== null) keepTypedEmail(reply, login.email, publicUrl);
-      // Clients recognise this case by the address, not by the status.
-      if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
-      const target = targetOf(request, request.body);
-      return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}${target}`);
-    }
-    setSessionCookie(reply, admission.token, {
-      maxAge: config.sessionMaxAgeSeconds,
-      publicUrl,
-    });
-    keepTypedEmail(reply, '', publicUrl);
-    return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
-  }
 };
+
+function askForForm(config: Config, request: FastifyRequest, reply: FastifyReply) {
+  const target = targetOf(config, request, request.body);
+  return go(request, reply, `${config.publicUrl}/api/auth/signin?csrf=true${target}`);
+}
+
+/** Keeps the page that a person wants to reach through refusals, in the query. Programs know it themselves. */
+function targetOf({ publicUrl }: Config, request: FastifyRequest, fields: unknown): string {
+  const target = fieldOf(fields, 'callbackUrl');
+  const isUsual = target === '' || target === `${publicUrl}${ACCOUNT_PATH}`;
+  return isUsual || !isFromPage(request) ? '' : `&callbackUrl=${encodeURIComponent(target)}`;
+}
+
+async function answer(
+  context: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  result: LoginResult,
+  login: Login,
+) {
+  const { config } = context;
+  const { publicUrl, sessionMaxAgeSeconds: maxAge } = config;
+  const admission = await finishLogin(context, request, result, login);
+  if (admission.kind === 'refused') {
+    const { text } = admission;
+    if (isFromPage(request) && isRetryable(text)) {
+      return sendVerifyPage(context, request, reply, request.body, { status: 401, problem: text });
+    }
+    if (isFromPage(request) && login.email !== null) keepTypedEmail(reply, login.email, publicUrl);
+    // Clients recognise this case by the address, not by the status.
+    if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
+    const target = targetOf(config, request, request.body);
+    return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}${target}`);
+  }
+  setSessionCookie(reply, admission.token, { maxAge, publicUrl });
+  keepTypedEmail(reply, '', publicUrl);
+  return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
+}
 
 function isFromPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && !wantsJson(request.body);

@@ -8,7 +8,7 @@ import type { Context } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { ensureOrganization } from '#api/resources/organizations/create.ts';
 import { plainName } from '#api/resources/organizations/name.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import {
   type AccountLink,
   type Choice,

@@ -4,7 +4,7 @@ import { countRows } from '#api/db/count.ts';
 import { lockName } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Mail } from '#api/mail/mail.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 /** Callers are limited by their address. This limit protects a mailbox from callers with many addresses. */

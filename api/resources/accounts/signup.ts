@@ -8,7 +8,7 @@ import { alert, links } from '#api/http/page-form.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { hasMembers } from '#api/resources/organizations/store.ts';
 
-export const CLOSED = 'Sign-up is closed on this server. Ask its operator for an account.';
+const CLOSED = 'Sign-up is closed on this server. Ask its operator for an account.';
 
 /** On a server without any members, the first person may sign up, whatever the setting. */
 export async function isSignupOpen({ db, config }: Pick<Context, 'db' | 'config'>): Promise<boolean> {

@@ -2,8 +2,8 @@
 import { hashToken, newToken } from '#api/auth/session.ts';
 import { lockRow, unlocked } from '#api/db/locks.ts';
 import type { AccountTokenTable, Database, Decoded, Timestamp, UserTable } from '#api/db/schema.ts';
-import { newId, type Random } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export type User = Decoded<UserTable>;

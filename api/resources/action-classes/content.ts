@@ -1,7 +1,7 @@
 /** Reads the body of an action class: requires the fields that its type needs, and keeps no others. Pure. */
 import { type Issues, invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
-import { reshape } from '#api/schemas.ts';
+import { reshape } from '#api/values/schemas.ts';
 import { type ActionClassBody, type NoCodeConfig, type NoCodeType, noCodeShapes } from './schema.ts';
 
 interface ActionClassContent {

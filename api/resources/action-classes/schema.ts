@@ -1,6 +1,6 @@
 /** The fields of an action class. */
 import { type Static, type TSchema, Type } from 'typebox';
-import { MapOf, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
+import { MapOf, Nullable, OneOf, rowFields, scopeFields } from '#api/values/schemas.ts';
 
 const TEXT_LENGTH_MAX = 2_048;
 const URL_FILTERS_MAX = 100;
@@ -62,14 +62,10 @@ export const ActionClassBody = Type.Object({
 export type ActionClassBody = Static<typeof ActionClassBody>;
 
 export const ActionClassReply = Type.Object({
-  id: Type.String(),
-  environmentId: Type.String(),
-  workspaceId: Type.String(),
+  ...rowFields,
   name: Type.String(),
   description: Nullable(Type.String()),
   type: Type.String(),
   key: Nullable(Type.String()),
   noCodeConfig: Type.Unknown(),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
 });

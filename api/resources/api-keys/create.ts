@@ -5,9 +5,9 @@ import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields, unauthorized } from '#api/errors.ts';
-import { newId } from '#api/ids.ts';
 import { managedNow } from '#api/resources/organizations/access.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { type ApiKey, insertApiKey, listApiKeys, workspacesOf } from './store.ts';
 
 const KEYS_PER_ORGANIZATION_MAX = 200;
@@ -28,7 +28,7 @@ export interface NewApiKey {
  * The workspaces of a key. At most one of the two members is set. Without both, the key manages every workspace of the
  * organization.
  */
-export interface WantedReach {
+interface WantedReach {
   readonly allWorkspaces?: Permission | undefined;
   readonly workspacePermissions?: ApiKey['workspacePermissions'] | undefined;
 }
@@ -60,7 +60,7 @@ export function createApiKey(
       createdAt: toTimestamp(clock()),
       createdBy: principal.userId,
       lastUsedAt: null,
-      organizationAccess: wanted.organizationAccess ?? readOnly,
+      organizationAccess: accessFrom(wanted.organizationAccess, reach),
       ...reach,
     };
     await insertApiKey(trx, key, hashApiKey(apiKey));
@@ -68,13 +68,29 @@ export function createApiKey(
   });
 }
 
-export function labelIn(given: string): string {
+function labelIn(given: string): string {
   const label = given.trim();
   if (label === '') throw invalidFields({ label: 'must have more than spaces' });
   return label;
 }
 
-export async function reachFrom(
+/**
+ * Only a key that manages all workspaces may have write on its organization.
+ *
+ * @throws ApiError invalid_fields
+ */
+function accessFrom(
+  wanted: ApiKey['organizationAccess'] | undefined,
+  { allWorkspaces }: Pick<ApiKey, 'allWorkspaces'>,
+): ApiKey['organizationAccess'] {
+  if (wanted === undefined) return readOnly;
+  const { read, write } = wanted.accessControl;
+  if (!write || allWorkspaces === 'manage') return { accessControl: { read, write } };
+  const problem = 'is only for keys with "allWorkspaces": "manage"';
+  throw invalidFields({ 'organizationAccess.accessControl.write': problem });
+}
+
+async function reachFrom(
   trx: Database,
   organizationId: string,
   { allWorkspaces, workspacePermissions: listed }: WantedReach,

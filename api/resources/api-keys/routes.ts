@@ -9,36 +9,26 @@ import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, existing, unauthorized } from '#api/errors.ts';
 import { managed } from '#api/resources/organizations/access.ts';
-import { Id, OneOf } from '#api/schemas.ts';
-import { changeApiKey, revokeApiKey } from './change.ts';
+import { Id, OneOf } from '#api/values/schemas.ts';
 import { createApiKey } from './create.ts';
+import { revokeApiKey } from './revoke.ts';
 import { listApiKeys } from './store.ts';
 
 const PERMISSIONS_MAX = 500;
 
 const permissions = ['read', 'write', 'manage'] as const;
 const WorkspacePermission = Type.Object({ workspaceId: Id, permission: OneOf(permissions) });
-const label = Type.String({ minLength: 1, maxLength: 255 });
-const workspacePermissions = Type.Optional(Type.Array(WorkspacePermission, { maxItems: PERMISSIONS_MAX }));
-const allWorkspaces = Type.Optional(OneOf(permissions));
-const organizationAccess = Type.Optional(
-  Type.Object({ accessControl: Type.Object({ read: Type.Boolean(), write: Type.Boolean() }) }),
-);
+const OrganizationAccess = Type.Object({
+  accessControl: Type.Object({ read: Type.Boolean(), write: Type.Boolean() }),
+});
 const NewApiKey = Type.Object({
-  label,
+  label: Type.String({ minLength: 1, maxLength: 255 }),
   /** Id of the organization. Only people with several organizations need it. */
   organizationId: Type.Optional(Id),
   /** Without `allWorkspaces` and `workspacePermissions`, the key manages every workspace of the organization. */
-  allWorkspaces,
-  workspacePermissions,
-  organizationAccess,
-});
-/** Absent members are not changed. `allWorkspaces` or `workspacePermissions` replaces all permissions of the key. */
-const ApiKeyChange = Type.Object({
-  label: Type.Optional(label),
-  allWorkspaces,
-  workspacePermissions,
-  organizationAccess,
+  allWorkspaces: Type.Optional(OneOf(permissions)),
+  workspacePermissions: Type.Optional(Type.Array(WorkspacePermission, { maxItems: PERMISSIONS_MAX })),
+  organizationAccess: Type.Optional(OrganizationAccess),
 });
 
 const shape = {
@@ -48,9 +38,7 @@ const shape = {
   createdAt: Type.String(),
   createdBy: Type.Union([Type.String(), Type.Null()]),
   lastUsedAt: Type.Union([Type.String(), Type.Null()]),
-  organizationAccess: Type.Object({
-    accessControl: Type.Object({ read: Type.Boolean(), write: Type.Boolean() }),
-  }),
+  organizationAccess: OrganizationAccess,
   allWorkspaces: Type.Union([OneOf(permissions), Type.Null()]),
   workspacePermissions: Type.Array(WorkspacePermission),
 };
@@ -82,23 +70,6 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
         reach: { allWorkspaces, workspacePermissions },
       });
       return { data: { ...key, apiKey } };
-    },
-  );
-
-  app.put(
-    '/api/v1/api-keys/:id',
-    {
-      schema: {
-        params: Type.Object({ id: Type.String() }),
-        body: ApiKeyChange,
-        response: { 200: Type.Object({ data: ApiKeyReply }) },
-      },
-      config: { ...forPeople, refuses: ['bad_request', 'not_found'] },
-    },
-    async (request) => {
-      const { id } = request.params;
-      const changed = existing(await changeApiKey(db, sessionOf(request), id, request.body), 'API Key', id);
-      return { data: changed };
     },
   );
 

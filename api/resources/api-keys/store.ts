@@ -1,7 +1,7 @@
 /** API keys as their owners see them. This file writes the tables `apiKeys` and `apiKeyPermissions`. */
 import type { Permission } from '#api/auth/principal.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { isId } from '#api/ids.ts';
+import { isId } from '#api/values/ids.ts';
 
 export interface ApiKey {
   readonly id: string;
@@ -123,27 +123,6 @@ export async function insertApiKey(db: Database, key: ApiKey, hashedKey: string)
       allWorkspaces: key.allWorkspaces,
     })
     .execute();
-  await insertPermissions(db, key);
-}
-
-/** Writes label, permissions and access to the organization. Call it inside a transaction. */
-export async function updateApiKey(trx: Database, key: ApiKey): Promise<void> {
-  const { accessControl } = key.organizationAccess;
-  await trx
-    .updateTable('apiKeys')
-    .set({
-      label: key.label,
-      organizationRead: accessControl.read ? 1 : 0,
-      organizationWrite: accessControl.write ? 1 : 0,
-      allWorkspaces: key.allWorkspaces,
-    })
-    .where('id', '=', key.id)
-    .execute();
-  await trx.deleteFrom('apiKeyPermissions').where('apiKeyId', '=', key.id).execute();
-  await insertPermissions(trx, key);
-}
-
-async function insertPermissions(db: Database, key: ApiKey): Promise<void> {
   if (key.allWorkspaces !== null || key.workspacePermissions.length === 0) return;
   await db
     .insertInto('apiKeyPermissions')

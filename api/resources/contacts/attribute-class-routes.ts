@@ -6,24 +6,22 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, invalidFields } from '#api/errors.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import type { Shown } from '#api/resources/workspaces/store.ts';
-import { Nullable, OneOf, scopeFields } from '#api/schemas.ts';
+import { Nullable, OneOf, rowFields, scopeFields } from '#api/values/schemas.ts';
 import { reservedProblem } from './attribute-key-rules.ts';
 import {
   type AttributeKey,
+  attributeKeys,
+  changeAttributeKey,
+  createAttributeKey,
   deleteAttributeKey,
-  findAttributeKey,
-  listAttributeKeys,
 } from './attribute-key-store.ts';
-import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
 
 const ALREADY_EXISTS = 'Attribute class already exists';
 /** Default keys that attribute classes show as built in. Older clients created the other two themselves. */
 const automaticNames: ReadonlySet<string> = new Set(['userId', 'email', 'language']);
-
-const LIST_MAX = 5_000;
 
 const Name = Type.String({ minLength: 1, maxLength: 255 });
 const Description = Type.Optional(Nullable(Type.String({ maxLength: 2_048 })));
@@ -35,60 +33,50 @@ const ClassChange = Type.Object({
 });
 
 const AttributeClassReply = Type.Object({
-  id: Type.String(),
-  environmentId: Type.String(),
-  workspaceId: Type.String(),
+  ...rowFields,
   name: Type.String(),
   type: Type.String(),
   description: Nullable(Type.String()),
   archived: Type.Boolean(),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
 });
 
 export const attributeClassRoutes: Routes = async (app, { context }) => {
-  const { db } = context;
-  const classes = v1Resource(app, context, {
+  const resource = v1Resource(app, context, {
     url: '/api/v1/management/attribute-classes',
     param: 'attributeClassId',
     type: 'Attribute Class',
-    find: findAttributeKey,
+    rows: attributeKeys,
     reply: AttributeClassReply,
     toReplies: (keys) => keys.map(toAttributeClass),
   });
 
-  classes.list(LIST_MAX, listAttributeKeys);
+  resource.list();
 
-  classes.create({ body: NewClass, refuses: ['forbidden'] }, async (body, { id: workspaceId }) => {
+  resource.create({ body: NewClass, refuses: ['forbidden'] }, async (body, { id: workspaceId }) => {
     const given = { workspaceId, key: checkedName(body.name), description: body.description };
     return createAttributeKey(context, given, badRequest(ALREADY_EXISTS));
   });
 
-  classes.read();
+  resource.read();
 
-  classes.change({ body: ClassChange, refuses: ['bad_request'] }, async (body, { id }) => {
+  resource.change({ body: ClassChange, refuses: ['bad_request'] }, async (body, loaded) => {
     const { name, description, archived } = body;
-    return changeAttributeKey(
-      context,
-      id,
-      (stored) => {
-        const isRenamed = name !== undefined && name !== stored.key;
-        if (isRenamed && stored.type === 'default') {
-          throw badRequest('Automatic Attribute Classes cannot be renamed');
-        }
-        return {
-          key: isRenamed ? checkedName(name) : stored.key,
-          description,
-          isArchived: archived ?? stored.isArchived,
-        };
-      },
-      { alreadyExists: badRequest(ALREADY_EXISTS), gone: notFound('Attribute Class', id) },
-    );
+    return changeAttributeKey(context, loaded, 'Attribute Class', badRequest(ALREADY_EXISTS), (stored) => {
+      const isRenamed = name !== undefined && name !== stored.key;
+      if (isRenamed && stored.type === 'default') {
+        throw badRequest('Automatic Attribute Classes cannot be renamed');
+      }
+      return {
+        key: isRenamed ? checkedName(name) : stored.key,
+        description,
+        isArchived: archived ?? stored.isArchived,
+      };
+    });
   });
 
-  classes.remove({ refuses: ['bad_request'] }, async ({ id, type }) => {
+  resource.remove({ refuses: ['bad_request'] }, async ({ id, type }) => {
     if (type === 'default') throw badRequest('Automatic Attribute Classes cannot be deleted');
-    await deleteAttributeKey(db, id);
+    await deleteAttributeKey(context.db, id);
   });
 };
 

@@ -1,65 +1,99 @@
 /** The keys of contact attributes. Attribute classes are another view of the same rows. */
-import { countRows } from '#api/db/count.ts';
-import type { ContactAttributeKeyTable, Database, Decoded } from '#api/db/schema.ts';
+import type { Context } from '#api/context.ts';
+import type { ContactAttributeKeyTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
-import type { ListPage } from '#api/http/pagination.ts';
-import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
+import { unlessTaken } from '#api/db/taken.ts';
+import { type ApiError, invalidFields, type ResourceType } from '#api/errors.ts';
+import { inWorkspace, workspaceTable } from '#api/resources/workspaces/table.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
+import { ATTRIBUTE_KEYS_MAX, keyProblem, titleOf } from './attribute-key-rules.ts';
 
 export type AttributeKey = Decoded<ContactAttributeKeyTable, { isUnique: boolean; isArchived: boolean }>;
 
-/** Lists the keys of several workspaces, oldest first, ties by id. */
-export async function listAttributeKeys(
-  db: Database,
-  workspaceIds: readonly string[],
-  page: ListPage,
-): Promise<readonly AttributeKey[]> {
-  const rows = await db
-    .selectFrom('contactAttributeKeys')
-    .selectAll()
-    .where('workspaceId', 'in', workspaceIds)
-    .orderBy('createdAt')
-    .orderBy('id')
-    .limit(page.limit)
-    .offset(page.skip)
-    .execute();
-  return rows.map(toAttributeKey);
+export const attributeKeys = workspaceTable<AttributeKey>('contactAttributeKeys', {
+  flags: ['isUnique', 'isArchived'],
+  locks: 'contactAttributeKeys',
+  limit: { max: ATTRIBUTE_KEYS_MAX, noun: 'attribute keys' },
+});
+
+const KEY_OF_WORKSPACE = ['contactAttributeKeys.workspaceId', 'contactAttributeKeys.key'] as const;
+
+interface GivenKey extends Pick<AttributeKey, 'workspaceId' | 'key'> {
+  readonly name?: string | null | undefined;
+  readonly description?: string | null | undefined;
+  readonly dataType?: AttributeKey['dataType'] | undefined;
 }
 
-/** A page for all keys. Its limit is higher than the maximum of a workspace. */
-const ALL_KEYS = { limit: 10 * ATTRIBUTE_KEYS_MAX, skip: 0 };
-
-export function listKeysOf(db: Database, workspaceId: string): Promise<readonly AttributeKey[]> {
-  return listAttributeKeys(db, [workspaceId], ALL_KEYS);
+interface KeyChange extends Partial<Pick<AttributeKey, 'key' | 'name' | 'dataType' | 'isArchived'>> {
+  readonly description?: string | null | undefined;
 }
 
-/** @returns the keys in any order; ids without a row are left out */
-export async function findAttributeKeys(
-  db: Database,
-  ids: readonly string[],
-): Promise<readonly AttributeKey[]> {
-  const rows = await db.selectFrom('contactAttributeKeys').selectAll().where('id', 'in', ids).execute();
-  return rows.map(toAttributeKey);
+/** A key that a request creates, either explicitly or by using it. */
+export function customKey(given: GivenKey, now: Timestamp, random: Random): AttributeKey {
+  const { workspaceId, key, name, description, dataType = 'string' } = given;
+  return {
+    id: newId(random),
+    workspaceId,
+    createdAt: now,
+    updatedAt: now,
+    key,
+    name: name ?? (titleOf(key) || key),
+    description: description ?? '',
+    isUnique: false,
+    type: 'custom',
+    dataType,
+    isArchived: false,
+  };
 }
 
-export async function findAttributeKey(db: Database, id: string): Promise<AttributeKey | null> {
-  const row = await db.selectFrom('contactAttributeKeys').selectAll().where('id', '=', id).executeTakeFirst();
-  return row === undefined ? null : toAttributeKey(row);
+/**
+ * @param alreadyExists thrown if the workspace has the key
+ * @throws ApiError forbidden if the workspace has the maximum
+ */
+export async function createAttributeKey(
+  { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
+  given: GivenKey,
+  alreadyExists: ApiError,
+): Promise<AttributeKey> {
+  const key = customKey(given, toTimestamp(clock()), random);
+  await unlessTaken(KEY_OF_WORKSPACE, alreadyExists, () =>
+    inWorkspace(db, key.workspaceId, async (trx) => {
+      await attributeKeys.refuseFull(trx, key.workspaceId);
+      await attributeKeys.insert(trx, key);
+    }),
+  );
+  return key;
 }
 
-export function countAttributeKeys(db: Database, workspaceId: string): Promise<number> {
-  return countRows(db.selectFrom('contactAttributeKeys').where('workspaceId', '=', workspaceId));
+/** @throws ApiError invalid_fields for the field `key` */
+export function checkedKey(key: string): string {
+  const problem = keyProblem(key);
+  if (problem !== null) throw invalidFields({ key: `The key ${problem}` });
+  return key;
 }
 
-/** @throws the driver's unique violation if the workspace has the key */
-export async function insertAttributeKeys(db: Database, keys: readonly AttributeKey[]): Promise<void> {
-  if (keys.length === 0) return;
-  await db.insertInto('contactAttributeKeys').values(keys.map(toRow)).execute();
-}
-
-/** @throws the driver's unique violation if the workspace has the key */
-export async function updateAttributeKey(db: Database, key: AttributeKey): Promise<void> {
-  const { id, workspaceId: _, createdAt: __, ...columns } = toRow(key);
-  await db.updateTable('contactAttributeKeys').set(columns).where('id', '=', id).execute();
+/**
+ * Applies a change to the stored key, in one transaction.
+ *
+ * @param type names the key in the error if it was deleted meanwhile
+ * @param alreadyExists thrown if another key of the workspace has the same name
+ * @param change returns the new fields, or throws to refuse the change. A description of null is stored as an empty
+ * one.
+ */
+export function changeAttributeKey(
+  context: Pick<Context, 'db' | 'clock'>,
+  key: AttributeKey,
+  type: ResourceType,
+  alreadyExists: ApiError,
+  change: (stored: AttributeKey) => KeyChange,
+): Promise<AttributeKey> {
+  return unlessTaken(KEY_OF_WORKSPACE, alreadyExists, () =>
+    attributeKeys.change(context, key, type, (stored) => {
+      const { description = stored.description, ...fields } = change(stored);
+      return { ...fields, description: description ?? '' };
+    }),
+  );
 }
 
 /** Deletes the contacts' values for it first, in slices, because every contact may have one. */
@@ -73,13 +107,5 @@ export async function deleteAttributeKey(db: Database, id: string): Promise<void
       .executeTakeFirst();
     return Number(numDeletedRows);
   });
-  await db.deleteFrom('contactAttributeKeys').where('id', '=', id).execute();
-}
-
-function toRow(key: AttributeKey): ContactAttributeKeyTable {
-  return { ...key, isUnique: key.isUnique ? 1 : 0, isArchived: key.isArchived ? 1 : 0 };
-}
-
-function toAttributeKey(row: ContactAttributeKeyTable): AttributeKey {
-  return { ...row, isUnique: row.isUnique === 1, isArchived: row.isArchived === 1 };
+  await attributeKeys.remove(db, id);
 }

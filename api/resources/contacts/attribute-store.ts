@@ -1,8 +1,9 @@
 /** The values that contacts have for attribute keys. */
 import { isOneOf } from '#api/db/dialect.ts';
-import type { ContactAttributeTable, Database, Decoded } from '#api/db/schema.ts';
+import type { ContactAttributeTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
 import { digestOfValue } from '#api/db/unique-values.ts';
 import type { ListPage } from '#api/http/pagination.ts';
+import { newId, type Random } from '#api/values/ids.ts';
 
 type ContactAttribute = Omit<Decoded<ContactAttributeTable>, 'uniqueDigest'>;
 
@@ -74,24 +75,32 @@ export async function findOwnersOf(
 /** The index over values that only one contact may have, in the format of `isUniqueViolation`. */
 export const UNIQUE_VALUE = ['contactAttributes.attributeKeyId', 'contactAttributes.uniqueDigest'] as const;
 
-export interface NewContactAttribute extends ContactAttribute {
+export interface AttributeChange {
+  readonly contactId: string;
+  readonly attributeKeyId: string;
+  readonly value: string;
   readonly isUnique: boolean;
 }
 
 /**
- * Sets values of contacts, new or changed. `rows` must not be empty.
+ * Sets values of contacts, new or changed. `changes` must not be empty.
  *
  * @throws the driver's unique violation, `UNIQUE_VALUE`, if another contact has a unique value
  */
 export async function upsertContactAttributes(
   db: Database,
-  rows: readonly NewContactAttribute[],
+  changes: readonly AttributeChange[],
+  now: Timestamp,
+  random: Random,
 ): Promise<void> {
   await db
     .insertInto('contactAttributes')
     .values(
-      rows.map(({ isUnique, ...row }) => ({
+      changes.map(({ isUnique, ...row }) => ({
         ...row,
+        id: newId(random),
+        createdAt: now,
+        updatedAt: now,
         uniqueDigest: isUnique ? digestOfValue(row.value) : null,
       })),
     )

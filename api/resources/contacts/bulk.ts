@@ -12,19 +12,17 @@ import { lockRow, lockRows } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
-import { newId, type Random } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { keyProblem } from './attribute-key-rules.ts';
-import { type AttributeKey, insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
-import { checkCount, customKey } from './attribute-key-write.ts';
-import { findOwnersOf, type NewContactAttribute, upsertContactAttributes } from './attribute-store.ts';
+import { type AttributeKey, attributeKeys, customKey } from './attribute-key-store.ts';
+import { type AttributeChange, findOwnersOf, upsertContactAttributes } from './attribute-store.ts';
 import { identityProblem, valueProblem } from './given-attributes.ts';
 import {
   attributesOf,
   type Contact,
+  contacts,
   findContactIdsByUserId,
-  findContacts,
-  insertContacts,
   setContactUserId,
   touchContacts,
 } from './store.ts';
@@ -128,7 +126,7 @@ async function keysFor(
   random: Random,
 ): Promise<ReadonlyMap<string, AttributeKey>> {
   await lockRow(trx, 'workspaces', workspaceId);
-  const keys = new Map((await listKeysOf(trx, workspaceId)).map((key) => [key.key, key]));
+  const keys = new Map((await attributeKeys.listAll(trx, workspaceId)).map((key) => [key.key, key]));
   const made: AttributeKey[] = [];
   for (const { key, name, path, value } of batch.flatMap(({ attributes }) => attributes)) {
     const known = keys.get(key);
@@ -144,8 +142,8 @@ async function keysFor(
     keys.set(key, fresh);
     made.push(fresh);
   }
-  if (made.length > 0) checkCount(keys.size);
-  await insertAttributeKeys(trx, made);
+  if (made.length > 0) await attributeKeys.refuseFull(trx, workspaceId, made.length);
+  await attributeKeys.insert(trx, ...made);
   return keys;
 }
 
@@ -187,14 +185,14 @@ async function writeSlice(
   await lockRows(trx, 'contacts', [...owners.values()]);
   const stored = await attributesOf(trx, [...owners.values()]);
   const known = new Map(
-    (await findContacts(trx, [...owners.values()])).map((contact) => [contact.id, contact]),
+    (await contacts.findAll(trx, [...owners.values()])).map((contact) => [contact.id, contact]),
   );
   const userIds = slice.flatMap(({ userId }) => userId ?? []);
   const users = await findContactIdsByUserId(trx, workspaceId, userIds);
 
   const made: Contact[] = [];
   const identified: { readonly id: string; readonly userId: string }[] = [];
-  const changes: Omit<NewContactAttribute, 'id' | 'createdAt' | 'updatedAt'>[] = [];
+  const changes: AttributeChange[] = [];
   const left: BatchContact[] = [];
   for (const given of slice) {
     const { attributes, email, userId } = given;
@@ -215,11 +213,10 @@ async function writeSlice(
       changes.push({ contactId: id, attributeKeyId: known.id, value, isUnique: known.isUnique });
     }
   }
-  await insertContacts(trx, made);
+  await contacts.insert(trx, ...made);
   for (const { id, userId } of identified) await setContactUserId(trx, id, userId);
   if (changes.length > 0) {
-    const rows = changes.map((row) => ({ ...row, id: newId(random), createdAt: now, updatedAt: now }));
-    await upsertContactAttributes(trx, rows);
+    await upsertContactAttributes(trx, changes, now, random);
     await touchContacts(trx, [...new Set(changes.map(({ contactId }) => contactId))], now);
   }
   return left;

@@ -1,7 +1,7 @@
 /** Decides which attributes of a client are stored, and with which text. Pure. */
 import { normalizeEmail } from '#api/auth/password.ts';
-import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
-import { readTimestamp } from '#api/timestamps.ts';
+import { USER_ID_LENGTH_MAX } from '#api/values/content-limits.ts';
+import { readTimestamp } from '#api/values/timestamps.ts';
 import { ATTRIBUTE_KEYS_MAX, keyProblem } from './attribute-key-rules.ts';
 import type { AttributeKey } from './attribute-key-store.ts';
 

@@ -3,12 +3,11 @@ import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { againWhenTaken, unlessTaken } from '#api/db/taken.ts';
 import { type ApiError, badRequest, conflict, invalidFields } from '#api/errors.ts';
-import { newId } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
-import { listKeysOf } from './attribute-key-store.ts';
+import { newRow } from '#api/resources/workspaces/table.ts';
+import { attributeKeys } from './attribute-key-store.ts';
 import { findTakenValues, UNIQUE_VALUE, upsertContactAttributes } from './attribute-store.ts';
 import { type GivenAttributes, identityProblem, shown, valueProblem } from './given-attributes.ts';
-import { type Attributes, type Contact, findContactByUserId, insertContacts } from './store.ts';
+import { type Attributes, type Contact, contacts, findContactByUserId } from './store.ts';
 
 /** Maximum number of unknown keys that an error names. */
 const NAMED_MAX = 20;
@@ -24,25 +23,18 @@ interface NewContact {
  *   conflict when another contact has the address or the user id
  */
 export async function createContact(
-  { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
+  context: Pick<Context, 'db' | 'clock' | 'random'>,
   workspaceId: string,
   given: GivenAttributes,
 ): Promise<NewContact> {
   const texts = new Map(Object.entries(given).map(([key, value]) => [key, String(value)]));
   if (!texts.has('email')) throw invalidFields({ 'attributes.email': 'Required' });
-  const now = toTimestamp(clock());
-  const contact: Contact = {
-    id: newId(random),
-    workspaceId,
-    userId: texts.get('userId') ?? null,
-    createdAt: now,
-    updatedAt: now,
-  };
+  const contact: Contact = { ...newRow(context, workspaceId), userId: texts.get('userId') ?? null };
   // If two requests create a contact with one address at once, the second finds the contact of the first.
-  return againWhenTaken(UNIQUE_VALUE, () => db.transaction().execute(insert));
+  return againWhenTaken(UNIQUE_VALUE, () => context.db.transaction().execute(insert));
 
   async function insert(trx: Database): Promise<NewContact> {
-    const keys = new Map((await listKeysOf(trx, workspaceId)).map((key) => [key.key, key]));
+    const keys = new Map((await attributeKeys.listAll(trx, workspaceId)).map((key) => [key.key, key]));
     const unknown = [...texts.keys()].filter((key) => !keys.has(key));
     if (unknown.length > 0) throw keysNotFound(unknown);
     const values = [...texts].flatMap(([name, value]) => {
@@ -62,20 +54,12 @@ export async function createContact(
       );
     }
     await unlessTaken(['contacts.workspaceId', 'contacts.userId'], alreadyExists('userId'), () =>
-      insertContacts(trx, [contact]),
+      contacts.insert(trx, contact),
     );
-    await upsertContactAttributes(
-      trx,
-      values.map(({ attributeKeyId, key, value }) => ({
-        isUnique: key.isUnique,
-        id: newId(random),
-        contactId: contact.id,
-        attributeKeyId,
-        value,
-        createdAt: now,
-        updatedAt: now,
-      })),
-    );
+    const written = values.map(({ key: { id: attributeKeyId, isUnique }, value }) => {
+      return { contactId: contact.id, attributeKeyId, value, isUnique };
+    });
+    await upsertContactAttributes(trx, written, contact.createdAt, context.random);
     return { contact, attributes: Object.fromEntries(texts) };
   }
 }

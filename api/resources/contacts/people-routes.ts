@@ -8,9 +8,9 @@ import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
-import { MapOf } from '#api/schemas.ts';
+import { MapOf, rowFields } from '#api/values/schemas.ts';
 import { deleteContact } from './deletion.ts';
-import { attributesOf, type Contact, findContactById, listIdentifiedContacts } from './store.ts';
+import { attributesOf, type Contact, contacts, isIdentified } from './store.ts';
 
 /**
  * Maximum number of people in a page. It is smaller than for contacts, because each person has up to 150 attributes.
@@ -18,13 +18,9 @@ import { attributesOf, type Contact, findContactById, listIdentifiedContacts } f
 const PEOPLE_MAX = 1_000;
 
 export const PersonReply = Type.Object({
-  id: Type.String(),
+  ...rowFields,
   userId: Type.String(),
-  environmentId: Type.String(),
-  workspaceId: Type.String(),
   attributes: MapOf(Type.String()),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
 });
 
 export const peopleRoutes: Routes = async (app, { context }) => {
@@ -32,30 +28,30 @@ export const peopleRoutes: Routes = async (app, { context }) => {
     url: '/api/v1/management/people',
     param: 'personId',
     type: 'Person',
-    find: findPerson,
+    rows: { find: findPerson, list: listPeople },
     reply: PersonReply,
     toReplies: (found) => found,
   });
 
-  people.list(PEOPLE_MAX, listPeople);
+  people.list(PEOPLE_MAX);
   people.read();
   people.removeWithMessage('Person deleted successfully', ({ id }) => deleteContact(context.db, id));
 };
 
 async function findPerson(db: Database, id: string) {
-  const contact = await findContactById(db, id);
+  const contact = await contacts.find(db, id);
   const [person = null] = contact === null ? [] : await toPeople(db, [contact]);
   return person;
 }
 
 /** Lists people with their attributes, which count for the size of a page. */
 async function listPeople(db: Database, workspaceIds: readonly string[], page: ListPage) {
-  return toPeople(db, await listIdentifiedContacts(db, workspaceIds, page));
+  return toPeople(db, await contacts.list(db, workspaceIds, page, isIdentified));
 }
 
 /** Leaves out contacts without a user id. Makes one query for any number of contacts. */
-async function toPeople(db: Database, contacts: readonly Contact[]) {
-  const identified = contacts.filter(isIdentified);
+async function toPeople(db: Database, found: readonly Contact[]) {
+  const identified = found.filter(hasUserId);
   const attributes = await attributesOf(
     db,
     identified.map(({ id }) => id),
@@ -63,6 +59,6 @@ async function toPeople(db: Database, contacts: readonly Contact[]) {
   return identified.map((contact) => ({ ...contact, attributes: { ...attributes.get(contact.id) } }));
 }
 
-function isIdentified(contact: Contact): contact is Contact & { readonly userId: string } {
+function hasUserId(contact: Contact): contact is Contact & { readonly userId: string } {
   return contact.userId !== null;
 }

@@ -4,9 +4,8 @@
  */
 import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { newId, type Random } from '#api/ids.ts';
-import { type AttributeKey, insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
-import { customKey } from './attribute-key-write.ts';
+import type { Random } from '#api/values/ids.ts';
+import { type AttributeKey, attributeKeys, customKey } from './attribute-key-store.ts';
 import { findTakenValues, upsertContactAttributes } from './attribute-store.ts';
 import { type GivenAttributes, planAttributes } from './given-attributes.ts';
 import { type Attributes, attributesOf, type Contact, touchContacts } from './store.ts';
@@ -40,16 +39,16 @@ export async function prepareAttributes(
   now: Timestamp,
   random: Random,
 ): Promise<PreparedAttributes> {
-  let known = await listKeysOf(trx, workspaceId);
+  let known = await attributeKeys.listAll(trx, workspaceId);
   let plan = planAttributes(given, known);
   if (plan.newKeys.length > 0 && hasManyWriters(trx)) {
     // Lock only for new keys, which are rare, because another request may have created the same keys since the read.
     await lockRow(trx, 'workspaces', workspaceId);
-    known = await listKeysOf(trx, workspaceId);
+    known = await attributeKeys.listAll(trx, workspaceId);
     plan = planAttributes(given, known);
   }
   const made = plan.newKeys.map((key) => customKey({ workspaceId, key }, now, random));
-  await insertAttributeKeys(trx, made);
+  await attributeKeys.insert(trx, ...made);
   const keys = new Map([...known, ...made].map((key) => [key.key, key]));
   const messages = made.map(
     ({ key, dataType }) => `Created the attribute "${key}" with the type ${dataType}`,
@@ -83,18 +82,11 @@ export async function setAttributes(
   const kept = changes.filter(({ key }) => !takenKeyIds.has(key.id));
 
   if (kept.length === 0) return { attributes: stored, isChanged: false, errors, messages };
-  await upsertContactAttributes(
-    trx,
-    kept.map(({ attributeKeyId, key, value }) => ({
-      id: newId(random),
-      contactId: contact.id,
-      attributeKeyId,
-      value,
-      isUnique: key.isUnique,
-      createdAt: now,
-      updatedAt: now,
-    })),
-  );
+  const { id: contactId } = contact;
+  const written = kept.map(({ key: { id: attributeKeyId, isUnique }, value }) => {
+    return { contactId, attributeKeyId, value, isUnique };
+  });
+  await upsertContactAttributes(trx, written, now, random);
   await touchContacts(trx, [contact.id], now);
   const changed = Object.fromEntries(kept.map(({ key, value }) => [key.key, value]));
   return { attributes: { ...stored, ...changed }, isChanged: true, errors, messages };

@@ -1,9 +1,15 @@
 /** Contacts and their attributes. */
+import { type SqlBool, sql } from 'kysely';
 import type { ContactTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
-import type { ListPage } from '#api/http/pagination.ts';
-import { isId, newId, type Random } from '#api/ids.ts';
+import { workspaceTable } from '#api/resources/workspaces/table.ts';
+import { isId, newId, type Random } from '#api/values/ids.ts';
 
 export type Contact = Decoded<ContactTable>;
+
+export const contacts = workspaceTable<Contact>('contacts', {
+  // This is the order of the index, so a page reads no further than it reaches.
+  order: ['workspaceId', 'createdAt', 'id'],
+});
 
 /** Values by attribute key, as in replies and in responses. */
 export type Attributes = Readonly<Record<string, string>>;
@@ -48,56 +54,12 @@ function selectContact(db: Database, workspaceId: string) {
   return db.selectFrom('contacts').selectAll().where('workspaceId', '=', workspaceId);
 }
 
-export async function findContactById(db: Database, id: string): Promise<Contact | null> {
-  return (await db.selectFrom('contacts').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
-}
+/** Selects the contacts that have a user id. */
+export const isIdentified = sql<SqlBool>`"userId" is not null`;
 
-/**
- * Lists contacts by workspace, in each oldest first, ties by id. This is the order of the index, so a page reads no
- * further than it reaches.
- */
-export function listContacts(
-  db: Database,
-  workspaceIds: readonly string[],
-  page: ListPage,
-): Promise<readonly Contact[]> {
-  return selectContacts(db, workspaceIds, page).execute();
-}
-
-/** Lists contacts with a user id, in the order of `listContacts`. */
-export function listIdentifiedContacts(
-  db: Database,
-  workspaceIds: readonly string[],
-  page: ListPage,
-): Promise<readonly Contact[]> {
-  return selectContacts(db, workspaceIds, page).where('userId', 'is not', null).execute();
-}
-
-function selectContacts(db: Database, workspaceIds: readonly string[], page: ListPage) {
-  return db
-    .selectFrom('contacts')
-    .selectAll()
-    .where('workspaceId', 'in', workspaceIds)
-    .orderBy('workspaceId')
-    .orderBy('createdAt')
-    .orderBy('id')
-    .limit(page.limit)
-    .offset(page.skip);
-}
-
-/** @throws the driver's unique violation when another contact of the workspace has the user id */
-export async function insertContacts(db: Database, contacts: readonly Contact[]): Promise<void> {
-  if (contacts.length > 0) await db.insertInto('contacts').values(contacts).execute();
-}
-
-/** Adds a user id to a contact that had none. @throws the driver's unique violation as above */
+/** Adds a user id to a contact that had none. @throws the driver's unique violation if another contact has it */
 export async function setContactUserId(db: Database, id: string, userId: string): Promise<void> {
   await db.updateTable('contacts').set({ userId }).where('id', '=', id).execute();
-}
-
-/** Finds contacts by id, in any order. Ids without a row are left out. */
-export async function findContacts(db: Database, ids: readonly string[]): Promise<readonly Contact[]> {
-  return ids.length === 0 ? [] : db.selectFrom('contacts').selectAll().where('id', 'in', ids).execute();
 }
 
 /** Maps user ids to contact ids. User ids without a contact are absent. */
@@ -156,9 +118,7 @@ export async function findOrCreateContact(
   }
   await db
     .insertInto('contactAttributes')
-    .columns([
-      ...(['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value', 'uniqueDigest'] as const),
-    ])
+    .columns(['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value', 'uniqueDigest'])
     .expression((from) =>
       from
         .selectFrom('contactAttributeKeys')

@@ -4,10 +4,10 @@
  * Callers: API keys with the right to write to the workspace.
  */
 import { Type } from 'typebox';
-import { limitConcurrency } from '#api/concurrency.ts';
 import type { Routes } from '#api/context.ts';
 import { v2BodyWorkspace } from '#api/resources/workspaces/scope.ts';
-import { MapOf, Nullable, scopeFields } from '#api/schemas.ts';
+import { MapOf, Nullable, scopeFields } from '#api/values/schemas.ts';
+import { limitConcurrency } from '#api/work/concurrency.ts';
 import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 import { readBatch, writeBatch } from './bulk.ts';
 import { createContact } from './new-contact.ts';

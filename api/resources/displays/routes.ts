@@ -8,12 +8,12 @@ import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
-import { newId } from '#api/ids.ts';
 import { findContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { findAnsweredSurvey, findSurveyNow, surveyClosed } from '#api/resources/surveys/answered.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { Id, Nullable, UserId } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId } from '#api/values/ids.ts';
+import { Id, Nullable, UserId } from '#api/values/schemas.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { type Display, insertDisplay } from './store.ts';
 
 const NewDisplayV1 = Type.Object({ surveyId: Id, userId: UserId });

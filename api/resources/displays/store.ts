@@ -1,6 +1,6 @@
 /** Displays: a survey was shown. A response stores its display. */
 import type { Database, Decoded, DisplayTable, Timestamp } from '#api/db/schema.ts';
-import { isId } from '#api/ids.ts';
+import { isId } from '#api/values/ids.ts';
 
 /** A display with the workspace of its survey. */
 export type Display = Decoded<DisplayTable, { workspaceId: string }>;

@@ -2,8 +2,9 @@
  * Leaves out of a state what would make it too large. The limits of surveys and action classes prevent this, but for
  * databases that are older than these limits, and for texts that take much more room in the state. Pure.
  */
-import { ACTION_CLASSES_BYTES_MAX, STATE_BYTES_MAX } from '#api/content-limits.ts';
+
 import type { Survey } from '#api/resources/surveys/store.ts';
+import { ACTION_CLASSES_BYTES_MAX, STATE_BYTES_MAX } from '#api/values/content-limits.ts';
 import { type StateParts, toState } from './state.ts';
 
 /** @returns the items whose sizes together are at most `bytesMax`; each one that does not fit is left out */

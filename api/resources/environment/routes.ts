@@ -4,18 +4,18 @@
  * Callers: anybody.
  */
 import { Type } from 'typebox';
-import { STATE_DOCUMENTS_BYTES_MAX } from '#api/content-limits.ts';
+import { type State, toCachedState, windowOf } from '#api/cache/state-cache.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, existing } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { withoutBody } from '#api/http/media.ts';
-import { isId } from '#api/ids.ts';
-import { listActionClasses } from '#api/resources/action-classes/store.ts';
+import { actionClasses } from '#api/resources/action-classes/store.ts';
 import { interactionsOf, withReferred } from '#api/resources/segments/interactions.ts';
 import { findSurveys, listLiveSurveys } from '#api/resources/surveys/store.ts';
 import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
-import { type State, toCachedState, windowOf } from '#api/state-cache.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { STATE_DOCUMENTS_BYTES_MAX } from '#api/values/content-limits.ts';
+import { isId } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { fitting, toFittingState } from './fit.ts';
 import { State as StateReply } from './schema.ts';
 
@@ -57,7 +57,7 @@ export const environmentRoutes: Routes = async (app, { context }) => {
     const segments = surveys.flatMap(({ segment }) => segment ?? []);
     const { json, leftOut } = toFittingState({
       workspace,
-      actionClasses: await listActionClasses(db, workspace.id),
+      actionClasses: await actionClasses.listAll(db, workspace.id),
       surveys,
       interactions: interactionsOf(await withReferred(db, segments)),
       expiresAt: toTimestamp(beginsAt + STATE_LIFETIME_MS),

@@ -1,6 +1,6 @@
 /** The shape of the workspace state, in both of its formats. */
 import { Type } from 'typebox';
-import { Nullable, OneOf } from '#api/schemas.ts';
+import { Nullable, OneOf } from '#api/values/schemas.ts';
 
 const ActionClass = Type.Object({
   id: Type.String(),

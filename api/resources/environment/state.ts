@@ -14,7 +14,7 @@ import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { SurveyContent } from '#api/resources/surveys/schema.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
-import { isRecord, plainText, reshape } from '#api/schemas.ts';
+import { isRecord, plainText, reshape } from '#api/values/schemas.ts';
 
 /** Replaces names, which clients require but do not show. */
 const NOT_TOLD = 'Deprecated: left out of the public API';

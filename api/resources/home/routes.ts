@@ -56,10 +56,7 @@ export const homeRoutes: Routes = async (app, { context }) => {
       '<h2>For programs</h2>',
       `<p>A program sends an API key, which you make in your account:</p>
 <pre><code>curl -H 'x-api-key: fbk_…' ${escapeHtml(publicUrl)}/api/v1/management/me</code></pre>
-<ul>
-<li><a href="${basePath}${REFERENCE_PATH}">API reference</a>, every route with its parameters and replies</li>
-<li><a href="${basePath}${REFERENCE_PATH}/openapi.json">OpenAPI document</a>, for generators</li>
-</ul>`,
+<p><a href="${basePath}${REFERENCE_PATH}">The OpenAPI document</a> describes every route with its parameters and replies.</p>`,
       '<h2>For operators</h2>',
       '<p>The installation has the documents: <code>README.md</code> to begin with, <code>docs/getting-started.md</code> for a tour, <code>docs/operating.md</code> and <code>docs/configuration.md</code> to run it.</p>',
     ]);

@@ -6,16 +6,10 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { lockRow } from '#api/db/locks.ts';
-import { conflict } from '#api/errors.ts';
-import { newId } from '#api/ids.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
-import type { Language } from '#api/resources/workspaces/store.ts';
-import { Nullable, scopeFields } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
-import { addLanguage, deleteLanguage, findLanguage, isLanguageUsed, listLanguagesOf } from './store.ts';
-
-const LIST_MAX = 5_000;
+import { inWorkspace, newRow } from '#api/resources/workspaces/table.ts';
+import { Nullable, rowFields, scopeFields } from '#api/values/schemas.ts';
+import { addLanguage, languages, removeLanguage } from './store.ts';
 
 const NewLanguage = Type.Object({
   ...scopeFields,
@@ -26,51 +20,34 @@ const NewLanguage = Type.Object({
   alias: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
 });
 const LanguageReply = Type.Object({
-  id: Type.String(),
+  ...rowFields,
   code: Type.String(),
   alias: Nullable(Type.String()),
-  environmentId: Type.String(),
-  workspaceId: Type.String(),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
 });
+
 export const languageRoutes: Routes = async (app, { context }) => {
-  const { db, clock, random } = context;
-  const languages = v1Resource(app, context, {
+  const { db } = context;
+  const resource = v1Resource(app, context, {
     url: '/api/v1/management/languages',
     param: 'languageId',
     type: 'Language',
-    find: findLanguage,
+    rows: languages,
     reply: LanguageReply,
     toReplies: (found) => found,
   });
 
-  languages.list(LIST_MAX, listLanguagesOf);
+  resource.list();
 
-  languages.create({ body: NewLanguage, refuses: ['forbidden', 'conflict'] }, async (body, workspace) => {
+  resource.create({ body: NewLanguage, refuses: ['forbidden', 'conflict'] }, async (body, { id }) => {
     const { code, alias = null } = body;
-    const now = toTimestamp(clock());
-    const made: Language = {
-      id: newId(random),
-      workspaceId: workspace.id,
-      code,
-      alias,
-      createdAt: now,
-      updatedAt: now,
-    };
+    const made = { ...newRow(context, id), code, alias };
     await db.transaction().execute((trx) => addLanguage(trx, made));
     return made;
   });
 
-  languages.read();
+  resource.read();
 
-  languages.remove({ refuses: ['conflict'] }, async ({ id, workspaceId }) => {
-    await db.transaction().execute(async (trx) => {
-      await lockRow(trx, 'workspaces', workspaceId);
-      if (await isLanguageUsed(trx, id)) {
-        throw conflict('The language is used by a survey; take it out of the survey first');
-      }
-      await deleteLanguage(trx, id);
-    });
-  });
+  resource.remove({ refuses: ['conflict'] }, ({ id, workspaceId }) =>
+    inWorkspace(db, workspaceId, (trx) => removeLanguage(trx, id)),
+  );
 };

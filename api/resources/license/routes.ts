@@ -6,7 +6,7 @@
 import { Type } from 'typebox';
 import { forPeople } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 
 export const licenseRoutes: Routes = async (app, { context }) => {
   app.post(

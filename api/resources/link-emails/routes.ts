@@ -12,7 +12,7 @@ import { verifiedEmailToken } from '#api/resources/responses/submission-checks.t
 import { isOpen } from '#api/resources/surveys/answered.ts';
 import { newLink } from '#api/resources/surveys/single-use.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
-import { addressOf, type SurveyUrl, withQuery } from '#api/survey-url.ts';
+import { addressOf, type SurveyUrl, withQuery } from '#api/values/survey-url.ts';
 
 const SUBJECT_LENGTH_MAX = 200;
 

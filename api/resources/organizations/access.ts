@@ -7,7 +7,7 @@ import { lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { notFound, unauthorized } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 
 /** @throws ApiError unauthorized if there are none */
 export function managed({ organizationIds }: SessionPrincipal): readonly string[] {

@@ -1,9 +1,9 @@
 /** Creates an organization with its owner and one workspace, at the first start and for people who sign up. */
 import { lockName } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { newId, type Random } from '#api/ids.ts';
 import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
 import { defaultSettings, insertWorkspace, type Workspace } from '#api/resources/workspaces/store.ts';
+import { newId, type Random } from '#api/values/ids.ts';
 import { hasMembers, insertMembership } from './store.ts';
 
 interface NewOrganization {

@@ -12,7 +12,6 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { conflict, forbidden, invalidFields, notFound, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { newId } from '#api/ids.ts';
 import { loadManagementWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import {
   changeWorkspace,
@@ -23,8 +22,9 @@ import {
   type Workspace,
   type WorkspaceSettings,
 } from '#api/resources/workspaces/store.ts';
-import { isRecord } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId } from '#api/values/ids.ts';
+import { isRecord } from '#api/values/schemas.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { managedNow, requireManager } from './access.ts';
 import { createWorkspace } from './create.ts';
 import { visibleName } from './name.ts';

@@ -1,6 +1,6 @@
 /** The fields of a workspace in replies, and those that can be changed. */
 import { type Static, Type } from 'typebox';
-import { MapOf, Nullable, OneOf } from '#api/schemas.ts';
+import { MapOf, Nullable, OneOf } from '#api/values/schemas.ts';
 
 const RECONTACT_DAYS_MAX = 3_650;
 

@@ -4,8 +4,8 @@
  * with their product. Pure.
  */
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
-import type { LocalizedText } from '#api/schemas.ts';
-import { isDay } from '#api/timestamps.ts';
+import type { LocalizedText } from '#api/values/schemas.ts';
+import { isDay } from '#api/values/timestamps.ts';
 import { SKIPPED } from './file-answers.ts';
 import { isEmailAddress } from './rules.ts';
 import type { Answer } from './schema.ts';

@@ -1,7 +1,7 @@
 /** Reads the answers of a body. Some clients put the language and the times among the answers. Pure. */
 import { invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
-import { MapOf } from '#api/schemas.ts';
+import { MapOf } from '#api/values/schemas.ts';
 import { extractFromData, type Times } from './merge.ts';
 import { Answer, type Answers } from './schema.ts';
 

@@ -1,15 +1,16 @@
 /** Checks a new response of a client, in the order of its API version, identifies its contact, and creates it. */
 import type { FastifyRequest } from 'fastify';
+import type { Kept } from '#api/cache/workspace-cache.ts';
+import type { Config } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
 import { ApiError, badRequest, notFound } from '#api/errors.ts';
 import { wholeAddress } from '#api/http/client-address.ts';
 import { refusing } from '#api/http/refuses.ts';
-import { isId } from '#api/ids.ts';
 import { type AnsweredSurvey, isOpen, surveyClosed } from '#api/resources/surveys/answered.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { findPathWorkspace, pathScope } from '#api/resources/workspaces/scope.ts';
-import { toTimestamp } from '#api/timestamps.ts';
-import type { Kept } from '#api/workspace-cache.ts';
+import { isId } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import { fileError, otherLengthError } from './answers.ts';
 import type { Respondent } from './insert.ts';
@@ -54,10 +55,16 @@ export function clientCreation(context: Context): ClientCreation {
       createBy: (...parts: Parameters<typeof createResponse>) => Promise<T>,
     ): Promise<T> => {
       await check(version, survey, body);
-      return createBy(context, survey, newResponse(request, survey, body), respondentOf(body, version), {
-        mustBeOpen: true,
-        emailDigest: respondentDigest(survey, body.meta?.url, signer),
-      });
+      return createBy(
+        context,
+        survey,
+        newResponse(context, request, survey, body),
+        respondentOf(body, version),
+        {
+          mustBeOpen: true,
+          emailDigest: respondentDigest(survey, body.meta?.url, signer),
+        },
+      );
     };
     const last = surveys.last(body.surveyId);
     // A token of reCAPTCHA can be verified only once.
@@ -104,49 +111,55 @@ export function clientCreation(context: Context): ClientCreation {
     }
   }
 
-  function newResponse(request: FastifyRequest, survey: BareSurvey, body: NewClientResponse): NewResponse {
-    const now = toTimestamp(clock());
-    return {
-      finished: body.finished,
-      data: body.data,
-      variables: body.variables ?? {},
-      ttc: body.ttc ?? {},
-      meta: metaOf(request, survey, body.meta ?? {}),
-      displayId: body.displayId || null,
-      singleUseId: body.singleUseId || null,
-      endingId: body.endingId ?? null,
-      language: body.language ?? null,
-      createdAt: now,
-      updatedAt: now,
-    };
-  }
-
-  function respondentOf({ contactId, userId }: NewClientResponse, version: Version): Respondent | null {
-    if (version === 'v1') return userId ? { by: 'userId', value: userId } : null;
-    // A database may refuse a text that is not an id.
-    return contactId && isId(contactId) ? { by: 'id', value: contactId } : null;
-  }
-
-  /** Uses only three fields of the client; the API determines the others itself. */
-  function metaOf(
-    request: FastifyRequest,
-    survey: BareSurvey,
-    given: NonNullable<NewClientResponse['meta']>,
-  ): ResponseMeta {
-    const { headers } = request;
-    const ipAddress = survey.content.isCaptureIpEnabled ? wholeAddress(request, config.trustedProxies) : null;
-    const country = headers['cf-ipcountry'] ?? headers['cloudfront-viewer-country'];
-    return {
-      ...(given.source ? { source: given.source } : {}),
-      ...(given.url ? { url: given.url } : {}),
-      ...(given.action ? { action: given.action } : {}),
-      userAgent: readUserAgent(headers['user-agent'] ?? ''),
-      ...(typeof country === 'string' && country !== '' ? { country } : {}),
-      ...(ipAddress === null ? {} : { ipAddress }),
-    };
-  }
-
   return { findScope: refusing(findScope, 'not_found'), create };
+}
+
+function newResponse(
+  { clock, config }: Context,
+  request: FastifyRequest,
+  survey: BareSurvey,
+  body: NewClientResponse,
+): NewResponse {
+  const now = toTimestamp(clock());
+  return {
+    finished: body.finished,
+    data: body.data,
+    variables: body.variables ?? {},
+    ttc: body.ttc ?? {},
+    meta: metaOf(config, request, survey, body.meta ?? {}),
+    displayId: body.displayId || null,
+    singleUseId: body.singleUseId || null,
+    endingId: body.endingId ?? null,
+    language: body.language ?? null,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+function respondentOf({ contactId, userId }: NewClientResponse, version: Version): Respondent | null {
+  if (version === 'v1') return userId ? { by: 'userId', value: userId } : null;
+  // A database may refuse a text that is not an id.
+  return contactId && isId(contactId) ? { by: 'id', value: contactId } : null;
+}
+
+/** Uses only three fields of the client; the API determines the others itself. */
+function metaOf(
+  { trustedProxies }: Config,
+  request: FastifyRequest,
+  survey: BareSurvey,
+  given: NonNullable<NewClientResponse['meta']>,
+): ResponseMeta {
+  const { headers } = request;
+  const ipAddress = survey.content.isCaptureIpEnabled ? wholeAddress(request, trustedProxies) : null;
+  const country = headers['cf-ipcountry'] ?? headers['cloudfront-viewer-country'];
+  return {
+    ...(given.source ? { source: given.source } : {}),
+    ...(given.url ? { url: given.url } : {}),
+    ...(given.action ? { action: given.action } : {}),
+    userAgent: readUserAgent(headers['user-agent'] ?? ''),
+    ...(typeof country === 'string' && country !== '' ? { country } : {}),
+    ...(ipAddress === null ? {} : { ipAddress }),
+  };
 }
 
 function isIn(scopeId: string, { environmentId, workspaceId }: BareSurvey): boolean {

@@ -12,8 +12,8 @@ import { badRequest, notFound } from '#api/errors.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { type Display, findDisplay, setDisplayContact } from '#api/resources/displays/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { Nullable, UserId } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { Nullable, UserId } from '#api/values/schemas.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { findResponse, findResponseIdOfDisplay, setResponseDisplay } from './store.ts';
 
 const Link = Type.Object({ responseId: Type.Optional(Nullable(Type.String())), userId: UserId });

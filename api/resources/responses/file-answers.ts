@@ -1,6 +1,6 @@
 /** Answers that are files in our storage. Pure. */
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import type { Answer } from './schema.ts';
 
 /** Renderers send this for a file question that was skipped. */

@@ -69,9 +69,21 @@ type Values = Readonly<Record<(typeof texts)[number] | 'version' | 'respondent',
 };
 
 const texts = [
-  ...(['id', 'createdAt', 'updatedAt', 'workspaceId', 'surveyId', 'displayId', 'endingId', 'data'] as const),
-  ...(['variables', 'ttc', 'meta', 'singleUseId', 'emailDigest', 'language'] as const),
-];
+  'id',
+  'createdAt',
+  'updatedAt',
+  'workspaceId',
+  'surveyId',
+  'displayId',
+  'endingId',
+  'data',
+  'variables',
+  'ttc',
+  'meta',
+  'singleUseId',
+  'emailDigest',
+  'language',
+] as const;
 
 const parameter = (name: keyof Values) => sql<string>`${name}`;
 

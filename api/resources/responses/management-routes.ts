@@ -6,6 +6,7 @@
 import { Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
 import { ListQuery, readLargePage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { checkScope } from '#api/resources/workspaces/scope.ts';
@@ -20,12 +21,11 @@ import {
 import { toResponseReply, toResponseReplyWithNotes } from './reply.ts';
 import { NewManagementResponse, ResponseChange, ResponseReply, ResponseReplyWithNotes } from './schema.ts';
 import {
-  findResponse,
-  findResponses,
   listResponses,
   listResponsesOfWorkspaces,
   type Response,
   type ResponseWithRelations,
+  responses,
   withRelations,
 } from './store.ts';
 
@@ -34,25 +34,19 @@ const LIMIT_DEFAULT = 25;
 const LIMIT_MAX = 1_000;
 const Params = Type.Object({ responseId: Type.String() });
 const Query = Type.Object({ ...ListQuery.properties, surveyId: Type.Optional(Type.String()) });
+const one = { 200: Type.Object({ data: ResponseReply }) };
+const oneWithNotes = { 200: Type.Object({ data: ResponseReplyWithNotes }) };
+const many = { 200: Type.Object({ data: Type.Array(ResponseReplyWithNotes) }) };
 
 export const managementResponseRoutes: Routes = async (app, { context }) => {
   const { db, config } = context;
-  const responses = workspaceRow({ db, type: 'Response', param: 'responseId', find: findResponse });
-
-  const related = async (response: Response): Promise<ResponseWithRelations> => {
-    const [found] = await withRelations(db, [response]);
-    if (found === undefined) throw new Error('A response came back without itself');
-    return found;
-  };
+  const row = workspaceRow({ db, type: 'Response', param: 'responseId', find: responses.find });
 
   for (const prefix of ['/api/v1/management/responses', '/api/v1/responses']) {
     app.get(
       prefix,
       {
-        schema: {
-          querystring: Query,
-          response: { 200: Type.Object({ data: Type.Array(ResponseReplyWithNotes) }) },
-        },
+        schema: { querystring: Query, response: many },
         config: { refuses: ['bad_request', 'not_found'] },
       },
       async (request, reply) => {
@@ -69,7 +63,7 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
             survey === null
               ? listResponsesOfWorkspaces(db, workspaceIds, page)
               : listResponses(db, { column: 'surveyId', id: survey.id }, page),
-          async (ids) => withRelations(db, await findResponses(db, ids)),
+          async (ids) => withRelations(db, await responses.findAll(db, ids)),
         );
         return { data: found.map((response) => toResponseReplyWithNotes(response, config.publicUrl)) };
       },
@@ -78,10 +72,7 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
     app.post(
       prefix,
       {
-        schema: {
-          body: NewManagementResponse,
-          response: { 200: Type.Object({ data: ResponseReplyWithNotes }) },
-        },
+        schema: { body: NewManagementResponse, response: oneWithNotes },
         config: { refuses: ['bad_request', 'not_found', 'conflict'] },
         preValidation: checkScope,
       },
@@ -92,35 +83,31 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
         const response = await createManagedResponse(context, request, survey, body, answers, () =>
           fileError(survey, answers.data, config.publicUrl),
         );
-        return { data: toResponseReplyWithNotes(await related(response), config.publicUrl) };
+        return { data: toResponseReplyWithNotes(await related(db, response), config.publicUrl) };
       },
     );
 
     app.get(
       `${prefix}/:responseId`,
       {
-        schema: { params: Params, response: { 200: Type.Object({ data: ResponseReplyWithNotes }) } },
-        onRequest: responses.load,
+        schema: { params: Params, response: oneWithNotes },
+        onRequest: row.load,
       },
       async (request) => ({
-        data: toResponseReplyWithNotes(await related(responses.of(request)), config.publicUrl),
+        data: toResponseReplyWithNotes(await related(db, row.of(request)), config.publicUrl),
       }),
     );
 
     app.put(
       `${prefix}/:responseId`,
       {
-        schema: {
-          params: Params,
-          body: ResponseChange,
-          response: { 200: Type.Object({ data: ResponseReply }) },
-        },
+        schema: { params: Params, body: ResponseChange, response: one },
         config: { refuses: ['bad_request', 'conflict'] },
-        onRequest: responses.load,
+        onRequest: row.load,
       },
       async (request) => {
         const { body } = request;
-        const response = await changeManagedResponse(context, responses.of(request), body, (survey) => {
+        const response = await changeManagedResponse(context, row.of(request), body, (survey) => {
           const answers = answersIn(body, fieldIdsOf(survey));
           return {
             change: {
@@ -132,21 +119,27 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
             check: () => fileError(survey, answers.data, config.publicUrl),
           };
         });
-        return { data: toResponseReply(await related(response), config.publicUrl) };
+        return { data: toResponseReply(await related(db, response), config.publicUrl) };
       },
     );
 
     app.delete(
       `${prefix}/:responseId`,
       {
-        schema: { params: Params, response: { 200: Type.Object({ data: ResponseReply }) } },
-        onRequest: responses.load,
+        schema: { params: Params, response: one },
+        onRequest: row.load,
       },
       async (request) => {
-        const response = await related(responses.of(request));
+        const response = await related(db, row.of(request));
         await deleteManagedResponse(context, response, request.log);
         return { data: toResponseReply(response, config.publicUrl) };
       },
     );
   }
 };
+
+async function related(db: Database, response: Response): Promise<ResponseWithRelations> {
+  const [found] = await withRelations(db, [response]);
+  if (found === undefined) throw new Error('A response came back without itself');
+  return found;
+}

@@ -12,7 +12,7 @@ import { deleteDisplay } from '#api/resources/displays/store.ts';
 import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { ReadAnswers } from './body.ts';
 import type { NewManagementResponse, ResponseMeta } from './schema.ts';
 import { checkSentResponse, type SentResponse } from './size.ts';

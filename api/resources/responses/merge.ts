@@ -1,5 +1,5 @@
 /** Merges the times of questions, and finds languages and times among answers. Pure. */
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 
 export type Times = Readonly<Record<string, number>>;
 

@@ -1,9 +1,9 @@
 /** Records events of responses, with the data that webhooks and follow-up mails will need. */
 import type { Database, EventType } from '#api/db/schema.ts';
 import { insertEvents } from '#api/events/outbox.ts';
-import type { Random } from '#api/ids.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import type { Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Response } from './store.ts';
 

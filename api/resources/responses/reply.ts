@@ -41,6 +41,7 @@ export function toResponseReply(response: ResponseWithRelations, publicUrl: stri
   };
 }
 
+/** Clients expect a list. Nothing writes notes. */
 export function toResponseReplyWithNotes(response: ResponseWithRelations, publicUrl: string) {
-  return { ...toResponseReply(response, publicUrl), notes: response.notes };
+  return { ...toResponseReply(response, publicUrl), notes: [] };
 }

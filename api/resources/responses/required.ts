@@ -4,7 +4,7 @@
  */
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
 import type { Block } from '#api/resources/surveys/schema.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { SKIPPED } from './file-answers.ts';
 import type { Answer } from './schema.ts';
 

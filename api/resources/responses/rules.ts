@@ -1,8 +1,9 @@
 /** Checks an answer against one rule. A rule for another kind of answer always holds. Pure. */
-import { PATTERN_STEPS_MAX } from '#api/content-limits.ts';
+
 import { compilePattern, type PatternParams } from '#api/resources/surveys/patterns.ts';
 import type { Element } from '#api/resources/surveys/question-types.ts';
 import type { Rule } from '#api/resources/surveys/validation-rules.ts';
+import { PATTERN_STEPS_MAX } from '#api/values/content-limits.ts';
 import type { Answer } from './schema.ts';
 
 const EMAIL_LENGTH_MAX = 320;
@@ -17,9 +18,6 @@ export function brokenRule(
 ): string | null {
   const text = typeof answer === 'string' || typeof answer === 'number' ? String(answer) : null;
   const number = text === null || text.trim() === '' ? Number.NaN : Number(text);
-  const items = Array.isArray(answer) ? answer : null;
-  const rows = typeof answer === 'object' && !Array.isArray(answer) ? Object.values(answer) : null;
-  const broken = (isBroken: boolean, message: string): string | null => (isBroken ? message : null);
 
   switch (rule.type) {
     case 'minLength':
@@ -65,6 +63,46 @@ export function brokenRule(
       return broken(text !== null && !(number > rule.params.min), `Must be greater than ${rule.params.min}`);
     case 'isLessThan':
       return broken(text !== null && !(number < rule.params.max), `Must be less than ${rule.params.max}`);
+    case 'isLaterThan':
+      return broken(text !== null && !(text > rule.params.date), `Must be later than ${rule.params.date}`);
+    case 'isEarlierThan':
+      return broken(text !== null && !(text < rule.params.date), `Must be earlier than ${rule.params.date}`);
+    case 'isBetween':
+      return broken(
+        text !== null && !isBetween(text, rule.params),
+        `Must be between ${rule.params.startDate} and ${rule.params.endDate}`,
+      );
+    case 'isNotBetween':
+      return broken(
+        text !== null && isBetween(text, rule.params),
+        `Must not be between ${rule.params.startDate} and ${rule.params.endDate}`,
+      );
+    default:
+      return brokenListRule(rule, answer, element);
+  }
+}
+
+type ListRule = Extract<
+  Rule,
+  {
+    type:
+      | 'minSelections'
+      | 'maxSelections'
+      | 'minRanked'
+      | 'rankAll'
+      | 'minRowsAnswered'
+      | 'answerAllRows'
+      | 'fileExtensionIs'
+      | 'fileExtensionIsNot';
+  }
+>;
+
+/** Checks choices, rows of a matrix and files. */
+function brokenListRule(rule: ListRule, answer: Answer, element: Element): string | null {
+  const items = Array.isArray(answer) ? answer : null;
+  const rows = typeof answer === 'object' && !Array.isArray(answer) ? Object.values(answer) : null;
+
+  switch (rule.type) {
     case 'minSelections':
       return broken(
         items !== null && items.length < rule.params.min,
@@ -95,20 +133,6 @@ export function brokenRule(
         rows !== null && 'rows' in element && countFilled(rows) < element.rows.length,
         'Answer all rows',
       );
-    case 'isLaterThan':
-      return broken(text !== null && !(text > rule.params.date), `Must be later than ${rule.params.date}`);
-    case 'isEarlierThan':
-      return broken(text !== null && !(text < rule.params.date), `Must be earlier than ${rule.params.date}`);
-    case 'isBetween':
-      return broken(
-        text !== null && !isBetween(text, rule.params),
-        `Must be between ${rule.params.startDate} and ${rule.params.endDate}`,
-      );
-    case 'isNotBetween':
-      return broken(
-        text !== null && isBetween(text, rule.params),
-        `Must not be between ${rule.params.startDate} and ${rule.params.endDate}`,
-      );
     case 'fileExtensionIs':
       return broken(
         items?.every((file) => hasExtension(file, rule.params.extensions)) === false,
@@ -122,6 +146,10 @@ export function brokenRule(
     default:
       return rule satisfies never;
   }
+}
+
+function broken(isBroken: boolean, message: string): string | null {
+  return isBroken ? message : null;
 }
 
 /** Whether a date is within a range. ISO dates sort as text. */

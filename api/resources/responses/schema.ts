@@ -1,6 +1,6 @@
 /** The shapes of responses in requests and replies. */
 import { type Static, Type } from 'typebox';
-import { Id, MapOf, Nullable, scopeFields, TextOrNull } from '#api/schemas.ts';
+import { Id, MapOf, Nullable, rowFields, scopeFields, TextOrNull } from '#api/values/schemas.ts';
 
 export const Answer = Type.Union([
   Type.String(),
@@ -114,22 +114,8 @@ export const V2ResponseChange = Type.Object({
 });
 
 const TagReply = Type.Object({
-  id: Type.String(),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
+  ...rowFields,
   name: Type.String(),
-  workspaceId: Type.String(),
-  environmentId: Type.String(),
-});
-
-const NoteReply = Type.Object({
-  id: Type.String(),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
-  text: Type.String(),
-  user: Nullable(Type.Object({ id: Type.String(), name: Type.String() })),
-  isResolved: Type.Boolean(),
-  isEdited: Type.Boolean(),
 });
 
 /** All fields that old and new clients expect. */
@@ -155,7 +141,7 @@ const reply = {
 };
 /** The reply to updates and deletions, which has no notes. */
 export const ResponseReply = Type.Object(reply);
-export const ResponseReplyWithNotes = Type.Object({ ...reply, notes: Type.Array(NoteReply) });
+export const ResponseReplyWithNotes = Type.Object({ ...reply, notes: Type.Array(Type.Unknown()) });
 
 export const V2ResponseReply = Type.Object({
   id: Type.String(),

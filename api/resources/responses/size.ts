@@ -1,12 +1,13 @@
 /** Checks the size of responses. Pure. */
+
+import { invalidFields } from '#api/errors.ts';
 import {
   ANSWER_ITEMS_MAX,
   ANSWER_LENGTH_MAX,
   ANSWERS_MAX,
   RESPONSE_BYTES_MAX,
   RESPONSE_ID_LENGTH_MAX,
-} from '#api/content-limits.ts';
-import { invalidFields } from '#api/errors.ts';
+} from '#api/values/content-limits.ts';
 
 /** A response as sent or as stored. Absent parts have no size. */
 interface Sized {

@@ -1,10 +1,11 @@
-/** Queries for responses. They write only to `responses`, and also read contacts, tags and notes. */
+/** Queries for responses. They write only to `responses`, and also read contacts and tags. */
 import { sql } from 'kysely';
 import type { Database, Decoded, ResponseTable, TagTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage, SizedRow } from '#api/http/pagination.ts';
-import { isId } from '#api/ids.ts';
-import { type Attributes, attributesOf, type Contact, findContacts } from '#api/resources/contacts/store.ts';
+import { type Attributes, attributesOf, type Contact, contacts } from '#api/resources/contacts/store.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { workspaceTable } from '#api/resources/workspaces/table.ts';
+import { isId } from '#api/values/ids.ts';
 import type { Times } from './merge.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 
@@ -20,38 +21,26 @@ export type Response = Omit<Decoded<ResponseTable, Decodings>, 'emailDigest'>;
 
 export type Tag = Decoded<TagTable>;
 
-export interface Note {
-  readonly id: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-  readonly text: string;
-  readonly user: { readonly id: string; readonly name: string } | null;
-  readonly isResolved: boolean;
-  readonly isEdited: boolean;
-}
-
 /** A response with the other rows that replies show. */
 export interface ResponseWithRelations extends Response {
   readonly environmentId: string;
   readonly contact: (Contact & { readonly attributes: Attributes }) | null;
   readonly tags: readonly Tag[];
-  readonly notes: readonly Note[];
 }
 
+export const responses = workspaceTable<Response>('responses', {
+  flags: ['finished'],
+  json: ['data', 'variables', 'ttc', 'meta', 'contactAttributes'],
+  hidden: ['emailDigest'],
+});
+
+/** @param id may be any text */
 export async function findResponse(db: Database, id: string): Promise<Response | null> {
-  if (!isId(id)) return null;
-  const row = await db.selectFrom('responses').selectAll().where('id', '=', id).executeTakeFirst();
-  return row === undefined ? null : toResponse(row);
-}
-
-/** Finds responses by id, in any order. Ids without a response are left out. */
-export async function findResponses(db: Database, ids: readonly string[]): Promise<readonly Response[]> {
-  const rows = await db.selectFrom('responses').selectAll().where('id', 'in', ids).execute();
-  return rows.map(toResponse);
+  return isId(id) ? responses.find(db, id) : null;
 }
 
 /** The size of the columns that respondents can make large. Neither database reads their texts for it. */
-export const responseBytes = sql<number>`octet_length("data") + octet_length("variables") + octet_length("meta")`;
+const responseBytes = sql<number>`octet_length("data") + octet_length("variables") + octet_length("meta")`;
 
 /** Lists responses, newest first, ties by id. Reads the index only up to the end of the page. */
 export async function listResponses(
@@ -92,18 +81,52 @@ export async function listResponsesOfWorkspaces(
     .limit(page.limit)
     .offset(page.skip)
     .execute();
-  if (found.length === 0) return [];
-  const ids = found.map(({ id }) => id);
-  const sized = await db
+  return sizedResponses(
+    db,
+    found.map(({ id }) => id),
+  );
+}
+
+/**
+ * Returns a query for the responses of workspaces, of a survey or of a contact. A survey and a contact have one workspace,
+ * as their responses. So the workspace is checked first and is no condition, because the database might choose its index.
+ */
+export async function matchingResponses(
+  db: Database,
+  workspaceIds: readonly string[],
+  { surveyId, contactId }: { readonly surveyId?: string; readonly contactId?: string },
+) {
+  const all = db.selectFrom('responses');
+  if (surveyId === undefined && contactId === undefined) return all.where('workspaceId', 'in', workspaceIds);
+  const isReadableIn = async (table: 'surveys' | 'contacts', id: string): Promise<boolean> =>
+    (await db
+      .selectFrom(table)
+      .select('id')
+      .where('id', '=', id)
+      .where('workspaceId', 'in', workspaceIds)
+      .executeTakeFirst()) !== undefined;
+  const isReadable =
+    (surveyId === undefined || (await isReadableIn('surveys', surveyId))) &&
+    (contactId === undefined || (await isReadableIn('contacts', contactId)));
+  let matching = all;
+  if (surveyId !== undefined) matching = matching.where('surveyId', '=', isReadable ? surveyId : '');
+  if (contactId !== undefined) matching = matching.where('contactId', '=', isReadable ? contactId : '');
+  return matching;
+}
+
+/** Adds the sizes of responses to their ids, in this order. Ids without a response are left out. */
+export async function sizedResponses(db: Database, ids: readonly string[]): Promise<readonly SizedRow[]> {
+  if (ids.length === 0) return [];
+  const rows = await db
     .selectFrom('responses')
     .select(['id', responseBytes.as('bytes')])
     .where('id', 'in', ids)
     .execute();
-  const byId = new Map(sized.map((row) => [row.id, row]));
+  const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-/** Adds the related rows. Four queries for any number of responses. */
+/** Adds the related rows. A fixed number of queries for any number of responses. */
 export async function withRelations(
   db: Database,
   responses: readonly Response[],
@@ -111,10 +134,10 @@ export async function withRelations(
   if (responses.length === 0) return [];
   const ids = responses.map(({ id }) => id);
   const contactIds = [...new Set(responses.flatMap(({ contactId }) => contactId ?? []))];
-  const contacts = await findContacts(db, contactIds);
+  const found = await contacts.findAll(db, contactIds);
   const attributes = await attributesOf(db, contactIds);
   const contactOf = new Map(
-    contacts.map((contact) => [contact.id, { ...contact, attributes: attributes.get(contact.id) ?? {} }]),
+    found.map((contact) => [contact.id, { ...contact, attributes: attributes.get(contact.id) ?? {} }]),
   );
   const tags = Map.groupBy(
     await db
@@ -127,44 +150,11 @@ export async function withRelations(
       .execute(),
     ({ responseId }) => responseId,
   );
-  const notes = await listNotesOf(db, ids);
   return (await withEnvironmentIds(db, responses)).map((response) => ({
     ...response,
     contact: response.contactId === null ? null : (contactOf.get(response.contactId) ?? null),
     tags: (tags.get(response.id) ?? []).map(({ responseId: _, ...tag }) => tag),
-    notes: notes.get(response.id) ?? [],
   }));
-}
-
-/** Maps the id of a response to its notes, oldest first. */
-async function listNotesOf(
-  db: Database,
-  responseIds: readonly string[],
-): Promise<ReadonlyMap<string, readonly Note[]>> {
-  const rows = await db
-    .selectFrom('responseNotes')
-    .leftJoin('users', 'users.id', 'responseNotes.userId')
-    .selectAll('responseNotes')
-    .select('users.name as userName')
-    .where('responseNotes.responseId', 'in', responseIds)
-    .orderBy('responseNotes.createdAt')
-    .orderBy('responseNotes.id')
-    .execute();
-  const notes = new Map<string, Note[]>();
-  for (const row of rows) {
-    const ofResponse = notes.get(row.responseId) ?? [];
-    notes.set(row.responseId, ofResponse);
-    ofResponse.push({
-      id: row.id,
-      createdAt: row.createdAt,
-      updatedAt: row.updatedAt,
-      text: row.text,
-      user: row.userId === null || row.userName === null ? null : { id: row.userId, name: row.userName },
-      isResolved: row.isResolved === 1,
-      isEdited: row.isEdited === 1,
-    });
-  }
-  return notes;
 }
 
 /**
@@ -183,7 +173,14 @@ export async function updateResponse(
   await db
     .updateTable('responses')
     .set({
-      ...{ data, endingId, finished, language, meta, ttc, updatedAt, variables },
+      data,
+      endingId,
+      finished,
+      language,
+      meta,
+      ttc,
+      updatedAt,
+      variables,
       ...(isOnePerEmail ? {} : { emailDigest: null }),
     })
     .where('id', '=', id)
@@ -235,17 +232,5 @@ export function toRow(
     variables: JSON.stringify(response.variables),
     ttc: JSON.stringify(response.ttc),
     meta: JSON.stringify(response.meta),
-  };
-}
-
-function toResponse({ emailDigest: _, ...row }: ResponseTable): Response {
-  return {
-    ...row,
-    finished: row.finished === 1,
-    data: JSON.parse(row.data),
-    variables: JSON.parse(row.variables),
-    ttc: JSON.parse(row.ttc),
-    meta: JSON.parse(row.meta),
-    contactAttributes: row.contactAttributes === null ? null : JSON.parse(row.contactAttributes),
   };
 }

@@ -2,9 +2,10 @@
  * Checks what a survey requires before it accepts a response: a PIN, a verified address, a reCAPTCHA token, a
  * single-use link. All proofs except the token are our own signatures, see auth/signer.ts.
  */
+
+import type { Recaptcha } from '#api/auth/recaptcha.ts';
 import type { Signer } from '#api/auth/signer.ts';
 import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
-import type { Recaptcha } from '#api/recaptcha.ts';
 import { isSingleUseTokenValid } from '#api/resources/surveys/single-use.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 

@@ -10,7 +10,7 @@ import { type ApiError, badRequest } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { v2Resource } from '#api/resources/workspaces/resource.ts';
-import { Id } from '#api/schemas.ts';
+import { Id } from '#api/values/schemas.ts';
 import { foreignFileQuestion, longOtherQuestion } from './answers.ts';
 import { withAbsoluteFiles } from './file-answers.ts';
 import {
@@ -21,17 +21,17 @@ import {
   withoutNull,
 } from './management-write.ts';
 import { type Answers, NewV2Response, V2ResponseChange, V2ResponseReply } from './schema.ts';
-import { findResponse, findResponses, type Response, responseBytes } from './store.ts';
+import { matchingResponses, type Response, responses, sizedResponses } from './store.ts';
 
 const url = '/api/v2/management/responses';
 
 export const v2ResponseRoutes: Routes = async (app, { context }) => {
   const { db, config } = context;
-  const responses = v2Resource(app, context, {
+  const resource = v2Resource(app, context, {
     url,
     param: 'id',
     type: 'Response',
-    find: findResponse,
+    rows: responses,
     reply: V2ResponseReply,
     toReplies: (found) => found.map(toReply),
   });
@@ -51,12 +51,12 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const page = pageFrom(request.query);
-      const { surveyId, contactId } = request.query;
-      const workspaceIds = readableWorkspaces(request);
-      let matching = db.selectFrom('responses').where('workspaceId', 'in', workspaceIds);
-      if (surveyId !== undefined) matching = matching.where('surveyId', '=', surveyId);
-      if (contactId !== undefined) matching = matching.where('contactId', '=', contactId);
-      const { data, meta } = await readV2Page(matching, page, (ids) => findResponses(db, ids), responseBytes);
+      const { data, meta } = await readV2Page(
+        await matchingResponses(db, readableWorkspaces(request), request.query),
+        page,
+        (ids) => responses.findAll(db, ids),
+        (ids) => sizedResponses(db, ids),
+      );
       return { data: data.map(toReply), meta };
     },
   );
@@ -64,7 +64,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
   app.post(
     url,
     {
-      schema: { body: NewV2Response, response: { 201: responses.one } },
+      schema: { body: NewV2Response, response: { 201: resource.one } },
       config: { refuses: ['bad_request', 'not_found', 'conflict'] },
     },
     async (request, reply) => {
@@ -82,9 +82,9 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  responses.read();
+  resource.read();
 
-  responses.change({ body: V2ResponseChange, refuses: ['bad_request', 'conflict'] }, async (body, stored) => {
+  resource.change({ body: V2ResponseChange, refuses: ['bad_request', 'conflict'] }, async (body, stored) => {
     const { data, endingId, finished, language, meta, ttc, variables } = body;
     return changeManagedResponse(context, stored, body, (survey) => ({
       change: {
@@ -101,7 +101,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     }));
   });
 
-  responses.remove({}, (stored, request) => deleteManagedResponse(context, stored, request.log));
+  resource.remove({}, (stored, request) => deleteManagedResponse(context, stored, request.log));
 
   /** Returns the problem of an answer with the message of v2, which differs from v1. */
   function answerProblem(survey: BareSurvey, sent: Answers): ApiError | null {

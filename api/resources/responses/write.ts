@@ -7,7 +7,6 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, conflict, existing, notFound } from '#api/errors.ts';
-import { newId, type Random } from '#api/ids.ts';
 import {
   type AnsweredSurvey,
   findSurveyNow,
@@ -17,7 +16,8 @@ import {
 } from '#api/resources/surveys/answered.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { claimFiles, namesFiles } from '#api/storage/claims.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import { answerError } from './answers.ts';
 import { completeWhenDue } from './completion.ts';
@@ -86,7 +86,9 @@ export async function createResponse(
   checkAnswers(survey, given);
   const insertion = {
     response: newResponse(parts.random, survey, given),
-    ...{ respondent, emailDigest, version: null },
+    respondent,
+    emailDigest,
+    version: null,
   };
   const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
     const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen, parts.clock());

@@ -1,8 +1,9 @@
 /** Reads and compiles the segments of a workspace once, instead of for each request of a user. */
+
+import type { StateCache } from '#api/cache/state-cache.ts';
+import type { Kept, WorkspaceCache } from '#api/cache/workspace-cache.ts';
 import type { Database } from '#api/db/schema.ts';
 import { Work } from '#api/http/turn.ts';
-import type { StateCache } from '#api/state-cache.ts';
-import type { Kept, WorkspaceCache } from '#api/workspace-cache.ts';
 import { type CompiledSegments, compileSegments } from './evaluate.ts';
 import { eachSegment, type StoredFilters } from './store.ts';
 

@@ -2,7 +2,7 @@
  * Compiles one filter of a segment into a condition: its root, operator and value are checked once, and the rest is a
  * function of the profile. Pure.
  */
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import type { AnsweredSurvey, ContactProfile, SeenSurvey } from './contact-profile.ts';
 import { attributeOperators, type InvalidValue, readSpan, type Test, textOperators } from './operators.ts';
 import { before } from './time.ts';

@@ -4,7 +4,7 @@
  * The stored filters may come from anywhere, so everything is checked and bounded: depth, number, and the reported
  * mistakes.
  */
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import {
   type Compiled,
   type Condition,

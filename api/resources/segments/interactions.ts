@@ -6,16 +6,16 @@
 import type { Database } from '#api/db/schema.ts';
 import type { Interaction } from './conditions.ts';
 import { compileFilters } from './filters.ts';
-import { findSegments, type Segment } from './store.ts';
+import { type Segment, segments } from './store.ts';
 
 /** The surveys in which each action counts; null for any survey. */
 export type Interactions = Readonly<Record<Interaction['kind'], ReadonlySet<string> | null>>;
 
 /** Returns the segments with all that they refer to, directly or indirectly. Makes one query for each step. */
-export async function withReferred(db: Database, segments: readonly Segment[]): Promise<readonly Referred[]> {
+export async function withReferred(db: Database, first: readonly Segment[]): Promise<readonly Referred[]> {
   const all: Referred[] = [];
-  const seen = new Set(segments.map(({ id }) => id));
-  for (let next = segments; next.length > 0; ) {
+  const seen = new Set(first.map(({ id }) => id));
+  for (let next = first; next.length > 0; ) {
     const referred = new Set<string>();
     for (const segment of next) {
       const compiled = compileFilters(segment.filters);
@@ -27,7 +27,7 @@ export async function withReferred(db: Database, segments: readonly Segment[]): 
         seen.add(id);
       }
     }
-    next = await findSegments(db, [...referred]);
+    next = await segments.findAll(db, [...referred]);
   }
   return all;
 }

@@ -5,7 +5,7 @@
  * nothing, and comparisons with it fail. `notEquals` and `doesNotContain` are the opposites of `equals` and `contains`,
  * so they are true for it. Texts are case-sensitive.
  */
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import type { Millis } from '#shared/clock.ts';
 import { before, dayOf, type Period, readPeriod, readTime, type Span, spanUnits } from './time.ts';
 

@@ -4,10 +4,9 @@
  */
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { newId } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newRow } from '#api/resources/workspaces/table.ts';
 import { checkFilters, referencesIn } from './references.ts';
-import { findPrivateSegment, insertSegment, type Segment, updateSegment } from './store.ts';
+import { findPrivateSegment, type Segment, segments } from './store.ts';
 
 interface OfSurvey {
   readonly id: string;
@@ -22,27 +21,20 @@ interface OfSurvey {
  */
 export async function privateSegment(
   trx: Database,
-  { clock, random }: Pick<Context, 'clock' | 'random'>,
+  context: Pick<Context, 'clock' | 'random'>,
   survey: OfSurvey,
   filters: readonly unknown[] | null,
 ): Promise<Segment> {
-  const now = toTimestamp(clock());
   const known = await findPrivateSegment(trx, survey.workspaceId, survey.id);
   if (known !== null && filters === null) return known;
+  const fresh = newRow(context, survey.workspaceId);
   const segment: Segment = {
-    ...(known ?? {
-      id: newId(random),
-      workspaceId: survey.workspaceId,
-      title: survey.id,
-      description: null,
-      isPrivate: true,
-      createdAt: now,
-    }),
+    ...(known ?? { ...fresh, title: survey.id, description: null, isPrivate: true }),
     filters: filters ?? [],
-    updatedAt: now,
+    updatedAt: fresh.updatedAt,
   };
   await checkFilters(trx, segment, referencesIn(segment.filters));
-  if (known === null) await insertSegment(trx, segment);
-  else await updateSegment(trx, segment);
+  if (known === null) await segments.insert(trx, segment);
+  else await segments.update(trx, segment);
   return segment;
 }

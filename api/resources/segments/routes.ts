@@ -6,30 +6,16 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { lockRow } from '#api/db/locks.ts';
 import { unlessTaken } from '#api/db/taken.ts';
-import { badRequest, conflict, existing, forbidden } from '#api/errors.ts';
-import { newId } from '#api/ids.ts';
+import { badRequest, conflict } from '#api/errors.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
-import { Nullable, scopeFields } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { inWorkspace, newRow } from '#api/resources/workspaces/table.ts';
+import { Nullable, rowFields, scopeFields } from '#api/values/schemas.ts';
 import { checkFilters, referencesIn, referencesOf } from './references.ts';
-import {
-  countSharedSegments,
-  deleteSegment,
-  eachSegment,
-  findSegment,
-  insertSegment,
-  listSegments,
-  type Segment,
-  surveysOfSegments,
-  updateSegment,
-} from './store.ts';
+import { eachSegment, type Segment, segments, surveysOfSegments } from './store.ts';
 
 /** Maximum number in a page, because each segment has up to 500 filters. */
 const LIST_MAX = 500;
-/** Maximum number of segments in a workspace, without private segments. */
-const SHARED_MAX = 500;
 /** Maximum number of surveys that a reply shows for one segment. */
 const SURVEYS_MAX = 500;
 
@@ -44,25 +30,22 @@ const NewSegment = Type.Object({ ...scopeFields, title: Title, ...described });
 const SegmentChange = Type.Object({ title: Type.Optional(Title), ...described });
 
 const SegmentReply = Type.Object({
-  id: Type.String(),
+  ...rowFields,
   title: Type.String(),
   description: Nullable(Type.String()),
   isPrivate: Type.Boolean(),
   filters: Type.Unknown(),
   surveys: Type.Array(Type.String()),
-  environmentId: Type.String(),
-  workspaceId: Type.String(),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
 });
 
 export const segmentRoutes: Routes = async (app, { context }) => {
-  const { db, clock, random, states } = context;
-  const segments = v1Resource(app, context, {
+  const { db } = context;
+  const resource = v1Resource(app, context, {
     url: '/api/v1/management/segments',
     param: 'segmentId',
     type: 'Segment',
-    find: findSegment,
+    rows: segments,
+    isInState: true,
     reply: SegmentReply,
     toReplies: async (found) => {
       const ids = found.map(({ id }) => id);
@@ -74,82 +57,58 @@ export const segmentRoutes: Routes = async (app, { context }) => {
     },
   });
 
-  segments.list(LIST_MAX, listSegments);
+  resource.list(LIST_MAX);
 
-  segments.create({ body: NewSegment, refuses: ['forbidden', 'conflict'] }, async (body, workspace) => {
+  resource.create({ body: NewSegment, refuses: ['forbidden', 'conflict'] }, async (body, { id }) => {
     const { title, description = null, filters = [] } = body;
-    const { id: workspaceId, environmentId } = workspace;
-    const now = toTimestamp(clock());
-    const made: Segment = {
-      id: newId(random),
-      workspaceId,
-      title,
-      description,
-      isPrivate: false,
-      filters,
-      createdAt: now,
-      updatedAt: now,
-    };
+    const made: Segment = { ...newRow(context, id), title, description, isPrivate: false, filters };
     const references = referencesIn(filters);
     await unlessTitleTaken(title, () =>
-      db.transaction().execute(async (trx) => {
-        await lockRow(trx, 'workspaces', workspaceId);
+      inWorkspace(db, id, async (trx) => {
         await checkFilters(trx, made, references);
-        if ((await countSharedSegments(trx, workspaceId)) >= SHARED_MAX) {
-          throw forbidden(`A workspace can have ${SHARED_MAX} segments; delete one that is not used`);
-        }
-        await insertSegment(trx, made);
+        await segments.refuseFull(trx, id);
+        await segments.insert(trx, made);
       }),
     );
-    states.purge({ workspaceId, environmentId });
     return made;
   });
 
-  segments.read();
+  resource.read();
 
-  segments.change({ body: SegmentChange, refuses: ['bad_request', 'conflict'] }, async (body, loaded) => {
+  resource.change({ body: SegmentChange, refuses: ['bad_request', 'conflict'] }, async (body, loaded) => {
     const { title, description, filters } = body;
     const references = referencesIn(filters ?? []);
-    const changed = await unlessTitleTaken(title ?? '', () =>
-      db.transaction().execute(async (trx) => {
-        // Another change may have been made while this body arrived, so the segment is read again.
-        await lockRow(trx, 'workspaces', loaded.workspaceId);
-        const stored = existing(await findSegment(trx, loaded.id), 'Segment', loaded.id);
+    return unlessTitleTaken(title ?? '', () =>
+      segments.change(context, loaded, 'Segment', async (stored, trx) => {
         if (stored.isPrivate && title !== undefined && title !== stored.title) {
           throw badRequest(
             'The segment of a survey has the id of the survey as its title; leave the title out',
           );
         }
-        const segment = {
+        const changed = {
           ...stored,
           title: title ?? stored.title,
           description: description === undefined ? stored.description : description,
           filters: filters ?? stored.filters,
-          updatedAt: toTimestamp(clock()),
         };
-        await checkFilters(trx, segment, references);
-        await updateSegment(trx, segment);
-        return segment;
+        await checkFilters(trx, changed, references);
+        return changed;
       }),
     );
-    states.purge(loaded);
-    return changed;
   });
 
-  segments.remove({ refuses: ['bad_request', 'conflict'] }, async (stored) => {
-    if (stored.isPrivate) throw badRequest('This segment belongs to a survey and is deleted with it');
-    await db.transaction().execute(async (trx) => {
-      await lockRow(trx, 'workspaces', stored.workspaceId);
+  resource.remove({ refuses: ['bad_request', 'conflict'] }, async ({ id, workspaceId, isPrivate }) => {
+    if (isPrivate) throw badRequest('This segment belongs to a survey and is deleted with it');
+    await inWorkspace(db, workspaceId, async (trx) => {
       // Without its segment a survey would not be shown to anybody.
-      const surveys = await surveysOfSegments(trx, [stored.id], 1);
+      const surveys = await surveysOfSegments(trx, [id], 1);
       if (surveys.size > 0) throw conflict('The segment is used by a survey; give that another one first');
-      for await (const { id, filters } of eachSegment(trx, stored.workspaceId)) {
-        if (!referencesOf(filters).includes(stored.id)) continue;
-        throw conflict('Another segment refers to this one; change that first', { segmentId: id });
+      for await (const other of eachSegment(trx, workspaceId)) {
+        if (!referencesOf(other.filters).includes(id)) continue;
+        throw conflict('Another segment refers to this one; change that first', { segmentId: other.id });
       }
-      await deleteSegment(trx, stored.id);
+      await segments.remove(trx, id);
     });
-    states.purge(stored);
   });
 };
 

@@ -2,52 +2,20 @@
  * Segments: groups of contacts that surveys are shown to. Every app survey has one; a survey for everybody has a
  * private one without filters.
  */
-import { countRows } from '#api/db/count.ts';
+import { sql } from 'kysely';
 import type { Database, Decoded, SegmentTable } from '#api/db/schema.ts';
-import type { ListPage } from '#api/http/pagination.ts';
+import { workspaceTable } from '#api/resources/workspaces/table.ts';
 
 export type Segment = Decoded<SegmentTable, { isPrivate: boolean; filters: readonly unknown[] }>;
 
-export async function findSegment(db: Database, id: string): Promise<Segment | null> {
-  const row = await db.selectFrom('segments').selectAll().where('id', '=', id).executeTakeFirst();
-  return row === undefined ? null : toSegment(row);
-}
-
-export async function findSegments(db: Database, ids: readonly string[]): Promise<readonly Segment[]> {
-  if (ids.length === 0) return [];
-  const rows = await db.selectFrom('segments').selectAll().where('id', 'in', ids).execute();
-  return rows.map(toSegment);
-}
-
-/** @throws the driver's unique violation when the title is taken */
-export async function insertSegment(db: Database, segment: Segment): Promise<void> {
-  await db
-    .insertInto('segments')
-    .values({
-      ...segment,
-      isPrivate: segment.isPrivate ? 1 : 0,
-      filters: JSON.stringify(segment.filters),
-    })
-    .execute();
-}
-
-/** Lists segments by workspace, in each by title, which is unique there. This is the order of the index. */
-export async function listSegments(
-  db: Database,
-  workspaceIds: readonly string[],
-  page: ListPage,
-): Promise<readonly Segment[]> {
-  const rows = await db
-    .selectFrom('segments')
-    .selectAll()
-    .where('workspaceId', 'in', workspaceIds)
-    .orderBy('workspaceId')
-    .orderBy('title')
-    .limit(page.limit)
-    .offset(page.skip)
-    .execute();
-  return rows.map(toSegment);
-}
+export const segments = workspaceTable<Segment>('segments', {
+  flags: ['isPrivate'],
+  json: ['filters'],
+  // The title is unique in its workspace. This is the order of the index.
+  order: ['workspaceId', 'title'],
+  // Private segments belong to one survey.
+  limit: { max: 500, noun: 'segments', counted: sql`"isPrivate" = 0` },
+});
 
 /** Number of rows in one query. With the largest filters they take 6 MiB. */
 const PORTION = 100;
@@ -85,13 +53,6 @@ export async function* eachSegment(db: Database, workspaceId: string): AsyncGene
   }
 }
 
-/** Segments that do not belong to one survey. */
-export function countSharedSegments(db: Database, workspaceId: string): Promise<number> {
-  return countRows(
-    db.selectFrom('segments').where('workspaceId', '=', workspaceId).where('isPrivate', '=', 0),
-  );
-}
-
 /** Maps the id of a segment to the ids of its surveys, oldest first; at most `limit` in all. */
 export async function surveysOfSegments(
   db: Database,
@@ -111,24 +72,6 @@ export async function surveysOfSegments(
     if (segmentId !== null) surveys.set(segmentId, [...(surveys.get(segmentId) ?? []), id]);
   }
   return surveys;
-}
-
-/**
- * @returns false if it was deleted meanwhile
- * @throws the driver's unique violation if the title is taken
- */
-export async function updateSegment(db: Database, segment: Segment): Promise<boolean> {
-  const { id, title, description, filters, updatedAt } = segment;
-  const { numUpdatedRows } = await db
-    .updateTable('segments')
-    .set({ title, description, filters: JSON.stringify(filters), updatedAt })
-    .where('id', '=', id)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
-}
-
-export async function deleteSegment(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('segments').where('id', '=', id).execute();
 }
 
 /**
@@ -169,9 +112,5 @@ export async function findPrivateSegment(
     .where('title', '=', surveyId)
     .where('isPrivate', '=', 1)
     .executeTakeFirst();
-  return row === undefined ? null : toSegment(row);
-}
-
-export function toSegment(row: SegmentTable): Segment {
-  return { ...row, isPrivate: row.isPrivate === 1, filters: JSON.parse(row.filters) };
+  return row === undefined ? null : segments.decode(row);
 }

@@ -1,5 +1,5 @@
 /** Points in time and time spans in filters, all in UTC. Pure. */
-import { readTimestamp } from '#api/timestamps.ts';
+import { readTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export const spanUnits = ['days', 'weeks', 'months', 'years'] as const;

@@ -8,7 +8,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { FileDeletion } from '#api/audit/audit.ts';
+import { actorOf, TARGET_LENGTH_MAX } from '#api/audit/audit.ts';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
@@ -120,14 +120,17 @@ export const fileRoutes: Routes = async (app, { context }) => {
     // The hooks of the app are typed for any route, this one for ours.
     const { workspaceId, accessType, '*': name } = request.params as FileParams;
     const { principal, id: requestId } = request;
-    await context.audit.fileDeleted({
+    const ipAddress = countedAddress(request, context.config.trustedProxies);
+    await context.audit.record({
+      action: 'deleted',
       actor: actorOf(principal),
+      target: { type: 'file', id: `${accessType}/${name}` },
       organizationId: principal?.kind === 'apiKey' ? principal.organizationId : null,
-      workspaceId,
-      file: `${accessType}/${name}`,
       failureReason: failureReason(status, principal),
-      ipAddress: countedAddress(request, context.config.trustedProxies),
+      changes: { workspaceId: workspaceId.slice(0, TARGET_LENGTH_MAX) },
+      ipAddress,
       requestId,
+      countedBy: ['audit.fileDeleted', `audit:file:${ipAddress}`],
     });
   }
 
@@ -137,57 +140,58 @@ export const fileRoutes: Routes = async (app, { context }) => {
     if (!isAllowed(workspace.id)) throw unauthorized();
     return workspace.id;
   }
-
-  async function send(
-    { method, headers }: FastifyRequest,
-    reply: FastifyReply,
-    object: OpenObject,
-    name: string,
-  ): Promise<FastifyReply> {
-    const { contentType, isInline } = presentationOf(extensionOf(name));
-    reply.headers({
-      'accept-ranges': 'bytes',
-      'content-disposition': disposition(isInline, name),
-      'content-security-policy': CONTENT_SECURITY,
-      'content-type': contentType,
-      etag: object.etag,
-      'last-modified': httpDate(object.modifiedAt),
-    });
-    const selection = select(object, {
-      // Ranges are defined for GET alone (RFC 9110 14.2).
-      range: method === 'GET' ? headers.range : undefined,
-      ifRange: single(headers['if-range']),
-      ifNoneMatch: headers['if-none-match'],
-      ifModifiedSince: headers['if-modified-since'],
-    });
-    switch (selection.kind) {
-      case 'notModified':
-        await object.close();
-        return reply.removeHeader('content-type').code(304).send();
-      case 'unsatisfiable':
-        await object.close();
-        return reply
-          .removeHeader('content-type')
-          .header('cache-control', 'no-store')
-          .header('content-range', `bytes */${object.size}`)
-          .code(416)
-          .send();
-      case 'part':
-        reply.code(206).header('content-range', contentRange(selection.range, object.size));
-        break;
-      case 'whole':
-        break;
-    }
-    const range = selection.kind === 'part' ? selection.range : { first: 0, last: object.size - 1 };
-    reply.header('content-length', range.last - range.first + 1);
-    if (method === 'HEAD' || object.size === 0) {
-      await object.close();
-      return reply.send(method === 'HEAD' ? undefined : '');
-    }
-    const stream = existing(await withStorageErrors(object.read(range)), 'file', name);
-    return reply.send(stream);
-  }
 };
+
+/** Sends the file, or the range of it that the request asks for. */
+async function send(
+  { method, headers }: FastifyRequest,
+  reply: FastifyReply,
+  object: OpenObject,
+  name: string,
+): Promise<FastifyReply> {
+  const { contentType, isInline } = presentationOf(extensionOf(name));
+  reply.headers({
+    'accept-ranges': 'bytes',
+    'content-disposition': disposition(isInline, name),
+    'content-security-policy': CONTENT_SECURITY,
+    'content-type': contentType,
+    etag: object.etag,
+    'last-modified': httpDate(object.modifiedAt),
+  });
+  const selection = select(object, {
+    // Ranges are defined for GET alone (RFC 9110 14.2).
+    range: method === 'GET' ? headers.range : undefined,
+    ifRange: single(headers['if-range']),
+    ifNoneMatch: headers['if-none-match'],
+    ifModifiedSince: headers['if-modified-since'],
+  });
+  switch (selection.kind) {
+    case 'notModified':
+      await object.close();
+      return reply.removeHeader('content-type').code(304).send();
+    case 'unsatisfiable':
+      await object.close();
+      return reply
+        .removeHeader('content-type')
+        .header('cache-control', 'no-store')
+        .header('content-range', `bytes */${object.size}`)
+        .code(416)
+        .send();
+    case 'part':
+      reply.code(206).header('content-range', contentRange(selection.range, object.size));
+      break;
+    case 'whole':
+      break;
+  }
+  const range = selection.kind === 'part' ? selection.range : { first: 0, last: object.size - 1 };
+  reply.header('content-length', range.last - range.first + 1);
+  if (method === 'HEAD' || object.size === 0) {
+    await object.close();
+    return reply.send(method === 'HEAD' ? undefined : '');
+  }
+  const stream = existing(await withStorageErrors(object.read(range)), 'file', name);
+  return reply.send(stream);
+}
 
 /** @throws ApiError bad_request */
 function checked({ accessType, '*': name }: FileParams): { readonly access: Access; readonly name: string } {
@@ -201,13 +205,6 @@ function checked({ accessType, '*': name }: FileParams): { readonly access: Acce
 /** Whether the caller may delete files. A session needs the right to write, a key the right to manage. */
 function mayDelete(principal: Principal, workspaceId: string): boolean {
   return may(principal, workspaceId, principal.kind === 'session' ? 'write' : 'manage');
-}
-
-function actorOf(principal: Principal | null): FileDeletion['actor'] {
-  if (principal === null) return null;
-  return principal.kind === 'session'
-    ? { type: 'user', id: principal.userId }
-    : { type: 'api', id: principal.apiKeyId };
 }
 
 /** Returns the code in the reply. */

@@ -2,14 +2,14 @@
 import { type Static, Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { ApiError, badRequest, existing, invalidFields } from '#api/errors.ts';
-import { newUuid } from '#api/ids.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
-import { Id, MapOf, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { insertFile } from '#api/storage/files.ts';
 import { type FileLocation, keyOf, pathOf } from '#api/storage/key.ts';
 import { QuotaExceeded, type QuotaScope } from '#api/storage/quota.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newUuid } from '#api/values/ids.ts';
+import { Id, MapOf, Nullable, OneOf, scopeFields } from '#api/values/schemas.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { cleanName, type SafeName, sentExtension, uniqueName } from './file-name.ts';
 import { type Extension, extensions, isTypeOf, knownExtension, mimeTypeOf } from './file-types.ts';
 

@@ -9,8 +9,8 @@ import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
-import { isId } from '#api/ids.ts';
-import { addressOf } from '#api/survey-url.ts';
+import { isId } from '#api/values/ids.ts';
+import { addressOf } from '#api/values/survey-url.ts';
 
 export const surveyLinkRoutes: Routes = async (app, { context }) => {
   const { surveyUrl, publicUrl } = context.config;

@@ -3,8 +3,8 @@ import { type ExpressionBuilder, expressionBuilder, sql } from 'kysely';
 import { surveyVersion } from '#api/db/dialect.ts';
 import type { Database, SurveyTable, Tables, Timestamp } from '#api/db/schema.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
-import { isId } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { isId } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type BareSurvey, type Survey, selectSurveys, toBareSurvey } from './store.ts';
 
@@ -29,7 +29,9 @@ export async function findAnsweredSurvey(db: Database, id: string): Promise<Answ
   const { document, hasWebhooks, version } = row;
   return {
     ...toBareSurvey(row),
-    ...{ hasWebhooks: Boolean(hasWebhooks), version, documentLength: document.length },
+    hasWebhooks: Boolean(hasWebhooks),
+    version,
+    documentLength: document.length,
   };
 }
 

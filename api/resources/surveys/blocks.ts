@@ -2,7 +2,7 @@
  * Questions and blocks are two views of one survey. Blocks are stored. A question becomes a separate block, which gets
  * the labels of its buttons and its logic. In the other direction, the question gets them back.
  */
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 
 /** The fields of a question that its block stores. */
 const blockFields = ['buttonLabel', 'backButtonLabel', 'logic', 'logicFallback'] as const;

@@ -4,8 +4,8 @@
  */
 import { badRequest, type Issue, invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
-import { isRecord, localize, reshape } from '#api/schemas.ts';
-import { readTimestamp } from '#api/timestamps.ts';
+import { isRecord, localize, reshape } from '#api/values/schemas.ts';
+import { readTimestamp } from '#api/values/timestamps.ts';
 import { toBlocks } from './blocks.ts';
 import { crossIssues } from './cross-checks.ts';
 import { isQuestionType, questionDefaults, questionShapes } from './question-types.ts';

@@ -9,7 +9,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
 import { deletePrivateSegment } from '#api/resources/segments/store.ts';
 import { type RemovalLog, removeFilesOf } from '#api/storage/removal.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { deleteSurvey, type Survey } from './store.ts';
 
 /** Deletes a survey for a caller: purges the states of SDKs, and deletes its files. */

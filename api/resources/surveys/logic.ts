@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { checker } from '#api/http/validation.ts';
-import { isRecord, MapOf, OneOf } from '#api/schemas.ts';
+import { isRecord, MapOf, OneOf } from '#api/values/schemas.ts';
 import type { Findings } from './findings.ts';
 import type { SurveyContent } from './schema.ts';
 
@@ -18,19 +18,38 @@ const Value = Type.Object({
 });
 
 const operators = [
-  ...['equals', 'doesNotEqual', 'contains', 'doesNotContain', 'startsWith', 'doesNotStartWith', 'endsWith'],
-  ...['doesNotEndWith', 'isSubmitted', 'isSkipped', 'isGreaterThan', 'isLessThan', 'isGreaterThanOrEqual'],
-  ...['isLessThanOrEqual', 'equalsOneOf', 'includesAllOf', 'includesOneOf', 'doesNotIncludeOneOf'],
-  ...['doesNotIncludeAllOf', 'isClicked', 'isNotClicked', 'isAccepted', 'isBefore', 'isAfter', 'isBooked'],
-  ...[
-    'isPartiallySubmitted',
-    'isCompletelySubmitted',
-    'isSet',
-    'isNotSet',
-    'isEmpty',
-    'isNotEmpty',
-    'isAnyOf',
-  ],
+  'equals',
+  'doesNotEqual',
+  'contains',
+  'doesNotContain',
+  'startsWith',
+  'doesNotStartWith',
+  'endsWith',
+  'doesNotEndWith',
+  'isSubmitted',
+  'isSkipped',
+  'isGreaterThan',
+  'isLessThan',
+  'isGreaterThanOrEqual',
+  'isLessThanOrEqual',
+  'equalsOneOf',
+  'includesAllOf',
+  'includesOneOf',
+  'doesNotIncludeOneOf',
+  'doesNotIncludeAllOf',
+  'isClicked',
+  'isNotClicked',
+  'isAccepted',
+  'isBefore',
+  'isAfter',
+  'isBooked',
+  'isPartiallySubmitted',
+  'isCompletelySubmitted',
+  'isSet',
+  'isNotSet',
+  'isEmpty',
+  'isNotEmpty',
+  'isAnyOf',
 ];
 
 const Rule = Type.Object({

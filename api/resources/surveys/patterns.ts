@@ -3,7 +3,7 @@
  * it has no look-around and no back references. Pure but for a cache.
  */
 import { RE2JS } from 're2js';
-import { PATTERN_LENGTH_MAX, PATTERN_SIZE_MAX } from '#api/content-limits.ts';
+import { PATTERN_LENGTH_MAX, PATTERN_SIZE_MAX } from '#api/values/content-limits.ts';
 
 export interface PatternParams {
   readonly pattern: string;

@@ -3,7 +3,7 @@
  * `reshape`.
  */
 import { type Static, type TObject, Type } from 'typebox';
-import { Localized, OneOf } from '#api/schemas.ts';
+import { Localized, OneOf } from '#api/values/schemas.ts';
 import { ValidationRules } from './validation-rules.ts';
 
 /** Ids of questions, elements and hidden fields. */

@@ -1,10 +1,10 @@
 /** The other rows that a survey refers to: languages, action classes and a segment, all of the same workspace. */
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
-import { type ActionClass, listActionClasses } from '#api/resources/action-classes/store.ts';
-import { findSegment } from '#api/resources/segments/store.ts';
-import { type Language, listLanguages } from '#api/resources/workspaces/store.ts';
-import { isRecord } from '#api/schemas.ts';
+import { type ActionClass, actionClasses } from '#api/resources/action-classes/store.ts';
+import { type Language, languages } from '#api/resources/languages/store.ts';
+import { segments } from '#api/resources/segments/store.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import type { SurveyContent } from './schema.ts';
 
 export interface SurveyLanguage {
@@ -24,7 +24,7 @@ export async function resolveLanguages(
 ): Promise<readonly SurveyLanguage[]> {
   const items = arrayAt('languages', given);
   if (items.length === 0) return [];
-  const known = await listLanguages(db, workspaceId);
+  const known = await languages.listAll(db, workspaceId);
   const resolved = items.map((item, i): SurveyLanguage => {
     const path = `languages.${i}`;
     if (!isRecord(item)) throw invalidFields({ [path]: 'must be object' });
@@ -60,7 +60,7 @@ export async function resolveTriggers(
 ): Promise<readonly ActionClass[]> {
   const items = arrayAt('triggers', given);
   if (items.length === 0) return [];
-  const known = await listActionClasses(db, workspaceId);
+  const known = await actionClasses.listAll(db, workspaceId);
   const found = items.map((item, i) => {
     const written = isRecord(item) ? item.actionClass : undefined;
     const isWritten = isRecord(written)
@@ -118,7 +118,7 @@ export async function resolveSegmentId(
   given: unknown,
 ): Promise<string | null> {
   if (given === null || given === undefined) return null;
-  const segment = typeof given === 'string' ? await findSegment(db, given) : null;
+  const segment = typeof given === 'string' ? await segments.find(db, given) : null;
   if (segment?.workspaceId !== workspaceId) {
     throw invalidFields({ segmentId: 'This segment does not exist in the workspace' });
   }

@@ -2,7 +2,7 @@
  * The bodies that create and change a survey, for the description. content.ts parses them by hand, with better errors.
  */
 import { Type } from 'typebox';
-import { Localized, Nullable } from '#api/schemas.ts';
+import { Localized, Nullable } from '#api/values/schemas.ts';
 import { SurveyContent } from './schema.ts';
 
 const { overwrites, ...content } = SurveyContent.properties;

@@ -6,13 +6,13 @@
  */
 import { Type } from 'typebox';
 import { readableWorkspaces, requireRight } from '#api/auth/plugin.ts';
-import type { Routes } from '#api/context.ts';
+import type { Context, Routes } from '#api/context.ts';
 import { badRequest, existing, notFound } from '#api/errors.ts';
 import { readLargePage } from '#api/http/pagination.ts';
-import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { linkAddressOf } from '#api/survey-url.ts';
+import { newId } from '#api/values/ids.ts';
+import { linkAddressOf } from '#api/values/survey-url.ts';
 import { readContent } from './content.ts';
 import { removeSurvey } from './deletion.ts';
 import { toDeletedSurveyReply, toSurveyReply } from './reply.ts';
@@ -20,7 +20,7 @@ import { NewSurvey, SurveyChange } from './request-shapes.ts';
 import { DeletedSurveyReply, SurveyReply } from './schema.ts';
 import { newLink } from './single-use.ts';
 import { checkSurveySize } from './size.ts';
-import { findSurvey, findSurveys, listSurveys } from './store.ts';
+import { findSurvey, findSurveys, listSurveys, type Survey } from './store.ts';
 import { completed, insertNewSurvey, rewriteSurvey, saveSurvey } from './write.ts';
 
 /** Maximum size of a page. The next page continues with `offset`. */
@@ -130,22 +130,22 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       },
       async (request) => {
         const { surveyId } = request.params;
-        const { limit = SINGLE_USE_LINKS_DEFAULT } = request.query;
         const survey = existing(await findSurvey(db, surveyId), 'Survey', surveyId);
         // A person with such a link may write, so the right to read is not enough.
         requireRight(request, survey.workspaceId, 'write');
-        if (limit < 1) throw badRequest('Limit cannot be less than 1');
-        if (limit > SINGLE_USE_LINKS_MAX) {
-          throw badRequest(`Limit cannot be more than ${SINGLE_USE_LINKS_MAX}`);
-        }
-        const { type, singleUse } = survey.content;
-        if (type !== 'link') throw badRequest('Single use links are only available for link surveys');
-        if (singleUse?.enabled !== true) {
-          throw badRequest('Single use links are not enabled for this survey');
-        }
-        const address = linkAddressOf(context.config, survey.id);
-        return { data: Array.from({ length: limit }, () => newLink(context, address, survey)) };
+        return { data: singleUseLinks(context, survey, request.query.limit ?? SINGLE_USE_LINKS_DEFAULT) };
       },
     );
   }
 };
+
+/** @throws ApiError bad_request for a wrong number, and for surveys that have no such links */
+function singleUseLinks(context: Context, survey: Survey, count: number): string[] {
+  if (count < 1) throw badRequest('Limit cannot be less than 1');
+  if (count > SINGLE_USE_LINKS_MAX) throw badRequest(`Limit cannot be more than ${SINGLE_USE_LINKS_MAX}`);
+  const { type, singleUse } = survey.content;
+  if (type !== 'link') throw badRequest('Single use links are only available for link surveys');
+  if (singleUse?.enabled !== true) throw badRequest('Single use links are not enabled for this survey');
+  const address = linkAddressOf(context.config, survey.id);
+  return Array.from({ length: count }, () => newLink(context, address, survey));
+}

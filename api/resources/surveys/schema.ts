@@ -1,6 +1,6 @@
 /** The shape of a survey: in the database, and in replies of the management API. */
 import { type Static, Type } from 'typebox';
-import { Localized, MapOf, Nullable, OneOf } from '#api/schemas.ts';
+import { Localized, MapOf, Nullable, OneOf, rowFields } from '#api/values/schemas.ts';
 import { type Element, FieldId } from './question-types.ts';
 
 const Color = Type.String({ pattern: '^#([0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$' });
@@ -191,11 +191,7 @@ export const surveyDefaults: Omit<SurveyContent, 'name' | 'blocks'> = {
 
 /** The fields of a reply. Fields with a structure of their own were checked when they were written. */
 export const SurveyReply = Type.Object({
-  id: Type.String(),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
-  workspaceId: Type.String(),
-  environmentId: Type.String(),
+  ...rowFields,
   ...Object.fromEntries(
     Object.keys(SurveyContent.properties)
       .filter((name) => name !== 'overwrites')

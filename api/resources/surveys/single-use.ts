@@ -4,8 +4,8 @@
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Context } from '#api/context.ts';
-import { newId } from '#api/ids.ts';
-import { withQuery } from '#api/survey-url.ts';
+import { newId } from '#api/values/ids.ts';
+import { withQuery } from '#api/values/survey-url.ts';
 import type { BareSurvey } from './store.ts';
 
 const purpose = 'formbricks.single-use.v1';

@@ -1,13 +1,14 @@
 /** Checks the size of a survey before its shape is checked. Pure. */
+
+import { invalidFields } from '#api/errors.ts';
 import {
   CHOICES_MAX,
   PATTERN_RULES_MAX,
   QUESTIONS_MAX,
   RULES_MAX,
   SURVEY_BYTES_MAX,
-} from '#api/content-limits.ts';
-import { invalidFields } from '#api/errors.ts';
-import { isRecord } from '#api/schemas.ts';
+} from '#api/values/content-limits.ts';
+import { isRecord } from '#api/values/schemas.ts';
 
 const LISTS_MAX = 1_000;
 const topLists = ['questions', 'blocks', 'endings', 'variables', 'followUps', 'languages', 'triggers'];

@@ -3,13 +3,13 @@
  * `surveyLanguages` and `countdowns`.
  */
 import { sql } from 'kysely';
-import { STATE_SURVEYS_MAX } from '#api/content-limits.ts';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage, SizedRow } from '#api/http/pagination.ts';
-import { isId } from '#api/ids.ts';
-import { type ActionClass, toActionClass } from '#api/resources/action-classes/store.ts';
-import { type Segment, toSegment } from '#api/resources/segments/store.ts';
+import { type ActionClass, actionClasses } from '#api/resources/action-classes/store.ts';
+import { type Segment, segments } from '#api/resources/segments/store.ts';
 import { claimFilesIn } from '#api/storage/claims.ts';
+import { STATE_SURVEYS_MAX } from '#api/values/content-limits.ts';
+import { isId } from '#api/values/ids.ts';
 import type { SurveyLanguage } from './references.ts';
 import type { SurveyContent } from './schema.ts';
 
@@ -263,20 +263,17 @@ async function withReferences(db: Database, rows: readonly SurveyRow[]): Promise
     .orderBy('surveyLanguages.position')
     .execute();
   const segmentIds = rows.flatMap(({ segmentId }) => (segmentId === null ? [] : [segmentId]));
-  const segments =
-    segmentIds.length === 0
-      ? []
-      : await db.selectFrom('segments').selectAll().where('id', 'in', segmentIds).execute();
+  const found = await segments.findAll(db, segmentIds);
 
   const triggersOf = Map.groupBy(triggers, ({ surveyId }) => surveyId);
   const languagesOf = Map.groupBy(languages, ({ surveyId }) => surveyId);
-  const segmentOf = new Map(segments.map((segment) => [segment.id, toSegment(segment)]));
+  const segmentOf = new Map(found.map((segment) => [segment.id, segment]));
   return rows.map((row): Survey => {
     return {
       ...toBareSurvey(row),
       segment: row.segmentId === null ? null : (segmentOf.get(row.segmentId) ?? null),
       triggers: (triggersOf.get(row.id) ?? []).map(({ surveyId: _, ...actionClass }) =>
-        toActionClass(actionClass),
+        actionClasses.decode(actionClass),
       ),
       languages: (languagesOf.get(row.id) ?? []).map(
         ({ surveyId: _, isDefault, isEnabled, ...language }) => ({

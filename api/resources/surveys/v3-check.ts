@@ -5,7 +5,7 @@
 import type { TSchema } from 'typebox';
 import { FieldError, type Issues } from '#api/errors.ts';
 import { type Checker, checker } from '#api/http/validation.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { createFindings, type Findings } from './findings.ts';
 import { checkLogicShape } from './logic.ts';
 import { checkSurveySize } from './size.ts';

@@ -2,7 +2,7 @@
  * Translates a document of v3 into the fields of v1: texts in the default language become `default`, the fields in
  * `distribution` move to the top, and blocks and variables without an id get one. Pure.
  */
-import { isRecord, reshape } from '#api/schemas.ts';
+import { isRecord, reshape } from '#api/values/schemas.ts';
 import type { Findings } from './findings.ts';
 import { isQuestionType, questionShapes } from './question-types.ts';
 import { SurveyContent, surveyDefaults } from './schema.ts';

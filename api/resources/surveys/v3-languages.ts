@@ -6,11 +6,9 @@
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type Issue, invalidFields } from '#api/errors.ts';
-import { newId } from '#api/ids.ts';
-import { addLanguage } from '#api/resources/languages/store.ts';
-import { type Language, listLanguages } from '#api/resources/workspaces/store.ts';
-import { isRecord } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { addLanguage, languages } from '#api/resources/languages/store.ts';
+import { newRow } from '#api/resources/workspaces/table.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import type { Findings } from './findings.ts';
 import type { SurveyLanguage } from './references.ts';
 import type { Survey } from './store.ts';
@@ -120,29 +118,22 @@ function notTheDefault(identifier: string, defaultLanguage: string, isNew: boole
  */
 export async function languageRows(
   trx: Database,
-  { clock, random }: Pick<Context, 'clock' | 'random'>,
+  context: Pick<Context, 'clock' | 'random'>,
   workspaceId: string,
   wanted: readonly WantedLanguage[],
 ): Promise<readonly SurveyLanguage[]> {
   if (wanted.length === 0) return [];
-  const known = new Map((await listLanguages(trx, workspaceId)).map((language) => [language.code, language]));
-  const now = toTimestamp(clock());
+  const known = new Map(
+    (await languages.listAll(trx, workspaceId)).map((language) => [language.code, language]),
+  );
   const rows: SurveyLanguage[] = [];
   for (const { code, default: isDefault, enabled, path } of wanted) {
     let language = known.get(code);
     if (language === undefined) {
       // Older versions have other formats of codes. They are accepted only if the workspace has them.
       if (!LOCALE.test(code)) throw invalidFields({ [path]: noLocale(code) });
-      const made: Language = {
-        id: newId(random),
-        workspaceId,
-        code,
-        alias: null,
-        createdAt: now,
-        updatedAt: now,
-      };
-      await addLanguage(trx, made);
-      language = made;
+      language = { ...newRow(context, workspaceId), code, alias: null };
+      await addLanguage(trx, language);
     }
     rows.push({ language, default: isDefault, enabled });
   }

@@ -1,6 +1,6 @@
 /** Converts a survey to the format of v3. Pure. */
 
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { withElements } from './logic.ts';
 import type { Block } from './schema.ts';
 import type { Survey } from './store.ts';

@@ -10,7 +10,7 @@ import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { readCursor } from '#api/http/cursor-pagination.ts';
 import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
-import { Id, OneOf, TextOrNull } from '#api/schemas.ts';
+import { Id, OneOf, TextOrNull } from '#api/values/schemas.ts';
 import { findSurvey } from './store.ts';
 import { countSurveys, hasArchivedSurveys, listSurveyItems, surveyStatuses } from './v3-list.ts';
 import { languagesOf, toSurveyResource } from './v3-reply.ts';

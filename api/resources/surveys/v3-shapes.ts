@@ -3,7 +3,7 @@
  * are refused, and fields for apps are in `distribution` and `targeting`.
  */
 import { type TSchema, Type } from 'typebox';
-import { Id, isRecord, MapOf, OneOf, TextOrNull } from '#api/schemas.ts';
+import { Id, isRecord, MapOf, OneOf, TextOrNull } from '#api/values/schemas.ts';
 import { isQuestionType, questionDefaults, questionShapes } from './question-types.ts';
 import { SurveyContent } from './schema.ts';
 

@@ -4,16 +4,16 @@
  * Callers: API keys and sessions with the right to write to the workspace, also for deletions.
  */
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
-import { type TSchema, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
-import type { Routes } from '#api/context.ts';
+import type { Context, Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { FieldError, invalidFields, routeNotFound, UNSUPPORTED_FIELD } from '#api/errors.ts';
 import { paramsOf } from '#api/http/envelopes.ts';
 import { validatorCompiler } from '#api/http/validation.ts';
 import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
-import { Id, MapOf, Nullable, OneOf } from '#api/schemas.ts';
+import { Id, MapOf, Nullable, OneOf, type ReplyOf } from '#api/values/schemas.ts';
 import { removeSurvey } from './deletion.ts';
 import { findSurvey, type Survey } from './store.ts';
 import { type Operation, shapeIssues } from './v3-check.ts';
@@ -75,8 +75,6 @@ const creating = { invalidBodyMessage, refuses: ['forbidden', 'unprocessable_con
 const changing = { invalidBodyMessage, refuses: [...creating.refuses, 'conflict'] } as const;
 
 export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
-  const { db } = context;
-
   app.post(
     url,
     {
@@ -86,7 +84,7 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
     },
     async (request, reply) => {
       const survey = await asDocument(async () =>
-        saveSurvey(context, await insertion(request, request.body)),
+        saveSurvey(context, await insertion(context, request, request.body)),
       );
       return reply
         .code(201)
@@ -103,8 +101,8 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
       config: changing,
     },
     async (request) => {
-      const { id } = await writableSurvey(request, request.params.surveyId);
-      const survey = await asDocument(() => saveSurvey(context, rewriting(id, request.body)));
+      const { id } = await writableSurvey(context, request, request.params.surveyId);
+      const survey = await asDocument(() => saveSurvey(context, rewriting(context, id, request.body)));
       return { data: toSurveyResource(found(survey), null) };
     },
   );
@@ -119,7 +117,11 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
       config: { refuses: ['forbidden'] },
     },
     async (request, reply) => {
-      await removeSurvey(context, await writableSurvey(request, request.params.surveyId), request.log);
+      await removeSurvey(
+        context,
+        await writableSurvey(context, request, request.params.surveyId),
+        request.log,
+      );
       return reply.code(204).send(undefined);
     },
   );
@@ -129,7 +131,7 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
       `${url}/:surveyId/${action}`,
       { schema: { params: Params, response: { 200: Archived } }, config: { refuses: ['forbidden'] } },
       async (request) => {
-        const { id } = await writableSurvey(request, request.params.surveyId);
+        const { id } = await writableSurvey(context, request, request.params.surveyId);
         const survey = found(await saveSurvey(context, (trx) => archiveSurvey(trx, context, id, action)));
         return { data: { id, status: survey.content.status, archivedAt: survey.archivedAt } };
       },
@@ -154,55 +156,67 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
       schema: { body: Validation, response: { 200: Verdict } },
       config: { refuses: ['forbidden', 'conflict'] },
     },
-    async (request) => {
-      const { data, operation, surveyId } = request.body;
-      if (operation === 'patch' && surveyId === undefined) throw invalidFields({ surveyId: 'Required' });
-      if (operation === 'create' && surveyId !== undefined) {
-        throw invalidFields({ surveyId: UNSUPPORTED_FIELD });
-      }
-      const stored = surveyId === undefined ? null : await writableSurvey(request, surveyId);
-      try {
-        const issues = shapeIssues(operation, data);
-        if (Object.keys(issues).length > 0) throw invalidFields(issues);
-        const survey = await asDocument(async () =>
-          stored === null
-            ? trySurvey(context, await insertion(request, data))
-            : found(await trySurvey(context, rewriting(stored.id, data))),
-        );
-        const { languages } = toSurveyResource(survey, null);
-        return { data: { valid: true, operation, invalid_params: [], languages } };
-      } catch (error) {
-        if (!(error instanceof FieldError)) throw error;
-        return { data: { valid: false, operation, invalid_params: paramsOf(error) } };
-      }
-    },
+    async (request) => ({ data: await verdictOn(context, request, request.body) }),
   );
-
-  async function writableSurvey(request: FastifyRequest, id: string): Promise<Survey> {
-    const survey = await findSurvey(db, id);
-    if (survey === null || !may(principalOf(request), survey.workspaceId, 'write')) throw outOfReach();
-    return survey;
-  }
-
-  async function insertion(
-    request: FastifyRequest,
-    document: Fields,
-  ): Promise<(trx: Database) => Promise<Survey>> {
-    const workspace = await v3Workspace(context, request, String(document.workspaceId), 'write');
-    const principal = principalOf(request);
-    const createdBy = principal.kind === 'session' ? principal.userId : null;
-    const { complete, content } = readDraft(context, document, null, createdBy);
-    return (trx) => insertNewSurvey(trx, context, workspace, content, complete);
-  }
-
-  function rewriting(id: string, document: Fields): (trx: Database) => Promise<Survey | null> {
-    return (trx) =>
-      rewriteSurvey(trx, context, id, (inside, stored) => {
-        const { complete, content } = readDraft(context, document, stored);
-        return complete(inside, { ...stored, content });
-      });
-  }
 };
+
+/** Checks a document as the route that writes it does, and writes nothing. */
+async function verdictOn(
+  context: Context,
+  request: FastifyRequest,
+  { data, operation, surveyId }: Static<typeof Validation>,
+): Promise<ReplyOf<typeof Verdict>['data']> {
+  if (operation === 'patch' && surveyId === undefined) throw invalidFields({ surveyId: 'Required' });
+  if (operation === 'create' && surveyId !== undefined) {
+    throw invalidFields({ surveyId: UNSUPPORTED_FIELD });
+  }
+  const stored = surveyId === undefined ? null : await writableSurvey(context, request, surveyId);
+  try {
+    const issues = shapeIssues(operation, data);
+    if (Object.keys(issues).length > 0) throw invalidFields(issues);
+    const survey = await asDocument(async () =>
+      stored === null
+        ? trySurvey(context, await insertion(context, request, data))
+        : found(await trySurvey(context, rewriting(context, stored.id, data))),
+    );
+    const { languages } = toSurveyResource(survey, null);
+    return { valid: true, operation, invalid_params: [], languages };
+  } catch (error) {
+    if (!(error instanceof FieldError)) throw error;
+    return { valid: false, operation, invalid_params: paramsOf(error) };
+  }
+}
+
+/** @throws ApiError forbidden if there is none, or the caller may not write it */
+async function writableSurvey({ db }: Context, request: FastifyRequest, id: string): Promise<Survey> {
+  const survey = await findSurvey(db, id);
+  if (survey === null || !may(principalOf(request), survey.workspaceId, 'write')) throw outOfReach();
+  return survey;
+}
+
+async function insertion(
+  context: Context,
+  request: FastifyRequest,
+  document: Fields,
+): Promise<(trx: Database) => Promise<Survey>> {
+  const workspace = await v3Workspace(context, request, String(document.workspaceId), 'write');
+  const principal = principalOf(request);
+  const createdBy = principal.kind === 'session' ? principal.userId : null;
+  const { complete, content } = readDraft(context, document, null, createdBy);
+  return (trx) => insertNewSurvey(trx, context, workspace, content, complete);
+}
+
+function rewriting(
+  context: Context,
+  id: string,
+  document: Fields,
+): (trx: Database) => Promise<Survey | null> {
+  return (trx) =>
+    rewriteSurvey(trx, context, id, (inside, stored) => {
+      const { complete, content } = readDraft(context, document, stored);
+      return complete(inside, { ...stored, content });
+    });
+}
 
 /** @throws ApiError forbidden if it was deleted meanwhile */
 function found(survey: Survey | null): Survey {

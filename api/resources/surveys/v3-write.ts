@@ -1,8 +1,8 @@
 /** Reads a document of v3, and translates it for the code that writes surveys of all versions. */
 import { FieldError, invalidDocument } from '#api/errors.ts';
-import { newId } from '#api/ids.ts';
 import { privateSegment } from '#api/resources/segments/private-segment.ts';
-import { isRecord } from '#api/schemas.ts';
+import { newId } from '#api/values/ids.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { readContent } from './content.ts';
 import { createFindings, type Findings } from './findings.ts';
 import { checkLogicReferences } from './logic.ts';

@@ -1,7 +1,7 @@
 /** The validation rules that a question may set for its answers. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { type Checker, checker } from '#api/http/validation.ts';
-import { MapOf, OneOf } from '#api/schemas.ts';
+import { MapOf, OneOf } from '#api/values/schemas.ts';
 import { compilePattern, PATTERN_REFUSED } from './patterns.ts';
 
 const none = Type.Object({});
@@ -67,7 +67,7 @@ const Rules = Type.Object({
   ),
 });
 
-interface RuleSet {
+export interface RuleSet {
   readonly logic?: 'and' | 'or';
   readonly rules: readonly Rule[];
 }

@@ -3,18 +3,18 @@
  * rules are applied here, in one transaction.
  */
 
-import { STATE_DOCUMENTS_BYTES_MAX } from '#api/content-limits.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, conflict } from '#api/errors.ts';
-import { newId } from '#api/ids.ts';
 import { privateSegment } from '#api/resources/segments/private-segment.ts';
-import { findSegment } from '#api/resources/segments/store.ts';
+import { segments } from '#api/resources/segments/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
-import { isRecord } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { STATE_DOCUMENTS_BYTES_MAX } from '#api/values/content-limits.ts';
+import { newId } from '#api/values/ids.ts';
+import { isRecord } from '#api/values/schemas.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { checkTriggers, resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';
 import type { SurveyContent } from './schema.ts';
 import {
@@ -204,7 +204,7 @@ export async function completed(
     given.segmentId === undefined
       ? (survey.segment?.id ?? null)
       : await resolveSegmentId(trx, workspaceId, given.segmentId);
-  const chosen = segmentId === null ? null : await findSegment(trx, segmentId);
+  const chosen = segmentId === null ? null : await segments.find(trx, segmentId);
   const segment = chosen ?? (isLink ? null : await privateSegment(trx, parts, survey, null));
   return { ...survey, languages, triggers: isLink ? [] : triggers, segment };
 }

@@ -1,37 +1,20 @@
-/** Tags of a workspace, and the responses that have them. This file writes the tables `tags` and `responseTags`. */
-import { isUniqueViolation } from '#api/db/database.ts';
-import type { Database, Timestamp } from '#api/db/schema.ts';
-import { invalidFields } from '#api/errors.ts';
-import { isId } from '#api/ids.ts';
+/** Tags of a workspace, and the number of responses that have them. */
+
+import type { Database } from '#api/db/schema.ts';
+import { unlessTaken } from '#api/db/taken.ts';
+import { invalidFields, unprocessable } from '#api/errors.ts';
 import type { Tag } from '#api/resources/responses/store.ts';
+import { workspaceTable } from '#api/resources/workspaces/table.ts';
 
 const NAME_LENGTH_MAX = 255;
-/** Maximum number of tags in a list, which has no pages. */
-const TAGS_MAX = 1_000;
 
-interface CountedTag extends Tag {
-  readonly count: number;
-}
-
-export async function findTag(db: Database, id: string): Promise<Tag | null> {
-  if (!isId(id)) return null;
-  return (await db.selectFrom('tags').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
-}
-
-/** Lists the tags of a workspace by name. */
-export async function listTags(db: Database, workspaceId: string): Promise<readonly CountedTag[]> {
-  const tags = await db
-    .selectFrom('tags')
-    .selectAll()
-    .where('workspaceId', '=', workspaceId)
-    .orderBy('name')
-    .limit(TAGS_MAX)
-    .execute();
-  return withCounts(db, tags);
-}
+export const tags = workspaceTable<Tag>('tags', { order: ['workspaceId', 'name'] });
 
 /** Counts in the index on the tags of responses. */
-export async function withCounts(db: Database, tags: readonly Tag[]): Promise<readonly CountedTag[]> {
+export async function withCounts(
+  db: Database,
+  tags: readonly Tag[],
+): Promise<readonly (Tag & { readonly count: number })[]> {
   if (tags.length === 0) return [];
   const rows = await db
     .selectFrom('responseTags')
@@ -47,15 +30,13 @@ export async function withCounts(db: Database, tags: readonly Tag[]): Promise<re
   return tags.map((tag) => ({ ...tag, count: counts.get(tag.id) ?? 0 }));
 }
 
-/** @returns false if the name is taken in the workspace */
-export async function renameTag(db: Database, id: string, name: string, now: Timestamp): Promise<boolean> {
-  try {
-    await db.updateTable('tags').set({ name, updatedAt: now }).where('id', '=', id).execute();
-    return true;
-  } catch (error) {
-    if (isUniqueViolation(error, 'tags.workspaceId', 'tags.name')) return false;
-    throw error;
-  }
+/**
+ * @returns false if it was deleted meanwhile
+ * @throws ApiError unprocessable_content if the name is taken in the workspace
+ */
+export function renameTag(db: Database, tag: Tag): Promise<boolean> {
+  const taken = unprocessable({ name: 'Another tag of the workspace has this name; merge the two instead' });
+  return unlessTaken(['tags.workspaceId', 'tags.name'], taken, () => tags.update(db, tag));
 }
 
 /** @returns the name without blanks around it @throws ApiError invalid_fields */

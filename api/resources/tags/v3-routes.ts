@@ -8,15 +8,17 @@ import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { invalidFields, unprocessable } from '#api/errors.ts';
+import { invalidFields } from '#api/errors.ts';
 import type { Tag } from '#api/resources/responses/store.ts';
 import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
-import { Id } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { Id } from '#api/values/schemas.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { deleteTag, mergeTag } from './remove.ts';
-import { findTag, listTags, readTagName, renameTag, withCounts } from './store.ts';
+import { readTagName, renameTag, tags, withCounts } from './store.ts';
 
 const url = '/api/v3/tags';
+/** The list has no pages. */
+const ALL = { limit: 1_000, skip: 0 };
 const Params = Type.Object({ tagId: Id });
 const Item = Type.Object({
   id: Type.String(),
@@ -44,7 +46,7 @@ export const v3TagRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const workspace = await v3Workspace(context, request, request.query.workspaceId, 'read');
-      return { data: await listTags(db, workspace.id) };
+      return { data: await withCounts(db, await tags.list(db, [workspace.id], ALL)) };
     },
   );
 
@@ -60,12 +62,9 @@ export const v3TagRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const name = readTagName(request.body.name);
-      const { id } = await writableTag(request, request.params.tagId);
-      if (!(await renameTag(db, id, name, toTimestamp(clock())))) {
-        throw unprocessable({ name: 'Another tag of the workspace has this name; merge the two instead' });
-      }
-      const renamed = await findTag(db, id);
-      const [item] = renamed === null ? [] : await withCounts(db, [renamed]);
+      const stored = await writableTag(request, request.params.tagId);
+      const renamed = { ...stored, name, updatedAt: toTimestamp(clock()) };
+      const [item] = (await renameTag(db, renamed)) ? await withCounts(db, [renamed]) : [];
       if (item === undefined) throw outOfReach();
       return { data: item };
     },
@@ -104,7 +103,7 @@ export const v3TagRoutes: Routes = async (app, { context }) => {
   );
 
   async function writableTag(request: FastifyRequest, id: string): Promise<Tag> {
-    const tag = await findTag(db, id);
+    const tag = await tags.find(db, id);
     if (tag === null || !may(principalOf(request), tag.workspaceId, 'write')) throw outOfReach();
     return tag;
   }

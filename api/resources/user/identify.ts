@@ -12,7 +12,7 @@ import {
   findContactByUserId,
   findOrCreateContact,
 } from '#api/resources/contacts/store.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 
 interface Identified {
   readonly contact: Contact;

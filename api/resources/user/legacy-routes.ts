@@ -4,7 +4,6 @@
  * Callers: anybody.
  */
 import { Type } from 'typebox';
-import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
 import type { Routes } from '#api/context.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
 import { existing, invalidFields } from '#api/errors.ts';
@@ -13,7 +12,8 @@ import { prepareAttributes, setAttributes } from '#api/resources/contacts/set-at
 import { findContactByUserId } from '#api/resources/contacts/store.ts';
 import { createSegmentCache } from '#api/resources/segments/compiled.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { USER_ID_LENGTH_MAX } from '#api/values/content-limits.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { checkEmail, identify } from './identify.ts';
 import { AttributesBody, AttributesReply, IdentifiedReply } from './schema.ts';
 import { deviceOf, readUserState } from './state.ts';

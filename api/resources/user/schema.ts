@@ -1,7 +1,7 @@
 /** The bodies and replies of routes about users. */
 import { type Static, Type } from 'typebox';
-import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
-import { MapOf, Nullable } from '#api/schemas.ts';
+import { USER_ID_LENGTH_MAX } from '#api/values/content-limits.ts';
+import { MapOf, Nullable } from '#api/values/schemas.ts';
 
 const GivenAttributes = MapOf(Type.Union([Type.String(), Type.Number(), Type.Boolean()]));
 

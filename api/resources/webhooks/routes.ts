@@ -1,31 +1,53 @@
 /**
- * Webhooks on v1.
+ * Webhooks on v1 and v2. Only v2 checks the surveys, because on v1 a webhook may name one that does not exist yet.
  *
- * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ * Callers: API keys, and on v1 sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to
+ * manage.
  */
-import { Type } from 'typebox';
+import type { FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
-import { v1Resource } from '#api/resources/workspaces/resource.ts';
-import { checkScope, onlyWorkspace, reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
-import { NewWebhook, NewWebhookReply, WebhookChange, WebhookReply } from './schema.ts';
-import { deleteWebhook, findWebhook, listWebhooks } from './store.ts';
-import { anySurveys, changeWebhook, createWebhook } from './write.ts';
+import { v1Resource, v2Resource } from '#api/resources/workspaces/resource.ts';
+import {
+  checkScope,
+  onlyWorkspace,
+  reachableWorkspace,
+  scopeIn,
+  v2Workspace,
+} from '#api/resources/workspaces/scope.ts';
+import type { Shown } from '#api/resources/workspaces/store.ts';
+import { isId } from '#api/values/ids.ts';
+import {
+  NewV2Webhook,
+  NewWebhook,
+  NewWebhookReply,
+  V2WebhookChange,
+  WebhookChange,
+  WebhookReply,
+} from './schema.ts';
+import { deleteWebhook, namesOneOf, type Webhook, webhooks } from './store.ts';
+import { anySurveys, changeWebhook, createWebhook, surveysOf } from './write.ts';
 
-const LIST_MAX = 5_000;
+/** Maximum number of surveys in the filter of a list. */
+const FILTER_SURVEYS_MAX = 100;
+
+/** A list of ids. The parameter is repeated, or the ids are separated by commas. */
+const IdList = Type.Union([Type.String(), Type.Array(Type.String())]);
+
+const described = {
+  type: 'Webhook',
+  rows: webhooks,
+  reply: WebhookReply,
+  toReplies: (found: readonly Shown<Webhook>[]) => found,
+} as const;
 
 export const webhookRoutes: Routes = async (app, { context }) => {
   const url = '/api/v1/webhooks';
-  const webhooks = v1Resource(app, context, {
-    url,
-    param: 'webhookId',
-    type: 'Webhook',
-    find: findWebhook,
-    reply: WebhookReply,
-    toReplies: (found) => found,
-  });
+  const resource = v1Resource(app, context, { ...described, url, param: 'webhookId' });
 
-  webhooks.list(LIST_MAX, listWebhooks);
+  resource.list();
 
   app.post(
     url,
@@ -49,23 +71,70 @@ export const webhookRoutes: Routes = async (app, { context }) => {
         source: source ?? 'user',
         surveyIds: surveyIds ?? [],
       };
-      const made = await createWebhook(context, workspace, fields, anySurveys);
-      return { data: { ...made, environmentId: workspace.environmentId } };
+      return { data: await createWebhook(context, workspace, fields, anySurveys) };
     },
   );
 
-  webhooks.read();
+  resource.read();
 
-  webhooks.change({ body: WebhookChange, refuses: ['bad_request'] }, async (body, { id }) => {
+  resource.change({ body: WebhookChange, refuses: ['bad_request'] }, async (body, stored) => {
     const { surveyIds, ...change } = body;
     if (change.url !== undefined && !URL.canParse(change.url)) throw invalidFields({ url: 'Invalid url' });
-    return changeWebhook(
-      context,
-      id,
-      { ...change, surveyIds: surveyIds === null ? [] : surveyIds },
-      anySurveys,
-    );
+    const fields = { ...change, surveyIds: surveyIds === null ? [] : surveyIds };
+    return changeWebhook(context, stored, fields, anySurveys);
   });
 
-  webhooks.remove({}, ({ id }) => deleteWebhook(context.db, id));
+  resource.remove({}, ({ id }) => deleteWebhook(context.db, id));
 };
+
+export const v2WebhookRoutes: Routes = async (app, { context }) => {
+  const { db } = context;
+  const url = '/api/v2/management/webhooks';
+  const resource = v2Resource(app, context, { ...described, url, param: 'id' });
+
+  resource.list(
+    { query: { surveyIds: Type.Optional(IdList) }, refuses: ['bad_request'] },
+    webhooks,
+    async (query, request) => {
+      const surveyIds = surveyIdsIn(query.surveyIds);
+      const matching = db.selectFrom('webhooks').where('workspaceId', 'in', readableWorkspaces(request));
+      return { matching: surveyIds === null ? matching : matching.where(namesOneOf(surveyIds)) };
+    },
+  );
+
+  resource.create(
+    { body: NewV2Webhook, made: NewWebhookReply, refuses: ['bad_request', 'not_found', 'forbidden'] },
+    async (body, request) => {
+      const scope = scopeIn(body);
+      const workspace =
+        scope === null ? await onlyWorkspace(context, request) : await v2Workspace(context, request, scope);
+      return createWebhook(context, workspace, body, surveysReadBy(request));
+    },
+  );
+
+  resource.read();
+
+  resource.change({ body: V2WebhookChange, refuses: ['bad_request'] }, (body, stored, request) =>
+    changeWebhook(context, stored, body, surveysReadBy(request)),
+  );
+
+  resource.remove({}, ({ id }) => deleteWebhook(db, id));
+};
+
+/** @returns null if the parameter is absent @throws ApiError invalid_fields for wrong ids or too many */
+function surveyIdsIn(value: Static<typeof IdList> | undefined): readonly string[] | null {
+  if (value === undefined) return null;
+  const surveyIds = [value].flat().flatMap((text) => text.split(','));
+  if (surveyIds.length > FILTER_SURVEYS_MAX) {
+    throw invalidFields({ surveyIds: `must not have more than ${FILTER_SURVEYS_MAX} ids` });
+  }
+  const wrong = surveyIds.findIndex((id) => !isId(id));
+  if (wrong !== -1) {
+    throw invalidFields({ surveyIds: `must be ids separated by commas; entry ${wrong + 1} is none` });
+  }
+  return surveyIds;
+}
+
+function surveysReadBy(request: FastifyRequest) {
+  return surveysOf(readableWorkspaces(request));
+}

@@ -1,6 +1,6 @@
 /** The fields of a webhook. */
 import { Type } from 'typebox';
-import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
+import { Id, Nullable, OneOf, rowFields, scopeFields } from '#api/values/schemas.ts';
 
 const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'] as const;
 const sources = ['user', 'zapier', 'make', 'n8n', 'activepieces'] as const;
@@ -30,16 +30,12 @@ export const NewV2Webhook = Type.Object({ ...scopeFields, ...v2Fields });
 export const V2WebhookChange = Type.Partial(Type.Object(v2Fields));
 
 const shown = {
-  id: Type.String(),
-  environmentId: Type.String(),
-  workspaceId: Type.String(),
+  ...rowFields,
   name: Nullable(Type.String()),
   url: Type.String(),
   source: Type.String(),
   surveyIds: Type.Array(Type.String()),
   triggers: Type.Array(Type.String()),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
 };
 export const WebhookReply = Type.Object(shown);
 /** The only reply that shows the secret. */

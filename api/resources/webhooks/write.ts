@@ -1,24 +1,12 @@
 /** Creates and changes webhooks, for v1 and v2. */
 import type { Context } from '#api/context.ts';
-import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { badRequest, existing, forbidden, notFound } from '#api/errors.ts';
+import { badRequest, notFound } from '#api/errors.ts';
 import { assertTarget } from '#api/events/targets.ts';
-import { newId } from '#api/ids.ts';
 import { reachOf } from '#api/resources/organizations/store.ts';
-import type { Workspace } from '#api/resources/workspaces/store.ts';
-import { toTimestamp } from '#api/timestamps.ts';
-import {
-  countWebhooks,
-  findWebhook,
-  insertWebhook,
-  newWebhookSecret,
-  updateWebhook,
-  type Webhook,
-} from './store.ts';
-
-/** Maximum number of webhooks in a workspace, because every response notifies each of them. */
-const WEBHOOKS_MAX = 100;
+import type { Shown, Workspace } from '#api/resources/workspaces/store.ts';
+import { inWorkspace, newRow } from '#api/resources/workspaces/table.ts';
+import { newWebhookSecret, type Webhook, webhooks } from './store.ts';
 
 type WebhookFields = Pick<Webhook, 'name' | 'url' | 'source' | 'triggers' | 'surveyIds'>;
 
@@ -32,70 +20,55 @@ type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Na
  */
 type CheckSurveys = (trx: Database, surveyIds: readonly string[], workspaceId: string) => Promise<void>;
 
-type Parts = Pick<Context, 'db' | 'clock' | 'random' | 'targets'>;
-
 /** Allows any ids, because a webhook may name a survey that does not exist yet. */
 export const anySurveys: CheckSurveys = async () => {};
 
 /** @throws ApiError bad_request for a forbidden target, forbidden if the workspace has its maximum */
 export async function createWebhook(
-  { db, clock, random, targets }: Parts,
-  workspace: Workspace,
+  context: Context,
+  { id: workspaceId, environmentId }: Workspace,
   fields: WebhookFields,
   checkSurveys: CheckSurveys,
-): Promise<Webhook & { readonly secret: string }> {
+): Promise<Shown<Webhook> & { readonly secret: string }> {
+  const { db, random, targets } = context;
   // Check the target outside of the transaction, because the check queries a name server.
-  await assertTarget(fields.url, targets, await reachOf(db, workspace.id));
-  const now = toTimestamp(clock());
+  await assertTarget(fields.url, targets, await reachOf(db, workspaceId));
   const made = {
     ...onlyFields(fields),
-    id: newId(random),
-    workspaceId: workspace.id,
+    ...newRow(context, workspaceId),
     secret: newWebhookSecret(random),
-    createdAt: now,
-    updatedAt: now,
   };
-  await db.transaction().execute(async (trx) => {
-    await lockRow(trx, 'workspaces', workspace.id);
-    if ((await countWebhooks(trx, workspace.id)) >= WEBHOOKS_MAX) {
-      throw forbidden(`A workspace can have ${WEBHOOKS_MAX} webhooks; delete one that is not used`);
-    }
-    await checkSurveys(trx, made.surveyIds, workspace.id);
-    await insertWebhook(trx, made);
+  await inWorkspace(db, workspaceId, async (trx) => {
+    await webhooks.refuseFull(trx, workspaceId);
+    await checkSurveys(trx, made.surveyIds, workspaceId);
+    await webhooks.insert(trx, made);
   });
-  return made;
+  return { ...made, environmentId };
 }
 
 /** @throws ApiError as createWebhook does; not_found if it was deleted meanwhile */
 export async function changeWebhook(
-  { db, clock, targets }: Parts,
-  id: string,
+  context: Context,
+  loaded: Webhook,
   change: WebhookChange,
   checkSurveys: CheckSurveys,
 ): Promise<Webhook> {
+  const { db, targets } = context;
   if (change.url !== undefined) {
-    const stored = existing(await findWebhook(db, id), 'Webhook', id);
-    await assertTarget(change.url, targets, await reachOf(db, stored.workspaceId));
+    await assertTarget(change.url, targets, await reachOf(db, loaded.workspaceId));
   }
-  return db.transaction().execute(async (trx) => {
-    await lockRow(trx, 'webhooks', id);
-    const stored = existing(await findWebhook(trx, id), 'Webhook', id);
-    const changed: Webhook = {
-      ...stored,
-      ...onlyFields({
-        name: change.name === undefined ? stored.name : change.name,
-        url: change.url ?? stored.url,
-        source: change.source ?? stored.source,
-        triggers: change.triggers ?? stored.triggers,
-        surveyIds: change.surveyIds ?? stored.surveyIds,
-      }),
-      updatedAt: toTimestamp(clock()),
-    };
+  return webhooks.change(context, loaded, 'Webhook', async (stored, trx) => {
+    const changed = onlyFields({
+      name: change.name === undefined ? stored.name : change.name,
+      url: change.url ?? stored.url,
+      source: change.source ?? stored.source,
+      triggers: change.triggers ?? stored.triggers,
+      surveyIds: change.surveyIds ?? stored.surveyIds,
+    });
     const known = new Set(stored.surveyIds);
     // A survey that was deleted since must not prevent another change.
     const added = changed.surveyIds.filter((surveyId) => !known.has(surveyId));
     await checkSurveys(trx, added, stored.workspaceId);
-    await updateWebhook(trx, changed);
     return changed;
   });
 }

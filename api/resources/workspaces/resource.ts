@@ -6,28 +6,31 @@
  * the right to write, DELETE the right to manage. The right to a row is checked before the body is read.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Static, type TSchema, Type } from 'typebox';
+import type { SelectQueryBuilder } from 'kysely';
+import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
-import type { Database } from '#api/db/schema.ts';
+import type { Tables } from '#api/db/schema.ts';
 import type { Code, ResourceType } from '#api/errors.ts';
-import { type ListPage, ListQuery, readPage } from '#api/http/pagination.ts';
-import { Id, type ReplyOf } from '#api/schemas.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
+import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
+import { Id, type ReplyOf } from '#api/values/schemas.ts';
 import { findShown, workspaceRow } from './row.ts';
 import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
 import { type Shown, type Workspace, withEnvironmentIds } from './store.ts';
+import type { Owned, WorkspaceTable } from './table.ts';
 
-interface Row {
-  readonly id: string;
-  readonly workspaceId: string;
-}
+/** The maximum number of rows in a page of v1. */
+const LIST_MAX = 5_000;
 
-interface Resource<R extends Row, Reply extends TSchema> {
+interface Resource<R extends Owned, Reply extends TSchema> {
   /** The path of the list. The path of a row is `url/:param`. */
   readonly url: string;
   readonly param: string;
   /** The name in the message of a 404. */
   readonly type: ResourceType;
-  readonly find: (db: Database, id: string) => Promise<R | null>;
+  readonly rows: Pick<WorkspaceTable<R>, 'find'>;
+  /** Whether the rows are in the state of their workspace, so that each write purges it. */
+  readonly isInState?: boolean;
   readonly reply: Reply;
   readonly toReplies: (
     rows: readonly Shown<R>[],
@@ -39,31 +42,38 @@ interface Refusing {
   readonly refuses?: readonly Code[];
 }
 
+interface Parts extends WithDatabase {
+  /** The cached states of workspaces. */
+  readonly states: {
+    purge(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
+  };
+}
+
+interface WithBody<Body extends TSchema> extends Refusing {
+  readonly body: Body;
+}
+
 /** Routes on v1, which look for the row before they check anything else. */
-export function v1Resource<R extends Row, Reply extends TSchema>(
+export function v1Resource<R extends Owned, Reply extends TSchema>(
   app: FastifyInstance,
-  context: WithDatabase,
-  resource: Resource<R, Reply>,
+  context: Parts,
+  resource: Resource<R, Reply> & { readonly rows: Pick<WorkspaceTable<R>, 'list'> },
 ) {
   const { db } = context;
-  const { url, reply: shape, toReplies } = resource;
+  const { url, reply: shape, rows, toReplies } = resource;
   const routes = rowRoutes(app, context, resource, 'v1');
 
   return {
     ...routes,
 
-    /** @param list must have a total order */
-    list(
-      limitMax: number,
-      list: (db: Database, workspaceIds: readonly string[], page: ListPage) => Promise<readonly R[]>,
-    ): void {
+    list(limitMax = LIST_MAX): void {
       app.get<{ Querystring: ListQuery }>(
         url,
         { schema: { querystring: ListQuery, response: { 200: Type.Object({ data: Type.Array(shape) }) } } },
         async (request, reply) => {
           const workspaceIds = readableWorkspaces(request);
           const found = await readPage({ request, reply }, request.query, { limitMax }, (page) =>
-            list(db, workspaceIds, page),
+            rows.list(db, workspaceIds, page),
           );
           return { data: await toReplies(await withEnvironmentIds(db, found)) };
         },
@@ -72,42 +82,74 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
 
     /** @param write creates a row in the workspace that the body names */
     create<Body extends TSchema>(
-      { body, ...config }: Refusing & { readonly body: Body },
+      { body, ...config }: WithBody<Body>,
       write: (body: Static<Body>, workspace: Workspace) => Promise<R>,
     ): void {
-      app.post(
-        url,
-        {
-          schema: { body, response: { 200: routes.one } },
-          config,
-          preValidation: loadBodyWorkspace(context),
-        },
-        async (request) => {
-          const workspace = workspaceOf(request);
-          // The schema has already checked the type of the body.
-          const made = await write(request.body as Static<Body>, workspace);
-          return routes.show({ ...made, environmentId: workspace.environmentId });
-        },
-      );
+      const schema = { body, response: { 200: routes.one } };
+      app.post(url, { schema, config, preValidation: loadBodyWorkspace(context) }, async (request) => {
+        const workspace = workspaceOf(request);
+        // The schema has already checked the type of the body.
+        const made = await write(request.body as Static<Body>, workspace);
+        return routes.written({ ...made, environmentId: workspace.environmentId });
+      });
     },
   };
 }
 
 /** Routes on v2, which check the shape of an id first, and return 422 for a wrong one. */
-export function v2Resource<R extends Row, Reply extends TSchema>(
+export function v2Resource<R extends Owned, Reply extends TSchema>(
   app: FastifyInstance,
-  context: WithDatabase,
+  context: Parts,
   resource: Resource<R, Reply>,
 ) {
-  return rowRoutes(app, context, resource, 'v2');
+  const { db } = context;
+  const { url, reply: shape, toReplies } = resource;
+  const routes = rowRoutes(app, context, resource, 'v2');
+
+  return {
+    ...routes,
+
+    /** @param select returns the query for the rows that match the own parameters of the list */
+    list<Query extends TProperties, Table extends keyof Tables>(
+      { query, ...config }: Refusing & { readonly query: Query },
+      { findAll }: Pick<WorkspaceTable<R>, 'findAll'>,
+      select: (
+        query: Static<ReturnType<typeof Type.Object<Query>>>,
+        request: FastifyRequest,
+      ) => Promise<{ readonly matching: SelectQueryBuilder<Tables, Table, unknown> }>,
+    ): void {
+      const querystring = Type.Object({ ...listQuery, ...query });
+      const response = { 200: Type.Object({ data: Type.Array(shape), meta: ListMeta }) };
+      app.get(url, { schema: { querystring, response }, config }, async (request) => {
+        // The schema has already checked the type of the query.
+        const page = pageFrom(request.query as Parameters<typeof pageFrom>[0]);
+        const { matching } = await select(request.query as Parameters<typeof select>[0], request);
+        const { data, meta } = await readV2Page(matching, page, (ids) => findAll(db, ids));
+        return { data: await toReplies(await withEnvironmentIds(db, data)), meta };
+      });
+    },
+
+    /** @param made the reply, if it shows more than later ones @param write creates the row that the body describes */
+    create<Body extends TSchema>(
+      { body, made = shape, ...config }: WithBody<Body> & { readonly made?: TSchema },
+      write: (body: Static<Body>, request: FastifyRequest) => Promise<Shown<R>>,
+    ): void {
+      const response = { 201: Type.Object({ data: made }) };
+      app.post(url, { schema: { body, response }, config }, async (request, reply) =>
+        // The schema has already checked the type of the body.
+        reply.code(201).send(await routes.written(await write(request.body as Static<Body>, request))),
+      );
+    },
+  };
 }
 
-function rowRoutes<R extends Row, Reply extends TSchema>(
+function rowRoutes<R extends Owned, Reply extends TSchema>(
   app: FastifyInstance,
-  { db }: WithDatabase,
-  { url, param, type, find, reply: shape, toReplies }: Resource<R, Reply>,
+  context: Parts,
+  { url, param, type, rows: { find }, isInState = false, reply: shape, toReplies }: Resource<R, Reply>,
   version: 'v1' | 'v2',
 ) {
+  const { db, states } = context;
   const oneUrl = `${url}/:${param}`;
   const params = Type.Object({ [param]: version === 'v1' ? Type.String() : Id });
   const one = Type.Object({ data: shape });
@@ -121,11 +163,16 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
     return { data };
   }
 
+  function written(row: Shown<R>): Promise<{ data: ReplyOf<Reply> }> {
+    if (isInState) states.purge(row);
+    return show(row);
+  }
+
   return {
     /** The schema of a reply with one row. */
     one,
-    rows,
-    show,
+    /** Replies with a row that was created, changed or deleted. */
+    written,
 
     read(): void {
       app.get(oneUrl, { schema: { params, response }, ...loading }, async (request) =>
@@ -133,15 +180,17 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
       );
     },
 
+    /** @param namesWorkspace whether the body must name a workspace too, as that of a new row does */
     change<Body extends TSchema>(
-      { body, ...config }: Refusing & { readonly body: Body },
+      { body, namesWorkspace = false, ...config }: WithBody<Body> & { readonly namesWorkspace?: boolean },
       write: (body: Static<Body>, stored: Shown<R>, request: FastifyRequest) => Promise<R>,
     ): void {
-      app.put(oneUrl, { schema: { params, body, response }, config, ...loading }, async (request) => {
+      const hooks = namesWorkspace ? { ...loading, preValidation: loadBodyWorkspace(context) } : loading;
+      app.put(oneUrl, { schema: { params, body, response }, config, ...hooks }, async (request) => {
         const stored = rows.of(request);
         // The schema has already checked the type of the body.
         const changed = await write(request.body as Static<Body>, stored, request);
-        return show({ ...changed, environmentId: stored.environmentId });
+        return written({ ...changed, environmentId: stored.environmentId });
       });
     },
 
@@ -149,7 +198,7 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
       app.delete(oneUrl, { schema: { params, response }, config, ...loading }, async (request) => {
         const stored = rows.of(request);
         await write(stored, request);
-        return show(stored);
+        return written(stored);
       });
     },
 

@@ -5,8 +5,8 @@ import type { Database } from '#api/db/schema.ts';
 import { existing, type ResourceType } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
-import { isId } from '#api/ids.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isId } from '#api/values/ids.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { type Shown, withEnvironmentIds } from './store.ts';
 
 interface OfWorkspace {

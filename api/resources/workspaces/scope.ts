@@ -6,7 +6,7 @@ import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, existing, forbidden, NO_ACCESS } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
 
 export interface WithDatabase {

@@ -1,8 +1,8 @@
-/** Workspaces and their languages. A workspace has two ids: its own, and the legacy environment id. */
+/** Workspaces. A workspace has two ids: its own, and the legacy environment id. */
 import { countRows } from '#api/db/count.ts';
-import type { Database, Decoded, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
+import type { Database, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
-import { isId } from '#api/ids.ts';
+import { isId } from '#api/values/ids.ts';
 
 export interface Workspace {
   readonly id: string;
@@ -25,8 +25,6 @@ export interface WorkspaceSettings {
   readonly inAppSurveyBranding: boolean;
   readonly styling: unknown;
 }
-
-export type Language = Decoded<LanguageTable>;
 
 export const defaultSettings: WorkspaceSettings = {
   recontactDays: 7,
@@ -150,20 +148,6 @@ export async function markAppSetUp(db: Database, workspaceId: string): Promise<v
     .where('id', '=', workspaceId)
     .where('appSetupCompleted', '=', 0)
     .execute();
-}
-
-/** Lists languages, sorted by code. */
-export function listLanguages(db: Database, workspaceId: string): Promise<Language[]> {
-  return db
-    .selectFrom('languages')
-    .selectAll()
-    .where('workspaceId', '=', workspaceId)
-    .orderBy('code')
-    .execute();
-}
-
-export async function insertLanguage(db: Database, language: Language): Promise<void> {
-  await db.insertInto('languages').values(language).execute();
 }
 
 function settingColumns(settings: WorkspaceSettings) {

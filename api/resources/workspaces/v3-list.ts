@@ -8,7 +8,7 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 import { type Static, type TSchema, Type } from 'typebox';
 import type { Tables, Timestamp } from '#api/db/schema.ts';
 import { isAfter, pageOf, readCursor } from '#api/http/cursor-pagination.ts';
-import { Id, TextOrNull } from '#api/schemas.ts';
+import { Id, TextOrNull } from '#api/values/schemas.ts';
 import { v3Workspace, type WithDatabase } from './scope.ts';
 
 const LIMIT_DEFAULT = 50;

@@ -19,6 +19,15 @@ export const scopeFields = {
   ),
 };
 
+/** The fields that replies show of every row of a workspace. */
+export const rowFields = {
+  id: Type.String(),
+  environmentId: Type.String(),
+  workspaceId: Type.String(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+};
+
 /** The user id that an SDK may send. */
 export const UserId = Type.Optional(
   Nullable(Type.String({ maxLength: 255, text: 'User ID cannot exceed 255 characters' })),

@@ -3,8 +3,9 @@
  * number waits. Tasks are not durable: a killed process loses them. So use this only for work that people can request
  * again.
  */
+
+import { tooManyRequests } from '#api/errors.ts';
 import { limitConcurrency } from './concurrency.ts';
-import { tooManyRequests } from './errors.ts';
 
 const PENDING_MAX = 500;
 const RETRY_AFTER_SECONDS = 5;

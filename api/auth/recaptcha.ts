@@ -6,8 +6,8 @@
  * one.
  */
 
+import { isRecord } from '#api/values/schemas.ts';
 import type { Millis } from '#shared/clock.ts';
-import { isRecord } from './schemas.ts';
 
 export const recaptchaVariables = [
   {

@@ -4,7 +4,7 @@
  * Node runs hashing, file access and DNS lookups in the same four threads. Without this limit, 600 concurrent logins
  * delayed a file by 28 s (2 cores).
  */
-import { tooManyRequests } from './errors.ts';
+import { tooManyRequests } from '#api/errors.ts';
 
 export interface ConcurrencyLimit {
   readonly runningMax: number;

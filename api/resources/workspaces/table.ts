@@ -1,0 +1,217 @@
+/**
+ * The queries over a table whose rows belong to workspaces. A store describes its table once and gets all of them:
+ *
+ * @example
+ *   export const webhooks = workspaceTable<Webhook>('webhooks', { json: ['triggers', 'surveyIds'] });
+ *   await webhooks.list(db, workspaceIds, page);
+ *
+ * A write that depends on other rows of the workspace locks the workspace first, see `inWorkspace`.
+ */
+import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { countRows } from '#api/db/count.ts';
+import { lockRow } from '#api/db/locks.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { existing, forbidden, type ResourceType } from '#api/errors.ts';
+import type { ListPage } from '#api/http/pagination.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
+import type { Clock } from '#shared/clock.ts';
+
+type Name =
+  | 'actionClasses'
+  | 'contactAttributeKeys'
+  | 'contacts'
+  | 'languages'
+  | 'responses'
+  | 'segments'
+  | 'tags'
+  | 'webhooks';
+
+/** The columns of every such table. The queries name no other column, except those of the description. */
+export interface Owned {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+interface Description<R> {
+  /** Columns that hold 0 or 1 for a boolean. */
+  readonly flags?: readonly (keyof R)[];
+  /** Columns that hold JSON, or null. */
+  readonly json?: readonly (keyof R)[];
+  /** Columns that only some queries of the store read. */
+  readonly hidden?: readonly string[];
+  /** A total order, for the list. Default: oldest first, ties by id. */
+  readonly order?: readonly (keyof R)[];
+  /** The table whose row a change locks. Default: the row's workspace, for changes that depend on other rows. */
+  readonly locks?: 'contactAttributeKeys' | 'webhooks';
+  /** The maximum number of rows in a workspace. */
+  readonly limit?: {
+    readonly max: number;
+    /** The rows, as the message calls them. */
+    readonly noun: string;
+    /** Which rows count. Default: all. */
+    readonly counted?: RawBuilder<SqlBool>;
+  };
+}
+
+export interface WorkspaceTable<R extends Owned> {
+  find(db: Database, id: string): Promise<R | null>;
+  /** Finds rows in any order. Ids without a row are left out. */
+  findAll(db: Database, ids: readonly string[]): Promise<readonly R[]>;
+  /** @param only a further condition */
+  list(
+    db: Database,
+    workspaceIds: readonly string[],
+    page: ListPage,
+    only?: RawBuilder<SqlBool>,
+  ): Promise<readonly R[]>;
+  /** Lists the rows of one workspace, without pages. */
+  listAll(db: Database, workspaceId: string): Promise<readonly R[]>;
+  /** @throws the driver's unique violation */
+  insert(db: Database, ...rows: readonly R[]): Promise<void>;
+  /**
+   * Writes everything but the workspace and `createdAt`.
+   *
+   * @returns false if there is no such row any more
+   * @throws the driver's unique violation
+   */
+  update(db: Database, row: R): Promise<boolean>;
+  /**
+   * Changes a row in one transaction. It reads the row again, because another change may have been made while the body
+   * of this one arrived.
+   *
+   * @param type names the row in the error
+   * @param change returns the new columns, or throws to refuse the change
+   * @throws ApiError not_found if the row was deleted meanwhile
+   */
+  change(
+    context: { readonly db: Database; readonly clock: Clock },
+    row: Pick<Owned, 'id' | 'workspaceId'>,
+    type: ResourceType,
+    change: (stored: R, trx: Database) => Partial<R> | Promise<Partial<R>>,
+  ): Promise<R>;
+  remove(db: Database, id: string): Promise<void>;
+  /** @param added how many rows are about to be inserted @throws ApiError forbidden if they are too many */
+  refuseFull(db: Database, workspaceId: string, added?: number): Promise<void>;
+  /** Decodes a row that another query selected. */
+  decode(row: object): R;
+}
+
+export function workspaceTable<R extends Owned>(
+  name: Name,
+  { flags = [], json = [], hidden = [], order = ['createdAt', 'id'], locks, limit }: Description<R> = {},
+): WorkspaceTable<R> {
+  /** Types the table by the columns that all of them have. */
+  const on = (db: Database) => db as unknown as Kysely<{ [Table in Name]: Owned }>;
+  const ordered = (db: Database) =>
+    order.reduce(
+      (query, column) => query.orderBy(sql.ref(String(column))),
+      on(db).selectFrom(name).selectAll(),
+    );
+
+  function encode(row: R): R {
+    const encoded: Record<keyof R, unknown> = { ...row };
+    for (const column of flags) encoded[column] = row[column] ? 1 : 0;
+    for (const column of json) encoded[column] = row[column] === null ? null : JSON.stringify(row[column]);
+    return encoded as R;
+  }
+
+  function decode(row: object): R {
+    // The table has the columns of R, see db/schema.ts.
+    const decoded = { ...row } as Record<keyof R, unknown>;
+    for (const column of hidden) Reflect.deleteProperty(decoded, column);
+    for (const column of flags) decoded[column] = decoded[column] === 1;
+    for (const column of json) {
+      const text = decoded[column];
+      decoded[column] = typeof text === 'string' ? JSON.parse(text) : null;
+    }
+    return decoded as R;
+  }
+
+  const table: WorkspaceTable<R> = {
+    decode,
+
+    async find(db, id) {
+      const row = await on(db).selectFrom(name).selectAll().where('id', '=', id).executeTakeFirst();
+      return row === undefined ? null : decode(row);
+    },
+
+    async findAll(db, ids) {
+      if (ids.length === 0) return [];
+      return (await on(db).selectFrom(name).selectAll().where('id', 'in', ids).execute()).map(decode);
+    },
+
+    async list(db, workspaceIds, { limit, skip }, only) {
+      const rows = ordered(db).where('workspaceId', 'in', workspaceIds);
+      const matching = only === undefined ? rows : rows.where(only);
+      return (await matching.limit(limit).offset(skip).execute()).map(decode);
+    },
+
+    async listAll(db, workspaceId) {
+      return (await ordered(db).where('workspaceId', '=', workspaceId).execute()).map(decode);
+    },
+
+    async insert(db, ...rows) {
+      if (rows.length > 0) await on(db).insertInto(name).values(rows.map(encode)).execute();
+    },
+
+    async update(db, row) {
+      const { id, workspaceId: _, createdAt: __, ...columns } = encode(row);
+      const { numUpdatedRows } = await on(db)
+        .updateTable(name)
+        .set(columns)
+        .where('id', '=', id)
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    },
+
+    change({ db, clock }, { id, workspaceId }, type, change) {
+      return db.transaction().execute(async (trx) => {
+        await lockRow(trx, locks ?? 'workspaces', locks === undefined ? workspaceId : id);
+        const stored = existing(await table.find(trx, id), type, id);
+        const fields = await change(stored, trx);
+        const changed: R = { ...stored, ...fields, updatedAt: toTimestamp(clock()) };
+        await table.update(trx, changed);
+        return changed;
+      });
+    },
+
+    async remove(db, id) {
+      await on(db).deleteFrom(name).where('id', '=', id).execute();
+    },
+
+    async refuseFull(db, workspaceId, added = 1) {
+      if (limit === undefined) return;
+      const { max, noun, counted } = limit;
+      const rows = db.selectFrom(name).where('workspaceId', '=', workspaceId);
+      const count = await countRows(counted === undefined ? rows : rows.where(counted));
+      if (count + added > max) {
+        throw forbidden(`A workspace can have ${max} ${noun}; delete one that is not used`);
+      }
+    },
+  };
+  return table;
+}
+
+/** The columns of a new row that do not depend on its table. */
+export function newRow(
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+  workspaceId: string,
+): Owned {
+  const now = toTimestamp(clock());
+  return { id: newId(random), workspaceId, createdAt: now, updatedAt: now };
+}
+
+/** Runs a transaction in which nobody else adds to the workspace, or changes what is in it. */
+export function inWorkspace<T>(
+  db: Database,
+  workspaceId: string,
+  write: (trx: Database) => Promise<T>,
+): Promise<T> {
+  return db.transaction().execute(async (trx) => {
+    await lockRow(trx, 'workspaces', workspaceId);
+    return write(trx);
+  });
+}
