@@ -2,11 +2,12 @@
 import yargs, { type Argv } from 'yargs';
 import { type Start, UsageError } from './command.ts';
 import { ABUSE } from './commands/abuse.ts';
+import { LADDER } from './commands/ladder.ts';
 import { LOG } from './commands/log.ts';
 import { PEERS_COMMAND } from './commands/peers.ts';
 import { SOAK } from './commands/soak.ts';
 
-const COMMANDS = [PEERS_COMMAND, ABUSE, SOAK, LOG];
+const COMMANDS = [PEERS_COMMAND, LADDER, ABUSE, SOAK, LOG];
 
 /** @throws UsageError for wrong arguments */
 export async function runCommand(argv: readonly string[], start: Start): Promise<void> {

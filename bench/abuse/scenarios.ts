@@ -9,9 +9,10 @@ import { HOARDING } from './attacks/hoarding.ts';
 import { IDENTITIES } from './attacks/identities.ts';
 import { REQUESTS } from './attacks/requests.ts';
 import type { AbuseScenario } from './scenario.ts';
+import { SWARM } from './swarm.ts';
 
 export const SCENARIOS: readonly AbuseScenario[] = [
-  ...[...REQUESTS, ...BODIES, ...HOARDING, ...CONNECTIONS, ...IDENTITIES],
+  ...[...REQUESTS, ...BODIES, ...HOARDING, ...CONNECTIONS, ...IDENTITIES, SWARM],
 ];
 
 if (import.meta.main) {

@@ -3,7 +3,7 @@ import { rounded, type Table } from '#bench/run/report.ts';
 import type { AbuseScenario } from './scenario.ts';
 import type { AbuseResult } from './visit.ts';
 
-const RSS_MB_MAX = 180;
+export const RSS_MB_MAX = 180;
 const P99_TIMES_MAX = 2;
 /** A p99 below this value is always good, because twice half a millisecond is noise. */
 const P99_FLOOR_MS = 10;

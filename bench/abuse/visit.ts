@@ -7,7 +7,7 @@ import { BENCH, ROOT } from '#bench/run/programs.ts';
 import { type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
-import { BANS_KEY } from '#gateway/operate/control/scripts.ts';
+import { BANS_KEY } from '#gateway/bans/scripts.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { childrenOf } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';

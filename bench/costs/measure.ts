@@ -124,7 +124,7 @@ async function startPeer(
   const place = { processes, port, upstreamPort, redisPort: redis?.port ?? 0 };
   const server = await peer.start({ ...place, ...launchOf(scenario) });
   const origin = `http://127.0.0.1:${port}`;
-  if (peer.name !== 'echo') await assertLimits(origin, scenario);
+  if (peer.isBare !== true) await assertLimits(origin, scenario);
   return {
     ...{ peer, origin, pids: [server.pid], redis },
     async stop() {

@@ -15,6 +15,8 @@ export interface Scenario {
   readonly limits: 0 | 1 | 2;
   /** Each of them sends a request when it has the reply to the one before. */
   readonly connections: number;
+  /** Mean pause of a connection before each request. Default: 0. */
+  readonly pauseMs?: number;
   /** The servers that are measured in addition to Floodgate. */
   readonly peers: readonly string[];
 }
@@ -58,6 +60,7 @@ export const SCENARIOS: readonly Scenario[] = [
   row('uncovered', 'route without a limit', [CADDY, 'fastify-rlf'], {
     ...{ path: '/environments/bench/surveys', limits: 0 },
   }),
+  row('quiet', 'allowed, about 1,000 requests a second', ['nginx-lua'], { connections: 10, pauseMs: 10 }),
   row('latency', 'latency, one request at a time', [...LIMITERS, CADDY, 'direct'], {
     connections: 1,
   }),

@@ -33,7 +33,7 @@ export async function wrk(
 }
 
 /** Returns a script for wrk. It creates all requests in advance, because that takes CPU time from the server. */
-function scriptOf({ method, bodyBytes, keys }: Scenario): string {
+function scriptOf({ method, bodyBytes, keys, pauseMs = 0 }: Scenario): string {
   return `
 wrk.method = "${method}"
 ${bodyBytes > 0 ? `wrk.headers["Content-Type"] = "application/json"\nwrk.body = '{"data":"${'x'.repeat(bodyBytes - 11)}"}'` : ''}
@@ -47,6 +47,7 @@ function init()
   end
 end
 ${keys > 0 ? 'function request() return requests[math.random(#requests)] end' : ''}
+${pauseMs > 0 ? `function delay() return math.random(0, ${2 * pauseMs}) end` : ''}
 function done(summary, latency)
   local e = summary.errors
   io.write(string.format(

@@ -11,6 +11,7 @@ export const ECHO: Peer = {
   name: 'echo',
   label: 'node:http alone',
   needs: [],
+  isBare: true,
   start: ({ processes, port }) => processes.node('the echo', [import.meta.filename, String(port)], { port }),
 };
 

@@ -40,6 +40,8 @@ interface GatewayLaunch extends Place {
   readonly redisPort: number;
   /** Number of processes. Default: 1. */
   readonly workers?: number;
+  /** The program and its arguments. Default: the gateway. */
+  readonly program?: readonly string[];
   /** Folder of the Floodgate version to start. Default: this version. */
   readonly root?: string;
   /** Text of the policy file. */
@@ -54,9 +56,9 @@ export function policyFile(port: number): string {
 
 export async function startGateway(launch: GatewayLaunch): Promise<Started> {
   const { processes, port, upstreamPort, redisPort, policies } = launch;
-  const { workers = 1, root = ROOT, env } = launch;
+  const { workers = 1, root = ROOT, env, program = [join(root, 'gateway', 'main.ts')] } = launch;
   const flags = ['--max-semi-space-size=16', '--max-old-space-size=1024'];
-  return processes.node('the gateway', [...flags, join(root, 'gateway', 'main.ts')], {
+  return processes.node('the gateway', [...flags, ...program], {
     readyText: 'Gateway ready',
     cwd: root,
     env: {
@@ -76,13 +78,22 @@ export async function startGateway(launch: GatewayLaunch): Promise<Started> {
   });
 }
 
-/** Creates a peer that is Floodgate with the shipped policies. If no request must be denied, all limits are raised. */
-export function floodgateIn(root: string, name: string, label: string): Peer {
+/**
+ * Creates a peer that is Floodgate with the shipped policies. If no request must be denied, all limits are raised.
+ *
+ * @param program replaces the gateway
+ */
+export function floodgateIn(root: string, name: string, label: string, program?: readonly string[]): Peer {
   return {
     ...{ name, label, needs: ['redis-server'], countsInRedis: true },
     start(launch) {
       const raise = launch.limit === HIGH_LIMIT ? raiseLimits : () => undefined;
-      return startGateway({ ...launch, root, policies: policiesOf(root, raise) });
+      return startGateway({
+        ...launch,
+        root,
+        policies: policiesOf(root, raise),
+        ...(program && { program }),
+      });
     },
   };
 }

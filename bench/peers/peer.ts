@@ -29,6 +29,8 @@ export interface Peer {
   readonly needs: readonly Package[];
   /** Whether the peer counts every admitted request in Redis. */
   readonly countsInRedis?: boolean;
+  /** Whether the peer limits nothing, so that every reply is the same. */
+  readonly isBare?: boolean;
   /** null for the upstream itself, which is already running. */
   readonly start: ((launch: Launch) => Promise<Started>) | null;
 }

@@ -1,0 +1,128 @@
+/**
+ * The program of a rung: `node rung-server.ts PLAN`, with the gateway's environment. It takes the first steps of the
+ * gateway with the gateway's own modules, and leaves out the rest: a request that passed the last step gets a fixed
+ * reply, or is forwarded as cheaply as possible.
+ */
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { policyLoader } from '#gateway/app.ts';
+import { createBounds } from '#gateway/bounds/bounds.ts';
+import { Clients } from '#gateway/bounds/clients.ts';
+import { readConfig } from '#gateway/config.ts';
+import { CheckedFields } from '#gateway/http/checked-fields.ts';
+import { ClientConnection } from '#gateway/http/client-connection.ts';
+import { DateField } from '#gateway/http/date-field.ts';
+import { HeaderFilter } from '#gateway/http/header-filter.ts';
+import { originOf } from '#gateway/http/request-origin.ts';
+import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
+import { Listener } from '#gateway/listen/listener.ts';
+import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
+import { plainHead } from '#gateway/listen/plain/plain-head.ts';
+import { Metrics } from '#gateway/observe/metrics/metrics.ts';
+import { readPolicyFile } from '#gateway/policy/policy-file.ts';
+import { loadWatched } from '#gateway/policy/watched-file.ts';
+import { youngCollector } from '#gateway/process/collect-young.ts';
+import { Upstream } from '#gateway/proxy/upstream.ts';
+import { DenialWriter, denialReply } from '#gateway/reply/denial.ts';
+import { limitHeaders } from '#gateway/reply/limit-headers.ts';
+import { headersOf, type OwnReply, rawReply } from '#gateway/reply/own-reply.ts';
+import { openLimiting } from '#gateway/request/open-limiting.ts';
+import { openLog } from '#shared/log-lines.ts';
+import { BareUpstream } from './bare-upstream.ts';
+import { DECISION, type Parts, RungRequest } from './rung-request.ts';
+import { type RungPlan, stepsOf } from './steps.ts';
+
+const BODY = '{"data":{"id":"bench","name":"an answer of about seventy-five bytes"}}';
+
+const plan: RungPlan = JSON.parse(process.argv[2] ?? '{}');
+const steps = stepsOf(plan.step);
+const { config, secrets, parts } = readConfig(process.env);
+const clock = (): number => performance.timeOrigin + performance.now();
+const log = openLog({ level: 'error' });
+const load = await policyLoader(parts);
+const policies = loadWatched(readPolicyFile(config.policiesFile), config.policiesFile, load).loaded;
+const common = { clock, log };
+const limiting = await openLimiting({
+  ...{ ...common, policies, secrets, wallClock: Date.now, replica: 'rung', newSalt: () => 'bench' },
+  ...{ countersMax: 65_536, credentialsMax: 65_536, metrics: new Metrics(), trust: config.trust },
+  ...{
+    headerFilter: new HeaderFilter(),
+    onUntrustedChain: () => undefined,
+    randomInt: (end) => randomInt(end),
+  },
+});
+await limiting.start();
+const bounds = createBounds(config.bounds, common);
+const upstream = new Upstream({
+  ...{
+    origin: config.upstream,
+    timeoutMs: config.upstreamTimeoutMs,
+    keepAliveMs: config.upstreamKeepAliveMs,
+  },
+  ...{ unreadTimeoutMs: config.unreadTimeoutMs, replyBufferBytes: config.replyBufferBytes, clock, bounds },
+  ...{ collectYoung: youngCollector(), openProtection: null },
+});
+
+/** As long as the gateway's reply to such a request, so that all rungs write the same number of bytes. */
+function fixedReply(): OwnReply {
+  const policy = policies.policies[0];
+  if (policy === undefined) throw new Error('the policy file has no policy');
+  const { limit } = policy;
+  const verdict = { policy, capacity: limit, limit, remaining: 0, resetMs: 30_000, canNeverPass: false };
+  const framing = { cors: true, close: false, page: null, decision: DECISION };
+  if (!plan.forwards) return denialReply([verdict], 30, framing);
+  const headers = limitHeaders([verdict]);
+  const text = { contentType: 'application/json', body: BODY, bodyBytes: BODY };
+  return { status: 200, title: 'OK', ...text, headers, cors: true, close: false };
+}
+
+const reply = fixedReply();
+const upstreamPort = Number(new URL(config.upstream).port);
+
+if (steps.has('connection')) {
+  const clients = new Clients(config.networkPrefix);
+  const connections = new Map();
+  const shared: Parts = {
+    ...{
+      steps,
+      forwards: plan.forwards,
+      reply,
+      fields: new CheckedFields(headersOf(reply)),
+      enforcement: limiting.enforcement,
+    },
+    ...{ upstream, clients, denials: new DenialWriter(Date.now), bareUpstreams: new WeakMap(), upstreamPort },
+  };
+  const plain = new PlainConnections(
+    {
+      ...{ clock, date: new DateField(Date.now), keepAlive: 'timeout=65', keepAliveMs: 65_000 },
+      ...{ headersTimeoutMs: 10_000, requestTimeoutMs: 3_600_000 },
+      pieces: { clock, onSmallPieces: () => undefined },
+      pipelining: new Pipelining({ bound: bounds.pipelined, clients, connections }),
+      onRequest: (connection, req, res) => new RungRequest(connection, req, res, shared).run(),
+      onClientError: (_, socket) => socket.destroy(),
+      onHandOver: (socket) => socket.destroy(),
+    },
+    1000,
+  );
+  const listener = new Listener((socket) => {
+    const origin = originOf(socket, config.trust);
+    plain.open(new ClientConnection(socket, origin, clients.enter(origin.peer)));
+  }, 65_000);
+  await listener.listen({ host: config.host, port: config.port, reusePort: false });
+} else {
+  const text = rawReply(reply, Date.now());
+  const parses = steps.has('parser');
+  const server = createServer({ noDelay: true }, (socket) => {
+    const bare = plan.forwards ? new BareUpstream(upstreamPort, socket) : null;
+    const answer = (): void => void socket.write(text, 'latin1');
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (bytes: Buffer) => {
+      if (parses && plainHead(bytes) === null) socket.destroy();
+      else if (bare === null) answer();
+      else bare.ask(bytes, answer);
+    });
+  });
+  await once(server.listen({ host: config.host, port: config.port, backlog: 1024 }), 'listening');
+}
+process.stdout.write('Gateway ready\n');

@@ -1,0 +1,36 @@
+/** The steps of a request in the order of the ladder. Each rung of it is a server that takes the steps up to its own. */
+
+export const STEPS = [
+  'bare',
+  'parser',
+  'connection',
+  'match',
+  'identify',
+  'decide',
+  'text',
+  'forward',
+] as const;
+
+export type Step = (typeof STEPS)[number];
+
+export const TITLES: Readonly<Record<Step, string>> = {
+  bare: '`node:net` with a fixed reply',
+  parser: 'our parser',
+  connection: 'our connection and response',
+  match: 'match',
+  identify: 'bans, lists, identify',
+  decide: 'spend and decide',
+  text: 'text and headers',
+  forward: 'our exchange with the application',
+};
+
+/** The settings that a rung gets when it starts. */
+export interface RungPlan {
+  readonly step: Step;
+  /** Whether the requests are admitted, and so forwarded. */
+  readonly forwards: boolean;
+}
+
+export function stepsOf(step: Step): ReadonlySet<Step> {
+  return new Set(STEPS.slice(0, STEPS.indexOf(step) + 1));
+}
