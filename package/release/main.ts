@@ -1,0 +1,126 @@
+/**
+ * `npm run release`: makes everything that a release consists of, in the folder release/. Two runs with the same commit,
+ * Node.js and npm give the same bytes. It publishes and signs nothing: docs/releasing.md says how to.
+ *
+ *     npm run release -- [--out FOLDER] [--node FILE]
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { nodeHole } from '../../gateway/operate/doctor/node-holes.ts';
+import { billOf } from './bill.ts';
+import { buildDeb } from './deb.ts';
+import { install, type Manifest } from './dependencies.ts';
+import { apiTree, DEBIAN_ARCHITECTURE, gatewayTree } from './trees.ts';
+
+const project = join(import.meta.dirname, '../..');
+const { values: options } = parseArgs({
+  options: { out: { type: 'string', default: 'release' }, node: { type: 'string' } },
+});
+const out = resolve(options.out);
+const node = resolve(options.node ?? join(project, 'node_modules/node/bin/node'));
+
+function read(name: string): string {
+  return readFileSync(join(project, name), 'utf8');
+}
+
+/** @returns the section of this version, and its date */
+function changesOf(version: string): { readonly text: string; readonly date: string } {
+  const section = read('CHANGELOG.md')
+    .split(/^## /m)
+    .find((text) => text.startsWith(`${version} - `));
+  const [, date = '', text = ''] = /^\S+ - (\d{4}-\d\d-\d\d)\n\n(.*)$/s.exec(section ?? '') ?? [];
+  if (date === '')
+    throw new Error(
+      `CHANGELOG.md has no section "## ${version} - YYYY-MM-DD": rename Unreleased, and begin a new one`,
+    );
+  return { text, date };
+}
+
+/** Everything that becomes part of the packages, or makes them. */
+const SOURCES = [
+  'api',
+  'examples',
+  'gateway',
+  'package',
+  'shared',
+  'LICENSE',
+  'package.json',
+  'tsconfig.json',
+];
+
+/** Copies the sources, because packing writes files beside them. So two runs do not disturb each other. */
+function copySources(folder: string): void {
+  for (const name of SOURCES) cpSync(join(project, name), join(folder, name), { recursive: true });
+  symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'));
+}
+
+/** Packs the package for npm, without the output of its scripts. */
+function pack(sources: string, folder: string): void {
+  const args = ['pack', '--loglevel=error', folder, '--pack-destination', out];
+  const env = { ...process.env, NODE_NO_WARNINGS: '1' };
+  execFileSync('npm', args, { cwd: sources, env, stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
+function run(work: string): void {
+  const gateway: Manifest = JSON.parse(read('package/package.json'));
+  const whole: Manifest = JSON.parse(read('package.json'));
+  const { version } = gateway;
+  const { text, date } = changesOf(version);
+  const seconds = Date.parse(date) / 1000;
+  const nodeVersion = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1);
+  const hole = nodeHole(nodeVersion, true);
+  if (hole !== null) console.warn(`${hole.message}: ${hole.fix}. --node delivers another one.`);
+  mkdirSync(out, { recursive: true });
+  if (readdirSync(out).length > 0)
+    throw new Error(`${out} is not empty: remove it, or name another folder with --out`);
+  writeFileSync(join(out, `CHANGES-${version}.md`), text);
+  const sources = join(work, 'sources');
+  copySources(sources);
+  // The Debian package contains what this builds.
+  pack(sources, './package');
+  pack(sources, './package/library');
+  for (const make of [gatewayTree, apiTree]) {
+    const tree = join(work, make.name);
+    const { home, manifest, deb } = make({ sources, tree, node, gateway, whole });
+    const count = install(project, manifest, home);
+    writeFileSync(join(out, `${deb.name}-${version}.cdx.json`), billOf(home, date, nodeVersion));
+    const file = `${deb.name}_${version}_${DEBIAN_ARCHITECTURE}.deb`;
+    buildDeb(tree, { ...deb, version, architecture: DEBIAN_ARCHITECTURE }, join(out, file), seconds);
+    console.log(`${file}: ${count} packages of npm, Node.js ${nodeVersion}`);
+  }
+  const sums = readdirSync(out)
+    .sort()
+    .map((name) => {
+      const digest = createHash('sha256')
+        .update(readFileSync(join(out, name)))
+        .digest('hex');
+      return `${digest}  ${name}\n`;
+    });
+  writeFileSync(join(out, 'SHA256SUMS'), sums.join(''));
+  process.stdout.write(sums.join(''));
+}
+
+// npm gives the files in its package modes that depend on it.
+process.umask(0o022);
+const work = mkdtempSync(join(tmpdir(), 'floodgate-release-'));
+try {
+  run(work);
+} catch (error) {
+  console.error(`The release is not made: ${(error as Error).message}`);
+  process.exitCode = 1;
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
