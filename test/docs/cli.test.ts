@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { DecisionIds } from '#gateway/reply/decision-ids.ts';
+import { DecisionIds } from '#gateway/refusals/decision-ids.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { floodgate, floodgateCommand } from '#test/support/cli.ts';
-import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startTestGateway } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { readPage } from './pages.ts';
 
@@ -45,13 +45,7 @@ async function startExample(
   isStored: boolean,
 ): Promise<string[]> {
   const clock = command === 'doctor' ? Date.now : (): number => NOW;
-  const upstream = await startUpstream(t);
-  const gateway = await startTestGateway(t, {
-    upstream: upstream.origin,
-    policies,
-    env: { GATEWAY_POLICIES: 'limits.yaml' },
-    clock,
-  });
+  const gateway = await startTestGateway(t, { policies, env: { GATEWAY_POLICIES: 'limits.yaml' }, clock });
   const admin = await startTestAdmin(t, gateway, {
     clock,
     doctor: { readPolicyFile: () => policies, openFilesMax: () => 65_536 },

@@ -3,7 +3,7 @@ import type { Page } from './pages.ts';
 
 type Pair = readonly [string, string];
 
-export interface DockerRun {
+interface DockerRun {
   readonly line: string;
   /** Port outside and inside, without addresses. */
   readonly ports: readonly Pair[];

@@ -2,8 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
-import { createMatcher } from '#gateway/policy/match.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { projectRoot } from '#test/support/process.ts';
@@ -59,17 +58,4 @@ t.test('Formbricks: the limits of this project, further policies, and a test for
   function limitOf(counter: string): number {
     return set.policies.find(({ bucket }) => bucket === counter)?.limit ?? 0;
   }
-});
-
-t.test('plans: its tests pass, and a key is counted by minute, by day and by its address', async (t) => {
-  const set = loadPolicies(read('plans.yaml'), 'plans.yaml');
-  t.strictSame(runTests(set), []);
-  t.equal(set.tests.length, 3);
-  const matched = createMatcher(set)('GET', '/api/items');
-  t.ok(matched.ok);
-  t.strictSame(matched.ok && matched.cover?.policies.map(({ name }) => name), [
-    'api-minute',
-    'api-day',
-    'address',
-  ]);
 });

@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { limitTable } from '#api/limits/table.ts';
 import { GATEWAY_VARIABLES, readConfig } from '#gateway/config.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
+import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import {
   floodLogins,
   hopCountOf,
@@ -53,6 +54,21 @@ t.test('the tables have the limits of the policy file', async (t) => {
   }
 });
 
+t.test('the policies that the page adds fit into the file and deny at their limit', (t) => {
+  const added = page.blocks.filter(({ text }) => text.startsWith('- name: ')).map(({ text }) => text);
+  t.equal(added.length, 2);
+  const tests = `
+  - { name: a, request: GET /api/mcp, times: 31, reply: 401, expect: { policies: [mcp, mcp-failures], allowed: 30 } }
+  - { name: b, request: GET /api/mcp, times: 31, expect: { allowed: 31 } }
+  - { name: c, request: GET /api/v3/feedbackRecords/1, times: 601, expect: { allowed: 600 } }
+`;
+  const policies = added.join('').replace(/^/gm, '  ').trimEnd();
+  const file = `${example.replace('\npolicies:\n', () => `\npolicies:\n${policies}\n`)}${tests}`;
+  const failed = runTests(loadPolicies(file, 'formbricks.yaml')).map(({ name }) => name);
+  t.strictSame(failed, ['MCP'], 'apart from the test that names all policies of the route');
+  t.end();
+});
+
 for (const [name, { file }] of Object.entries(RECIPES)) {
   t.test(`${name}: the variables, files and names of the Compose file exist`, async (t) => {
     const { services, volumes = {}, networks = {} } = readRecipe(file);
@@ -61,8 +77,7 @@ for (const [name, { file }] of Object.entries(RECIPES)) {
     const known = new Set<string>(GATEWAY_VARIABLES.map((variable) => variable.name));
     for (const variable of Object.keys(environment)) t.ok(known.has(variable), variable);
     t.doesNotThrow(() => readConfig(environment));
-    const own = readRecipe('docker-compose.yml').services.gateway;
-    t.strictSame(command, own.command, 'the command is that of our own Compose file');
+    t.equal(command, undefined, 'the command is that of the image');
     t.strictSame(mounts, ['./floodgate/examples:/app/examples:ro'], 'the folder is mounted');
     t.equal(GATEWAY_POLICIES, 'examples/formbricks.yaml');
     t.ok(existsSync(join(projectRoot, GATEWAY_POLICIES)));

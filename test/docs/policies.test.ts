@@ -1,14 +1,21 @@
-/** The two pages about the policy file agree with the loader, the matcher and the check. */
+/** The pages about the policy file agree with the loader, the matcher and the check. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
+import { policyFileSchema } from '#gateway/policy/file/schema.ts';
+import { FILE_KEYS } from '#gateway/policy/keys/file-keys.ts';
+import { IDENTIFIER_KEYS, identifierSchema } from '#gateway/policy/keys/identifier-keys.ts';
+import type { AnyKey } from '#gateway/policy/keys/key.ts';
+import { POLICY_KEYS, policySchema } from '#gateway/policy/keys/policy-keys.ts';
+import { EXPECT_KEYS, TEST_KEYS, testSchema } from '#gateway/policy/keys/test-keys.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
-import { policyFileSchema } from '#gateway/policy/schema.ts';
 import { canonicalTarget } from '#gateway/policy/target.ts';
-import { ERRORS } from '#gateway/reply/errors.ts';
+import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
+import { REASONS } from '#gateway/refusals/reasons.ts';
+import { recordOf } from '#gateway/reply/own-reply.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { projectRoot } from '#test/support/process.ts';
@@ -26,6 +33,17 @@ const html = detail.blocks.find(({ language }) => language === 'html')?.text ?? 
 const referenced = (name: string): string => (name.endsWith('.html') ? html : keySet);
 const identifiers =
   'version: 1\nidentifiers:\n  ip: { source: client-address }\n  api-key: { source: [{ header: x-api-key }] }\npolicies:\n';
+
+function codesIn(cell: string): readonly string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+}
+
+/** @param headers alternating names and values */
+function recordText(headers: readonly string[]): string {
+  return Object.entries(recordOf(headers))
+    .map(([name, value]) => `${name}: ${value}`)
+    .join();
+}
 
 /** Turns a block that is a list of policies into a file. */
 function asFile(text: string): string {
@@ -75,18 +93,37 @@ t.test('check prints the output that the page shows for the broken file', async 
   await t.rejects(checking, { code: 1, stderr: shown?.text });
 });
 
-t.test('every key of the schema is described', async (t) => {
-  const { identifiers: named, policies } = policyFileSchema.properties;
-  const [identifier] = Object.values(named.patternProperties);
-  const tables = [
-    [Object.keys(policyFileSchema.properties), 0],
-    [Object.keys(identifier?.properties ?? {}), 1],
-    [Object.keys(policies.items.properties), 2],
-  ] as const;
-  const rows = [...detail.text.matchAll(/^\| Key \| Value \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm)].map(
-    ([, text = '']) => [...text.matchAll(/^\| `(\w+)`/gm)].map(([, key]) => key),
-  );
-  for (const [keys, at] of tables) t.strictSame([...(rows[at] ?? [])].sort(), [...keys].sort());
+/** A row of the documentation. Values in braces are shown as code. */
+function keyRow(name: string, key: AnyKey, isRequired: boolean): string {
+  const { schema, default: usual, without = isRequired ? 'required' : 'none', more } = key;
+  const value = schema.description.replace(/\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}/g, '`$&`');
+  const text = more === undefined ? value : `${value}. ${more}`;
+  return `| \`${name}\` | ${text} | ${usual === undefined ? without : `\`${usual}\``} |`;
+}
+
+t.test('the tables of keys have the rows of the program', async (t) => {
+  const tables: [Readonly<Record<string, AnyKey>>, readonly string[]][] = [
+    [FILE_KEYS, policyFileSchema.required],
+    [IDENTIFIER_KEYS, identifierSchema.required],
+    [POLICY_KEYS, policySchema.required],
+    [TEST_KEYS, testSchema.required],
+    [EXPECT_KEYS, []],
+  ];
+  const head = '| Key | Value | Default |\n|---|---|---|\n';
+  const [before = '', ...parts] = detail.text.split(head);
+  const wanted = parts.map((part, i) => {
+    const [keys, required] = tables[i] ?? [];
+    if (keys === undefined) return part;
+    const rows = Object.entries(keys).map(([name, key]) =>
+      keyRow(name, key, required?.includes(name) ?? false),
+    );
+    return `${rows.join('\n')}\n${part.replace(/^(?:\|.*\n)*/, '')}`;
+  });
+  const text = [before, ...wanted].join(head);
+  t.equal(parts.length, tables.length);
+  // `npm run policies:schema` writes the rows.
+  if (process.env.UPDATE === '1') writeFileSync(join(projectRoot, detail.file), text);
+  else t.equal(detail.text, text, 'run npm run policies:schema');
 });
 
 t.test('paths are read as the tables show', async (t) => {
@@ -120,8 +157,45 @@ t.test('routes match as the pages show', async (t) => {
   t.ok(covers('GET /api/me', 'GET', '/api;v=1/me'), 'segment parameters are ignored');
 });
 
-t.test('every code of a gateway reply is listed', async (t) => {
-  for (const code of Object.keys(ERRORS)) t.ok(detail.prose.includes(`\`${code}\``), code);
+t.test('the tables of replies have the codes, statuses and fields of the program', async (t) => {
+  const reasons: readonly { code: string; kind?: string }[] = Object.values(REASONS);
+  const withId = new Set(['gateway_forbidden']);
+  for (const { code, kind } of reasons) if (kind !== undefined) withId.add(code);
+  const rows = [...detail.prose.matchAll(/^\| .+ \| (\d{3}) \| `(\w+)` \| (.+) \|$/gm)];
+  t.strictSame(new Set(rows.map(([, , code]) => code)), new Set(Object.keys(CODES)));
+  for (const [, status = '', name = '', fields = ''] of rows) {
+    const row = CODES[name as ErrorCode];
+    t.equal(Number(status), row.status, name);
+    const listed = codesIn(fields);
+    const fixed = listed.filter((field) => field.includes(': ') && field !== 'Connection: close');
+    t.strictSame(fixed.join(), recordText(row.headers), name);
+    t.equal(listed.includes('x-gateway-decision'), withId.has(name), name);
+  }
+  const types = [...detail.prose.matchAll(/^\| `(#[\w-]+|about:blank)` \| .+ \| (.+) \|$/gm)];
+  const listed = types.flatMap(([, end = '', codes = '']) =>
+    codesIn(codes).map((code) => [code, end] as const),
+  );
+  const real = Object.entries(CODES).map(([code, { type }]) => [code, type.replace(/^.*(?=#)/, '')] as const);
+  t.strictSame(new Map(listed.toSorted()), new Map(real.toSorted()));
+});
+
+t.test('the pages list how refusals are counted, logged and recorded', async (t) => {
+  const rowWith = (file: string, start: string): readonly string[] =>
+    codesIn(
+      readPage(file)
+        .text.split('\n')
+        .find((line) => line.startsWith(start)) ?? '',
+    );
+  const kinds = rowWith('docs/cli.md', '| `decision` | `deny`; ');
+  const outcomes = rowWith('docs/observability.md', '| `floodgate_requests_total`');
+  const logged = rowWith('docs/operating.md', '| `decision` |');
+  const reasons: readonly { code: string; kind?: string; outcome?: string | null; logged?: string | null }[] =
+    Object.values(REASONS);
+  for (const reason of reasons) {
+    if (reason.kind !== undefined) t.ok(kinds.includes(reason.kind), reason.kind);
+    if (reason.outcome) t.ok(outcomes.includes(reason.outcome), reason.outcome);
+    if (reason.logged) t.ok(logged.includes(reason.logged), reason.logged);
+  }
 });
 
 t.test('every message of the last table comes from the loader', async (t) => {

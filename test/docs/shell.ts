@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Owner } from '#test/support/gateway.ts';
 import { compileCache } from '#test/support/process.ts';
 
-export interface Shell {
+interface Shell {
   /** @returns the stdout of the block; rejects if its last command failed */
   run(block: string): Promise<string>;
 }

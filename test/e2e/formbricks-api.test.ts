@@ -1,7 +1,7 @@
 /** Runs the published wrapper `@formbricks/api` against the product. */
 import { FormbricksAPI } from '@formbricks/api';
 import t from 'tap';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { surveyBody } from '#test/support/api-app.ts';
 import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
 import { startStack } from '#test/support/stack.ts';

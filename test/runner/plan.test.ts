@@ -15,39 +15,40 @@ import {
 } from './plan.ts';
 
 const light = [
-  'test/api/ids.test.ts',
-  'test/api/nul.test.ts',
-  'test/gateway/request/reading/identify.test.ts',
-  'test/api/config.test.ts',
+  'test/api/values/ids.test.ts',
+  'test/api/http/nul.test.ts',
+  'test/gateway/policy/route.test.ts',
+  'test/api/wiring/config.test.ts',
 ];
-const starting = 'test/api/first-start.test.ts';
-const long = 'test/api/hostile.test.ts';
+const starting = 'test/api/wiring/first-start.test.ts';
+const long = 'test/api/http/hostile.test.ts';
 const system = 'test/system/crashes/gateway-workers.test.ts';
 
 t.test('files of one area share a process; slow files and those of test/system have their own', async (t) => {
   t.strictSame(groupsOf([...light, system, starting, long], [long]), [
     [long],
-    ['test/api/ids.test.ts', 'test/api/nul.test.ts', 'test/api/config.test.ts', starting],
+    ['test/api/values/ids.test.ts', 'test/api/http/nul.test.ts', 'test/api/wiring/config.test.ts', starting],
     [system],
     [light[2]],
   ]);
 });
 
-t.test('files that start processes share one process in smaller groups', async (t) => {
+t.test('files that start programs share one process in smaller groups', async (t) => {
   const alike = (file: string): number[] => groupsOf(Array(40).fill(file), []).map(({ length }) => length);
-  t.strictSame(alike('test/api/ids.test.ts'), [36, 4]);
-  t.strictSame(alike(starting), [9, 9, 9, 9, 4]);
+  t.strictSame(alike('test/api/values/ids.test.ts'), [36, 4]);
+  for (const file of [starting, 'test/gateway/limiter/redis.test.ts'])
+    t.strictSame(alike(file), [9, 9, 9, 9, 4], file);
 });
 
 t.test('code that differs between the databases is tested on both', async (t) => {
   t.ok(reaches(starting, 'test/support/process.ts'));
-  t.notOk(reaches('test/api/ids.test.ts', 'test/support/process.ts'));
+  t.notOk(reaches('test/api/values/ids.test.ts', 'test/support/process.ts'));
   for (const [file, databases] of [
     [long, ['sqlite', 'postgres']],
     ['test/api/parallel-writers/limits.test.ts', ['sqlite', 'postgres']],
     ['test/system/crashes/one-of-two-apis.test.ts', ['sqlite', 'postgres']],
     ['test/gateway/request/reading/identify.test.ts', ['sqlite']],
-    ['test/api/config.test.ts', ['sqlite']],
+    ['test/api/wiring/config.test.ts', ['sqlite']],
     ['test/api/resources/tags/v3-routes.test.ts', ['sqlite']],
     ['test/api/db/busy.test.ts', ['sqlite']],
     ['test/system/postgres/crash.test.ts', ['postgres']],

@@ -23,8 +23,8 @@ export const SYSTEM_FOLDERS: Readonly<Record<string, readonly Program[]>> = {
   proxies: ['nginx', 'caddy', 'haproxy', 'promtool', 'curl', 'openssl'],
   parsers: ['php', 'python3', 'ruby'],
   pages: ['curl', 'initdb'],
-  packages: [],
-  images: [],
+  packages: ['python3', 'systemd-analyze', 'dpkg-deb'],
+  images: ['buildah'],
   browsers: ['chromium', 'curl'],
   benches: [],
 };
@@ -56,8 +56,7 @@ const ROOT = 'test/support/database.ts';
  */
 const DIFFERENT = globSync(
   [
-    'test/api/*.test.ts',
-    'test/api/{audit,auth,db,events,http,jobs,mail,parallel-writers,processes,storage}/**/*.test.ts',
+    'test/api/{audit,auth,cache,db,events,http,jobs,mail,parallel-writers,processes,storage,values,wiring,work}/**/*.test.ts',
     // They send every operation once, with everything that is described for it.
     'test/api/docs/{refusals,replies}.test.ts',
     'test/api/resources/{segments,responses}/*.test.ts',
@@ -72,7 +71,6 @@ const DIFFERENT = globSync(
 const SQLITE_ONLY: readonly string[] = [
   'test/api/db/busy.test.ts',
   'test/api/db/faults.test.ts',
-  'test/api/events/crash.test.ts',
   'test/api/http/serialization.test.ts',
   'test/system/crashes/events.test.ts',
 ];
@@ -99,9 +97,9 @@ export function isInLongSuite(file: string, database: TestDatabase): boolean {
 
 /** Larger groups save little time, and more files fail when a process ends early. */
 const WEIGHT_MAX = 36;
-/** Weight of a file that starts processes; any other file weighs one. It takes this much longer, on average. */
+/** Weight of a file that starts programs or a Redis; any other file weighs one. It takes this much longer, on average. */
 const STARTING_WEIGHT = 4;
-const STARTS = 'test/support/process.ts';
+const STARTS: readonly string[] = ['test/support/process.ts', 'test/support/redis.ts'];
 /** These inspect their process, and would see what other files leave in it: memory, timers, listeners. */
 const ALONE = /memoryUsage|getActiveResourcesInfo|diagnostics_channel/;
 
@@ -122,7 +120,7 @@ export function groupsOf(
     const area = areaOf(file);
     const weight = longest.includes(file)
       ? Number.POSITIVE_INFINITY
-      : reaches(file, STARTS)
+      : STARTS.some((helper) => reaches(file, helper))
         ? STARTING_WEIGHT
         : 1;
     const group = open.get(area);
@@ -157,7 +155,7 @@ export interface Task {
   readonly programs: readonly Program[];
 }
 
-export interface TestQueue {
+interface TestQueue {
   /** @returns null once all tasks are taken */
   next(): Promise<Task | null>;
 }

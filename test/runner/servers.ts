@@ -16,8 +16,11 @@ const PACKAGES = {
   haproxy: 'haproxy',
   promtool: 'prometheus',
   chromium: 'chromium',
+  buildah: 'buildah',
   php: 'php-cli',
   python3: 'python3',
+  'systemd-analyze': 'systemd',
+  'dpkg-deb': 'dpkg',
   ruby: 'ruby-rack',
 } as const;
 

@@ -1,6 +1,8 @@
 import t from 'tap';
-import { clientAddress, isTrustedPeer, parseTrustedProxies, UNTRUSTED } from '#shared/client-address.ts';
+import { clientAddress, isTrustedPeer, parseNetwork, UNTRUSTED } from '#shared/client-address.ts';
+import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import { fc } from '#test/support/fast-check.ts';
+import { dice } from '#test/support/seed.ts';
 
 /** Tests with `trust` as in GATEWAY_TRUSTED_PROXIES. */
 const client = (trust: string, peer: string | undefined, chain = '', ipv6Prefix?: number): string =>
@@ -34,6 +36,8 @@ t.test(
       ['0.0.0.0/0', '203.0.113.9', '1.1.1.1', '1.1.1.1'],
       ['0.0.0.0/0', '2001:db8::1', '1.1.1.1', '2001:db8::/64'],
       ['loopback', '127.8.8.8', '1.1.1.1', '1.1.1.1'],
+      ['cloudflare, loopback', '127.0.0.1', '1.1.1.1, 172.71.0.9', '1.1.1.1'],
+      ['cloudflare', '2606:4700::1', '172.72.0.9, 2c0f:f248::9', '172.72.0.9'],
       ['loopback', '::1', '1.1.1.1', '1.1.1.1'],
       ['loopback', '::ffff:127.0.0.1', '1.1.1.1', '1.1.1.1'],
       ['loopback, 10.0.0.0/8,fd00::/8', '127.0.0.1', '1.1.1.1, fd00::7, 10.0.0.1', '1.1.1.1'],
@@ -153,7 +157,7 @@ t.test('whose X-Forwarded-* headers are trusted', async (t) => {
 
 t.test('an error names the wrong entry and how to correct it', async (t) => {
   const shape =
-    'is neither an address, a CIDR such as 10.0.0.0/8, the word loopback, nor a hop count such as 1';
+    'is neither an address, a CIDR such as 10.0.0.0/8, the words loopback or cloudflare, a file such as ./proxies.txt, nor a hop count such as 1';
   const entries = [
     ...[
       'proxy',
@@ -258,4 +262,41 @@ t.test('does not trust an IPv4 address inside a 6to4 or NAT64 address as a proxy
     t.equal(isTrustedPeer(peer, trust), false, peer);
     t.equal(clientAddress(peer, '203.0.113.9', trust), '10.0.0.1', 'its own header is ignored');
   }
+});
+
+t.test('a network has the same bytes in each spelling', async (t) => {
+  const roll = dice(1);
+  for (let i = 0; i < 300; i++) {
+    const groups = Array.from({ length: 1 + roll(7) }, () =>
+      roll([2, 256, 65_536][roll(3)] ?? 2).toString(16),
+    );
+    groups[0] = (1 + roll(65_535)).toString(16);
+    const bits = roll(129);
+    const short = `${groups.join(':')}::/${bits}`;
+    const long = `${[...groups, ...new Array(8 - groups.length).fill('0')].join(':')}/${bits}`;
+    t.strictSame(parseNetwork(i % 2 === 0 ? short : short.toUpperCase()), parseNetwork(long), short);
+  }
+  for (const text of [
+    '2001:db8::/129',
+    '2001:db8::/',
+    '12345::/32',
+    '1:2:3:4:5:6:7:8::/64',
+    '2001::db8::/32',
+  ])
+    t.throws(() => parseNetwork(text), { message: /neither an address nor a network/ }, text);
+  t.throws(() => parseNetwork('0:0:0:0:0:ffff::/90'), { message: /covers every IPv4 address/ });
+});
+
+t.test('IPv4 networks count as one client if that is asked for', async (t) => {
+  const network = (peer: string, ipv4Prefix: number): string =>
+    clientAddress(peer, '', { kind: 'none' }, 64, ipv4Prefix);
+  t.equal(network('192.0.2.200', 32), '192.0.2.200');
+  t.equal(network('192.0.2.200', 24), '192.0.2.0/24');
+  t.equal(network('192.0.2.200', 25), '192.0.2.128/25');
+  t.equal(network('10.200.3.4', 8), '10.0.0.0/8');
+  t.equal(network('::ffff:192.0.2.200', 24), '192.0.2.0/24', 'in mapped notation');
+  t.equal(network('64:ff9b::c000:2c8', 24), '192.0.2.0/24', 'behind NAT64');
+  t.equal(network('2002:c000:2c8::1', 24), '192.0.2.0/24', '6to4');
+  t.equal(network('2001:db8::1', 24), '2001:db8::/64', 'IPv6 has its own prefix');
+  t.equal(network('garbage', 24), UNTRUSTED);
 });

@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { type Logger, pino } from 'pino';
-import { readPolicyFile } from '#gateway/config.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
 import { buildAdmin } from '#gateway/operate/admin/admin.ts';
 import type { ReplayBounds } from '#gateway/operate/admin/replay-upload.ts';
 import { openFilesMax } from '#gateway/operate/doctor/open-files.ts';
 import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
+import { readPolicyFile } from '#gateway/policy/policy-file.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import { VERSION } from '#shared/version.ts';
@@ -27,13 +27,10 @@ export interface TestAdminOptions {
   readonly log?: Logger;
 }
 
-/** @returns the origin of the listener */
-export async function startTestAdmin(
-  owner: Owner,
-  { gateway, config }: Pick<TestGateway, 'gateway' | 'config'>,
+export function buildTestAdmin(
+  { gateway, config, settings }: Pick<TestGateway, 'gateway' | 'config' | 'settings'>,
   {
     clock = Date.now,
-    port = 0,
     token = null,
     isLoopback = true,
     trust = config.trust,
@@ -42,9 +39,9 @@ export async function startTestAdmin(
     replayBounds,
     log = pino({ level: 'silent' }),
   }: TestAdminOptions = {},
-): Promise<string> {
+): ReturnType<typeof buildAdmin> {
   const listFamilies = async (): Promise<[ReturnType<typeof families>]> => [families(gateway.samples())];
-  const admin = buildAdmin({
+  return buildAdmin({
     ready: () => gateway.ready(),
     storeAvailable: async () => gateway.storeAvailable(),
     families: listFamilies,
@@ -66,6 +63,7 @@ export async function startTestAdmin(
       control: gateway.control,
       doctor: {
         config,
+        certificate: settings.gathered.certificate,
         readPolicyFile,
         openFilesMax,
         version: VERSION,
@@ -73,8 +71,8 @@ export async function startTestAdmin(
         publicPort: () => gateway.port,
         ...doctor,
       },
-      addresses: gateway.addresses,
-      showAddresses: async (forMs) => gateway.addresses.show(forMs),
+      addresses: gateway.addresses ?? { find: () => null, isOn: false, shownUntil: null },
+      showAddresses: async (forMs) => gateway.addresses?.show(forMs),
       findDecision: (id) => gateway.findDecision(id),
       listDecisions: (before, count) => gateway.listDecisions(before, count),
       top: {
@@ -86,6 +84,7 @@ export async function startTestAdmin(
             replicas: gateway.replicas(),
             limited: gateway.limited(),
             paths: gateway.paths(),
+            matches: gateway.matches(),
           },
         ],
         takeSeconds: async () => gateway.takeSeconds(),
@@ -94,6 +93,15 @@ export async function startTestAdmin(
       },
     },
   });
+}
+
+/** @returns the origin of the listener */
+export async function startTestAdmin(
+  owner: Owner,
+  gateway: Pick<TestGateway, 'gateway' | 'config' | 'settings'>,
+  options: TestAdminOptions = {},
+): Promise<string> {
+  const admin = buildTestAdmin(gateway, options);
   owner.teardown(() => admin.close());
-  return admin.listen({ host: '127.0.0.1', port });
+  return admin.listen({ host: '127.0.0.1', port: options.port ?? 0 });
 }

@@ -10,9 +10,12 @@ import { createAuditLog } from '#api/audit/audit.ts';
 import { hashApiKey } from '#api/auth/api-key.ts';
 import { createPasswords, deriveArgon2id } from '#api/auth/password.ts';
 import type { Permission } from '#api/auth/principal.ts';
+import { createRecaptcha } from '#api/auth/recaptcha.ts';
 import { createSigner } from '#api/auth/signer.ts';
-import { createBackground } from '#api/background.ts';
 import { bootstrap } from '#api/bootstrap.ts';
+import { loadSdkScripts } from '#api/cache/sdk-scripts.ts';
+import type { State } from '#api/cache/state-cache.ts';
+import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
 import { readConfig } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
 import { openDatabase } from '#api/db/database.ts';
@@ -21,15 +24,12 @@ import { migrate } from '#api/db/migrate.ts';
 import { createSender } from '#api/events/sender.ts';
 import { createSignal } from '#api/events/signal.ts';
 import { createTargets, type Resolve } from '#api/events/targets.ts';
-import { newId, type Random } from '#api/ids.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
 import { createMailer, openTransport } from '#api/mail/mailer.ts';
-import { createRecaptcha } from '#api/recaptcha.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
-import { loadSdkScripts } from '#api/sdk-scripts.ts';
-import type { State } from '#api/state-cache.ts';
 import { openStorage } from '#api/storage/open.ts';
-import { createWorkspaceCache } from '#api/workspace-cache.ts';
+import { newId, type Random } from '#api/values/ids.ts';
+import { createBackground } from '#api/work/background.ts';
 import type { Clock } from '#shared/clock.ts';
 import { privateDatabase } from './database.ts';
 import { watchStatuses } from './declared-statuses.ts';
@@ -63,6 +63,8 @@ export interface TestApi {
   addWorkspace(id: string, environmentId?: string): Promise<void>;
   /** Creates another key. @returns the key */
   addKey(permissions: Readonly<Record<string, Permission>>): Promise<string>;
+  /** Listens on loopback. @returns the port */
+  listen(): Promise<number>;
   /** Closes it before the test ends. */
   close(): Promise<void>;
 }
@@ -272,6 +274,7 @@ export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<
       }
       return key;
     },
+    listen: async () => Number(new URL(await app.listen({ port: 0, host: '127.0.0.1' })).port),
     close,
   };
 }
@@ -289,6 +292,12 @@ export function surveyBody(overrides: Record<string, unknown> = {}): Record<stri
 
 /** The trigger of app surveys in tests that need any trigger. */
 const trigger = { name: 'Test', type: 'code', key: 'test' };
+
+/** Creates an action class for code, with its name as its key. */
+export async function addActionClass(api: TestApi, name: string): Promise<Json> {
+  const body = { workspaceId, name, type: 'code', key: name };
+  return (await api.manage('POST', '/api/v1/management/action-classes', body)).json.data;
+}
 
 /** Creates a survey and returns the reply of the API. An app survey gets a trigger. */
 export async function addSurvey(api: TestApi, overrides: Record<string, unknown> = {}): Promise<Json> {

@@ -14,9 +14,9 @@ import { until } from './until.ts';
 export const ASKING_EXAMPLES = 'examples/behind-another-proxy';
 
 export const askingProxyNames = ['nginx', 'caddy'] as const;
-export type AskingProxyName = (typeof askingProxyNames)[number];
+type AskingProxyName = (typeof askingProxyNames)[number];
 
-export interface AskingProxy {
+interface AskingProxy {
   readonly port: number;
   readonly child: ChildProcess;
   /** @returns the output of the proxy on stderr so far */

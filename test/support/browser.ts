@@ -5,6 +5,7 @@
 import { createServer } from 'node:http';
 import { type BrowserContext, chromium } from 'playwright-core';
 import type { Owner } from './gateway.ts';
+import { listen } from './listen.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** A root user has no sandbox, and a test has no use for a browser that calls home. */
@@ -39,11 +40,6 @@ export async function startSite(owner: Owner, html: string): Promise<string> {
     res.setHeader('content-type', 'text/html; charset=utf-8');
     res.end(html);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  owner.teardown(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/`;
+  const port = await listen(owner, server);
+  return `http://127.0.0.1:${port}/`;
 }

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { projectRoot } from './process.ts';
 
 const execute = promisify(execFile);
-const PROGRAMS = ['sh', 'mkdir', 'chown', 'rm', 'env', 'id'];
+const PROGRAMS = ['sh', 'mkdir', 'chown', 'rm', 'ln', 'env', 'id'];
 /** Further libraries, because `ldd` lists only those that the programs above need. */
 const LIBRARIES = [
   'librt.so.1',
@@ -22,7 +22,7 @@ const LIBRARIES = [
 
 export const hasBuildah = process.getuid?.() === 0 && spawnSync('buildah', ['--version']).status === 0;
 
-export interface Buildah {
+interface Buildah {
   (...args: readonly string[]): Promise<string>;
   /** Options of every call. */
   readonly storage: readonly string[];
@@ -56,14 +56,15 @@ export function offline(folder: string): readonly string[] {
   return ['--pull-never', '--signature-policy', join(folder, 'policy.json'), '--isolation', 'chroot'];
 }
 
-/** @returns a folder that is `/` of a base image with a user `node`, as that of Docker's `node` image; and its ENV */
+/** @returns a folder that is `/` of a base image with a user `node`, as that of Docker's `node` image, and its ENV */
 export function makeBase(folder: string): { readonly root: string; readonly env: string } {
   const root = join(folder, 'base');
   for (const path of [
     'bin',
     'usr/bin',
     'usr/local/bin',
-    'usr/local/lib',
+    'usr/local/lib/node_modules',
+    'usr/local/include/node',
     'etc/ssl',
     'home/node',
     'tmp',
@@ -79,8 +80,8 @@ export function makeBase(folder: string): { readonly root: string; readonly env:
   const node = realpathSync(join(projectRoot, 'node_modules/node/bin/node'));
   cpSync(node, join(root, 'usr/local/bin/node'));
   const npm = dirname(dirname(realpathSync(spawnSync('which', ['npm'], { encoding: 'utf8' }).stdout.trim())));
-  cpSync(npm, join(root, 'usr/local/lib/npm'), { recursive: true, dereference: true });
-  symlinkSync('../lib/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
+  cpSync(npm, join(root, 'usr/local/lib/node_modules/npm'), { recursive: true, dereference: true });
+  symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
   symlinkSync('/bin/env', join(root, 'usr/bin/env'));
   const { stdout } = spawnSync('ldd', [...programs, node], { encoding: 'utf8' });
   const linked = new Set([...stdout.matchAll(/(\/\S+\.so\S*) \(0x/g)].map(([, path = '']) => path));

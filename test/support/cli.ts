@@ -6,13 +6,13 @@ import { text } from 'node:stream/consumers';
 import { Terminal } from '#shared/cli/terminal.ts';
 import { compileCache, projectRoot } from './process.ts';
 
-export interface CliResult {
+interface CliResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface CliRun {
+interface CliRun {
   /** The working directory; by default the project's folder. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;

@@ -3,8 +3,8 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { errorResponsesOf } from '#api/docs/error-responses.ts';
 import { refusalsOf } from '#api/docs/refusals.ts';
-import { isRecord } from '#api/schemas.ts';
 import { surfaceOf } from '#api/surfaces/surfaces.ts';
+import { isRecord } from '#api/values/schemas.ts';
 
 let watcher: ((app: FastifyInstance) => void) | null = null;
 /** Fastify announces every new app, before anything is registered on it. */

@@ -1,6 +1,6 @@
 /** Parses the OpenAPI document for tests: its operations, and whether a reply conforms to it. */
 import { Compile, type Validator } from 'typebox/compile';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 
 type Part = Readonly<Record<string, unknown>>;
 

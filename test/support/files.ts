@@ -1,4 +1,5 @@
-/** Inserts rows of uploaded files, for tests that do not upload through the API. */
+/** Stores files and their rows, for tests that do not upload through the API. */
+import { Readable } from 'node:stream';
 import type { TestApi } from './api-app.ts';
 
 /** Writes the row that the API writes before it issues a grant. An existing row stays. */
@@ -26,4 +27,14 @@ export async function addFileRow(
     })
     .onConflict((conflict) => conflict.column('key').doNothing())
     .execute();
+}
+
+/** Stores a file as an upload does, without its row. */
+export async function receiveFile(
+  { context: { storage } }: TestApi,
+  key: string,
+  bytes: string | Buffer,
+): Promise<void> {
+  const object = { key, contentType: 'image/png', bytesMax: 1_000_000 };
+  await storage.receiver?.receive(object, Readable.from([Buffer.from(bytes)]));
 }

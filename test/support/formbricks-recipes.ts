@@ -6,13 +6,13 @@ import { parse } from 'yaml';
 import type { Page } from '#test/docs/pages.ts';
 import { startShell } from '#test/docs/shell.ts';
 import type { Formbricks } from './formbricks-stand-in.ts';
-import { type Owner, startTestGateway, type TestGateway } from './gateway.ts';
+import { BEHIND_PROXY, type Owner, startTestGateway, type TestGateway } from './gateway.ts';
 import { type LabelledProxy, startLabelledProxy } from './labelled-proxy.ts';
 import { freePort } from './ports.ts';
 import { projectRoot } from './process.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-export interface Recipe {
+interface Recipe {
   readonly file: string;
   /** Heading of its section on the page. */
   readonly heading: string;
@@ -29,7 +29,7 @@ export const RECIPES = {
 
 interface Service {
   readonly environment: Readonly<Record<string, string>>;
-  readonly command: readonly string[];
+  readonly command?: readonly string[];
   readonly volumes: readonly string[];
   readonly depends_on: readonly string[];
   readonly ports?: readonly string[];
@@ -37,7 +37,7 @@ interface Service {
   readonly networks?: readonly string[] | Readonly<Record<string, unknown>>;
 }
 
-export interface ComposeFile {
+interface ComposeFile {
   readonly services: Readonly<Record<'formbricks' | 'gateway' | 'gateway-redis', Service>>;
   readonly volumes?: Readonly<Record<string, unknown>>;
   readonly networks?: Readonly<
@@ -66,11 +66,7 @@ export function runRecipe(
 ): Promise<TestGateway> {
   const { GATEWAY_REDIS_URL, GATEWAY_UPSTREAM, ...own } = readRecipe(file).services.gateway.environment;
   const begun = Date.now();
-  return startTestGateway(owner, {
-    upstream: formbricks.origin,
-    env: { ...own, ...env },
-    clock: () => begun,
-  });
+  return startTestGateway(owner, { upstream: formbricks, env: { ...own, ...env }, clock: () => begun });
 }
 
 export function hopCountOf({ file }: Recipe): number {
@@ -95,11 +91,16 @@ export async function startTraefikRecipe(
   const asked = await runRecipe(owner, RECIPES.traefik, formbricks, {
     GATEWAY_DECISION_PORT: String(decision),
     GATEWAY_DECISION_HOST: '127.0.0.1',
-    GATEWAY_TRUSTED_PROXIES: 'loopback',
+    ...BEHIND_PROXY,
   });
   const proxy = await startLabelledProxy(
     owner,
-    { ...INSTALLED_LABELS, ...readRecipe(RECIPES.traefik.file).services.formbricks.labels },
+    {
+      ...INSTALLED_LABELS,
+      ...readRecipe(RECIPES.traefik.file).services.formbricks.labels,
+      // The test asks an address of this machine.
+      'traefik.http.routers.formbricks.rule': 'PathPrefix(`/`)',
+    },
     { forwardAuth: `http://127.0.0.1:${decision}`, service: formbricks.origin },
   );
   return { ...proxy, asked };

@@ -17,7 +17,7 @@ export interface FormbricksOptions {
   readonly host?: string;
 }
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string;
   readonly url: string;
   /** Client address, as the application has determined it. */
@@ -34,8 +34,8 @@ export interface Formbricks {
 }
 
 /** The address of all clients if the chain is too short. */
-export const NOBODY_IN_PARTICULAR = 'unknown';
-export const VALID_KEY = 'fbk_valid';
+const NOBODY_IN_PARTICULAR = 'unknown';
+const VALID_KEY = 'fbk_valid';
 
 /** The application's own limits, by path. */
 const OWN_LIMITS: Readonly<Record<string, number>> = {

@@ -4,6 +4,7 @@ import { createServer, type RequestListener, request } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Identity } from './certificates.ts';
 import type { Owner } from './gateway.ts';
+import { listen } from './listen.ts';
 
 /** @returns the port of the proxy */
 export async function startFrontProxy(
@@ -28,11 +29,6 @@ export async function startFrontProxy(
     identity === null
       ? createServer(forward)
       : createTlsServer({ cert: readFileSync(identity.cert), key: readFileSync(identity.key) }, forward);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  owner.teardown(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listen(owner, server);
+  return port;
 }

@@ -2,9 +2,12 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { pino } from 'pino';
 import { type Gateway, startGateway } from '#gateway/app.ts';
-import { type GatewayConfig, readConfig, readPolicyFile } from '#gateway/config.ts';
+import { type GatewayConfig, type GatewaySettings, readConfig } from '#gateway/config.ts';
+import { readPolicyFile } from '#gateway/policy/policy-file.ts';
 import type { Clock } from '#shared/clock.ts';
+import { listen } from './listen.ts';
 import { patiently } from './store-budget.ts';
+import { until } from './until.ts';
 
 /** The part of tap's `t` that helpers use: clean-ups run when the test ends, the last one first. */
 export interface Owner {
@@ -20,13 +23,7 @@ export interface TestUpstream {
 /** A real HTTP server on loopback. Without a listener it replies 200 with the request as JSON. */
 export async function startUpstream(owner: Owner, listener: RequestListener = echo): Promise<TestUpstream> {
   const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  owner.teardown(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listen(owner, server);
   return { server, port, origin: `http://127.0.0.1:${port}` };
 }
 
@@ -53,14 +50,20 @@ export const OWN_PARSER: Readonly<Record<string, string>> =
 export interface TestGateway {
   readonly gateway: Gateway;
   readonly config: GatewayConfig;
+  readonly settings: GatewaySettings;
   readonly port: number;
   readonly origin: string;
   /** Log lines so far, parsed. */
   readonly log: readonly Record<string, unknown>[];
+  /** Resolves once a line of the log matches, as JSON. */
+  logged(pattern: RegExp): Promise<void>;
+  /** Returns the value of the first metric with this name and these labels; -1 if there is none. */
+  sample(name: string, labels?: Readonly<Record<string, string>>): number;
 }
 
 export interface TestGatewayOptions {
-  readonly upstream: string;
+  /** The application or its origin; by default one that replies with the request as JSON. */
+  readonly upstream?: string | { readonly origin: string };
   /** Text of the policy file; by default the project's own policies.yaml. */
   readonly policies?: string;
   /** Further environment variables, such as { GATEWAY_REDIS_URL: '…' }. */
@@ -69,33 +72,53 @@ export interface TestGatewayOptions {
   readonly wallClock?: Clock;
 }
 
-export async function startTestGateway(owner: Owner, options: TestGatewayOptions): Promise<TestGateway> {
-  const { config, secrets } = readConfig(
+/** Settings of a gateway that believes what X-Forwarded-For says, as behind a proxy on this machine. */
+export const BEHIND_PROXY = { GATEWAY_TRUSTED_PROXIES: 'loopback' };
+
+/** Stands for a random source, and returns all numbers below the given one in turn. */
+export function numbersInTurn(): (end: number) => number {
+  let turn = 0;
+  return (end) => turn++ % end;
+}
+
+export async function startTestGateway(owner: Owner, options: TestGatewayOptions = {}): Promise<TestGateway> {
+  const { upstream = await startUpstream(owner), policies } = options;
+  const settings = readConfig(
     patiently({
       GATEWAY_HOST: '127.0.0.1',
       GATEWAY_PORT: '0',
-      GATEWAY_UPSTREAM: options.upstream,
+      GATEWAY_UPSTREAM: typeof upstream === 'string' ? upstream : upstream.origin,
       GATEWAY_DRAIN_TIMEOUT_MS: '1000',
       ...OWN_PARSER,
       ...options.env,
     }),
   );
   const log: Record<string, unknown>[] = [];
-  const { policies } = options;
   const forgetTracing = setOpenTelemetry(options.env ?? {});
   const gateway = await startGateway({
-    config,
-    secrets,
+    settings,
     clock: options.clock ?? (() => performance.timeOrigin + performance.now()),
     wallClock: options.wallClock ?? Date.now,
     newSalt: () => 'salt of the tests',
+    randomInt: numbersInTurn(),
     replica: `test:${process.pid}:${++replicas}`,
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     readPolicyFile: policies === undefined ? readPolicyFile : () => policies,
-    reusePort: false,
+    isWorker: false,
   }).finally(forgetTracing);
   owner.teardown(() => gateway.close());
-  return { gateway, config, port: gateway.port, origin: `http://127.0.0.1:${gateway.port}`, log };
+  const { config } = settings;
+  const { port } = gateway;
+  const sample: TestGateway['sample'] = (name, labels = {}) =>
+    gateway
+      .samples()
+      .find(
+        (one) =>
+          one.name === name && Object.entries(labels).every(([key, value]) => one.labels[key] === value),
+      )?.value ?? -1;
+  const logged = (pattern: RegExp): Promise<void> =>
+    until(() => log.some((line) => pattern.test(JSON.stringify(line))), String(pattern));
+  return { gateway, config, settings, port, origin: `http://127.0.0.1:${port}`, log, logged, sample };
 }
 
 /**

@@ -1,11 +1,13 @@
 /** Builds the limiter over a real store, as the gateway does. */
-
 import type { GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Owner } from './gateway.ts';
+import { chargeOf, part, policy, spend } from './spend.ts';
 import { accessTo } from './store.ts';
 import { STORE_BUDGET_MS } from './store-budget.ts';
+import { until } from './until.ts';
+import { LONG_WINDOW_SECONDS } from './window.ts';
 
 /** Gives each gateway of this process a name of its own. */
 let replicas = 0;
@@ -35,4 +37,12 @@ export async function startLimiter(
   owner.teardown(() => limiter.close());
   await limiter.start();
   return limiter;
+}
+
+/** Waits until the limiter has noticed that its store does not answer. */
+export async function untilAway(limiter: GuardedLimiter): Promise<void> {
+  await until(async () => {
+    await spend(limiter, chargeOf(part(policy('probe', 1e6, LONG_WINDOW_SECONDS))));
+    return !limiter.stats().available;
+  }, 'the loss of the store is noticed');
 }

@@ -1,7 +1,7 @@
 /** Generates load with keep-alive clients that send the next request as soon as they have the reply. */
 import { Agent, get } from 'node:http';
 
-export interface Hammer {
+interface Hammer {
   /** Number of whole replies so far, by status. */
   readonly answers: ReadonlyMap<number, number>;
   /** Requests that were sent on an open connection and got no complete reply. */

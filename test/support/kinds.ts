@@ -1,9 +1,8 @@
 /** Upstreams of both kinds: `http:`, and `https:` with a certificate that this process trusts during the test. */
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer as createHttp, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttps } from 'node:https';
-import { type AddressInfo, createServer as createTcp, type Socket } from 'node:net';
+import { createServer as createTcp, type Socket } from 'node:net';
 import {
   createServer as createTls,
   getCACertificates,
@@ -12,6 +11,7 @@ import {
 } from 'node:tls';
 import { createAuthority } from './certificates.ts';
 import type { Owner } from './gateway.ts';
+import { listen } from './listen.ts';
 
 export const KINDS = ['http', 'https'] as const;
 export type Kind = (typeof KINDS)[number];
@@ -47,13 +47,7 @@ export async function startSockets(
     serve(socket);
   };
   const server = kind === 'http' ? createTcp(onSocket) : createTls(tls, onSocket);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  owner.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(owner, server);
   return { origin: `${kind}://127.0.0.1:${port}`, port, sockets };
 }
 
@@ -64,15 +58,7 @@ export async function startApplication(
   listener: RequestListener,
 ): Promise<{ origin: string; server: Server }> {
   const server = kind === 'http' ? createHttp(listener) : createHttps(trusted(owner), listener);
-  const sockets = new Set<Socket>();
-  server.on(kind === 'http' ? 'connection' : 'secureConnection', (socket: Socket) => sockets.add(socket));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  owner.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return { origin: `${kind}://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+  return { origin: `${kind}://127.0.0.1:${await listen(owner, server)}`, server };
 }
 
 /** Breaks off a connection as rudely as Node can. It cannot reset TLS. */

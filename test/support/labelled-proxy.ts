@@ -3,11 +3,13 @@
  * and does what forwardAuth does. It does nothing for other kinds of middlewares.
  */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Owner } from './gateway.ts';
+import { listen } from './listen.ts';
 
 interface Router {
   readonly name: string;
+  /** null for all hosts */
+  readonly host: string | null;
   readonly prefix: string;
   /** In the order in which they act. */
   readonly middlewares: readonly string[];
@@ -28,9 +30,12 @@ export async function startLabelledProxy(
 ): Promise<LabelledProxy> {
   const routers = routersOf(labels);
   const server = createServer(async (req, res) => {
-    const router = routers.find(({ prefix }) => req.url?.startsWith(prefix));
+    const router = routers.find(
+      ({ host, prefix }) => req.url?.startsWith(prefix) && (host === null || host === req.headers.host),
+    );
     for (const name of router?.middlewares ?? []) {
-      const address = labels[`traefik.http.middlewares.${name}.forwardauth.address`];
+      // A name may end in the provider that defines it, such as @file.
+      const address = labels[`traefik.http.middlewares.${name.replace(/@\w+$/, '')}.forwardauth.address`];
       if (address === undefined) continue;
       const answer = await exchange(`${to.forwardAuth}${new URL(address).pathname}`, 'GET', described(req));
       if (answer.statusCode === 200) {
@@ -43,12 +48,8 @@ export async function startLabelledProxy(
     if (router === undefined) res.writeHead(404).end();
     else copy(await exchange(`${to.service}${req.url}`, req.method, forwarded(req)), res);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  owner.teardown(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return { port: (server.address() as AddressInfo).port, routers };
+  const port = await listen(owner, server);
+  return { port, routers };
 }
 
 /** The longest rule first, as Traefik sorts them. */
@@ -57,8 +58,9 @@ function routersOf(labels: Labels): readonly Router[] {
     const [, name] = /^traefik\.http\.routers\.([^.]+)\.rule$/.exec(label) ?? [];
     if (name === undefined) return [];
     const [, prefix = '/'] = /PathPrefix\(`([^`]+)`\)/.exec(rule) ?? [];
+    const [, host = null] = /Host\(`([^`]+)`\)/.exec(rule) ?? [];
     const middlewares = labels[`traefik.http.routers.${name}.middlewares`]?.split(',') ?? [];
-    return [{ name, prefix, middlewares }];
+    return [{ name, host, prefix, middlewares }];
   });
   return routers.sort((a, b) => b.prefix.length - a.prefix.length);
 }
@@ -67,7 +69,13 @@ function routersOf(labels: Labels): readonly Router[] {
 function forwarded({ headers, socket }: IncomingMessage): Record<string, string | string[] | undefined> {
   const { connection, 'transfer-encoding': chunked, 'content-length': length, ...kept } = headers;
   const address = socket.remoteAddress ?? '';
-  return { ...kept, 'x-forwarded-for': address, 'x-forwarded-proto': 'http', 'x-real-ip': address };
+  return {
+    ...kept,
+    'x-forwarded-for': address,
+    'x-forwarded-host': headers.host,
+    'x-forwarded-proto': 'http',
+    'x-real-ip': address,
+  };
 }
 
 function described(req: IncomingMessage): Record<string, string | string[] | undefined> {

@@ -1,7 +1,7 @@
 /** A client that sends one request at a time. It parses by hand, because it sends tens of thousands of them. */
 import { connect, type Socket } from 'node:net';
 
-export interface LaneReply {
+interface LaneReply {
   readonly status: number;
   /** Header section in lower case. */
   readonly head: string;

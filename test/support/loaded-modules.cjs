@@ -18,6 +18,13 @@ for (const [owner, name] of [
     return original.apply(this, args);
   };
 }
+for (const name of ['Collator', 'DateTimeFormat', 'NumberFormat'])
+  Intl[name] = new Proxy(Intl[name], {
+    construct(target, args, newTarget) {
+      loaded.add(`language:${name}`);
+      return Reflect.construct(target, args, newTarget);
+    },
+  });
 process.on('exit', () => {
   const all = [...loaded, ...process.moduleLoadList];
   process.stdout.write(`\nLoaded ${JSON.stringify(all)}\n`);

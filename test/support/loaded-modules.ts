@@ -32,6 +32,38 @@ export async function loadedBy(
   return { names, packages };
 }
 
+/** The most modules that Fastify and its log load in every start. */
+export const FASTIFY_AND_LOG = {
+  '@fastify/error': 1,
+  '@fastify/forwarded': 1,
+  '@fastify/proxy-addr': 1,
+  avvio: 13,
+  'fast-decode-uri-component': 1,
+  'fast-deep-equal': 1,
+  'fast-json-stringify': 2,
+  'fast-querystring': 4,
+  fastq: 1,
+  'find-my-way': 12,
+  'process-warning': 1,
+  ret: 11,
+  reusify: 1,
+  rfdc: 1,
+  'safe-regex2': 1,
+  'secure-json-parse': 1,
+  semver: 47,
+  'toad-cache': 1,
+  // The log.
+  pino: 12,
+  'pino-std-serializers': 7,
+  '@pinojs/redact': 1,
+  'atomic-sleep': 1,
+  'on-exit-leak-free': 1,
+  'quick-format-unescaped': 1,
+  'safe-stable-stringify': 1,
+  'sonic-boom': 1,
+  'thread-stream': 4,
+} as const;
+
 /** Fails for each package that is not in the list, or that loads more modules than the list allows. */
 export function holdTo(
   t: Test,

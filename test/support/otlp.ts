@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from 'no
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import { gunzipSync } from 'node:zlib';
 import type { Owner } from './gateway.ts';
+import { listen } from './listen.ts';
 import { until } from './until.ts';
 
 export interface CollectedSpan {
@@ -50,13 +51,7 @@ export async function startCollector(owner: Owner, tls: ServerOptions | null = n
     });
   };
   const server = tls === null ? createServer(listener) : createSecureServer(tls, listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  owner.teardown(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listen(owner, server);
   const collector: Collector = {
     origin: `${tls === null ? 'http' : 'https'}://127.0.0.1:${port}`,
     spans,

@@ -23,7 +23,7 @@ function serverUrl(): Promise<string> {
   return server;
 }
 
-export interface PostgresDatabase {
+interface PostgresDatabase {
   readonly url: string;
   /** Ends connections that are still open. */
   drop(): Promise<void>;

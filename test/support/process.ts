@@ -41,7 +41,16 @@ function uploadsFolder(): string {
  * @param env added to a minimal environment: nothing of the caller's settings leaks in
  */
 export function start(args: readonly string[], env: Record<string, string> = {}, cwd = projectRoot): Started {
-  const child = spawn(process.execPath, args, {
+  return startProgram([process.execPath, ...args], env, cwd);
+}
+
+/** Starts another program, such as a shell that starts one of ours. */
+export function startProgram(
+  [program = '', ...args]: readonly string[],
+  env: Record<string, string>,
+  cwd = projectRoot,
+): Started {
+  const child = spawn(program, args, {
     cwd,
     env: {
       PATH: process.env.PATH ?? '',

@@ -2,6 +2,8 @@
 import { type Compilable, CompiledQuery, sql } from 'kysely';
 import { isPostgres } from '#api/db/dialect.ts';
 import type { Database } from '#api/db/schema.ts';
+import { type ApiOptions, startApi, type TestApi } from './api-app.ts';
+import type { Owner } from './gateway.ts';
 
 /** Returns the statements that a piece of code sends to the database that it is given, in order. */
 export async function queriesOf(
@@ -34,6 +36,30 @@ export function recordingOf(db: Database): {
     return execute(ready);
   };
   return { db: recording, queries };
+}
+
+/**
+ * Starts an API whose queries are recorded.
+ *
+ * @returns the queries since its start, and the same database for queries of the test
+ */
+export async function startRecordedApi(
+  owner: Owner,
+  options: ApiOptions = {},
+): Promise<{ readonly api: TestApi; readonly db: Database; readonly queries: CompiledQuery[] }> {
+  const found: { readonly db: Database; readonly queries: CompiledQuery[] }[] = [];
+  const api = await startApi(owner, {
+    ...options,
+    parts: ({ db }) => {
+      const recording = recordingOf(db);
+      found.push({ db, queries: recording.queries });
+      return { db: recording.db };
+    },
+  });
+  const [recorded] = found;
+  if (recorded === undefined) throw new Error('The API has no database');
+  recorded.queries.length = 0;
+  return { api, ...recorded };
 }
 
 /**

@@ -9,6 +9,8 @@ export interface RateLimited {
   /** 1: OK, 2: OVER_LIMIT. */
   readonly code: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** Header fields that Envoy adds to the request. */
+  readonly requestHeaders: Readonly<Record<string, string>>;
   readonly body: string;
   /** Status of gRPC; '0': the call was answered. */
   readonly grpcStatus: string;
@@ -82,16 +84,17 @@ function read(message: Buffer): Omit<RateLimited, 'grpcStatus'> {
   let code = 0;
   let body = '';
   const headers: Record<string, string> = {};
+  const requestHeaders: Record<string, string> = {};
   for (const [number, value] of fieldsOf(message)) {
     if (number === 1 && typeof value === 'number') code = value;
     if (typeof value === 'number') continue;
     if (number === 5) body = value.toString();
-    if (number === 3) {
+    if (number === 3 || number === 4) {
       const [name, text] = [...fieldsOf(value)].map(([, part]) => part.toString());
-      headers[name ?? ''] = text ?? '';
+      (number === 3 ? headers : requestHeaders)[name ?? ''] = text ?? '';
     }
   }
-  return { code, headers, body };
+  return { code, headers, requestHeaders, body };
 }
 
 function* fieldsOf(message: Buffer): Iterable<readonly [number, number | Buffer]> {

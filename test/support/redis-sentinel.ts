@@ -9,7 +9,7 @@ import { endRedis, launchRedis } from './redis-process.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
-export interface WatchedRedis {
+interface WatchedRedis {
   /** A `redis+sentinel://` address with all three. */
   readonly url: string;
   readonly sentinels: readonly SentinelProcess[];
@@ -26,7 +26,7 @@ export interface WatchedRedis {
   untilPrimaryIs(server: RedisServer): Promise<void>;
 }
 
-export interface SentinelProcess {
+interface SentinelProcess {
   readonly port: number;
   readonly client: Redis;
   freeze(): void;

@@ -1,9 +1,9 @@
 /** Makes a small body that a schema allows and that makes sense: names and ids fit the names of their fields. */
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 
 type Part = Readonly<Record<string, unknown>>;
 
-export interface SampleOptions {
+interface SampleOptions {
   /** Targets of `$ref`s of the form `#/components/schemas/Name`. */
   readonly schemas: Part;
   /** Values by the name of their field. They replace those of the schema, and optional fields get them too. */

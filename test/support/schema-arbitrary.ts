@@ -3,7 +3,7 @@
  * part of them does not belong there. Such values get further than random ones.
  */
 
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { fc } from './fast-check.ts';
 
 type Schema = Readonly<Record<string, unknown>>;

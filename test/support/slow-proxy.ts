@@ -1,9 +1,8 @@
 /** A TCP proxy in front of a store that delays some of its answers. */
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
 import type { Owner } from './gateway.ts';
+import { startRelay } from './relay.ts';
 
-export interface SlowProxy {
+interface SlowProxy {
   readonly port: number;
   /** Number of pieces of the store's answers that were delayed. */
   readonly delayed: number;
@@ -19,22 +18,9 @@ export async function startSlowProxy(
   port: number,
   delayMs: (piece: Buffer) => number,
 ): Promise<SlowProxy> {
-  const sockets = new Set<Socket>();
   let delayed = 0;
-  const server = createServer((near) => {
-    const far = connect(port, '127.0.0.1');
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(one);
-      one.on('error', () => other.destroy());
-      one.on('close', () => {
-        sockets.delete(one);
-        other.destroy();
-      });
-    }
-    near.on('data', (piece) => far.write(piece));
+  const relay = await startRelay(owner, port, (near, far) => {
+    near.pipe(far);
     const waiting: Buffer[] = [];
     let isHeld = false;
     const passOn = (): void => {
@@ -53,15 +39,8 @@ export async function startSlowProxy(
       }, ms);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  owner.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
   return {
-    port: typeof address === 'object' && address !== null ? address.port : 0,
+    port: relay,
     get delayed() {
       return delayed;
     },

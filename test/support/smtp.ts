@@ -3,7 +3,7 @@ import { SMTPServer } from 'smtp-server';
 import type { Owner } from './gateway.ts';
 import { reportWhileWaiting } from './until.ts';
 
-export interface ReceivedMail {
+interface ReceivedMail {
   readonly from: string;
   readonly to: readonly string[];
   /** Headers and body as they were sent. */
@@ -14,7 +14,7 @@ export interface ReceivedMail {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export interface MailServer {
+interface MailServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
   /** SMTP reply codes for the next mails, which are then not accepted, in order. */
@@ -31,7 +31,7 @@ export interface MailServer {
 
 export type Command = 'AUTH' | 'MAIL FROM' | 'RCPT TO';
 
-export interface MailServerOptions {
+interface MailServerOptions {
   /** It takes every user and password. */
   readonly hasLogin?: boolean;
   /** TLS from the start, with a self-signed certificate. */

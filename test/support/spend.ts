@@ -7,9 +7,11 @@ import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter, Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter, type MemoryLimiterOptions } from '#gateway/limiter/memory.ts';
 import { Counter } from '#gateway/policy/counter.ts';
-import { NetworkTable } from '#gateway/policy/network-table.ts';
+import { NetworkList } from '#gateway/policy/network-table.ts';
 import type { Overrides } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+
+const EMAIL = { name: 'body.email', kind: 'body', field: 'email', isRequired: false } as const;
 
 export function policy(
   name: string,
@@ -21,6 +23,9 @@ export function policy(
     name,
     index: 0,
     line: 1,
+    unless: null,
+    distinct: more.algorithm?.startsWith('distinct') === true ? EMAIL : null,
+    regulars: null,
     identifier: { name: 'ip', kind: 'address', ipv6Prefix: 64 },
     limit,
     overrides: null,
@@ -32,19 +37,20 @@ export function policy(
     count: 'request',
     windowMs: windowSeconds * 1000,
     windowSeconds,
-    calendar: more.algorithm === 'calendar-window' ? evenCalendar(windowSeconds) : null,
+    calendar: more.algorithm?.endsWith('calendar-window') === true ? evenCalendar(windowSeconds) : null,
     bucket: name,
     bucketId: 0,
     mode: 'enforce',
     onStoreFailure: 'local',
     headers: true,
+    retryJitter: 0,
     ban: null,
     ...more,
   };
 }
 
 /** A calendar whose windows are equal to those of a fixed window, so both must admit the same. */
-export function evenCalendar(windowSeconds: number): Calendar {
+function evenCalendar(windowSeconds: number): Calendar {
   const windowMs = windowSeconds * 1000;
   return {
     unit: 'day',
@@ -61,7 +67,7 @@ export function evenCalendar(windowSeconds: number): Calendar {
 export function overridesFor(plan: string, limit: number): Overrides {
   return {
     digests: new Map(),
-    networks: new NetworkTable(),
+    networks: new NetworkList<number>().table(),
     plans: new Map([[plan, limit]]),
     programs: new Map(),
     size: 1,
@@ -78,7 +84,12 @@ export function identity(name = 'somebody'): Identity {
 
 /** Builds a policy's bucket for one identity. */
 export function part(of: Policy, who = 'somebody', cost = 1): Bucket {
-  return new Bucket(new Counter(of, false), identity(who), null, cost);
+  return new Bucket(new Counter(of, false), identity(who), [], cost);
+}
+
+/** Builds the same bucket for a request with a value, whose different values the policy counts. */
+export function withValue({ counter, identity: who, unlessProven, limit }: Bucket, value: string): Bucket {
+  return new Bucket(counter, who, unlessProven, 1, limit, identity(value).digest);
 }
 
 export function chargeOf(...parts: readonly Bucket[]): Charge {
@@ -87,7 +98,7 @@ export function chargeOf(...parts: readonly Bucket[]): Charge {
 
 /** Builds the same for an identity with a limit of its own. */
 export function partWithLimit(of: Policy, limit: number, who = 'somebody', cost = 1): Bucket {
-  return new Bucket(new Counter(of, false), identity(who), null, cost, identity(who), limit);
+  return new Bucket(new Counter(of, false), identity(who), [], cost, limit);
 }
 
 /** Builds the buckets of an unproven credential: its own, and that of its address. */
@@ -110,8 +121,31 @@ export function unprovenCombined(
   cost = 1,
   limit = of.limit,
 ): readonly [Bucket, Bucket] {
-  const own = new Bucket(new Counter(of, false), identity(combined), null, cost, identity(credential), limit);
-  return [own, new Bucket(new Counter(of, true), identity(address), own, cost, identity(address), limit)];
+  const own = new Bucket(new Counter(of, false), identity(combined), [], cost, limit);
+  return [own, new Bucket(new Counter(of, true), identity(address), [identity(credential)], cost, limit)];
+}
+
+/** Builds the bucket of a policy with `unless`. @param credential null if the request presents none */
+export function partUnless(
+  of: Policy,
+  who: string,
+  credential: string | null,
+  cost = 1,
+  limit = of.limit,
+): Bucket {
+  const proofs = credential === null ? [] : [identity(credential)];
+  return new Bucket(new Counter(of, false), identity(who), proofs, cost, limit);
+}
+
+/** Builds the bucket of a policy for newcomers. @param exempt the client, and the credentials that it presents */
+export function partForNewcomers(
+  of: Policy,
+  who: string,
+  exempt: readonly string[],
+  cost = 1,
+  limit = of.limit,
+): Bucket {
+  return new Bucket(new Counter(of, false), identity(who), exempt.map(identity), cost, limit);
 }
 
 /** Builds a limiter in memory, with a small table by default. */

@@ -24,7 +24,7 @@ export interface Stack {
   manage(method: string, path: string, body?: unknown): Promise<unknown>;
 }
 
-export interface StackOptions {
+interface StackOptions {
   /** Further environment variables of the API, such as { RATE_LIMITING_DISABLED: '1' }. */
   readonly apiEnv?: Readonly<Record<string, string>>;
   /** Further environment variables of the gateway. */

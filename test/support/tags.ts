@@ -1,6 +1,6 @@
 /** Inserts tags of the first workspace into the database of an API in this process. No route creates tags. */
-import { newId } from '#api/ids.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { newId } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { type TestApi, workspaceId } from './api-app.ts';
 
 /** Finds or creates a tag, and gives it to responses. @returns its id */

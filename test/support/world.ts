@@ -19,7 +19,7 @@ export type BodyOf = (known: Ids, world: World) => unknown;
 /** @param known the ids before this one in the path */
 export type IdOf = (known: Ids, world: World) => Promise<string>;
 
-export interface WorldOptions {
+interface WorldOptions {
   readonly send: Send;
   readonly description: Description;
   readonly workspaceId: string;

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap';
 import { writtenBy } from '#api/audit/write.ts';
 import { addSurvey, apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';
+import { lastMail } from '#test/support/mails.ts';
 import { firstOrganization } from '#test/support/people.ts';
 
 async function begin(t: Test): Promise<TestApi> {
@@ -124,12 +125,11 @@ t.test('records what a person does with keys', async (t) => {
 
   const { id: keyId, apiKey: made } = (await owner.call('POST', '/api/v1/api-keys', { label: 'K' })).json
     .data;
-  await owner.call('PUT', `/api/v1/api-keys/${keyId}`, { label: 'L' });
   await owner.call('DELETE', `/api/v1/api-keys/${keyId}`);
   const keys = await entriesOf(api);
   t.match(
     keys,
-    ['created', 'updated', 'deleted'].map((action) => ({
+    ['created', 'deleted'].map((action) => ({
       ...known,
       action,
       targetType: 'apiKey',
@@ -154,20 +154,12 @@ t.test('records what happens to an account, from sign-up to deletion', async (t)
       t.equal(actorId, targetId);
       return action;
     });
-  const tokenOf = async (kind: string): Promise<string> => {
-    const { body } = await api.context.db
-      .selectFrom('mailOutbox')
-      .select('body')
-      .where('kind', '=', kind)
-      .executeTakeFirstOrThrow();
-    return /token=([\w-]+)/.exec(body)?.[1] ?? '';
-  };
   const me = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
   await api.client('POST', '/api/auth/signup', me);
   t.same(await actionsOf(), ['created']);
   await openBrowser(api).logIn(me.email, me.password);
   t.same(await actionsOf(), ['passwordVerified'], 'no login is recorded before the address is verified');
-  const verification = { token: await tokenOf('verifyEmail'), password: me.password };
+  const verification = { token: (await lastMail(api, 'verifyEmail')).token, password: me.password };
   await openBrowser(api).form('/api/auth/callback/token', verification);
   t.same((await actionsOf()).sort(), ['authenticationSucceeded', 'emailVerified']);
   const browser = openBrowser(api);
@@ -176,21 +168,15 @@ t.test('records what happens to an account, from sign-up to deletion', async (t)
   await browser.form('/api/auth/signout', {});
   t.same(await actionsOf(), ['userSignedOut']);
   await api.client('POST', '/api/auth/forgot-password', { email: me.email });
-  const token = await tokenOf('resetPassword');
+  const { token } = await lastMail(api, 'resetPassword');
   await api.client('POST', '/api/auth/reset-password', { token, password: 'Password2' });
   t.same(await actionsOf(), ['updated']);
   const again = openBrowser(api);
   await again.logIn(me.email, 'Password2');
   await again.call('PUT', '/api/v1/profile/email', { email: 'new@example.com', password: 'Password2' });
-  await api.client('POST', '/verify-email-change', { token: await tokenOf('changeEmail') });
+  const change = await lastMail(api, 'changeEmail');
+  await api.client('POST', '/verify-email-change', { token: change.token });
   t.same(await actionsOf(), ['authenticationSucceeded', 'updated', 'updated']);
-});
-
-t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {
-  const api = await startApi(t);
-  await addSurvey(api);
-  await logInOwner(api);
-  t.same(await entriesOf(api), []);
 });
 
 t.test('refused changes of an account are recorded: by session, by form, and by link', async (t) => {

@@ -4,7 +4,7 @@ import { forgetAuditEvents, oldAuditEvents } from '#api/audit/audit.ts';
 import { readConfig } from '#api/config.ts';
 import { SLICE_ROWS } from '#api/db/slices.ts';
 import { forgetAudit } from '#api/jobs/scheduled-jobs.ts';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { startApi, startOfTime, type TestApi } from '#test/support/api-app.ts';
 import { planOf } from '#test/support/query-plan.ts';
 
@@ -51,15 +51,12 @@ for (const [days, kept] of [
   ['30', 0],
   ['0', 2],
 ] as const) {
-  t.test(
-    `AUDIT_RETENTION_DAYS=${days}: keeps ${kept} of two entries that are 60 and 100 days old`,
-    async (t) => {
-      const api = await startApi(t, { env: { AUDIT_RETENTION_DAYS: days } });
-      for (const age of [60, 100]) await addEvents(api, 1, toTimestamp(startOfTime - age * DAY));
-      await forgetAudit(api.context, () => false, { info: () => undefined, warn: () => undefined });
-      t.equal(await left(api), kept);
-    },
-  );
+  t.test(`AUDIT_RETENTION_DAYS=${days} keeps ${kept} of two entries of 60 and 100 days`, async (t) => {
+    const api = await startApi(t, { env: { AUDIT_RETENTION_DAYS: days } });
+    for (const age of [60, 100]) await addEvents(api, 1, toTimestamp(startOfTime - age * DAY));
+    await forgetAudit(api.context, () => false, { info: () => undefined, warn: () => undefined });
+    t.equal(await left(api), kept);
+  });
 }
 
 t.test('keeps entries for ninety days by default', async (t) => {

@@ -122,7 +122,7 @@ t.test('401: the role was removed while the body arrived', async (t) => {
   t.strictSame(await keysOf(person), []);
 });
 
-t.test('401: a member removed at the last moment cannot create, change or revoke a key', async (t) => {
+t.test('401: a member removed at the last moment cannot create or revoke a key', async (t) => {
   const { headers, person } = await manager('Cid');
   const made = await person.browser.call('POST', keysUrl, { label: 'Mine' });
   const { id } = made.json.data;
@@ -138,7 +138,6 @@ t.test('401: a member removed at the last moment cannot create, change or revoke
     return status;
   };
   t.equal(await late('POST', keysUrl), 401);
-  t.equal(await late('PUT', `${keysUrl}/${id}`), 404);
   t.equal(await late('DELETE', `${keysUrl}/${id}`), 404);
   t.strictSame(await keysOf(person), [{ id, label: 'Mine' }]);
 });

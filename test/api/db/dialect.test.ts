@@ -5,6 +5,7 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import { isOneOf, isPostgres, uniqueDigests } from '#api/db/dialect.ts';
 import { migrate } from '#api/db/migrate.ts';
 import type { Database } from '#api/db/schema.ts';
+import { column } from '#test/support/column.ts';
 import { openPrivateDatabase } from '#test/support/database.ts';
 
 const now = '2026-01-01T00:00:00.000Z';
@@ -65,7 +66,7 @@ t.test('sorts and compares text by its bytes', async (t) => {
   await insertSecrets(db, names);
   const sorted = await db.selectFrom('secrets').select('name').orderBy('name').execute();
   t.strictSame(
-    sorted.map(({ name }) => name),
+    column(sorted, 'name'),
     names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
   );
   const after = await db
@@ -101,10 +102,7 @@ t.test('numbers, counts, sums and booleans are the same on both databases', asyn
     ])
     .execute();
   const read = await db.selectFrom('storageUsage').selectAll().orderBy('workspaceId').execute();
-  t.strictSame(
-    read.map(({ bytes }) => bytes),
-    [large, -5],
-  );
+  t.strictSame(column(read, 'bytes'), [large, -5]);
   const sums = await db
     .selectFrom('storageUsage')
     .select((select) => [
@@ -143,10 +141,7 @@ t.test('returns text as it was stored', async (t) => {
     .values(values.map((value, i) => ({ name: String(i).padStart(2, '0'), value, createdAt: now })))
     .execute();
   const read = await db.selectFrom('secrets').select('value').orderBy('name').execute();
-  t.strictSame(
-    read.map(({ value }) => value),
-    values,
-  );
+  t.strictSame(column(read, 'value'), values);
 });
 
 t.test('a refused row names the index that refused it', async (t) => {
@@ -158,25 +153,17 @@ t.test('a refused row names the index that refused it', async (t) => {
   t.ok(isUniqueViolation(primary, 'secrets.name'));
   t.notOk(isUniqueViolation(primary, 'users.email'));
   const tag = { createdAt: now, updatedAt: now, workspaceId: 'ws1', name: 'a)=(b, "c' };
-  await db
-    .insertInto('tags')
-    .values({ ...tag, id: 't1' })
-    .execute();
-  const twice = await failure(
+  const insertTag = (id: string, fields: object = {}) =>
     db
       .insertInto('tags')
-      .values({ ...tag, id: 't2' })
-      .execute(),
-  );
+      .values({ ...tag, id, ...fields })
+      .execute();
+  await insertTag('t1');
+  const twice = await failure(insertTag('t2'));
   t.ok(isUniqueViolation(twice, 'tags.workspaceId', 'tags.name'));
   t.notOk(isUniqueViolation(twice, 'tags.name'));
   t.notOk(isUniqueViolation(twice, 'tags.name', 'tags.workspaceId'));
-  const noParent = await failure(
-    db
-      .insertInto('tags')
-      .values({ ...tag, id: 't3', workspaceId: 'no' })
-      .execute(),
-  );
+  const noParent = await failure(insertTag('t3', { workspaceId: 'no' }));
   t.ok(noParent instanceof Error);
   t.notOk(isUniqueViolation(noParent));
 });
@@ -230,10 +217,7 @@ t.test('long unique values in PostgreSQL are compared by a digest without known 
     select indexname as name, indexdef as definition from pg_indexes
     where schemaname = current_schema() and indexdef like 'CREATE UNIQUE%' and indexdef ~ '\\w+\\(.*\\w+\\('
     order by indexname`.execute(db);
-  t.strictSame(
-    rows.map(({ name }) => name),
-    Object.keys(uniqueDigests).toSorted(),
-  );
+  t.strictSame(column(rows, 'name'), Object.keys(uniqueDigests).toSorted());
   t.ok(rows.every(({ definition }) => definition.includes('sha256(')));
 });
 
@@ -249,8 +233,5 @@ t.test('rolls a failed transaction back, and the next one succeeds', async (t) =
   await t.rejects(db.transaction().execute((trx) => insertSecrets(trx, ['b', 'b'])));
   await db.transaction().execute((trx) => insertSecrets(trx, ['c']));
   const rows = await db.selectFrom('secrets').select('name').execute();
-  t.strictSame(
-    rows.map(({ name }) => name),
-    ['c'],
-  );
+  t.strictSame(column(rows, 'name'), ['c']);
 });

@@ -6,6 +6,7 @@ import { openDatabase } from '#api/db/database.ts';
 import { hasTable } from '#api/db/dialect.ts';
 import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
 import { migrations } from '#api/db/migrations/index.ts';
+import { column } from '#test/support/column.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 /** Creates the database of an older version. @param next the first migration that it lacks */
@@ -108,10 +109,7 @@ t.test('migrates a database that is older than the migrator', async (t) => {
   await old.destroy();
   const db = openDatabase(location);
   t.teardown(() => db.destroy());
-  t.strictSame(
-    await migrate(db),
-    rest.map(({ name }) => name),
-  );
+  t.strictSame(await migrate(db), column(rest, 'name'));
   t.strictSame(await migrate(db), []);
 });
 
@@ -120,10 +118,7 @@ t.test('two processes can start on one new database at once', async (t) => {
   const [one, other] = [openDatabase(location), openDatabase(location)];
   t.teardown(() => Promise.all([one.destroy(), other.destroy()]));
   const ran = await Promise.all([migrate(one), migrate(other)]);
-  t.strictSame(
-    ran.flat().toSorted(),
-    migrations.map(({ name }) => name),
-  );
+  t.strictSame(ran.flat().toSorted(), column(migrations, 'name'));
 });
 
 t.test('a failed migration changes nothing', async (t) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
-import { isUniqueViolation, openDatabase } from '#api/db/database.ts';
+import { openDatabase } from '#api/db/database.ts';
 import { DatabaseBusy } from '#api/db/faults.ts';
 import { migrate } from '#api/db/migrate.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -90,16 +90,6 @@ for (const kind of ['memory', 'file'] as const) {
     t.strictSame(await names(db), ['b']);
   });
 }
-
-t.test('a refused row names the index that refused it', async (t) => {
-  const { db } = await setUp(t);
-  await insertSecret(db, 'a');
-  const error: unknown = await insertSecret(db, 'a').catch((reason: unknown) => reason);
-  t.ok(isUniqueViolation(error));
-  t.ok(isUniqueViolation(error, 'secrets.name'));
-  t.notOk(isUniqueViolation(error, 'users.email'));
-  t.notOk(isUniqueViolation(new Error('no')));
-});
 
 t.test('refuses waiting callers when the database is closed', async (t) => {
   const path = join(temporaryFolder(t), 'db.sqlite');

@@ -52,7 +52,10 @@ t.test('unknown and malformed ids get described errors', async (t) => {
     for (const wrong of wrongIds(operation, ids)) {
       const request = await world.requestFor(operation, ids);
       const url = world.urlOf(operation, wrong);
-      await ask(t, operation, { ...request, url }, `with ${JSON.stringify(wrong).slice(0, 80)}`);
+      const what = `with ${JSON.stringify(wrong).slice(0, 80)}`;
+      const { status } = await ask(t, operation, { ...request, url }, what);
+      // PostgreSQL cannot store a NUL, so no operation accepts one.
+      if (url.includes('%00')) t.ok(isClientError(status), `${operation.name}, ${what}`);
     }
     const url = world.urlOf(
       operation,
@@ -102,18 +105,6 @@ t.test('each operation refuses taken, used and closed things with its described 
         last = (await ask(t, operation, one, `to be ${status}`)).status;
       }
       t.equal(last, Number(status), operation.name);
-    }
-  }
-});
-
-t.test('while sign-up is closed: 403, with a page for browsers', async (t) => {
-  const closed = await startDescribedApi(t, { env: { SIGNUP_ENABLED: '' } });
-  for (const operation of closed.operations.filter(({ path }) => path.endsWith('/auth/signup'))) {
-    const request = await closed.world.requestFor(operation);
-    for (const accept of ['application/json', 'text/html']) {
-      const headers = { ...request.headers, accept };
-      const { status } = await closed.ask(t, operation, { ...request, headers }, `closed, for ${accept}`);
-      t.equal(status, 403, operation.name);
     }
   }
 });

@@ -1,6 +1,7 @@
 /** Lists requests that succeed where a generated request would not, and operations that succeed in several ways. */
 import type { TestApi } from '#test/support/api-app.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
+import { mailsOf } from '#test/support/mails.ts';
 import { protectedForm } from '#test/support/owner.ts';
 import { contactRow, uploadForm } from '#test/support/requests.ts';
 import { cookiesOf, type Ids, type Request, type World } from '#test/support/world.ts';
@@ -32,18 +33,8 @@ export async function form(
 }
 
 /** Finds the token in the link of a mail to an address. */
-async function mailedToken(
-  { api }: Place,
-  to: string,
-  kind: 'verifyEmail' | 'resetPassword' | 'changeEmail',
-): Promise<string> {
-  const { body } = await api.context.db
-    .selectFrom('mailOutbox')
-    .select('body')
-    .where('recipient', '=', to)
-    .where('kind', '=', kind)
-    .executeTakeFirstOrThrow();
-  return /[?&]token=([\w.~%-]+)/.exec(body)?.[1] ?? '';
+async function mailedToken({ api }: Place, to: string, kind: string): Promise<string> {
+  return (await mailsOf(api, kind)).find(({ recipient }) => recipient === to)?.token ?? '';
 }
 
 /** Adds the headers of a browser, so the reply is a page. */
@@ -215,3 +206,14 @@ export const successes: Readonly<Record<string, Successes>> = {
     return [{ ...place.request, body }];
   },
 };
+
+/** Builds a request that succeeds, for an operation of which the description does not say enough too. */
+export async function successOf(
+  { api, world }: Pick<Place, 'api' | 'world'>,
+  operation: Operation,
+): Promise<Request> {
+  const ids = await world.idsFor(operation);
+  const request = await world.requestFor(operation, ids);
+  const [own] = (await successes[operation.name]?.({ api, world, operation, ids, request })) ?? [];
+  return own ?? request;
+}

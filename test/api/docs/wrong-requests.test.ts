@@ -39,7 +39,9 @@ t.test('queries of the wrong shape get described replies', async (t) => {
     const request = await world.requestFor(operation);
     for (const query of wrongQueries(operation)) {
       const url = `${request.url}${request.url.includes('?') ? '&' : '?'}${query}`;
-      await ask(t, operation, { ...request, url }, `with ${query.slice(0, 80)}`);
+      const { status } = await ask(t, operation, { ...request, url }, `with ${query.slice(0, 80)}`);
+      // PostgreSQL cannot store a NUL, so no operation accepts one.
+      if (query.endsWith('=%00')) t.ok(isClientError(status), `${operation.name}: ${query}`);
     }
   }
   t.pass('every reply is described');

@@ -3,33 +3,19 @@ import t from 'tap';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { createResponse } from '#api/resources/responses/write.ts';
 import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
-import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { given } from '../resources/responses/new-response.ts';
 
 const log = { warn: () => {} };
 
-async function addWebhook(
-  api: Awaited<ReturnType<typeof startApi>>,
-  triggers: readonly string[],
-): Promise<void> {
-  const now = '2026-01-01T00:00:00.000Z';
-  await api.context.db
-    .insertInto('webhooks')
-    .values({
-      id: 'hook',
-      createdAt: now,
-      updatedAt: now,
-      workspaceId,
-      name: null,
-      url: 'https://hooks.example.com/',
-      source: 'user',
-      triggers: JSON.stringify(triggers),
-      surveyIds: '[]',
-      secret: null,
-    })
-    .execute();
-}
+const addWebhook = (api: TestApi, triggers: readonly string[]) =>
+  api.manage('POST', '/api/v1/webhooks', { workspaceId, url: 'https://hooks.example.com/', triggers });
+const respond = (api: TestApi, surveyId: string, fields: object = {}) =>
+  api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
+    ...{ surveyId, finished: false, data: { q1: 'x' } },
+    ...fields,
+  });
 
 t.test('a transaction that is rolled back leaves no event', async (t) => {
   const api = await startApi(t);
@@ -59,11 +45,7 @@ t.test('a transaction that is rolled back leaves no event', async (t) => {
 t.test('writes no event that nobody would receive', async (t) => {
   const api = await startApi(t);
   const survey = await addSurvey(api);
-  await api.client('POST', '/api/v1/client/ws1/responses', {
-    surveyId: survey.id,
-    data: { q1: 'x' },
-    finished: true,
-  });
+  await respond(api, survey.id, { finished: true });
   t.same(await api.context.db.selectFrom('events').selectAll().execute(), []);
 });
 
@@ -72,11 +54,7 @@ t.test('an event that no webhook wants leaves the outbox', async (t) => {
   const { context } = api;
   const survey = await addSurvey(api);
   await addWebhook(api, ['responseFinished']);
-  await api.client('POST', '/api/v1/client/ws1/responses', {
-    surveyId: survey.id,
-    data: { q1: 'x' },
-    finished: true,
-  });
+  await respond(api, survey.id, { finished: true });
   t.equal(await fanOut(context, log), 2);
   t.same(await context.db.selectFrom('events').select(['type', 'snapshot']).execute(), [
     { type: 'responseFinished', snapshot: null },
@@ -90,13 +68,7 @@ t.test('two processes that read the same events deliver them once', async (t) =>
   const { context } = api;
   const survey = await addSurvey(api);
   await addWebhook(api, ['responseCreated']);
-  for (let i = 0; i < 10; i += 1) {
-    await api.client('POST', '/api/v1/client/ws1/responses', {
-      surveyId: survey.id,
-      data: {},
-      finished: false,
-    });
-  }
+  for (let i = 0; i < 10; i += 1) await respond(api, survey.id);
   // Both read before either claims, because a transaction waits for the one connection, and a read does not.
   await Promise.all([fanOut(context, log), fanOut(context, log)]);
   t.equal((await context.db.selectFrom('deliveries').select('id').execute()).length, 10);
@@ -117,8 +89,8 @@ t.test('a batch needs no more statements than one event', async (t) => {
   const { context } = api;
   const statementsFor = async (responses: number): Promise<number> => {
     for (let i = 0; i < responses; i++) {
-      const body = { surveyId, finished: true, data: { q1: `answer ${i}` } };
-      t.equal((await api.client('POST', `/api/v1/client/${workspaceId}/responses`, body)).status, 200);
+      const reply = await respond(api, surveyId, { finished: true, data: { q1: `answer ${i}` } });
+      t.equal(reply.status, 200);
     }
     return (await queriesOf(context.db, (db) => fanOut({ ...context, db }, log))).length;
   };
@@ -141,10 +113,7 @@ t.test('writes large payloads in several parts', async (t) => {
   const { id: surveyId } = await addSurvey(api);
   const { context } = api;
   const q1 = 'x'.repeat(60_000);
-  for (let i = 0; i < 25; i++) {
-    const body = { surveyId, finished: false, data: { q1 } };
-    t.equal((await api.client('POST', `/api/v1/client/${workspaceId}/responses`, body)).status, 200);
-  }
+  for (let i = 0; i < 25; i++) t.equal((await respond(api, surveyId, { data: { q1 } })).status, 200);
   const queries = await queriesOf(context.db, (db) => fanOut({ ...context, db }, log));
   const writes = queries.filter(({ sql }) => sql.includes('with "written"'));
   t.ok(writes.length > 1, `${writes.length} statements`);

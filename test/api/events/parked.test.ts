@@ -1,6 +1,5 @@
 /** Deliveries that fail: what the tables keep of them, and how an operator delivers them again. */
 import t, { type Test } from 'tap';
-import { addSurvey } from '#test/support/api-app.ts';
 import {
   addWorkspaceOf,
   attemptsOf,
@@ -8,14 +7,7 @@ import {
   type EventApi,
   makeDueAgain,
   startEventApi,
-  startReceiver,
 } from './support.ts';
-
-async function respond({ client, worker }: EventApi, surveyId: string, workspaceId = 'ws1'): Promise<void> {
-  const body = { surveyId, finished: false, data: {} };
-  await client('POST', `/api/v1/client/${workspaceId}/responses`, body);
-  await worker.idle();
-}
 
 async function eventApi(t: Test): Promise<EventApi> {
   return startEventApi(t, { env: { WEBHOOK_ATTEMPTS: '2' } });
@@ -24,10 +16,9 @@ async function eventApi(t: Test): Promise<EventApi> {
 t.test('a delivery is parked after its last attempt, and the operator can deliver it again', async (t) => {
   const api = await eventApi(t);
   let status = 503;
-  const hook = await startReceiver(t, (response) => response.writeHead(status).end('x'.repeat(2_000)));
-  const survey = await addSurvey(api);
-  await api.addWebhook({ url: hook.url });
-  await respond(api, survey.id);
+  const hook = await api.addHook((response) => response.writeHead(status).end('x'.repeat(2_000)));
+  await api.respond();
+  await api.worker.idle();
   const [waiting] = await deliveriesOf(api);
   t.match(waiting, { status: 'pending', attemptCount: 1 });
   const reply = 'x'.repeat(1_024);
@@ -61,16 +52,10 @@ t.test('a delivery is parked after its last attempt, and the operator can delive
 t.test('a running delivery stays with its worker', async (t) => {
   const api = await eventApi(t);
   let refuse = (): void => undefined;
-  const hook = await startReceiver(t, (response) => {
+  const hook = await api.addHook((response) => {
     refuse = () => void response.writeHead(503).end();
   });
-  const survey = await addSurvey(api);
-  await api.addWebhook({ url: hook.url });
-  await api.client('POST', '/api/v1/client/ws1/responses', {
-    surveyId: survey.id,
-    data: {},
-    finished: false,
-  });
+  await api.respond();
   while (hook.received.length === 0) await new Promise(setImmediate);
   const before = await deliveriesOf(api);
   await makeDueAgain(api, before[0]?.id ?? '');
@@ -94,17 +79,17 @@ t.test('only the organization of the operator can use the list of private target
   const { id: apiKeyId } = await db.selectFrom('apiKeys').select('id').executeTakeFirstOrThrow();
   const right = { apiKeyId, workspaceId: 'foreign', permission: 'manage' } as const;
   await db.insertInto('apiKeyPermissions').values(right).execute();
-  const hook = await startReceiver(t, (response) => response.writeHead(200).end('secret'));
-  const mine = await api.addWebhook({ url: hook.url });
+  const hook = await api.addHook((response) => response.writeHead(200).end('secret'));
   const theirs = await api.addWebhook({ url: hook.url, workspaceId: 'foreign' });
-  const survey = await addSurvey(api);
-  await respond(api, survey.id);
+  await api.respond();
+  await api.worker.idle();
   t.equal(hook.received.length, 1);
   await db.updateTable('surveys').set({ workspaceId: 'foreign' }).execute();
-  await respond(api, survey.id, 'foreign');
+  await api.respond({}, 'foreign');
+  await api.worker.idle();
   t.equal(hook.received.length, 1, 'no further request arrives');
   const statusOf = new Map((await deliveriesOf(api)).map(({ webhookId, status }) => [webhookId, status]));
-  t.strictSame([statusOf.get(mine), statusOf.get(theirs)], ['delivered', 'parked']);
+  t.strictSame([statusOf.get(hook.id), statusOf.get(theirs)], ['delivered', 'parked']);
   t.match((await attemptsOf(api)).map(({ error }) => error).join(), 'must not point to private');
 
   const v2 = { name: null, url: hook.url, source: 'user', triggers: ['responseCreated'], surveyIds: [] };
@@ -119,5 +104,5 @@ t.test('only the organization of the operator can use the list of private target
     t.match(reply.text, /must not point to private/);
   }
   t.equal((await api.manage('POST', '/api/v1/webhooks', { ...v2, workspaceId: 'ws1' })).status, 200);
-  t.equal((await api.manage('PUT', `/api/v2/management/webhooks/${mine}`, v2)).status, 200);
+  t.equal((await api.manage('PUT', `/api/v2/management/webhooks/${hook.id}`, v2)).status, 200);
 });

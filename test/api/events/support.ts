@@ -9,7 +9,7 @@ import type { Resolve } from '#api/events/targets.ts';
 import { startWorker, type Worker } from '#api/events/worker.ts';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { readPage } from '#test/docs/pages.ts';
-import { type ApiOptions, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { type ApiOptions, addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import type { Owner } from '#test/support/gateway.ts';
 import type { Json } from '#test/support/json.ts';
 
@@ -79,6 +79,10 @@ export interface EventApi extends TestApi {
     readonly secret?: string | null;
     readonly workspaceId?: string;
   }): Promise<string>;
+  /** Starts a receiver, and adds a webhook for it. @param answer default: 204 */
+  addHook(answer?: Answer): Promise<Receiver & { readonly id: string }>;
+  /** Answers a survey, by default one that all calls share. @returns the id of the response */
+  respond(fields?: Readonly<Record<string, unknown>>, workspaceId?: string): Promise<string>;
 }
 
 /** Adds a workspace of an organization of its own name, which is created if it does not exist. */
@@ -132,9 +136,21 @@ export async function startEventApi(
   const worker = startTestWorker(api, options.log);
   owner.teardown(() => worker.stop());
   let count = 0;
-  return {
+  let shared: Promise<Json> | undefined;
+  const events: EventApi = {
     ...api,
     worker,
+    async addHook(answer) {
+      const receiver = await startReceiver(owner, answer);
+      return { ...receiver, id: await events.addWebhook(receiver) };
+    },
+    async respond(fields = {}, scope = workspaceId) {
+      shared ??= addSurvey(api);
+      const body = { surveyId: (await shared).id, finished: false, data: { q1: 'Yes' }, ...fields };
+      const reply = await api.client('POST', `/api/v1/client/${scope}/responses`, body);
+      if (reply.status !== 200) throw new Error(reply.text);
+      return reply.json.data.id;
+    },
     async addWebhook({
       url,
       triggers = ['responseCreated'],
@@ -163,4 +179,5 @@ export async function startEventApi(
       return id;
     },
   };
+  return events;
 }

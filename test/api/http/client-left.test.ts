@@ -21,9 +21,7 @@ t.test('logs at a low level that the client left', async (t) => {
     },
   });
   const api = await startApi(t, { log: pino({ level: 'info' }, destination) });
-  await api.app.listen({ port: 0, host: '127.0.0.1' });
-  const address = api.app.server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await api.listen();
 
   for (const body of ['{"name":', '']) {
     lines.length = 0;

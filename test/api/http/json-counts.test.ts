@@ -1,6 +1,6 @@
 import t from 'tap';
 import { excessOf } from '#api/http/json-counts.ts';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { fc } from '#test/support/fast-check.ts';
 
 function namesIn(value: unknown): readonly string[] {

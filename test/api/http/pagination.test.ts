@@ -1,7 +1,8 @@
 /** The links of a list lead to its end. */
 import t from 'tap';
-import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
-import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { LIST_PAGE_BYTES_MAX } from '#api/values/content-limits.ts';
+import { addActionClass, addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { responseRow } from '#test/support/response-row.ts';
 
 const api = await startApi(t);
 const { db } = api.context;
@@ -32,23 +33,20 @@ await db
   )
   .execute();
 
-t.test(
-  'more contacts than one page: the reply names the next page, and all contacts come once',
-  async (t) => {
-    const pages = await walk(api, '/api/v1/management/people');
-    t.strictSame(
-      pages.map((page) => page.length),
-      [1_000, 3],
-    );
-    t.equal(new Set(pages.flat()).size, 1_003);
-    t.strictSame(pages.flat(), pages.flat().toSorted(), 'oldest first, equal times by id');
-    const small = await walk(api, '/api/v1/management/contacts?limit=500&skip=1');
-    t.strictSame(
-      small.map((page) => page.length),
-      [500, 500, 2],
-    );
-  },
-);
+t.test('more than one page: the reply names the next one, and every contact comes once', async (t) => {
+  const pages = await walk(api, '/api/v1/management/people');
+  t.strictSame(
+    pages.map((page) => page.length),
+    [1_000, 3],
+  );
+  t.equal(new Set(pages.flat()).size, 1_003);
+  t.strictSame(pages.flat(), pages.flat().toSorted(), 'oldest first, equal times by id');
+  const small = await walk(api, '/api/v1/management/contacts?limit=500&skip=1');
+  t.strictSame(
+    small.map((page) => page.length),
+    [500, 500, 2],
+  );
+});
 
 t.test('a full last page names no next page', async (t) => {
   for (const [url, isLast] of [
@@ -65,12 +63,7 @@ t.test('every list has pages', async (t) => {
   await addSurvey(api, { name: 'One' });
   await addSurvey(api, { name: 'Two' });
   for (const name of ['One', 'Two']) {
-    await api.manage('POST', '/api/v1/management/action-classes', {
-      workspaceId,
-      name,
-      type: 'code',
-      key: name,
-    });
+    await addActionClass(api, name);
     await api.manage('POST', '/api/v1/management/segments', { workspaceId, title: name });
     await api.manage('POST', '/api/v1/management/languages', {
       workspaceId,
@@ -99,24 +92,7 @@ t.test('a page is bounded in bytes', async (t) => {
   for (let i = 0; i < 20; i += 1) {
     await db
       .insertInto('responses')
-      .values({
-        id: `r${String(i).padStart(2, '0')}`,
-        createdAt: now,
-        updatedAt: now,
-        workspaceId,
-        surveyId,
-        contactId: null,
-        displayId: null,
-        endingId: null,
-        finished: 1,
-        data,
-        variables: '{}',
-        ttc: '{}',
-        meta: '{}',
-        contactAttributes: null,
-        singleUseId: null,
-        language: null,
-      })
+      .values({ ...responseRow(`r${String(i).padStart(2, '0')}`, surveyId), data })
       .execute();
   }
   const url = '/api/v1/management/responses';

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { Type } from 'typebox';
 import { checker } from '#api/http/validation.ts';
-import { Nullable } from '#api/schemas.ts';
+import { Nullable } from '#api/values/schemas.ts';
 
 const Item = Type.Object({ name: Type.String() });
 const ITEMS = 30_000;

@@ -1,10 +1,12 @@
 /** Follow-up mails are sent after a finished response. */
 import { pino } from 'pino';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { textOf } from '#api/jobs/follow-up-mail.ts';
 import { type EventApi, startEventApi } from '#test/api/events/support.ts';
-import { type ApiOptions, addSurvey } from '#test/support/api-app.ts';
+import { addSurvey } from '#test/support/api-app.ts';
+import { column } from '#test/support/column.ts';
+import { mailsOf } from '#test/support/mails.ts';
 
 function followUp(
   properties: Record<string, unknown> = {},
@@ -27,10 +29,6 @@ function followUp(
       },
     },
   };
-}
-
-async function eventApi(t: Test, options: ApiOptions = {}): Promise<EventApi> {
-  return startEventApi(t, options);
 }
 
 const questions = [
@@ -57,24 +55,15 @@ async function finish(api: EventApi, surveyId: string, fields: Record<string, un
   await api.worker.idle();
 }
 
-async function mails(api: EventApi) {
-  return api.context.db
-    .selectFrom('mailOutbox')
-    .select(['kind', 'recipient', 'replyTo', 'subject', 'body'])
-    .orderBy('createdAt')
-    .orderBy('recipient')
-    .execute();
-}
-
 t.test('only a finished response sends a follow-up, and again each time it is finished', async (t) => {
-  const api = await eventApi(t);
+  const api = await startEventApi(t);
   const survey = await addSurvey(api, { followUps: [followUp()] });
   const path = '/api/v1/management/responses';
   const { id } = (await api.manage('POST', path, { surveyId: survey.id, data: {}, finished: false })).json
     .data;
   await api.manage('PUT', `${path}/${id}`, { data: { q1: 'a' } });
   await api.worker.idle();
-  t.same(await mails(api), []);
+  t.same(await mailsOf(api), []);
   await api.manage('PUT', `${path}/${id}`, { finished: true });
   await api.worker.idle();
   const mail = {
@@ -84,14 +73,14 @@ t.test('only a finished response sends a follow-up, and again each time it is fi
     subject: 'Thanks',
     body: 'Thank you',
   };
-  t.same(await mails(api), [mail]);
+  t.match(await mailsOf(api), [mail]);
   await api.manage('PUT', `${path}/${id}`, { data: { q1: 'b' } });
   await api.worker.idle();
-  t.same(await mails(api), [mail, mail], 'finishing again sends the mail again');
+  t.match(await mailsOf(api), [mail, mail], 'finishing again sends the mail again');
 });
 
 t.test('sends to an address, an answer, an attribute of the contact, or a hidden field', async (t) => {
-  const api = await eventApi(t);
+  const api = await startEventApi(t);
   const survey = await addSurvey(api, {
     questions,
     hiddenFields: { enabled: true, fieldIds: ['ref'] },
@@ -107,25 +96,27 @@ t.test('sends to an address, an answer, an attribute of the contact, or a hidden
       q1: 'a@example.com, b@example.com',
     },
   });
-  t.same(
-    (await mails(api)).map(({ recipient }) => recipient),
-    ['a@example.com', 'ada@example.com', 'fixed@example.com', 'ref@example.com'],
-  );
+  t.same(column(await mailsOf(api), 'recipient').sort(), [
+    'a@example.com',
+    'ada@example.com',
+    'fixed@example.com',
+    'ref@example.com',
+  ]);
 });
 
 t.test('a follow-up for certain endings is sent only at one of them', async (t) => {
-  const api = await eventApi(t);
+  const api = await startEventApi(t);
   const trigger = { type: 'endings', properties: { endingIds: ['good'] } };
   const survey = await addSurvey(api, { followUps: [followUp({}, trigger)] });
   await finish(api, survey.id);
   await finish(api, survey.id, { endingId: 'bad' });
-  t.equal((await mails(api)).length, 0);
+  t.equal((await mailsOf(api)).length, 0);
   await finish(api, survey.id, { endingId: 'good' });
-  t.equal((await mails(api)).length, 1);
+  t.equal((await mailsOf(api)).length, 1);
 });
 
 t.test('the mail has text without markup, recalled answers, and the response on request', async (t) => {
-  const api = await eventApi(t);
+  const api = await startEventApi(t);
   const survey = await addSurvey(api, {
     questions,
     hiddenFields: { enabled: true, fieldIds: ['ref'] },
@@ -145,7 +136,7 @@ t.test('the mail has text without markup, recalled answers, and the response on 
     data: { q1: '<b>bold</b>\r\nBcc: x@example.com', who: ['Ada', '', '', '', 'Acme'], ref: 'r1' },
     variables: { v1: 7 },
   });
-  const [mail] = await mails(api);
+  const [mail] = await mailsOf(api);
   t.equal(mail?.subject, 'Hello <b>bold</b> Bcc: x@example.com', 'the subject has no line break');
   t.equal(mail?.replyTo, 'reply@example.com');
   t.equal(
@@ -171,18 +162,18 @@ t.test('the mail has text without markup, recalled answers, and the response on 
 t.test('sends fifty mails an hour for each organization, and webhooks do not count', async (t) => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-  const api = await eventApi(t, { env: { RATE_LIMITING_DISABLED: '0' }, log });
+  const api = await startEventApi(t, { env: { RATE_LIMITING_DISABLED: '0' }, log });
   const survey = await addSurvey(api, { followUps: [followUp()] });
   for (let i = 0; i < 52; i += 1) await finish(api, survey.id);
-  t.equal((await mails(api)).length, 50);
+  t.equal((await mailsOf(api)).length, 50);
   t.equal(lines.filter((line) => line.includes('over the limit')).length, 2);
   api.advance(3_600_000);
   await finish(api, survey.id);
-  t.equal((await mails(api)).length, 51);
+  t.equal((await mailsOf(api)).length, 51);
 });
 
 t.test('two processes that read the same events charge the limit once', async (t) => {
-  const api = await eventApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
+  const api = await startEventApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   await api.worker.stop();
   const survey = await addSurvey(api, { followUps: [followUp()] });
   for (let i = 0; i < 40; i += 1) await finish(api, survey.id);
@@ -190,20 +181,20 @@ t.test('two processes that read the same events charge the limit once', async (t
     while ((await fanOut(api.context, { warn: () => undefined })) > 0);
   };
   await Promise.all([drain(), drain()]);
-  t.equal((await mails(api)).length, 40, '40 mails are below the limit of 50');
+  t.equal((await mailsOf(api)).length, 40, '40 mails are below the limit of 50');
 });
 
 t.test('at most ten follow-ups for each response; a deleted survey sends none', async (t) => {
-  const api = await eventApi(t);
+  const api = await startEventApi(t);
   const many = Array.from({ length: 15 }, (_, i) => followUp({ to: `a${i}@example.com` }));
   const survey = await addSurvey(api, { followUps: many });
   await finish(api, survey.id);
-  t.equal((await mails(api)).length, 10);
+  t.equal((await mailsOf(api)).length, 10);
   await api.worker.stop();
   await finish(api, survey.id);
   await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
   t.equal(await fanOut(api.context, { warn: () => {} }), 2);
-  t.equal((await mails(api)).length, 10);
+  t.equal((await mailsOf(api)).length, 10);
 });
 
 t.test('turns markup into text', async (t) => {
@@ -219,16 +210,4 @@ t.test('turns markup into text', async (t) => {
   ] as const) {
     t.equal(textOf(html), text);
   }
-  const used = (times: number): number => {
-    const text = '<p'.repeat(times);
-    const runs = Array.from({ length: 5 }, () => {
-      const before = process.cpuUsage();
-      textOf(text);
-      return process.cpuUsage(before).user;
-    });
-    return Math.min(...runs);
-  };
-  used(20_000);
-  // In quadratic time, sixteen times the text takes 256 times as long.
-  t.ok(used(320_000) < 100 * Math.max(used(20_000), 100), 'the time grows linearly with the text');
 });

@@ -49,25 +49,22 @@ t.test('one of many processes gets a due job, and nobody else until its period i
   t.equal((await take()).length, 1);
 });
 
-t.test(
-  'the job of a dead process is due when its lease expires, and the process loses the lease',
-  async (t) => {
-    const { parts, advance } = await processes(t, 2);
-    const [one, other] = parts as [LeaseParts, LeaseParts];
-    await registerJobs(one, [job]);
-    const dead = await takeJob(one, job);
-    advance(LEASE_MS - 1);
-    t.equal(await dead?.renew(), true);
-    advance(LEASE_MS - 1);
-    t.equal(await takeJob(other, job), null, 'the lease was renewed');
-    advance(1);
-    const heir = await takeJob(other, job);
-    t.ok(heir);
-    t.equal(await dead?.renew(), false);
-    await dead?.end(true);
-    t.equal(await heir?.renew(), true, 'the first holder cannot change the lease any more');
-  },
-);
+t.test('the job of a dead process is due when its lease ends, which the process then loses', async (t) => {
+  const { parts, advance } = await processes(t, 2);
+  const [one, other] = parts as [LeaseParts, LeaseParts];
+  await registerJobs(one, [job]);
+  const dead = await takeJob(one, job);
+  advance(LEASE_MS - 1);
+  t.equal(await dead?.renew(), true);
+  advance(LEASE_MS - 1);
+  t.equal(await takeJob(other, job), null, 'the lease was renewed');
+  advance(1);
+  const heir = await takeJob(other, job);
+  t.ok(heir);
+  t.equal(await dead?.renew(), false);
+  await dead?.end(true);
+  t.equal(await heir?.renew(), true, 'the first holder cannot change the lease any more');
+});
 
 t.test('an interrupted job is due at once; setting the clock back stops no job', async (t) => {
   const { parts, advance } = await processes(t, 1);

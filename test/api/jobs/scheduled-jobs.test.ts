@@ -5,8 +5,8 @@ import t from 'tap';
 import { forgetSurplusDeliveries, oldEvents, RETENTION } from '#api/events/retention.ts';
 import { forgetEvents, moveSurveys, startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { dueToClose, dueToPublish } from '#api/resources/surveys/schedule.ts';
-import { toTimestamp } from '#api/timestamps.ts';
-import { startEventApi, startReceiver } from '#test/api/events/support.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
+import { startEventApi } from '#test/api/events/support.ts';
 import { addSurvey, startApi } from '#test/support/api-app.ts';
 import { planOf } from '#test/support/query-plan.ts';
 
@@ -77,18 +77,14 @@ t.test('finds the dates by indexes', async (t) => {
 t.test('deletes deliveries after a week, and all but the newest thousand', async (t) => {
   const api = await startEventApi(t);
   const { db } = api.context;
-  const receiver = await startReceiver(t);
-  const survey = await addSurvey(api);
-  const webhookId = await api.addWebhook({ url: receiver.url });
-  const send = () =>
-    api.client('POST', '/api/v1/client/ws1/responses', { surveyId: survey.id, finished: false, data: {} });
+  const { id: webhookId } = await api.addHook();
   const count = async () => ({
     events: (await db.selectFrom('events').select('id').execute()).length,
     deliveries: (await db.selectFrom('deliveries').select('id').execute()).length,
     attempts: (await db.selectFrom('deliveryAttempts').select('number').execute()).length,
   });
   for (let i = 0; i < 5; i += 1) {
-    await send();
+    await api.respond();
     await api.worker.idle();
     api.advance(1_000);
   }

@@ -17,7 +17,7 @@ t.test('Redis is killed: requests go on without limits, and limits hold again wh
     clock: Date.now,
     log,
   });
-  const { limits, audit, db } = api.context;
+  const { limits, db } = api.context;
   let probes = 0;
   const counts = async (): Promise<boolean> => {
     const verdict = await limits.consume('auth.signup', `probe ${++probes}`);
@@ -39,19 +39,16 @@ t.test('Redis is killed: requests go on without limits, and limits hold again wh
 
   await redis.kill();
   t.equal(await isCacheUp(), false, 'the health check reports it');
-  const failedOpenBefore = limits.stats().failedOpen;
   const before = performance.now();
   for (let i = 0; i < 300; i++) {
     const reply = await ask();
     if (reply.status !== 200) t.fail(`request ${i} got ${reply.status} while the store is away`);
   }
   t.ok(performance.now() - before < 150 * STORE_BUDGET_MS, 'no request waits for a store that is down');
-  t.equal(limits.stats().failedOpen - failedOpenBefore, 300, 'every uncounted request is counted');
   const answer = await fail();
   t.equal(answer.status, 401, 'the login is answered');
   t.match(answer.json.url, /Invalid%20credentials/);
   t.equal(await entries(), 1, 'no audit entry is written without the limit');
-  t.equal(audit.stats().skipped, 1);
   const warned = lines.filter(({ msg }) => String(msg).includes('REDIS_URL does not answer'));
   t.ok(warned.length >= 1, 'the log has a warning');
 
@@ -63,17 +60,6 @@ t.test('Redis is killed: requests go on without limits, and limits hold again wh
   t.equal(await entries(), 2);
   t.ok(lines.some(({ msg }) => String(msg).includes('REDIS_URL answers again')));
   t.notMatch(JSON.stringify(lines), /Wrong1234|owner@example\.com/, 'the log has no secret and no address');
-});
-
-t.test('Redis is unavailable at the start: the API serves', async (t) => {
-  const redis = await startRedis(t);
-  await redis.kill();
-  const api = await startApi(t, {
-    env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0' },
-    clock: Date.now,
-  });
-  t.equal((await api.client('GET', `/api/v2/client/${workspaceId}/environment`)).status, 200);
-  t.equal((await api.client('POST', '/api/auth/forgot-password', { email: 'a@b.example' })).status, 200);
 });
 
 t.test('Redis is away: guesses still have a bound, and the other limits have none', async (t) => {

@@ -244,21 +244,18 @@ t.test('two processes do not send a mail twice, and one takes over the mails of 
   await dying;
 });
 
-t.test(
-  'without a server mails wait, are logged without their contents, and are deleted after a month',
-  async (t) => {
-    const { mailer, db, clock, row, lines } = await setUp(t, null);
-    await mailer.accept(db, mail);
-    await mailer.sendDue();
-    t.match(await row(), { status: 'pending', attempts: 0, body: mail.body });
-    t.equal(lines.length, 1);
-    t.match(lines[0], { msg: /SMTP_URL is unset/, kind: 'test', mailId: String });
-    t.notMatch(JSON.stringify(lines), /to@example\.com|Hello/);
-    clock.advance(31 * 24 * 60 * 60 * 1000);
-    await forgetOldMails(db, clock.now());
-    t.strictSame(await db.selectFrom('mailOutbox').selectAll().execute(), []);
-  },
-);
+t.test('without a server mails wait, are logged without content, and go after a month', async (t) => {
+  const { mailer, db, clock, row, lines } = await setUp(t, null);
+  await mailer.accept(db, mail);
+  await mailer.sendDue();
+  t.match(await row(), { status: 'pending', attempts: 0, body: mail.body });
+  t.equal(lines.length, 1);
+  t.match(lines[0], { msg: /SMTP_URL is unset/, kind: 'test', mailId: String });
+  t.notMatch(JSON.stringify(lines), /to@example\.com|Hello/);
+  clock.advance(31 * 24 * 60 * 60 * 1000);
+  await forgetOldMails(db, clock.now());
+  t.strictSame(await db.selectFrom('mailOutbox').selectAll().execute(), []);
+});
 
 t.test('compares addresses without regard to their spelling', async (t) => {
   const { server, mailer, db } = await withServer(t);

@@ -4,15 +4,14 @@
  * until expected.ts has it.
  */
 import t, { type Test } from 'tap';
-import type { Operation, Sent } from '#test/support/description.ts';
-import type { Request } from '#test/support/world.ts';
-import { successes } from '../docs/successes.ts';
+import type { Sent } from '#test/support/description.ts';
+import { successOf } from '../docs/successes.ts';
 import { type Expected, expected, isWrite } from './expected.ts';
 import { brokenInvariants } from './invariants.ts';
 import { countByStatus, startTwins, WRITERS } from './twins.ts';
 
 const { first, twelve } = await startTwins(t);
-const { api, description, operations, tidy, world } = first;
+const { api, description, operations, tidy } = first;
 const writing = operations.filter(isWrite);
 const BUSY_UPLOAD = 'POST /api/v1/client/{workspaceId}/storage/upload';
 
@@ -26,7 +25,7 @@ t.test('every operation that writes has an expected result for twelve concurrent
 for (const operation of writing) {
   t.test(operation.name, async (t) => {
     await tidy();
-    const replies = await twelve(await requestTo(operation));
+    const replies = await twelve(await successOf(first, operation));
     for (const reply of replies) {
       if (reply.status >= 500 && operation.name !== BUSY_UPLOAD) t.fail(`${reply.status} ${reply.text}`);
       t.strictSame(description.problemsOf(operation, reply), []);
@@ -34,13 +33,6 @@ for (const operation of writing) {
     check(t, expected.get(operation.name), replies);
     t.strictSame(await brokenInvariants(api.context.db), []);
   });
-}
-
-async function requestTo(operation: Operation): Promise<Request> {
-  const ids = await world.idsFor(operation);
-  const request = await world.requestFor(operation, ids);
-  const [own] = (await successes[operation.name]?.({ api, world, operation, ids, request })) ?? [];
-  return own ?? request;
 }
 
 function check(t: Test, kind: Expected | undefined, replies: readonly Sent[]): void {

@@ -1,11 +1,12 @@
 /** Limits on numbers of rows are exact under concurrent writes. */
+import type { InsertObject } from 'kysely';
 import t from 'tap';
 import type { Database, Tables } from '#api/db/schema.ts';
-import { apiKey, workspaceId } from '#test/support/api-app.ts';
+import { workspaceId } from '#test/support/api-app.ts';
 import { organizationId } from '#test/support/owner.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
 import { brokenInvariants } from './invariants.ts';
-import { countByStatus, startTwins, WRITERS } from './twins.ts';
+import { asKey, client, countByStatus, startTwins, WRITERS } from './twins.ts';
 
 const { atOnce, first } = await startTwins(t, { env: { STORAGE_WORKSPACE_MIB: '16' } });
 const { api, tidy, world } = first;
@@ -15,16 +16,8 @@ const organization = await organizationId({}, world);
 /** Number of free places at the start. */
 const FREE = 3;
 
-const asKey = (method: string, url: string, body: unknown): Request => ({
-  ...{ method, url, headers: { 'x-api-key': apiKey } },
-  body: JSON.stringify(body),
-});
 const asOwner = (method: string, url: string, body: unknown): Request => ({
   ...{ method, url, headers: { cookie: world.options.session } },
-  body: JSON.stringify(body),
-});
-const client = (url: string, body: unknown): Request => ({
-  ...{ method: 'POST', url: `/api/v1/client/${workspaceId}/${url}` },
   body: JSON.stringify(body),
 });
 const numbered = <T>(count: number, make: (i: number) => T): T[] =>
@@ -44,53 +37,61 @@ interface Limited {
   /** The maximum holds for the rows with this value. */
   readonly owner: readonly [column: string, id: string];
   readonly max: number;
+  /** Writers that come too late get this reply, on each version of the API. */
+  readonly refusal: readonly [status: number, problem: string];
   /** Inserts rows directly. */
-  fill(db: Database, from: number, to: number): Promise<unknown>;
+  readonly fill: Fill;
   /** A request for one more row. */
   request(i: number): Request;
 }
 
+type Fill = (db: Database, from: number, to: number) => Promise<unknown>;
+
+/** @param make makes the row of a number */
+const rowsIn =
+  <T extends keyof Tables>(table: T, make: (i: number) => InsertObject<Tables, T>): Fill =>
+  (db, from, to) =>
+    db
+      .insertInto(table)
+      .values(numbered(to - from, (i) => make(from + i)))
+      .execute();
+
 const row = (id: string) => ({ id, createdAt: at, updatedAt: at });
 const management = '/api/v1/management';
+
+const fillKeys = rowsIn('contactAttributeKeys', (i) => ({
+  ...row(`key${i}`),
+  ...{ workspaceId, key: `key${i}`, name: 'Key', description: '', isUnique: 0 as const },
+  ...{ type: 'custom' as const, dataType: 'string' as const, isArchived: 0 as const },
+}));
 
 const limited: readonly Limited[] = [
   {
     table: 'webhooks',
     owner: ['workspaceId', workspaceId],
     max: 100,
-    fill: (db, from, to) =>
-      db
-        .insertInto('webhooks')
-        .values(
-          numbered(to - from, (i) => ({
-            ...row(`webhook${from + i}`),
-            ...{ workspaceId, name: null, url: 'https://93.184.215.14', source: 'user', secret: null },
-            ...{ triggers: '[]', surveyIds: '[]' },
-          })),
-        )
-        .execute(),
-    request: () =>
-      asKey('POST', '/api/v1/webhooks', {
-        workspaceId,
-        url: 'https://93.184.215.14',
-        triggers: ['responseCreated'],
+    refusal: [403, 'A workspace can have 100 webhooks'],
+    fill: rowsIn('webhooks', (i) => ({
+      ...row(`webhook${i}`),
+      ...{ workspaceId, name: null, url: 'https://93.184.215.14', source: 'user', secret: null },
+      ...{ triggers: '[]', surveyIds: '[]' },
+    })),
+    request: (i) =>
+      asKey('POST', i % 4 < 2 ? '/api/v1/webhooks' : '/api/v2/management/webhooks', {
+        ...{ workspaceId, name: 'One more', url: 'https://93.184.215.14', source: 'user' },
+        ...{ triggers: ['responseCreated'], surveyIds: [] },
       }),
   },
   {
     table: 'actionClasses',
     owner: ['workspaceId', workspaceId],
     max: 500,
-    fill: (db, from, to) =>
-      db
-        .insertInto('actionClasses')
-        .values(
-          numbered(to - from, (i) => ({
-            ...row(`action${from + i}`),
-            ...{ workspaceId, name: `action${from + i}`, description: null, type: 'code' as const },
-            ...{ key: `action${from + i}`, noCodeConfig: null },
-          })),
-        )
-        .execute(),
+    refusal: [403, 'A workspace can have 500 action classes'],
+    fill: rowsIn('actionClasses', (i) => ({
+      ...row(`action${i}`),
+      ...{ workspaceId, name: `action${i}`, description: null, type: 'code' as const },
+      ...{ key: `action${i}`, noCodeConfig: null },
+    })),
     request: (i) =>
       asKey('POST', `${management}/action-classes`, {
         workspaceId,
@@ -103,69 +104,64 @@ const limited: readonly Limited[] = [
     table: 'segments',
     owner: ['workspaceId', workspaceId],
     max: 500,
-    fill: (db, from, to) =>
-      db
-        .insertInto('segments')
-        .values(
-          numbered(to - from, (i) => ({
-            ...row(`segment${from + i}`),
-            ...{
-              workspaceId,
-              title: `segment${from + i}`,
-              description: null,
-              isPrivate: 0 as const,
-              filters: '[]',
-            },
-          })),
-        )
-        .execute(),
+    refusal: [403, 'A workspace can have 500 segments'],
+    fill: rowsIn('segments', (i) => ({
+      ...row(`segment${i}`),
+      ...{
+        workspaceId,
+        title: `segment${i}`,
+        description: null,
+        isPrivate: 0 as const,
+        filters: '[]',
+      },
+    })),
     request: (i) => asKey('POST', `${management}/segments`, { workspaceId, title: `new${i}` }),
   },
   {
     table: 'languages',
     owner: ['workspaceId', workspaceId],
     max: 200,
-    fill: (db, from, to) =>
-      db
-        .insertInto('languages')
-        .values(
-          numbered(to - from, (i) => ({
-            ...row(`language${from + i}`),
-            ...{ workspaceId, code: `de-x${from + i}`, alias: null },
-          })),
-        )
-        .execute(),
+    refusal: [403, 'A workspace can have 200 languages'],
+    fill: rowsIn('languages', (i) => ({
+      ...row(`language${i}`),
+      ...{ workspaceId, code: `de-x${i}`, alias: null },
+    })),
     request: (i) => asKey('POST', `${management}/languages`, { workspaceId, code: `fr-new${i}` }),
   },
   {
     table: 'contactAttributeKeys',
     owner: ['workspaceId', workspaceId],
     max: 150,
+    refusal: [403, 'A workspace can have 150 attribute keys'],
     fill: fillKeys,
     request: (i) =>
-      asKey('POST', `${management}/contact-attribute-keys`, { workspaceId, key: `new${i}`, type: 'custom' }),
+      [
+        asKey('POST', `${management}/contact-attribute-keys`, {
+          workspaceId,
+          key: `new${i}`,
+          type: 'custom',
+        }),
+        asKey('POST', `${management}/attribute-classes`, { workspaceId, name: `new${i}`, type: 'code' }),
+        asKey('POST', '/api/v2/management/contact-attribute-keys', { workspaceId, key: `new${i}` }),
+      ][i % 3] as Request,
   },
   {
     table: 'apiKeys',
     owner: ['organizationId', organization],
     max: 200,
-    fill: (db, from, to) =>
-      db
-        .insertInto('apiKeys')
-        .values(
-          numbered(to - from, (i) => ({
-            ...{ id: `apikey${from + i}`, organizationId: organization, label: 'One', createdBy: null },
-            ...{ hashedKey: `hash${from + i}`, organizationRead: 1 as const, organizationWrite: 1 as const },
-            ...{ createdAt: at, lastUsedAt: null },
-          })),
-        )
-        .execute(),
+    refusal: [400, 'An organization has at most 200 keys'],
+    fill: rowsIn('apiKeys', (i) => ({
+      ...{ id: `apikey${i}`, organizationId: organization, label: 'One', createdBy: null },
+      ...{ hashedKey: `hash${i}`, organizationRead: 1 as const, organizationWrite: 1 as const },
+      ...{ createdAt: at, lastUsedAt: null },
+    })),
     request: () => asOwner('POST', '/api/v1/api-keys', { label: 'One more', organizationId: organization }),
   },
   {
     table: 'workspaces',
     owner: ['organizationId', organization],
     max: 100,
+    refusal: [403, 'An organization can have 100 workspaces'],
     async fill(_db, from, to) {
       for (let i = from; i < to; i += 1) {
         const { status } = await world.options.send(newWorkspace(`workspace${i}`));
@@ -180,30 +176,20 @@ function newWorkspace(name: string): Request {
   return asOwner('POST', `/api/v1/organizations/${organization}/workspaces`, { name });
 }
 
-function fillKeys(db: Database, from: number, to: number): Promise<unknown> {
-  return db
-    .insertInto('contactAttributeKeys')
-    .values(
-      numbered(to - from, (i) => ({
-        ...row(`key${from + i}`),
-        ...{ workspaceId, key: `key${from + i}`, name: 'Key', description: '', isUnique: 0 as const },
-        ...{ type: 'custom' as const, dataType: 'string' as const, isArchived: 0 as const },
-      })),
-    )
-    .execute();
-}
-
-for (const { fill, max, owner, request, table } of limited) {
+for (const { fill, max, owner, refusal, request, table } of limited) {
   t.test(`${table}: at most ${max}`, async (t) => {
     await tidy();
     await fill(db, await count(table, ...owner), max - FREE);
     const replies = await atOnce(numbered(WRITERS, request));
     t.equal(await count(table, ...owner), max);
-    t.equal(
-      replies.filter(({ status }) => status < 300).length,
-      FREE,
-      JSON.stringify(countByStatus(replies)),
-    );
+    const refused = replies.filter(({ status }) => status >= 300);
+    t.equal(refused.length, WRITERS - FREE, JSON.stringify(countByStatus(replies)));
+    const [status, problem] = refusal;
+    for (const reply of refused) {
+      t.equal(reply.status, status);
+      const { error, message } = JSON.parse(reply.text);
+      t.match(error?.details ?? [{ field: 'error', issue: message }], [{ field: 'error', issue: problem }]);
+    }
     t.strictSame(await brokenInvariants(db), []);
   });
 }
@@ -212,7 +198,9 @@ t.test('attribute keys that users send: at most 150', async (t) => {
   await db.deleteFrom('contactAttributeKeys').where('type', '=', 'custom').execute();
   await fillKeys(db, await count('contactAttributeKeys', 'workspaceId', workspaceId), 150 - FREE);
   const replies = await atOnce(
-    numbered(WRITERS, (i) => client('user', { userId: `brings${i}`, attributes: { [`brought${i}`]: 'x' } })),
+    numbered(WRITERS, (i) =>
+      client('POST', 'user', { userId: `brings${i}`, attributes: { [`brought${i}`]: 'x' } }),
+    ),
   );
   t.strictSame(countByStatus(replies), { 200: WRITERS });
   t.equal(await count('contactAttributeKeys', 'workspaceId', workspaceId), 150);
@@ -224,12 +212,8 @@ t.test('autoComplete: exactly the set number of finished responses, by creation 
   const begun = await Promise.all(numbered(WRITERS, () => makeResponse(survey)));
   const finished = { finished: true, data: { q1: 'x' } };
   const requests = begun.flatMap((id) => [
-    client('responses', { surveyId: survey, ...finished }),
-    {
-      method: 'PUT',
-      url: `/api/v1/client/${workspaceId}/responses/${id}`,
-      body: JSON.stringify(finished),
-    },
+    client('POST', 'responses', { surveyId: survey, ...finished }),
+    client('PUT', `responses/${id}`, finished),
   ]);
   const replies = await atOnce(requests);
   t.strictSame(countByStatus(replies), { 200: 5, 403: requests.length - 5 });

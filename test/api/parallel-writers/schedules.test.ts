@@ -2,29 +2,19 @@
 
 import t, { type Test } from 'tap';
 import { hasReferenceCycle, referencesOf } from '#api/resources/segments/references.ts';
-import { apiKey, workspaceId } from '#test/support/api-app.ts';
+import { workspaceId } from '#test/support/api-app.ts';
 import type { Sent } from '#test/support/description.ts';
 import { fc } from '#test/support/fast-check.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
 import { brokenInvariants } from './invariants.ts';
-import { startTwins } from './twins.ts';
+import { asKey, client, startTwins } from './twins.ts';
 
 const RUNS = 12;
 const { atOnce, first } = await startTwins(t);
 const { api, world } = first;
 const { db } = api.context;
 const management = '/api/v1/management';
-const clientUrl = `/api/v1/client/${workspaceId}`;
 const FIELDS = ['a', 'b', 'c', 'd'];
-
-const asKey = (method: string, url: string, body?: unknown): Request => ({
-  ...{ method, url, headers: { 'x-api-key': apiKey } },
-  body: body === undefined ? undefined : JSON.stringify(body),
-});
-const client = (method: string, url: string, body: unknown): Request => ({
-  ...{ method, url: `${clientUrl}/${url}` },
-  body: JSON.stringify(body),
-});
 
 async function made(request: Request): Promise<string> {
   const { status, text } = await world.options.send(request);

@@ -3,7 +3,14 @@
  * at once.
  */
 import type { Test } from 'tap';
-import { type ApiOptions, countingRandom, startApi, type TestApi } from '#test/support/api-app.ts';
+import {
+  type ApiOptions,
+  apiKey,
+  countingRandom,
+  startApi,
+  type TestApi,
+  workspaceId,
+} from '#test/support/api-app.ts';
 import { sharedDatabase } from '#test/support/database.ts';
 import type { Sent } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
@@ -12,6 +19,18 @@ import type { Request, Send } from '#test/support/world.ts';
 import { type DescribedApi, startDescribedApi } from '../docs/described-api.ts';
 
 export const WRITERS = 12;
+
+/** A request with the key of the workspace. */
+export const asKey = (method: string, url: string, body?: unknown): Request => ({
+  ...{ method, url, headers: { 'x-api-key': apiKey } },
+  body: body === undefined ? undefined : JSON.stringify(body),
+});
+
+/** A request of an SDK. @param url below that of the workspace */
+export const client = (method: string, url: string, body: unknown): Request => ({
+  ...{ method, url: `/api/v1/client/${workspaceId}/${url}` },
+  body: JSON.stringify(body),
+});
 
 export interface Twins {
   readonly first: DescribedApi;

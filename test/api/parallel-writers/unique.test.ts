@@ -1,25 +1,17 @@
 /** Concurrent requests for a unique value: one gets it, and every request gets a reply. */
 import t, { type Test } from 'tap';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
-import { apiKey, workspaceId } from '#test/support/api-app.ts';
+import { workspaceId } from '#test/support/api-app.ts';
 import { protectedForm } from '#test/support/owner.ts';
-import { openSurvey, type Request } from '#test/support/world.ts';
+import { openSurvey } from '#test/support/world.ts';
 import { brokenInvariants } from './invariants.ts';
-import { countByStatus, startTwins, WRITERS } from './twins.ts';
+import { asKey, client, countByStatus, startTwins, WRITERS } from './twins.ts';
 
 const { atOnce, first, twelve } = await startTwins(t);
 const { api, world } = first;
 const { db, signer } = api.context;
 const management = '/api/v1/management';
 const numbered = <T>(make: (i: number) => T): T[] => Array.from({ length: WRITERS }, (_, i) => make(i));
-const client = (method: string, url: string, body: unknown): Request => ({
-  ...{ method, url: `/api/v1/client/${workspaceId}/${url}` },
-  body: JSON.stringify(body),
-});
-const asKey = (method: string, url: string, body: unknown): Request => ({
-  ...{ method, url, headers: { 'x-api-key': apiKey } },
-  body: JSON.stringify(body),
-});
 /** Runs a test, and then checks the invariants. */
 function promise(name: string, work: (t: Test) => Promise<void>): void {
   t.test(name, async (t) => {

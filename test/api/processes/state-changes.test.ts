@@ -76,85 +76,82 @@ t.test('every change of workspace data is notified, with both ids of the workspa
   await expectChange('the workspace itself, and nothing by the response before');
 });
 
-t.test(
-  'SQLite: the table is bounded, and a process that is further behind drops its whole cache',
-  async (t) => {
-    const path = join(temporaryFolder(t), 'floodgate.sqlite');
-    const [one, other] = [openDatabase({ kind: 'file', path }), openDatabase({ kind: 'file', path })];
-    t.teardown(() => Promise.all([one.destroy(), other.destroy()]));
-    await migrate(one);
-    const now = '2026-01-01T00:00:00.000Z';
-    await one
-      .insertInto('organizations')
-      .values({ id: 'o', createdAt: now, updatedAt: now, name: 'O', isOperators: 0 })
-      .execute();
-    const heard: string[] = [];
-    const news = await startTableNews({
-      db: other,
-      listener: listenerTo(heard),
-      log,
-      pollMs: 20,
-    });
-    t.teardown(() => news.close());
-    const segments = (from: number, count: number) =>
-      Array.from({ length: count }, (_, i) => ({
-        id: `s${from + i}`,
-        createdAt: now,
-        updatedAt: now,
-        workspaceId: 'w',
-        title: `S${from + i}`,
-        description: null,
-        isPrivate: 0 as const,
-        filters: '[]',
-      }));
-    await one
-      .insertInto('workspaces')
-      .values({
-        id: 'w',
-        createdAt: now,
-        updatedAt: now,
-        organizationId: 'o',
-        name: 'W',
-        legacyEnvironmentId: 'e',
-        appSetupCompleted: 0,
-        websiteSetupCompleted: 0,
-        recontactDays: 7,
-        clickOutsideClose: 1,
-        overlay: 'none',
-        placement: 'center',
-        inAppSurveyBranding: 1,
-        styling: '{}',
-      })
-      .execute();
-    await one.insertInto('segments').values(segments(0, 3)).execute();
-    await until(() => heard.length === 4);
-    t.strictSame(new Set(heard), new Set(['w e']), 'the workspace and each segment are notified');
-    // The others see nothing of this transaction until it ends.
-    await one.transaction().execute(async (trx) => {
-      for (let i = 0; i < CHANGES_KEPT + 5; i += 100) {
-        await trx
-          .insertInto('segments')
-          .values(segments(10 + i, 100))
-          .execute();
-      }
-    });
-    await until(() => heard.length >= 4 + 1 + CHANGES_KEPT);
-    t.equal(heard[4], 'gap');
-    const { count } = await one
-      .selectFrom('stateChanges')
-      .select((row) => row.fn.countAll().as('count'))
-      .executeTakeFirstOrThrow();
-    t.equal(Number(count), CHANGES_KEPT);
-    await one
-      .transaction()
-      .execute(async (trx) => {
-        await trx.insertInto('segments').values(segments(5_000, 1)).execute();
-        throw new Error('rolled back');
-      })
-      .catch(() => undefined);
-    heard.length = 0;
-    await one.insertInto('segments').values(segments(6_000, 1)).execute();
-    await until(() => heard.length > 0);
-    t.strictSame(heard, ['w e'], 'a transaction that was rolled back leaves no gap');
-  },
-);
+t.test('SQLite: the table is bounded; a process further behind drops its whole cache', async (t) => {
+  const path = join(temporaryFolder(t), 'floodgate.sqlite');
+  const [one, other] = [openDatabase({ kind: 'file', path }), openDatabase({ kind: 'file', path })];
+  t.teardown(() => Promise.all([one.destroy(), other.destroy()]));
+  await migrate(one);
+  const now = '2026-01-01T00:00:00.000Z';
+  await one
+    .insertInto('organizations')
+    .values({ id: 'o', createdAt: now, updatedAt: now, name: 'O', isOperators: 0 })
+    .execute();
+  const heard: string[] = [];
+  const news = await startTableNews({
+    db: other,
+    listener: listenerTo(heard),
+    log,
+    pollMs: 20,
+  });
+  t.teardown(() => news.close());
+  const segments = (from: number, count: number) =>
+    Array.from({ length: count }, (_, i) => ({
+      id: `s${from + i}`,
+      createdAt: now,
+      updatedAt: now,
+      workspaceId: 'w',
+      title: `S${from + i}`,
+      description: null,
+      isPrivate: 0 as const,
+      filters: '[]',
+    }));
+  await one
+    .insertInto('workspaces')
+    .values({
+      id: 'w',
+      createdAt: now,
+      updatedAt: now,
+      organizationId: 'o',
+      name: 'W',
+      legacyEnvironmentId: 'e',
+      appSetupCompleted: 0,
+      websiteSetupCompleted: 0,
+      recontactDays: 7,
+      clickOutsideClose: 1,
+      overlay: 'none',
+      placement: 'center',
+      inAppSurveyBranding: 1,
+      styling: '{}',
+    })
+    .execute();
+  await one.insertInto('segments').values(segments(0, 3)).execute();
+  await until(() => heard.length === 4);
+  t.strictSame(new Set(heard), new Set(['w e']), 'the workspace and each segment are notified');
+  // The others see nothing of this transaction until it ends.
+  await one.transaction().execute(async (trx) => {
+    for (let i = 0; i < CHANGES_KEPT + 5; i += 100) {
+      await trx
+        .insertInto('segments')
+        .values(segments(10 + i, 100))
+        .execute();
+    }
+  });
+  await until(() => heard.length >= 4 + 1 + CHANGES_KEPT);
+  t.equal(heard[4], 'gap');
+  const { count } = await one
+    .selectFrom('stateChanges')
+    .select((row) => row.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow();
+  t.equal(Number(count), CHANGES_KEPT);
+  await one
+    .transaction()
+    .execute(async (trx) => {
+      await trx.insertInto('segments').values(segments(5_000, 1)).execute();
+      throw new Error('rolled back');
+    })
+    .catch(() => undefined);
+  heard.length = 0;
+  await one.insertInto('segments').values(segments(6_000, 1)).execute();
+  await until(() => heard.length > 0);
+  t.strictSame(heard, ['w e'], 'a transaction that was rolled back leaves no gap');
+});

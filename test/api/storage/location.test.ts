@@ -1,7 +1,7 @@
 /** Reads the settings of the storage, and reports each mistake under its variable. */
 import t from 'tap';
 import { readConfig } from '#api/config.ts';
-import { ConfigError } from '#shared/configuration.ts';
+import { problemsOf } from '#test/support/api-settings.ts';
 
 const s3 = {
   S3_BUCKET_NAME: 'uploads',
@@ -9,16 +9,6 @@ const s3 = {
   S3_ACCESS_KEY: 'id',
   S3_SECRET_KEY: 'hush',
 };
-
-function problemsOf(env: Record<string, string>): readonly string[] {
-  try {
-    readConfig(env, '/srv');
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
-    throw error;
-  }
-}
 
 t.test('reads a folder, relative or absolute', async (t) => {
   t.strictSame(readConfig({}, '/srv').config.storage, { kind: 'disk', path: '/srv/data/uploads' });

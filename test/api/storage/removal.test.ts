@@ -5,7 +5,7 @@ import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { removeFilesOf, settleUploads, sweepAllFiles, sweepFiles } from '#api/storage/removal.ts';
 import { type Storage, StorageUnavailable } from '#api/storage/storage.ts';
 import { addSurvey, publicUrl, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
-import { addFileRow } from '#test/support/files.ts';
+import { addFileRow, receiveFile } from '#test/support/files.ts';
 
 const HOUR = 3_600_000;
 
@@ -37,11 +37,8 @@ async function uploader(t: Test, wrap?: (storage: Storage) => Partial<Storage>):
       const body = { fileName: 'a.png', fileType: 'image/png', surveyId, elementId };
       const { data } = (await api.client('POST', `/api/v1/client/${workspaceId}/storage`, body)).json;
       const key: string = data.presignedFields.key;
-      const chunks = async function* () {
-        yield Buffer.from('x');
-      };
       if (isStored) {
-        await storage.receiver?.receive({ key, contentType: 'image/png', bytesMax: 10 }, chunks());
+        await receiveFile(api, key, 'x');
         await db
           .updateTable('files')
           .set({ size: 1, storedAt: data.createdAt ?? 'now' })
@@ -99,13 +96,7 @@ t.test('naming a file of others in a response does not delete it', async (t) => 
   const { url, key } = await upload();
   await respond([url]);
   const logo = `${workspaceId}/public/logo.png`;
-  const chunks = async function* () {
-    yield Buffer.from('logo');
-  };
-  await api.context.storage.receiver?.receive(
-    { key: logo, contentType: 'image/png', bytesMax: 10 },
-    chunks(),
-  );
+  await receiveFile(api, logo, 'logo');
   const copy = await respond([url, `/storage/${workspaceId}/public/logo.png`]);
   await api.manage('DELETE', `/api/v1/management/responses/${copy}`);
   t.equal(await isThere(key), true, 'the file belongs to the response that named it first');
@@ -148,36 +139,33 @@ t.test('deletes unused grants after an hour, and records uploads that nobody rep
   t.equal(await rows(), 1);
 });
 
-t.test(
-  'an unavailable store does not delay the caller: it is logged, and the next sweep deletes the files',
-  async (t) => {
-    let isAway = true;
-    const { api, upload, respond, isThere, rows } = await uploader(t, (storage) => ({
-      async delete(key) {
-        if (isAway) throw new StorageUnavailable('s3_client_error', 'S3 is away');
-        await storage.delete(key);
-      },
-    }));
-    const files = [await upload(), await upload()];
-    const response = await respond(files.map(({ url }) => url));
-    const reply = await api.manage('DELETE', `/api/v1/management/responses/${response}`);
-    t.equal(reply.status, 200);
-    const known = () => api.context.db.selectFrom('files').select('key').execute();
-    t.equal((await known()).length, 2, 'both files are still listed for deletion');
-    const lines: string[] = [];
-    const log = { error: (_: object, message: string) => void lines.push(message) };
-    await removeFilesOf(api.context, { responseId: response }, log);
-    t.match(lines, [/next sweep/]);
-    await t.rejects(sweepFiles(api.context), StorageUnavailable);
-    isAway = false;
-    await sweepFiles(api.context);
-    for (const { key } of files) t.equal(await isThere(key), false);
-    t.equal(await rows(), 0);
-    api.advance(HOUR + 1);
-    await sweepFiles(api.context);
-    t.same(await known(), [], 'the rows are deleted when no upload can be in progress');
-  },
-);
+t.test('an unavailable store delays no caller: it is logged, and the next sweep deletes', async (t) => {
+  let isAway = true;
+  const { api, upload, respond, isThere, rows } = await uploader(t, (storage) => ({
+    async delete(key) {
+      if (isAway) throw new StorageUnavailable('s3_client_error', 'S3 is away');
+      await storage.delete(key);
+    },
+  }));
+  const files = [await upload(), await upload()];
+  const response = await respond(files.map(({ url }) => url));
+  const reply = await api.manage('DELETE', `/api/v1/management/responses/${response}`);
+  t.equal(reply.status, 200);
+  const known = () => api.context.db.selectFrom('files').select('key').execute();
+  t.equal((await known()).length, 2, 'both files are still listed for deletion');
+  const lines: string[] = [];
+  const log = { error: (_: object, message: string) => void lines.push(message) };
+  await removeFilesOf(api.context, { responseId: response }, log);
+  t.match(lines, [/next sweep/]);
+  await t.rejects(sweepFiles(api.context), StorageUnavailable);
+  isAway = false;
+  await sweepFiles(api.context);
+  for (const { key } of files) t.equal(await isThere(key), false);
+  t.equal(await rows(), 0);
+  api.advance(HOUR + 1);
+  await sweepFiles(api.context);
+  t.same(await known(), [], 'the rows are deleted when no upload can be in progress');
+});
 
 t.test('the sweep goes on until nothing is left, and deletes partial uploads', async (t) => {
   let sweeps = 0;

@@ -62,10 +62,8 @@ const cases: readonly (readonly [
   ['GET', '/storage/:workspaceId/:accessType/*', session, null],
 ];
 for (const [method, route, caller, limit] of cases) {
-  t.test(
-    `${method} ${route} with ${caller?.kind ?? 'nothing'}: ${limit ?? 'not limited here'}`,
-    async (t) => {
-      t.equal(limitOf(surfaceOf(route).limit, { method, route, principal: caller }), limit);
-    },
-  );
+  const who = caller?.kind ?? 'nothing';
+  t.test(`${method} ${route} with ${who}: ${limit ?? 'not limited here'}`, async (t) => {
+    t.equal(limitOf(surfaceOf(route).limit, { method, route, principal: caller }), limit);
+  });
 }

@@ -4,26 +4,19 @@
  */
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import t from 'tap';
-import type { Bucket, Charge } from '#gateway/limiter/charge.ts';
+import type { Bucket } from '#gateway/limiter/charge.ts';
 import { type Answer, type PendingCheck, readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { type Decision, decide } from '#gateway/limiter/decision.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { LimitListener } from '#gateway/limiter/limiter.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
 import { StoreClock } from '#gateway/limiter/store-clock.ts';
-import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
+import type { Algorithm, Mode } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
 import { fc } from '#test/support/fast-check.ts';
+import { chargeOfRandom, type RandomRequests, randomRequests } from '#test/support/random-charges.ts';
 import { startRedis } from '#test/support/redis.ts';
-import {
-  chargeOf,
-  memoryLimiter,
-  overridesFor,
-  partWithLimit,
-  policy,
-  spend,
-  unprovenCombined,
-} from '#test/support/spend.ts';
+import { memoryLimiter, overridesFor, policy, spend } from '#test/support/spend.ts';
 
 const POLICIES = 3;
 const ALGORITHMS: readonly Algorithm[] = [
@@ -31,6 +24,8 @@ const ALGORITHMS: readonly Algorithm[] = [
   'sliding-window',
   'token-bucket',
   'calendar-window',
+  'distinct-fixed-window',
+  'distinct-calendar-window',
 ];
 
 interface Row {
@@ -39,26 +34,14 @@ interface Row {
   /** null if it equals the limit. */
   readonly burst: number | null;
   readonly windowSeconds: number;
-  readonly shadow: boolean;
-}
-
-interface Step {
-  readonly who: number;
-  readonly policies: readonly number[];
-  readonly times: number;
-  readonly cost: number;
-  readonly unproven: boolean;
-  /** It is part of a combined identity, so its identity is not its credential. */
-  readonly combined: boolean;
-  /** The limit of an override; null if there is no override. */
-  readonly limit: number | null;
+  readonly mode: Mode;
 }
 
 interface Turn {
   readonly afterMs: number;
   /** Error of the gateway's estimate of the store's time. */
   readonly errorMs: number;
-  readonly steps: readonly Step[];
+  readonly steps: readonly RandomRequests[];
 }
 
 const row: fc.Arbitrary<Row> = fc.record({
@@ -66,17 +49,9 @@ const row: fc.Arbitrary<Row> = fc.record({
   limit: fc.integer({ min: 1, max: 9 }),
   burst: fc.option(fc.integer({ min: 1, max: 9 })),
   windowSeconds: fc.constantFrom(1, 3, 7),
-  shadow: fc.boolean(),
+  mode: fc.constantFrom<Mode>('enforce', 'enforce', 'shadow', 'mark'),
 });
-const step: fc.Arbitrary<Step> = fc.record({
-  who: fc.nat(2),
-  policies: fc.uniqueArray(fc.nat(POLICIES - 1), { minLength: 1 }),
-  times: fc.integer({ min: 1, max: 4 }),
-  cost: fc.constantFrom(1, 1, 2, 3),
-  unproven: fc.boolean(),
-  combined: fc.boolean(),
-  limit: fc.option(fc.integer({ min: 1, max: 9 }), { freq: 3 }),
-});
+const step = fc.record(randomRequests(3, POLICIES));
 const turn: fc.Arbitrary<Turn> = fc.record({
   // Includes the edges of windows.
   afterMs: fc.oneof(fc.constantFrom(0, 1, 999, 1000, 1001, 2999, 3000), fc.nat(4000)),
@@ -88,6 +63,7 @@ interface Charged {
   readonly at: bigint;
   readonly units: bigint;
   readonly limit: bigint;
+  readonly value: string | null;
 }
 
 /** Remembers every request, and computes in exact fractions how much of it still counts. */
@@ -95,19 +71,30 @@ class Model {
   readonly #charged = new Map<string, Charged[]>();
 
   wouldAdmit(parts: readonly Bucket[], now: number): boolean {
-    return parts.every((part) => part.policy.mode === 'shadow' || this.#room(part, now) >= BigInt(part.cost));
+    return parts.every((part) => part.policy.mode !== 'enforce' || this.#passes(part, now));
   }
 
   spend(parts: readonly Bucket[], now: number): boolean {
     if (!this.wouldAdmit(parts, now)) return false;
-    const rooms = parts.map((part) => this.#room(part, now));
-    for (const [i, part] of parts.entries()) {
-      if ((rooms[i] ?? 0n) < BigInt(part.cost)) continue;
-      const list = this.#charged.get(part.key) ?? [];
-      this.#charged.set(part.key, list);
-      list.push({ at: BigInt(now), units: BigInt(part.cost), limit: BigInt(part.limit) });
+    const charged = parts.filter((part) => this.#passes(part, now) && !this.#isUsed(part, now));
+    for (const { key, cost, limit, value } of charged) {
+      const list = this.#charged.get(key) ?? [];
+      this.#charged.set(key, list);
+      list.push({ at: BigInt(now), units: BigInt(cost), limit: BigInt(limit), value });
     }
     return true;
+  }
+
+  #passes(part: Bucket, now: number): boolean {
+    return this.#isUsed(part, now) || this.#room(part, now) >= BigInt(part.cost);
+  }
+
+  /** Whether an earlier request of the window had the same value. Then this one takes nothing. */
+  #isUsed({ policy, key, value }: Bucket, now: number): boolean {
+    if (value === null) return false;
+    const window = BigInt(policy.windowMs);
+    const list = this.#charged.get(key) ?? [];
+    return list.some((one) => one.value === value && one.at / window === BigInt(now) / window);
   }
 
   #room(part: Bucket, now: number): bigint {
@@ -123,6 +110,8 @@ class Model {
     switch (policy.algorithm) {
       case 'fixed-window':
       case 'calendar-window':
+      case 'distinct-fixed-window':
+      case 'distinct-calendar-window':
         return sum(at / window);
       case 'sliding-window':
         return sum(at / window) + ceil(sum(at / window - 1n) * (window - (at % window)), window);
@@ -130,7 +119,7 @@ class Model {
         let backlog = 0n;
         let moment = 0n;
         // Each request drains it at its own limit.
-        for (const one of [...list, { at, units: 0n, limit: BigInt(limit) }]) {
+        for (const one of [...list, { at, units: 0n, limit: BigInt(limit), value: null }]) {
           const left = backlog - (one.at - moment) * one.limit;
           backlog = (left > 0n ? left : 0n) + one.units * window;
           moment = one.at;
@@ -152,21 +141,22 @@ function ceil(dividend: bigint, divisor: bigint): bigint {
 function told(decision: Decision): unknown {
   return decision.kind === 'allow'
     ? [
-        decision.verdicts.map(({ policy, quota, perWindow, remaining, resetMs }) => [
+        decision.verdicts.map(({ policy, capacity, limit, remaining, resetMs }) => [
           policy.name,
-          quota,
-          perWindow,
+          capacity,
+          limit,
           remaining,
           resetMs,
         ]),
         decision.shadowDenials.map(({ name }) => name),
+        decision.marks.map(({ name }) => name),
       ]
-    : decision.violated.map(({ policy, quota, resetMs, used, limit }) => [
+    : decision.violated.map(({ policy, capacity, resetMs, used, share }) => [
         policy.name,
-        quota,
+        capacity,
         resetMs,
         used,
-        limit,
+        share,
       ]);
 }
 
@@ -210,42 +200,21 @@ t.test('the script, memory and an unbounded model give the same results for rand
         // Counters that a process remembers in addition to the store.
         const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
         const storeClock = new StoreClock(clock.now);
-        const policies = rows.map(({ algorithm, limit, burst, windowSeconds, shadow }, index) =>
+        const policies = rows.map(({ algorithm, limit, burst, windowSeconds, mode }, index) =>
           policy(`p${index}`, limit, windowSeconds, {
             index,
             algorithm,
             burst: algorithm === 'token-bucket' ? burst : null,
             capacity: algorithm === 'token-bucket' ? (burst ?? limit) : limit,
             overrides: { ...overridesFor('gold', 9), least: 1 },
-            mode: shadow ? 'shadow' : 'enforce',
+            mode,
           }),
         );
-        const chargeFor = ({
-          who,
-          policies: of,
-          cost,
-          unproven: isUnproven,
-          combined,
-          limit,
-        }: Step): Charge => {
-          const credential = `${run}-${who}`;
-          const counted = combined ? `${credential}-of` : credential;
-          return chargeOf(
-            ...of.flatMap((number): readonly Bucket[] => {
-              const row: Policy | undefined = policies[number];
-              if (row === undefined) return [];
-              const most = limit ?? row.limit;
-              return isUnproven
-                ? unprovenCombined(row, counted, credential, `${run}-address`, cost, most)
-                : [partWithLimit(row, most, counted, cost)];
-            }),
-          );
-        };
         for (const { afterMs, errorMs, steps } of turns) {
           clock.advance(afterMs);
           const now = clock.now();
           const checks = steps.map((step) => ({
-            charge: chargeFor(step),
+            charge: chargeOfRandom(step, policies, run),
             listeners: Array.from({ length: step.times }, () => nobody),
             leases: null,
           }));

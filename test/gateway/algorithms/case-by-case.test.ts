@@ -24,9 +24,7 @@ interface Event {
   readonly chargedAt?: number;
 }
 
-interface Case {
-  readonly what: string;
-  readonly events: readonly Event[];
+interface Expected {
   readonly now: number;
   readonly used: number;
   readonly resetMs: number;
@@ -34,314 +32,106 @@ interface Case {
   readonly retryMs: number;
 }
 
+type Case = readonly [what: string, events: readonly Event[], expected: Expected];
+
+const use = (at: number, units: number, chargedAt?: number): Event =>
+  chargedAt === undefined ? { at, units } : { at, units, chargedAt };
+const state = (now: number, used: number, resetMs: number, retryMs: number): Expected => ({
+  now,
+  used,
+  resetMs,
+  retryMs,
+});
+
 const LIMIT = 10;
 
 const FIXED: readonly Case[] = [
-  { what: 'nothing', events: [], now: 1, used: 0, resetMs: 9999, retryMs: 0 },
-  {
-    what: 'counts until the end of the window',
-    events: [
-      { at: 0, units: 4 },
-      { at: 9000, units: 6 },
-    ],
-    now: 9999,
-    used: 10,
-    resetMs: 1,
-    retryMs: 1,
-  },
-  {
-    what: 'begins anew',
-    events: [{ at: 9999, units: 10 }],
-    now: 10_000,
-    used: 0,
-    resetMs: 10_000,
-    retryMs: 0,
-  },
-  {
-    what: 'takes back in the same window',
-    events: [
-      { at: 0, units: 5 },
-      { at: 9, units: -3, chargedAt: 0 },
-    ],
-    now: 10,
-    used: 2,
-    resetMs: 9990,
-    retryMs: 0,
-  },
-  {
-    what: 'never takes back more than there is',
-    events: [
-      { at: 0, units: 2 },
-      { at: 9, units: -3, chargedAt: 0 },
-      { at: 10, units: 1 },
-    ],
-    now: 10,
-    used: 1,
-    resetMs: 9990,
-    retryMs: 0,
-  },
-  {
-    what: 'takes nothing back that an earlier window counted',
-    events: [
-      { at: 9000, units: 5 },
-      { at: 10_000, units: 4 },
-      { at: 10_001, units: -3, chargedAt: 9000 },
-    ],
-    now: 10_001,
-    used: 4,
-    resetMs: 9999,
-    retryMs: 0,
-  },
-  {
-    what: 'is charged late within its window',
-    events: [
-      { at: 8000, units: 3, chargedAt: 100 },
-      { at: 8001, units: 1 },
-    ],
-    now: 8001,
-    used: 4,
-    resetMs: 1999,
-    retryMs: 0,
-  },
-  {
-    what: 'is not charged for a window that has ended',
-    events: [{ at: 10_000, units: 3, chargedAt: 9999 }],
-    now: 10_000,
-    used: 0,
-    resetMs: 10_000,
-    retryMs: 0,
-  },
-  {
-    what: 'counts more than the limit, as an outage may leave it',
-    events: [
-      { at: 0, units: 10 },
-      { at: 1, units: 7, chargedAt: 0 },
-    ],
-    now: 1,
-    used: 17,
-    resetMs: 9999,
-    retryMs: 9999,
-  },
-  {
-    what: 'holds no more than its record, whatever replies report',
-    events: [
-      { at: 0, units: 1 },
-      { at: 0, units: 4_000_000_000, chargedAt: 0 },
-      { at: 0, units: 4_000_000_000, chargedAt: 0 },
-    ],
-    now: 1,
-    used: 4_294_967_295,
-    resetMs: 9999,
-    retryMs: 9999,
-  },
+  ['nothing', [], state(1, 0, 9999, 0)],
+  ['counts until the end of the window', [use(0, 4), use(9000, 6)], state(9999, 10, 1, 1)],
+  ['begins anew', [use(9999, 10)], state(10_000, 0, 10_000, 0)],
+  ['takes back in the same window', [use(0, 5), use(9, -3, 0)], state(10, 2, 9990, 0)],
+  ['never takes back more than there is', [use(0, 2), use(9, -3, 0), use(10, 1)], state(10, 1, 9990, 0)],
+  [
+    'takes nothing back that an earlier window counted',
+    [use(9000, 5), use(10_000, 4), use(10_001, -3, 9000)],
+    state(10_001, 4, 9999, 0),
+  ],
+  ['is charged late within its window', [use(8000, 3, 100), use(8001, 1)], state(8001, 4, 1999, 0)],
+  ['is not charged for a window that has ended', [use(10_000, 3, 9999)], state(10_000, 0, 10_000, 0)],
+  [
+    'counts more than the limit, as an outage may leave it',
+    [use(0, 10), use(1, 7, 0)],
+    state(1, 17, 9999, 9999),
+  ],
+  [
+    'holds no more than its record, whatever replies report',
+    [use(0, 1), use(0, 4_000_000_000, 0), use(0, 4_000_000_000, 0)],
+    state(1, 4_294_967_295, 9999, 9999),
+  ],
 ];
 
-const CASES: Readonly<Record<Algorithm, readonly Case[]>> = {
+/** Different values have a test of their own, distinct.test.ts. */
+const CASES: Readonly<Record<Exclude<Algorithm, `distinct-${string}`>, readonly Case[]>> = {
   'fixed-window': FIXED,
   // The calendar of these tests has windows of the same length.
   'calendar-window': FIXED,
   'sliding-window': [
-    { what: 'nothing', events: [], now: 1, used: 0, resetMs: 0, retryMs: 0 },
-    {
-      what: 'the current window counts as a whole',
-      events: [{ at: 0, units: 10 }],
-      now: 9999,
-      used: 10,
-      resetMs: 10_001,
-      retryMs: 1001,
-    },
-    {
-      what: 'the one before by the part that still lies within a window, rounded up',
-      events: [{ at: 0, units: 10 }],
-      now: 10_001,
-      used: 10,
-      resetMs: 9999,
-      retryMs: 999,
-    },
-    {
-      what: 'until nothing of it does',
-      events: [{ at: 9999, units: 10 }],
-      now: 19_999,
-      used: 1,
-      resetMs: 1,
-      retryMs: 0,
-    },
-    {
-      what: 'and two windows later it is gone',
-      events: [{ at: 9999, units: 10 }],
-      now: 20_000,
-      used: 0,
-      resetMs: 0,
-      retryMs: 0,
-    },
-    {
-      what: 'both windows',
-      events: [
-        { at: 0, units: 8 },
-        { at: 12_500, units: 4 },
-      ],
-      now: 15_000,
-      used: 8,
-      resetMs: 15_000,
-      retryMs: 0,
-    },
-    {
-      what: 'takes back from the window that counted it',
-      events: [
-        { at: 0, units: 8 },
-        { at: 12_500, units: 2 },
-        { at: 12_501, units: -4, chargedAt: 1 },
-      ],
-      now: 15_000,
-      used: 4,
-      resetMs: 15_000,
-      retryMs: 0,
-    },
-    {
-      what: 'is charged late in the window that it belongs to',
-      events: [
-        { at: 12_500, units: 2 },
-        { at: 12_501, units: 4, chargedAt: 9999 },
-        { at: 12_502, units: 1, chargedAt: 10_000 },
-      ],
-      now: 15_000,
-      used: 5,
-      resetMs: 15_000,
-      retryMs: 0,
-    },
-    {
-      what: 'is not charged for what is gone',
-      events: [{ at: 20_000, units: 4, chargedAt: 9999 }],
-      now: 20_000,
-      used: 0,
-      resetMs: 0,
-      retryMs: 0,
-    },
-    {
-      what: 'has room again when enough of what was used beyond the limit is gone',
-      events: [
-        { at: 0, units: 10 },
-        { at: 5000, units: 15, chargedAt: 5000 },
-      ],
-      now: 5000,
-      used: 25,
-      resetMs: 15_000,
-      retryMs: 11_400,
-    },
-    {
-      what: 'holds no more than its record, whatever replies report',
-      events: [
-        { at: 0, units: 4_000_000_000, chargedAt: 0 },
-        { at: 0, units: 4_000_000_000, chargedAt: 0 },
-      ],
-      now: 1,
-      used: 4_294_967_295,
-      resetMs: 19_999,
-      retryMs: 19_999,
-    },
+    ['nothing', [], state(1, 0, 0, 0)],
+    ['the current window counts as a whole', [use(0, 10)], state(9999, 10, 10_001, 1001)],
+    [
+      'the one before by the part that still lies within a window, rounded up',
+      [use(0, 10)],
+      state(10_001, 10, 9999, 999),
+    ],
+    ['until nothing of it does', [use(9999, 10)], state(19_999, 1, 1, 0)],
+    ['and two windows later it is gone', [use(9999, 10)], state(20_000, 0, 0, 0)],
+    ['both windows', [use(0, 8), use(12_500, 4)], state(15_000, 8, 15_000, 0)],
+    [
+      'takes back from the window that counted it',
+      [use(0, 8), use(12_500, 2), use(12_501, -4, 1)],
+      state(15_000, 4, 15_000, 0),
+    ],
+    [
+      'is charged late in the window that it belongs to',
+      [use(12_500, 2), use(12_501, 4, 9999), use(12_502, 1, 10_000)],
+      state(15_000, 5, 15_000, 0),
+    ],
+    ['is not charged for what is gone', [use(20_000, 4, 9999)], state(20_000, 0, 0, 0)],
+    [
+      'has room again when enough of what was used beyond the limit is gone',
+      [use(0, 10), use(5000, 15, 5000)],
+      state(5000, 25, 15_000, 11_400),
+    ],
+    [
+      'holds no more than its record, whatever replies report',
+      [use(0, 4_000_000_000, 0), use(0, 4_000_000_000, 0)],
+      state(1, 4_294_967_295, 19_999, 19_999),
+    ],
   ],
   'token-bucket': [
-    { what: 'nothing', events: [], now: 1, used: 0, resetMs: 0, retryMs: 0 },
-    {
-      what: 'a unit comes back every second',
-      events: [{ at: 0, units: 10 }],
-      now: 2500,
-      used: 8,
-      resetMs: 7500,
-      retryMs: 0,
-    },
-    {
-      what: 'which is not rounded down',
-      events: [{ at: 0, units: 10 }],
-      now: 999,
-      used: 10,
-      resetMs: 9001,
-      retryMs: 1,
-    },
-    {
-      what: 'until all of it is back',
-      events: [{ at: 0, units: 3 }],
-      now: 3000,
-      used: 0,
-      resetMs: 0,
-      retryMs: 0,
-    },
-    {
-      what: 'and no more',
-      events: [
-        { at: 0, units: 3 },
-        { at: 9000, units: 4 },
-      ],
-      now: 9000,
-      used: 4,
-      resetMs: 4000,
-      retryMs: 0,
-    },
-    {
-      what: 'takes back what has not come back by itself',
-      events: [
-        { at: 0, units: 6 },
-        { at: 2000, units: -3, chargedAt: 0 },
-      ],
-      now: 2000,
-      used: 3,
-      resetMs: 3000,
-      retryMs: 0,
-    },
-    {
-      what: 'takes nothing back that has',
-      events: [
-        { at: 0, units: 3 },
-        { at: 5000, units: 4 },
-        { at: 5000, units: -3, chargedAt: 0 },
-      ],
-      now: 5000,
-      used: 4,
-      resetMs: 4000,
-      retryMs: 0,
-    },
-    {
-      what: 'is charged late',
-      events: [
-        { at: 0, units: 3 },
-        { at: 1000, units: 2, chargedAt: 900 },
-      ],
-      now: 1000,
-      used: 4,
-      resetMs: 4000,
-      retryMs: 0,
-    },
-    {
-      what: 'has room again when what was used beyond it has come back',
-      events: [
-        { at: 0, units: 10 },
-        { at: 1000, units: 20, chargedAt: 1000 },
-      ],
-      now: 1000,
-      used: 29,
-      resetMs: 29_000,
-      retryMs: 20_000,
-    },
-    {
-      what: 'holds a safe integer, whatever replies report',
-      events: [{ at: 0, units: 10_000_000_000_000, chargedAt: 0 }],
-      now: 0,
-      used: 450_359_962_738,
-      resetMs: 450_359_962_737_050,
-      retryMs: 450_359_962_728_050,
-    },
+    ['nothing', [], state(1, 0, 0, 0)],
+    ['a unit comes back every second', [use(0, 10)], state(2500, 8, 7500, 0)],
+    ['which is not rounded down', [use(0, 10)], state(999, 10, 9001, 1)],
+    ['until all of it is back', [use(0, 3)], state(3000, 0, 0, 0)],
+    ['and no more', [use(0, 3), use(9000, 4)], state(9000, 4, 4000, 0)],
+    ['takes back what has not come back by itself', [use(0, 6), use(2000, -3, 0)], state(2000, 3, 3000, 0)],
+    ['takes nothing back that has', [use(0, 3), use(5000, 4), use(5000, -3, 0)], state(5000, 4, 4000, 0)],
+    ['is charged late', [use(0, 3), use(1000, 2, 900)], state(1000, 4, 4000, 0)],
+    [
+      'has room again when what was used beyond it has come back',
+      [use(0, 10), use(1000, 20, 1000)],
+      state(1000, 29, 29_000, 20_000),
+    ],
+    [
+      'holds a safe integer, whatever replies report',
+      [use(0, 10_000_000_000_000, 0)],
+      state(0, 450_359_962_738, 450_359_962_737_050, 450_359_962_728_050),
+    ],
   ],
   concurrency: [
-    { what: 'nothing', events: [], now: 1, used: 0, resetMs: 0, retryMs: 0 },
-    { what: 'requests in flight', events: [{ at: 0, units: 3 }], now: 1, used: 3, resetMs: 1000, retryMs: 0 },
-    {
-      what: 'as many as there may be',
-      events: [{ at: 0, units: 10 }],
-      now: 1,
-      used: 10,
-      resetMs: 1000,
-      retryMs: 1000,
-    },
+    ['nothing', [], state(1, 0, 0, 0)],
+    ['requests in flight', [use(0, 3)], state(1, 3, 1000, 0)],
+    ['as many as there may be', [use(0, 10)], state(1, 10, 1000, 1000)],
   ],
 };
 
@@ -406,7 +196,7 @@ t.test('every algorithm gives the counters of the table', async (t) => {
   };
   for (const [algorithm, cases] of Object.entries(CASES) as [Algorithm, readonly Case[]][]) {
     const bucket = part(policy('p', LIMIT, WINDOW_MS / 1000, { algorithm }));
-    for (const { what, events, now, ...expected } of cases)
+    for (const [what, events, { now, ...expected }] of cases)
       for (const [name, store] of Object.entries(stores)) {
         const state = await store(bucket, events, now);
         const { used } = state;

@@ -8,7 +8,7 @@ export function sendFrom(address: string, port: number, path: string, options: S
   return send(port, path, { agent: new Agent(), localAddress: address, ...options });
 }
 
-export interface HostileClient {
+interface HostileClient {
   readonly sockets: readonly Socket[];
   /** Everything that each connection has received, latin1. */
   received(i: number): string;

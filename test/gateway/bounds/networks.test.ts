@@ -4,7 +4,7 @@ import { readConfig } from '#gateway/config.ts';
 import { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
 import { Handshakes } from '#gateway/listen/tls/handshakes.ts';
 import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
-import { parseTrustedProxies } from '#shared/client-address.ts';
+import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import { type BareServer, type BareServerOptions, startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, startUpstream } from '#test/support/gateway.ts';

@@ -18,7 +18,7 @@ t.test('clients that leave after an early reply free their uploads', async (t) =
     else if (req.url === '/close') res.writeHead(401, { connection: 'close' }).end('who are you?');
     else res.writeHead(413).end('too large for me');
   });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t, { upstream });
   for (const [path, more, leave] of [
     ['/early', '', 'end'],
     ['/early', '', 'resetAndDestroy'],

@@ -40,7 +40,7 @@ async function stand(t: Test, setUp: SetUp = {}): Promise<Standing> {
   const formbricks = await startFormbricks(t, { hopCount: 2, host: INSIDE, ...setUp });
   const redis = await startRedis(t, ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction']);
   const gateway = await startTestGateway(t, {
-    upstream: formbricks.origin,
+    upstream: formbricks,
     policies: setUp.policies ?? EXAMPLE,
     env: { GATEWAY_TRUSTED_PROXIES: '1', GATEWAY_REDIS_URL: redis.url, ...setUp.env },
   });
@@ -182,7 +182,7 @@ t.test('finds that the port of Formbricks is open at the public host', async (t)
 
   const formbricks = await startFormbricks(t, { host: INSIDE });
   const gateway = await startTestGateway(t, {
-    upstream: formbricks.origin,
+    upstream: formbricks,
     policies: EXAMPLE,
     env: { GATEWAY_PORT: String(formbricks.port) },
   });

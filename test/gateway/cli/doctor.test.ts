@@ -3,11 +3,12 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Finding } from '#gateway/operate/doctor/findings.ts';
+import { send } from '#test/gateway/proxy/exchange.ts';
 import { startTestAdmin, type TestAdminOptions } from '#test/support/admin.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { floodgate, floodgateCommand } from '#test/support/cli.ts';
 import { startFrontProxy } from '#test/support/front-proxy.ts';
-import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { startOperator } from '#test/support/operator.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
@@ -73,6 +74,18 @@ async function ask(
   return { code, ok, wrong: findings.filter((finding) => !finding.ok), all: findings };
 }
 
+/** Checks that doctor finds these mistakes and no other. */
+async function finds(
+  t: Test,
+  standing: Pick<Standing, 'admin'>,
+  expected: readonly object[],
+  args: readonly string[] = [],
+): Promise<void> {
+  const { wrong } = await ask(standing, args);
+  t.match(wrong, expected);
+  t.equal(wrong.length, expected.length);
+}
+
 /** Why the gateway does not use the file as it is; null: it does. */
 async function refusalOf({ admin }: Standing): Promise<string | null> {
   const { refusal } = (await (await fetch(`${admin}/api/policies`)).json()) as { refusal: string | null };
@@ -84,6 +97,50 @@ const GOOD_REDIS = ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'];
 async function redisWith(t: Test, args: readonly string[] = GOOD_REDIS): Promise<RedisServer> {
   return startRedis(t, args);
 }
+
+t.test('hosts that no policy names', async (t) => {
+  const standing = await stand(t, await redisWith(t), { env: { GATEWAY_TRUSTED_PROXIES: '1' } });
+  const { port, file } = standing;
+  const host = async (name: string): Promise<void> => {
+    await send(port, '/login', { headers: { host: name, 'x-forwarded-for': '192.0.2.1' } });
+  };
+  const hostsOf = async () => (await ask(standing)).all.filter(({ check }) => check === 'hosts');
+  const use = async (text: string): Promise<void> => {
+    writeFileSync(file, text);
+    await until(async () => {
+      const { text: inUse } = (await (await fetch(`${standing.admin}/api/policies`)).json()) as {
+        text: string;
+      };
+      return inUse === text;
+    });
+  };
+  await host('a.example.org');
+  t.strictSame(await hostsOf(), [], 'no policy has hosts');
+  const named = POLICIES.replace('window: 1m', 'window: 1m, hosts: [shop.example.org, "*.blog.example.org"]');
+  await use(named);
+  await host('Shop.example.org:8080');
+  await host('a.blog.example.org');
+  await host('127.0.0.1');
+  await host('[::1]:80');
+  t.match(await hostsOf(), [{ ok: true, message: /^no request came/ }]);
+  await host('new.example.org');
+  await host('NEW.example.org.');
+  await host('evil..example.org');
+  for (let i = 0; i < 12; i++) await host(`${i}.example.org`);
+  const first = [...Array(9).keys()].map((i) => `${i}.example.org`);
+  t.match(await hostsOf(), [
+    {
+      ok: false,
+      message: `requests came for hosts that no policy names: ${['new.example.org', ...first].join(', ')}`,
+      fix: /add a policy without hosts/,
+    },
+  ]);
+  await use(`${named}  - { name: rest, route: "* *", identifier: ip, limit: 5, window: 1m }\n`);
+  await host('new.example.org');
+  t.match(await hostsOf(), [
+    { ok: true, message: /names: new.example.org; policies without hosts count them/ },
+  ]);
+});
 
 t.test('a correct set-up behind a proxy with TLS has no findings', async (t) => {
   const standing = await stand(t, await redisWith(t), { env: { GATEWAY_TRUSTED_PROXIES: '1' } });
@@ -140,19 +197,23 @@ t.test('finds too few and too many trusted proxies, and says what to set', async
       const redis = await redisWith(t);
       const standing = await stand(t, redis, { env: { GATEWAY_TRUSTED_PROXIES: trust } });
       const proxy = await startFrontProxy(t, standing.port);
-      const { wrong } = await ask(standing, ['--public', `http://127.0.0.1:${proxy}`]);
-      t.match(wrong, [{ check: 'trusted-proxies', message, fix }]);
-      t.equal(wrong.length, 1);
+      await finds(
+        t,
+        standing,
+        [{ check: 'trusted-proxies', message, fix }],
+        ['--public', `http://127.0.0.1:${proxy}`],
+      );
     });
   }
   await t.test('1, with two proxies', async (t) => {
     const standing = await stand(t, await redisWith(t), { env: { GATEWAY_TRUSTED_PROXIES: '1' } });
     const outer = await startFrontProxy(t, await startFrontProxy(t, standing.port));
-    const { wrong } = await ask(standing, ['--public', `http://127.0.0.1:${outer}`]);
-    t.match(wrong, [
-      { check: 'trusted-proxies', message: /all clients are counted as one/, fix: /set .* to 2/ },
-    ]);
-    t.equal(wrong.length, 1);
+    await finds(
+      t,
+      standing,
+      [{ check: 'trusted-proxies', message: /all clients are counted as one/, fix: /set .* to 2/ }],
+      ['--public', `http://127.0.0.1:${outer}`],
+    );
   });
 });
 
@@ -165,8 +226,7 @@ t.test('finds a Redis that is shared, may evict or has another time, and wrong v
       doctor: { openFilesMax: () => 1024, version: '9.9.9' },
     },
   });
-  const { wrong } = await ask(standing);
-  t.match(wrong, [
+  await finds(t, standing, [
     {
       check: 'versions',
       message: /the gateway is 9\.9\.9, this command is/,
@@ -177,19 +237,16 @@ t.test('finds a Redis that is shared, may evict or has another time, and wrong v
     { check: 'clock', message: /the clock of Redis, .* is 60 s behind/, fix: /NTP/ },
     { check: 'open-files', message: /only 1024 files may be open/, fix: /ulimit -n \d+/ },
   ]);
-  t.equal(wrong.length, 5);
 });
 
 t.test('finds keys in another database of the same Redis, and a missing maxmemory', async (t) => {
   const redis = await redisWith(t, []);
   await redis.client.select(3);
   await redis.client.set('a', 'b');
-  const { wrong } = await ask(await stand(t, redis));
-  t.match(wrong, [
+  await finds(t, await stand(t, redis), [
     { check: 'store', message: /no maxmemory/ },
     { check: 'store', message: /keys in 1 other database/ },
   ]);
-  t.equal(wrong.length, 2);
 });
 
 t.test('finds a missing Redis, an old Node, a wrong clock and an unreachable application', async (t) => {
@@ -197,14 +254,12 @@ t.test('finds a missing Redis, an old Node, a wrong clock and an unreachable app
     upstream: `http://127.0.0.1:${await freePort()}`,
     admin: { clock: () => Date.now() - 30_000, doctor: { nodeVersion: '22.3.0' } },
   });
-  const { wrong } = await ask(standing);
-  t.match(wrong, [
+  await finds(t, standing, [
     { check: 'versions', message: /Node\.js 22\.3\.0/, fix: /24\.7 or later/ },
     { check: 'upstream', message: /does not answer the gateway: ECONNREFUSED/, fix: /GATEWAY_UPSTREAM/ },
     { check: 'store', message: /memory of one process/, fix: /GATEWAY_REDIS_URL/ },
     { check: 'clock', message: /the gateway's clock is 30 s behind/ },
   ]);
-  t.equal(wrong.length, 4);
 });
 
 t.test('finds that Redis is down', async (t) => {
@@ -219,28 +274,24 @@ t.test('finds that Redis is down', async (t) => {
 
 t.test('finds that the application treats two spellings of a path alike', async (t) => {
   const standing = await stand(t, await redisWith(t), { isLogin: (path) => path.toLowerCase() === '/login' });
-  const { wrong } = await ask(standing);
-  t.match(wrong, [
+  await finds(t, standing, [
     {
       check: 'path-spelling',
       message: /answers \/LOGIN as \/login, and policy login/,
       fix: /ignoreCase: true/,
     },
   ]);
-  t.equal(wrong.length, 1);
 });
 
 t.test('finds that the application has a limited path with a format behind it, as Rails does', async (t) => {
   const standing = await stand(t, await redisWith(t), { isLogin: (path) => /^\/login(\.json)?$/.test(path) });
-  const { wrong } = await ask(standing);
-  t.match(wrong, [
+  await finds(t, standing, [
     {
       check: 'path-spelling',
       message: 'the application has /login.json too, and policy login counts only /login',
       fix: /a policy with the same bucket.*format: false/,
     },
   ]);
-  t.equal(wrong.length, 1);
 });
 
 t.test('finds that the application takes a key in other case for the same key', async (t) => {
@@ -256,7 +307,7 @@ t.test('finds that the application takes a key in other case for the same key', 
   const findingFor = async (source: string, key = 'fbk_Secret'): Promise<Finding | undefined> => {
     const file = join(temporaryFolder(t), 'policies.yaml');
     writeFileSync(file, rows(source));
-    const gateway = await startTestGateway(t, { upstream: upstream.origin, env: { GATEWAY_POLICIES: file } });
+    const gateway = await startTestGateway(t, { upstream, env: { GATEWAY_POLICIES: file } });
     const admin = await startTestAdmin(t, gateway);
     const { all } = await ask({ admin }, ['--key', key]);
     return all.find(({ check }) => check === 'key-spelling');
@@ -301,9 +352,9 @@ t.test('recognizes the probe with two workers, and a Redis user that may not run
 
 t.test('finds a Redis Cluster without maxmemory', async (t) => {
   const cluster = await startCluster(t);
-  const { wrong } = await ask(await stand(t, null, { env: { GATEWAY_REDIS_URL: cluster.url } }));
-  t.match(wrong, [{ check: 'store', message: /no maxmemory/ }]);
-  t.equal(wrong.length, 1);
+  await finds(t, await stand(t, null, { env: { GATEWAY_REDIS_URL: cluster.url } }), [
+    { check: 'store', message: /no maxmemory/ },
+  ]);
 });
 
 t.test('finds that the policy file is not the one in use', async (t) => {
@@ -333,7 +384,7 @@ t.test('reports why the running gateway refused the policy file', async (t) => {
       },
       {
         edit: (text) => text.replace('window: 1m', 'window: 1m, count: failure'),
-        env: { GATEWAY_DECISION_PORT: String(await freePort()), GATEWAY_TRUSTED_PROXIES: 'loopback' },
+        env: { GATEWAY_DECISION_PORT: String(await freePort()), ...BEHIND_PROXY },
         message: /is refused .*login has "count: failure".* cannot see on GATEWAY_DECISION_PORT/,
       },
     ];
@@ -389,6 +440,18 @@ t.test('knows the certificate of the gateway itself, and its files', async (t) =
     (await ask(good)).all.some(({ check }) => check === 'certificate'),
     'without TLS there is none',
   );
+});
+
+t.test('finds a Node.js with known holes in TLS, where the gateway uses TLS', async (t) => {
+  const { cert, key } = createAuthority(t).issue('own', 'DNS:localhost,IP:127.0.0.1');
+  const env = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
+  const found = async (nodeVersion: string, more: Record<string, string> = env): Promise<unknown> => {
+    const standing = await stand(t, null, { env: more, admin: { doctor: { nodeVersion } } });
+    return (await ask(standing)).wrong.filter(({ check }) => check === 'versions');
+  };
+  t.match(await found('26.10.0'), [{ message: /26\.10\.0 has known security holes/, fix: /26\.13\.1/ }]);
+  t.strictSame(await found('26.13.1'), []);
+  t.strictSame(await found('26.10.0', {}), []);
 });
 
 t.test('finds that the public address leads elsewhere or nowhere, or does not speak TLS', async (t) => {

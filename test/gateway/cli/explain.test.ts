@@ -1,7 +1,7 @@
 /** Tests `floodgate explain`: it shows the decision of the live code, and a reason for every policy. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
@@ -19,15 +19,23 @@ policies:
   - { name: other, route: "GET /b", identifier: ip, limit: 5, window: 1h, mode: shadow }
 `;
 
-t.test('says whether a policy can read the field of the body that it counts', async (t) => {
+/** Returns a function that runs the command for this policy file, with `--json`. */
+function explainer(t: Test, file: string) {
   const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'p.yaml'), file);
+  return async (...args: string[]) => {
+    const all = ['explain', '--file', 'p.yaml', '--json', ...args];
+    const { code, stdout } = await floodgateCommand(all, { cwd });
+    return { code, ...JSON.parse(stdout) };
+  };
+}
+
+t.test('says whether a policy can read the field of the body that it counts', async (t) => {
   const row = '{ name: account, route: POST /a/login, identifier: { body: email }, limit: 3, window: 1h }';
-  writeFileSync(join(cwd, 'p.yaml'), `${FILE}  - ${row}\n`);
+  const ofFile = explainer(t, `${FILE}  - ${row}\n`);
   const explain = async (...more: string[]) => {
-    const args = ['explain', 'POST /a/login', '--file', 'p.yaml', '--json', ...more];
-    const { code, stdout } = await floodgateCommand(args, { cwd });
-    const { decision, reason, policies } = JSON.parse(stdout);
-    return { code, decision, reason, account: policies.at(-1)?.reason };
+    const explained = await ofFile('POST /a/login', ...more);
+    return { ...explained, account: explained.policies.at(-1)?.reason };
   };
   const counted = { code: 0, decision: 'allow', account: 'route matches, its body.email is counted' };
   t.match(await explain('-d', 'email=ada%40example.org'), counted);
@@ -42,15 +50,19 @@ t.test('says whether a policy can read the field of the body that it counts', as
   });
 });
 
+t.test('says how long a retry can be delayed, and shows the exact time', async (t) => {
+  const file = FILE.replace('limit: 10, window: 1m', 'limit: 10, window: 1m, retryJitter: 10s');
+  const { policies } = await explainer(t, file)('GET /a/1');
+  t.match(policies[0]?.reason, /^route matches, .*Retry-After has 0 to 10 s more, at random$/);
+});
+
+t.test('says that a policy marks', async (t) => {
+  const { policies } = await explainer(t, FILE.replace('mode: shadow', 'mode: mark'))('GET /b');
+  t.match(policies.at(-1)?.reason, /^route matches, .*mark: it never denies, and marks$/);
+});
+
 t.test('each policy says whether it applies, and why', async (t) => {
-  const cwd = temporaryFolder(t);
-  writeFileSync(join(cwd, 'p.yaml'), FILE);
-  const explain = async (...args: string[]) => {
-    const { code, stdout } = await floodgateCommand(['explain', '--file', 'p.yaml', '--json', ...args], {
-      cwd,
-    });
-    return { code, ...JSON.parse(stdout) };
-  };
+  const explain = explainer(t, FILE);
   const plain = await explain('GET /a/1?x=2');
   t.match(plain, { code: 0, decision: 'allow', path: '/a/1', status: null });
   t.match(plain.headers, { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '9' });
@@ -91,25 +103,13 @@ t.test('each policy says whether it applies, and why', async (t) => {
 });
 
 t.test('names the override or the list entry that applies', async (t) => {
-  const cwd = temporaryFolder(t);
   const file = FILE.replace(
     'exclude:',
     'plan: { header: x-plan }\nallow: [{ address: 10.0.0.1 }]\ndeny: [{ address: 10.0.0.2, status: 403 }, { route: GET /closed/* }]\nexclude:',
   );
   const row = 'limit: 10, window: 1m';
-  writeFileSync(
-    join(cwd, 'p.yaml'),
-    file.replace(row, `${row}, overrides: [{ for: { plan: gold }, limit: 20 }]`),
-  );
-  const explain = async (...args: string[]) => {
-    const { code, stdout } = await floodgateCommand(
-      ['explain', 'GET /a/1', '--file', 'p.yaml', '--json', ...args],
-      {
-        cwd,
-      },
-    );
-    return { code, ...JSON.parse(stdout) };
-  };
+  const ofFile = explainer(t, file.replace(row, `${row}, overrides: [{ for: { plan: gold }, limit: 20 }]`));
+  const explain = (...args: string[]) => ofFile('GET /a/1', ...args);
   const gold = await explain('--plan', 'gold');
   t.match(gold.policies[0], {
     limit: 20,
@@ -130,8 +130,12 @@ t.test('names the override or the list entry that applies', async (t) => {
     status: 403,
     reason: 'deny has 10.0.0.2 (line 7): no policy applies',
   });
-  const { stdout } = await floodgateCommand(['explain', 'HEAD /closed/1', '--file', 'p.yaml'], { cwd });
-  t.match(stdout, 'deny /closed/1: 403, deny has GET /closed/* (line 7): no policy applies');
+  t.match(await ofFile('HEAD /closed/1'), {
+    decision: 'deny',
+    path: '/closed/1',
+    status: 403,
+    reason: 'deny has GET /closed/* (line 7): no policy applies',
+  });
 });
 
 t.test('prints a table for people', async (t) => {

@@ -43,9 +43,13 @@ t.test('1: nothing to convert, or a bad file; 2: unknown product; 3: no file', a
   t.match(nothing, { code: 1, stdout: '', stderr: /no limit that can be carried over/ });
   const odd = await floodgate(['import', '-'], { input: 'a: b' });
   t.match(odd, { code: 1, stderr: /\(standard input\) cannot be imported: it is none of Envoy Gateway/ });
-  t.match(await floodgate(['import', '-', '--from', 'nginx'], { input: '' }), {
+  t.match(await floodgate(['import', '-', '--from', 'apache'], { input: '' }), {
     code: 2,
     stderr: /Choices/,
+  });
+  t.match(await floodgate(['import', '-', '--from=nginx'], { input: '' }), {
+    code: 2,
+    stderr: /coming-from-another-product/,
   });
   t.match(await floodgate(['import', 'none.conf']), {
     code: 3,

@@ -18,9 +18,22 @@ policies:
   - { name: all, route: "* /*", identifier: ip, limit: 3, window: 1m, mode: shadow }
 `;
 
-function folderOf(t: Test): string {
+/** A policy file with these rows, which count by address. */
+const byAddress = (...rows: readonly string[]): string =>
+  ['version: 1', 'identifiers: { ip: { source: client-address } }', 'policies:']
+    .concat(rows.map((row) => `  - { identifier: ip, ${row} }`))
+    .join('\n');
+
+/** Makes a folder with a policy file and logs. */
+function folderOf(
+  t: Test,
+  logs: Readonly<Record<string, readonly string[]>> = {},
+  policies = POLICIES,
+): string {
   const cwd = temporaryFolder(t);
-  writeFileSync(join(cwd, 'policies.yaml'), POLICIES);
+  writeFileSync(join(cwd, 'policies.yaml'), policies);
+  for (const [name, lines] of Object.entries(logs))
+    writeFileSync(join(cwd, name), lines.map((line) => `${line}\n`).join(''));
   return cwd;
 }
 
@@ -33,6 +46,19 @@ function nginx(second: number, address: string, request: string, status = 200): 
   const time = new Date(Date.UTC(2026, 10, 22, 8, 0, second)).toISOString().slice(11, 19);
   return `${address} - - [22/Nov/2026:${time} +0000] "${request} HTTP/1.1" ${status} 2 "-" "a"`;
 }
+
+/** @param ts seconds @param more replaces members of the line and of its request */
+function caddy(
+  ts: number,
+  { request, ...more }: { readonly request?: object; readonly [name: string]: unknown } = {},
+) {
+  const whole = { remote_ip: '192.0.2.1', method: 'GET', uri: '/items/1', headers: {}, ...request };
+  return JSON.stringify({ ts, duration: 0, status: 200, ...more, request: whole });
+}
+
+const at = (second: number): number => Date.UTC(2026, 10, 22, 8, 0, second) / 1000;
+const repeated = (times: number, ...line: Parameters<typeof nginx>): readonly string[] =>
+  Array.from({ length: times }, () => nginx(...line));
 
 t.test('NGINX: decides by address, not by key, with the times of the log', async (t) => {
   const cwd = folderOf(t);
@@ -82,54 +108,41 @@ t.test('NGINX: decides by address, not by key, with the times of the log', async
 });
 
 t.test('a client that left counts both as failure and as success', async (t) => {
-  const cwd = temporaryFolder(t);
-  const lines = Array.from({ length: 5 }, (_, i) => nginx(10 + i, '192.0.2.1', 'POST /login', 499));
-  writeFileSync(join(cwd, 'access.log'), `${lines.join('\n')}\n`);
+  const lines = repeated(5, 10, '192.0.2.1', 'POST /login', 499);
   for (const count of ['failure', 'success']) {
-    const row = `{ name: all, route: "* /*", identifier: ip, limit: 2, window: 1m, count: ${count} }`;
-    writeFileSync(
-      join(cwd, 'policies.yaml'),
-      `version: 1\nidentifiers: { ip: { source: client-address } }\npolicies: [${row}]\n`,
-    );
-    t.match(await replay(cwd, 'access.log'), { code: 0, allowed: 2, denied: 3 }, count);
+    const policies = byAddress(`name: all, route: "* /*", limit: 2, window: 1m, count: ${count}`);
+    const cwd = folderOf(t, { 'a.log': lines }, policies);
+    t.match(await replay(cwd, 'a.log'), { code: 0, allowed: 2, denied: 3 }, count);
   }
 });
 
-t.test('reports what a shadow policy would deny', async (t) => {
-  const cwd = folderOf(t);
+t.test('reports what a shadow policy would deny, and a marking one mark', async (t) => {
   const lines = Array.from({ length: 5 }, (_, i) => nginx(i, '2001:db8::7', `GET /pages/${i}`));
-  writeFileSync(join(cwd, 'a.log'), lines.join('\n'));
-  const result = await replay(cwd, 'a.log');
-  t.match(result, { requests: 5, allowed: 5, denied: 0 });
-  t.match(result.policies[2], {
-    allowed: 3,
-    denied: 0,
-    shadowDenied: 2,
-    firstDeniedAt: '2026-11-22T08:00:03.000Z',
-  });
+  const firstDeniedAt = '2026-11-22T08:00:03.000Z';
+  for (const [mode, reported] of [
+    ['shadow', { shadowDenied: 2, firstDeniedAt }],
+    ['mark', { shadowDenied: 0, marked: 2, identitiesDenied: 0, firstDeniedAt: null }],
+  ] as const) {
+    const cwd = folderOf(t, { 'a.log': lines }, POLICIES.replace('mode: shadow', `mode: ${mode}`));
+    const result = await replay(cwd, 'a.log');
+    t.match(result, { requests: 5, allowed: 5, denied: 0 });
+    t.match(result.policies[2], { allowed: 3, denied: 0, ...reported }, mode);
+  }
 });
 
 t.test('uses header fields of a log, and does not guess hidden ones', async (t) => {
-  const cwd = folderOf(t);
-  const caddy = (second: number, headers: object, status = 200, client = '192.0.2.1'): string =>
-    JSON.stringify({
-      ts: Date.UTC(2026, 10, 22, 8, 0, second) / 1000,
-      request: { remote_ip: '10.0.0.1', client_ip: client, method: 'GET', uri: '/items/1', headers },
-      duration: 0,
-      status,
-    });
   const key = { 'X-Api-Key': ['one'], 'Content-Length': ['5'], 'Transfer-Encoding': ['chunked'] };
-  writeFileSync(
-    join(cwd, 'caddy.log'),
-    [
-      caddy(1, key),
-      caddy(2, { ...key, 'X-Forwarded-For': ['198.51.100.1'] }),
-      caddy(3, { 'X-Api-Key': ['two'] }),
-      caddy(4, { Authorization: ['REDACTED'] }),
-      caddy(5, {}),
-      caddy(6, { 'X-Api-Key': ['three'], Authorization: ['Bearer fbk_four'] }),
-    ].join('\n'),
+  const lines = [
+    key,
+    { ...key, 'X-Forwarded-For': ['198.51.100.1'] },
+    { 'X-Api-Key': ['two'] },
+    { Authorization: ['REDACTED'] },
+    {},
+    { 'X-Api-Key': ['three'], Authorization: ['Bearer fbk_four'] },
+  ].map((headers, i) =>
+    caddy(at(i + 1), { request: { remote_ip: '10.0.0.1', client_ip: '192.0.2.1', headers } }),
   );
+  const cwd = folderOf(t, { 'caddy.log': lines });
   const result = await replay(cwd, 'caddy.log');
   t.match(result, { requests: 6, allowed: 3, denied: 2, malformed: 1, unknown: 0 });
   t.match(result.policies[1], { allowed: 1, denied: 2, unknown: 1, identities: 2 });
@@ -153,13 +166,11 @@ t.test('Envoy: names the field that has a header', async (t) => {
 });
 
 t.test('two files compared: whom the edit affects', async (t) => {
-  const cwd = folderOf(t);
+  const cwd = folderOf(t, { 'a.log': [1, 2, 3].map((second) => nginx(second, '192.0.2.1', 'POST /login')) });
   writeFileSync(
     join(cwd, 'edited.yaml'),
     POLICIES.replace('limit: 2', 'limit: 1').replace('window: 1m', 'window: 1h'),
   );
-  const lines = [1, 2, 3].map((second) => nginx(second, '192.0.2.1', 'POST /login'));
-  writeFileSync(join(cwd, 'a.log'), lines.join('\n'));
   t.match(await replay(cwd, 'a.log', '--file', 'edited.yaml', '--against', 'policies.yaml'), {
     against: 'policies.yaml',
     denied: 2,
@@ -168,17 +179,10 @@ t.test('two files compared: whom the edit affects', async (t) => {
     identitiesNewlyDenied: 1,
     mostNewlyDenied: [{ count: 1 }],
   });
-  t.match(await replay(cwd, 'a.log', '--against', 'edited.yaml'), {
-    denied: 1,
-    newlyDenied: 0,
-    newlyAllowed: 1,
-  });
-  const people = await floodgateCommand(
-    ['replay', 'a.log', '--file', 'edited.yaml', '--against', 'policies.yaml'],
-    {
-      cwd,
-    },
-  );
+  const back = await replay(cwd, 'a.log', '--against', 'edited.yaml');
+  t.match(back, { denied: 1, newlyDenied: 0, newlyAllowed: 1 });
+  const args = ['replay', 'a.log', '--file', 'edited.yaml', '--against', 'policies.yaml'];
+  const people = await floodgateCommand(args, { cwd });
   t.match(people.stdout, /edited\.yaml denies 1 request of 1 client more/);
 });
 
@@ -202,9 +206,7 @@ t.test('our own log: digests are identities, and unknown ones are reported', asy
 });
 
 t.test('prints the digests of the gateway if its secret is set', async (t) => {
-  const cwd = folderOf(t);
-  const lines = [1, 2, 3].map((second) => nginx(second, '192.0.2.1', 'POST /login'));
-  writeFileSync(join(cwd, 'a.log'), lines.join('\n'));
+  const cwd = folderOf(t, { 'a.log': repeated(3, 1, '192.0.2.1', 'POST /login') });
   const env = { GATEWAY_IDENTITY_SECRET: 'a secret of some length' };
   const { stdout } = await floodgateCommand(['replay', 'a.log', '--json'], { cwd, env });
   const [{ mostDenied }] = JSON.parse(stdout).policies;
@@ -213,18 +215,19 @@ t.test('prints the digests of the gateway if its secret is set', async (t) => {
 });
 
 t.test('reads - as standard input', async (t) => {
-  const cwd = folderOf(t);
-  writeFileSync(join(cwd, 'a.log'), nginx(1, '192.0.2.1', 'POST /login'));
+  const cwd = folderOf(t, { 'a.log': [nginx(1, '192.0.2.1', 'POST /login')] });
   const input = nginx(2, '192.0.2.1', 'POST /login');
   const { stdout } = await floodgate(['replay', 'a.log', '-', '--json'], { cwd, input });
   t.match(JSON.parse(stdout), { requests: 2, to: '2026-11-22T08:00:02.000Z' });
 });
 
 t.test('wrong arguments', async (t) => {
-  const cwd = folderOf(t);
-  writeFileSync(join(cwd, 'strange.log'), 'what is this\n');
-  writeFileSync(join(cwd, 'empty.log'), '');
-  writeFileSync(join(cwd, 'a.log'), nginx(1, '192.0.2.1', 'GET /'));
+  const logs = {
+    'strange.log': ['what is this'],
+    'empty.log': [],
+    'a.log': [nginx(1, '192.0.2.1', 'GET /')],
+  };
+  const cwd = folderOf(t, logs);
   t.match(await replay(cwd, 'strange.log'), {
     code: 2,
     stderr: /no access log that is known.*--format floodgate\|nginx/,
@@ -247,26 +250,12 @@ t.test('wrong arguments', async (t) => {
 });
 
 t.test('replays requests in flight from logs with durations, and notes when there are none', async (t) => {
-  const cwd = temporaryFolder(t);
-  writeFileSync(
-    join(cwd, 'policies.yaml'),
-    `version: 1
-identifiers:
-  ip: { source: client-address }
-policies:
-  - { name: slow, route: GET /slow, identifier: ip, concurrency: 2 }
-`,
-  );
-  const caddy = (begin: number, seconds: number): string =>
-    JSON.stringify({
-      ts: 1_795_000_000 + begin + seconds,
-      duration: seconds,
-      status: 200,
-      request: { remote_ip: '192.0.2.1', method: 'GET', uri: '/slow', headers: {} },
-    });
+  const slow = (begin: number, duration: number): string =>
+    caddy(1_795_000_000 + begin + duration, { duration, request: { uri: '/slow' } });
   // Two places are taken until 4 and one until 10, so the third and the fifth request are denied.
-  const lines = [caddy(0, 10), caddy(1, 3), caddy(2, 1), caddy(4, 1), caddy(4.5, 1), caddy(5, 1)];
-  writeFileSync(join(cwd, 'caddy.log'), `${lines.join('\n')}\n`);
+  const lines = [slow(0, 10), slow(1, 3), slow(2, 1), slow(4, 1), slow(4.5, 1), slow(5, 1)];
+  const logs = { 'caddy.log': lines, 'nginx.log': repeated(5, 10, '192.0.2.1', 'GET /slow') };
+  const cwd = folderOf(t, logs, byAddress('name: slow, route: GET /slow, concurrency: 2'));
   t.match(await replay(cwd, 'caddy.log'), {
     code: 0,
     allowed: 4,
@@ -274,8 +263,6 @@ policies:
     policies: [{ name: 'slow', denied: 2, firstDeniedAt: '2026-11-18T11:06:42.000Z' }],
     notes: [],
   });
-  const many = Array.from({ length: 5 }, () => nginx(10, '192.0.2.1', 'GET /slow'));
-  writeFileSync(join(cwd, 'nginx.log'), `${many.join('\n')}\n`);
   t.match(await replay(cwd, 'nginx.log'), {
     allowed: 5,
     denied: 0,
@@ -286,11 +273,8 @@ policies:
 t.test(
   'our own log: applies lists by digest and overrides by plan, and names those by address',
   async (t) => {
-    const cwd = temporaryFolder(t);
     const digest = (name: string): string => name.padEnd(22, 'A');
-    writeFileSync(
-      join(cwd, 'policies.yaml'),
-      `version: 1
+    const policies = `version: 1
 plan: { header: x-plan }
 identifiers:
   ip: { source: client-address }
@@ -303,8 +287,7 @@ policies:
     limit: 1
     window: 1h
     overrides: [{ for: { plan: gold }, limit: 3 }, { for: { address: 10.0.0.0/8 }, limit: 9 }]
-`,
-    );
+`;
     const line = (who: string, plan: string | null): string =>
       JSON.stringify({
         time: '2026-11-22T08:23:01.123Z',
@@ -325,8 +308,7 @@ policies:
       Array.from({ length: 5 }, () => line(who, who === 'gold' ? 'gold' : null)),
     );
     lines.push(line('friend', null).replace('/items', '/closed'));
-    writeFileSync(join(cwd, 'own.log'), `${lines.join('\n')}\n`);
-    t.match(await replay(cwd, 'own.log'), {
+    t.match(await replay(folderOf(t, { 'own.log': lines }, policies), 'own.log'), {
       code: 0,
       requests: 21,
       uncovered: 5,
@@ -338,18 +320,9 @@ policies:
 );
 
 t.test('a cost in a reply header: logs do not have it, so the reserve counts', async (t) => {
-  const cwd = temporaryFolder(t);
-  writeFileSync(
-    join(cwd, 'policies.yaml'),
-    `version: 1
-identifiers:
-  ip: { source: client-address }
-policies:
-  - { name: ai, route: POST /ai, identifier: ip, limit: 1000, window: 366d, cost: { replyHeader: X-Tokens, reserve: 400 } }
-`,
-  );
-  const lines = Array.from({ length: 5 }, () => nginx(10, '192.0.2.1', 'POST /ai'));
-  writeFileSync(join(cwd, 'nginx.log'), `${lines.join('\n')}\n`);
+  const cost = 'cost: { replyHeader: X-Tokens, reserve: 400 }';
+  const policies = byAddress(`name: ai, route: POST /ai, limit: 1000, window: 366d, ${cost}`);
+  const cwd = folderOf(t, { 'nginx.log': repeated(5, 10, '192.0.2.1', 'POST /ai') }, policies);
   t.match(await replay(cwd, 'nginx.log'), {
     allowed: 2,
     denied: 3,
@@ -357,8 +330,22 @@ policies:
   });
 });
 
+t.test('policies with hosts are ignored, because logs are read without the host', async (t) => {
+  const policies = byAddress(
+    'name: shop, route: GET /a, hosts: [shop.test, log], limit: 1, window: 366d',
+    'name: all, route: GET /a, limit: 4, window: 366d',
+  );
+  const cwd = folderOf(t, { 'nginx.log': repeated(6, 10, '192.0.2.1', 'GET /a') }, policies);
+  t.match(await replay(cwd, 'nginx.log'), {
+    allowed: 4,
+    denied: 2,
+    notes: [
+      'policies, routes and list entries with hosts are ignored, because replay does not read the host',
+    ],
+  });
+});
+
 t.test('--routes: the busiest routes, with or without a policy, and a limit for each', async (t) => {
-  const cwd = folderOf(t);
   const lines = [
     // Nine clients make one or two requests in a minute, one makes forty.
     ...Array.from({ length: 9 }, (_, i) => nginx(1, `192.0.2.${i}`, `GET /things/${i}`)),
@@ -368,7 +355,7 @@ t.test('--routes: the busiest routes, with or without a policy, and a limit for 
     nginx(72, '192.0.2.1', 'OPTIONS /things/1'),
     nginx(73, '192.0.2.1', 'GET /a%2Fb'),
   ];
-  writeFileSync(join(cwd, 'access.log'), lines.join('\n'));
+  const cwd = folderOf(t, { 'access.log': lines });
   const { routes } = await replay(cwd, 'access.log', '--routes');
   t.match(routes, [
     { route: 'GET /things/{id}', identifier: 'ip', requests: 54, identities: 10 },
@@ -382,7 +369,6 @@ t.test('--routes: the busiest routes, with or without a policy, and a limit for 
 });
 
 t.test('--routes: one client in a thousand may exceed the limit, and no more', async (t) => {
-  const cwd = folderOf(t);
   for (const [clients, limit] of [
     [999, 5],
     [1000, 2],
@@ -390,21 +376,16 @@ t.test('--routes: one client in a thousand may exceed the limit, and no more', a
     const lines = Array.from({ length: clients }, (_, i) =>
       Array.from({ length: i === 0 ? 5 : 2 }, () => nginx(1, `10.0.${i >> 8}.${i & 255}`, 'GET /a')),
     );
-    writeFileSync(join(cwd, 'access.log'), lines.flat().join('\n'));
+    const cwd = folderOf(t, { 'access.log': lines.flat() });
     t.match((await replay(cwd, 'access.log', '--routes')).routes, [{ identities: clients, limit }]);
   }
 });
 
 t.test('--routes: counts by a key that the policy file names', async (t) => {
-  const cwd = folderOf(t);
-  const caddy = (second: number, headers: object): string =>
-    JSON.stringify({
-      ts: Date.UTC(2026, 10, 22, 8, 0, second) / 1000,
-      request: { remote_ip: '192.0.2.1', method: 'GET', uri: '/things', headers },
-      status: 200,
-    });
-  const lines = [caddy(1, { 'X-Api-Key': ['a'] }), caddy(2, { 'X-Api-Key': ['b'] }), caddy(3, {})];
-  writeFileSync(join(cwd, 'caddy.log'), lines.join('\n'));
+  const lines = [{ 'X-Api-Key': ['a'] }, { 'X-Api-Key': ['b'] }, {}].map((headers, i) =>
+    caddy(at(i), { request: { uri: '/things', headers } }),
+  );
+  const cwd = folderOf(t, { 'caddy.log': lines });
   t.match((await replay(cwd, 'caddy.log', '--routes')).routes, [
     { identifier: 'api-key', requests: 2, identities: 2 },
     { identifier: 'ip', requests: 1, identities: 1 },

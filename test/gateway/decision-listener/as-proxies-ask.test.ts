@@ -3,7 +3,7 @@
  * package of either.
  */
 import t from 'tap';
-import { policyFile, startTestGateway } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
 
@@ -55,7 +55,7 @@ for (const [name, write] of Object.entries({ traefik, envoy })) {
     await startTestGateway(t, {
       upstream: 'http://127.0.0.1:9',
       policies: policyFile(...ROWS),
-      env: { GATEWAY_DECISION_PORT: String(decision), GATEWAY_TRUSTED_PROXIES: 'loopback' },
+      env: { GATEWAY_DECISION_PORT: String(decision), ...BEHIND_PROXY },
     });
     // Both proxies keep their connection, so all requests use one.
     const { socket, until } = sendRaw(decision, write('192.0.2.1'));

@@ -1,6 +1,10 @@
 /** Tests how each kind of proxy describes a request, and that incomplete descriptions are refused. */
 import t from 'tap';
-import { authorizationRequestOf } from '#gateway/decision-listener/authorization-request.ts';
+import { authorizationRequestOf as requestOf } from '#gateway/decision-listener/authorization-request.ts';
+
+/** No policy has hosts. */
+const authorizationRequestOf = (method: string, target: string, fields: readonly string[]) =>
+  requestOf(method, target, fields, false);
 
 const FOR = ['X-Forwarded-For', '192.0.2.1'];
 const METHOD = ['X-Forwarded-Method', 'POST'];
@@ -32,17 +36,13 @@ t.test('ext-authz: reads the method of the request, and the target behind the pr
   );
 });
 
-t.test('names fields that are missing, empty or repeated', async (t) => {
+t.test('names fields that are repeated or malformed', async (t) => {
   const refused = (target: string, ...fields: readonly string[][]): string => {
     const question = authorizationRequestOf('GET', target, fields.flat());
     return question.ok ? 'allowed' : question.reason;
   };
   for (const target of ['/forward-auth', '/auth-request']) {
-    t.match(refused(target, METHOD, URI), /^the proxy sent no X-Forwarded-For: /);
     t.match(refused(target, ['X-Forwarded-For', ' '], METHOD, URI), /^the proxy sent no X-Forwarded-For: /);
-    t.match(refused(target, FOR, URI), /^the proxy sent no X-Forwarded-Method: /);
-    t.match(refused(target, FOR, METHOD), /^the proxy sent no X-Forwarded-Uri: /);
-    t.match(refused(target, FOR, METHOD, ['x-forwarded-uri', '']), /^the proxy sent no X-Forwarded-Uri: /);
     t.match(refused(target, FOR, METHOD, METHOD, URI), /^the proxy sent X-Forwarded-Method more than once/);
     t.match(refused(target, FOR, METHOD, URI, URI), /^the proxy sent X-Forwarded-Uri more than once/);
     t.match(
@@ -56,7 +56,6 @@ t.test('names fields that are missing, empty or repeated', async (t) => {
       'the client chose it',
     );
   }
-  t.match(refused('/ext-authz/a'), /^the proxy sent no X-Forwarded-For: /);
   for (const target of ['/', '/a', '/ext-authz', '/ext-authzs/a', '*', '/forward-auth/', '/Forward-Auth'])
     t.match(refused(target, FOR, METHOD, URI), /^use \/forward-auth/, target);
 });

@@ -1,12 +1,10 @@
 /** Tests the listener that other proxies ask: whom it counts, what it replies, and which requests it never allows. */
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { probeToken } from '#gateway/request/probe.ts';
-import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
+import { jsonLines } from '#test/support/json.ts';
 import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -32,11 +30,9 @@ async function startAsked(
   policies = policyFile(...ROWS),
 ): Promise<Asked> {
   const decisionPort = await freePort();
-  const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
-    upstream: upstream.origin,
     policies,
-    env: { GATEWAY_DECISION_PORT: String(decisionPort), GATEWAY_TRUSTED_PROXIES: 'loopback', ...env },
+    env: { GATEWAY_DECISION_PORT: String(decisionPort), ...BEHIND_PROXY, ...env },
   });
   return {
     ...gateway,
@@ -68,6 +64,11 @@ t.test('400: header fields that only the application may set', async (t) => {
     t.equal(refused.status, 400, field);
     t.match(refused.body.toString(), `only the application sets the header ${field}`);
   }
+  for (const field of ['X-Gateway-Over', 'x_gateway_over']) {
+    const refused = await ask('GET', '/ip/a', '192.0.2.9', { [field]: 'login' });
+    t.equal(refused.status, 400, field);
+    t.match(refused.body.toString(), `only the gateway sets the header ${field}`);
+  }
   const headers = { ...question('GET', '/ip/a', '192.0.2.9'), 'x-formbricks-client-ip': '192.0.2.1' };
   t.match(await send(decisionPort, '/auth-request', { headers }), {
     status: 403,
@@ -78,6 +79,19 @@ t.test('400: header fields that only the application may set', async (t) => {
     { status: 200, headers: { 'x-ratelimit-remaining': '2' } },
     'the probe is not counted',
   );
+});
+
+t.test('200 names the policies that mark the request, for the proxy to copy', async (t) => {
+  const { ask, decisionPort } = await startAsked(
+    t,
+    {},
+    policyFile('name: few, route: "GET /*", identifier: ip, limit: 1, window: 366d, mode: mark'),
+  );
+  t.notOk('x-gateway-over' in (await ask('GET', '/a', '192.0.2.9')).headers);
+  t.match(await ask('GET', '/a', '192.0.2.9'), { status: 200, headers: { 'x-gateway-over': 'few' } });
+  const headers = question('GET', '/a', '192.0.2.9');
+  const replied = { ...headers, 'x-reply-status': '200', 'x-gateway-over': 'few' };
+  t.equal((await send(decisionPort, '/replied', { headers: replied })).status, 200, 'a report may have it');
 });
 
 t.test('answers a probe of doctor with what the gateway received, and charges nobody', async (t) => {
@@ -173,7 +187,7 @@ t.test('takes the client from X-Forwarded-For behind the trusted proxies', async
 });
 
 t.test('400: a field that the proxy does not send, never 200', async (t) => {
-  const { decisionPort, gateway, log } = await startAsked(t);
+  const { decisionPort, sample, log } = await startAsked(t);
   const whole = question('GET', '/ip/a', '192.0.2.1');
   const refused = async (path: string, headers: Record<string, string>): Promise<string> => {
     const { status, body } = await send(decisionPort, path, { headers });
@@ -197,8 +211,7 @@ t.test('400: a field that the proxy does not send, never 200', async (t) => {
   const told = log.filter(({ msg }) => /sent an authorization request/.test(String(msg)));
   t.equal(told.length, 1, 'the log has one warning a minute');
   t.match(told[0], { reason: /the proxy sent no/ });
-  const malformed = gateway.samples().find(({ labels }) => labels.outcome === 'malformed');
-  t.equal(malformed?.value, 18);
+  t.equal(sample('floodgate_requests_total', { outcome: 'malformed' }), 18);
 });
 
 t.test('400: a peer that is not a trusted proxy, whatever it sends', async (t) => {
@@ -222,7 +235,7 @@ t.test('400 for the client of a malformed request, and the proxy keeps its conne
 });
 
 t.test('400: a method that is long, or not in upper case', async (t) => {
-  const { ask, decisionPort, log, gateway } = await startAsked(
+  const { ask, decisionPort, log, sample } = await startAsked(
     t,
     {},
     policyFile('name: login, route: POST /login, identifier: ip, limit: 1, window: 366d'),
@@ -245,7 +258,7 @@ t.test('400: a method that is long, or not in upper case', async (t) => {
     log.some(({ msg }) => /sent an authorization request/.test(String(msg))),
     'the proxy is not at fault for the method, so there is no warning',
   );
-  t.equal(gateway.samples().find(({ labels }) => labels.outcome === 'malformed')?.value, 16);
+  t.equal(sample('floodgate_requests_total', { outcome: 'malformed' }), 16);
 });
 
 t.test('auth-request: 403 for NGINX, and the client’s reply in header fields', async (t) => {
@@ -348,10 +361,7 @@ t.test('replied: reports of replies prove keys, charge nothing, and are not logg
   t.equal(await tell('one', 'good'), 400);
   t.equal((await send(decisionPort, '/replied', { headers: { 'x-reply-status': '200' } })).status, 400);
   await gateway.close();
-  const lines = readFileSync(file, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  const lines = jsonLines(file);
   t.equal(lines.filter(({ decision }) => decision === 'allow').length, 9);
   t.equal(lines.length, 11);
 });
@@ -368,8 +378,7 @@ t.test('applies lists and bans, writes the access log, and stores refusals', asy
   const record = await gateway.findDecision(String(fields['x-gateway-decision']));
   t.match(record, { method: 'PUT', path: '/ip/a', policy: 'ip', used: 3, addressFrom: /X-Forwarded-For/ });
   await gateway.close();
-  const line = readFileSync(file, 'utf8').trim().split('\n').at(-1) ?? '';
-  t.match(JSON.parse(line), {
+  t.match(jsonLines(file).at(-1), {
     method: 'PUT',
     path: '/ip/a',
     status: 429,
@@ -394,6 +403,10 @@ t.test('refuses to start with policies that an authorization request cannot deci
       /odd counts a field of bodies.* cannot see on GATEWAY_DECISION_PORT/,
     ],
     [
+      'name: odd, route: POST /login, identifier: ip, distinct: { body: email }, limit: 2, window: 1m',
+      /odd counts a field of bodies.* cannot see on GATEWAY_DECISION_PORT/,
+    ],
+    [
       `${row}, limit: 9, window: 1m, cost: { replyHeader: X-Tokens, reserve: 5 }`,
       /odd has a cost that the header x-tokens of replies reports, .*; write cost: 5 to charge the reserve, or use it/,
     ],
@@ -404,19 +417,6 @@ t.test('refuses to start with policies that an authorization request cannot deci
   const { ask } = await startAsked(t, {}, policyFile(costly));
   t.match(await ask('GET', '/odd/a', '192.0.2.1', { 'x-units': '4' }), {
     headers: { 'x-ratelimit-remaining': '1' },
-  });
-});
-
-t.test('names the variable of a port that is in use', async (t) => {
-  const taken = createServer().listen(0, '127.0.0.1');
-  await once(taken, 'listening');
-  t.teardown(() => taken.close());
-  const address = taken.address();
-  const port = String(typeof address === 'object' ? address?.port : 0);
-  await t.rejects(startAsked(t, { GATEWAY_DECISION_PORT: port }), {
-    name: 'ListenError',
-    portVariable: 'GATEWAY_DECISION_PORT',
-    cause: { code: 'EADDRINUSE' },
   });
 });
 

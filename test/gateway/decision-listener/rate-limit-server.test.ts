@@ -1,11 +1,11 @@
 /** Tests Envoy's rate limit service: descriptors stand for requests and use the same counters. */
 
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
+import { jsonLines } from '#test/support/json.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type RateLimitClient, rateLimitClient } from '#test/support/rate-limit-client.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -18,6 +18,7 @@ const ROWS = [
   'name: ip, route: "GET /ip/*", identifier: ip, limit: 3, window: 366d',
   'name: keys, route: "* /keys/*", identifier: api-key, limit: 10, window: 366d',
   'name: many, route: "* /many", identifier: ip, limit: 50, window: 366d',
+  'name: few, route: "GET /marked", identifier: ip, limit: 1, window: 366d, mode: mark',
 ];
 
 interface Asked extends TestGateway, RateLimitClient {
@@ -33,7 +34,7 @@ async function startAsked(t: Test, env: Record<string, string> = {}): Promise<As
     env: {
       GATEWAY_DECISION_PORT: String(decisionPort),
       GATEWAY_DECISION_GRPC_PORT: String(grpcPort),
-      GATEWAY_TRUSTED_PROXIES: 'loopback',
+      ...BEHIND_PROXY,
       ...env,
     },
   });
@@ -43,6 +44,15 @@ async function startAsked(t: Test, env: Record<string, string> = {}): Promise<As
 function descriptor(path: string, from: string, ...more: readonly string[]): readonly string[] {
   return ['method', 'GET', 'path', path, 'remote_address', from, ...more];
 }
+
+t.test('asks Envoy to add the marks to the request', async (t) => {
+  const { ask } = await startAsked(t);
+  const marked = descriptor('/marked', '192.0.2.1');
+  t.strictSame((await ask([marked])).requestHeaders, {});
+  t.match(await ask([marked]), { code: OK, headers: {}, requestHeaders: { 'x-gateway-over': 'few' } });
+  const forged = await ask([descriptor('/marked', '192.0.2.2', 'x-gateway-over', 'few')]);
+  t.equal(forged.code, OVER_LIMIT, 'nobody else sets it');
+});
 
 t.test('has the same counters as HTTP, and returns every header for the client', async (t) => {
   const { ask, decisionPort } = await startAsked(t);
@@ -170,10 +180,7 @@ t.test('the access log has a line for each call, and a shutdown closes open conn
   const closed = once(session, 'close');
   await gateway.close();
   await closed;
-  const lines = readFileSync(file, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  const lines = jsonLines(file);
   t.strictSame(
     lines.map(({ status }) => status),
     [200, 200, 200, 429],

@@ -1,10 +1,11 @@
 /** A closed connection delivers the reply first, and holds nothing afterwards. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import t from 'tap';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Owner } from '#test/support/gateway.ts';
+import { listen } from '#test/support/listen.ts';
 import { until } from '#test/support/until.ts';
 
 interface Discarding {
@@ -21,13 +22,8 @@ async function startDiscarding(owner: Owner): Promise<Discarding> {
     res.end('early');
     discardBody(req);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  owner.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, requests };
+  const port = await listen(owner, server);
+  return { port, requests };
 }
 
 async function beginUpload(port: number, bytes: number): Promise<Socket> {

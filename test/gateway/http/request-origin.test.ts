@@ -1,7 +1,7 @@
 /** Tests how the gateway determines the origin of requests. */
 import t from 'tap';
 import { Origins, originOf } from '#gateway/http/request-origin.ts';
-import { parseTrustedProxies } from '#shared/client-address.ts';
+import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 
 const trust = parseTrustedProxies('10.0.0.0/8');
 const plain = { trusted: false, isIntroduced: false, scheme: 'http' };

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import t from 'tap';
 import { verifiedClaim } from '#gateway/identity/json-web-token.ts';
-import { parseKeySet } from '#gateway/policy/load-key-set.ts';
+import { parseKeySet } from '#gateway/policy/keys/key-set.ts';
 import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
 
 const NOW = Date.parse('2026-11-20T10:00:00Z');

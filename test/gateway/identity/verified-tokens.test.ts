@@ -3,7 +3,7 @@ import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import type { TokenIdentifier, TokenSource } from '#gateway/identity/identifier.ts';
 import { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
-import { parseKeySet } from '#gateway/policy/load-key-set.ts';
+import { parseKeySet } from '#gateway/policy/keys/key-set.ts';
 import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
 
 const signer = await newSigner('EdDSA', 'key');
@@ -36,6 +36,18 @@ t.test('all tokens with one claim have one identity, each until it expires', asy
     null,
     'a token of another issuer is not accepted',
   );
+});
+
+t.test('a token is remembered with the plan that it names, at most 64 characters', async (t) => {
+  const tokens = new VerifiedTokens(new Digester('salt'), () => 0, 'plan');
+  const planOf = async (plan: unknown) =>
+    tokens.planOf(user, source, await sign(signer, { sub: 'ada', plan }));
+  t.equal(await planOf('gold'), 'gold');
+  t.equal(await planOf('gold'), 'gold', 'the remembered plan is the same');
+  t.equal(await planOf('g'.repeat(64)), 'g'.repeat(64));
+  for (const plan of ['g'.repeat(65), 7, null, ['gold'], undefined]) t.equal(await planOf(plan), null);
+  const unasked = new VerifiedTokens(new Digester('salt'), () => 0);
+  t.equal(unasked.planOf(user, source, await sign(signer, { sub: 'ada', plan: 'gold' })), null);
 });
 
 t.test('a flood of forged tokens is refused from a bounded memory', async (t) => {

@@ -1,14 +1,15 @@
 /** Runs one application four times: behind the gateway, and with the library in node:http, Express and Fastify. */
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import express from 'express';
 import fastify from 'fastify';
 import { createFastifyPlugin } from '#gateway/library/fastify-plugin.ts';
 import { type InnerGateway, openGateway } from '#gateway/library/inner-gateway.ts';
 import { readSettings } from '#gateway/library/settings.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import type { Clock } from '#shared/clock.ts';
-import { type Owner, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { values } from '#test/gateway/proxy/exchange.ts';
+import { numbersInTurn, type Owner, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { listen } from '#test/support/listen.ts';
 
 export interface HostOptions {
   readonly policies: string;
@@ -24,14 +25,16 @@ export interface Host {
 /** Callbacks that end the replies to `/slow`. */
 export const held = new Set<() => void>();
 
-/** Chooses status and units by the path, and replies with its URL. */
+/** Chooses status and units by the path, and replies with its URL and its marks. */
 const answer: RequestListener = (req, res) => {
   const status = Number(/\/status-(\d{3})/.exec(req.url ?? '')?.[1] ?? 200);
   const finish = (): void => {
     const units = /\/units-(\w+)/.exec(req.url ?? '')?.[1];
     const reported = units === undefined ? {} : { 'x-units': units };
     res.writeHead(status, { 'content-type': 'application/json', ...reported });
-    res.end(JSON.stringify({ url: req.url }));
+    const { url, headers, rawHeaders } = req;
+    const over = [headers['x-gateway-over'] ?? null, values(rawHeaders, 'x-gateway-over')];
+    res.end(JSON.stringify({ url, over }));
   };
   req.resume();
   if (/\/slow/.test(req.url ?? '')) held.add(finish);
@@ -49,24 +52,16 @@ export function open({ policies, clock, env = {} }: HostOptions): Promise<InnerG
     clock: clock ?? (() => performance.timeOrigin + performance.now()),
     wallClock: clock ?? Date.now,
     newSecret: () => 'salt of the tests',
+    randomInt: numbersInTurn(),
     replica: `library:${process.pid}:${++replicas}`,
   });
-}
-
-async function listen(owner: Owner, server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  owner.teardown(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 export const HOSTS: Readonly<Record<string, (owner: Owner, options: HostOptions) => Promise<Host>>> = {
   async 'the gateway in front'(owner, { policies, clock, env }) {
     const upstream = await startUpstream(owner, answer);
     const { origin } = await startTestGateway(owner, {
-      upstream: upstream.origin,
+      upstream,
       policies,
       ...(clock === undefined ? {} : { clock, wallClock: clock }),
       ...(env === undefined ? {} : { env }),
@@ -79,7 +74,7 @@ export const HOSTS: Readonly<Record<string, (owner: Owner, options: HostOptions)
     const server = createServer(async (req, res) => {
       if (await gateway.limit(req, res)) answer(req, res);
     });
-    return { origin: await listen(owner, server), gateway };
+    return { origin: `http://127.0.0.1:${await listen(owner, server)}`, gateway };
   },
   async Express(owner, options) {
     const gateway = await open(options);
@@ -87,7 +82,7 @@ export const HOSTS: Readonly<Record<string, (owner: Owner, options: HostOptions)
     const app = express();
     app.use(gateway.middleware);
     app.use((req: IncomingMessage, res) => answer(req, res));
-    return { origin: await listen(owner, createServer(app)), gateway };
+    return { origin: `http://127.0.0.1:${await listen(owner, createServer(app))}`, gateway };
   },
   async Fastify(owner, options) {
     const gateway = await open(options);

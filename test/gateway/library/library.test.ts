@@ -1,11 +1,11 @@
 /** Tests the library's own features: a shared store, replacing policies, and closing. */
 import { createServer, request, type ServerResponse } from 'node:http';
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import t from 'tap';
 import { createGateway, loadPolicies, PolicyFileError } from '#gateway/library/index.ts';
-import { type Owner, policyFile } from '#test/support/gateway.ts';
+import { policyFile } from '#test/support/gateway.ts';
+import { listen } from '#test/support/listen.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { patiently } from '#test/support/store-budget.ts';
@@ -14,15 +14,6 @@ import { HOSTS, open } from './hosts.ts';
 
 const limited = (limit: number): string =>
   policyFile(`name: all, route: GET /*, identifier: ip, limit: ${limit}, window: 366d`);
-
-async function listen(owner: Owner, server: ReturnType<typeof createServer>): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  owner.teardown(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return (server.address() as AddressInfo).port;
-}
 
 t.test('the gateway and all programs with the library share exact limits through one Redis', async (t) => {
   const redis = await startRedis(t);
@@ -39,6 +30,25 @@ t.test('the gateway and all programs with the library share exact limits through
   );
   t.equal(statuses.filter((status) => status === 200).length, 37);
   t.equal(statuses.filter((status) => status === 429).length, 163);
+});
+
+t.test('the application reads the marks of a request, and no forged ones', async (t) => {
+  const policies = policyFile('name: few, route: GET /*, identifier: ip, limit: 1, window: 366d, mode: mark');
+  for (const [name, start] of Object.entries(HOSTS)) {
+    const { origin } = await start(t, { policies });
+    const ask = async () => {
+      const response = await fetch(`${origin}/a`, { headers: { 'x-gateway-over': 'forged' } });
+      return ((await response.json()) as { over: unknown }).over;
+    };
+    t.strictSame(
+      [await ask(), await ask()],
+      [
+        [null, []],
+        ['few', ['few']],
+      ],
+      name,
+    );
+  }
 });
 
 t.test('without its store each policy decides by its onStoreFailure', async (t) => {
@@ -122,15 +132,11 @@ t.test('limits HTTP/2 requests of the compatibility API', async (t) => {
     const [one, two] = [req, res] as unknown as Parameters<typeof gateway.limit>;
     if (await gateway.limit(one, two)) res.end('ok');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  t.teardown(() => {
-    client.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const ask = (): Promise<{ status: unknown; body: string }> =>
+  const client = connectHttp2(`http://127.0.0.1:${await listen(t, server)}`);
+  t.teardown(() => client.destroy());
+  const ask = (headers = {}): Promise<{ status: unknown; body: string }> =>
     new Promise((resolve, reject) => {
-      const stream = client.request({ ':path': '/a' });
+      const stream = client.request({ ':path': '/a', ...headers });
       let status: unknown;
       let body = '';
       stream.on('response', (headers) => {
@@ -142,7 +148,9 @@ t.test('limits HTTP/2 requests of the compatibility API', async (t) => {
       stream.on('end', () => resolve({ status, body }));
       stream.on('error', reject);
     });
-  t.strictSame(await ask(), { status: 200, body: 'ok' });
+  const different = await ask({ ':authority': 'a.test', host: 'b.test' });
+  t.match(different, { status: 400, body: /more than one Host/ });
+  t.strictSame(await ask({ ':authority': 'a.test', host: 'A.test:80' }), { status: 200, body: 'ok' });
   t.match(await ask(), { status: 429, body: /gateway_rate_limited/ });
 });
 
@@ -228,6 +236,9 @@ t.test('counts the request of a client that leaves', async (t) => {
 t.test('reports mistakes as the gateway does', async (t) => {
   t.throws(() => loadPolicies('version: 2\n', 'mine.yaml'), PolicyFileError);
   const login = 'name: login, route: POST /login, identifier: { body: email }, limit: 2, window: 1m';
+  const accounts =
+    'name: login, route: POST /login, identifier: ip, distinct: { body: email }, limit: 2, window: 1m';
+  t.throws(() => loadPolicies(policyFile(accounts)), { message: /login counts a field of bodies/ });
   t.throws(() => loadPolicies(policyFile(login)), {
     message: /login counts a field of bodies, which the library does not read; remove it/,
   });

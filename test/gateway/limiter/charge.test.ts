@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { chargeFor, proofKey } from '#gateway/limiter/charge.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { type Cover, createMatcher } from '#gateway/policy/match.ts';
 import { identity } from '#test/support/spend.ts';
 
@@ -38,7 +38,7 @@ function keys(
   if (cover === undefined) throw new Error('no cover');
   const charge = chargeFor(
     cover,
-    { identities, proofs: null },
+    { identities, proofs: null, parts: null, values: [] },
     () => ADDRESS,
     (credential) => proven.includes(credential),
     null,

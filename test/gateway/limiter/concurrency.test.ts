@@ -10,7 +10,7 @@ import { SPEND } from '#gateway/limiter/script.ts';
 import { RELEASE } from '#gateway/limiter/stored-leases.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { fc } from '#test/support/fast-check.ts';
-import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
+import { processClock, startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
 import {
@@ -217,10 +217,7 @@ t.test(
     const before = await Promise.all([1, 2, 3].map(() => admitted(limiter, one)));
     await until(() => limiter.stats().replicas === 2);
     redis.freeze();
-    await until(async () => {
-      await spend(limiter, chargeOf(part(policy('probe', 1e6, 60))));
-      return !limiter.stats().available;
-    });
+    await untilAway(limiter);
     const meanwhile: Admitted[] = [];
     for (let i = 0; i < 6; i++) {
       const answer = await spend(limiter, chargeOf(one));

@@ -1,6 +1,6 @@
 /** The conformance suite of stores: memory, one Redis, sentinels and a Cluster. */
 import type { Test } from 'tap';
-import type { Charge } from '#gateway/limiter/charge.ts';
+import type { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
@@ -14,6 +14,7 @@ import {
   spend,
   unproven,
   unprovenCombined,
+  withValue,
 } from '#test/support/spend.ts';
 import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support/window.ts';
 
@@ -130,18 +131,49 @@ export function conformance(
     t.equal((answer.spent.states[0]?.used ?? 0) + answer.position, 25);
   });
 
-  t.test('shadow policies count up to their limit and never deny', async (t) => {
-    await insideLongWindow();
-    const limiter = await limiterOf(t);
-    const who = someone();
-    const shadow = part(of('shadow', 3, { mode: 'shadow' }), who);
-    const real = part(of('real', 8), who);
-    t.equal(await burst(limiter, chargeOf(shadow, real), 12), 8);
-    const answer = await spend(limiter, chargeOf(shadow));
-    if (answer.kind !== 'spent') return t.fail('the store does not answer');
-    t.equal(answer.admitted, true);
-    t.equal(answer.spent.states[0]?.used, 3);
-  });
+  for (const mode of ['shadow', 'mark'] as const)
+    t.test(`${mode}: policies count up to their limit and never deny`, async (t) => {
+      await insideLongWindow();
+      const limiter = await limiterOf(t);
+      const who = someone();
+      const tried = part(of(mode, 3, { mode }), who);
+      const real = part(of('real', 8), who);
+      t.equal(await burst(limiter, chargeOf(tried, real), 12), 8);
+      const answer = await spend(limiter, chargeOf(tried));
+      if (answer.kind !== 'spent') return t.fail('the store does not answer');
+      t.equal(answer.admitted, true);
+      t.equal(answer.spent.states[0]?.used, 3);
+    });
+
+  t.test(
+    'different values: as many as the limit, each again and again, charged with the others or not',
+    async (t) => {
+      await insideLongWindow();
+      const limiter = await limiterOf(t);
+      const who = someone();
+      const values = part(
+        policy('values', 4, LONG_WINDOW_SECONDS, { algorithm: 'distinct-fixed-window' }),
+        who,
+      );
+      const ask = async (value: string, times: number, ...others: readonly Bucket[]): Promise<number> =>
+        burst(limiter, chargeOf(withValue(values, value), ...others), times);
+      const together = ['a', 'b', 'c', 'a'].map((value) => ask(value, 3));
+      t.strictSame(await Promise.all(together), [3, 3, 3, 3], 'at once');
+      const other = part(of('other', 5), someone());
+      t.equal(await ask('a', 9, other), 5);
+      t.equal(await ask('d', 2, other), 0, 'denied by the other policy');
+      t.strictSame([await ask('e', 2), await ask('d', 2), await ask('b', 2)], [2, 0, 2], 'd took nothing');
+      const [key, address] = [someone(), someone()];
+      const ofKey = unproven(
+        policy('keys', 2, LONG_WINDOW_SECONDS, { algorithm: 'distinct-fixed-window' }),
+        key,
+        address,
+      );
+      const asKey = (value: string): Promise<number> =>
+        burst(limiter, chargeOf(...ofKey.map((bucket) => withValue(bucket, value))), 1);
+      t.strictSame([await asKey('a'), await asKey('b'), await asKey('c'), await asKey('a')], [1, 1, 0, 1]);
+    },
+  );
 
   t.test('unproven credentials share one limit of their address', async (t) => {
     await insideLongWindow();

@@ -49,6 +49,8 @@ await checkAll(t, [
   { ...two, bounds: { ...NOTHING, requests: 2, connectionsLost: 1, lateReplies: 1 } },
   { ...two, bounds: { ...NOTHING, requests: 4, storeEmptied: 1 } },
   { ...two, bounds: { ...NOTHING, requests: 4, gatewaysKilled: 1 } },
+  { ...two, newcomers: true, bounds: { ...NOTHING, requests: 4, windowChanges: 1 } },
+  { ...two, newcomers: true, bounds: { ...NOTHING, requests: 3, storeLost: 1 } },
   { gateways: 2, limit: 3, bounds: { ...NOTHING, requests: 5 } },
   { gateways: 3, limit: 3, bounds: { ...NOTHING, requests: 4 } },
 ]);

@@ -3,16 +3,18 @@
  * itself.
  */
 import { EventEmitter, once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
+import { decide } from '#gateway/limiter/decision.ts';
 import type { GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { OnStoreFailure } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
-import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
+import { processClock, startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { startRelay } from '#test/support/relay.ts';
 import { burst, chargeOf, identity, part, policy, spend, unproven } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
 import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
@@ -42,29 +44,14 @@ const fresh = (limit: number, onStoreFailure: OnStoreFailure): Charge =>
  * A proxy in front of a store. Its connections can become silent, as when a host disappears: they stay open, but no
  * data passes.
  */
-async function startRelay(t: Test, port: number): Promise<{ url: string; silence(): void }> {
+async function startDyingRelay(t: Test, port: number): Promise<{ url: string; silence(): void }> {
   const open = new Set<Socket>();
-  const server = createServer((near) => {
-    const far = connect(port, '127.0.0.1');
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      open.add(from);
-      from.on('error', () => to.destroy());
-      from.on('close', () => to.destroy());
-      from.pipe(to);
-    }
+  const relay = await startRelay(t, port, (near, far) => {
+    for (const socket of [near, far]) open.add(socket);
+    near.pipe(far).pipe(near);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    for (const socket of open) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
   return {
-    url: `redis://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    url: `redis://127.0.0.1:${relay}`,
     silence() {
       for (const socket of open) {
         socket.unpipe();
@@ -77,19 +64,12 @@ async function startRelay(t: Test, port: number): Promise<{ url: string; silence
 /** A proxy in front of a store. Once switched, it replies to every chunk with given bytes. */
 async function startGarbler(t: Test, port: number, reply: string): Promise<{ url: string; garble(): void }> {
   let isGarbling = false;
-  const server = createServer((near) => {
-    const far = connect(port, '127.0.0.1');
-    near.on('error', () => far.destroy()).on('close', () => far.destroy());
-    far.on('error', () => near.destroy()).on('close', () => near.destroy());
+  const relay = await startRelay(t, port, (near, far) => {
     near.on('data', (chunk) => (isGarbling ? near.write(reply) : far.write(chunk)));
-    far.on('data', (chunk) => near.write(chunk));
+    far.pipe(near);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  const address = server.address();
   return {
-    url: `redis://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    url: `redis://127.0.0.1:${relay}`,
     garble: () => {
       isGarbling = true;
     },
@@ -160,6 +140,17 @@ t.test(
       part(policy('s', 1, LONG_WINDOW_SECONDS, { mode: 'shadow', onStoreFailure: 'deny' })),
     );
     t.equal(await burst(limiter, shadow, 4), 4, 'a shadow policy does not deny');
+    const mark = chargeOf(
+      part(policy('m', 2, LONG_WINDOW_SECONDS, { mode: 'mark', onStoreFailure: 'local' })),
+    );
+    const marks: number[] = [];
+    for (let i = 0; i < 4; i++) {
+      const answer = await spend(limiter, mark);
+      if (answer.kind !== 'spent') throw new Error('a marking policy does not deny');
+      const decision = decide(answer.spent, answer.position);
+      if (decision.kind === 'allow') marks.push(decision.marks.length);
+    }
+    t.strictSame(marks, [0, 0, 1, 1], 'the process goes on marking');
     const unknown = chargeOf(...unproven(policy('k', 4, LONG_WINDOW_SECONDS), 'key', 'address'));
     t.equal(await burst(limiter, unknown, 9), 4, 'unproven credentials are counted with their address');
     t.equal(limiter.stats().available, false);
@@ -222,10 +213,7 @@ t.test('the local share is the limit divided by the last known number of replica
   const { limiter } = await guarded(t, redis.url);
   t.equal(limiter.stats().replicas, 4);
   await redis.kill();
-  await eventually('noticed', async () => {
-    await spend(limiter, fresh(1, 'local'));
-    return !limiter.stats().available;
-  });
+  await untilAway(limiter);
   await insideLongWindow();
   t.equal(await burst(limiter, fresh(100, 'local'), 60), 25);
 });
@@ -317,10 +305,7 @@ t.test('counting alone begins with the last known state, and the store is charge
       if (how === 'kill') await redis.kill();
       else redis.freeze();
       t.teardown(() => redis.thaw());
-      await eventually('noticed', async () => {
-        await spend(limiter, fresh(1, 'local'));
-        return !limiter.stats().available;
-      });
+      await untilAway(limiter);
       t.equal(await burst(limiter, charge, 1), 1, 'the ninth request');
       if (how === 'kill') await redis.restart();
       else redis.thaw();
@@ -417,7 +402,7 @@ t.test('a start without the store and with a wrong clock: nobody waits for a lat
 
 t.test('gives up a dead connection, and recovers with a new one', async (t) => {
   const redis = await startRedis(t);
-  const relay = await startRelay(t, redis.port);
+  const relay = await startDyingRelay(t, redis.port);
   const { limiter } = await guarded(t, relay.url);
   await untilStoreCounts(limiter);
   relay.silence();
@@ -470,10 +455,7 @@ t.test('a store that comes back empty gets its salt and replicas back before it 
   const { limiter: last } = await guarded(t, redis.url);
   t.equal(last.stats().replicas, 4);
   await redis.kill();
-  await eventually('noticed', async () => {
-    await spend(last, fresh(1, 'local'));
-    return !last.stats().available;
-  });
+  await untilAway(last);
   await redis.restart();
   await eventually('recovered', () => last.stats().available);
   t.equal(await redis.client.get('fg:{control}:salt'), 'salt');
@@ -481,10 +463,7 @@ t.test('a store that comes back empty gets its salt and replicas back before it 
 
   await t.test('if it has another salt by then, all gateways use that one', async (t) => {
     await redis.kill();
-    await eventually('noticed', async () => {
-      await spend(limiter, fresh(1, 'local'));
-      return !limiter.stats().available;
-    });
+    await untilAway(limiter);
     await redis.restart();
     await redis.client.set('fg:{control}:salt', 'of a newcomer');
     await eventually('adopted', () => salts.length > 0);
@@ -505,18 +484,6 @@ t.test('a store that refuses every script keeps the circuit open', async (t) => 
   t.equal(log.length, 1, 'one log line, not one for each probe');
   await redis.client.acl('SETUSER', 'default', '+@all');
   await eventually('recovered', () => limiter.stats().available);
-});
-
-t.test('a store that refuses our login is an error at start, with its reason', async (t) => {
-  const redis = await startRedis(t, ['--requirepass', 'right', '--databases', '4']);
-  const cases: readonly (readonly [string, string, RegExp])[] = [
-    ['no password', `redis://127.0.0.1:${redis.port}`, /NOAUTH/],
-    ['a wrong password', `redis://:wrong@127.0.0.1:${redis.port}`, /WRONGPASS/],
-    ['a database it does not have', `redis://:right@127.0.0.1:${redis.port}/7`, /DB index is out of range/],
-  ];
-  for (const [what, url, reason] of cases) await t.rejects(guarded(t, url), reason, what);
-  const { limiter } = await guarded(t, `redis://:right@127.0.0.1:${redis.port}/3`);
-  await untilStoreCounts(limiter);
 });
 
 t.test('a heartbeat has as much time as a check', async (t) => {

@@ -3,8 +3,7 @@
  * request by request, with replies in any order.
  */
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
@@ -16,9 +15,11 @@ import { Counter } from '#gateway/policy/counter.ts';
 import type { Algorithm, Cost, Count, Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
 import { fc } from '#test/support/fast-check.ts';
-import { startLimiter } from '#test/support/guarded-limiter.ts';
+import { startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
+import { startRelay } from '#test/support/relay.ts';
+import { rounds } from '#test/support/seed.ts';
 import { type Answer, burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
@@ -144,10 +145,10 @@ t.test('admits at most the limit of requests that count, and gives the others ba
         }
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: rounds(1000) },
   );
-  t.ok(given > 200, `${given} given back`);
-  t.ok(beyond > 200, `${beyond} charged beyond the reserve`);
+  t.ok(given > rounds(200), `${given} given back`);
+  t.ok(beyond > rounds(200), `${beyond} charged beyond the reserve`);
 });
 
 const failures = (limit: number, algorithm: Algorithm = 'fixed-window'): Policy =>
@@ -217,10 +218,7 @@ t.test('an outage: only requests that count are charged later', async (t) => {
   for (const parts of all)
     for (const status of [200, 500, 200, 401, 200]) t.ok(await request(limiter, parts, status));
   redis.freeze();
-  await until(async () => {
-    await spend(limiter, chargeOf(part(policy('probe', 1e6, LONG_WINDOW_SECONDS))));
-    return !limiter.stats().available;
-  });
+  await untilAway(limiter);
   for (const parts of all) {
     for (let i = 0; i < 20; i++)
       t.ok(await request(limiter, parts, 204), 'successes do not count without the store either');
@@ -320,10 +318,7 @@ t.test('the store is down when replies begin: it is charged and given back later
     buckets.flatMap((bucket) => Array.from({ length: 3 }, () => spend(limiter, chargeOf(bucket)))),
   );
   redis.freeze();
-  await until(async () => {
-    await spend(limiter, chargeOf(part(policy('probe', 1e6, LONG_WINDOW_SECONDS))));
-    return !limiter.stats().available;
-  });
+  await untilAway(limiter);
   const units = ['1', '15', '30'];
   for (const [i, answer] of inFlight.entries()) {
     if (answer.kind !== 'spent') throw new Error('the store was there');
@@ -351,13 +346,10 @@ async function startBreaker(
   let isShut = false;
   let pattern: string | null = null;
   let breaks = 0;
-  const server = createServer((client) => {
+  const relay = await startRelay(t, port, (client, store) => {
     if (isShut) client.destroy();
-    const store = connect(port, '127.0.0.1');
     let isBroken = false;
     near.add(client);
-    client.on('error', () => store.destroy()).on('close', () => store.destroy());
-    store.on('error', () => client.destroy()).on('close', () => client.destroy());
     client.on('data', (sent: Buffer) => {
       if (pattern !== null && sent.includes(pattern)) {
         isBroken = true;
@@ -372,14 +364,8 @@ async function startBreaker(
       } else client.write(answer);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    for (const socket of near) socket.destroy();
-    server.close();
-  });
   return {
-    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `redis://127.0.0.1:${relay}`,
     shut() {
       isShut = true;
       for (const socket of near) socket.destroy();

@@ -4,59 +4,41 @@
  */
 import { deepEqual, ok } from 'node:assert/strict';
 import t from 'tap';
-import type { Charge } from '#gateway/limiter/charge.ts';
 import { decide } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
-import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
+import type { Algorithm } from '#gateway/policy/policy.ts';
 import { fc } from '#test/support/fast-check.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
-import { startRedis } from '#test/support/redis.ts';
 import {
-  type Answer,
-  chargeOf,
-  identity,
-  memoryLimiter,
-  partWithLimit,
-  policy,
-  spend,
-  unprovenCombined,
-} from '#test/support/spend.ts';
+  chargeOfRandom,
+  clientAddress,
+  clientName,
+  type RandomRequests,
+  randomRequests,
+} from '#test/support/random-charges.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { type Answer, identity, memoryLimiter, policy, spend } from '#test/support/spend.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
-/** Requests of one caller in one event-loop tick. */
-interface Step {
-  readonly who: number;
-  /** Numbers of the policies that count it. */
-  readonly policies: readonly number[];
-  readonly times: number;
-  readonly cost: number;
-  /** It presents an unproven credential. */
-  readonly unproven: boolean;
-  /** It is part of a combined identity, so its identity is not its credential. */
-  readonly combined: boolean;
-  /** The limit of an override; null if there is no override. */
-  readonly limit: number | null;
+interface Step extends RandomRequests {
   /** Whether the application accepts the credential afterwards. */
   readonly works: boolean;
+  /** Whether the client is a regular afterwards. */
+  readonly returns: boolean;
 }
 
 const POLICIES = 3;
 const step: fc.Arbitrary<Step> = fc.record({
-  who: fc.nat(3),
-  policies: fc.uniqueArray(fc.nat(POLICIES - 1), { minLength: 1 }),
-  times: fc.integer({ min: 1, max: 4 }),
-  cost: fc.constantFrom(1, 1, 1, 2),
-  unproven: fc.boolean(),
-  combined: fc.boolean(),
-  limit: fc.option(fc.integer({ min: 1, max: 8 }), { freq: 3 }),
+  ...randomRequests(4, POLICIES),
   works: fc.boolean(),
+  returns: fc.boolean(),
 });
 /** Requests of one tick with the same charge are decided together, with the same result as one after the other. */
 const turn = fc.uniqueArray(step, {
   minLength: 1,
   maxLength: 5,
-  selector: ({ who, policies, unproven, cost, combined, limit }) =>
-    `${who} ${policies} ${unproven} ${cost} ${combined} ${limit}`,
+  selector: ({ who, policies, unproven, cost, combined, unless, newcomers, limit, value }) =>
+    `${who} ${policies} ${unproven} ${cost} ${combined} ${unless} ${newcomers} ${limit} ${value}`,
 });
 /** Most are fixed windows, as in most policy files. */
 const algorithm = fc.constantFrom<Algorithm>(
@@ -64,32 +46,12 @@ const algorithm = fc.constantFrom<Algorithm>(
   'fixed-window',
   'sliding-window',
   'token-bucket',
+  'distinct-fixed-window',
 );
 const table = fc.array(
   fc.record({ limit: fc.integer({ min: 1, max: 12 }), shadow: fc.boolean(), algorithm }),
   { minLength: POLICIES, maxLength: POLICIES },
 );
-
-const nameOf = (run: number, who: number): string => `${run}-${who}`;
-
-function stepCharge(
-  { who, policies, cost, unproven: isUnproven, combined, limit }: Step,
-  table: readonly Policy[],
-  run: number,
-): Charge {
-  const credential = nameOf(run, who);
-  const counted = combined ? `${credential}-of` : credential;
-  return chargeOf(
-    ...policies.flatMap((number) => {
-      const of = table[number];
-      if (of === undefined) return [];
-      const most = limit ?? of.limit;
-      return isUnproven
-        ? unprovenCombined(of, counted, credential, `${run}-address`, cost, most)
-        : [partWithLimit(of, most, counted, cost)];
-    }),
-  );
-}
 
 function told(answer: Answer): unknown {
   if (answer.kind !== 'spent') return answer.kind;
@@ -119,8 +81,8 @@ t.test('random charges in batches: Redis and memory decide alike', async (t) => 
       for (const turn of turns) {
         const all = turn.map((step) => ({
           step,
-          ofMemory: stepCharge(step, policies, run),
-          ofStore: stepCharge(step, policies, run),
+          ofMemory: chargeOfRandom(step, policies, run),
+          ofStore: chargeOfRandom(step, policies, run),
         }));
         // An override may equal the policy's limit. Then it is the same charge.
         const asked = [...new Map(all.map((one) => [one.ofStore.id, one])).values()];
@@ -135,26 +97,34 @@ t.test('random charges in batches: Redis and memory decide alike', async (t) => 
         // Throws instead of reporting, so that fast-check looks for a shorter example.
         deepEqual((await Promise.all(fromStore)).map(told), (await Promise.all(fromMemory)).map(told));
         for (const { step } of asked) {
-          if (!step.works || !step.unproven) continue;
-          memory.prove(identity(nameOf(run, step.who)));
-          store.prove(identity(nameOf(run, step.who)));
+          const { who, works, unproven, returns, newcomers } = step;
+          const proven = [
+            ...(works && unproven ? [clientName(run, who)] : []),
+            ...(returns && newcomers ? [clientAddress(run, who)] : []),
+          ];
+          for (const one of proven.map(identity)) for (const limiter of [memory, store]) limiter.prove(one);
         }
       }
       // Reads the remaining units of every counter of every policy.
-      for (let who = 0; who < 4; who++) {
+      for (let who = 0; who <= 5; who++) {
         const last: Step = {
           who,
+          // After the clients, their address, and all newcomers.
+          unless: who === 4,
+          newcomers: who === 5,
           policies: [0, 1, 2],
           times: 1,
           cost: 1,
           unproven: false,
           combined: false,
           limit: null,
+          value: 0,
           works: false,
+          returns: false,
         };
         const [left, expected] = await Promise.all([
-          spend(store, stepCharge(last, policies, run)),
-          spend(memory, stepCharge(last, policies, run)),
+          spend(store, chargeOfRandom(last, policies, run)),
+          spend(memory, chargeOfRandom(last, policies, run)),
         ]);
         if (left.kind !== 'spent' || expected.kind !== 'spent') throw new Error('the store is there');
         const used = ({ states }: Spent) => states.map((state) => state?.used ?? null);

@@ -2,14 +2,15 @@
 import t from 'tap';
 import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
 import { spellingsOf } from '#gateway/operate/doctor/spellings.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
+import { warningsOf } from '#gateway/policy/file/warnings.ts';
+import { placesIn } from '#gateway/policy/file/yaml-text.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { warningsOf } from '#gateway/policy/warnings.ts';
-import { placesIn } from '#gateway/policy/yaml-text.ts';
 import { explain } from '#gateway/workbench/rehearsal/explain.ts';
-import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 
 function textOf(ignoreCase: string, routes: readonly string[], exclude: readonly string[] = []): string {
   const rows = routes.map((route, i) => {
@@ -23,6 +24,9 @@ exclude: ${JSON.stringify(exclude)}
 policies:
 ${rows.join('')}`;
 }
+
+const rehearsalOf = (set: PolicySet) => new Rehearsal(set, { clock: () => 0 });
+const request = (target: string) => requestOf(`GET ${target}`, [], '192.0.2.1');
 
 const load = (routes: readonly string[], exclude?: readonly string[], ignoreCase = 'ignoreCase: true\n') =>
   loadPolicies(textOf(ignoreCase, routes, exclude), 'p.yaml');
@@ -102,17 +106,3 @@ t.test('explain gives the reason, and doctor does not test the case', async (t) 
 t.test('every value but true and false is a mistake', async (t) => {
   t.throws(() => load(['GET /a'], [], 'ignoreCase: yes please\n'), { message: /ignoreCase is "yes please"/ });
 });
-
-function rehearsalOf(set: PolicySet): Rehearsal {
-  return new Rehearsal(set, {
-    clock: () => 0,
-    trust: { kind: 'none' },
-    salt: 'salt',
-    countersMax: 64,
-    credentialsMax: 64,
-  });
-}
-
-function request(target: string): RehearsedRequest {
-  return { method: 'GET', target, rawHeaders: [], socket: { remoteAddress: '192.0.2.1' } };
-}

@@ -1,8 +1,9 @@
 import t from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
 import { canonicalTarget, meaningOf, withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { fc } from '#test/support/fast-check.ts';
+import { policyFile } from '#test/support/gateway.ts';
 
 /** Builds a matcher whose policies are named by their index, from `p0`. */
 function matcherOf(routes: readonly string[], exclude: readonly string[] = []): Matcher {
@@ -173,6 +174,26 @@ policies:
   );
 });
 
+t.test('policies that share a bucket find their client each at its own place', async (t) => {
+  for (const [first, second] of [
+    ['path.id', 'path.id'],
+    ['{ body: email }', '{ body: email, required: true }'],
+  ]) {
+    const set = loadPolicies(
+      policyFile(
+        `name: first, route: "GET /a/{id}", identifier: ${first}, limit: 5, window: 1m, bucket: shared`,
+        `name: second, route: "GET /b/c/{id}", identifier: ${second}, limit: 5, window: 1m, bucket: shared`,
+      ),
+      'p.yaml',
+    );
+    for (const [i, path] of ['/a/1', '/b/c/1'].entries()) {
+      const match = createMatcher(set)('GET', path);
+      const { counters: [counter] = [], identifiers = [] } = (match.ok && match.cover) || {};
+      t.equal(identifiers[counter?.identifierAt ?? -1], set.policies[i]?.identifier, `${path} by ${first}`);
+    }
+  }
+});
+
 t.test('remembers a bounded number of targets', async (t) => {
   const match = matcherOf(['GET /a/*']);
   const first = match('GET', '/a/first');
@@ -182,6 +203,26 @@ t.test('remembers a bounded number of targets', async (t) => {
   for (let i = 0; i < 5000; i++) match(i % 2 === 0 ? 'GET' : 'POST', `/a/${i}`);
   t.not(match('GET', '/a/first'), first, 'the result was dropped');
   t.strictSame(match('GET', '/a/first'), first);
+});
+
+t.test('remembers a bounded number of covers, because requests choose which conditions hold', async (t) => {
+  const names = Array.from({ length: 11 }, (_, i) => `q${i}`);
+  const rows = names.map(
+    (name) => `name: ${name}, route: GET /a, identifier: ip, query: [${name}], limit: 5, window: 1m`,
+  );
+  const match = createMatcher(loadPolicies(policyFile(...rows), 'policies.yaml'));
+  const cover = (chosen: number) => {
+    const result = match('GET', `/a?${names.filter((_, i) => ((chosen >> i) & 1) === 1).join('&')}`);
+    return result.ok ? result.cover : null;
+  };
+  const first = cover(1);
+  t.equal(cover(1), first, 'it is remembered');
+  for (let chosen = 1; chosen < 2 ** names.length; chosen++) cover(chosen);
+  t.not(cover(1), first, 'it was dropped');
+  t.strictSame(
+    cover(5)?.policies.map(({ name }) => name),
+    ['q0', 'q2'],
+  );
 });
 
 t.test('the tree finds the same as a naive matcher', async () => {

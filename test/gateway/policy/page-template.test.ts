@@ -1,7 +1,7 @@
 /** The template of the page for refused requests, and its mistakes. */
 import { hash } from 'node:crypto';
 import t from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { fill } from '#gateway/policy/page-template.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 

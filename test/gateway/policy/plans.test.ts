@@ -1,6 +1,6 @@
 /** The file of plans: which clients it matches, and its mistakes. */
 import t from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { planIn } from '#gateway/policy/plans.ts';
 import { ClientAddress } from '#shared/client-address.ts';
 

@@ -1,11 +1,12 @@
 /** `protect` and `priority` in the file: their meaning, and the output of check and explain. */
 import t from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
-import { warningsOf } from '#gateway/policy/warnings.ts';
-import { placesIn } from '#gateway/policy/yaml-text.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
+import { warningsOf } from '#gateway/policy/file/warnings.ts';
+import { placesIn } from '#gateway/policy/file/yaml-text.ts';
 import { explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 
 const file = (protect: string, tests = ''): string => `version: 1
 identifiers: { ip: { source: client-address } }
@@ -58,10 +59,7 @@ t.test('check warns of priorities without protect', async (t) => {
 t.test('explain shows the priority', async (t) => {
   const explained = (text: string, target: string) => {
     const set = loadPolicies(text, 'p.yaml');
-    const socket = { remoteAddress: '192.0.2.1' };
-    return explain(set, new Rehearsal(set, { clock: () => 0 }), {
-      ...{ method: 'GET', target, rawHeaders: [], socket },
-    });
+    return explain(set, new Rehearsal(set, { clock: () => 0 }), requestOf(`GET ${target}`, [], '192.0.2.1'));
   };
   t.equal((await explained(ON, '/reports/1')).priority, 'low');
   t.equal((await explained(ON, '/reports/urgent')).priority, 'high');

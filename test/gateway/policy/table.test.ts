@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import t from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import { EDGE_TABLE, examplePath } from '#test/support/edge-table.ts';
 

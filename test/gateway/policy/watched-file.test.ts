@@ -12,8 +12,10 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import t, { type Test } from 'tap';
-import { readPolicyFile } from '#gateway/config.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+
+import { loadPolicies } from '#gateway/policy/file/load.ts';
+import { readPolicyFile } from '#gateway/policy/policy-file.ts';
+
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { FileWatch } from '#gateway/policy/watched-file.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
+import { Addresses } from '#gateway/addresses/addresses.ts';
 import { exposition, sum } from '#gateway/observe/metrics/exposition.ts';
-import { Addresses } from '#gateway/operate/decisions/addresses.ts';
 import { Supervisor } from '#gateway/process/supervisor.ts';
 import { RestartPacing } from '#shared/restart-pacing.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -16,8 +16,9 @@ import { until } from '#test/support/until.ts';
 const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PORT), policies: 1 });`;
 /** Stays, and gives signs of life. */
 const STAY = `setInterval(() => process.connected && process.send({ type: 'applied', id: 0 }), 100);`;
+const MATCHES = `matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [] }`;
 /** Reports a counter of five and a gauge of three. */
-const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, seconds: [], families: [
+const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, ${MATCHES}, seconds: [], families: [
   { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 5 }] },
   { name: 'g', help: '', type: 'gauge', aggregator: 'sum', values: [{ labels: {}, value: 3 }] },
 ] }));`;
@@ -64,6 +65,8 @@ async function supervise(
     reusePort: more.reusePort ?? false,
     clock,
     drainTimeoutMs: 0,
+    policyVersion: '',
+    onNothingMatched: () => undefined,
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line).msg) }),
   });
   t.teardown(() => {
@@ -166,7 +169,7 @@ t.test('a worker that does not end when it is told to is killed', async (t) => {
 });
 
 t.test('keeps what a worker counted until shortly before it died', async (t) => {
-  const state = `{ type: 'state', id: 0, storeAvailable: true, seconds: [], families: [
+  const state = `{ type: 'state', id: 0, storeAvailable: true, ${MATCHES}, seconds: [], families: [
     { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 7 }] },
     { name: 'h', help: '', type: 'histogram', aggregator: 'sum', values: [{ metricName: 'h_count', labels: {}, value: 2 }] },
   ] }`;

@@ -1,23 +1,22 @@
 /** The data plane without a process around it, with bounds and times that a test chooses, and access to its parts. */
+
+import { Bans } from '#gateway/bans/bans.ts';
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import { type BoundLimits, type Bounds, createBounds } from '#gateway/bounds/bounds.ts';
 import { Clients } from '#gateway/bounds/clients.ts';
 import { readConfig } from '#gateway/config.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
-import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
-import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
+import type { EntranceSlots } from '#gateway/listen/entrance.ts';
 import { type DecisionServer, PublicServer } from '#gateway/listen/server.ts';
-import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
 import { Metrics } from '#gateway/observe/metrics/metrics.ts';
-import { Bans } from '#gateway/operate/control/bans.ts';
-import { Decisions } from '#gateway/operate/decisions/decisions.ts';
-import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
+import { Decisions } from '#gateway/refusals/decisions.ts';
+import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
 import { Enforcement } from '#gateway/request/enforcement.ts';
 import type { LimitedParts } from '#gateway/request/limited-request.ts';
 import { Refusals } from '#gateway/request/refuse.ts';
-import { parseTrustedProxies } from '#shared/client-address.ts';
+import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import { OWN_PARSER, type Owner, policyFile } from '#test/support/gateway.ts';
 import { memoryLimiter } from '#test/support/spend.ts';
 
@@ -29,7 +28,9 @@ export interface BareServer {
   readonly warnings: readonly Record<string, unknown>[];
 }
 
-export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds' | 'clock'>> {
+export interface BareServerOptions
+  extends Partial<Omit<UpstreamOptions, 'bounds' | 'clock'>>,
+    Partial<EntranceSlots> {
   readonly origin: string;
   readonly bounds?: Readonly<Partial<Record<BoundName, Partial<BoundLimits>>>>;
   /** Text of the policy file; by default it has no policies. */
@@ -38,9 +39,6 @@ export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds
   readonly checkMs?: number;
   readonly penaltyMs?: number;
   readonly networkPrefix?: number;
-  readonly handshakes?: Handshakes;
-  readonly frames?: FrameShare;
-  readonly introductions?: Introductions;
   readonly decisionServer?: (parts: LimitedParts) => DecisionServer;
 }
 
@@ -53,7 +51,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     penaltyMs,
     networkPrefix = 48,
     handshakes = null,
-    frames = null,
+    openSessions = null,
     introductions = null,
     decisionServer,
     ...upstreamOptions
@@ -73,6 +71,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     unreadTimeoutMs: config.unreadTimeoutMs,
     replyBufferBytes: config.replyBufferBytes,
     collectYoung: () => undefined,
+    openProtection: null,
     ...upstreamOptions,
     clock,
     bounds: createBounds(settings, { clock, log }),
@@ -80,6 +79,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
   const enforcement = new Enforcement(loadPolicies(policies, 'test.yaml'), 'salt', {
     clock,
     wallClock: Date.now,
+    randomInt: () => 0,
     limiter: memoryLimiter({ clock }),
     metrics: new Metrics(),
     bans: new Bans(),
@@ -108,7 +108,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     clock,
     introductions,
     handshakes,
-    frames,
+    openSessions,
     ...(decisionServer === undefined
       ? {}
       : {

@@ -68,7 +68,7 @@ for (const kind of KINDS)
       },
       kind,
     );
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     const final = 'HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nHTTP/1.1 100 Continue';
     const later = (socket: Socket, pieces: readonly string[]): void => {
       const [piece, ...others] = pieces;

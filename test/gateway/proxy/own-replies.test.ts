@@ -3,9 +3,11 @@
  * have all framings and splits, come early, are broken or have more bytes behind them, and clients leave.
  */
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
+import type { Owner } from '#test/support/gateway.ts';
+import { listen } from '#test/support/listen.ts';
 import { dice } from '#test/support/seed.ts';
 import { startBareServer } from './bare-server.ts';
 import { send } from './exchange.ts';
@@ -64,12 +66,10 @@ function replyOf(kind: Kind, id: string, roll: (n: number) => number): string {
   }
 }
 
-async function startMoody(): Promise<{ origin: string; close: () => void }> {
+async function startMoody(owner: Owner): Promise<string> {
   const roll = dice(7);
-  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
     let text = '';
     let isBusy = false;
     socket.on('data', async (bytes) => {
@@ -95,24 +95,16 @@ async function startMoody(): Promise<{ origin: string; close: () => void }> {
       else if (kind === 'cut' || kind === 'until-close' || kind === 'nonsense') socket.end();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const close = (): void => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  };
-  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
+  return `http://127.0.0.1:${await listen(owner, server)}`;
 }
 
 t.test('concurrent requests get their own replies', async (t) => {
-  const upstream = await startMoody();
-  t.teardown(upstream.close);
   const {
     port,
     upstream: pools,
     bounds,
   } = await startBareServer(t, {
-    origin: upstream.origin,
+    origin: await startMoody(t),
     timeoutMs: 60_000,
     // The connections are few, so each is reused at once.
     bounds: { upstream_connections: FEW, uploads: FEW, waiting: { total: 100, perClient: 100 } },

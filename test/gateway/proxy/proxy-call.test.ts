@@ -31,7 +31,7 @@ t.test('8 MB arrive unchanged in both directions, with Content-Length and chunke
     res.setHeader('x-framing', req.headers['transfer-encoding'] ?? 'content-length');
     req.pipe(res);
   });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t, { upstream });
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'GET']) {
     const body = method === 'POST' ? BYTES_8MB : BYTES_8MB.subarray(0, 70_000);
     const counted = await send(port, '/', { method, body, headers: { 'content-length': body.length } });
@@ -51,8 +51,7 @@ t.test('8 MB arrive unchanged in both directions, with Content-Length and chunke
 });
 
 t.test('small bodies arrive: with the header section, behind it, byte by byte, and empty', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t);
   for (const pieces of [100, 1]) {
     const { body } = await send(port, '/', {
       method: 'POST',
@@ -164,7 +163,7 @@ t.test('a reader that has stopped stops the upstream, until it leaves', async (t
     });
   });
   let closed = false;
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t, { upstream });
   const client = sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   await client.until(/^HTTP\/1\.1 200 /);
   client.socket.pause();
@@ -180,8 +179,7 @@ t.test('a reader that has stopped stops the upstream, until it leaves', async (t
 });
 
 t.test('answers Expect: 100-continue only after admission', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: ONE_POST });
+  const { port } = await startTestGateway(t, { policies: ONE_POST });
   const head = 'POST /limited HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n';
   const admitted = sendRaw(port, head);
   t.equal(await admitted.until(/\r\n\r\n/), 'HTTP/1.1 100 Continue\r\n\r\n');
@@ -204,7 +202,7 @@ t.test('204, 304 and HEAD have their own framing; only HEAD ends the upstream co
   });
   let connections = 0;
   upstream.server.on('connection', () => connections++);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t, { upstream });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.teardown(() => agent.destroy());
   const head = await send(port, '/', { method: 'HEAD', agent });
@@ -225,7 +223,7 @@ t.test('103: an interim reply is not taken for the final one', async (t) => {
     res.writeEarlyHints({ link: '</style.css>; rel=preload; as=style' });
     res.end('final');
   });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t, { upstream });
   const { status, body, headers } = await send(port, '/');
   t.equal(status, 200);
   t.equal(body.toString(), 'final');
@@ -248,7 +246,7 @@ t.test('replies of every framing arrive whole, with a Date', async (t) => {
       setTimeout(() => socket.write('ngth: 11\r\n\r\nfirst, last'), 20);
     } else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nfirst, last');
   });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t, { upstream });
   for (const path of ['/close', '/close-at-once', '/chunked', '/slow-head', '/length']) {
     const { body, rawHeaders } = await send(port, path);
     t.equal(body.toString(), 'first, last', path);
@@ -262,7 +260,7 @@ for (const kind of KINDS)
   t.test(`${kind}: replies that are not valid HTTP/1.1 become 502, and the process goes on`, async (t) => {
     let reply = '';
     const upstream = await startRawUpstream(t, (socket) => void socket.write(reply, 'latin1'), kind);
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     const replies = [
       'SSH-2.0-OpenSSH_9.2\r\n',
       'HTTP/1.1 099 Odd\r\n\r\n',
@@ -287,10 +285,7 @@ for (const kind of KINDS)
 t.test('502 when the upstream is down; 504 when it hangs; each with CORS on client routes', async (t) => {
   const down = await startTestGateway(t, { upstream: `http://127.0.0.1:${await freePort()}` });
   const hanging = await startRawUpstream(t, () => undefined);
-  const slow = await startTestGateway(t, {
-    upstream: hanging.origin,
-    env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '300' },
-  });
+  const slow = await startTestGateway(t, { upstream: hanging, env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '300' } });
   for (const [port, expected] of [
     [down.port, 502],
     [slow.port, 504],
@@ -319,7 +314,7 @@ t.test(
       socket.write(`HTTP/1.1 200 OK\r\n${head}`);
       setTimeout(() => socket.resetAndDestroy(), 20);
     });
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     for (const path of ['/counted', '/chunked'])
       await t.rejects(send(port, path), { code: 'ECONNRESET' }, path);
     const old = sendRaw(port, 'GET /chunked HTTP/1.0\r\n\r\n');
@@ -355,7 +350,7 @@ t.test('an early reply (413) to 1 MB arrives whole, and the connection stays ope
     if (req.url === '/ok') res.end('ok');
     else res.writeHead(413).end('too large for me');
   });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t, { upstream });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.teardown(() => agent.destroy());
   for (let round = 0; round < 30; round++) {
@@ -377,7 +372,7 @@ t.test(
   '429: keeps the connection, arrives despite a 20 MB upload, and reads no more than needed',
   async (t) => {
     const upstream = await startUpstream(t, (req, res) => void req.resume().on('end', () => res.end('ok')));
-    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: ONE_POST });
+    const { port } = await startTestGateway(t, { upstream, policies: ONE_POST });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     t.teardown(() => agent.destroy());
     let connections = 0;
@@ -420,7 +415,7 @@ t.test('events arrive one by one, the header section before the first', async (t
     });
   });
   let closed = false;
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t, { upstream });
   const client = sendRaw(port, 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n');
   await client.until(/text\/event-stream[\s\S]*\r\n\r\n$/);
   for (let i = 0; i < 3; i++) {
@@ -438,7 +433,7 @@ t.test(
       if (text.startsWith('GET /body') && text.endsWith('\r\n\r\n'))
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart');
     });
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     const requests = [
       'GET /head HTTP/1.1\r\nHost: a\r\n\r\n',
       'GET /body HTTP/1.1\r\nHost: a\r\n\r\n',
@@ -541,10 +536,16 @@ t.test('a client that does not read for too long gives its upstream connection b
 for (const kind of KINDS)
   t.test(`${kind}: bodies have the same checksum on both sides of 200 concurrent exchanges`, async (t) => {
     const { origin } = await startApplication(t, kind, (req, res) => void req.pipe(res));
-    // A connection must be made within three seconds, so there are few handshakes at once.
     const few = { total: 16, perClient: 16 };
-    const bounds = { upstream_connections: few, uploads: few, waiting: { total: 200, perClient: 200 } };
-    const { port } = await startBareServer(t, { origin, timeoutMs: 600_000, bounds });
+    // Each body takes up to 11 places while it waits.
+    const waiting = { total: 2200, perClient: 2200 };
+    const bounds = { upstream_connections: few, uploads: few, waiting };
+    const { port } = await startBareServer(t, {
+      origin,
+      timeoutMs: 600_000,
+      connectTimeoutMs: 600_000,
+      bounds,
+    });
     const sum = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
     const answers = await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {

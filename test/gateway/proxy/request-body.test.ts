@@ -16,11 +16,8 @@ t.test('hundreds of uploads that never arrive leave room for others', async (t) 
     req.resume().on('end', () => res.end('ok'));
   });
   const { port } = await startTestGateway(t, {
-    upstream: upstream.origin,
-    env: {
-      GATEWAY_CLIENT_SHARE: '1',
-      GATEWAY_WAITING: '200',
-    },
+    upstream,
+    env: { GATEWAY_CLIENT_SHARE: '1', GATEWAY_WAITING: '200' },
   });
   const clients: RawConnection[] = [];
   t.teardown(() => {
@@ -45,10 +42,9 @@ t.test('hundreds of uploads that never arrive leave room for others', async (t) 
 
 t.test('a small body in pieces arrives whole, whether the store answers before or after it', async (t) => {
   const redis = await startRedis(t);
-  const upstream = await startUpstream(t);
   const policies = policyFile('name: up, route: POST /up, identifier: ip, limit: 100, window: 366d');
   for (const env of [{}, { GATEWAY_REDIS_URL: redis.url }]) {
-    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies, env });
+    const { port } = await startTestGateway(t, { policies, env });
     for (const pause of [0, 1, 5, 50]) {
       if ('GATEWAY_REDIS_URL' in env) await redis.client.call('CLIENT', 'PAUSE', '25', 'ALL');
       const client = sendRaw(port, `${head('/up', 'Content-Length: 10')}1`);

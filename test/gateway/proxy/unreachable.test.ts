@@ -1,6 +1,7 @@
 /** If no connection to the upstream can be made, every client gets an error, and the process goes on. */
 import { createServer } from 'node:net';
 import t from 'tap';
+import { listen } from '#test/support/listen.ts';
 import { freePort } from '#test/support/ports.ts';
 import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
@@ -33,10 +34,7 @@ t.test('502: sends a GET once to an upstream that resets new connections', async
     socket.on('error', () => socket.destroy());
     socket.once('data', () => socket.resetAndDestroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => new Promise((resolve) => server.close(resolve)));
-  const address = server.address();
-  const upstreamPort = typeof address === 'object' && address !== null ? address.port : 0;
+  const upstreamPort = await listen(t, server);
   const { port } = await startBareServer(t, { origin: `https://127.0.0.1:${upstreamPort}` });
   t.equal((await send(port, '/')).status, 502);
   t.equal(connections, 1);

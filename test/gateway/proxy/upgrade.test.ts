@@ -59,7 +59,7 @@ for (const kind of KINDS)
   t.test(`${kind}: 101: both directions, with early bytes of each, and with limit headers`, async (t) => {
     const echo = await startEcho(t, kind);
     const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 2, window: 366d');
-    const { port, gateway } = await startTestGateway(t, { upstream: echo.origin, policies });
+    const { port, sample } = await startTestGateway(t, { upstream: echo, policies });
 
     const client = sendRaw(port, handshake() + frame('early'));
     const text = await client.until(/hello;[\s\S]*\x85/);
@@ -74,10 +74,8 @@ for (const kind of KINDS)
     await client.until(new RegExp(`${literally(frame('early') + frame('later'))}$`));
 
     t.equal(echo.requests, 1);
-    const allowed = gateway
-      .samples()
-      .find(({ labels }) => labels.policy === 'ws' && labels.decision === 'allowed');
-    t.equal(allowed?.value, 1, 'counted once, as GET');
+    const allowed = sample('floodgate_policy_decisions_total', { policy: 'ws', decision: 'allowed' });
+    t.equal(allowed, 1, 'counted once, as GET');
     client.socket.destroy();
   });
 
@@ -88,7 +86,7 @@ function literally(text: string): string {
 t.test('429: a denied upgrade gets the reply of any denied request', async (t) => {
   const echo = await startEcho(t, 'http');
   const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 1, window: 366d');
-  const { port } = await startTestGateway(t, { upstream: echo.origin, policies });
+  const { port } = await startTestGateway(t, { upstream: echo, policies });
   const first = sendRaw(port, handshake());
   await first.until(/hello;/);
   const text = await sendRaw(port, handshake()).ended();
@@ -109,7 +107,7 @@ for (const kind of KINDS)
       socket.on('error', () => socket.destroy());
       socket.end(`HTTP/1.1 403 Forbidden\r\nX-Why: no\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`);
     });
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     const text = await sendRaw(port, handshake()).ended();
     t.match(text.slice(0, 400), /^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*X-Why: no\r\n/);
     t.equal(text.length - text.indexOf('\r\n\r\n') - 4, size);
@@ -131,7 +129,7 @@ for (const kind of KINDS)
       },
       kind,
     );
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     for (const path of ['/a', '/b']) t.match(await sendRaw(port, handshake(path)).ended(), / 403 [\s\S]*no$/);
     t.match(await sendRaw(port, handshake('/never')).ended(), / 502 /);
     t.same(seen, ['/a', '/b', '/never']);
@@ -141,7 +139,7 @@ for (const kind of KINDS)
   t.test(`${kind}: 502: an upstream that hangs up on the handshake`, async (t) => {
     const upstream = await startApplication(t, kind, () => undefined);
     upstream.server.on('upgrade', (_req, socket) => socket.destroy());
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     const text = await sendRaw(port, handshake()).ended();
     t.match(text, /^HTTP\/1\.1 502 Bad Gateway\r\n/);
     t.match(JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)), { message: String, details: {} });
@@ -151,7 +149,7 @@ for (const kind of KINDS)
   t.test(`${kind}: when the client leaves, the upstream sees the end`, async (t) => {
     for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
       const echo = await startEcho(t, kind);
-      const { port } = await startTestGateway(t, { upstream: echo.origin });
+      const { port } = await startTestGateway(t, { upstream: echo });
       const client = sendRaw(port, handshake());
       await client.until(/hello;/);
       client.socket[leave]();
@@ -167,7 +165,7 @@ for (const kind of KINDS)
   t.test(`${kind}: when the upstream leaves, the client gets its last bytes and then the end`, async (t) => {
     const size = 2 * 1024 * 1024;
     const echo = await startEcho(t, kind);
-    const { port } = await startTestGateway(t, { upstream: echo.origin });
+    const { port } = await startTestGateway(t, { upstream: echo });
     const client = sendRaw(port, handshake());
     await client.until(/hello;/);
     client.socket.pause();
@@ -190,7 +188,7 @@ for (const kind of KINDS)
         },
         kind,
       );
-      const { port, origin } = await startTestGateway(t, { upstream: upstream.origin });
+      const { port, origin } = await startTestGateway(t, { upstream });
       const client = sendRaw(port, handshake());
       await until(() => seen.length > 0, 'the handshake is with the upstream');
       client.socket[leave]();
@@ -208,7 +206,7 @@ t.test(
       upgrades++;
       socket.end();
     });
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     for (const protocol of ['h2c', 'websocket, h2c', 'h2c, websocket', 'HTTP/2.0', 'TLS/1.0']) {
       const client = sendRaw(
         port,
@@ -226,8 +224,7 @@ t.test(
 );
 
 t.test('an upgrade behind an unanswered request of the same connection is a plain request', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t);
   const client = sendRaw(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${handshake('/second')}`);
   await client.until(/\/first[\s\S]*\/second/);
   client.socket.destroy();
@@ -242,7 +239,7 @@ t.test('a request behind a refused upgrade is answered in order', async (t) => {
     socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
   });
   const policies = policyFile('name: ws, route: GET /limited, identifier: ip, limit: 1, window: 366d');
-  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies });
+  const { port } = await startTestGateway(t, { upstream, policies });
   const client = sendRaw(port, handshake() + SECOND);
   await client.until(/403 Forbidden[\s\S]*no[\s\S]*"url":"\/second"/);
   client.socket.write(handshake());
@@ -258,8 +255,7 @@ t.test('a request behind a refused upgrade is answered in order', async (t) => {
 });
 
 t.test('nothing is answered after a reply that closes the connection', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t);
   for (const text of [handshake('/%252e'), handshake('/ws', 'Connection: close\r\n')]) {
     const answer = await sendRaw(port, text + SECOND).ended();
     t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1);
@@ -281,13 +277,12 @@ for (const kind of KINDS) {
         },
         kind,
       );
-      const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin });
+      const { port, sample } = await startTestGateway(t, { upstream });
       const client = sendRaw(port, handshake());
       const head = await client.until(/\r\n\r\n/);
       await bytes(client, head.indexOf('\r\n\r\n') + 4 + early.length);
       t.ok(client.received().endsWith(`\r\n\r\n${early}`), `cut after ${cut}`);
-      const held = (): number | undefined =>
-        gateway.samples().find(({ labels }) => labels.bound === 'upgrades')?.value;
+      const held = () => sample('floodgate_held', { bound: 'upgrades' });
       t.equal(held(), 1);
       upstream.sockets[0]?.destroy();
       await client.ended();
@@ -298,7 +293,7 @@ for (const kind of KINDS) {
   t.test(`${kind}: 502 for a 101 that does not name the protocol that was asked for`, async (t) => {
     let reply = '';
     const upstream = await startRawUpstream(t, (socket) => void socket.write(`${reply}\r\nsecret`), kind);
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     for (const fields of [
       'Connection: upgrade\r\nUpgrade: h2c\r\n',
       'Connection: upgrade\r\nUpgrade: websocket, h2c\r\n',
@@ -318,7 +313,7 @@ for (const kind of KINDS) {
   t.test(`${kind}: 502 for a reply to a handshake with a head of more than 16 KiB`, async (t) => {
     const reply = SWITCH.replace('\r\n\r\n', `\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`);
     const upstream = await startRawUpstream(t, (socket) => void socket.write(reply), kind);
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     t.match(await sendRaw(port, handshake()).ended(), /^HTTP\/1\.1 502 /);
   });
 
@@ -336,7 +331,7 @@ for (const kind of KINDS) {
       },
       kind,
     );
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const { port } = await startTestGateway(t, { upstream });
     const client = sendRaw(port, handshake());
     await client.until(/\r\n\r\n/);
     client.socket.pause();

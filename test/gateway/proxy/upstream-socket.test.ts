@@ -1,15 +1,15 @@
 /** Buffers for the upstream are freed as soon as they are written, and not earlier. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, Socket } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { keepReading } from '#gateway/proxy/upstream-socket.ts';
+import { listen } from '#test/support/listen.ts';
 import { seededBytes } from '#test/support/seed.ts';
 
 async function connected(t: Test): Promise<{ socket: Socket; peer: Socket; freed: () => number }> {
-  const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1');
-  t.teardown(() => server.close());
-  await once(server, 'listening');
+  const server = createServer({ pauseOnConnect: true });
+  const port = await listen(t, server);
   let freed = 0;
   const socket = new Socket();
   keepReading(socket, {
@@ -18,7 +18,7 @@ async function connected(t: Test): Promise<{ socket: Socket; peer: Socket; freed
     },
   });
   t.teardown(() => socket.destroy());
-  socket.connect({ host: '127.0.0.1', port: (server.address() as AddressInfo).port });
+  socket.connect({ host: '127.0.0.1', port });
   const [[peer]] = (await Promise.all([once(server, 'connection'), once(socket, 'connect')])) as [
     [Socket],
     unknown,

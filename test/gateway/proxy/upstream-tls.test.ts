@@ -1,14 +1,13 @@
 /** TLS to the upstream: whom the gateway trusts, what it offers, and how long it waits. */
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, createServer as createTcp } from 'node:net';
+import { createServer as createTcp } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import t from 'tap';
 import { createAuthority } from '#test/support/certificates.ts';
+import { startTestGateway } from '#test/support/gateway.ts';
 import { startSockets, trusted } from '#test/support/kinds.ts';
-import { freePort } from '#test/support/ports.ts';
-import { start } from '#test/support/process.ts';
+import { listen } from '#test/support/listen.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
@@ -18,30 +17,14 @@ const HANDSHAKE = 'GET / HTTP/1.1\r\nHost: app.test\r\nConnection: Upgrade\r\nUp
 const REPLY = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 t.test('https: checks the certificate against the upstream’s name, not the client’s Host', async (t) => {
-  const authority = createAuthority(t);
-  const { cert, key } = authority.issue('upstream', 'DNS:localhost,IP:127.0.0.1');
   let connections = 0;
-  const upstream = createTlsServer(
-    { key: readFileSync(key), cert: readFileSync(cert), ALPNProtocols: ['http/1.1'] },
-    (req, res) => res.end(`${req.headers.host} ${req.httpVersion}`),
+  const upstream = createTlsServer({ ...trusted(t), ALPNProtocols: ['http/1.1'] }, (req, res) =>
+    res.end(`${req.headers.host} ${req.httpVersion}`),
   );
   upstream.on('secureConnection', () => connections++);
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    upstream.closeAllConnections();
-    upstream.close();
-  });
-  const { port: upstreamPort } = upstream.address() as AddressInfo;
+  const upstreamPort = await listen(t, upstream);
   for (const name of ['localhost', '127.0.0.1']) {
-    const port = await freePort();
-    const gateway = start(['gateway/main.ts'], {
-      GATEWAY_HOST: '127.0.0.1',
-      GATEWAY_PORT: String(port),
-      GATEWAY_ADMIN_PORT: String(await freePort()),
-      GATEWAY_UPSTREAM: `https://${name}:${upstreamPort}`,
-      NODE_EXTRA_CA_CERTS: authority.ca,
-    });
-    await gateway.until(/Gateway ready/);
+    const { port } = await startTestGateway(t, { upstream: `https://${name}:${upstreamPort}` });
     connections = 0;
     for (const host of ['app.example', 'other.example', 'localhost']) {
       const { status, body } = await send(port, '/', { headers: { host } });
@@ -49,8 +32,6 @@ t.test('https: checks the certificate against the upstream’s name, not the cli
       t.equal(body.toString(), `${host} 1.1`);
     }
     t.equal(connections, 1, 'another Host uses the same connection');
-    t.notMatch(gateway.output(), /Warning/);
-    await gateway.stop();
   }
 });
 
@@ -114,10 +95,8 @@ t.test('504: the time for a connection covers the handshake; 502 if it breaks of
     socket.on('error', () => socket.destroy()).resume();
     if (!isOpen) socket.once('data', () => socket.end('no TLS'));
     t.teardown(() => socket.destroy());
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  const { port: upstreamPort } = server.address() as AddressInfo;
+  });
+  const upstreamPort = await listen(t, server);
   const { port, upstream } = await startBareServer(t, {
     origin: `https://127.0.0.1:${upstreamPort}`,
     timeoutMs: 300,

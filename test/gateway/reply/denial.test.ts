@@ -1,15 +1,13 @@
 /** Tests the 429 replies over every protocol. */
 import t, { type Test } from 'tap';
-import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 
 const PATHS = { plain: '/api/v1/management/me', client: '/api/v1/client/w/environment' } as const;
 
 /** Uses up a limit, with a clock that only the test moves. */
 async function exhausted(t: Test, at: { now: number }): Promise<{ port: number }> {
-  const upstream = await startUpstream(t);
   const { origin, port } = await startTestGateway(t, {
-    upstream: upstream.origin,
     clock: () => at.now,
     wallClock: () => at.now,
     policies: policyFile(

@@ -5,6 +5,8 @@ import {
   LIMIT_HEADERS,
   RATELIMITED_HEADER,
 } from '#gateway/http/header-names.ts';
+import type { Verdict } from '#gateway/limiter/decision.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { policy } from '#test/support/spend.ts';
 
@@ -12,43 +14,32 @@ const storage = policy('management-storage', 5, 60);
 const management = policy('management', 100, 60);
 const silent = policy('silent', 1, 60, { headers: false });
 
+/** Builds the verdict of a policy on a client who has this much left. */
+const verdict = (of: Policy, remaining: number, resetMs: number): Verdict => ({
+  policy: of,
+  capacity: of.limit,
+  limit: of.limit,
+  remaining,
+  resetMs,
+});
+
 t.test('one policy: the x-ratelimit trio and the IETF pair', async (t) => {
-  t.strictSame(
-    limitHeaders([
-      {
-        policy: management,
-        quota: management.limit,
-        perWindow: management.limit,
-        remaining: 57,
-        resetMs: 30_001,
-      },
-    ]),
-    [
-      'x-ratelimit-limit',
-      '100',
-      'x-ratelimit-remaining',
-      '57',
-      'x-ratelimit-reset',
-      '31',
-      'RateLimit-Policy',
-      '"management";q=100;w=60',
-      'RateLimit',
-      '"management";r=57;t=31',
-    ],
-  );
+  t.strictSame(limitHeaders([verdict(management, 57, 30_001)]), [
+    'x-ratelimit-limit',
+    '100',
+    'x-ratelimit-remaining',
+    '57',
+    'x-ratelimit-reset',
+    '31',
+    'RateLimit-Policy',
+    '"management";q=100;w=60',
+    'RateLimit',
+    '"management";r=57;t=31',
+  ]);
 });
 
 t.test('several policies: the trio of the tightest, and the pair with all of them', async (t) => {
-  const verdicts = [
-    { policy: storage, quota: storage.limit, perWindow: storage.limit, remaining: 0, resetMs: 1 },
-    {
-      policy: management,
-      quota: management.limit,
-      perWindow: management.limit,
-      remaining: 99,
-      resetMs: 60_000,
-    },
-  ];
+  const verdicts = [verdict(storage, 0, 1), verdict(management, 99, 60_000)];
   t.strictSame(limitHeaders(verdicts), [
     'x-ratelimit-limit',
     '5',
@@ -64,14 +55,8 @@ t.test('several policies: the trio of the tightest, and the pair with all of the
 });
 
 t.test('a policy with headers: off is left out, even if it is the tightest', async (t) => {
-  const quiet = { policy: silent, quota: silent.limit, perWindow: silent.limit, remaining: 0, resetMs: 1000 };
-  const told = {
-    policy: management,
-    quota: management.limit,
-    perWindow: management.limit,
-    remaining: 9,
-    resetMs: 1000,
-  };
+  const quiet = verdict(silent, 0, 1000);
+  const told = verdict(management, 9, 1000);
   t.strictSame(limitHeaders([quiet, told]), limitHeaders([told]));
   t.strictSame(limitHeaders([told, quiet]), limitHeaders([told]));
   t.strictSame(limitHeaders([quiet]), []);
@@ -80,19 +65,15 @@ t.test('a policy with headers: off is left out, even if it is the tightest', asy
 
 t.test('two policies of one name, before and after a reload, keep their own texts', async (t) => {
   const edited = policy('management', 200, 3600);
-  const [, before] = limitHeaders([
-    { policy: management, quota: management.limit, perWindow: management.limit, remaining: 1, resetMs: 1 },
-  ]);
-  const after = limitHeaders([
-    { policy: edited, quota: edited.limit, perWindow: edited.limit, remaining: 1, resetMs: 1 },
-  ]);
+  const [, before] = limitHeaders([verdict(management, 1, 1)]);
+  const after = limitHeaders([verdict(edited, 1, 1)]);
   t.equal(before, '100');
   t.equal(after[1], '200');
   t.equal(after[7], '"management";q=200;w=3600');
 });
 
 t.test('a client with a limit of its own sees that limit', async (t) => {
-  const headers = limitHeaders([{ policy: management, quota: 7, perWindow: 7, remaining: 1, resetMs: 1 }]);
+  const headers = limitHeaders([{ policy: management, capacity: 7, limit: 7, remaining: 1, resetMs: 1 }]);
   t.equal(headers[1], '7');
   t.equal(headers[7], '"management";q=7;w=60');
 });
@@ -102,9 +83,7 @@ t.test('browsers can read every limit header', async (t) => {
     'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit-policy, ratelimit, x-gateway-ratelimited, x-gateway-decision, retry-after';
   t.strictSame(CORS_HEADERS, ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed]);
   t.equal(RATELIMITED_HEADER, 'x-gateway-ratelimited');
-  const written = limitHeaders([
-    { policy: management, quota: management.limit, perWindow: management.limit, remaining: 1, resetMs: 1 },
-  ]).filter((_, i) => i % 2 === 0);
+  const written = limitHeaders([verdict(management, 1, 1)]).filter((_, i) => i % 2 === 0);
   t.strictSame(
     written.map((name) => name.toLowerCase()),
     LIMIT_HEADERS,
@@ -133,7 +112,7 @@ t.test('client routes are the client API of any version, and no similar paths', 
 
 t.test('a token bucket reports its burst and the time to fill it', async (t) => {
   const bucket = policy('bucket', 10, 60, { algorithm: 'token-bucket', capacity: 25 });
-  t.match(limitHeaders([{ policy: bucket, quota: 25, perWindow: 10, remaining: 24, resetMs: 6000 }]), [
+  t.match(limitHeaders([{ policy: bucket, capacity: 25, limit: 10, remaining: 24, resetMs: 6000 }]), [
     'x-ratelimit-limit',
     '25',
     'x-ratelimit-remaining',
@@ -143,6 +122,6 @@ t.test('a token bucket reports its burst and the time to fill it', async (t) => 
     'RateLimit-Policy',
     '"bucket";q=25;w=150',
   ]);
-  const own = limitHeaders([{ policy: bucket, quota: 25, perWindow: 20, remaining: 24, resetMs: 3000 }]);
+  const own = limitHeaders([{ policy: bucket, capacity: 25, limit: 20, remaining: 24, resetMs: 3000 }]);
   t.equal(own[7], '"bucket";q=25;w=75', 'the limit of the override');
 });

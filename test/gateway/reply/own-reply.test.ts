@@ -1,11 +1,11 @@
 import { validateHeaderValue } from 'node:http';
 import t from 'tap';
-import { ERRORS, type ErrorCode } from '#gateway/reply/errors.ts';
+import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
 import { ownReply, rawReply } from '#gateway/reply/own-reply.ts';
 
-for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+for (const code of Object.keys(CODES) as ErrorCode[]) {
   t.test(`${code}: status, message and details, never the application's code`, async (t) => {
-    const { status } = ERRORS[code];
+    const { status } = CODES[code];
     const body = JSON.parse(ownReply(code, 'why').body);
     t.match(body, { status, code, message: 'why', detail: 'why', details: {}, title: String, type: String });
     t.ok(status >= 400 && status !== 500);
@@ -18,8 +18,8 @@ for (const code of Object.keys(ERRORS) as ErrorCode[]) {
 
 t.test('refusals have the problem types of the RateLimit draft', async (t) => {
   const codesOf = (type: string) =>
-    (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code].type.endsWith(`#${type}`)).sort();
-  t.strictSame(codesOf('quota-exceeded'), ['gateway_rate_limited']);
+    (Object.keys(CODES) as ErrorCode[]).filter((code) => CODES[code].type.endsWith(`#${type}`)).sort();
+  t.strictSame(codesOf('quota-exceeded'), ['gateway_newcomers', 'gateway_rate_limited']);
   t.strictSame(codesOf('temporary-reduced-capacity'), ['gateway_overloaded', 'gateway_store_unavailable']);
   t.strictSame(codesOf('abnormal-usage-detected'), [
     'gateway_banned',
@@ -27,8 +27,8 @@ t.test('refusals have the problem types of the RateLimit draft', async (t) => {
     'gateway_denied',
     'gateway_forbidden',
   ]);
-  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
-    const { status, type } = ERRORS[code];
+  for (const code of Object.keys(CODES) as ErrorCode[]) {
+    const { status, type } = CODES[code];
     const isRefusal = [403, 429, 503].includes(status);
     t.equal(
       type,
@@ -40,12 +40,13 @@ t.test('refusals have the problem types of the RateLimit draft', async (t) => {
 
 t.test('as raw text: one header section, the exact length, the extra headers', async (t) => {
   const reply = ownReply('gateway_bad_request', 'nö', { headers: ['X-A', '1'], cors: true, close: true });
-  const text = rawReply(reply);
+  const text = rawReply(reply, Date.UTC(2026, 0, 2, 3, 4, 5));
   const end = text.indexOf('\r\n\r\n');
   const head = text.slice(0, end).split('\r\n');
   t.equal(head[0], 'HTTP/1.1 400 Bad Request');
   for (const line of [
     'Content-Type: application/problem+json',
+    'Date: Fri, 02 Jan 2026 03:04:05 GMT',
     'Cache-Control: no-store',
     'X-A: 1',
     'Connection: close',

@@ -7,19 +7,18 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t, { type Test } from 'tap';
 import type { SharingResponse } from '#gateway/http/client-exchange.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { templateOf } from '#gateway/policy/page-template.ts';
+import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
 import { bannedReply, DenialWriter, denialReply, listedReply } from '#gateway/reply/denial.ts';
-import { ERRORS, type ErrorCode } from '#gateway/reply/errors.ts';
 import { headersOf, ownReply, recordOf } from '#gateway/reply/own-reply.ts';
 import { OWN_PAGE, type Page, pageFrom } from '#gateway/reply/page.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
-import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { policy } from '#test/support/spend.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { until } from '#test/support/until.ts';
 import { type Answer, send } from '../proxy/exchange.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
@@ -27,8 +26,8 @@ const ID = '0123456789abcdefghij';
 const framing = { cors: false, close: false, decision: ID, page: OWN_PAGE };
 const violation = {
   policy: policy('login', 5, 60),
-  quota: 5,
-  perWindow: 5,
+  capacity: 5,
+  limit: 5,
   remaining: 0,
   resetMs: 36_001,
   canNeverPass: false,
@@ -46,10 +45,8 @@ for (const ownParser of ['1', '0']) {
   const way = ownParser === '1' ? 'own parser' : 'node:http';
 
   t.test(`${way}: the same refusal is HTML for a browser and JSON for others`, async (t) => {
-    const upstream = await startUpstream(t);
     const at = 1_800_000_000_000;
     const { port, gateway } = await startTestGateway(t, {
-      upstream: upstream.origin,
       clock: () => at,
       wallClock: () => at,
       env: { GATEWAY_OWN_PARSER: ownParser },
@@ -145,7 +142,6 @@ async function refusing(
   ownParser: string,
   page?: string,
 ): Promise<{ readonly port: number; readonly file: string; readonly folder: string }> {
-  const upstream = await startUpstream(t);
   const folder = temporaryFolder(t);
   const file = join(folder, 'policies.yaml');
   const replies = page === undefined ? '' : 'replies: { page: denied.html }\n';
@@ -155,7 +151,6 @@ async function refusing(
     `${replies}${policyFile('name: a, route: GET /a, identifier: ip, limit: 1, window: 366d')}`,
   );
   const { port } = await startTestGateway(t, {
-    upstream: upstream.origin,
     env: { GATEWAY_OWN_PARSER: ownParser, GATEWAY_POLICIES: file },
   });
   t.equal((await send(port, '/a')).status, 200);
@@ -184,7 +179,6 @@ t.test('uses the operator’s template, and allows only its own scripts', async 
 
 t.test('two gateways with one Redis use an edited template, but not a bad one', async (t) => {
   const redis = await startRedis(t);
-  const upstream = await startUpstream(t);
   const folder = temporaryFolder(t);
   const file = join(folder, 'policies.yaml');
   const template = join(folder, 'denied.html');
@@ -192,10 +186,7 @@ t.test('two gateways with one Redis use an edited template, but not a bad one', 
   writeFileSync(template, '<p>one {seconds}</p>\n');
   writeFileSync(file, `replies: { page: denied.html }\n${policyFile(row)}`);
   const start = (): Promise<TestGateway> =>
-    startTestGateway(t, {
-      upstream: upstream.origin,
-      env: { GATEWAY_POLICIES: file, GATEWAY_REDIS_URL: redis.url },
-    });
+    startTestGateway(t, { env: { GATEWAY_POLICIES: file, GATEWAY_REDIS_URL: redis.url } });
   const gateways = [await start(), await start()];
   t.equal((await send(gateways[0]?.port ?? 0, '/a')).status, 200);
   const pages = async (): Promise<string[]> => {
@@ -203,8 +194,7 @@ t.test('two gateways with one Redis use an edited template, but not a bad one', 
     return (await Promise.all(replies)).map(({ body }) => body.toString().replace(/\d+/, 'N'));
   };
   t.strictSame(await pages(), ['<p>one N</p>\n', '<p>one N</p>\n']);
-  const said = (text: RegExp): Promise<void> =>
-    until(() => gateways.every(({ log }) => log.some(({ msg }) => text.test(String(msg)))));
+  const said = (text: RegExp) => Promise.all(gateways.map(({ logged }) => logged(text)));
   writeFileSync(template, '<p>two {seconds}</p>\n');
   await said(/the edited policy file is in use/);
   t.strictSame(await pages(), ['<p>two N</p>\n', '<p>two N</p>\n']);
@@ -230,7 +220,7 @@ tests:
 });
 
 t.test('every code has a page with an explanation', async (t) => {
-  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+  for (const code of Object.keys(CODES) as ErrorCode[]) {
     const { body, bodyBytes, headers } = ownReply(code, 'the reason', framing);
     t.match(body, /<h1>[A-Z][^<]+<\/h1>\n<p>[A-Z][^<]+\.<\/p>/, code);
     t.match(body, `<code>${ID}</code>`);
@@ -242,7 +232,7 @@ t.test('every code has a page with an explanation', async (t) => {
 });
 
 t.test('the page has its own script and style, and loads nothing', async (t) => {
-  const { body, headers } = denialReply([violation], framing);
+  const { body, headers } = denialReply([violation], 37, framing);
   const policy = recordOf(headers)['Content-Security-Policy'] ?? '';
   for (const [name, directive] of [
     ['script', 'script-src'],
@@ -270,7 +260,7 @@ t.test('writes the waiting time in words', async (t) => {
 });
 
 t.test('the page tells if a request can never pass', async (t) => {
-  const { body } = denialReply([{ ...violation, canNeverPass: true }], framing);
+  const { body } = denialReply([{ ...violation, canNeverPass: true }], 37, framing);
   t.match(body, 'waiting does not help');
   t.notMatch(body, '<time');
 });
@@ -278,13 +268,13 @@ t.test('the page tells if a request can never pass', async (t) => {
 t.test('a template is used only if there is a time to wait', async (t) => {
   const page = pageFrom(templateOf('denied.html', '<p>{seconds}|{policy}|{decision}</p>'));
   const mine = { ...framing, page };
-  t.equal(denialReply([violation], mine).body, `<p>37|login|${ID}</p>`);
+  t.equal(denialReply([violation], 37, mine).body, `<p>37|login|${ID}</p>`);
   t.equal(bannedReply(5000, mine).body, `<p>5||${ID}</p>`);
   const entry = { names: 'client', status: 403, reason: null } as const;
   t.match(listedReply(entry, mine).body, '<h1>Not allowed</h1>');
   t.equal(listedReply({ ...entry, status: 429 }, mine).body, `<p>3600||${ID}</p>`);
   const odd = { ...violation, policy: policy('<i>"', 5, 60) };
-  t.equal(denialReply([odd], mine).body, `<p>37|&#60;i&#62;&#34;|${ID}</p>`);
+  t.equal(denialReply([odd], 37, mine).body, `<p>37|&#60;i&#62;&#34;|${ID}</p>`);
   t.match(recordOf(headersOf(bannedReply(5000, mine)))['Content-Security-Policy'], /^default-src 'none'/);
 });
 
@@ -302,7 +292,7 @@ function writerTo(bodies: string[]): (violated: readonly (typeof violation)[], p
     write: () => true,
     end: (text?: unknown) => void bodies.push(String(text)),
   };
-  return (violated, page) => writer.write(req, res, violated, { ...framing, page });
+  return (violated, page) => writer.write(req, res, violated, 37, { ...framing, page });
 }
 
 t.test('a replaced policy gets its own page', async (t) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { isPreflight } from '#gateway/reply/preflight.ts';
-import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -40,7 +40,7 @@ t.test('a preflight has Origin and Access-Control-Request-Method', async (t) => 
 
 for (const [name, start] of Object.entries(HOSTS))
   t.test(`${name}: 204 for preflights of limited and denied clients`, async (t) => {
-    const env = { GATEWAY_TRUSTED_PROXIES: 'loopback' };
+    const env = BEHIND_PROXY;
     const { origin } = await start(t, { policies: LIMITED, env });
     const port = Number(new URL(origin).port);
     const ask = (from: string, method: string, path = CLIENT, headers = {}): Promise<Answer> =>
@@ -70,13 +70,13 @@ for (const parser of ['0', '1'])
     });
     const decisionPort = await freePort();
     const { port, gateway } = await startTestGateway(t, {
-      upstream: upstream.origin,
+      upstream,
       policies: policyFile(),
       env: {
         GATEWAY_OWN_PARSER: parser,
         GATEWAY_ACCESS_LOG: log,
         GATEWAY_DECISION_PORT: String(decisionPort),
-        GATEWAY_TRUSTED_PROXIES: 'loopback',
+        ...BEHIND_PROXY,
       },
     });
     const digester = new Digester(await gateway.control.salt());
@@ -112,8 +112,8 @@ t.test('preflights that the gateway refuses because of a bound or its store', as
   const held: { end(): void }[] = [];
   const redis = await startRedis(t);
   const upstream = await startUpstream(t, (_req, res) => void held.push(res));
-  const { port, gateway } = await startTestGateway(t, {
-    upstream: upstream.origin,
+  const { port, gateway, sample } = await startTestGateway(t, {
+    upstream,
     policies: policyFile(
       'name: closed, route: "* /api/v1/client/closed", identifier: ip, limit: 9, window: 366d, onStoreFailure: deny',
     ).replace('OPTIONS *, ', ''),
@@ -128,9 +128,7 @@ t.test('preflights that the gateway refuses because of a bound or its store', as
   const open = [ask(CLIENT)];
   await until(() => held.length === 1);
   open.push(ask(CLIENT));
-  await until(() =>
-    gateway.samples().some(({ name, value }) => name === 'floodgate_upstream_waiting' && value === 1),
-  );
+  await until(() => sample('floodgate_upstream_waiting') === 1);
   t.match(await ask(CLIENT), OF_THE_GATEWAY, 'no place to wait');
   await redis.kill();
   await until(() => !gateway.storeAvailable());

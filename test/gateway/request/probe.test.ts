@@ -3,7 +3,7 @@ import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { probeToken } from '#gateway/request/probe.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
-import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startTestGateway } from '#test/support/gateway.ts';
 import { startRedis } from '#test/support/redis.ts';
 
 const POLICIES = `version: 1
@@ -14,12 +14,7 @@ policies:
 
 t.test('without a token it is a normal client', async (t) => {
   let now = Date.UTC(2026, 10, 20, 12);
-  const upstream = await startUpstream(t);
-  const gateway = await startTestGateway(t, {
-    upstream: upstream.origin,
-    policies: POLICIES,
-    clock: () => now,
-  });
+  const gateway = await startTestGateway(t, { policies: POLICIES, clock: () => now });
   const admin = await startTestAdmin(t, gateway, { clock: () => now });
   const probe = async (token: string): Promise<Record<string, unknown>> => {
     const reply = await fetch(gateway.origin, { headers: { 'x-gateway-probe': token } });
@@ -54,9 +49,8 @@ t.test('without a token it is a normal client', async (t) => {
 t.test('refuses a token for another purpose, even if it is well-formed', async (t) => {
   const redis = await startRedis(t);
   const now = Date.now();
-  const upstream = await startUpstream(t);
   const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_IDENTITY_SECRET: 'configured' };
-  const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: POLICIES, env });
+  const gateway = await startTestGateway(t, { policies: POLICIES, env });
   const ask = async (token: string): Promise<object> =>
     (await (await fetch(gateway.origin, { headers: { 'x-gateway-probe': token } })).json()) as object;
   const digester = new Digester('configured');

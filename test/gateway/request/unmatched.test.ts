@@ -3,19 +3,18 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { testClock } from '#test/support/clock.ts';
-import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
 const POLICIES = `${policyFile('name: login, route: POST /login, identifier: ip, limit: 5, window: 1m')}\n`;
 
 async function start(t: Test) {
-  const upstream = await startUpstream(t);
   const clock = testClock(Date.now());
   const file = join(temporaryFolder(t), 'policies.yaml');
   writeFileSync(file, POLICIES.replace('api/v2/', ''));
   const env = { GATEWAY_POLICIES: file };
-  const gateway = await startTestGateway(t, { upstream: upstream.origin, clock: clock.now, env });
+  const gateway = await startTestGateway(t, { clock: clock.now, env });
   const get = async (path: string): Promise<void> => {
     const reply = await fetch(gateway.origin + path);
     t.equal(reply.status, 200);

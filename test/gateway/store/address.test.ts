@@ -1,101 +1,61 @@
 import t from 'tap';
 import { endpointName, parseStoreAddress, type StoreAddress } from '#gateway/store/address.ts';
 
-const plain = { tlsFiles: { ca: '', cert: '', key: '' }, timeoutMs: 50 };
-const open = { tls: false, username: null, password: null, ...plain };
+const tlsFiles = { ca: '', cert: '', key: '' };
+const open = { tls: false, username: null, password: null, tlsFiles, timeoutMs: 50 };
 const at = (host: string, port: number) => ({ host, port });
 
+const standalone = (
+  host: string,
+  port = 6379,
+  more: Partial<Extract<StoreAddress, { kind: 'standalone' }>> = {},
+): StoreAddress => ({ kind: 'standalone', endpoint: at(host, port), database: 0, ...open, ...more });
+const socket = (path: string) => ({ endpoint: { path } });
+const cluster = { kind: 'cluster', ...open } as const;
+const sentinel = { kind: 'sentinel', sentinelPassword: null, database: 0, ...open } as const;
+const u = { tls: true, username: 'u', password: 'p' };
+
 const understood: Record<string, StoreAddress> = {
-  'redis://localhost': { kind: 'standalone', endpoint: at('localhost', 6379), database: 0, ...open },
-  'REDIS://r_1.example:6380/': {
-    kind: 'standalone',
-    endpoint: at('r_1.example', 6380),
-    database: 0,
-    ...open,
-  },
-  'redis://[::1]/12': { kind: 'standalone', endpoint: at('::1', 6379), database: 12, ...open },
-  'rediss://u:p%40%2F%3F%25:s@h:1/3': {
-    kind: 'standalone',
-    endpoint: at('h', 1),
-    database: 3,
-    tls: true,
-    username: 'u',
-    password: 'p@/?%:s',
-    ...plain,
-  },
-  'redis://:secret@h': {
-    kind: 'standalone',
-    endpoint: at('h', 6379),
-    database: 0,
-    tls: false,
-    username: null,
-    password: 'secret',
-    ...plain,
-  },
-  'unix:/run/redis.sock': { kind: 'standalone', endpoint: { path: '/run/redis.sock' }, database: 0, ...open },
-  'unix:///var/run/a%20b.sock?db=2&username=u&password=p%26%40&timeout_ms=80': {
-    kind: 'standalone',
-    endpoint: { path: '/var/run/a b.sock' },
-    database: 2,
-    tls: false,
-    username: 'u',
-    password: 'p&@',
-    ...plain,
-    timeoutMs: 80,
-  },
+  'redis://localhost': standalone('localhost'),
+  'REDIS://r_1.example:6380/': standalone('r_1.example', 6380),
+  'redis://[::1]/12': standalone('::1', 6379, { database: 12 }),
+  'rediss://u:p%40%2F%3F%25:s@h:1/3': standalone('h', 1, { ...u, password: 'p@/?%:s', database: 3 }),
+  'redis://:secret@h': standalone('h', 6379, { password: 'secret' }),
+  'unix:/run/redis.sock': standalone('', 0, socket('/run/redis.sock')),
+  'unix:///var/run/a%20b.sock?db=2&username=u&password=p%26%40&timeout_ms=80': standalone('', 0, {
+    ...socket('/var/run/a b.sock'),
+    ...{ database: 2, username: 'u', password: 'p&@', timeoutMs: 80 },
+  }),
   'redis+cluster://h1:7000,h2,[::1]:7002': {
-    kind: 'cluster',
+    ...cluster,
     seeds: [at('h1', 7000), at('h2', 6379), at('::1', 7002)],
-    ...open,
   },
-  'rediss+cluster://u:p@h1/0': {
-    kind: 'cluster',
-    seeds: [at('h1', 6379)],
-    tls: true,
-    username: 'u',
-    password: 'p',
-    ...plain,
-  },
+  'rediss+cluster://u:p@h1/0': { ...cluster, ...u, seeds: [at('h1', 6379)] },
   'redis+sentinel://h1,h2:26380/my%20primary': {
-    kind: 'sentinel',
+    ...sentinel,
     sentinels: [at('h1', 26_379), at('h2', 26_380)],
-    sentinelPassword: null,
     service: 'my primary',
-    database: 0,
-    ...open,
   },
   'rediss+sentinel://u:p@[2001:db8::1]:26379/s/2': {
-    kind: 'sentinel',
+    ...sentinel,
+    ...u,
     sentinels: [at('2001:db8::1', 26_379)],
-    sentinelPassword: null,
     service: 's',
     database: 2,
-    tls: true,
-    username: 'u',
-    password: 'p',
-    ...plain,
   },
-  'redis://h?timeout_ms=250': {
-    kind: 'standalone',
-    endpoint: at('h', 6379),
-    database: 0,
-    ...open,
-    timeoutMs: 250,
-  },
+  'redis://h?timeout_ms=250': standalone('h', 6379, { timeoutMs: 250 }),
   'rediss+cluster://h1/?ca=/etc/tls/ca%20one.pem&cert=c+1.pem&key=k.pem': {
-    kind: 'cluster',
+    ...cluster,
     seeds: [at('h1', 6379)],
-    ...open,
     tls: true,
     tlsFiles: { ca: '/etc/tls/ca one.pem', cert: 'c+1.pem', key: 'k.pem' },
   },
   'redis+sentinel://h1/s/1?sentinel_password=p%26%23%40+1&ca=&timeout_ms=': {
-    kind: 'sentinel',
+    ...sentinel,
     sentinels: [at('h1', 26_379)],
     sentinelPassword: 'p&#@+1',
     service: 's',
     database: 1,
-    ...open,
   },
 };
 

@@ -1,11 +1,11 @@
 /** Tests one real server: the number of commands, their guarantees, and the errors without a connection. */
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { storeScript } from '#gateway/store/connection.ts';
 import { StoreFault } from '#gateway/store/fault.ts';
+import { listen } from '#test/support/listen.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { endRedis, launchRedis, memoryOnly } from '#test/support/redis-process.ts';
@@ -209,21 +209,16 @@ t.test('gives the reason for each missing connection', async (t) => {
   await full.client.ping();
   await told(full.url, /maxclients/);
 
-  const web = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')).listen(0, '127.0.0.1');
-  await once(web, 'listening');
-  t.teardown(() => web.close());
-  const webPort = (web.address() as AddressInfo).port;
+  const web = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  const webPort = await listen(t, web);
   await told(
     `redis://127.0.0.1:${webPort}`,
     /^127\.0\.0\.1:\d+: the server there is not Redis \(Unknown RESP type[^.]*\)$/,
   );
 
-  const closing = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
-  await once(closing, 'listening');
-  t.teardown(() => closing.close());
-  const { port } = closing.address() as AddressInfo;
+  const closing = createServer((socket) => socket.destroy());
   await told(
-    `redis://127.0.0.1:${port}`,
+    `redis://127.0.0.1:${await listen(t, closing)}`,
     /closes new connections before it has answered; has it reached its maxclients\?/,
   );
 });
@@ -285,10 +280,7 @@ t.test('a server that answers every command with an error is asked less and less
     connectedAt.push(performance.now());
     socket.on('error', () => undefined).on('data', () => socket.write('-ERR not today\r\n'.repeat(10)));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(t, server);
   const store = storeAt(t, `redis://127.0.0.1:${port}`);
   t.match((await fault(store.connect())).message, /not today/);
   await until(() => connectedAt.length >= 8);

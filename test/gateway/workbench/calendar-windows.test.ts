@@ -2,14 +2,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { textOf } from '#gateway/operate/decisions/decision-text.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
+import { textOf } from '#gateway/refusals/decision-text.ts';
 import { explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { LogFiles } from '#gateway/workbench/replay/log-files.ts';
 import { Replay } from '#gateway/workbench/replay/replay.ts';
-import { testClock } from '#test/support/clock.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const fileOf = (window: string, timezone: string | null = 'Europe/Berlin', more = ''): string =>
@@ -45,21 +45,10 @@ ${testAt('2026-11-23T00:00:00Z', `Retry-After: ${7 * 86_400}`)}
 
 t.test('explain and why name the window', async (t) => {
   const set = loadPolicies(fileOf('month'), 'p.yaml');
-  const rehearsal = new Rehearsal(set, {
-    clock: testClock(Date.UTC(2026, 10, 30)).now,
-    trust: { kind: 'none' },
-    salt: 'salt',
-    countersMax: 64,
-    credentialsMax: 64,
-  });
-  const request = {
-    method: 'GET',
-    target: '/reports',
-    rawHeaders: [],
-    socket: { remoteAddress: '192.0.2.1' },
-  };
+  const rehearsal = new Rehearsal(set, { clock: () => Date.UTC(2026, 10, 30) });
+  const request = requestOf('GET /reports', [], '192.0.2.1');
   for (let i = 0; i < 2; i++) rehearsal.ask(request);
-  t.match(await explain(set, rehearsal, request, async () => undefined), {
+  t.match(explain(set, rehearsal, request), {
     decision: 'deny',
     reason: 'reports (line 4) allows 2 in a calendar month (Europe/Berlin)',
     headers: { 'Retry-After': String(23 * 3600) },

@@ -5,6 +5,7 @@ import type { Millis } from '#shared/clock.ts';
 interface Admission {
   readonly id: number;
   readonly at: Millis;
+  readonly value: string | null;
 }
 
 export class Ledger {
@@ -12,7 +13,7 @@ export class Ledger {
   readonly #limit: number;
   readonly #windowMs: Millis;
   #admitted: Admission[] = [];
-  readonly #denied: Millis[] = [];
+  readonly #denied: Omit<Admission, 'id'>[] = [];
 
   constructor(algorithm: Algorithm, limit: number, windowMs: Millis) {
     this.#algorithm = algorithm;
@@ -20,13 +21,13 @@ export class Ledger {
     this.#windowMs = windowMs;
   }
 
-  admit(id: number, at: Millis): void {
-    this.#admitted.push({ id, at });
+  admit(id: number, at: Millis, value: string | null): void {
+    this.#admitted.push({ id, at, value });
     this.#admitted.sort((one, other) => one.at - other.at);
   }
 
-  deny(at: Millis): void {
-    this.#denied.push(at);
+  deny(at: Millis, value: string | null): void {
+    this.#denied.push({ at, value });
   }
 
   /** A request is no longer in flight. */
@@ -36,7 +37,8 @@ export class Ledger {
 
   /** Units of the bucket that all admitted requests use together, as docs/policies-in-detail.md defines each algorithm. */
   usedAt(now: Millis): number {
-    const times = this.#admitted.map(({ at }) => at).filter((at) => at <= now);
+    const earlier = this.#admitted.filter(({ at }) => at <= now);
+    const times = earlier.map(({ at }) => at);
     const window = Math.floor(now / this.#windowMs);
     const countIn = (number: number): number =>
       times.filter((at) => Math.floor(at / this.#windowMs) === number).length;
@@ -46,6 +48,11 @@ export class Ledger {
       case 'fixed-window':
       case 'calendar-window':
         return countIn(window);
+      case 'distinct-fixed-window':
+      case 'distinct-calendar-window':
+        return new Set(
+          earlier.filter(({ at }) => Math.floor(at / this.#windowMs) === window).map(({ value }) => value),
+        ).size;
       case 'sliding-window': {
         const left = this.#windowMs - (now % this.#windowMs);
         return countIn(window) + Math.ceil((countIn(window - 1) * left) / this.#windowMs);
@@ -66,14 +73,24 @@ export class Ledger {
   wrongDenial(): string | null {
     // A place may be free before the store hears of it.
     if (this.#algorithm === 'concurrency') return null;
-    for (const at of this.#denied)
+    for (const { at, value } of this.#denied) {
       if (this.usedAt(at) < this.#limit)
         return `a request is denied while ${this.usedAt(at)} of ${this.#limit} are used`;
+      if (value !== null && this.#isUsed(value, at)) return `${value} is denied, and was used before`;
+    }
     return null;
+  }
+
+  #isUsed(value: string, now: Millis): boolean {
+    const window = Math.floor(now / this.#windowMs);
+    return this.#admitted.some(
+      (one) => one.value === value && one.at <= now && Math.floor(one.at / this.#windowMs) === window,
+    );
   }
 
   contents(now: Millis): string {
     const window = (at: Millis): number => Math.floor(at / this.#windowMs);
-    return `${this.#admitted.map(({ at }) => window(at))} ${this.usedAt(now)} ${this.#denied.map(window)}`;
+    const shown = ({ at, value }: Omit<Admission, 'id'>) => `${window(at)}${value ?? ''}`;
+    return `${this.#admitted.map(shown)} ${this.usedAt(now)} ${this.#denied.map(shown)}`;
   }
 }

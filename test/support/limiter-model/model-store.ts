@@ -20,18 +20,16 @@ const REPLICA_SILENT_MS: Millis = 15_000;
 
 export class ModelStore {
   readonly #clock: Clock;
-  readonly #charge: Charge;
+  readonly #charges: readonly Charge[];
   readonly #bucket: Bucket;
   readonly #replicas = new Map<string, Millis>();
   #known = emptyCounters();
 
-  /** @param charge the only one that is ever asked for; it has one bucket */
-  constructor(clock: Clock, charge: Charge) {
+  /** @param charges all that are ever asked for. Each has the same bucket, with a value of its own if values count */
+  constructor(clock: Clock, charges: readonly Charge[]) {
     this.#clock = clock;
-    this.#charge = charge;
-    const [bucket] = charge.buckets;
-    if (bucket === undefined) throw new Error('the charge has a bucket');
-    this.#bucket = bucket;
+    this.#charges = charges;
+    this.#bucket = bucketOf(charges[0]);
   }
 
   /** Loses all data, as FLUSHALL or a restart without persistence does. */
@@ -49,7 +47,8 @@ export class ModelStore {
   /** The contents, for telling states apart. */
   get contents(): string {
     const { a, b } = this.#state();
-    return `${this.used} ${this.#bucket.policy.algorithm === 'token-bucket' ? '' : `${a} ${b}`} ${[...this.#replicas.keys()]}`;
+    const values = this.#charges.map((charge) => this.#known.values.has(bucketOf(charge), this.#clock()));
+    return `${this.used} ${this.#bucket.policy.algorithm === 'token-bucket' ? '' : `${a} ${b}`} ${values} ${[...this.#replicas.keys()]}`;
   }
 
   execute(script: StoreScript, keys: readonly string[], args: readonly string[]): unknown {
@@ -72,22 +71,24 @@ export class ModelStore {
 
   #spend([rules, adjusted, charged, ...lists]: readonly (number | string)[]): string {
     const now = this.#clock();
-    const adjustments = lists.slice(Number(rules), Number(rules) + Number(adjusted)).map(Number);
-    const charges = lists.slice(Number(rules) + Number(adjusted)).map(Number);
+    const adjustments = lists.slice(Number(rules), Number(rules) + Number(adjusted));
+    const charges = lists.slice(Number(rules) + Number(adjusted));
     const leases = lists.slice(Number(rules) + Number(adjusted) + Number(charged));
     for (let i = 0; i < adjustments.length; i += 3) {
-      const amount = adjustments[i + 1] ?? 0;
-      this.#known.adjust({ bucket: this.#bucket, amount, chargedAt: adjustments[i + 2] ?? 0 }, now);
+      this.#adjust(adjustments[i + 1] ?? 0, Number(adjustments[i + 2]), now);
     }
     const reply = [0, now * 1000];
-    for (let i = 0; i < Number(charged); i += 4) {
-      const { a, b } = this.#state();
-      const admitted = this.#decide(charges[i] ?? 0);
+    // The number of markers follows the cost, if the bucket has some.
+    const size = this.#bucket.unlessProven.length > 0 ? 5 : 4;
+    for (let i = 0; i < Number(charged); i += size) {
+      const charge = this.#chargeOf(charges[i + 3]);
+      const { a, b } = this.#state(bucketOf(charge));
+      const admitted = this.#decide(charge, Number(charges[i]));
       for (const [position, { leases: own }] of admitted.entries()) {
         if (own === null) continue;
         // The memory store names its leases itself.
         this.#known.leases.give({ key: this.#bucket.key, member: memberOf(own, 0) });
-        const member = memberOf(String(leases[i / 4]), position);
+        const member = memberOf(String(leases[i / size]), position);
         this.#known.leases.take({ key: this.#bucket.key, member }, now);
       }
       reply.push(admitted.length, a, b);
@@ -95,12 +96,27 @@ export class ModelStore {
     return JSON.stringify(reply);
   }
 
+  /** @param amount the text of a value, if values count */
+  #adjust(amount: number | string, chargedAt: Millis, now: Millis): void {
+    const bucket = bucketOf(this.#chargeOf(amount));
+    const { a } = this.#state(bucket);
+    this.#known.adjust({ bucket, amount: typeof amount === 'string' ? 1 : amount, chargedAt }, now);
+    if (this.#state(bucket).a > a) this.#known.values.add(bucket, now);
+  }
+
+  /** @param text of a value. For a number, the charge of all requests */
+  #chargeOf(text: number | string | undefined): Charge {
+    const charge = this.#charges.find((one) => ` ${bucketOf(one).value}` === text) ?? this.#charges[0];
+    if (charge === undefined) throw new Error('there is a charge');
+    return charge;
+  }
+
   /** @returns what came of those that are admitted */
-  #decide(asking: number): Spent[] {
+  #decide(charge: Charge, asking: number): Spent[] {
     const memory = new MemoryLimiter({ clock: this.#clock, known: this.#known });
     const admitted: Spent[] = [];
     for (let i = 0; i < asking; i++)
-      memory.spend(this.#charge, {
+      memory.spend(charge, {
         onSpent(spent) {
           if (spent.admitted > 0) admitted.push(spent);
         },
@@ -119,14 +135,20 @@ export class ModelStore {
     return [this.#replicas.size, before, salt, String(now)];
   }
 
-  #state() {
+  #state(bucket = this.#bucket) {
     const now = this.#clock();
     const { leases } = this.#known;
     for (const lease of leases.renewedBefore(now - LEASE_MS, Number.POSITIVE_INFINITY)) leases.give(lease);
-    return this.#known.state(this.#bucket, now);
+    return this.#known.state(bucket, now);
   }
 }
 
+function bucketOf(charge: Charge | undefined): Bucket {
+  const bucket = charge?.buckets[0];
+  if (bucket === undefined) throw new Error('a charge has a bucket');
+  return bucket;
+}
+
 function emptyCounters(): KnownCounters {
-  return new KnownCounters({ countersMax: 8, credentialsMax: 8 });
+  return new KnownCounters({ countersMax: 32, credentialsMax: 8 });
 }

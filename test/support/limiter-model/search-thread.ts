@@ -8,6 +8,9 @@ export interface Searched {
   readonly found: Search;
 }
 
+// Nobody reads the stacks of the many errors that the limiter meets and handles.
+Error.stackTraceLimit = 0;
+
 for (const setting of workerData as readonly Setting[]) {
   const searched: Searched = { setting, found: await search(setting) };
   parentPort?.postMessage(searched);

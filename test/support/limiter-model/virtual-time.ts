@@ -9,6 +9,10 @@ interface Timer {
 }
 
 const real = { setTimeout, clearTimeout, setImmediate };
+/** The time in whose timers work runs now; null for Node's timers. */
+let current: VirtualTime | null = null;
+/** Whether the timers of this thread ask for `current`. Replacing them for each run took a fifth of the search. */
+let isInstalled = false;
 
 export class VirtualTime {
   now: Millis;
@@ -26,7 +30,8 @@ export class VirtualTime {
   /** Runs `work`, and everything that follows from it without waiting, with this object's timers. */
   async run(owner: number, work: () => void): Promise<void> {
     this.#owner = owner;
-    this.#install();
+    if (!isInstalled) install();
+    current = this;
     try {
       work();
       for (;;) {
@@ -37,7 +42,7 @@ export class VirtualTime {
         for (const callback of immediates) callback();
       }
     } finally {
-      Object.assign(globalThis, real);
+      current = null;
     }
   }
 
@@ -59,15 +64,35 @@ export class VirtualTime {
     for (const timer of this.#timers) if (timer.owner === owner) this.#timers.delete(timer);
   }
 
-  #install(): void {
-    Object.assign(globalThis, {
-      setTimeout: (callback: () => void, delayMs: Millis): Timer => {
-        const timer = { owner: this.#owner, dueAt: this.now + delayMs, callback, unref: () => timer };
-        this.#timers.add(timer);
-        return timer;
-      },
-      clearTimeout: (timer: Timer) => this.#timers.delete(timer),
-      setImmediate: (callback: () => void) => this.#immediates.push(callback),
-    });
+  set(callback: () => void, delayMs: Millis): Timer {
+    const timer = { owner: this.#owner, dueAt: this.now + delayMs, callback, unref: () => timer };
+    this.#timers.add(timer);
+    return timer;
   }
+
+  clear(timer: Timer): void {
+    this.#timers.delete(timer);
+  }
+
+  soon(callback: () => void): void {
+    this.#immediates.push(callback);
+  }
+}
+
+function install(): void {
+  isInstalled = true;
+  Object.assign(globalThis, {
+    setTimeout: Object.assign(
+      (callback: () => void, delayMs: Millis, ...given: []) =>
+        current === null ? real.setTimeout(callback, delayMs, ...given) : current.set(callback, delayMs),
+      real.setTimeout,
+    ),
+    clearTimeout: (timer: Timer & NodeJS.Timeout) =>
+      current === null ? real.clearTimeout(timer) : current.clear(timer),
+    setImmediate: Object.assign(
+      (callback: () => void, ...given: []) =>
+        current === null ? real.setImmediate(callback, ...given) : current.soon(callback),
+      real.setImmediate,
+    ),
+  });
 }

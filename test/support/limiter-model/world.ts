@@ -7,7 +7,7 @@ import type { Spent } from '#gateway/limiter/limiter.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { HEARTBEAT } from '#gateway/limiter/replicas.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
-import { chargeOf, part, policy } from '#test/support/spend.ts';
+import { chargeOf, part, partForNewcomers, policy, withValue } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
 import { Ledger } from './ledger.ts';
 import { ModelConnection } from './model-connection.ts';
@@ -36,6 +36,8 @@ export interface Setting {
   readonly algorithm: Algorithm;
   readonly gateways: number;
   readonly limit: number;
+  /** The bucket is that of newcomers, and the client is one. */
+  readonly newcomers?: boolean;
   readonly bounds: Bounds;
 }
 
@@ -58,13 +60,16 @@ const START = 170_000_000 * WINDOW_MS + 5000;
 export class World {
   readonly #setting: Setting;
   readonly #time = new VirtualTime(START);
-  readonly #charge: Charge;
+  /** One for each value, if the policy counts different values; else one. */
+  readonly #charges: readonly Charge[];
   readonly #bucket: Bucket;
   readonly #store: ModelStore;
   readonly #gateways: Gateway[] = [];
   readonly #left: Record<keyof Bounds, number>;
   readonly #ledger: Ledger;
   #requests = 0;
+  /** Number of charges that were asked for. Values are interchangeable, so they are used in order. */
+  #charged = 0;
   #hadOutage = false;
   /** A reply was lost, or a gateway with uncommitted usage. */
   #hadLoss = false;
@@ -72,11 +77,15 @@ export class World {
   constructor(setting: Setting) {
     this.#setting = setting;
     this.#left = { ...setting.bounds };
-    const { algorithm, limit } = setting;
+    const { algorithm, limit, newcomers = false } = setting;
     const windowless = algorithm === 'concurrency' ? { windowMs: 0, windowSeconds: 0 } : {};
-    this.#bucket = part(policy('p', limit, WINDOW_SECONDS, { algorithm, ...windowless }));
-    this.#charge = chargeOf(this.#bucket);
-    this.#store = new ModelStore(this.#time.clock, this.#charge);
+    const of = policy('p', limit, WINDOW_SECONDS, { algorithm, ...windowless });
+    this.#bucket = newcomers ? partForNewcomers(of, 'everyone', ['client']) : part(of);
+    const values = Array.from({ length: limit + 1 }, (_, i) => `value-${i}`);
+    this.#charges = algorithm.startsWith('distinct')
+      ? values.map((value) => chargeOf(withValue(this.#bucket, value)))
+      : [chargeOf(this.#bucket)];
+    this.#store = new ModelStore(this.#time.clock, this.#charges);
     this.#ledger = new Ledger(algorithm, limit, WINDOW_MS);
   }
 
@@ -102,7 +111,7 @@ export class World {
         resolve(connection);
         return connection;
       },
-      rememberedMax: 8,
+      rememberedMax: 32,
       clock: this.#time.clock,
       log: { warn() {}, info() {} },
       budgetMs: 1,
@@ -123,7 +132,8 @@ export class World {
     let isCut = false;
     for (const [i, { limiter, connection, held, isAlive, waiting }] of this.#gateways.entries()) {
       if (!isAlive) continue;
-      if (left.requests > 0) events.push(`request ${i}`);
+      if (left.requests > 0)
+        for (let k = 0; k <= this.#charged && k < this.#charges.length; k++) events.push(`request ${i} ${k}`);
       if (connection.pending > 0) events.push(`answer ${i}`);
       if (connection.unexecuted > 0 && left.lateReplies > 0) events.push(`late ${i}`);
       const isOpen = !limiter.stats().available;
@@ -142,12 +152,12 @@ export class World {
   }
 
   async happen(event: string): Promise<void> {
-    const [kind, index] = event.split(' ');
+    const [kind, index, charge = '0'] = event.split(' ');
     const i = Number(index ?? -1);
     switch (kind) {
       case 'request':
         this.#left.requests--;
-        await this.#request(i);
+        await this.#request(i, Number(charge));
         break;
       case 'answer':
         await this.#answer(i);
@@ -207,6 +217,7 @@ export class World {
     if (isExactAfter && this.#store.used < admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
     if (this.#hadLoss) return null;
+    // After an outage values stay in the store that were not admitted (gateway/algorithms/distinct.ts).
     const isExact = ['fixed-window', 'sliding-window'].includes(this.#setting.algorithm);
     if ((isExact || !this.#hadOutage) && this.#store.used > admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
@@ -226,10 +237,13 @@ export class World {
       if (!isAlive) return 'dead';
       const { available, replicas } = limiter.stats();
       const known = limiter.known.state(this.#bucket, now);
-      const isExhausted = limiter.knownExhausted(this.#charge) !== null;
+      const isExhausted = this.#charges.map((charge) => limiter.knownExhausted(charge) !== null);
       const knows = [
         Math.ceil(known.a / (this.#setting.algorithm === 'token-bucket' ? WINDOW_MS : 1)),
         known.b,
+        ...this.#charges.map(({ buckets: [bucket] }) =>
+          bucket === undefined ? false : limiter.known.values.has(bucket, now),
+        ),
       ];
       return [
         available,
@@ -250,6 +264,7 @@ export class World {
       this.#hadLoss,
       this.#store.contents,
       this.#ledger.contents(now),
+      this.#charged,
       gateways,
     ]);
   }
@@ -279,25 +294,29 @@ export class World {
     if (waiting === 0 && connection.pending === 0) gateway.history = '';
   }
 
-  #request(i: number): Promise<void> {
+  #request(i: number, which: number): Promise<void> {
     const gateway = this.#at(i);
     const { limiter, connection, held } = gateway;
-    return this.#happenTo(i, 'request', () => {
-      if (limiter.knownExhausted(this.#charge) !== null) {
-        this.#ledger.deny(this.#time.now);
+    const charge = this.#charges[which];
+    if (charge === undefined) throw new Error(`there is no charge ${which}`);
+    this.#charged = Math.max(this.#charged, which + 1);
+    const value = charge.buckets[0]?.value ?? null;
+    return this.#happenTo(i, `request ${which}`, () => {
+      if (limiter.knownExhausted(charge) !== null) {
+        this.#ledger.deny(this.#time.now, value);
         return;
       }
       gateway.waiting++;
-      limiter.spend(this.#charge, {
+      limiter.spend(charge, {
         onSpent: (spent, position) => {
           gateway.waiting--;
           const at = spent.isLocal ? this.#time.now : connection.decidedAt;
           if (position >= spent.admitted) {
-            this.#ledger.deny(at);
+            this.#ledger.deny(at, value);
             return;
           }
           const id = this.#requests++;
-          this.#ledger.admit(id, at);
+          this.#ledger.admit(id, at, value);
           if (spent.leases !== null) held.push({ spent, position, id });
         },
         onStoreUnavailable: () => {

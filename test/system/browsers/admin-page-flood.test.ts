@@ -7,11 +7,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
+import { POLICY_BANS_MAX } from '#gateway/bans/bans.ts';
 import { identityOf } from '#gateway/identity/digest.ts';
-import { POLICY_BANS_MAX } from '#gateway/operate/control/bans.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { startBrowser } from '#test/support/browser.ts';
-import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, type Owner, policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { checkPage, watchPage } from '#test/support/page-check.ts';
 import { until } from '#test/support/until.ts';
 
@@ -41,11 +41,9 @@ const complaints: string[] = [];
 async function start(t: Owner, policies: string) {
   const from = Date.now();
   const clock = (): number => from + (Date.now() - from) * SPEED;
-  const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
-    upstream: upstream.origin,
     policies,
-    env: { GATEWAY_TRUSTED_PROXIES: 'loopback', GATEWAY_SHOW_ADDRESSES: '24h' },
+    env: { ...BEHIND_PROXY, GATEWAY_SHOW_ADDRESSES: '24h' },
     clock,
     wallClock: clock,
   });
@@ -88,6 +86,7 @@ async function flood(times: number): Promise<void> {
 t.test('shows the flooding client, the policy, and the address to copy', async (t) => {
   await page.goto(origin);
   await page.getByText('Live', { exact: true }).waitFor();
+  t.equal(await page.locator('#visitors').isVisible(), false, 'no row of newcomers without them');
   const chart = page.getByRole('slider');
   // Twelve steps of the chart.
   await until(async () => {
@@ -271,6 +270,19 @@ t.test('when the gateway goes away, the page says so, turns grey, and recovers',
   await page.getByText('Live', { exact: true }).waitFor();
   t.equal(await banner.isVisible(), false);
   t.equal(await page.evaluate('document.body.classList.contains("gone")'), false);
+});
+
+t.test('regulars and newcomers, and from when their limit acts', async (t: Test) => {
+  const row = 'name: site, route: "GET /*", identifier: ip, limit: 600, window: 366d';
+  const { page, origin, send } = await start(t, policyFile(`${row}, newcomers: { limit: 5, window: 366d }`));
+  await page.goto(`${origin}/#/overview`);
+  const visitors = page.locator('#visitors');
+  await until(async () => {
+    await Promise.all(Array.from({ length: 9 }, (_, i) => send('GET /', `203.0.113.${i}`)));
+    return /Newcomers (?!0\/s).*\/s would be denied/.test(String(await visitors.textContent()));
+  });
+  t.match(await visitors.textContent(), /acts from \d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d$/);
+  await checkPage(t, page, 'newcomers');
 });
 
 /** Number of elements on the page. */

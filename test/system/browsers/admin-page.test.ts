@@ -12,6 +12,7 @@ import { eventually } from '#test/support/gateway-process.ts';
 import { startOperator } from '#test/support/operator.ts';
 import { checkPage, watchPage } from '#test/support/page-check.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
 
 const POLICIES = `version: 1
 identifiers:
@@ -75,6 +76,24 @@ t.test('the overview: traffic, the store, denied clients, and grouped refusals',
   await group.locator('.count', { hasText: '4' }).waitFor();
   t.equal(await group.count(), 1, 'one row for the same client and policy');
   await check(t, 'overview');
+});
+
+t.test('a page that opens shows no figure of the chart before it is known', async (t) => {
+  const ids = ['legend-passed', 'legend-refused', 'chart-denied', 'chart-statuses'];
+  const opened = await newPage();
+  t.teardown(() => opened.close());
+  await opened.addInitScript(`
+    const seen = (window.seen = []);
+    new MutationObserver(() => {
+      const texts = ${JSON.stringify(ids)}.map((id) => document.getElementById(id)?.textContent ?? '');
+      if (texts.every((text) => text !== '') && String(texts) !== String(seen.at(-1))) seen.push(texts);
+    }).observe(document, { subtree: true, childList: true, characterData: true });
+  `);
+  await opened.goto(`${admin}/#/overview`);
+  await opened.locator('#status', { hasText: 'Store available' }).waitFor();
+  const unknown = ['passed –', 'refused –', '–', '–'];
+  const known = [/^passed [1-9]/, 'refused 4', 'items 4', /^2xx \d+/];
+  t.match(await opened.evaluate('seen'), [unknown, known]);
 });
 
 t.test('the chart: ranges, and figures by pointer and by keys', async (t) => {
@@ -197,12 +216,12 @@ t.test('puts a policy in shadow mode and back', async (t) => {
   await check(t, 'confirm');
   await dialog.getByRole('button', { name: 'Put in shadow' }).click();
   await page.getByText('items denies nothing for 1 h.').waitFor();
-  await eventually('it passes', statuses, (seen) => seen.every((status) => status === 200));
+  await until(async () => (await statuses()).every((status) => status === 200), 'it passes');
   await page.locator('#file-lines').getByText('in shadow until').waitFor();
   await check(t, 'shadow');
   await button('Undo').click();
   await page.getByText('items denies again.').waitFor();
-  await eventually('it is denied', statuses, (seen) => seen.every((status) => status === 429));
+  await until(async () => (await statuses()).every((status) => status === 429), 'it is denied');
 });
 
 t.test('looks a client up, bans it, lifts the ban, and clears its counters', async (t) => {
@@ -217,11 +236,7 @@ t.test('looks a client up, bans it, lifts the ban, and clears its counters', asy
   await page.getByText('127.0.0.1 is banned for 1 h.').waitFor();
   await result.getByText('(a <b>test</b>)').waitFor();
   await check(t, 'banned');
-  await eventually(
-    'banned',
-    () => send(4, '/open'),
-    (seen) => seen.every((status) => status === 429),
-  );
+  await until(async () => (await send(4, '/open')).every((status) => status === 429), 'banned');
   await result.getByRole('button', { name: 'Unban…' }).click();
   await dialog.getByRole('button', { name: 'Unban', exact: true }).click();
   await page.getByText('127.0.0.1 is let in again.').waitFor();
@@ -229,11 +244,7 @@ t.test('looks a client up, bans it, lifts the ban, and clears its counters', asy
   await page.getByText('127.0.0.1 is banned for').waitFor();
   await button('Undo').click();
   await page.getByText('127.0.0.1 is not banned any more.').waitFor();
-  await eventually(
-    'let in',
-    () => send(4, '/open'),
-    (seen) => seen.every((status) => status === 200),
-  );
+  await until(async () => (await send(4, '/open')).every((status) => status === 200), 'let in');
 
   await result.getByRole('button', { name: 'Reset counters…' }).click();
   await dialog.getByRole('button', { name: 'Reset counters' }).click();
@@ -402,11 +413,7 @@ t.test('addresses are shown for ten minutes, and hidden again', async (t) => {
 
 t.test('the status line tells that the store is down', async (t) => {
   await redis.kill();
-  await eventually(
-    'requests go on',
-    () => send(2, '/watched'),
-    (seen) => seen.every((status) => status === 200),
-  );
+  await until(async () => (await send(2, '/watched')).every((status) => status === 200), 'requests go on');
   await page
     .locator('#status.bad', { hasText: /Store unavailable since .* for \d of 2 processes/ })
     .waitFor();
@@ -419,7 +426,7 @@ t.test('the status line tells that the store is down', async (t) => {
     'counted',
     async () => {
       await send(2, '/watched');
-      return (await row.locator('td').nth(3).textContent()) ?? '';
+      return (await row.locator('td').nth(4).textContent()) ?? '';
     },
     (told) => Number(told) > 0,
   );

@@ -19,7 +19,7 @@ const at = { now: 1_800_000_000_000 };
 async function gateway(policies: string): Promise<string> {
   writeFileSync(file, policies);
   const { origin } = await startTestGateway(t, {
-    upstream: upstream.origin,
+    upstream,
     clock: () => at.now,
     env: { GATEWAY_POLICIES: file },
   });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { FormbricksAPI } from '@formbricks/api';
 import t, { type Test } from 'tap';
-import { isRecord } from '#api/schemas.ts';
+import { isRecord } from '#api/values/schemas.ts';
 import { surveyBody } from '#test/support/api-app.ts';
 import { startBrowser, startSite } from '#test/support/browser.ts';
 import { start } from '#test/support/process.ts';

@@ -4,6 +4,7 @@ import { eventually } from '#test/support/gateway-process.ts';
 import { type Operator, startOperator } from '#test/support/operator.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
+import { until } from '#test/support/until.ts';
 
 const STORES: Record<string, (t: Test) => Promise<Record<string, string>>> = {
   memory: async () => ({}),
@@ -93,11 +94,7 @@ async function bansAndUnbans(t: Test, { send, ask, gateway, process }: Operator)
   t.match(await ask('unban', '--key', 'works'), { code: 1, document: { changed: false } });
 
   await ask('ban', '127.0.0.1');
-  await eventually(
-    'the address',
-    () => send(1, '/open').then(([status]) => status),
-    (status) => status === 429,
-  );
+  await until(async () => (await send(1, '/open').then(([status]) => status)) === 429, 'the address');
   const digest = String(banned.document.identity);
   t.match(process.output(), new RegExp(`"change":"ban","identity":"${digest}"`), 'changes are logged');
   t.notMatch(process.output(), 'works', 'no key is logged');

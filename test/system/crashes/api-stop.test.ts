@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
-import { stopWithin } from '#api/stop.ts';
+import { stopWithin } from '#api/processes/stop.ts';
 import { isOnPostgres, openTestDatabase, sharedDatabase } from '#test/support/database.ts';
+import { listen } from '#test/support/listen.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
 import { until } from '#test/support/until.ts';
@@ -23,14 +24,7 @@ async function silentServer(t: Test): Promise<{ readonly port: number; connectio
     // Reads incoming bytes, so that more can arrive.
     socket.resume();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listen(t, server);
   return { port, connections: () => sockets.length };
 }
 

@@ -4,48 +4,16 @@
  * What the kernel has queued for the old one when it closes its port is reset unless net.ipv4.tcp_migrate_req is set
  * (Linux 5.14), which a test must not do to its machine. Such a connection is tried again here, as HTTP clients do.
  */
-import { Agent, get } from 'node:http';
-import t from 'tap';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
 import { startUpstream } from '#test/support/gateway.ts';
-import { environment, eventually, launch } from '#test/support/gateway-process.ts';
-import { start } from '#test/support/process.ts';
+import { childrenOf, environment, launch, lives } from '#test/support/gateway-process.ts';
+import { connectOneByOne } from '#test/support/one-by-one.ts';
+import { projectRoot, start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
-
-/** Starts clients that open a connection for each request, until stopped. */
-function connectOneByOne(port: number, clients: number) {
-  const failures: string[] = [];
-  let answered = 0;
-  let stopped = false;
-  const ask = (tries = 3): Promise<void> =>
-    new Promise((resolve) => {
-      const agent = new Agent({ keepAlive: false });
-      get({ port, host: '127.0.0.1', path: '/x', agent }, (res) => {
-        res.resume().on('end', () => {
-          if (res.statusCode === 200) answered++;
-          else failures.push(String(res.statusCode));
-          resolve();
-        });
-      }).on('error', (error: NodeJS.ErrnoException) => {
-        if (error.code === 'ECONNRESET' && tries > 1) {
-          resolve(ask(tries - 1));
-          return;
-        }
-        failures.push(error.code ?? error.message);
-        resolve();
-      });
-    });
-  const loops = Array.from({ length: clients }, async () => {
-    while (!stopped) await ask();
-  });
-  return {
-    failures,
-    answered: () => answered,
-    async stop() {
-      stopped = true;
-      await Promise.all(loops);
-    },
-  };
-}
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 
 for (const workers of ['1', '2']) {
   t.test(`${workers} process(es): restarts without a refused connection`, async (t) => {
@@ -64,16 +32,94 @@ for (const workers of ['1', '2']) {
       t.equal(await gateway.stop(), 0);
       gateway = next;
       const before = clients.answered();
-      await eventually(
-        'the new one answers',
-        async () => clients.answered(),
-        (n) => n > before + 50,
-      );
+      await until(() => clients.answered() > before + 50, 'the new one answers');
     }
     await clients.stop();
     t.strictSame(clients.failures, []);
   });
 }
+
+/** Starts the launcher that `npx floodgate start` and the systemd unit start. @returns how to list its gateways */
+async function startLauncher(t: Test, env: Record<string, string>) {
+  const launcher = start(['gateway/cli/floodgate.mjs', 'start'], env);
+  t.teardown(() => launcher.stop('SIGKILL'));
+  await launcher.until(/Gateway ready/);
+  return { ...launcher, gateways: () => childrenOf(launcher.child.pid) };
+}
+
+t.test(
+  'SIGUSR2 replaces the gateway without a refused connection, and the old one ends its requests',
+  async (t) => {
+    const [arrived, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const upstream = await startUpstream(t, (req, res) => {
+      if (req.url !== '/held') return void res.end();
+      arrived.resolve();
+      held.promise.then(() => res.end('whole'));
+    });
+    const env = await environment({
+      GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_UPSTREAM_TIMEOUT_MS: '600000',
+      GATEWAY_DRAIN_TIMEOUT_MS: '600000',
+      GATEWAY_REUSE_PORT: '1',
+    });
+    const launcher = await startLauncher(t, env);
+    const [old = 0] = launcher.gateways();
+    const port = Number(env.GATEWAY_PORT);
+    const reply = fetch(`http://127.0.0.1:${port}/held`).then((res) => res.text());
+    await arrived.promise;
+    const clients = connectOneByOne(port, 4);
+    launcher.child.kill('SIGUSR2');
+    await launcher.until(/Gateway ready.*Gateway ready/s);
+    await launcher.until(/draining/);
+    const before = clients.answered();
+    await until(() => clients.answered() > before + 50, 'the new one answers');
+    t.equal(launcher.gateways().length, 2, 'the old one waits for its request');
+    held.resolve();
+    t.equal(await reply, 'whole');
+    await until(() => !launcher.gateways().includes(old), 'the old one has ended');
+    await clients.stop();
+    t.strictSame(clients.failures, []);
+    t.equal(await launcher.stop('SIGTERM'), 0);
+  },
+);
+
+t.test('SIGUSR2 keeps the old gateway if the new one cannot start', async (t) => {
+  const upstream = await startUpstream(t);
+  const policies = join(temporaryFolder(t), 'policies.yaml');
+  copyFileSync(join(projectRoot, 'examples/login.yaml'), policies);
+  const shared = { GATEWAY_UPSTREAM: upstream.origin, GATEWAY_POLICIES: policies };
+  const env = await environment({ ...shared, GATEWAY_REUSE_PORT: '1' });
+  const launcher = await startLauncher(t, env);
+  const [old] = launcher.gateways();
+  writeFileSync(policies, 'version: 2');
+  launcher.child.kill('SIGUSR2');
+  await launcher.until(/the new gateway did not start, so the old one goes on/);
+  t.strictSame(launcher.gateways(), [old]);
+  t.equal((await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/`)).status, 200);
+
+  const alone = await startLauncher(
+    t,
+    await environment(shared).then((more) => ({
+      ...more,
+      GATEWAY_POLICIES: join(projectRoot, 'examples/login.yaml'),
+    })),
+  );
+  alone.child.kill('SIGUSR2');
+  await alone.until(/SIGUSR2 needs GATEWAY_REUSE_PORT=1/);
+  t.equal(await alone.stop('SIGTERM'), 0);
+});
+
+t.test('two SIGUSR2 at once start one gateway, and SIGTERM in between ends all', async (t) => {
+  const upstream = await startUpstream(t);
+  const env = await environment({ GATEWAY_UPSTREAM: upstream.origin, GATEWAY_REUSE_PORT: '1' });
+  const launcher = await startLauncher(t, env);
+  launcher.child.kill('SIGUSR2');
+  launcher.child.kill('SIGUSR2');
+  await until(() => launcher.gateways().length === 2, 'one more has started');
+  const all = launcher.gateways();
+  await launcher.stop('SIGTERM');
+  t.equal(all.filter(lives).length, 0);
+});
 
 t.test('without port sharing a port of another gateway is refused', async (t) => {
   const env = await environment({ GATEWAY_REUSE_PORT: '1' });

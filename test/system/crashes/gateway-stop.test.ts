@@ -4,11 +4,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
-import { childrenOf, environment, eventually, launch, lives } from '#test/support/gateway-process.ts';
+import { childrenOf, environment, launch, lives } from '#test/support/gateway-process.ts';
 import { hammer } from '#test/support/hammer.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 
 t.test('a second signal ends the process at once', async (t) => {
   const upstream = await startUpstream(t, () => undefined);
@@ -27,11 +28,7 @@ t.test('a second signal ends the process at once', async (t) => {
     gateway.child.kill('SIGTERM');
     await gateway.until(/draining/);
     t.equal(await gateway.stop('SIGTERM'), 1, `${workers} process(es)`);
-    await eventually(
-      'no worker stays',
-      async () => pids.filter(lives),
-      (left) => left.length === 0,
-    );
+    await until(() => pids.filter(lives).length === 0, 'no worker stays');
     client.socket.destroy();
   }
 });
@@ -101,11 +98,7 @@ t.test(
     );
     await upload.until(/100 Continue/);
     upload.socket.write('x'.repeat(100_000));
-    await eventually(
-      'load',
-      async () => Math.min(...load.map((one) => one.answered())),
-      (n) => n > 300,
-    );
+    await until(() => Math.min(...load.map((one) => one.answered())) > 300, 'load');
     gateway.child.kill('SIGTERM');
     await gateway.until(/(?:"signal":"SIGTERM"[\s\S]*){3}/);
     upload.socket.write('x'.repeat(100_000));

@@ -4,6 +4,7 @@ import { startUpstream } from '#test/support/gateway.ts';
 import { childrenOf, environment, eventually, launch, lives } from '#test/support/gateway-process.ts';
 import { start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
 
 t.test('replaces a worker that dies, and the port stays available', async (t) => {
   const upstream = await startUpstream(t);
@@ -23,14 +24,13 @@ t.test('replaces a worker that dies, and the port stays available', async (t) =>
     async () => childrenOf(gateway.child.pid),
     (now) => now.length === 2 && !now.includes(before[0] ?? 0),
   );
-  await eventually(
-    'all answer',
-    () =>
-      fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/x`).then(
+  await until(
+    async () =>
+      (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/x`).then(
         ({ status }) => status,
         () => 0,
-      ),
-    (status) => status === 200,
+      )) === 200,
+    'all answer',
   );
   t.equal(await gateway.stop(), 0);
 });
@@ -44,12 +44,8 @@ t.test('replaces workers while the store is down', async (t) => {
   await redis.kill();
   for (const worker of childrenOf(gateway.child.pid)) process.kill(worker, 'SIGKILL');
   await gateway.until(/a worker ended[\s\S]*a worker ended/);
-  await eventually('ready again', readiness, (status) => status === 200);
-  await eventually(
-    'both again',
-    async () => childrenOf(gateway.child.pid).length,
-    (n) => n === 2,
-  );
+  await until(async () => (await readiness()) === 200, 'ready again');
+  await until(() => childrenOf(gateway.child.pid).length === 2, 'both again');
   await redis.restart();
   t.equal(await gateway.stop(), 0);
 });
@@ -71,7 +67,7 @@ t.test('replaces a worker that hangs, and is not ready until then', async (t) =>
   await gateway.until(new RegExp(`"pid":${hanging},.*no sign of life for 10 s`));
   t.equal(await readiness(), 503);
   await gateway.until(new RegExp(`"pid":${hanging},.*no sign of life for 30 s`));
-  await eventually('ready again', readiness, (status) => status === 200);
+  await until(async () => (await readiness()) === 200, 'ready again');
   await eventually(
     'two again',
     async () => childrenOf(gateway.child.pid),
@@ -86,19 +82,11 @@ t.test('killing the supervisor leaves no worker behind, ready or not', async (t)
   const ready = await launch(t, await environment(env));
   const starting = start(['gateway/main.ts'], await environment(env));
   t.teardown(() => starting.stop('SIGKILL'));
-  await eventually(
-    'a worker begins',
-    async () => childrenOf(starting.child.pid).length,
-    (n) => n > 0,
-  );
+  await until(() => childrenOf(starting.child.pid).length > 0, 'a worker begins');
   for (const gateway of [ready, starting]) {
     const workers = childrenOf(gateway.child.pid);
     t.ok(workers.length > 0);
     gateway.child.kill('SIGKILL');
-    await eventually(
-      'all ended',
-      async () => workers.filter(lives),
-      (left) => left.length === 0,
-    );
+    await until(() => workers.filter(lives).length === 0, 'all ended');
   }
 });

@@ -1,6 +1,6 @@
 /** kill -9 of one of two API processes during writes: the other goes on, and no acknowledged write is lost. */
 import t from 'tap';
-import { toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { creatorAt, startReceiver } from '#test/api/events/support.ts';
 import { startPair } from '#test/support/api-pair.ts';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';

@@ -7,6 +7,7 @@ import { environment, eventually, launch } from '#test/support/gateway-process.t
 import { startRedis } from '#test/support/redis.ts';
 import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
 t.test(
@@ -97,17 +98,9 @@ t.test('secrets stay out of log, metrics and readiness, also in an outage', asyn
     fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/api/v1/client/x/environment`);
   await covered();
   await redis.kill();
-  await eventually(
-    'noticed',
-    () => covered().then(() => ask('/readyz')),
-    (text) => text.includes('unavailable'),
-  );
+  await until(async () => (await covered().then(() => ask('/readyz'))).includes('unavailable'), 'noticed');
   await redis.restart();
-  await eventually(
-    'recovered',
-    () => ask('/readyz'),
-    (text) => text.includes('"available"'),
-  );
+  await until(async () => (await ask('/readyz')).includes('"available"'), 'recovered');
   await covered();
   const metrics = await ask('/metrics');
   t.match(metrics, /floodgate_store_failures_total/);

@@ -15,17 +15,6 @@ async function startGateway(t: Test, upstream: string, more: Record<string, stri
   return Number(env.GATEWAY_PORT);
 }
 
-t.test('in-process memory, one gateway', async (t) => {
-  const upstream = await startUpstream(t);
-  everyRow(t, [await startGateway(t, upstream.origin, {})]);
-});
-
-t.test('Redis, one gateway', async (t) => {
-  const redis = await startRedis(t);
-  const upstream = await startUpstream(t);
-  everyRow(t, [await startGateway(t, upstream.origin, { GATEWAY_REDIS_URL: redis.url })]);
-});
-
 t.test('one Redis shared by four gateways', async (t) => {
   const redis = await startRedis(t);
   const upstream = await startUpstream(t);

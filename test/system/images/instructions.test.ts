@@ -3,19 +3,30 @@
  * starts, and on a Node.js that is too old it says so. The Dockerfile is followed step by step in a fresh folder.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { type Built, followDockerfile } from '#test/support/dockerfile.ts';
+import { followDockerfile } from '#test/support/dockerfile.ts';
 import { clone, freePorts, installing, serves } from '#test/support/installation.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+/** Returns the versions of the installed packages by their paths. */
+function packagesIn(folder: string): Readonly<Record<string, string>> {
+  const { packages } = JSON.parse(readFileSync(join(folder, 'node_modules/.package-lock.json'), 'utf8'));
+  return Object.fromEntries(
+    Object.entries(packages as Record<string, { version: string }>).map(([path, { version }]) => [
+      path,
+      version,
+    ]),
+  );
+}
 
 t.test('the steps of the Dockerfile, in a fresh folder', async (t) => {
   const context = clone(t);
   const folder = temporaryFolder(t);
   const env = installing(folder);
-  const built: Built = await followDockerfile(context, folder, env);
-  const { workingFolder } = built;
+  const { api, gateway } = await followDockerfile(context, folder, env);
+  const workingFolder = api?.workingFolder ?? '';
   t.notOk(existsSync(join(workingFolder, 'node_modules/tap')), 'no development tools');
   t.notOk(existsSync(join(workingFolder, 'node_modules/node')), 'no Node of its own');
   t.notOk(existsSync(join(workingFolder, 'test')));
@@ -25,9 +36,27 @@ t.test('the steps of the Dockerfile, in a fresh folder', async (t) => {
     'no .env files',
   );
 
-  await t.test('the command of the image serves', async (t) => {
+  await t.test('the image of the gateway has nothing of the survey API', async (t) => {
+    const there = (path: string): boolean => existsSync(join(gateway?.workingFolder ?? '', path));
+    t.ok(there('gateway/main.ts') && there('node_modules/ioredis'));
+    for (const path of [
+      'api',
+      'start.ts',
+      'node_modules/better-sqlite3',
+      'node_modules/pg',
+      'node_modules/@aws-sdk',
+    ])
+      t.notOk(there(path), path);
+    const native = globSync('**/*.node', { cwd: join(gateway?.workingFolder ?? '', 'node_modules') });
+    t.strictSame(native, [], 'no native code');
+    const locked = packagesIn(workingFolder);
+    for (const [path, version] of Object.entries(packagesIn(gateway?.workingFolder ?? '')))
+      t.equal(version, locked[path], path);
+  });
+
+  await t.test('the command of the image with the survey API serves', async (t) => {
     const ports = await freePorts();
-    await serves(t, built.command, workingFolder, { ...env, ...built.env, ...ports }, ports);
+    await serves(t, api?.command ?? [], workingFolder, { ...env, ...api?.env, ...ports }, ports);
   });
 
   await t.test('npm start serves too, on the installed Node', async (t) => {

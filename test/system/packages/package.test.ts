@@ -1,14 +1,15 @@
 /** The packages on a machine with only Node 20: packed, installed in an empty folder, started. */
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { startUpstream } from '#test/support/gateway.ts';
-import { eventually, lives } from '#test/support/gateway-process.ts';
+import { lives } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 
 const run = promisify(execFile);
 
@@ -80,6 +81,7 @@ t.test('packed, installed and started with npx, the gateway limits', async (t) =
   const { tarball } = await pack(t, './package');
   const cwd = temporaryFolder(t);
   await run('npm', ['install', '--no-audit', '--no-fund', tarball], { cwd, env });
+  t.strictSame(globSync('node_modules/**/{*.node,binding.gyp}', { cwd }), [], 'no native code');
   const { stdout } = await run('npx', ['floodgate', 'init', '--from', 'login'], { cwd, env });
   t.match(stdout, /policies\.yaml is written/);
   await run('npx', ['floodgate', 'check'], { cwd, env });
@@ -98,25 +100,17 @@ t.test('packed, installed and started with npx, the gateway limits', async (t) =
       output += chunk;
     });
   t.teardown(() => gateway.kill('SIGKILL'));
-  await eventually(
-    'ready',
-    async () => output,
-    (text) => /Gateway ready/.test(text) || gateway.exitCode !== null,
-  );
+  await until(() => /Gateway ready/.test(output) || gateway.exitCode !== null, 'ready');
   const statuses: number[] = [];
   // More than two windows admit.
   for (let i = 0; i < 25; i++)
-    statuses.push((await fetch(`http://127.0.0.1:${port}/login`, { method: 'POST' })).status);
+    statuses.push((await fetch(`http://127.0.0.1:${port}/signup`, { method: 'POST' })).status);
   t.ok(statuses.includes(200) && statuses.includes(429), `${statuses}\n${output}`);
 
   const below = descendants(gateway.pid ?? 0);
   t.ok(below.length > 0);
   gateway.kill('SIGTERM');
-  await eventually(
-    'all processes have ended',
-    async () => below.filter(lives),
-    (left) => left.length === 0,
-  );
+  await until(() => below.filter(lives).length === 0, 'all processes have ended');
 });
 
 function descendants(pid: number): number[] {

@@ -5,6 +5,7 @@ import t from 'tap';
 import { readPage } from '#test/docs/pages.ts';
 import { startShell } from '#test/docs/shell.ts';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
+import { listen } from '#test/support/listen.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { startStack } from '#test/support/stack.ts';
 import { until } from '#test/support/until.ts';
@@ -32,13 +33,8 @@ t.test('create a webhook, verify the delivery, deliver it again', async (t) => {
       for (const check of waiting) check();
     });
   });
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    receiver.closeAllConnections();
-    return new Promise((resolve) => receiver.close(resolve));
-  });
-  const address = receiver.address();
-  const hook = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/hook`;
+  const port = await listen(t, receiver);
+  const hook = `http://127.0.0.1:${port}/hook`;
   const arrived = (count: number): Promise<void> =>
     new Promise((resolve) => {
       const check = (): void => {

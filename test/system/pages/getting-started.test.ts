@@ -19,7 +19,7 @@ t.test('this test runs all code blocks of the page', async (t) => {
     'sh sh sh http sh http sh sh http sh sh text sh sh',
   );
   t.equal(text(0), 'npm ci\nnpm start\n');
-  // There is no Docker here: test/compose.test.ts checks the file that these commands read.
+  // There is no Docker here: test/project/compose.test.ts checks the file that these commands read.
   t.match(text(13), /^docker compose up -d\ndocker compose logs api /);
 });
 

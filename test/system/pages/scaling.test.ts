@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { post } from '#test/api/storage/conformance.ts';
 import { readPage, tableOf } from '#test/docs/pages.ts';
 import { startShell } from '#test/docs/shell.ts';
-import { apiCli, apiCommand } from '#test/support/cli.ts';
+import { apiCli } from '#test/support/cli.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 import { projectRoot, type Started, start } from '#test/support/process.ts';
 import { startS3 } from '#test/support/s3.ts';
@@ -21,6 +21,7 @@ const blockWith = (words: string): string => {
   return found[0] ?? '';
 };
 
+const COPIED = 'Both databases have the same number in each table.';
 const KEY = 'fbk_scaling';
 const WORKSPACE = 'cscaling00000000000000000';
 
@@ -55,7 +56,7 @@ async function upload(origin: string, file: Buffer): Promise<string> {
   return new URL(fileUrl).pathname;
 }
 
-t.test('copy to PostgreSQL and back, back up and restore, as the page says', async (t) => {
+t.test('copy to PostgreSQL, back up and restore, as the page says', async (t) => {
   const folder = temporaryFolder(t);
   const [rehearsed, target, restored] = [
     await emptyDatabase(t),
@@ -78,11 +79,11 @@ t.test('copy to PostgreSQL and back, back up and restore, as the page says', asy
 
   await run('SOURCE=');
   await shell.run(`TARGET=${rehearsed}`);
-  t.match(await run('--live'), 'Both databases hold the same rows.');
+  t.match(await run('rehearsal.sqlite'), COPIED);
   await shell.run(`TARGET=${target}`);
   await t.rejects(run('db -- copy --from $SOURCE'), /is in use by another process/);
   await api.stop();
-  t.match(await run('db -- copy --from $SOURCE'), 'Both databases hold the same rows.');
+  t.match(await run('db -- copy --from $SOURCE'), COPIED);
   const files = blockWith('S3_ENDPOINT_URL')
     .replaceAll(/\.\/data\b/g, folder)
     .replace('https://s3.example.com', s3.endpoint)
@@ -102,17 +103,7 @@ t.test('copy to PostgreSQL and back, back up and restore, as the page says', asy
   t.ok(Buffer.from(await read.arrayBuffer()).equals(picture), 'the address of the file is the same');
   await moved.api.stop();
 
-  const back = await run('returned.sqlite');
-  t.match(back, 'Both databases hold the same rows.');
-  t.match(back, /^copied +1$/m);
-  const returned = await startApi(t, {
-    DATABASE_URL: `file:${folder}/returned.sqlite`,
-    STORAGE_PATH: join(folder, 'returned'),
-  });
-  t.ok(Buffer.from(await (await fetch(returned.origin + path)).arrayBuffer()).equals(picture));
-  await returned.api.stop();
-
-  await run('db -- backup');
+  await run('backup.sqlite --from');
   rmSync(`${folder}/floodgate.sqlite`);
   await run('rm -f');
   const again = await startApi(t, local);
@@ -120,8 +111,9 @@ t.test('copy to PostgreSQL and back, back up and restore, as the page says', asy
   await again.api.stop();
 
   await run('pg_dump');
-  const compared = await apiCommand(['db', 'verify', '--from', target, '--to', restored]);
-  t.equal(compared.code, 0, compared.stderr);
+  const restoredApi = await startApi(t, { DATABASE_URL: restored, STORAGE_PATH: join(folder, 'uploads') });
+  t.equal((await fetch(restoredApi.origin + path)).status, 200, 'the restored server has the file');
+  await restoredApi.api.stop();
   execFileSync('mkdir', ['-p', join(folder, 'restored')]);
   await run('tar -cf');
   t.ok(existsSync(join(folder, 'restored/uploads/objects')));
@@ -137,11 +129,11 @@ t.test('the table of commands is that of the program', async (t) => {
     t.match(help, `main.ts ${group} ${name}`);
     for (const option of options.filter((one) => one.startsWith('--'))) t.match(help, option, command);
   }
-  t.equal(shown.length, 6);
+  t.equal(shown.length, 3);
 });
 
 t.test('the services that the Compose commands name exist', async (t) => {
-  // There is no Docker here: test/compose.test.ts checks the file that these commands read.
+  // There is no Docker here: test/project/compose.test.ts checks the file that these commands read.
   const { services, volumes, name } = parse(readFileSync(join(projectRoot, 'docker-compose.yml'), 'utf8'), {
     merge: true,
   });

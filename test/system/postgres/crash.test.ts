@@ -1,7 +1,7 @@
 import t from 'tap';
-import { surviveKills } from '#test/api/events/crashes.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 import { startPostgres } from '#test/support/postgres-process.ts';
+import { surviveKills } from '#test/system/crashes/kills.ts';
 
 t.test(
   'the process is killed 20 times in 3,000 responses, on PostgreSQL: each is delivered at least once',

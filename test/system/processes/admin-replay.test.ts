@@ -11,6 +11,7 @@ import { policyFile, startTestGateway, startUpstream } from '#test/support/gatew
 import { childrenOf, eventually, lives } from '#test/support/gateway-process.ts';
 import { startOperator } from '#test/support/operator.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 
 const BOUNDS: ReplayBounds = {
   policyBytes: 65_536,
@@ -80,9 +81,7 @@ class Upload {
 }
 
 async function start(t: Test, options: TestAdminOptions = {}) {
-  const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
-    upstream: upstream.origin,
     policies: policyFile(row(2)),
     env: { GATEWAY_IDENTITY_SECRET: 'x'.repeat(32) },
   });
@@ -228,11 +227,7 @@ t.test('refuses a large log, a second replay, silence, and long runs', async (t)
     body: { message: /at most 16777216 bytes/ },
   });
   const first = begin().write(EDITED);
-  await eventually(
-    'it has begun',
-    async () => isEmpty(),
-    (empty) => !empty,
-  );
+  await until(() => !isEmpty(), 'it has begun');
   t.match(await replay(EDITED, LOG), { status: 503, headers: { 'retry-after': '5' } });
   t.equal((await first.end(LOG)).status, 200);
   t.equal((await replay(EDITED, LOG)).status, 200);
@@ -248,11 +243,7 @@ t.test('refuses a large log, a second replay, silence, and long runs', async (t)
 t.test('a client that leaves ends its process and deletes its folder', async (t) => {
   const { begin, replay, isEmpty, folder } = await start(t);
   const early = begin().write(EDITED);
-  await eventually(
-    'it has begun',
-    async () => isEmpty(),
-    (empty) => !empty,
-  );
+  await until(() => !isEmpty(), 'it has begun');
   early.leave();
   await eventually('it is gone', async () => isEmpty(), Boolean);
 
@@ -285,15 +276,6 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const)
     const { pid = 0 } = operator.process.child;
     const [child = 0] = await untilRunning(pid);
     process.kill(pid, signal);
-    await eventually(
-      'it is gone',
-      async () => lives(child),
-      (alive) => !alive,
-    );
-    if (signal === 'SIGTERM')
-      await eventually(
-        'so is its folder',
-        async () => readdirSync(folder),
-        (names) => names.length === 0,
-      );
+    await until(() => !lives(child), 'it is gone');
+    if (signal === 'SIGTERM') await until(() => readdirSync(folder).length === 0, 'so is its folder');
   });

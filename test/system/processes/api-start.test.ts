@@ -5,6 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
+import { listen } from '#test/support/listen.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -88,11 +89,8 @@ t.test('exit 1 with a line for each mistake of the environment', async (t) => {
 t.test(
   'exit 1 with one sentence: a port in use, and the credentials are printed at the next start',
   async (t) => {
-    const blocker = createServer().listen(0, '127.0.0.1');
-    t.teardown(() => blocker.close());
-    await once(blocker, 'listening');
-    const address = blocker.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const blocker = createServer();
+    const port = await listen(t, blocker);
     const env = { DATABASE_URL: `file:${join(folder, 'taken.sqlite')}` };
     const { code, lines } = await refusal({ ...env, API_PORT: String(port) });
     t.equal(code, 1);

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { sharedDatabase } from '#test/support/database.ts';
+import { childrenOf } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -90,6 +91,7 @@ async function begin(port: number): Promise<InFlight> {
 const key = { 'x-api-key': 'fbk_workers' };
 
 const { process: api, port, env } = await startWorkers(t);
+const workers = (): number[] => childrenOf(api.child.pid);
 
 t.test('prints the first credentials once, and all workers serve', async (t) => {
   t.match(api.output(), new RegExp(`^API ready on http://127.0.0.1:${port} \\(2 processes\\)$`, 'm'));
@@ -104,13 +106,13 @@ t.test('prints the first credentials once, and all workers serve', async (t) => 
 t.test('a limit without Redis counts the requests of all workers, and survives them', async (t) => {
   // Thirty an hour from one address, including requests that are refused for other reasons.
   const signUp = (): Promise<number> => ask(port, '/api/auth/signup', {}, 'POST');
-  const before = await workersOf(api);
+  const before = workers();
   const first = await Promise.all(Array.from({ length: 20 }, signUp));
   t.strictSame([...new Set(first)], [400]);
   for (const pid of before) process.kill(pid, 'SIGKILL');
   await until(
     async () => {
-      const pids = await workersOf(api);
+      const pids = workers();
       return pids.length === WORKERS && pids.every((pid) => !before.includes(pid));
     },
     'all workers are replaced',
@@ -123,27 +125,27 @@ t.test('a limit without Redis counts the requests of all workers, and survives t
 });
 
 t.test('a worker that dies loses only its own requests, and is replaced', async (t) => {
-  const [victim = 0, ...others] = await workersOf(api);
+  const [victim = 0, ...others] = workers();
   const inFlight = await Promise.all(Array.from({ length: 30 }, () => begin(port)));
   process.kill(victim, 'SIGKILL');
-  await until(async () => !(await workersOf(api)).includes(victim), 'the victim is gone', api);
+  await until(() => !workers().includes(victim), 'the victim is gone', api);
   for (const { finish } of inFlight) finish();
   const outcomes = await Promise.all(inFlight.map(({ outcome }) => outcome));
   t.ok(outcomes.includes(404), 'requests of other workers are answered');
   t.strictSame(new Set(outcomes.filter((outcome) => outcome !== 'cut')), new Set([404]));
-  await until(async () => (await workersOf(api)).length === WORKERS, 'it is replaced', api);
-  const now = await workersOf(api);
+  await until(() => workers().length === WORKERS, 'it is replaced', api);
+  const now = workers();
   t.notOk(now.includes(victim));
   t.ok(others.every((pid) => now.includes(pid)));
   t.equal(await ask(port, '/health'), 200);
 });
 
 t.test('a worker that hangs is replaced', async (t) => {
-  const [hanging = 0, ...others] = await workersOf(api);
+  const [hanging = 0, ...others] = workers();
   process.kill(hanging, 'SIGSTOP');
-  await until(async () => !(await workersOf(api)).includes(hanging), 'it is killed', api);
-  await until(async () => (await workersOf(api)).length === WORKERS, 'it is replaced', api);
-  const now = await workersOf(api);
+  await until(() => !workers().includes(hanging), 'it is killed', api);
+  await until(() => workers().length === WORKERS, 'it is replaced', api);
+  const now = workers();
   t.ok(
     others.every((pid) => now.includes(pid)),
     'the others give signs of life',
@@ -206,12 +208,6 @@ t.test('exit 1 with one sentence: an error at the start of the first worker', as
   t.equal(await api.ended(), 1);
   t.match(api.output(), /^The API cannot start: SDK_PATH: .*\n$/);
 });
-
-/** Returns the pids of the children from the kernel. */
-async function workersOf({ child }: Started): Promise<readonly number[]> {
-  const text = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8');
-  return text.trim().split(' ').filter(Boolean).map(Number);
-}
 
 /** Returns how many sockets listen on the port. A worker listens once it can answer. */
 async function listenersOn(port: number): Promise<number> {

@@ -1,12 +1,12 @@
 /** Features of all commands: help, wrong arguments, exit codes, JSON. */
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { REMOVED } from '#gateway/cli/commands/all.ts';
 import { floodgate, floodgateCommand } from '#test/support/cli.ts';
+import { listen } from '#test/support/listen.ts';
 import { projectRoot } from '#test/support/process.ts';
 
 t.test('the help lists the commands and the exit codes', async (t) => {
@@ -57,9 +57,9 @@ t.test('a command by the name that other products give it', async (t) => {
   }
 });
 
-t.test('a removed command says what to do instead', async (t) => {
+t.test('a removed command or option says what to do instead', async (t) => {
   for (const name of Object.keys(REMOVED)) {
-    const { code, stdout, stderr } = await floodgateCommand([name, 'a', 'b']);
+    const { code, stdout, stderr } = await floodgateCommand([...name.split(' '), 'a', 'b']);
     t.equal(code, 2, name);
     t.equal(stdout, '');
     t.match(stderr, new RegExp(`^The command ${name} was removed: .{20,}\\n$`), name);
@@ -68,14 +68,16 @@ t.test('a removed command says what to do instead', async (t) => {
 
 t.test('the version is that of the package', async (t) => {
   const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
-  t.match(await floodgate(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' });
+  t.match(await floodgate(['--version']), {
+    code: 0,
+    stdout: `${version} (Node.js ${process.versions.node})\n`,
+    stderr: '',
+  });
 });
 
 t.test('distinguishes a gateway that does not answer from one that is not running', async (t) => {
-  const silent = createServer().listen(0, '127.0.0.1');
-  t.teardown(() => silent.close());
-  await once(silent, 'listening');
-  const { port } = silent.address() as AddressInfo;
+  const silent = createServer();
+  const port = await listen(t, silent);
   const gateway = `http://127.0.0.1:${port}`;
   await t.rejects(askAdmin({ gateway, token: undefined }, 'GET', '/api/policies', undefined, 50), {
     exitCode: 3,

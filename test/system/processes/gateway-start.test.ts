@@ -5,20 +5,20 @@ import { connect, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import { createAuthority } from '#test/support/certificates.ts';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
+import { listen } from '#test/support/listen.ts';
 import { start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { sendTls } from '#test/support/tls-client.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
 t.test('anything that prevents a start exits with 1 and one clear sentence', async (t) => {
   const folder = temporaryFolder(t);
-  const taken = createServer().listen(0, '127.0.0.1');
-  await once(taken, 'listening');
-  t.teardown(() => taken.close());
-  const address = taken.address();
-  const port = String(typeof address === 'object' ? address?.port : 0);
+  const taken = createServer();
+  const port = String(await listen(t, taken));
   const redis = await startRedis(t);
   writeFileSync(
     join(folder, 'bad.yaml'),
@@ -108,7 +108,7 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
     [
       'several variables are wrong',
       { GATEWAY_UPSTREAM: 'localhost:3000/x', GATEWAY_WORKERS: 'many', GATEWAY_TRUSTED_PROXIES: 'everybody' },
-      /: several settings are wrong:\nGATEWAY_WORKERS: "many" is not .*\nGATEWAY_UPSTREAM: it must be.*\nGATEWAY_TRUSTED_PROXIES: "everybody" is neither/,
+      /: several settings are wrong:\nGATEWAY_TRUSTED_PROXIES: "everybody" is neither.*\nGATEWAY_UPSTREAM: it must be.*\nGATEWAY_WORKERS: "many" is not/,
     ],
   ];
   for (const [what, wrong, expected] of cases) {
@@ -176,11 +176,7 @@ t.test('the admin listener: health, readiness, metrics, none of it on the public
 t.test('SIGHUP before it is ready does not end the gateway', async (t) => {
   const redis = await startRedis(t);
   const door = createServer({ pauseOnConnect: true });
-  door.listen(0, '127.0.0.1');
-  await once(door, 'listening');
-  t.teardown(() => door.close());
-  const address = door.address();
-  const port = typeof address === 'object' ? address?.port : 0;
+  const port = await listen(t, door);
   const gateway = start(
     ['gateway/main.ts'],
     await environment({ GATEWAY_REDIS_URL: `redis://127.0.0.1:${port}` }),
@@ -217,4 +213,23 @@ t.test('the address in the ready line can be copied, also with IPv6', async (t) 
   const url = / on (http:\S+),/.exec(gateway.output())?.[1] ?? '';
   t.ok(url.startsWith(`http://${shown}:`), url);
   t.equal((await fetch(`${url}/x`)).status, 502, 'the port answers, without an upstream');
+});
+
+t.test('with TLS it says https, and SIGHUP takes the certificate anew in every worker', async (t) => {
+  const authority = createAuthority(t);
+  const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const redis = await startRedis(t);
+  const settings = await environment({
+    GATEWAY_TLS_CERT: cert,
+    GATEWAY_TLS_KEY: key,
+    GATEWAY_UPSTREAM: upstream.origin,
+    GATEWAY_REDIS_URL: redis.url,
+    GATEWAY_WORKERS: '2',
+  });
+  const gateway = await launch(t, settings);
+  t.match(gateway.output(), /Gateway ready on https:/);
+  t.equal((await sendTls(Number(settings.GATEWAY_PORT), '/a', authority.ca)).status, 200);
+  gateway.child.kill('SIGHUP');
+  await gateway.until(/the new certificate is in use[\s\S]*the new certificate is in use/);
 });

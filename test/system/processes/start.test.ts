@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { GATEWAY_VARIABLES } from '#gateway/config.ts';
 import { freePort } from '#test/support/ports.ts';
 import { compileCache, projectRoot, start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -59,7 +58,7 @@ t.test(
 
 t.test('the first line has the address, before anything else is loaded', async (t) => {
   for (const [env, line] of [
-    [{ GATEWAY_PORT: '' }, `on http://localhost:${GATEWAY_VARIABLES[0].default}`],
+    [{ GATEWAY_PORT: '' }, `on http://localhost:8080`],
     [{ GATEWAY_PORT: '8099' }, 'on http://localhost:8099'],
     [{ GATEWAY_PORT: '8443', GATEWAY_TLS_CERT: 'cert.pem' }, 'on https://localhost:8443'],
     [{ GATEWAY_PORT: 'x' }, ''],

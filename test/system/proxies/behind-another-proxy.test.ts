@@ -64,7 +64,7 @@ t.test('doctor sees through each of them', async (t) => {
   const application = await startUpstream(t);
   const decision = await freePort();
   const gateway = await startTestGateway(t, {
-    upstream: application.origin,
+    upstream: application,
     env: { GATEWAY_DECISION_PORT: String(decision), GATEWAY_TRUSTED_PROXIES: '1' },
   });
   const admin = await startTestAdmin(t, gateway);

@@ -1,12 +1,11 @@
 /** NGINX and Caddy, for real, with the files of the examples: what their clients see. */
 
-import { once } from 'node:events';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { send } from '#test/gateway/proxy/exchange.ts';
+import { send, values } from '#test/gateway/proxy/exchange.ts';
 import { askingProxyNames, startAskingProxy } from '#test/support/asking-proxies.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { listen } from '#test/support/listen.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
@@ -20,6 +19,8 @@ const ROWS = [
   `name: keys, route: "* /keys/*", identifier: api-key, limit: 3, ${WINDOW}`,
   `name: some, route: "* /some/*", identifier: api-key, limit: 10, ${WINDOW}`,
   `name: many, route: "* /many/*", identifier: ip, limit: 50, ${WINDOW}`,
+  `name: captcha, route: "* /marked/*", identifier: ip, limit: 1, mode: mark, ${WINDOW}`,
+  `name: both, route: "* /marked/both", identifier: ip, limit: 9, ${WINDOW}`,
 ];
 
 async function startGateway(t: Test, env: Record<string, string> = {}, extra = '') {
@@ -86,6 +87,20 @@ for (const name of askingProxyNames) {
     t.equal(uncounted.status, 200);
     t.notOk('x-ratelimit-limit' in uncounted.headers);
 
+    for (const [path, over] of [
+      ['/marked/a', []],
+      ['/marked/a', ['captcha']],
+      ['/marked/both', ['captcha']],
+      ['/elsewhere', []],
+    ] as const) {
+      const passed = await send(port, path);
+      t.equal(passed.headers['x-ratelimit-limit'], path === '/marked/both' ? '9' : undefined);
+      const { headers } = JSON.parse(passed.body.toString());
+      t.strictSame(values(headers, 'x-gateway-over'), over, `${path}: the application gets the marks`);
+    }
+    for (const path of ['/marked/a', '/elsewhere'])
+      t.equal((await send(port, path, { headers: { 'x-gateway-over': 'other' } })).status, 400, 'forged');
+
     await send(port, '/api/v1/client/x');
     t.match(await send(port, '/api/v1/client/x'), {
       status: 429,
@@ -142,13 +157,8 @@ t.test('nginx tells what became of requests: keys that work count on their own',
       });
     });
     req.pipe(call);
-  }).listen(0, '127.0.0.1');
-  await once(relay, 'listening');
-  t.teardown(() => {
-    relay.closeAllConnections();
-    relay.close();
   });
-  const to = { decision: (relay.address() as AddressInfo).port, application: application.port };
+  const to = { decision: await listen(t, relay), application: application.port };
   const { port } = await startAskingProxy(t, 'nginx', to);
   let sent = 0;
   const statuses = async (key: string, times: number): Promise<number[]> => {
@@ -169,13 +179,8 @@ t.test('nginx tells what became of requests: keys that work count on their own',
 
 t.test('a gateway that does not answer in time is one that is not there', async (t) => {
   const application = await startUpstream(t);
-  const silent = createServer(() => undefined).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  t.teardown(() => {
-    silent.closeAllConnections();
-    silent.close();
-  });
-  const to = { decision: (silent.address() as AddressInfo).port, application: application.port };
+  const silent = createServer(() => undefined);
+  const to = { decision: await listen(t, silent), application: application.port };
   const { port } = await startAskingProxy(t, 'nginx', to, (text) =>
     text.replace('proxy_read_timeout 5s', 'proxy_read_timeout 100ms'),
   );

@@ -62,6 +62,7 @@ async function scrape(t: Test): Promise<string> {
     `protect: on\n${policyFile(
       'name: one, route: GET /one, identifier: ip, limit: 1, window: 1h, ban: { after: 1, within: 1h, for: 1h }',
       'name: units, route: GET /units, identifier: ip, limit: 9, window: 1h, cost: { replyHeader: x-units, reserve: 2 }',
+      'name: new, route: GET /new, identifier: ip, limit: 9, window: 1h, newcomers: { limit: 9, window: 1h }',
     )}`,
   );
   const env = await environment({
@@ -69,19 +70,21 @@ async function scrape(t: Test): Promise<string> {
     GATEWAY_REDIS_URL: redis.url,
     GATEWAY_POLICIES: file,
     GATEWAY_WORKERS: '2',
+    GATEWAY_ACCESS_LOG: join(temporaryFolder(t), 'access.log'),
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
     OTEL_BSP_SCHEDULE_DELAY: '10',
   });
   await launch(t, env);
-  await (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/units`)).text();
-  for (let i = 0; i < 3; i++) await (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/one`)).text();
+  for (const path of ['/units', '/new', '/one', '/one', '/one'])
+    await (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}${path}`)).text();
   return eventually(
     'spans exported and a client banned',
     async () => (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/metrics`)).text(),
     (text) =>
       /^floodgate_spans_exported_total [1-9]/m.test(text) &&
       /^floodgate_policy_units_missing_total\{.*\} 1/m.test(text) &&
-      /^floodgate_policy_bans_total\{.*mode="enforce"\} 1/m.test(text),
+      /^floodgate_policy_bans_total\{.*mode="enforce"\} 1/m.test(text) &&
+      /^floodgate_visitors_total\{.*client="newcomer"\} 1/m.test(text),
   );
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
-import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startTestGateway } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -16,10 +16,8 @@ const TRUSTING = { GATEWAY_PROXY_PROTOCOL: '1', GATEWAY_TRUSTED_PROXIES: '127.0.
 t.test('curl and HAProxy, versions 1 and 2, with TLS behind the header', async (t) => {
   const authority = createAuthority(t);
   const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
-  const upstream = await startUpstream(t);
-  const plain = await startTestGateway(t, { upstream: upstream.origin, env: TRUSTING });
+  const plain = await startTestGateway(t, { env: TRUSTING });
   const tls = await startTestGateway(t, {
-    upstream: upstream.origin,
     env: { ...TRUSTING, GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key },
   });
   const folder = temporaryFolder(t);
@@ -59,8 +57,7 @@ listen tls
 });
 
 t.test('HAProxy with the file of the examples', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: TRUSTING });
+  const { port } = await startTestGateway(t, { env: TRUSTING });
   const front = await freePort();
   const example = readFileSync(join(projectRoot, 'examples/behind-another-proxy/haproxy.cfg'), 'utf8');
   const file = join(temporaryFolder(t), 'haproxy.cfg');

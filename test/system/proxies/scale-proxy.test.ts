@@ -4,10 +4,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
+import { listen } from '#test/support/listen.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -25,13 +25,9 @@ async function startUpstream(t: Test, name: string, isWell = (): boolean => true
   const server = createServer((req, res) => {
     if (req.url === '/health') res.writeHead(isWell() ? 200 : 503).end();
     else res.end(JSON.stringify({ name, headers: req.headers }));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  return { server, port: (server.address() as AddressInfo).port };
+  const port = await listen(t, server);
+  return { server, port };
 }
 
 async function get(port: number, headers: Record<string, string> = {}) {

@@ -1,7 +1,7 @@
 /** The public listener with TLS, as curl and openssl meet it. */
 import t from 'tap';
 import { createAuthority } from '#test/support/certificates.ts';
-import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startTestGateway } from '#test/support/gateway.ts';
 import { run } from '#test/support/tls-client.ts';
 
 const authority = createAuthority(t);
@@ -10,11 +10,7 @@ const { cert, key } = authority.issue('server', 'IP:127.0.0.1,DNS:localhost');
 const TLS = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
 
 t.test('curl, with HTTP/1.1 and HTTP/2', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, {
-    upstream: upstream.origin,
-    env: { ...TLS, GATEWAY_HTTP2: '1' },
-  });
+  const { port } = await startTestGateway(t, { env: { ...TLS, GATEWAY_HTTP2: '1' } });
   for (const [option, version] of [
     ['--http1.1', '1.1'],
     ['--http2', '2'],
@@ -28,8 +24,7 @@ t.test('curl, with HTTP/1.1 and HTTP/2', async (t) => {
 });
 
 t.test('TLS 1.2 and 1.3; nothing older, no other protocol, no renegotiation', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: TLS });
+  const { port } = await startTestGateway(t, { env: TLS });
   const openssl = (...args: string[]) =>
     run('openssl', ['s_client', '-connect', `127.0.0.1:${port}`, '-CAfile', ca, ...args]);
   t.match((await openssl('-tls1_2')).output, /Protocol *: TLSv1\.2/);

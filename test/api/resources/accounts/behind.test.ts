@@ -5,6 +5,8 @@
 import type { KyselyPlugin } from 'kysely';
 import t, { type Test } from 'tap';
 import { startApi, type TestApi } from '#test/support/api-app.ts';
+import { column } from '#test/support/column.ts';
+import { mailsOf } from '#test/support/mails.ts';
 
 const me = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
 
@@ -22,14 +24,7 @@ async function begin(t: Test, env: Record<string, string> = {}) {
   return { api, queries };
 }
 
-const mailsTo = async (api: TestApi, kind: string): Promise<readonly string[]> => {
-  const rows = await api.context.db
-    .selectFrom('mailOutbox')
-    .select('recipient')
-    .where('kind', '=', kind)
-    .execute();
-  return rows.map(({ recipient }) => recipient);
-};
+const mailsTo = async (api: TestApi, kind: string) => column(await mailsOf(api, kind), 'recipient');
 
 const cases = [
   { path: 'forgot-password', kind: 'resetPassword', known: 'owner@example.com' },

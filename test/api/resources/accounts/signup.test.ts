@@ -2,22 +2,16 @@
 import t, { type Test } from 'tap';
 import { startApi, type TestApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
+import { lastMail, mailsOf } from '#test/support/mails.ts';
 
 const me = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
 const usersOf = (api: TestApi) => api.context.db.selectFrom('users').select('email').execute();
 
-async function begin(t: Test, isOpen: boolean): Promise<TestApi> {
-  return startApi(t, { env: { SIGNUP_ENABLED: isOpen ? '1' : '0' } });
-}
+const begin = (t: Test, isOpen: boolean): Promise<TestApi> =>
+  startApi(t, { env: { SIGNUP_ENABLED: isOpen ? '1' : '0' } });
 
 async function verify(api: TestApi): Promise<string> {
-  const { body } = await api.context.db
-    .selectFrom('mailOutbox')
-    .select('body')
-    .where('kind', '=', 'verifyEmail')
-    .orderBy('createdAt', 'desc')
-    .executeTakeFirstOrThrow();
-  const token = /token=([\w-]+)/.exec(body)?.[1] ?? '';
+  const { token } = await lastMail(api, 'verifyEmail');
   return (await openBrowser(api).form('/api/auth/callback/token', { token, password: me.password })).json.url;
 }
 
@@ -42,7 +36,7 @@ t.test('403: closed by default; the reply says whom to ask', async (t) => {
     );
   }
   t.equal((await usersOf(api)).length, 1, 'only the owner of the first start exists');
-  t.same(await api.context.db.selectFrom('mailOutbox').select('id').execute(), []);
+  t.same(await mailsOf(api), []);
 });
 
 t.test('open: the pages lead to the form', async (t) => {

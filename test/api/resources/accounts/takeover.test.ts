@@ -1,15 +1,13 @@
 /** An attacker who signs up with another person's address gets no account, and does not lock the owner out. */
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { createPasswords, deriveArgon2id } from '#api/auth/password.ts';
-import { type ApiOptions, publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
+import { publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
+import { column } from '#test/support/column.ts';
 import { openBrowser } from '#test/support/login.ts';
+import { mailsOf } from '#test/support/mails.ts';
 
 const owner = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
 const stranger = { ...owner, name: 'Stranger', password: 'Strangers1' };
-
-async function begin(t: Test, options: ApiOptions = {}): Promise<TestApi> {
-  return startApi(t, options);
-}
 
 async function signUp(api: TestApi, account: typeof owner): Promise<void> {
   const reply = await api.client('POST', '/api/auth/signup', account);
@@ -20,14 +18,7 @@ async function signUp(api: TestApi, account: typeof owner): Promise<void> {
 
 /** Returns the tokens of the verification mails, oldest first. */
 async function tokensOf(api: TestApi): Promise<readonly [string, ...string[]]> {
-  const rows = await api.context.db
-    .selectFrom('mailOutbox')
-    .select('body')
-    .where('kind', '=', 'verifyEmail')
-    .where('recipient', '=', owner.email)
-    .orderBy('createdAt')
-    .execute();
-  const [first = '', ...others] = rows.map(({ body }) => /token=([\w-]+)/.exec(body)?.[1] ?? '');
+  const [first = '', ...others] = column(await mailsOf(api, 'verifyEmail'), 'token');
   return [first, ...others];
 }
 
@@ -45,7 +36,7 @@ async function admits(api: TestApi, password: string): Promise<boolean> {
 }
 
 t.test('an attacker signs up later: their link does not verify without their password', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await signUp(api, owner);
   const before = await userOf(api);
   await signUp(api, stranger);
@@ -69,7 +60,7 @@ t.test('an attacker signs up later: their link does not verify without their pas
 });
 
 t.test('an attacker signs up first: the link has the name and password of its own sign-up', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await signUp(api, stranger);
   await signUp(api, owner);
   const [, own = ''] = await tokensOf(api);
@@ -79,35 +70,32 @@ t.test('an attacker signs up first: the link has the name and password of its ow
   t.notOk(await admits(api, stranger.password));
 });
 
-t.test(
-  'an attacker used up the mails: with any of their links the owner can choose a password',
-  async (t) => {
-    const api = await begin(t);
-    for (let i = 0; i < 5; i += 1) await signUp(api, stranger);
-    await signUp(api, owner);
-    const tokens = await tokensOf(api);
-    t.equal(tokens.length, 5, 'no further mail is sent');
+t.test('an attacker used up the mails: any of their links lets the owner choose a password', async (t) => {
+  const api = await startApi(t);
+  for (let i = 0; i < 5; i += 1) await signUp(api, stranger);
+  await signUp(api, owner);
+  const tokens = await tokensOf(api);
+  t.equal(tokens.length, 5, 'no further mail is sent');
 
-    const weak = await verify(api, { token: tokens[0], newPassword: 'weak' });
-    t.equal(weak.status, 400);
-    t.match(weak.json.details, { newPassword: /8 to 128 characters/ });
-    t.equal((await userOf(api)).emailVerified, null);
-    const chosen = await verify(api, { token: tokens[2] ?? '', newPassword: 'Chosen123', name: 'Zoe Own' });
-    t.strictSame(chosen.json, { url: publicUrl });
-    t.match(await userOf(api), { name: 'Zoe Own', emailVerified: String });
-    t.ok(await admits(api, 'Chosen123'));
-    t.notOk(await admits(api, stranger.password));
-    const late = await verify(api, { token: tokens[1] ?? '', newPassword: 'Later1234' });
-    t.match(late.json.url, /token%20is%20invalid/);
-    const twice = await verify(api, { token: tokens[2] ?? '', newPassword: 'Later1234' });
-    t.match(twice.json.url, /already%20verified/, 'a used link sets no password');
-    t.ok(await admits(api, 'Chosen123'));
-  },
-);
+  const weak = await verify(api, { token: tokens[0], newPassword: 'weak' });
+  t.equal(weak.status, 400);
+  t.match(weak.json.details, { newPassword: /8 to 128 characters/ });
+  t.equal((await userOf(api)).emailVerified, null);
+  const chosen = await verify(api, { token: tokens[2] ?? '', newPassword: 'Chosen123', name: 'Zoe Own' });
+  t.strictSame(chosen.json, { url: publicUrl });
+  t.match(await userOf(api), { name: 'Zoe Own', emailVerified: String });
+  t.ok(await admits(api, 'Chosen123'));
+  t.notOk(await admits(api, stranger.password));
+  const late = await verify(api, { token: tokens[1] ?? '', newPassword: 'Later1234' });
+  t.match(late.json.url, /token%20is%20invalid/);
+  const twice = await verify(api, { token: tokens[2] ?? '', newPassword: 'Later1234' });
+  t.match(twice.json.url, /already%20verified/, 'a used link sets no password');
+  t.ok(await admits(api, 'Chosen123'));
+});
 
 t.test('a link accepts five wrong passwords, also at once; after that only a new password', async (t) => {
   let derived = 0;
-  const api = await begin(t, {
+  const api = await startApi(t, {
     parts: ({ random }) => ({
       passwords: createPasswords(random, (password, salt) => {
         derived += 1;
@@ -133,7 +121,7 @@ t.test('a link accepts five wrong passwords, also at once; after that only a new
 });
 
 t.test('links that were requested again need a password too', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await signUp(api, stranger);
   await signUp(api, owner);
   const [, own = ''] = await tokensOf(api);
@@ -150,7 +138,7 @@ t.test('links that were requested again need a password too', async (t) => {
 });
 
 t.test('a link of an earlier version, without a password, still verifies', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await signUp(api, owner);
   await api.context.db.updateTable('accountTokens').set({ passwordHash: null, name: null }).execute();
   const [token] = await tokensOf(api);

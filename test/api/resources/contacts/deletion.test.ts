@@ -2,6 +2,7 @@
 import t from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { responseRow } from '#test/support/response-row.ts';
 
 t.test('deletes a contact in slices, between which others can read and write', async (t) => {
   const api = await startApi(t);
@@ -10,8 +11,6 @@ t.test('deletes a contact in slices, between which others can read and write', a
   const now = '2026-01-01T00:00:00.000Z';
   const { id: contactId } = await findOrCreateContact(db, workspaceId, 'u1', now, random);
   const row = { createdAt: now, updatedAt: now, surveyId, contactId };
-  const content = { data: '{}', variables: '{}', ttc: '{}', meta: '{}', finished: 1 as const };
-  const none = { endingId: null, contactAttributes: null, singleUseId: null, language: null };
   for (let start = 0; start < 1_000; start += 250) {
     const ids = Array.from({ length: 250 }, (_, i) => start + i);
     await db
@@ -20,7 +19,7 @@ t.test('deletes a contact in slices, between which others can read and write', a
       .execute();
     await db
       .insertInto('responses')
-      .values(ids.map((i) => ({ ...row, ...content, ...none, id: `r${i}`, workspaceId, displayId: `d${i}` })))
+      .values(ids.map((i) => ({ ...responseRow(`r${i}`, surveyId), contactId, displayId: `d${i}` })))
       .execute();
   }
   const left = async (table: 'displays' | 'responses'): Promise<number> =>

@@ -4,6 +4,7 @@ import type { Tables } from '#api/db/schema.ts';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { insertMail, updateMail } from '#api/mail/outbox.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { column } from '#test/support/column.ts';
 
 const client = `/api/v1/client/${workspaceId}`;
 const secrets = ['ann-of-the-moor', 'ann@example.com', 'Moorland'];
@@ -91,8 +92,5 @@ t.test('a mail that is not about a survey stays, and so does one that waits', as
   const { id } = await db.selectFrom('contacts').select('id').executeTakeFirstOrThrow();
   t.equal((await api.manage('DELETE', `/api/v1/management/people/${id}`)).status, 200);
   const left = await db.selectFrom('mailOutbox').select('recipient').execute();
-  t.strictSame(
-    left.map(({ recipient }) => recipient),
-    ['owner@example.com', 'owner@example.com'],
-  );
+  t.strictSame(column(left, 'recipient'), ['owner@example.com', 'owner@example.com']);
 });

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { newId } from '#api/ids.ts';
 import { attributesOf, findOrCreateContact } from '#api/resources/contacts/store.ts';
+import { newId } from '#api/values/ids.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 

@@ -179,20 +179,3 @@ t.test('PUT 200: 250 contacts at once, while others write', async (t) => {
   const now = await stored();
   t.equal([...now.keys()].filter((email) => email.startsWith('many')).length, 250);
 });
-
-t.test('PUT: two concurrent calls with the same contacts create them once', async (t) => {
-  const contacts = Array.from({ length: 60 }, (_, i) =>
-    contact({ email: `twice${i}@example.com`, fresh: 'x' }),
-  );
-  const replies = await Promise.all([1, 2, 3].map(() => api.manage('PUT', path, { workspaceId, contacts })));
-  t.strictSame(
-    replies.map(({ status }) => status),
-    [200, 200, 200],
-  );
-  const rows = await db
-    .selectFrom('contactAttributes')
-    .select('id')
-    .where('value', 'like', 'twice%')
-    .execute();
-  t.equal(rows.length, 60);
-});

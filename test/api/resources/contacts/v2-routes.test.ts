@@ -54,13 +54,6 @@ t.test('POST 409: the address or user id of another contact', async (t) => {
   t.match(user.json.error.details, [{ field: 'userId', issue: /already exists/ }]);
 });
 
-t.test('POST 409: of two concurrent calls one creates the contact', async (t) => {
-  const before = await contactCount();
-  const replies = await Promise.all(Array.from({ length: 5 }, () => send({ email: 'race@example.com' })));
-  t.strictSame(replies.map(({ status }) => status).sort(), [201, 409, 409, 409, 409]);
-  t.equal(await contactCount(), before + 1);
-});
-
 t.test('POST 422: invalid values', async (t) => {
   await api.manage('POST', '/api/v2/management/contact-attribute-keys', {
     workspaceId,

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { newId } from '#api/ids.ts';
-import { insertActionClass } from '#api/resources/action-classes/store.ts';
-import { insertLanguage } from '#api/resources/workspaces/store.ts';
-import { windowOf } from '#api/state-cache.ts';
+import { windowOf } from '#api/cache/state-cache.ts';
+import { actionClasses } from '#api/resources/action-classes/store.ts';
+import { languages } from '#api/resources/languages/store.ts';
+import { newId } from '#api/values/ids.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 
 const HOUR_MS = 3_600_000;
@@ -28,10 +28,10 @@ const automatic = {
   type: 'automatic' as const,
   key: null,
 };
-await insertActionClass(db, code);
-await insertActionClass(db, automatic);
+await actionClasses.insert(db, code);
+await actionClasses.insert(db, automatic);
 const german = { ...row(), code: 'de', alias: 'german' };
-await insertLanguage(db, german);
+await languages.insert(db, german);
 
 const settings = {
   id: workspaceId,

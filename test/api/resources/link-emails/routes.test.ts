@@ -1,19 +1,13 @@
 /** POST /api/v1/management/surveys/{surveyId}/link-emails */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { lastMail, mailsOf } from '#test/support/mails.ts';
 
 const surveyUrl = 'https://surveys.example.com/answer?id={surveyId}';
 const addressOf = (id: string): string => surveyUrl.replace('{surveyId}', id);
 const api = await startApi(t, { env: { SURVEY_URL: surveyUrl } });
 const send = (id: string, body: unknown = { email: 'a@b.example' }) =>
   api.manage('POST', `/api/v1/management/surveys/${id}/link-emails`, body);
-const lastMail = () =>
-  api.context.db
-    .selectFrom('mailOutbox')
-    .selectAll()
-    .orderBy('createdAt', 'desc')
-    .orderBy('id')
-    .executeTakeFirstOrThrow();
 
 t.test('200: the mailed link proves the address to a survey that requires it', async (t) => {
   const survey = await addSurvey(api, {
@@ -23,7 +17,7 @@ t.test('200: the mailed link proves the address to a survey that requires it', a
   });
   const reply = await send(survey.id, { email: 'A@B.example' });
   t.equal(reply.status, 200);
-  const mail = await lastMail();
+  const mail = await lastMail(api);
   t.match(mail, { kind: 'surveyLink', recipient: 'a@b.example', subject: 'Your link to Hello Bcc: x@y.z' });
   const url = /https:\S+/.exec(mail.body)?.[0] ?? '';
   t.match(url, `${addressOf(survey.id)}&verify=`);
@@ -42,7 +36,7 @@ t.test('200: a survey with single-use links gets one', async (t) => {
   api.advance(1);
   const survey = await addSurvey(api, { type: 'link', singleUse: { enabled: true, isEncrypted: true } });
   t.equal((await send(survey.id)).status, 200);
-  t.match((await lastMail()).body, /suId=c[a-z0-9]{24}&suToken=[0-9a-f]{64}&verify=/);
+  t.match((await lastMail(api)).body, /suId=c[a-z0-9]{24}&suToken=[0-9a-f]{64}&verify=/);
 });
 
 t.test('400: SURVEY_URL is not set', async (t) => {
@@ -52,7 +46,7 @@ t.test('400: SURVEY_URL is not set', async (t) => {
   const reply = await bare.manage('POST', path, { email: 'a@b.example' });
   t.equal(reply.status, 400);
   t.match(reply.json, { code: 'bad_request', message: /SURVEY_URL/ });
-  t.strictSame(await bare.context.db.selectFrom('mailOutbox').select('id').execute(), [], 'no mail is sent');
+  t.strictSame(await mailsOf(bare), [], 'no mail is sent');
 });
 
 t.test('400, 401, 404', async (t) => {

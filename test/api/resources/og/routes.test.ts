@@ -48,7 +48,3 @@ t.test('200: a PNG of 800 by 400, which may be cached and used by other origins'
   );
   t.equal(headers['access-control-allow-origin'], '*');
 });
-
-t.test('405: an image can only be read', async (t) => {
-  t.equal((await api.client('POST', '/api/v1/client/og')).status, 405);
-});

@@ -330,17 +330,6 @@ t.test('409: each verified address can finish one response', async (t) => {
   t.equal((await send(v1, 'b@example.com')).status, 200);
 });
 
-t.test('200: several responses with one address, if the survey does not verify addresses', async (t) => {
-  const gated = await addSurvey(api, { isVerifyEmailEnabled: true });
-  const meta = {
-    url: `https://x.example/s/${gated.id}?verify=${verifiedEmailToken(gated.id, 'a@example.com', signer)}`,
-  };
-  for (let i = 0; i < 2; i += 1) {
-    const body = { surveyId: gated.id, finished: true, data: { q1: 'x' }, meta };
-    t.equal((await api.client('POST', v1, body)).status, 200);
-  }
-});
-
 t.test('single-use links: each mistake has its error, and one of several responses is stored', async (t) => {
   const once = await addSurvey(api, { singleUse: { enabled: true, isEncrypted: true } });
   const links = await api.manage('GET', `/api/v1/management/surveys/${once.id}/singleUseIds?limit=1`);

@@ -3,7 +3,7 @@ import t from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { deleteManagedResponse } from '#api/resources/responses/management-write.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
-import { planOf } from '#test/support/query-plan.ts';
+import { column } from '#test/support/column.ts';
 
 const api = await startApi(t);
 const path = '/api/v1/management/responses';
@@ -128,7 +128,7 @@ t.test('GET one and DELETE: the reply, the display, and then 404', async (t) => 
   t.equal(displayGone.status, 404);
 });
 
-t.test('shows tags and notes', async (t) => {
+t.test('shows tags', async (t) => {
   const { id } = await create();
   const row = { createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' };
   await db
@@ -136,15 +136,8 @@ t.test('shows tags and notes', async (t) => {
     .values({ ...row, id: 'tag1', workspaceId, name: 'Bug' })
     .execute();
   await db.insertInto('responseTags').values({ responseId: id, tagId: 'tag1' }).execute();
-  await db
-    .insertInto('responseNotes')
-    .values({ ...row, id: 'note1', responseId: id, userId: null, text: 'Hm', isResolved: 0, isEdited: 1 })
-    .execute();
   const { data } = (await api.manage('GET', `${path}/${id}`)).json;
   t.strictSame(data.tags, [{ ...row, id: 'tag1', name: 'Bug', workspaceId, environmentId: workspaceId }]);
-  t.strictSame(data.notes, [
-    { ...row, id: 'note1', text: 'Hm', user: null, isResolved: false, isEdited: true },
-  ]);
 });
 
 t.test('GET list: order, pages and limits', async (t) => {
@@ -212,10 +205,7 @@ t.test('GET list: a page far into the lists of several workspaces', async (t) =>
     { 'x-api-key': both },
   );
   t.equal(reply.status, 200);
-  t.strictSame(
-    reply.json.data.map(({ id }: { id: string }) => id),
-    ['c000002', 'c000001'],
-  );
+  t.strictSame(column(reply.json.data, 'id'), ['c000002', 'c000001']);
   t.ok(rowsMax <= 10, `the database returns only the page: ${rowsMax} rows at most`);
 });
 
@@ -227,25 +217,7 @@ t.test('GET list: orders equal times by id', async (t) => {
   const ids: string[] = list.json.data.map(({ id }: { id: string }) => id);
   t.strictSame(ids, [...ids].sort().reverse());
   const all = await api.manage('GET', `${path}?limit=5`);
-  t.strictSame(
-    all.json.data.map(({ id }: { id: string }) => id),
-    ids,
-  );
-});
-
-t.test('lists read an index, not all responses', async (t) => {
-  for (const column of ['surveyId', 'workspaceId'] as const) {
-    const query = db
-      .selectFrom('responses')
-      .selectAll()
-      .where(column, '=', 'x')
-      .orderBy('createdAt', 'desc')
-      .orderBy('id', 'desc')
-      .limit(5);
-    const text = (await planOf(db, query)).join('; ');
-    t.match(text, /USING (COVERING )?INDEX/);
-    t.notMatch(text, /SCAN responses|TEMP B-TREE/);
-  }
+  t.strictSame(column(all.json.data, 'id'), ids);
 });
 
 t.test('DELETE: also deletes a display that was linked after the response was read', async (t) => {

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import vm from 'node:vm';
 import t from 'tap';
-import { loadSdkScripts } from '#api/sdk-scripts.ts';
+import { loadSdkScripts } from '#api/cache/sdk-scripts.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 

@@ -6,6 +6,7 @@ import { keyOf, locationOf, nameProblem, pathOf } from '#api/storage/key.ts';
 import { canonicalTarget } from '#gateway/policy/target.ts';
 import { anyText } from '#test/support/any-text.ts';
 import { fc } from '#test/support/fast-check.ts';
+import { rounds } from '#test/support/seed.ts';
 
 /** Removes line breaks, because test titles are read line by line. */
 function inAscii(text: string | null): string {
@@ -110,7 +111,7 @@ t.test('every name becomes one path segment that all readers decode alike', asyn
         if (found === null || keyOf(found) !== keyOf(place)) throw new Error(`${path} does not lead back`);
         if (nameForPeople(fileName) !== `${name.base}.png`) throw new Error(nameForPeople(fileName));
       }),
-      { numRuns: 5000 },
+      { numRuns: rounds(5000) },
     ),
   );
 });
@@ -123,7 +124,7 @@ t.test('cleaning a clean name changes nothing', async (t) => {
         if (once === null) return;
         if (cleanName(`${once.base}.png`, 'png')?.base !== once.base) throw new Error(once.base);
       }),
-      { numRuns: 2000 },
+      { numRuns: rounds(2000) },
     ),
   );
 });

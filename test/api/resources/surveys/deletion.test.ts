@@ -1,35 +1,17 @@
 /** Other requests do not wait for a large deletion. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { responseRow } from '#test/support/response-row.ts';
 
 t.test('deletes a survey with many responses in slices, between which others can write', async (t) => {
   const api = await startApi(t);
   const { db } = api.context;
   const survey = await addSurvey(api);
   const other = await addSurvey(api, { name: 'Other' });
-  const now = '2026-01-01T00:00:00.000Z';
-  const row = (i: number) => ({
-    id: `r${i}`,
-    createdAt: now,
-    updatedAt: now,
-    workspaceId,
-    surveyId: String(survey.id),
-    contactId: null,
-    displayId: null,
-    endingId: null,
-    finished: 1 as const,
-    data: '{}',
-    variables: '{}',
-    ttc: '{}',
-    meta: '{}',
-    contactAttributes: null,
-    singleUseId: null,
-    language: null,
-  });
   for (let start = 0; start < 2_000; start += 500) {
     await db
       .insertInto('responses')
-      .values(Array.from({ length: 500 }, (_, i) => row(start + i)))
+      .values(Array.from({ length: 500 }, (_, i) => responseRow(`r${start + i}`, survey.id)))
       .execute();
   }
   const left = async (): Promise<number> => {

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { newId } from '#api/ids.ts';
-import { insertActionClass } from '#api/resources/action-classes/store.ts';
-import { insertLanguage } from '#api/resources/workspaces/store.ts';
+import { actionClasses } from '#api/resources/action-classes/store.ts';
+import { languages } from '#api/resources/languages/store.ts';
+import { newId } from '#api/values/ids.ts';
 import { addSurvey, publicUrl, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 
 const api = await startApi(t);
@@ -17,9 +17,9 @@ const action = {
   key: 'signup',
   noCodeConfig: null,
 };
-await insertActionClass(db, action);
-await insertLanguage(db, { ...row(), code: 'de', alias: 'german' });
-await insertLanguage(db, { ...row(), code: 'en', alias: null });
+await actionClasses.insert(db, action);
+await languages.insert(db, { ...row(), code: 'de', alias: 'german' });
+await languages.insert(db, { ...row(), code: 'en', alias: null });
 await api.addWorkspace('ws2', 'env2');
 
 t.test('200: a new survey has every field, with null for unset ones', async (t) => {
@@ -95,31 +95,26 @@ t.test('200: a new survey has every field, with null for unset ones', async (t) 
   t.strictSame((await api.manage('GET', `/api/v1/surveys/${data.id}`)).json.data, data, 'by its alias');
 });
 
-t.test(
-  '200: triggers by id, name or bare name; languages by code or object; returned in the documented format',
-  async (t) => {
-    const survey = await addSurvey(api, {
-      type: 'app',
-      triggers: [
-        { actionClass: { id: action.id } },
-        { actionClass: 'Sign up' },
-        { actionClass: { name: 'Sign up' } },
-      ],
-      languages: [
-        { language: 'en', default: true, enabled: true },
-        { language: { code: 'de' }, default: false, enabled: false },
-      ],
-    });
-    t.match(survey.triggers, [
-      { actionClass: { id: action.id, name: 'Sign up', environmentId: workspaceId } },
-    ]);
-    t.equal(survey.triggers.length, 1, 'an action class that is named twice is one trigger');
-    t.strictSame(survey.languages, [
+t.test('200: triggers by id or name and languages by code or object, in one format', async (t) => {
+  const survey = await addSurvey(api, {
+    type: 'app',
+    triggers: [
+      { actionClass: { id: action.id } },
+      { actionClass: 'Sign up' },
+      { actionClass: { name: 'Sign up' } },
+    ],
+    languages: [
       { language: 'en', default: true, enabled: true },
-      { language: 'de', default: false, enabled: false },
-    ]);
-  },
-);
+      { language: { code: 'de' }, default: false, enabled: false },
+    ],
+  });
+  t.match(survey.triggers, [{ actionClass: { id: action.id, name: 'Sign up', environmentId: workspaceId } }]);
+  t.equal(survey.triggers.length, 1, 'an action class that is named twice is one trigger');
+  t.strictSame(survey.languages, [
+    { language: 'en', default: true, enabled: true },
+    { language: 'de', default: false, enabled: false },
+  ]);
+});
 
 t.test('200: an app survey gets a private segment, which is deleted with it', async (t) => {
   const survey = await addSurvey(api, { type: 'app' });
@@ -136,18 +131,15 @@ t.test('200: an app survey gets a private segment, which is deleted with it', as
   }
 });
 
-t.test(
-  '200: a link survey has no triggers; a survey that becomes an app survey gets a segment',
-  async (t) => {
-    const survey = await addSurvey(api, { triggers: [{ actionClass: 'Sign up' }] });
-    t.strictSame(survey.triggers, []);
-    const { json } = await api.manage('PUT', `${path}/${survey.id}`, {
-      type: 'app',
-      triggers: [{ actionClass: 'Sign up' }],
-    });
-    t.equal(json.data.segment.title, survey.id);
-  },
-);
+t.test('200: a link survey has no triggers, and gets a segment when it becomes an app survey', async (t) => {
+  const survey = await addSurvey(api, { triggers: [{ actionClass: 'Sign up' }] });
+  t.strictSame(survey.triggers, []);
+  const { json } = await api.manage('PUT', `${path}/${survey.id}`, {
+    type: 'app',
+    triggers: [{ actionClass: 'Sign up' }],
+  });
+  t.equal(json.data.segment.title, survey.id);
+});
 
 t.test('200: all three names of the overwrites, older spellings, and copied welcome texts', async (t) => {
   const overwrites = { placement: 'center' };
@@ -298,12 +290,6 @@ t.test('400: references to rows outside the workspace', async (t) => {
   }
 });
 
-t.test('400: an archived survey cannot be changed', async (t) => {
-  const survey = await addSurvey(api);
-  await db.updateTable('surveys').set({ archivedAt: now }).where('id', '=', survey.id).execute();
-  t.equal((await api.manage('PUT', `${path}/${survey.id}`, { name: 'x' })).status, 400);
-});
-
 t.test('409: a slug belongs to one survey', async (t) => {
   const survey = await addSurvey(api, { slug: 'hello' });
   t.equal(survey.slug, 'hello');
@@ -313,7 +299,7 @@ t.test('409: a slug belongs to one survey', async (t) => {
   t.equal((await api.manage('PUT', `${path}/${survey.id}`, { slug: 'hello' })).status, 200, 'its own slug');
 });
 
-t.test('200: deletes the survey with its responses and displays, and returns it', async (t) => {
+t.test('200: deletes a survey that was answered, and returns it', async (t) => {
   const survey = await addSurvey(api);
   const body = { surveyId: survey.id, finished: false, data: { q1: 'x' } };
   await api.client('POST', `/api/v1/client/${workspaceId}/responses`, body);
@@ -330,10 +316,6 @@ t.test('200: deletes the survey with its responses and displays, and returns it'
   } = survey;
   t.strictSame(reply.json.data, { ...itself, questions: [] });
   t.equal((await api.manage('GET', `${path}/${survey.id}`)).status, 404);
-  for (const table of ['responses', 'displays'] as const) {
-    const rows = await db.selectFrom(table).select('id').where('surveyId', '=', survey.id).execute();
-    t.strictSame(rows, [], table);
-  }
 });
 
 t.test('200: single-use links are all different, and signed if the survey asks for it', async (t) => {

@@ -1,19 +1,11 @@
 /** An app survey without triggers stays a draft. */
 import t from 'tap';
 import { publishDueSurveys } from '#api/resources/surveys/schedule.ts';
-import { startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
+import { addActionClass, startApi, surveyBody } from '#test/support/api-app.ts';
 
 const api = await startApi(t);
 const path = '/api/v1/management/surveys';
-const actionClass = (
-  await api.manage('POST', '/api/v1/management/action-classes', {
-    workspaceId,
-    name: 'Opened',
-    type: 'code',
-    key: 'opened',
-  })
-).json.data;
-const triggers = [{ actionClass: { id: actionClass.id } }];
+const triggers = [{ actionClass: { id: (await addActionClass(api, 'Opened')).id } }];
 const create = (fields: Record<string, unknown>) =>
   api.manage('POST', path, surveyBody({ type: 'app', ...fields }));
 const change = (id: string, fields: object) => api.manage('PUT', `${path}/${id}`, fields);
@@ -36,28 +28,20 @@ t.test('400: every status but draft needs a trigger', async (t) => {
   for (const type of ['link', 'website']) t.equal((await create({ type })).status, 200, type);
 });
 
-t.test(
-  '400: a draft that is launched, and a survey that loses its triggers or becomes an app survey',
-  async (t) => {
-    const draft = (await create({ status: 'draft' })).json.data;
-    t.strictSame((await change(draft.id, { status: 'inProgress' })).json, refusal);
-    t.equal((await change(draft.id, { name: 'Other' })).status, 200);
-    t.equal((await change(draft.id, { status: 'inProgress', triggers })).status, 200);
-    t.strictSame((await change(draft.id, { triggers: [] })).json, refusal);
-    const link = (await create({ type: 'link' })).json.data;
-    t.strictSame((await change(link.id, { type: 'app' })).json, refusal);
-  },
-);
+t.test('400: launching a draft without triggers, losing them, or becoming an app survey', async (t) => {
+  const draft = (await create({ status: 'draft' })).json.data;
+  t.strictSame((await change(draft.id, { status: 'inProgress' })).json, refusal);
+  t.equal((await change(draft.id, { name: 'Other' })).status, 200);
+  t.equal((await change(draft.id, { status: 'inProgress', triggers })).status, 200);
+  t.strictSame((await change(draft.id, { triggers: [] })).json, refusal);
+  const link = (await create({ type: 'link' })).json.data;
+  t.strictSame((await change(link.id, { type: 'app' })).json, refusal);
+});
 
 t.test('a survey whose action class is deleted can be ended and edited, but not started again', async (t) => {
-  const other = await api.manage('POST', '/api/v1/management/action-classes', {
-    workspaceId,
-    name: 'Closed',
-    type: 'code',
-    key: 'closed',
-  });
-  const { id } = (await create({ triggers: [{ actionClass: { id: other.json.data.id } }] })).json.data;
-  await api.manage('DELETE', `/api/v1/management/action-classes/${other.json.data.id}`);
+  const other = await addActionClass(api, 'Closed');
+  const { id } = (await create({ triggers: [{ actionClass: { id: other.id } }] })).json.data;
+  await api.manage('DELETE', `/api/v1/management/action-classes/${other.id}`);
   t.equal((await change(id, { name: 'Other' })).status, 200);
   t.equal((await change(id, { status: 'paused' })).status, 200);
   t.strictSame((await change(id, { status: 'inProgress' })).json, refusal);

@@ -1,6 +1,7 @@
 /** v3 reads surveys. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { column } from '#test/support/column.ts';
 import { logInOwner } from '#test/support/login.ts';
 import { addPerson } from '#test/support/people.ts';
 
@@ -70,7 +71,7 @@ t.test('200: pages by cursor, in every order, with each row exactly once', async
   for (const sortBy of ['updatedAt', 'createdAt', 'name', 'relevance']) {
     const all = namesOf(await api.manage('GET', `${list}&sortBy=${sortBy}`));
     t.equal(all.length, 4);
-    const paged: string[] = [];
+    const paged: unknown[] = [];
     let cursor = '';
     for (let pages = 0; pages < 4; pages++) {
       const reply = await api.manage(
@@ -243,13 +244,13 @@ t.test('200: action classes and attribute keys, in pages', async (t) => {
   t.strictSame(namesOf(second), ['a2']);
   t.strictSame(second.json.meta, { limit: 1, nextCursor: null });
   const keys = `/api/v3/contact-attribute-keys?workspaceId=${workspaceId}`;
-  const all = (await api.manage('GET', keys)).json.data.map(({ key }: { key: string }) => key);
+  const all = column((await api.manage('GET', keys)).json.data, 'key');
   t.equal(all.length, 5);
-  const paged: string[] = [];
+  const paged: unknown[] = [];
   let cursor = '';
   do {
     const { json } = await api.manage('GET', `${keys}&limit=2${cursor}`);
-    paged.push(...json.data.map(({ key }: { key: string }) => key));
+    paged.push(...column(json.data, 'key'));
     cursor = json.meta.nextCursor === null ? '' : `&cursor=${json.meta.nextCursor}`;
   } while (cursor !== '');
   t.strictSame(paged, all);

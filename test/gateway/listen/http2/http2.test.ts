@@ -11,13 +11,16 @@ import { connect as tcp } from 'node:net';
 import { connect as tls } from 'node:tls';
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
+import type { OpenSessions } from '#gateway/listen/entrance.ts';
 import { FrameShare } from '#gateway/listen/http2/frame-share.ts';
+import { Http2Sessions } from '#gateway/listen/http2/sessions.ts';
 import { Handshakes } from '#gateway/listen/tls/handshakes.ts';
 import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
 import { type BareServerOptions, startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { partsIn } from '#test/support/parts.ts';
 import { secured, sendTls } from '#test/support/tls-client.ts';
 import { until } from '#test/support/until.ts';
 import { startSlow } from '#test/support/upstreams.ts';
@@ -27,10 +30,14 @@ const { ca } = authority;
 const files = authority.issue('server', 'IP:127.0.0.1');
 const HTTP2 = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_HTTP2: '1' };
 
-async function bare(owner: Owner, options: Omit<BareServerOptions, 'handshakes'>) {
+async function bare(
+  owner: Owner,
+  options: Omit<BareServerOptions, 'handshakes'>,
+  frames = new FrameShare({ onFlood: () => undefined }),
+) {
   const handshakes = new Handshakes(readKeyPair(files), { protocols: ['h2', 'http/1.1'] });
-  const frames = new FrameShare({ onFlood: () => undefined });
-  const server = await startBareServer(owner, { frames, ...options, handshakes });
+  const openSessions: OpenSessions = (events) => new Http2Sessions({ ...events, frames });
+  const server = await startBareServer(owner, { ...options, openSessions, handshakes });
   return { ...server, floods: () => frames.floods };
 }
 
@@ -166,6 +173,8 @@ t.test('refuses requests that HTTP/1.1 could not carry, and never reads a body a
   const one = session(t, port);
   await t.rejects(ask(one, '/a b'), 'the library below does not let it in');
   t.equal((await ask(one, '/a%2Fb')).status, 400);
+  for (const host of ['a:b', 'a%2'])
+    t.equal((await ask(one, '/a', { ':authority': host })).status, 400, host);
   for (const method of [{ ':method': 'TRACE' }, { ':method': 'CONNECT', ':authority': 'db:5432' }])
     t.match(await read(one.request(method).end()), { status: 405, headers: { allow: /GET/ } });
   t.equal(
@@ -290,7 +299,7 @@ t.test('a shutdown also ends connections whose handshake was not done when it be
 });
 
 t.test('it needs TLS, and is off unless asked for', async (t) => {
-  t.equal(readConfig({}).config.isHttp2, false);
+  t.notOk(partsIn({}).includes('HTTP/2'));
   t.throws(() => readConfig({ GATEWAY_HTTP2: '1' }), /GATEWAY_HTTP2: it needs GATEWAY_TLS_CERT/);
 });
 
@@ -330,7 +339,7 @@ t.test('cuts a flood of WINDOW_UPDATE frames, and serves others', async (t) => {
 t.test('refuses a client that was cut for a while, and then serves it', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   const frames = new FrameShare({ onFlood: () => undefined, penaltyMs: 200 });
-  const { port } = await bare(t, { origin: upstream.origin, frames });
+  const { port } = await bare(t, { origin: upstream.origin }, frames);
   let isCut = false;
   const count = frames.begin('127.0.0.1', {
     read: () => 5_000_000,

@@ -6,9 +6,7 @@ import t from 'tap';
 import { startRawUpstream, values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
-import { environment, launch } from '#test/support/gateway-process.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { startRedis } from '#test/support/redis.ts';
 import { secured, sendTls } from '#test/support/tls-client.ts';
 import { until } from '#test/support/until.ts';
 import { startOpenEnded, startSlow } from '#test/support/upstreams.ts';
@@ -102,22 +100,6 @@ t.test('WebSockets and event streams pass', async (t) => {
   events.destroy();
   tunnel.end();
   await once(tunnel, 'close');
-});
-
-t.test('as a process: it says https, and SIGHUP takes the certificate anew in every worker', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
-  const redis = await startRedis(t);
-  const settings = await environment({
-    ...TLS,
-    GATEWAY_UPSTREAM: upstream.origin,
-    GATEWAY_REDIS_URL: redis.url,
-    GATEWAY_WORKERS: '2',
-  });
-  const gateway = await launch(t, settings);
-  t.match(gateway.output(), /Gateway ready on https:/);
-  t.equal((await sendTls(Number(settings.GATEWAY_PORT), '/a', ca)).status, 200);
-  gateway.child.kill('SIGHUP');
-  await gateway.until(/the new certificate is in use[\s\S]*the new certificate is in use/);
 });
 
 t.test('a shutdown answers what was sent, and does not wait for handshakes', async (t) => {

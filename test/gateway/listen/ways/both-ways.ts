@@ -53,24 +53,28 @@ export function testBothWays(t: Test, env: Env): void {
     });
     const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
     const client = sendRaw(port, '');
-    const next = async (line: string, end: RegExp): Promise<string> => {
+    // Compares the end of the text. A pattern such as /x{200000}$/ tries every start, which takes minutes.
+    const next = async (line: string, end: string): Promise<string> => {
       const before = client.received().length;
       client.socket.write(`${line} HTTP/1.1\r\nHost: a\r\n\r\n`);
-      await until(() => end.test(client.received().slice(before)), line);
+      await until(() => {
+        if (client.socket.destroyed) throw new Error(`closed before the end of the reply to ${line}`);
+        return client.received().length > before && client.received().endsWith(end);
+      }, line);
       return client.received().slice(before);
     };
-    t.match(await next('GET /none', /\r\n\r\n$/), /^HTTP\/1\.1 204 No Content\r\n/);
-    t.match(await next('GET /same', /\r\n\r\n$/), /^HTTP\/1\.1 304 Not Modified\r\netag: "1"\r\n/i);
-    t.match(await next('HEAD /length', /\r\n\r\n$/), /\r\ncontent-length: 200000\r\n/i);
-    const length = await next('GET /length', /x{200000}$/);
+    t.match(await next('GET /none', '\r\n\r\n'), /^HTTP\/1\.1 204 No Content\r\n/);
+    t.match(await next('GET /same', '\r\n\r\n'), /^HTTP\/1\.1 304 Not Modified\r\netag: "1"\r\n/i);
+    t.match(await next('HEAD /length', '\r\n\r\n'), /\r\ncontent-length: 200000\r\n/i);
+    const length = await next('GET /length', long);
     t.notMatch(length, /transfer-encoding/i);
-    await next('GET /chunks', /\r\n1\r\na\r\n$/);
+    await next('GET /chunks', '\r\n1\r\na\r\n');
     end();
     const chunks = await client.until(/\r\n0\r\n\r\n$/);
     t.match(chunks, /\r\nTransfer-Encoding: chunked\r\n/i);
     t.match(chunks, /\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n$/);
-    t.match(await next('GET /whole', /whole$/), /^HTTP\/1\.1 200 OK\r\n/);
-    t.match(await next('DELETE /whole', /whole$/), /^HTTP\/1\.1 200 OK\r\n/);
+    t.match(await next('GET /whole', 'whole'), /^HTTP\/1\.1 200 OK\r\n/);
+    t.match(await next('DELETE /whole', 'whole'), /^HTTP\/1\.1 200 OK\r\n/);
     client.socket.destroy();
   });
 

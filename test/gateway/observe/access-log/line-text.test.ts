@@ -1,7 +1,8 @@
 /** A line is never longer than a pipe takes in one write, whatever it contains. */
 
 import t from 'tap';
-import { LINE_BYTES_MAX, type LogLine, lineText } from '#gateway/observe/access-log/line-text.ts';
+import { LINE_BYTES_MAX, lineText } from '#gateway/observe/access-log/line-text.ts';
+import type { LogLine } from '#gateway/observe/log-line.ts';
 import { anyText } from '#test/support/any-text.ts';
 import { fc } from '#test/support/fast-check.ts';
 
@@ -12,6 +13,7 @@ const usual: LogLine = {
   policies: ['items'],
   identities: { ip: 'BIBL6vGlykAjmy6Ss8nJow' },
   unproven: [],
+  marked: [],
   cut: false,
 };
 
@@ -42,6 +44,7 @@ t.test('every line is one JSON document, whatever it contains', async (t) => {
     policies: fc.array(name, { maxLength: 60, size: 'max' }),
     identities: fc.dictionary(name, fc.constant('A'.repeat(22)), { maxKeys: 30, size: 'max' }),
     unproven: fc.array(name, { maxLength: 30, size: 'max' }),
+    marked: fc.array(name, { maxLength: 30, size: 'max' }),
   });
   let shortened = 0;
   fc.assert(

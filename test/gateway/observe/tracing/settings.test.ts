@@ -1,8 +1,18 @@
 /** The variables of OpenTelemetry that the gateway reads itself, and the errors for wrong values. */
 import t from 'tap';
-import { readConfig } from '#gateway/config.ts';
+import {
+  OPENTELEMETRY_VARIABLES,
+  readTracing,
+  TRACING_VARIABLES,
+} from '#gateway/observe/tracing/settings.ts';
+import { readSettings } from '#shared/configuration.ts';
 
-const read = (env: Record<string, string>) => readConfig(env, 1);
+const read = (env: Record<string, string>) =>
+  readSettings(
+    { variables: [...TRACING_VARIABLES, ...OPENTELEMETRY_VARIABLES], removed: {} },
+    env,
+    readTracing,
+  );
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
 t.test('reads no settings while tracing is off', async (t) => {
@@ -17,12 +27,12 @@ t.test('reads no settings while tracing is off', async (t) => {
     { ...wrong, ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' },
     { ...wrong, ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' },
   ]) {
-    t.equal(read(env).config.tracing, null);
+    t.equal(read(env), null);
   }
 });
 
 t.test('the defaults are those of OpenTelemetry', async (t) => {
-  t.strictSame(read(ENDPOINT).config.tracing, {
+  t.strictSame(read(ENDPOINT), {
     collector: 'http://collector:4318',
     sampler: 'parentbased_always_on',
     ratio: 1,
@@ -34,24 +44,23 @@ t.test('the defaults are those of OpenTelemetry', async (t) => {
 });
 
 t.test('reads all settings', async (t) => {
-  const { config } = read({
+  const settings = read({
     OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector/otel/',
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc%3D',
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0.25',
     OTEL_BSP_MAX_QUEUE_SIZE: '100',
   });
-  t.match(config.tracing, {
+  t.match(settings, {
     collector: 'https://collector',
     sampler: 'parentbased_traceidratio',
     ratio: 0.25,
     queueMax: 100,
     batchMax: 100,
   });
-  t.notMatch(JSON.stringify(config), /Basic/, 'the logged configuration has no credentials');
+  t.notMatch(JSON.stringify(settings), /Basic/, 'the settings have no credentials');
   t.equal(
-    read({ ...ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://own:1/as/it/is' }).config.tracing
-      ?.collector,
+    read({ ...ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://own:1/as/it/is' })?.collector,
     'http://own:1',
   );
 });

@@ -1,11 +1,11 @@
 /** The traffic that the page shows, compared with the access log: each request is in the span in which it arrived. */
-import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { testClock } from '#test/support/clock.ts';
-import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { policyFile, startTestGateway } from '#test/support/gateway.ts';
+import { jsonLines } from '#test/support/json.ts';
 import { startOperator } from '#test/support/operator.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -37,11 +37,7 @@ interface Traffic {
   }[];
 }
 
-const linesOf = (file: string): Line[] =>
-  readFileSync(file, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
+const linesOf = (file: string): Line[] => jsonLines(file);
 
 /** Counts by the start of their span in ms. A span without a request is left out. */
 function bySpan(traffic: Traffic, series: readonly number[] = []): Record<string, number> {
@@ -57,19 +53,31 @@ function logged({ spanSeconds }: Traffic, lines: readonly Line[]): Record<string
   return Object.fromEntries([...groups].map(([at, { length }]) => [String(at), length]));
 }
 
+/** Returns the first event of the stream. */
+async function trafficOf(admin: string): Promise<Traffic> {
+  const stop = new AbortController();
+  const { body } = await fetch(`${admin}/api/live`, { signal: stop.signal });
+  let text = '';
+  for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk;
+    if (text.includes('\n\n')) break;
+  }
+  stop.abort();
+  const [, data = 'null'] = /^event: traffic\ndata: (.*)$/m.exec(text) ?? [];
+  return JSON.parse(data);
+}
+
 async function start(t: Test) {
   const clock = testClock(Date.UTC(2026, 10, 22, 1, 56, 30, 400));
-  const upstream = await startUpstream(t);
   const file = join(temporaryFolder(t), 'access.log');
   const gateway = await startTestGateway(t, {
-    upstream: upstream.origin,
     policies: policyFile(...ROWS),
     env: { GATEWAY_ACCESS_LOG: file },
     clock: clock.now,
     wallClock: clock.now,
   });
   const admin = await startTestAdmin(t, gateway, { clock: clock.now });
-  const traffic = async () => (await (await fetch(`${admin}/api/traffic`)).json()) as Traffic;
+  const traffic = () => trafficOf(admin);
   const send = async (path: string, times: number): Promise<void> => {
     for (let i = 0; i < times; i++) await (await fetch(gateway.origin + path)).arrayBuffer();
   };
@@ -86,11 +94,7 @@ t.test('every span has exactly the requests of its ten seconds, whenever it is r
     slow.on('response', (reply) => resolve(reply.resume().statusCode)),
   );
   slow.write('ema');
-  await until(() =>
-    gateway.gateway.samples().some(({ name, labels, value }) => {
-      return name === 'floodgate_held' && labels.bound === 'waiting' && value === 1;
-    }),
-  );
+  await until(() => gateway.sample('floodgate_held', { bound: 'waiting' }) === 1);
   // The steps, the numbers of requests and the moments of reading do not fit the spans.
   let requests = 1;
   for (let i = 0; i < 40; i++) {
@@ -155,7 +159,7 @@ t.test('several processes: each request is counted once', async (t) => {
   const total = (series: readonly number[] = []): number => series.reduce((all, one) => all + one, 0);
   let counted = 0;
   await until(async () => {
-    const { requests } = (await (await fetch(`${admin}/api/traffic`)).json()) as Traffic;
+    const { requests } = await trafficOf(admin);
     const counts = ['allowed', 'denied', 'uncovered'].map((outcome) => total(requests[outcome]));
     counted = Math.max(counted, total(counts));
     return String(counts) === '3,77,30';

@@ -3,19 +3,19 @@
  * a store.
  */
 import t, { type Test } from 'tap';
+import { Bans } from '#gateway/bans/bans.ts';
+import type { Control } from '#gateway/bans/control.ts';
+import { MemoryControl } from '#gateway/bans/memory-control.ts';
+import { Shadows } from '#gateway/bans/shadows.ts';
+import { StoreControl } from '#gateway/bans/store-control.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import { inspect } from '#gateway/operate/admin/inspect.ts';
-import { Bans } from '#gateway/operate/control/bans.ts';
-import type { Control } from '#gateway/operate/control/control.ts';
-import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
-import { Shadows } from '#gateway/operate/control/shadows.ts';
-import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { burst, chargeOf, identity, memoryLimiter, part } from '#test/support/spend.ts';
+import { burst, chargeOf, identity, memoryLimiter, part, withValue } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
 
 const set = loadPolicies(
@@ -23,6 +23,7 @@ const set = loadPolicies(
 identifiers: { ip: { source: client-address } }
 policies:
   - { name: sliding, route: GET /a, identifier: ip, limit: 5, window: 30d, algorithm: sliding-window }
+  - { name: values, route: GET /c, identifier: ip, limit: 5, window: 30d, distinct: path }
   - { name: bucket, route: GET /b, identifier: ip, limit: 5, window: 30d, algorithm: token-bucket, burst: 3 }
 `,
   'p.yaml',
@@ -30,13 +31,31 @@ policies:
 
 async function same(t: Test, limiter: Limiter, control: Control): Promise<void> {
   const who = identity('inspected');
-  for (const policy of set.policies) await burst(limiter, chargeOf(part(policy, 'inspected')), 2);
+  for (const policy of set.policies)
+    for (const value of ['/a', '/b']) {
+      const bucket = part(policy, 'inspected');
+      await burst(limiter, chargeOf(policy.distinct === null ? bucket : withValue(bucket, value)), 1);
+    }
   const inspected = await inspect(who, set, control);
   t.match(inspected.buckets, [
     { policy: 'sliding', used: 2, limit: 5 },
+    { policy: 'values', used: 2, limit: 5 },
     { policy: 'bucket', used: 2, limit: 3 },
   ]);
-  const [sliding, bucket] = inspected.buckets.map(
+  const counters = countersOf(set);
+  for (const [value, isUsed] of [
+    ['/b', 1],
+    ['/c', 0],
+  ] as const) {
+    const { states } = await control.look(
+      who,
+      counters,
+      undefined,
+      counters.map(() => identity(value).digest),
+    );
+    t.match(states[1], { a: 2, b: isUsed }, `${value} and explain`);
+  }
+  const [sliding, , bucket] = inspected.buckets.map(
     ({ resetAt }) => (Date.parse(resetAt) - processClock()) / 86_400_000,
   );
   t.ok(
@@ -44,8 +63,15 @@ async function same(t: Test, limiter: Limiter, control: Control): Promise<void> 
     `${sliding} days to the end of the next window`,
   );
   t.ok(bucket !== undefined && bucket > 11.9 && bucket <= 12, `${bucket} days for two of five in 30`);
-  t.equal(await control.reset(who, countersOf(set)), 2);
+  t.equal(await control.reset(who, counters), 3);
   t.strictSame((await inspect(who, set, control)).buckets, []);
+  const { states } = await control.look(
+    who,
+    counters,
+    undefined,
+    counters.map(() => identity('/b').digest),
+  );
+  t.match(states[1], { a: 0, b: 0 }, 'a reset forgets the values');
 }
 
 t.test('memory', async (t) => {

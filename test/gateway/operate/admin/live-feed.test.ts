@@ -1,18 +1,18 @@
 /** Tests the event stream of the page: the number of listeners, their events, and listeners that do not read. */
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import { TrafficHistory } from '#gateway/operate/admin/history.ts';
 import { LISTENERS_MAX, LiveFeed } from '#gateway/operate/admin/live-feed.ts';
 import { Marks } from '#gateway/operate/admin/marks.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
-import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { policyFile, startTestGateway } from '#test/support/gateway.ts';
+import { listen } from '#test/support/listen.ts';
 import { until } from '#test/support/until.ts';
 
 async function start(t: Test, rows: readonly string[], token: string | null = null) {
-  const upstream = await startUpstream(t);
-  const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(...rows) });
+  const gateway = await startTestGateway(t, { policies: policyFile(...rows) });
   return { gateway, admin: await startTestAdmin(t, gateway, { token }) };
 }
 
@@ -24,7 +24,7 @@ interface Heard {
 }
 
 /** Collects the events until the test ends. */
-async function listen(t: Test, admin: string, headers: Record<string, string> = {}): Promise<Heard[]> {
+async function follow(t: Test, admin: string, headers: Record<string, string> = {}): Promise<Heard[]> {
   const stop = new AbortController();
   t.teardown(() => stop.abort());
   const reply = await fetch(`${admin}/api/live`, { headers, signal: stop.signal });
@@ -53,7 +53,7 @@ t.test('the last hour first, then new values every second', async (t) => {
     for (let i = 0; i < times; i++) await (await fetch(`${gateway.origin}/one`)).arrayBuffer();
   };
   await send(3);
-  const heard = await listen(t, admin);
+  const heard = await follow(t, admin);
   await until(() => heard.length > 0);
   t.equal(heard[0]?.name, 'traffic');
   await until(() => heard.some(({ name }) => name === 'second'));
@@ -138,12 +138,8 @@ async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
     addresses: { find: () => null, isOn: false, shownUntil: null },
   });
   const server = createServer((_req, res) => void feed.add(res, () => true));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    feed.close();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return { feed, port: (server.address() as AddressInfo).port };
+  t.teardown(() => feed.close());
+  return { feed, port: await listen(t, server) };
 }
 
 t.test('cuts a listener that does not read; without listeners nothing runs', async (t) => {
@@ -176,8 +172,8 @@ t.test('signing out ends the feed', async (t) => {
   const { proof } = (await reply.json()) as { proof: string };
   const cookie = reply.headers.get('set-cookie')?.split(';')[0] ?? '';
   const headers = { cookie, 'x-floodgate-proof': proof };
-  const heard = await listen(t, admin, headers);
-  const program = await listen(t, admin, { authorization: 'Bearer a secret' });
+  const heard = await follow(t, admin, headers);
+  const program = await follow(t, admin, { authorization: 'Bearer a secret' });
   await until(() => heard.length > 0 && program.length > 0);
   await fetch(`${admin}/api/session`, { method: 'DELETE', headers });
   await until(() => heard.at(-1)?.name === 'end');

@@ -5,14 +5,13 @@ import { join } from 'node:path';
 import t from 'tap';
 import { baseStyle } from '#shared/page.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
-import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startTestGateway } from '#test/support/gateway.ts';
 import { projectRoot } from '#test/support/process.ts';
 
 const FOLDER = join(projectRoot, 'gateway/operate/admin/page');
 
 t.test('serves each file with its type, a content security policy, and an ETag', async (t) => {
-  const upstream = await startUpstream(t);
-  const gateway = await startTestGateway(t, { upstream: upstream.origin });
+  const gateway = await startTestGateway(t);
   const admin = await startTestAdmin(t, gateway, { token: 'a secret' });
   const page = await fetch(`${admin}/`);
   t.equal(page.status, 200, 'the page itself needs no token');

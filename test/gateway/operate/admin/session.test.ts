@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { MISTAKES_MAX, SESSION_MS, SESSIONS_MAX, Sessions } from '#gateway/operate/admin/sessions.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
-import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { send as exchange } from '../../proxy/exchange.ts';
 
 interface Reply {
@@ -14,9 +14,8 @@ interface Reply {
 type Send = (method: string, path: string, headers?: Record<string, string>, body?: object) => Promise<Reply>;
 
 async function start(t: Test, token: string | null, clock = Date.now): Promise<{ send: Send; host: string }> {
-  const upstream = await startUpstream(t);
   const row = 'name: one, route: GET /one, identifier: ip, limit: 1, window: 1d';
-  const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(row) });
+  const gateway = await startTestGateway(t, { policies: policyFile(row) });
   const admin = await startTestAdmin(t, gateway, { token, clock });
   const send: Send = async (method, path, headers = {}, body = undefined) => {
     const type = body === undefined ? {} : { 'content-type': 'application/json' };

@@ -1,9 +1,18 @@
 /** Tests `floodgate top`, and that the admin process follows the policy file. */
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
+import { newcomersSamples } from '#gateway/observe/core-samples.ts';
+import { families } from '#gateway/observe/metrics/exposition.ts';
+import { newcomersOf } from '#gateway/operate/admin/totals.ts';
+import { counter, gauge } from '#gateway/part/sample.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
+import { policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { eventually } from '#test/support/gateway-process.ts';
 import { LONG_POLICIES, startOperator } from '#test/support/operator.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
+import { insideLongWindow } from '#test/support/window.ts';
 
 t.test('one snapshot: rates, totals, the store, and the clients denied most', async (t) => {
   const redis = await startRedis(t);
@@ -11,7 +20,7 @@ t.test('one snapshot: rates, totals, the store, and the clients denied most', as
   const { ask, send } = operator;
   await send(3);
   await send(4);
-  const { code, document } = await ask('top', '--once');
+  const { code, document } = await ask('top');
   t.equal(code, 0);
   t.match(document, {
     processes: 2,
@@ -26,18 +35,59 @@ t.test('one snapshot: rates, totals, the store, and the clients denied most', as
   // Another gateway with the same store tells of it, and sees it.
   const other = await startOperator(t, { GATEWAY_REDIS_URL: redis.url });
   await other.send(2);
-  await other.ask('top', '--once');
+  await other.ask('top');
   await eventually(
     'the denials of both gateways',
-    () => operator.ask('top', '--once'),
+    () => operator.ask('top'),
     ({ document: { limited, isLimitedOfAll } }) =>
       isLimitedOfAll === true && (limited as { denied: number }[])[0]?.denied === 6,
   );
 
   writeFileSync(operator.policyFile, `${LONG_POLICIES.replace('limit: 3', 'limit: 5')}\n`);
-  await eventually(
+  await until(
+    async () =>
+      ((await ask('explain', 'GET /items')).document.policies as { limit: number }[])[0]?.limit === 5,
     'the edited file',
-    () => ask('explain', 'GET /items'),
-    (explained) => (explained.document.policies as { limit: number }[])[0]?.limit === 5,
   );
+});
+
+t.test('regulars and newcomers, and from when their limit acts', async (t) => {
+  await insideLongWindow();
+  const policies = policyFile(
+    'name: site, route: "GET /*", identifier: ip, limit: 20, window: 366d, newcomers: { limit: 2, window: 366d }',
+  );
+  const gateway = await startTestGateway(t, { policies });
+  const admin = await startTestAdmin(t, gateway);
+  await gateway.logged(/deny nobody yet/);
+  const policy = 'site.newcomers';
+  const actsAt = 1000 * gateway.sample('floodgate_newcomers_act_from_timestamp_seconds', { policy });
+  const actsFrom = new Date(Math.round(actsAt)).toISOString();
+  await gateway.logged(new RegExp(`"actsFrom":"${actsFrom}"`));
+  for (let i = 0; i < 3; i++) await (await fetch(gateway.origin)).arrayBuffer();
+  const ask = async (...args: string[]): Promise<string> =>
+    (await floodgateCommand(['top', '--gateway', admin, ...args])).stdout;
+  t.match(JSON.parse(await ask('--json')).newcomers, {
+    ...{ regulars: 0, newcomers: 3, denied: 0, shadowDenied: 1, actsFrom },
+    ...{ regularsPerSecond: 0, newcomersPerSecond: 0, deniedPerSecond: 0, shadowDeniedPerSecond: 0 },
+  });
+  const shown = `regulars: 0/s; newcomers: 0/s, 0/s denied; the limit acts from ${actsFrom}\n`;
+  t.ok((await ask()).includes(shown), 'the line for people');
+});
+
+t.test('newcomers that are denied, once the limit acts', async (t) => {
+  const processes = [0, 1].map((denied) =>
+    families([
+      gauge('floodgate_newcomers_act_from_timestamp_seconds', '', 0, { policy: 'site.newcomers' }),
+      counter('floodgate_visitors_total', '', 5, { policy: 'site.newcomers', client: 'regular' }),
+      counter('floodgate_visitors_total', '', 1, { policy: 'removed.newcomers', client: 'regular' }),
+      counter('floodgate_policy_decisions_total', '', denied, {
+        policy: 'site.newcomers',
+        decision: 'denied',
+      }),
+      counter('floodgate_policy_decisions_total', '', 9, { policy: 'site', decision: 'denied' }),
+    ]),
+  );
+  const acting = { regulars: 10, newcomers: 0, denied: 1, shadowDenied: 0, actsFrom: null };
+  t.same(newcomersOf(processes), acting, 'of all processes, and only of policies in the file');
+  t.equal(newcomersOf([families(newcomersSamples({ policies: [] }))]), null, 'a file without newcomers');
 });

@@ -2,12 +2,13 @@
 import t from 'tap';
 import { originOf } from '#gateway/http/request-origin.ts';
 import { Digester } from '#gateway/identity/digest.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { Callers } from '#gateway/request/reading/caller.ts';
 import { PolicyTable } from '#gateway/request/reading/policy-table.ts';
-import { parseTrustedProxies } from '#shared/client-address.ts';
+import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import { sendFrom } from '#test/gateway/bounds/from.ts';
-import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 
 const POLICIES = `version: 1
@@ -42,15 +43,30 @@ t.test('one caller object for a connection, until the policies change', async (t
   t.equal(first.charges, null, 'the next request starts without charges');
 });
 
+t.test('a connection keeps a bounded number of charges', async (t) => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  const rows = names.map(
+    (name) => `name: ${name}, route: GET /a, identifier: ip, query: [${name}], limit: 500, window: 1d`,
+  );
+  const rehearsal = new Rehearsal(loadPolicies(policyFile(...rows), 'test.yaml'), { clock: () => 0 });
+  const socket = { remoteAddress: '192.0.2.1' };
+  const sizes: number[] = [];
+  for (let chosen = 1; chosen < 2 ** names.length; chosen++) {
+    const query = names.filter((_, i) => ((chosen >> i) & 1) === 1).join('&');
+    const request = rehearsal.locate({ method: 'GET', target: `/a?${query}`, rawHeaders: [], socket });
+    if (request.kind === 'malformed') return t.fail(request.reason);
+    t.equal(rehearsal.read(request).kind, 'charged');
+    sizes.push(request.caller.charges?.size ?? -1);
+  }
+  t.strictSame([sizes[0], sizes.at(-1)], [1, 64]);
+});
+
 t.test('counts an unreadable chain once for each request', async (t) => {
-  const upstream = await startUpstream(t);
-  const { gateway, port, log } = await startTestGateway(t, {
-    upstream: upstream.origin,
+  const { sample, port, log } = await startTestGateway(t, {
     policies: POLICIES,
-    env: { GATEWAY_TRUSTED_PROXIES: 'loopback', GATEWAY_ACCESS_LOG: '/dev/null' },
+    env: { ...BEHIND_PROXY, GATEWAY_ACCESS_LOG: '/dev/null' },
   });
-  const counted = () =>
-    gateway.samples().find(({ name }) => name === 'floodgate_untrusted_chains_total')?.value;
+  const counted = () => sample('floodgate_untrusted_chains_total');
   const ask = async (path: string, forwardedFor: string) => {
     const headers = { 'x-forwarded-for': forwardedFor, 'x-api-key': 'unproven' };
     return (await sendFrom('127.0.0.1', port, path, { headers })).status;
@@ -63,12 +79,7 @@ t.test('counts an unreadable chain once for each request', async (t) => {
 });
 
 t.test('requests of one connection from a trusted proxy have separate addresses', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, {
-    upstream: upstream.origin,
-    policies: POLICIES,
-    env: { GATEWAY_TRUSTED_PROXIES: 'loopback' },
-  });
+  const { port } = await startTestGateway(t, { policies: POLICIES, env: BEHIND_PROXY });
   const from = (address: string, more = '') =>
     `GET /a HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: ${address}\r\n${more}\r\n`;
   const requests = [

@@ -1,6 +1,6 @@
 /** An imported row tells how it differs from its source, and no row is lost. */
 import t from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { type ImportResult, importText } from '#gateway/workbench/import/import.ts';
 
 const read = (text: string): ImportResult => importText(text, 'f', null);

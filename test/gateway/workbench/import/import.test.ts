@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
-import { warningsOf } from '#gateway/policy/warnings.ts';
-import { placesIn } from '#gateway/policy/yaml-text.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
+import { warningsOf } from '#gateway/policy/file/warnings.ts';
+import { placesIn } from '#gateway/policy/file/yaml-text.ts';
 import { importText } from '#gateway/workbench/import/import.ts';
 import { projectRoot } from '#test/support/process.ts';
 

@@ -1,8 +1,9 @@
 /** Tests the tests of a policy file: which pass, which fail, and their messages. */
 import t from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { loadTestedPolicies, runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
+import { policyFile } from '#test/support/gateway.ts';
 
 const TABLE = `version: 1
 identifiers:
@@ -61,6 +62,7 @@ t.test('a test can send a body', async (t) => {
   - { name: strict, route: POST /strict, identifier: { body: email, required: true }, limit: 2, window: 15m }
 tests:
   - { name: by account, request: POST /sign-in, from: 192.0.2.0/24, body: '{"email":"a@example.org"}', times: 4, expect: { allowed: 2, status: 429, policies: [account, site] } }
+  - { name: bodies in turn, request: POST /sign-in, from: 192.0.2.0/24, body: ['{"email":"a@example.org"}', email=b%40example.org], times: 5, expect: { allowed: 4, status: 429 } }
   - { name: by form, request: POST /sign-in, from: 192.0.2.0/24, body: email=a%40example.org, times: 4, expect: { allowed: 2 } }
   - { name: another type, request: POST /sign-in, body: email=a, headers: { content-type: text/plain }, expect: { policies: [site] } }
   - { name: no body, request: POST /sign-in, expect: { policies: [site] } }
@@ -68,6 +70,29 @@ tests:
   - { name: required, request: POST /strict, body: name=a, expect: { status: 400 } }
 `;
   t.strictSame(runTests(loadPolicies(TABLE.replace('\ntests:\n', rows), 'p.yaml')), []);
+});
+
+t.test('a test can expect marks of the last request', async (t) => {
+  const marking =
+    '  - { name: crawl, route: GET /crawl, identifier: ip, mode: mark, limits: [{ limit: 1, window: 1m }, { limit: 2, window: 1h }] }\ntests:\n';
+  const failures = (expect: string, times: number): string[] => {
+    const row = `  - { name: a, request: GET /crawl, times: ${times}, expect: { allowed: ${times}, ${expect} } }\n`;
+    return runTests(loadPolicies(TABLE.replace('\ntests:\n', `\n${marking}${row}`), 'p.yaml')).map(
+      ({ message }) => message,
+    );
+  };
+  t.strictSame(failures('marked: []', 1), []);
+  t.strictSame(failures('marked: [crawl.1m]', 2), []);
+  t.strictSame(failures('marked: [crawl.1h, crawl.1m], status: 200', 3), []);
+  t.strictSame(failures('marked: [crawl.1m]', 1), ['marked: expected crawl.1m, got none']);
+  t.strictSame(failures('marked: []', 3), ['marked: expected none, got crawl.1h, crawl.1m']);
+  t.throws(() => failures('marked: [crawl]', 2), { message: /unknown policy crawl; / });
+});
+
+t.test('a test sees Retry-After without its random part', async (t) => {
+  const row =
+    '  - { name: crawl, route: GET /crawl, identifier: ip, limit: 1, window: 1m, retryJitter: 1h }\ntests:\n  - { name: a, request: GET /crawl, times: 2, expect: { headers: { Retry-After: 60 } } }\n';
+  t.strictSame(runTests(loadPolicies(TABLE.replace('\ntests:\n', `\n${row}`), 'p.yaml')), []);
 });
 
 t.test('a test can set the cost that replies report', async (t) => {
@@ -194,4 +219,21 @@ t.test('a file with a failing test is not used', async (t) => {
   t.throws(() => loadTestedPolicies(text, 'p.yaml'), {
     message: /p\.yaml:19:1: test "wrong" fails: status: expected 429, got 200/,
   });
+});
+
+t.test('a test can say that the client is a regular', (t) => {
+  const site =
+    'name: site, route: "GET /*", identifier: ip, limit: 9, window: 1h, newcomers: { limit: 2, window: 1m }';
+  const set = loadPolicies(
+    `${policyFile(site)}
+tests:
+  - { name: newcomers, request: GET /, from: 192.0.2.0/24, times: 4, expect: { allowed: 2, policies: [site, site.newcomers], status: 429 } }
+  - { name: regulars, request: GET /, from: 192.0.0.0/16, regular: true, times: 2000, expect: { allowed: 2000, policies: [site] } }
+  - { name: their own limit, request: GET /, regular: true, times: 10, expect: { allowed: 9, policies: [site] } }
+  - { name: it is of this test only, request: GET /, times: 4, regular: false, expect: { allowed: 2 } }
+`,
+    'p.yaml',
+  );
+  t.strictSame(runTests(set), []);
+  t.end();
 });

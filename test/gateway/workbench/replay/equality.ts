@@ -1,16 +1,18 @@
 /** A replay of the gateway's log makes the same decisions as the gateway, for random requests. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { Judge } from '#gateway/workbench/replay/judge.ts';
 import { LogFiles } from '#gateway/workbench/replay/log-files.ts';
 import { Replay } from '#gateway/workbench/replay/replay.ts';
 import { TimeOrder } from '#gateway/workbench/replay/time-order.ts';
 import { testClock } from '#test/support/clock.ts';
-import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { Lane } from '#test/support/lane.ts';
 import { type Dice, dice } from '#test/support/seed.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 
 const LANES = 20;
 const PER_ROUND = 10;
@@ -31,7 +33,9 @@ policies:
   - { name: change, route: "PUT,DELETE /items/{id}", identifier: api-key, limit: 3, window: 10s, bucket: writes }
   - { name: tokens, route: "GET /items/{id}/parts", identifier: token, limit: 2, window: 7s }
   - { name: tried, route: "* /items/*", identifier: ip, limit: 20, window: 10s, mode: shadow }
+  - { name: mixed, route: "GET /mixed/{id}", identifier: { first: [token, api-key, ip] }, limit: 6, window: 10s }
   - { name: one, route: "GET /one/{rest*}", identifier: ip, limit: 1, window: 1s }
+  - { name: strangers, route: GET /open, identifier: ip, unless: api-key, limit: 3, window: 20s }
 `;
 
 const METHODS = ['GET', 'GET', 'GET', 'POST', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'];
@@ -46,12 +50,16 @@ const PATHS = [
   '/items;v=1/2',
   '/items/1/parts',
   '/items/health',
+  '/mixed/1',
+  '/mixed/2',
   '/one/a/b',
   '/one/a%20b',
   '/caf%C3%A9',
   '/a"b',
   '/a%2Fb',
   '/else',
+  '/open',
+  '/open',
 ];
 const STATUSES = [200, 200, 200, 201, 304, 401, 404, 500];
 
@@ -85,11 +93,11 @@ export async function noVerdictDiffers(t: Test, requests: number): Promise<void>
   const clock = testClock(Date.UTC(2026, 10, 22, 8));
   const log = join(temporaryFolder(t), 'access.log');
   const { gateway, port } = await startTestGateway(t, {
-    upstream: upstream.origin,
+    upstream,
     policies: POLICIES,
     clock: clock.now,
     wallClock: clock.now,
-    env: { GATEWAY_ACCESS_LOG: log, GATEWAY_TRUSTED_PROXIES: 'loopback' },
+    env: { GATEWAY_ACCESS_LOG: log, ...BEHIND_PROXY },
   });
 
   const lanes = Array.from({ length: LANES }, (_, i) => ({
@@ -114,6 +122,8 @@ export async function noVerdictDiffers(t: Test, requests: number): Promise<void>
     );
     clock.advance(1 + step(400));
   }
+  // A reply reaches its client before its line is written.
+  await until(() => readFileSync(log, 'utf8').split('\n').length > seen.requests, 'the log has every line');
   for (const { lane } of lanes) lane.close();
   await gateway.close();
 
@@ -133,12 +143,12 @@ export async function noVerdictDiffers(t: Test, requests: number): Promise<void>
     now = at;
     const judged = judge.judge(request);
     const { weighed } = judged;
-    const verdict = weighed.kind === 'decided' ? weighed.decision.kind : weighed.kind;
+    const verdict = weighed.kind;
     if (verdict !== 'deny') judge.answered(judged, request);
     verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
     if (verdict !== request.digests?.decision) different.push(`${verdict}: ${JSON.stringify(request)}`);
   });
-  await open().each((line) => order.add(line));
+  await open().each((request) => order.add(request));
   order.end();
   t.strictSame(different.slice(0, 3), []);
   t.equal(different.length, 0);
@@ -165,7 +175,7 @@ export async function noVerdictDiffers(t: Test, requests: number): Promise<void>
   });
   t.ok(
     result.policies.every(
-      ({ name, allowed, denied }) => name === 'change' || allowed + denied > requests / 400,
+      ({ name, allowed, denied }) => name === 'change' || allowed + denied > requests / 1_000,
     ),
   );
 }

@@ -1,0 +1,164 @@
+/** The length of what callers write is limited, and checking it takes linear time. */
+import t from 'tap';
+import { normalizeEmail } from '#api/auth/password.ts';
+import {
+  ANSWER_ITEMS_MAX,
+  ANSWER_LENGTH_MAX,
+  ANSWERS_MAX,
+  CHOICES_MAX,
+  PATTERN_RULES_MAX,
+  RESPONSE_BYTES_MAX,
+  RULES_MAX,
+} from '#api/values/content-limits.ts';
+import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
+
+const api = await startApi(t);
+const survey = await addSurvey(api);
+const responses = `/api/v1/client/${workspaceId}/responses`;
+const create = (data: object, fields: object = {}) =>
+  api.client('POST', responses, { surveyId: survey.id, finished: false, data, ...fields });
+const write = (fields: Record<string, unknown>) =>
+  api.manage('POST', '/api/v1/management/surveys', surveyBody(fields));
+
+const tooLarge: readonly (readonly [name: string, data: object, path: RegExp, fields?: object])[] = [
+  ['one text', { q1: 'x'.repeat(ANSWER_LENGTH_MAX + 1) }, /^data\.q1$/],
+  ['one list', { q1: Array(ANSWER_ITEMS_MAX + 1).fill('x') }, /^data\.q1$/],
+  ['a text in a map', { q1: { row: 'x'.repeat(ANSWER_LENGTH_MAX + 1) } }, /^data\.q1$/],
+  ['many answers', Object.fromEntries(Array.from({ length: ANSWERS_MAX + 1 }, (_, i) => [i, 'x'])), /^data$/],
+  [
+    'all together',
+    Object.fromEntries(
+      Array.from({ length: Math.ceil(RESPONSE_BYTES_MAX / 60_000) }, (_, i) => [`q${i}`, 'x'.repeat(60_000)]),
+    ),
+    /^data$/,
+  ],
+  ['an id', {}, /^singleUseId$/, { singleUseId: 'x'.repeat(2_000) }],
+];
+for (const [name, data, path, fields] of tooLarge) {
+  t.test(`400: a response with too much of ${name}`, async (t) => {
+    const reply = await create(data, fields);
+    t.equal(reply.status, 400);
+    t.ok(
+      Object.keys(reply.json.details).some((key) => path.test(key)),
+      reply.text.slice(0, 300),
+    );
+    const managed = await api.manage('POST', '/api/v1/management/responses', {
+      surveyId: survey.id,
+      finished: false,
+      data,
+      ...fields,
+    });
+    t.equal(managed.status, 400);
+  });
+}
+
+t.test('400: updates cannot make a response larger than allowed', async (t) => {
+  const { id } = (await create({ q1: 'x' })).json.data;
+  const statuses: number[] = [];
+  for (let i = 0; i < 12; i += 1) {
+    const reply = await api.client('PUT', `${responses}/${id}`, {
+      finished: false,
+      data: { [`q${i}`]: 'x'.repeat(60_000) },
+    });
+    statuses.push(reply.status);
+  }
+  t.strictSame([...new Set(statuses)], [200, 400]);
+  const stored = await api.context.db
+    .selectFrom('responses')
+    .select('data')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  t.ok(stored.data.length <= RESPONSE_BYTES_MAX);
+  const managed = await api.manage('PUT', `/api/v1/management/responses/${id}`, {
+    data: { z: 'x'.repeat(60_000) },
+  });
+  t.equal(managed.status, 400, 'the management API has the same limits');
+});
+
+const question = (fields: object) => ({ id: 'q1', type: 'openText', headline: { default: 'x' }, ...fields });
+const rule = (i: number, type: string, params: object = {}) => ({ id: `r${i}`, type, params });
+const withQuestion = (fields: object) => ({ questions: [question(fields)] });
+const withRules = (...rules: readonly object[]) => withQuestion({ validation: { rules } });
+const many = <T>(length: number, make: (i: number) => T): T[] => Array.from({ length }, (_, i) => make(i));
+const pattern = (text: string) => withRules(rule(1, 'pattern', { pattern: text }));
+const choices = many(CHOICES_MAX + 1, (i) => ({ id: `c${i}`, label: 'x' }));
+const tooLargeSurveys: readonly (readonly [string, Record<string, unknown>])[] = [
+  ['questions', { questions: many(1_001, (i) => question({ id: `q${i}` })) }],
+  ['choices', withQuestion({ type: 'multipleChoiceSingle', choices })],
+  ['rules', withRules(...many(RULES_MAX + 1, (i) => rule(i, 'email')))],
+  ['patterns', withRules(...many(PATTERN_RULES_MAX + 1, (i) => rule(i, 'pattern', { pattern: 'x' })))],
+  ['a long pattern', pattern('x'.repeat(300))],
+  ['look-around', pattern('(?=x)')],
+  ['a large pattern', pattern('(x{100}y{100}){5}')],
+  ['bytes', { customHeadScripts: 'x'.repeat(1_100_000) }],
+];
+for (const [name, fields] of tooLargeSurveys) {
+  t.test(`400: a survey with too much ${name}`, async (t) => {
+    const reply = await write(fields);
+    t.equal(reply.status, 400, reply.text.slice(0, 300));
+    t.not(Object.keys(reply.json.details).length, 0);
+    const { workspaceId: _, ...change } = surveyBody(fields);
+    const put = await api.manage('PUT', `/api/v1/management/surveys/${survey.id}`, change);
+    t.equal(put.status, 400);
+  });
+}
+
+t.test('400: a body with too many values', async (t) => {
+  const reply = await api.client('POST', responses, `{"data":{"q1":[${'0,'.repeat(200_000)}0]}}`);
+  t.equal(reply.status, 400);
+  t.match(reply.json.details.error, /values/);
+});
+
+/**
+ * Each of these was quadratic or worse, and took the old code from ten seconds to hours. There is no time limit here,
+ * because only linear code finishes within the time of the test.
+ */
+const LONG = 2 ** 20;
+t.test('200: an answer of the maximum length that is full of file addresses', async (t) => {
+  const text = '/storage/a/private/'.repeat(ANSWER_LENGTH_MAX / 19).slice(0, ANSWER_LENGTH_MAX - 1);
+  const reply = await create({ q1: `${text} ` });
+  t.equal(reply.status, 200);
+});
+
+t.test('400: answers of the maximum length that break a rule', async (t) => {
+  const rules = ['email', 'url', 'phone'].map((type, i) => rule(i, type));
+  const strict = await addSurvey(api, { questions: [question({ validation: { rules, logic: 'or' } })] });
+  for (const text of [
+    `a@${'.'.repeat(ANSWER_LENGTH_MAX - 3)}`,
+    `+${'1 '.repeat(30_000)}`,
+    '%'.repeat(60_000),
+  ]) {
+    const reply = await api.client('POST', responses, {
+      surveyId: strict.id,
+      finished: true,
+      data: { q1: text },
+    });
+    t.equal(reply.status, 400);
+  }
+});
+
+t.test('400: endless image addresses, repeated ids, and a script address after many blanks', async (t) => {
+  const choices = [
+    { id: 'a', imageUrl: `${'.png?'.repeat(LONG / 10)}\n` },
+    { id: 'b', imageUrl: 'x.png' },
+  ];
+  await write({ questions: [question({ type: 'pictureSelection', allowMulti: false, choices })] });
+  const ids = Array.from({ length: CHOICES_MAX }, (_, i) => ({ id: i === 0 ? 'last' : `c${i}`, label: 'x' }));
+  ids[CHOICES_MAX - 1] = { id: 'last', label: 'x' };
+  const repeated = await write({ questions: [question({ type: 'multipleChoiceSingle', choices: ids })] });
+  t.match(repeated.json.details, { 'questions.0.choices': /used twice/ });
+  const cta = question({ type: 'cta', buttonExternal: true, buttonUrl: `${' '.repeat(1_000)}javascript:x` });
+  t.equal((await write({ questions: [cta] })).status, 400);
+});
+
+t.test('bounds the length of headers and mail addresses', async (t) => {
+  t.equal(normalizeEmail(`a@${'a.'.repeat(LONG)}`), null);
+  const agent = 'Android '.repeat(1_500);
+  const reply = await api.client(
+    'POST',
+    responses,
+    { surveyId: survey.id, data: { q1: 'x' }, finished: true },
+    { 'user-agent': agent },
+  );
+  t.equal(reply.status, 200);
+});

@@ -1,0 +1,224 @@
+import t from 'tap';
+import { readConfig, variables } from '#api/config.ts';
+import { problemsOf } from '#test/support/api-settings.ts';
+
+t.test('an empty environment gives all defaults, and no secret', async (t) => {
+  const { config, secrets } = readConfig({}, '/srv');
+  t.strictSame(config, {
+    port: 3000,
+    host: '127.0.0.1',
+    workers: 1,
+    trustedProxies: config.trustedProxies,
+    database: { kind: 'file', path: '/srv/data/floodgate.sqlite' },
+    publicUrl: 'http://localhost:8080',
+    surveyUrl: null,
+    sdkPath: null,
+    logLevel: 'info',
+    isRateLimitingDisabled: false,
+    isAuditLogEnabled: false,
+    auditRetentionDays: 90,
+    unverifiedAccountDays: 30,
+    isSignupEnabled: false,
+    sessionMaxAgeSeconds: 86_400,
+    mailFrom: { name: 'Floodgate', address: 'noreply@localhost' },
+    webhooks: { allowedTargets: { hosts: [], networks: [] }, allowsInternalTargets: false, attemptsMax: 8 },
+    storage: { kind: 'disk', path: '/srv/data/uploads' },
+    storageQuota: { workspaceBytesMax: 10_240 * 1_048_576, totalBytesMax: 102_400 * 1_048_576 },
+    bootstrap: { workspaceId: null, email: 'owner@example.com' },
+  });
+  t.equal(config.trustedProxies.kind, 'cidrs');
+  t.strictSame(secrets, {
+    redisUrl: null,
+    smtpUrl: null,
+    s3: null,
+    recaptcha: null,
+    bootstrapApiKey: null,
+    bootstrapPassword: null,
+  });
+});
+
+t.test('API_WORKERS: a number, or one for each core', async (t) => {
+  const workersOf = (env: Record<string, string>) => readConfig(env, '/srv', 6).config.workers;
+  t.equal(workersOf({ API_WORKERS: '3' }), 3);
+  t.equal(workersOf({ API_WORKERS: 'auto' }), 6);
+  t.equal(readConfig({ API_WORKERS: 'auto' }, '/srv', 500).config.workers, 64);
+  t.equal(workersOf({ API_WORKERS: 'auto', DATABASE_URL: 'file::memory:' }), 1, 'the database is in memory');
+  t.match(problemsOf({ API_WORKERS: '2', DATABASE_URL: 'file::memory:' }), [
+    /^API_WORKERS: a database in memory is that of one process; set DATABASE_URL to a file$/,
+  ]);
+  t.match(problemsOf({ API_WORKERS: 'many' }), [/^API_WORKERS: "many" is not a whole number from 1 to 64$/]);
+});
+
+t.test('a removed variable is refused with what to write instead', async (t) => {
+  t.match(
+    problemsOf({ DATABASE_POOL_SIZE: '3', DATABASE_SYNCHRONOUS: 'normal', DATABASE_WAIT_SECONDS: '2' }),
+    [
+      /^DATABASE_SYNCHRONOUS: this variable was removed; write it into DATABASE_URL: .*\?synchronous=normal$/,
+      /^DATABASE_POOL_SIZE: this variable was removed; .*\?pool_size=10$/,
+      /^DATABASE_WAIT_SECONDS: .*\?wait_seconds=30$/,
+    ],
+  );
+});
+
+t.test('REDIS_URL may name the address family, which networks with IPv6 only need', async (t) => {
+  const url = 'redis://cache.internal:6379?family=6';
+  t.equal(readConfig({ REDIS_URL: url }, '/srv').secrets.redisUrl, url);
+});
+
+t.test('a blank variable counts as unset', async (t) => {
+  t.equal(readConfig({ API_PORT: ' ', LOG_LEVEL: '' }, '/srv').config.port, 3000);
+});
+
+t.test('reads every variable', async (t) => {
+  const { config, secrets } = readConfig(
+    {
+      API_PORT: '0',
+      API_TRUSTED_PROXIES: '2',
+      DATABASE_URL: 'file:/var/lib/x.sqlite',
+      REDIS_URL: 'rediss://user:secret@redis.example.com:6380/1',
+      PUBLIC_URL: 'https://feedback.example.com/base/',
+      BOOTSTRAP_WORKSPACE_ID: 'ws1',
+      BOOTSTRAP_API_KEY: 'any-key',
+      BOOTSTRAP_EMAIL: 'Me@Example.com',
+      BOOTSTRAP_PASSWORD: 'Password1',
+      LOG_LEVEL: 'DEBUG',
+      RATE_LIMITING_DISABLED: '1',
+      AUDIT_LOG_ENABLED: '1',
+      SESSION_MAX_AGE: '3600',
+      SMTP_URL: 'smtps://me:hunter2@mail.example.com',
+      MAIL_FROM: '"The Team" <team@example.com>',
+    },
+    '/srv',
+  );
+  t.match(config, {
+    port: 0,
+    trustedProxies: { kind: 'hops', hops: 2 },
+    database: { kind: 'file', path: '/var/lib/x.sqlite' },
+    publicUrl: 'https://feedback.example.com/base',
+    logLevel: 'debug',
+    isRateLimitingDisabled: true,
+    isAuditLogEnabled: true,
+    sessionMaxAgeSeconds: 3600,
+    mailFrom: { name: 'The Team', address: 'team@example.com' },
+    bootstrap: { workspaceId: 'ws1', email: 'me@example.com' },
+  });
+  t.strictSame(secrets, {
+    redisUrl: 'rediss://user:secret@redis.example.com:6380/1',
+    smtpUrl: 'smtps://me:hunter2@mail.example.com',
+    s3: null,
+    recaptcha: null,
+    bootstrapApiKey: 'any-key',
+    bootstrapPassword: 'Password1',
+  });
+  t.notMatch(JSON.stringify(config), /secret|any-key|Password1|hunter2/);
+});
+
+t.test('the logged configuration does not have the password of PostgreSQL', async (t) => {
+  const { config } = readConfig({ DATABASE_URL: 'postgres://me:hunter2@db.example.com/feedback' }, '/srv');
+  t.match(config.database, { kind: 'postgres', host: 'db.example.com', user: 'me' });
+  t.notMatch(JSON.stringify(config), /hunter2/);
+});
+
+t.test('the password of the database can be in a variable of its own', async (t) => {
+  const passwordOf = (env: Record<string, string>): string | null => {
+    const { database } = readConfig(env, '/srv').config;
+    return database.kind === 'postgres' ? database.password() : null;
+  };
+  const DATABASE_PASSWORD = 'p@ss:w/rd?#%';
+  t.equal(passwordOf({ DATABASE_URL: 'postgres://me@db/feedback', DATABASE_PASSWORD }), DATABASE_PASSWORD);
+  t.equal(passwordOf({ DATABASE_URL: 'postgres://me:hunter2@db/feedback', DATABASE_PASSWORD }), 'hunter2');
+  t.equal(passwordOf({ DATABASE_URL: 'postgres://me@db/feedback' }), '');
+  t.equal(passwordOf({ DATABASE_PASSWORD }), null, 'an SQLite file has no password');
+  const { config } = readConfig({ DATABASE_URL: 'postgres://me@db/feedback', DATABASE_PASSWORD }, '/srv');
+  t.notMatch(JSON.stringify(config), 'p@ss', 'the logged configuration has no password');
+});
+
+t.strictSame(readConfig({ DATABASE_URL: 'file::memory:' }, '/srv').config.database, { kind: 'memory' });
+
+const wrong: readonly (readonly [string, string])[] = [
+  ['API_PORT', '65536'],
+  ['API_PORT', 'http'],
+  ['API_PORT', '-1'],
+  ['API_HOST', 'not a host'],
+  ['API_TRUSTED_PROXIES', '10.0.0.0/99'],
+  ['DATABASE_URL', 'postgres://localhost/x'],
+  ['DATABASE_URL', 'file:'],
+  ['DATABASE_URL', 'file:x?mode=ro'],
+  ['REDIS_URL', 'http://localhost'],
+  ['REDIS_URL', 'redis'],
+  ['REDIS_URL', 'redis://h?enableOfflineQueue=true'],
+  ['PUBLIC_URL', 'feedback.example.com'],
+  ['PUBLIC_URL', 'https://x.example/?a=b'],
+  ['PUBLIC_URL', 'https://me:pw@x.example'],
+  ['BOOTSTRAP_WORKSPACE_ID', 'Has-Capitals'],
+  ['BOOTSTRAP_API_KEY', 'with space'],
+  ['BOOTSTRAP_EMAIL', 'nobody'],
+  ['BOOTSTRAP_PASSWORD', 'Short1'],
+  ['BOOTSTRAP_PASSWORD', 'nocapital1'],
+  ['BOOTSTRAP_PASSWORD', 'Nodigits'],
+  ['LOG_LEVEL', 'loud'],
+  ['WEBHOOK_ALLOWED_TARGETS', 'hooks.internal,10.0.0.0/99'],
+  ['WEBHOOK_ATTEMPTS', '0'],
+  ['WEBHOOK_ATTEMPTS', '21'],
+  ['DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS', 'yes'],
+  ['RATE_LIMITING_DISABLED', 'yes'],
+  ['AUDIT_LOG_ENABLED', 'true'],
+  ['SESSION_MAX_AGE', '59'],
+  ['SESSION_MAX_AGE', '1d'],
+  ['SMTP_URL', 'mail.example.com'],
+  ['MAIL_FROM', 'nobody'],
+  ['MAIL_FROM', 'a@x.y, b@x.y'],
+];
+for (const [name, value] of wrong) {
+  t.test(`${name}=${value}: the error names the variable`, async (t) => {
+    const problems = problemsOf({ [name]: value });
+    t.equal(problems.length, 1);
+    t.match(problems[0], new RegExp(`^${name}: \\S`));
+  });
+}
+
+t.test('reports all mistakes together, in the order of the variables', async (t) => {
+  const problems = problemsOf({ LOG_LEVEL: 'loud', API_PORT: 'x', PUBLIC_URL: 'x' });
+  t.strictSame(
+    problems.map((problem) => problem.split(':')[0]),
+    ['API_PORT', 'PUBLIC_URL', 'LOG_LEVEL'],
+  );
+});
+
+t.test('an error message contains no secret', async (t) => {
+  const problems = problemsOf({
+    REDIS_URL: 'http://:hunter2@x',
+    SMTP_URL: 'http://:hunter2@x',
+    BOOTSTRAP_API_KEY: 'hunter2 x',
+    BOOTSTRAP_PASSWORD: 'hunter2',
+  });
+  t.equal(problems.length, 4);
+  t.notMatch(problems.join(), /hunter2/);
+});
+
+t.test('the table has each variable once, with its meaning', async (t) => {
+  t.equal(new Set(variables.map(({ name }) => name)).size, variables.length);
+  for (const { name, meaning } of variables) t.ok(meaning.length > 10, name);
+});
+
+t.test('SURVEY_URL has one placeholder for the id, outside the host', async (t) => {
+  for (const good of ['https://s.example.com/{surveyId}', 'http://localhost:4000/answer?id={surveyId}&x=1']) {
+    t.equal(readConfig({ SURVEY_URL: good }, '/srv').config.surveyUrl, good);
+  }
+  for (const bad of [
+    'https://s.example.com/',
+    's.example.com/{surveyId}',
+    'ftp://s.example.com/{surveyId}',
+    'https://{surveyId}.example.com/',
+    'https://s.example.com/{surveyId}/{surveyId}',
+    'https://user:secret@s.example.com/{surveyId}',
+    'https://s.example.com/#{surveyId}',
+    'javascript:alert("{surveyId}")',
+  ]) {
+    t.match(problemsOf({ SURVEY_URL: bad }), [/^SURVEY_URL: .* such as https:\/\//], bad);
+  }
+});
+
+t.test('SDK_PATH is relative to the working directory at start', async (t) => {
+  t.equal(readConfig({ SDK_PATH: 'sdk' }, '/srv').config.sdkPath, '/srv/sdk');
+});

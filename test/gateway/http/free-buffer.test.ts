@@ -1,0 +1,155 @@
+/** Bodies release their memory as soon as they are written, and arrive whole on every path. */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
+import { createServer, Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
+import t from 'tap';
+import { free, ownMemory, writeLast } from '#gateway/http/free-buffer.ts';
+import type { OpenSessions } from '#gateway/listen/entrance.ts';
+import { FrameShare } from '#gateway/listen/http2/frame-share.ts';
+import { Http2Sessions } from '#gateway/listen/http2/sessions.ts';
+import { Handshakes } from '#gateway/listen/tls/handshakes.ts';
+import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
+import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
+import { send } from '#test/gateway/proxy/exchange.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { type Owner, startUpstream } from '#test/support/gateway.ts';
+import { listen } from '#test/support/listen.ts';
+import { sendTls } from '#test/support/tls-client.ts';
+
+const LARGE = 65_536;
+const BODY = Buffer.alloc(3 * 1024 * 1024 + 7, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+const garbage = { freed: () => undefined };
+
+/** Allocates memory of its own, like a read of a socket. */
+function own(bytes: number): Buffer {
+  return Buffer.from(new ArrayBuffer(bytes)).fill('x');
+}
+
+/** Resolves with everything that arrives at the other end, once `socket` has ended. */
+async function opposite<S extends Socket>(
+  owner: Owner,
+  socket: S,
+): Promise<{ readonly socket: S; arrived(): Promise<Buffer> }> {
+  const server = createServer();
+  const port = await listen(owner, server);
+  const accepted = once(server, 'connection');
+  socket.connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  const [peer] = (await accepted) as [Socket];
+  return {
+    socket,
+    async arrived() {
+      socket.end();
+      const chunks: Buffer[] = [];
+      for await (const chunk of peer) chunks.push(chunk as Buffer);
+      return Buffer.concat(chunks);
+    },
+  };
+}
+
+t.test('a buffer that the socket has written is emptied, and its bytes have arrived', async (t) => {
+  const { socket, arrived } = await opposite(t, new Socket());
+  const chunks = Array.from({ length: 64 }, () => own(LARGE));
+  let freed = 0;
+  for (const chunk of chunks) writeLast(socket, socket, chunk, { freed: (count) => (freed += count) });
+  t.equal(chunks.at(-1)?.length, LARGE, 'a buffer that is not written yet is kept');
+  const bytes = await arrived();
+  t.equal(digest(bytes), digest(Buffer.alloc(64 * LARGE, 'x')));
+  t.ok(chunks.every(({ length, buffer }) => length === 0 && buffer.byteLength === 0));
+  t.equal(freed, 64 * LARGE);
+});
+
+t.test('a buffer that was freed is not freed again', async (t) => {
+  const memory = ownMemory(own(LARGE));
+  if (memory === null) return t.fail('the buffer is large');
+  t.equal(free(memory), LARGE);
+  t.equal(free(memory), 0);
+});
+
+t.test('a buffer that cannot be written is left to the garbage collector', async (t) => {
+  const { socket } = await opposite(t, new Socket());
+  socket.on('error', () => undefined).destroy();
+  const chunk = own(LARGE);
+  writeLast(socket, socket, chunk, garbage);
+  await once(socket, 'close');
+  t.equal(chunk.length, LARGE);
+});
+
+t.test('small and shared buffers are not freed', async (t) => {
+  const { socket, arrived } = await opposite(t, new Socket());
+  const small = own(16_384);
+  const shared = own(LARGE).subarray(1);
+  for (const chunk of [small, shared]) {
+    writeLast(socket, socket, chunk, garbage);
+    t.equal(ownMemory(chunk), null);
+  }
+  t.equal(ownMemory('text'), null);
+  t.equal((await arrived()).length, 16_384 + LARGE - 1);
+  t.equal(small.length, 16_384);
+  t.equal(shared.length, LARGE - 1);
+});
+
+t.test('buffers of in-memory streams may still be read, and are not freed', async (t) => {
+  const through = new PassThrough({ highWaterMark: 2 * LARGE });
+  const chunk = own(LARGE);
+  await new Promise<void>((resolve) => {
+    writeLast(through, through, chunk, garbage);
+    through.write('', () => resolve());
+  });
+  t.equal(chunk.length, LARGE);
+});
+
+t.test('bodies with a length and in chunks arrive whole over TCP, TLS and HTTP/2', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    const hash = createHash('sha256');
+    req.on('data', (chunk: Buffer) => hash.update(chunk));
+    req.on('end', () => {
+      if (req.method === 'POST') res.end(hash.digest('hex'));
+      else if (req.url === '/length') res.end(BODY);
+      else {
+        // The pieces do not align with reads of a socket.
+        for (let at = 0; at < BODY.length; at += 70_001) res.write(BODY.subarray(at, at + 70_001));
+        res.end();
+      }
+    });
+  });
+  const authority = createAuthority(t);
+  const handshakes = new Handshakes(readKeyPair(authority.issue('server', 'IP:127.0.0.1')), {
+    protocols: ['h2', 'http/1.1'],
+  });
+  const frames = new FrameShare({ onFlood: () => undefined });
+  const openSessions: OpenSessions = (events) => new Http2Sessions({ ...events, frames });
+  const plain = await startBareServer(t, { origin: upstream.origin });
+  const secured = await startBareServer(t, { origin: upstream.origin, handshakes, openSessions });
+  const session = connectHttp2(`https://127.0.0.1:${secured.port}`, { ca: readFileSync(authority.ca) });
+  t.teardown(() => session.destroy());
+  const overHttp2 = async (path: string, body?: Buffer): Promise<Buffer> => {
+    const stream = session.request({ ':path': path, ':method': body === undefined ? 'GET' : 'POST' });
+    stream.end(body);
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks);
+  };
+  const downloads = async (path: string): Promise<void> => {
+    t.equal(digest((await send(plain.port, path)).body), digest(BODY), `TCP ${path}`);
+    const tls = await sendTls(secured.port, path, authority.ca);
+    t.equal(digest(tls.body), digest(BODY), `TLS ${path}`);
+    t.equal(digest(await overHttp2(path)), digest(BODY), `HTTP/2 ${path}`);
+  };
+  const uploads = async (pieces?: number): Promise<void> => {
+    const options = { method: 'POST', body: BODY };
+    const piecewise = pieces === undefined ? {} : { pieces };
+    t.equal((await send(plain.port, '/', { ...options, ...piecewise })).body.toString(), digest(BODY), 'TCP');
+    t.equal((await sendTls(secured.port, '/', authority.ca, options)).body.toString(), digest(BODY), 'TLS');
+    t.equal((await overHttp2('/', BODY)).toString(), digest(BODY), 'HTTP/2');
+  };
+  await Promise.all([
+    ...['/length', '/chunks', '/length', '/chunks'].map(downloads),
+    ...[uploads(), uploads(50_001)],
+  ]);
+});

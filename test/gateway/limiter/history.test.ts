@@ -1,0 +1,101 @@
+/** Tests which days make a client a regular: in memory and in the script of Redis, which must never differ. */
+import { deepEqual } from 'node:assert/strict';
+import t from 'tap';
+import { type History, regularUntil, visitedOn } from '#gateway/limiter/history.ts';
+import { VISIT } from '#gateway/limiter/visits.ts';
+import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/regulars.ts';
+import { fc } from '#test/support/fast-check.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { storeAt } from '#test/support/store.ts';
+
+const rule = (visits: number, days: number): VisitRule => ({ visits, days, newPerDay: 100 });
+
+function after(days: readonly number[]): History | null {
+  let history: History | null = null;
+  for (const day of days) history = visitedOn(day, history);
+  return history;
+}
+
+function until(days: readonly number[], of = rule(2, 30)): number | null {
+  const history = after(days);
+  return history === null ? null : regularUntil(history, of);
+}
+
+t.test('two different days within the last thirty make a regular', async (t) => {
+  t.equal(until([100]), null, 'one day');
+  t.equal(until([100, 100, 100]), null, 'more requests on one day do not help');
+  t.equal(until([100, 101]), 130, 'until the first of the two days is thirty days ago');
+  t.equal(until([100, 129]), 130);
+  t.equal(until([100, 130]), null, 'the first day is too long ago');
+  t.equal(until([100, 130, 131]), 160);
+  t.equal(until([100, 101, 102]), 131, 'the two latest days count');
+  t.equal(until([100, 200]), null, 'a client that stayed away begins again');
+});
+
+t.test('other numbers of days', async (t) => {
+  t.equal(until([1, 2], rule(3, 7)), null);
+  t.equal(until([1, 2, 7], rule(3, 7)), 8);
+  t.equal(until([1, 2, 8], rule(3, 7)), null);
+  t.equal(until([1, 2], rule(2, 2)), 3);
+  t.equal(until([1, 3], rule(2, 2)), null);
+  t.equal(until([1, 31], rule(2, HISTORY_DAYS)), 32, 'the longest history');
+});
+
+t.test('a day may be reported late', async (t) => {
+  t.equal(until([101, 100]), 130);
+  t.equal(until([101, 100, 100]), 130);
+  t.equal(until([200, 100]), null);
+  t.equal(until([200, 100, 101]), 130, 'a day that is far ahead is from a clock that was wrong');
+});
+
+t.test('Redis and memory agree about random days', async (t) => {
+  const redis = await startRedis(t);
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  // Days to come, so that no key expires during the test.
+  const today = Math.floor(Date.now() / DAY_MS);
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 8 }),
+      fc.integer({ min: 2, max: 4 }),
+      fc.integer({ min: 4, max: HISTORY_DAYS }),
+      async (days, visits, within) => {
+        const keys = [`fg:{${++run}}:days`, `fg:{${run}}:proven`] as const;
+        let history: History | null = null;
+        for (const day of days) {
+          const isNew: boolean = history === null;
+          history = visitedOn(today + 1 + day, history);
+          const ends = regularUntil(history, rule(visits, within));
+          const args = [today + 1 + day, visits, within, 1].map(String);
+          deepEqual(await store.run(VISIT, keys, args), [ends !== null ? 2 : isNew ? 0 : 1]);
+          deepEqual(Number(await redis.client.get(keys[0])), history.last * 2 ** HISTORY_DAYS + history.days);
+          const endsOf = async (key: string): Promise<number> =>
+            Math.round((Number(await redis.client.pexpiretime(key)) / DAY_MS) * 100) / 100;
+          deepEqual(await endsOf(keys[0]), history.last + within);
+          if (ends === null) deepEqual(await redis.client.exists(keys[1]), 0);
+          else deepEqual(await endsOf(keys[1]), ends);
+        }
+      },
+    ),
+    { numRuns: 200 },
+  );
+  t.ok(run >= 200, `${run} runs`);
+});
+
+t.test('only so many new histories are stored', async (t) => {
+  const redis = await startRedis(t);
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  const day = Math.floor(Date.now() / DAY_MS);
+  const keysOf = (client: string) => [`fg:{${client}}:days`, `fg:{${client}}:proven`];
+  const visit = (clients: readonly string[], on: number, room: number) =>
+    store.run(VISIT, clients.flatMap(keysOf), [on, 2, 30, room].map(String));
+  t.strictSame(await visit(['a', 'b', 'c'], day, 2), [0, 0, -1]);
+  t.strictSame(
+    await visit(['a', 'c', 'b'], day + 1, 0),
+    [2, -1, 2],
+    'known clients become regulars all the same',
+  );
+  t.equal(await redis.client.dbsize(), 4);
+});

@@ -1,0 +1,135 @@
+/** Tests the lists of the clients denied most and of the paths requested most. */
+import t from 'tap';
+import { mergeRanked, type Ranked, Ranking, rankedSince } from '#gateway/observe/metrics/ranking.ts';
+import { mostLimited, mostRequested } from '#gateway/operate/admin/top.ts';
+import type { ProcessReport } from '#gateway/process/supervisor.ts';
+import { EXCHANGED_MAX } from '#gateway/refusals/decision-record.ts';
+
+const NOW = 1_800_000_000_000;
+
+/** Two names that come often, between a thousand that come once each. */
+function flooded(places: number, offset = 0): Ranking {
+  const ranking = new Ranking(places);
+  for (let i = 0; i < 1000; i++) {
+    if (i % 2 === 0) ranking.count('/often', '', NOW);
+    if (i % 5 === 0) ranking.count('/less', '', NOW);
+    ranking.count(`/once/${offset + i}`, '', NOW);
+  }
+  return ranking;
+}
+
+function reportOf(limited: Ranking, paths: Ranking): ProcessReport {
+  return {
+    storeAvailable: true,
+    storeAwaySince: null,
+    replicas: 1,
+    limited: limited.list(NOW),
+    paths: paths.list(NOW),
+    matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [] },
+  };
+}
+
+const highest = (counts: readonly number[]): number => Math.max(...counts);
+
+t.test('names that come once are not counted above 1, however many they are', async (t) => {
+  const [often, less, ...others] = flooded(64).list(NOW);
+  t.match(often, { name: '/often', count: 500, isExact: true });
+  t.match(less, { name: '/less', count: 200, isExact: true });
+  t.equal(others.length, 62);
+  t.equal(highest(others.map(({ count }) => count)), 1);
+});
+
+t.test('a name that was dropped and came back is counted from then on', async (t) => {
+  const ranking = new Ranking(2);
+  for (const name of ['a', 'a', 'a', 'a', 'b', 'b', 'c', 'b']) ranking.count(name, '', NOW);
+  const counts = ranking.list(NOW).map(({ name, count, isExact }) => [name, count, isExact]);
+  // b took the place of c, which had taken that of b.
+  t.strictSame(counts, [
+    ['a', 4, true],
+    ['b', 1, false],
+  ]);
+});
+
+t.test('the figures of several workers are at most the true ones', async (t) => {
+  const workers = [0, 1000, 2000].map((offset) => reportOf(flooded(256, offset), flooded(64, offset)));
+  const { limited } = mostLimited(workers, [], NOW);
+  t.match(limited.slice(0, 2), [
+    { identity: '/often', denied: 1500, isExact: true },
+    { identity: '/less', denied: 600, isExact: true },
+  ]);
+  t.equal(highest(limited.slice(2).map(({ denied }) => denied)), 1);
+  const paths = mostRequested(workers);
+  t.match(paths.slice(0, 2), [
+    { path: '/often', requests: 1500, isExact: true },
+    { path: '/less', requests: 600, isExact: true },
+  ]);
+  t.equal(highest(paths.slice(2).map(({ requests }) => requests)), 1);
+});
+
+t.test('a count is exact only if no list can have dropped the name', async (t) => {
+  const whole = [ranked('a', 3), ranked('b', 2)];
+  const full = [ranked('a', 4), { ...ranked('c', 1), isExact: false }];
+  const exact = (lists: Ranked[][]) => mergeRanked(lists).map(({ name, isExact }) => [name, isExact]);
+  t.strictSame(exact([whole, [ranked('a', 1)]]), [
+    ['a', true],
+    ['b', true],
+  ]);
+  t.strictSame(exact([whole, full]), [
+    ['a', true],
+    ['b', false],
+    ['c', false],
+  ]);
+});
+
+t.test('a count is not exact if another gateway may have left the client out of what it tells', async (t) => {
+  const here = new Ranking(256);
+  for (let i = 0; i < 100; i++) here.count('here', '', NOW);
+  const withListOf = (length: number) => {
+    const list = Array.from({ length }, (_, i) => ranked(`there ${i}`, 1));
+    return mostLimited([reportOf(here, new Ranking(64))], [list], NOW).limited[0];
+  };
+  t.match(withListOf(EXCHANGED_MAX - 1), { identity: 'here', denied: 100, isExact: true });
+  t.match(withListOf(EXCHANGED_MAX), { identity: 'here', denied: 100, isExact: false });
+});
+
+function ranked(name: string, count: number): Ranked {
+  return { name, count, isExact: true, other: 0, label: 'items', lastAt: NOW };
+}
+
+t.test('denied identities are counted in a bounded table', async (t) => {
+  const limited = new Ranking(256);
+  for (let i = 0; i < 5000; i++) {
+    limited.count('often', 'items', i);
+    limited.count(String(i), 'keys', i);
+  }
+  const top = limited.list(5000);
+  t.equal(top.length, 256);
+  t.strictSame(top[0], { name: 'often', count: 5000, isExact: true, other: 0, label: 'items', lastAt: 4999 });
+});
+
+t.test('denied identities are forgotten after an hour at the latest', async (t) => {
+  const limited = new Ranking(256);
+  const start = 1_800_000_000_000;
+  const minute = 60_000;
+  limited.count('a', 'items', start);
+  limited.count('a', 'keys', start + 31 * minute);
+  limited.count('b', 'items', start + 31 * minute);
+  const counts = (now: number) => limited.list(now).map(({ name, count }) => [name, count]);
+  t.strictSame(counts(start + 59 * minute), [
+    ['a', 2],
+    ['b', 1],
+  ]);
+  t.strictSame(counts(start + 60 * minute), [
+    ['a', 1],
+    ['b', 1],
+  ]);
+  t.equal(rankedSince(start + 59 * minute), start);
+  t.strictSame(counts(start + 180 * minute), []);
+});
+
+t.test('the denied identities of several processes are added', async (t) => {
+  const one = { name: 'a', count: 2, isExact: true, other: 1, label: 'items', lastAt: 1 };
+  const other = { name: 'b', count: 4, isExact: true, other: 0, label: 'items', lastAt: 1 };
+  const merged = mergeRanked([[one, other], [{ ...one, count: 3, label: 'keys', lastAt: 2 }]]);
+  t.strictSame(merged, [{ name: 'a', count: 5, isExact: true, other: 2, label: 'keys', lastAt: 2 }, other]);
+});

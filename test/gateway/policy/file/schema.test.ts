@@ -1,0 +1,34 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import t from 'tap';
+import { Value } from 'typebox/value';
+import { parse } from 'yaml';
+import { policyFileJsonSchema, policyFileSchema } from '#gateway/policy/file/schema.ts';
+
+const ROOT = resolve(import.meta.dirname, '../../../..');
+const FILE = resolve(ROOT, 'gateway/policies.schema.json');
+const FIX =
+  'UPDATE=1 node test/gateway/policy/file/schema.test.ts && npx biome format --write gateway/policies.schema.json';
+
+t.test('gateway/policies.schema.json is generated from the schema', async (t) => {
+  const text = JSON.stringify(policyFileJsonSchema(), null, 2);
+  if (process.env.UPDATE === '1') writeFileSync(FILE, `${text}\n`);
+  t.strictSame(JSON.parse(readFileSync(FILE, 'utf8')), JSON.parse(text), `to rewrite it: ${FIX}`);
+});
+
+t.test('the schema accepts the project policies and refuses unknown keys at every level', async (t) => {
+  const schema = JSON.parse(readFileSync(FILE, 'utf8'));
+  const file = parse(readFileSync(resolve(ROOT, 'policies.yaml'), 'utf8'));
+  t.ok(Value.Check(schema, file));
+  t.notOk(Value.Check(schema, { ...file, limits: [] }));
+  t.notOk(Value.Check(schema, { ...file, policies: [{ ...file.policies[0], price: 1 }] }));
+  t.notOk(Value.Check(schema, { ...file, identifiers: { IP: file.identifiers.ip } }));
+  t.notOk(Value.Check(schema, { ...file, identifiers: { ip: { ...file.identifiers.ip, salt: 1 } } }));
+});
+
+t.test('every key has a description, which error messages show as the fix', async (t) => {
+  const { properties } = policyFileSchema;
+  const { properties: policy } = properties.policies.items;
+  for (const [key, schema] of Object.entries({ ...properties, ...policy }))
+    t.match(schema, { description: /\w/ }, key);
+});

@@ -1,0 +1,231 @@
+/** Tests the warnings about policies that are valid but probably mistakes: each kind with its line, and no others. */
+import t from 'tap';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
+import { warningsOf } from '#gateway/policy/file/warnings.ts';
+import { placesIn } from '#gateway/policy/file/yaml-text.ts';
+
+const HEAD = `version: 1
+identifiers:
+  ip: { source: client-address }
+`;
+
+function warnings(rows: readonly string[], identifiers = ''): string[] {
+  const text = `${HEAD}${identifiers}policies:\n${rows.map((row) => `  - { ${row} }`).join('\n')}\n`;
+  return warningsOf(loadPolicies(text, 'p.yaml'), placesIn(text)).map(
+    ({ line, column, message, fix }) => `${line}:${column} ${message}; ${fix}`,
+  );
+}
+
+const WIDE = 'name: wide, route: "GET,POST /a/*", identifier: ip, limit: 10, window: 1m';
+const narrow = (more: string): string => `name: narrow, route: "GET /a/{id}", identifier: ip, ${more}`;
+
+t.test('warns of a limit that another policy always reaches first', async (t) => {
+  const cases: readonly (readonly [more: string, most: number | null])[] = [
+    ['limit: 10, window: 1m', 10],
+    ['limit: 9, window: 1m', null],
+    ['limit: 10, window: 30s', 10],
+    ['limit: 600, window: 1h', 600],
+    ['limit: 599, window: 1h', null],
+    // 90 s touch up to three windows of a minute.
+    ['limit: 30, window: 90s', 30],
+    ['limit: 29, window: 90s', null],
+    // A window that does not divide the other one may overlap two of them.
+    ['limit: 20, window: 7s', 20],
+    ['limit: 19, window: 7s', null],
+    ['limit: 10, window: 1m, onStoreFailure: deny', 10],
+  ];
+  for (const [more, most] of cases) {
+    const told = warnings([WIDE, narrow(more)]);
+    t.equal(told.length, most === null ? 0 : 1, more);
+    if (most !== null)
+      t.match(told[0], new RegExp(`^6:\\d+ never reached: wide in line 5 .* at most ${most} in`));
+  }
+  t.strictSame(warnings([WIDE.replace('/a/*', '/b/*'), narrow('limit: 50, window: 1m')]), []);
+  t.strictSame(
+    warnings([`${WIDE}, mode: shadow`, narrow('limit: 50, window: 1m')]),
+    [],
+    'shadow policies never deny',
+  );
+  t.strictSame(warnings([`${WIDE}, mode: mark`, narrow('limit: 50, window: 1m')]), [], 'nor do marking ones');
+  t.strictSame(warnings([`${WIDE}, onStoreFailure: allow`, narrow('limit: 50, window: 1m')]), []);
+  t.match(warnings([narrow('limit: 50, window: 1m'), WIDE]), [/^5:\d+ never reached: wide in line 6/]);
+  t.match(
+    warnings([WIDE, WIDE.replace('name: wide', 'name: twin')]),
+    [/^6:\d+ never reached: wide in line 5/],
+    'the later of two equal policies',
+  );
+});
+
+t.test('compares other algorithms by the most that they allow in a window', async (t) => {
+  const limit = 'limit: 12, window: 1m';
+  t.strictSame(warnings([`${WIDE}, algorithm: sliding-window`, narrow(limit)]).length, 1);
+  t.strictSame(warnings([`${WIDE}, algorithm: token-bucket, burst: 2`, narrow(limit)]).length, 1);
+  t.strictSame(
+    warnings([`${WIDE}, algorithm: token-bucket, burst: 3`, narrow(limit)]),
+    [],
+    '3 and 10 in a minute',
+  );
+  t.strictSame(
+    warnings([WIDE, narrow(`${limit}, algorithm: sliding-window`)]),
+    [],
+    'requests of two windows count together',
+  );
+});
+
+t.test('does not compare limits of different units', async (t) => {
+  t.strictSame(warnings([WIDE, narrow('limit: 12, window: 1m, cost: 12')]), []);
+  t.strictSame(warnings([`${WIDE}, cost: 2`, narrow('limit: 12, window: 1m')]), []);
+  t.strictSame(warnings([narrow('limit: 1000000000, window: 1s, cost: body-bytes')]), []);
+});
+
+t.test('a shared bucket counts the requests of all its rows', async (t) => {
+  const half = (route: string, bucket: string, limit: number): string =>
+    `name: ${route.slice(1)}-${bucket}, route: GET ${route}, identifier: ip, limit: ${limit}, window: 1m, bucket: ${bucket}`;
+  const rows = [half('/a', 'x', 20), half('/b', 'x', 20)];
+  t.strictSame(warnings([...rows, 'name: only-a, route: GET /a, identifier: ip, limit: 10, window: 1m']), []);
+  t.match(warnings([...rows, half('/a', 'y', 10), half('/b', 'y', 10)]), [/^5:/, /^6:/]);
+});
+
+t.test('compares clients too', async (t) => {
+  const wider = '  net: { source: client-address, ipv6Prefix: 48 }\n  key: { source: [{ header: x-key }] }\n';
+  const of = (identifier: string): string => WIDE.replace('identifier: ip', `identifier: ${identifier}`);
+  const key = 'name: k, route: GET /k, identifier: key, limit: 1, window: 1m';
+  const net = 'name: n, route: GET /n, identifier: net, limit: 1, window: 1m';
+  t.match(warnings([of('net'), narrow('limit: 10, window: 1m'), key], wider), [/never reached: wide/]);
+  t.strictSame(warnings([of('key'), narrow('limit: 10, window: 1m'), net], wider), []);
+});
+
+t.test('warns of policies that can never deny, and of entries that nothing uses', async (t) => {
+  t.match(warnings(['name: a, route: CONNECT /a, identifier: ip, limit: 1, window: 1m']), [
+    /^5:\d+ CONNECT \/a matches no request/,
+  ]);
+  t.match(warnings(['name: a, route: GET /a, identifier: ip, limit: 1000000, window: 1s']), [
+    /^5:\d+ no client can make 1000000 requests in 1 s/,
+  ]);
+  t.match(warnings(['name: a, route: GET /a, identifier: ip, limit: 1, window: 1m, bucket: b']), [
+    /^5:\d+ nothing shares the bucket b with a/,
+  ]);
+  const unused = '  key: { source: [{ header: x-key }] }\n';
+  const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 1m';
+  t.strictSame(warnings([row], unused), ['4:3 no policy uses the identifier key; use it, or remove it']);
+  const stopped = '  key: { source: [{ header: x_key }, { bearer: k_ }] }\n';
+  t.match(warnings([row, 'name: b, route: GET /b, identifier: key, limit: 1, window: 1m'], stopped), [
+    /^4:3 the gateway removes the header x_key of key/,
+  ]);
+  const host = '  key: { source: [{ header: host }] }\n';
+  t.strictSame(
+    warnings([row, 'name: b, route: GET /b, identifier: key, limit: 1, window: 1m'], host),
+    [],
+    'the application gets the Host field',
+  );
+});
+
+t.test(
+  'a limit of a wider network is reached before that of a narrower one, if both prefixes are wider',
+  async (t) => {
+    const rows = [
+      'name: wide, route: GET /a, identifier: net, limit: 5, window: 1m',
+      'name: narrow, route: GET /a, identifier: ip, limit: 5, window: 1m',
+    ];
+    const net = (prefixes: string): string => `  net: { source: client-address, ${prefixes} }\n`;
+    t.match(warnings(rows, net('ipv4Prefix: 24')), [/never reached: wide in line/]);
+    t.strictSame(warnings(rows, net('ipv4Prefix: 24, ipv6Prefix: 128')), [], 'narrower for IPv6');
+  },
+);
+
+t.test('warns of keys that a marking policy cannot use', async (t) => {
+  const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 1m, mode: mark';
+  t.strictSame(warnings([row]), []);
+  t.match(warnings([`${row}, ban: { after: 2, within: 1h, for: 1h }`]), [
+    'a marks and denies nobody, so it never bans; remove ban',
+  ]);
+  t.match(warnings([`${row}, retryJitter: 5s`]), [/sends no Retry-After; remove retryJitter/]);
+  t.match(warnings([`${row}, onStoreFailure: deny`]), [
+    /a marks and denies nobody, .* during an outage; write onStoreFailure: local/,
+  ]);
+});
+
+t.test('warns of a body field that one client can invent without a limit', async (t) => {
+  const login = 'name: login, route: "POST /login", identifier: { body: email }, limit: 5, window: 1m';
+  const address = 'name: address, route: "POST /*", identifier: ip, limit: 100, window: 1m';
+  const told =
+    '5:54 login counts a field that clients can invent, and no policy counts their addresses on this route; add a policy by address, or one client can try any number of values';
+  t.strictSame(warnings([login, address]), []);
+  t.strictSame(warnings([login, address.replace('/*', '/other')])[0], told);
+  t.strictSame(warnings([login, `${address}, mode: shadow`])[0], told);
+  t.strictSame(
+    warnings([login, `${address}, distinct: { body: email }`]),
+    [],
+    'so many accounts of one address',
+  );
+  t.strictSame(warnings([login, `${address}, distinct: path`])[0], told);
+});
+
+t.test('a limit of different values and one of requests do not make each other useless', async (t) => {
+  const row = 'route: "GET /*", identifier: ip, window: 1h';
+  const values = `name: values, ${row}, distinct: path, limit: 5`;
+  const requests = `name: requests, ${row}, limit: 5`;
+  t.strictSame(warnings([values, requests]), []);
+});
+
+t.test('warns of a key that nothing counts once it is proven', async (t) => {
+  const keys = '  key: { source: [{ header: x-key }] }\n';
+  const strangers = 'name: strangers, route: "* /v1/*", identifier: ip, unless: key, limit: 5, window: 1m';
+  const key = 'name: keys, route: "* /*", identifier: key, limit: 100, window: 1m';
+  const told =
+    '6:66 no policy counts a proven key on this route, and an application that answers 200 to an invented one proves it; add a policy by key';
+  const warned = (...rows: readonly string[]): readonly string[] => warnings([strangers, ...rows], keys);
+  t.strictSame(warned(key), []);
+  t.strictSame(warned(key.replace('/*', '/v1/items')), [told]);
+  t.strictSame(warned(`${key}, mode: shadow`), [told]);
+  t.strictSame(warned(`${key}, query: [page]`), [told]);
+  t.strictSame(warned(`${key}, count: failure`), [told]);
+  t.strictSame(warned(`${key}, rollout: 10%`), [told]);
+  const excepting = `${strangers}, except: [POST /v1/a]`;
+  t.strictSame(warnings([excepting, `${key}, except: [POST /v1/a]`], keys), [], 'the same requests');
+  t.equal(warnings([excepting, `${key}, except: [POST /v1/b]`], keys).length, 1);
+  t.strictSame(warned(), [told], 'and the identifier is used');
+  const all = 'name: all, route: "* /*", identifier: ip, limit: 1000, window: 1m';
+  t.strictSame(warned(all), [], 'its address is counted, with a key or without');
+  const first = all.replace('identifier: ip', 'identifier: { first: [key, ip] }');
+  t.strictSame(warned(first), [], 'the key is counted, if it is presented');
+});
+
+t.test('the first of several: reached first only if all of them are', async (t) => {
+  const identifiers = '  key: { source: [{ header: x-key }] }\n';
+  const wide = (identifier: string): string => WIDE.replace('identifier: ip', `identifier: ${identifier}`);
+  const first = narrow('limit: 10, window: 1m').replace('identifier: ip', 'identifier: { first: [key, ip] }');
+  t.match(warnings([wide('everyone'), first], identifiers).join(), /never reached: wide/);
+  t.match(warnings([wide('{ first: [key, ip] }'), first], identifiers).join(), /never reached: wide/);
+  t.notMatch(warnings([wide('ip'), first], identifiers).join(), /never reached/);
+  t.notMatch(warnings([wide('key'), first], identifiers).join(), /never reached/);
+  const key = narrow('limit: 10, window: 1m').replace('identifier: ip', 'identifier: key');
+  t.notMatch(warnings([wide('{ first: [key, ip] }'), key], identifiers).join(), /never reached/);
+});
+
+t.test('warns of newcomers who cannot log in', async (t) => {
+  const site = (more = '', route = '* /*'): string =>
+    `name: site, route: "${route}", identifier: ip, limit: 10, window: 1m, newcomers: { limit: 5, window: 1m }${more}`;
+  const login = (route: string): string =>
+    `name: login, route: "${route}", identifier: ip, limit: 2, window: 1m`;
+  const fix = 'exempt the routes of logins and sign-ups, such as except: [POST /login]';
+  const maybe = /^5:\d+ this route may include logins and sign-ups/;
+  t.match(warnings([site()]), [maybe]);
+  t.match(warnings([site('', 'POST /a/*')]), [maybe]);
+  t.strictSame(warnings([site('', 'GET /*')]), [], 'nobody logs in with GET');
+  t.strictSame(warnings([site('', 'POST /a/b')]), [], 'a single route is no login');
+  t.strictSame(warnings([site(', except: [POST /login]')]), []);
+  t.strictSame(warnings([site(', except: ["* /users/sign_in"]')]), []);
+  t.match(warnings([site(', except: [GET /about]')]), [maybe]);
+  for (const route of ['POST /login', '* /api/users/sign_in', 'POST /wp-login.php', 'POST /v1/auth/{id}']) {
+    const told = `newcomers who log in at ${route} would wait behind a swarm too; ${fix}`;
+    t.ok(
+      warnings([login(route), site()]).some((text) => text.endsWith(told)),
+      route,
+    );
+  }
+  t.strictSame(warnings([login('POST /login'), site(', except: [POST /login]')]), []);
+  t.match(warnings([login('POST /login'), site(', except: [POST /sign-up]')]), [/log in at POST \/login/]);
+  t.strictSame(warnings([login('POST /login'), site('', '* /shop/*')]), [], 'another part of the site');
+  t.match(warnings([login('POST /authors'), site()]), [/this route may include logins/], 'no login');
+});

@@ -1,0 +1,442 @@
+/** Policies that count a field of the body, such as logins by account, on running gateways. */
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:http2';
+import t from 'tap';
+import { Digester } from '#gateway/identity/digest.ts';
+import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
+import { type Answer, send, startRawUpstream } from '#test/gateway/proxy/exchange.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import {
+  BEHIND_PROXY,
+  policyFile,
+  startTestGateway,
+  startUpstream,
+  type TestGateway,
+} from '#test/support/gateway.ts';
+import { startApplication } from '#test/support/kinds.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { onEachStore } from '#test/support/stores.ts';
+import { until } from '#test/support/until.ts';
+import { insideLongWindow } from '#test/support/window.ts';
+
+const FILE = policyFile(
+  'name: logins, route: "POST /login", identifier: { body: email }, limit: 3, window: 366d',
+  'name: address, route: "POST /login", identifier: ip, limit: 50, window: 366d',
+  'name: strict, route: "POST /strict", identifier: { body: email, required: true }, limit: 3, window: 366d',
+);
+const PARSERS = [
+  ['own parser', '1'],
+  ['node:http', '0'],
+] as const;
+
+interface Login {
+  readonly email: string;
+  /** Last part of the client's address. */
+  readonly from?: number;
+  readonly type?: 'json' | 'form';
+  readonly path?: string;
+}
+
+function login(port: number, { email, from = 1, type = 'json', path = '/login' }: Login): Promise<Answer> {
+  const isForm = type === 'form';
+  return send(port, path, {
+    method: 'POST',
+    headers: {
+      'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
+      'x-forwarded-for': `192.0.2.${from}`,
+    },
+    body: isForm ? new URLSearchParams({ email }).toString() : JSON.stringify({ email, password: 'x' }),
+  });
+}
+
+const digestOf = (value: string): string =>
+  new Digester('salt of the tests').identify(
+    { name: '', kind: 'body', field: 'email', isRequired: false },
+    value,
+  ).digest;
+
+const allowed = (answers: readonly Answer[]): number => answers.filter(({ status }) => status === 200).length;
+
+const head = (fields: readonly string[], path = '/login'): string =>
+  `${[`POST ${path} HTTP/1.1`, 'Host: a', 'Content-Type: application/json', ...fields].join('\r\n')}\r\n\r\n`;
+
+function whole(body: string, path = '/login', fields: readonly string[] = []): string {
+  return head([`Content-Length: ${Buffer.byteLength(body)}`, ...fields], path) + body;
+}
+
+/** Everything that a client can hold but its connection. */
+function heldBy({ gateway }: TestGateway): number {
+  return gateway
+    .samples()
+    .filter(({ name, labels }) => name === 'floodgate_held' && labels.bound !== 'connections')
+    .reduce((sum, { value }) => sum + value, 0);
+}
+
+t.test('an account has one limit, whoever sends its name', async (t) => {
+  await insideLongWindow();
+  await onEachStore(t, { policies: FILE, env: BEHIND_PROXY }, async (t, one, two) => {
+    const portOf = (i: number): number => (i % 2 === 0 ? one : two).port;
+
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        login(portOf(i), {
+          email: i % 3 === 0 ? 'victim@example.org' : ' Victim@Example.org',
+          from: i,
+          type: i % 5 === 0 ? 'form' : 'json',
+        }),
+      ),
+    );
+    t.equal(allowed(answers), 3, 'exactly the limit is admitted at once, in all spellings');
+    const denied = answers.find(({ status }, i) => status === 429 && i % 2 === 0);
+    const body = JSON.parse(denied?.body.toString() ?? '');
+    t.strictSame(body['violated-policies'], ['logins']);
+    t.notMatch(denied?.body.toString(), /victim/i);
+    const record = await one.gateway.findDecision(body.decision);
+    t.match(record, { policy: 'logins', used: 3, limit: 3, identifier: 'body.email' });
+    t.notMatch(JSON.stringify(record), /victim/i);
+
+    t.equal(
+      (await login(one.port, { email: 'other@example.org', from: 30 })).status,
+      200,
+      'another account is admitted',
+    );
+    const invented = await Promise.all(
+      Array.from({ length: 12 }, (_, i) =>
+        login(portOf(i), { email: `nobody${i}@example.org`, from: 40, path: '/strict' }),
+      ),
+    );
+    t.equal(allowed(invented), 12, 'each account has its own limit, also from one address');
+  });
+});
+
+for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
+  const env = { GATEWAY_OWN_PARSER };
+
+  t.test(`${parser}: forwards bodies unchanged`, async (t) => {
+    await insideLongWindow();
+    const redis = await startRedis(t);
+    const gateway = await startTestGateway(t, {
+      policies: FILE,
+      env: { ...env, GATEWAY_REDIS_URL: redis.url },
+    });
+    const { port } = gateway;
+    let account = 0;
+    for (const bytes of [0, 60, 8192, 8193, 16_384, 16_385, 200_000]) {
+      for (const pieces of [undefined, 61, 5000]) {
+        const start = bytes === 0 ? '' : `{"email":"é${account++}@example.org","x":"`;
+        const text = bytes === 0 ? '' : `${start}${'y'.repeat(bytes - Buffer.byteLength(start) - 2)}"}`;
+        const headers = { 'content-type': 'application/json' };
+        const answer = await send(port, '/login', {
+          method: 'POST',
+          headers,
+          body: text,
+          ...(pieces === undefined ? {} : { pieces }),
+        });
+        t.equal(answer.status, 200);
+        const seen = JSON.parse(answer.body.toString());
+        t.equal(seen.body, text, `${bytes} bytes in ${pieces ?? 'one piece'}`);
+        const framing = pieces === undefined || bytes === 0 ? 'content-length' : 'transfer-encoding';
+        t.ok(
+          seen.headers.some((name: string) => name.toLowerCase() === framing),
+          framing,
+        );
+        const isRead = bytes <= 8192 && bytes > 0;
+        t.equal(/logins/.test(String(answer.headers['ratelimit-policy'])), isRead);
+      }
+    }
+    t.equal(gateway.sample('floodgate_unread_bodies_total'), 12);
+    t.equal(heldBy(gateway), 0);
+  });
+
+  t.test(`${parser}: reads bodies in any pieces, and requests behind them`, async (t) => {
+    await insideLongWindow();
+    const gateway = await startTestGateway(t, { policies: FILE, env });
+    const body = '{"email":"a@example.org"}';
+    const client = sendRaw(gateway.port, '');
+    client.socket.setNoDelay(true);
+    const text = whole(body);
+    for (let i = 0; i < text.length; i++) {
+      client.socket.write(text.charAt(i));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await client.until(/HTTP\/1\.1 200 [\s\S]*a@example\.org/);
+    client.socket.write(whole(body).repeat(3));
+    await client.until(/(?:HTTP\/1\.1 200 [\s\S]*){3}HTTP\/1\.1 429 [\s\S]*\}$/);
+    client.socket.write('GET /free HTTP/1.1\r\nHost: a\r\n\r\n');
+    await client.until(/"url":"\/free"[\s\S]*\}$/);
+    client.socket.write(`${head(['Transfer-Encoding: chunked'])}19\r\n${body}\r\n0\r\n\r\n`);
+    await client.until(/(?:HTTP\/1\.1 429 [\s\S]*){2}\}$/);
+    client.socket.write('GET /last HTTP/1.1\r\nHost: a\r\n\r\n');
+    await client.until(/"url":"\/last"/);
+    client.socket.destroy();
+    await until(() => heldBy(gateway) === 0, 'everything is given back');
+  });
+
+  t.test(`${parser}: sends 100 Continue once to a client that waits for it`, async (t) => {
+    await insideLongWindow();
+    const { port } = await startTestGateway(t, { policies: FILE, env });
+    const body = '{"email":"a@example.org"}';
+    const client = sendRaw(port, '');
+    for (let i = 1; i <= 4; i++) {
+      const status = i <= 3 ? 200 : 429;
+      client.socket.write(head([`Content-Length: ${body.length}`, 'Expect: 100-continue']));
+      await client.until(new RegExp(`(?:HTTP/1\\.1 100 Continue\\r\\n\\r\\n[\\s\\S]*){${i}}$`));
+      client.socket.write(body);
+      await client.until(new RegExp(`HTTP/1\\.1 ${status} [\\s\\S]*\\}$`));
+      await until(() => (client.received().match(/HTTP\/1\.1 [24]/g)?.length ?? 0) === i, `reply ${i}`);
+    }
+    t.equal(client.received().match(/100 Continue/g)?.length, 4, 'one interim reply for each request');
+    client.socket.write('GET /free HTTP/1.1\r\nHost: a\r\n\r\n');
+    await client.until(/"url":"\/free"/);
+    client.socket.destroy();
+
+    const large = sendRaw(port, head(['Content-Length: 9000', 'Expect: 100-continue']));
+    await large.until(/100 Continue\r\n\r\n$/);
+    large.socket.write('x'.repeat(9000));
+    await large.until(/"body":"x{9000}"/);
+    large.socket.destroy();
+  });
+
+  t.test(`${parser}: nothing is charged and nothing forwarded before the body is whole`, async (t) => {
+    await insideLongWindow();
+    const reached: string[] = [];
+    const upstream = await startRawUpstream(t, (socket, text) => {
+      reached.push(text);
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    });
+    const gateway = await startTestGateway(t, { upstream, policies: FILE, env });
+    const body = '{"email":"a@example.org"}';
+    for (const [framing, part] of [
+      [`Content-Length: ${body.length}`, body.slice(0, 12)],
+      ['Transfer-Encoding: chunked', `19\r\n${body.slice(0, 12)}`],
+    ] as const) {
+      for (const leave of ['end', 'resetAndDestroy'] as const) {
+        const client = sendRaw(gateway.port, head([framing]) + part);
+        await until(() => gateway.sample('floodgate_held', { bound: 'connections' }) > 0, 'it is connected');
+        client.socket[leave]();
+        await client.ended();
+        await until(() => gateway.sample('floodgate_held', { bound: 'connections' }) === 0, 'it is gone');
+      }
+    }
+    t.strictSame(reached, []);
+    t.equal(gateway.sample('floodgate_requests_total', { outcome: 'allowed' }), 0);
+    t.equal(gateway.sample('floodgate_requests_total', { outcome: 'undecided' }), 4);
+    t.equal(heldBy(gateway), 0);
+    const clients = Array.from({ length: 3 }, () => sendRaw(gateway.port, whole(body)));
+    for (const client of clients) {
+      await client.until(/HTTP\/1\.1 200 /);
+      client.socket.destroy();
+    }
+  });
+
+  t.test(`${parser}: 400: bodies that can be read in two ways`, async (t) => {
+    await insideLongWindow();
+    const gateway = await startTestGateway(t, { policies: FILE, env });
+    for (const [text, reason] of [
+      [whole('{"email":"a","email":"b"}'), 'two different values of email'],
+      [whole('{"email":"a"}', '/login?email=b'), 'two different values of email'],
+      [whole('{"email":["a"]}'), 'email must be a string or a number'],
+      [whole('{email}'), 'not valid JSON'],
+      [whole('{}', '/login', ['Content-Type: application/json']), 'more than one Content-Type'],
+      [
+        whole('{"email":"a"}', '/login', ['Connection: content-type']),
+        'Connection header names Content-Type',
+      ],
+      [whole('{}', '/strict'), 'presents no email'],
+      ['POST /strict HTTP/1.1\r\nHost: a\r\n\r\n', 'presents no email'],
+      [head(['Content-Length: 9000'], '/strict'), 'larger than 8 KiB'],
+      [whole('{"email":"a"}', '/strict', ['Content-Encoding: gzip']), 'Content-Encoding'],
+      [whole('a', '/strict').replace('application/json', 'text/plain'), 'neither application/json nor'],
+    ] as const) {
+      const client = sendRaw(gateway.port, text);
+      const answer = await client.ended();
+      t.match(answer, /^HTTP\/1\.1 400 /);
+      t.match(answer, reason);
+    }
+    t.equal(gateway.sample('floodgate_requests_total', { outcome: 'malformed' }), 11);
+    t.equal(gateway.sample('floodgate_requests_total', { outcome: 'allowed' }), 0, 'nothing is charged');
+  });
+}
+
+t.test('a policy in shadow mode refuses no body', async (t) => {
+  const strict = 'route: "POST /login", identifier: { body: email, required: true }, limit: 1, window: 366d';
+  const { port } = await startTestGateway(t, {
+    policies: policyFile(`name: trial, ${strict}, mode: shadow`),
+  });
+  for (const text of [whole('{email}'), whole('{"email":["a"]}'), whole('{}')]) {
+    const client = sendRaw(port, text);
+    await client.until(/HTTP\/1\.1 200 /);
+    client.socket.destroy();
+  }
+});
+
+t.test('a client over another limit is denied before its body is read', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  const gateway = await startTestGateway(t, {
+    policies: policyFile(
+      'name: logins, route: "POST /login", identifier: { body: email }, limit: 2, window: 366d',
+      'name: address, route: "POST /login", identifier: ip, limit: 1, window: 366d',
+    ),
+    env: { ...BEHIND_PROXY, GATEWAY_REDIS_URL: redis.url },
+  });
+  const { port } = gateway;
+  const email = 'a@example.org';
+  t.equal((await login(port, { email })).status, 200);
+  t.equal((await login(port, { email })).status, 429, 'denied by the limit of the address');
+  const client = sendRaw(port, head(['Content-Length: 100', 'X-Forwarded-For: 192.0.2.1']));
+  await client.until(/HTTP\/1\.1 429 /);
+  client.socket.destroy();
+  t.equal((await login(port, { email, from: 2 })).status, 200, 'denied requests do not charge the account');
+  t.equal((await login(port, { email, from: 3 })).status, 429);
+});
+
+t.test('a login proves no key, also if the gateway does not read its body', async (t) => {
+  await insideLongWindow();
+  const { port } = await startTestGateway(t, {
+    policies: policyFile(
+      'name: logins, route: "POST /login", identifier: { body: email }, limit: 50, window: 366d',
+      'name: trial, route: "POST /login", identifier: { body: user }, limit: 50, window: 366d, mode: shadow',
+      'name: keys, route: "POST /login", identifier: api-key, limit: 2, window: 366d',
+    ),
+    env: BEHIND_PROXY,
+  });
+  const bodies = [
+    ['application/json', '{"email":"a@example.org"}'],
+    ['multipart/form-data; boundary=x', '--x--'],
+    ['application/json', `{"email":"","x":"${'x'.repeat(9000)}"}`],
+    ['application/json', '{"user":["a"]}'],
+  ] as const;
+  for (const [i, [type, body]] of bodies.entries()) {
+    const ask = async (key: string): Promise<number> => {
+      const headers = { 'content-type': type, 'x-forwarded-for': `192.0.2.${i}`, 'x-api-key': `${key}${i}` };
+      return (await send(port, '/login', { method: 'POST', headers, body })).status;
+    };
+    t.strictSame([await ask('one'), await ask('two'), await ask('one')], [200, 200, 429], body.slice(0, 30));
+  }
+});
+
+t.test('429: an account that is denied by its digest, in any spelling', async (t) => {
+  const gateway = await startTestGateway(t, {
+    policies: `${FILE}\ndeny: [{ digest: ${digestOf('a@example.org')} }]`,
+  });
+  const denied = await login(gateway.port, { email: 'A@example.org' });
+  t.equal(denied.status, 429);
+  t.match(denied.body.toString(), 'gateway_denied');
+  t.equal((await login(gateway.port, { email: 'b@example.org' })).status, 200);
+});
+
+t.test('a slow body is refused with 408', async (t) => {
+  const upstream = await startUpstream(t);
+  const server = await startBareServer(t, { origin: upstream.origin, policies: FILE, checkMs: 50 });
+  const slow = [
+    'Content-Length: 8000',
+    'Transfer-Encoding: chunked',
+    'Content-Length: 5\r\nExpect: 100-continue',
+  ].map((framing) => sendRaw(server.port, head([framing])));
+  const drip = setInterval(() => slow[0]?.socket.write('x'), 20);
+  t.teardown(() => clearInterval(drip));
+  for (const client of slow) t.match(await client.ended(), /HTTP\/1\.1 408 /);
+  await until(() => server.clients.size === 0, 'everything is given back');
+});
+
+t.test('a client may wait with a bounded number of bodies, and others are served', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const server = await startBareServer(t, {
+    origin: upstream.origin,
+    policies: FILE,
+    bounds: { waiting: { total: 3, perClient: 2 } },
+    trustedProxies: 'loopback',
+  });
+  const begin = (from: number) =>
+    sendRaw(server.port, head(['Content-Length: 25', `X-Forwarded-For: 192.0.2.${from}`]));
+  const [first, second] = [begin(1), begin(1)];
+  await until(() => server.bounds.waiting.held === 2, 'two bodies are waited for');
+  const third = begin(1);
+  t.match(
+    await third.until(/"decision":"\w*"\}$/),
+    /HTTP\/1\.1 429 [\s\S]*"bound":"waiting","scope":"client"/,
+  );
+  const other = begin(2);
+  await until(() => server.bounds.waiting.held === 3, 'another client');
+  t.match(
+    await begin(3).until(/"decision":"\w*"\}$/),
+    /HTTP\/1\.1 503 [\s\S]*"bound":"waiting","scope":"total"/,
+  );
+  for (const client of [first, other]) {
+    client.socket.write('{"email":"a@example.org"}');
+    await client.until(/HTTP\/1\.1 200 /);
+    client.socket.destroy();
+  }
+  second.socket.destroy();
+  await until(() => server.bounds.waiting.held === 0, 'places are given back');
+  third.socket.destroy();
+});
+
+t.test('a login that comes in one piece passes while all places are taken', async (t) => {
+  await insideLongWindow();
+  const gateway = await startTestGateway(t, {
+    policies: FILE,
+    env: { GATEWAY_OWN_PARSER: '1', GATEWAY_WAITING: '1', ...BEHIND_PROXY },
+  });
+  const slow = sendRaw(gateway.port, head(['Content-Length: 25', 'X-Forwarded-For: 192.0.2.1']));
+  await until(() => gateway.sample('floodgate_held', { bound: 'waiting' }) === 1, 'its body is waited for');
+  const refused = sendRaw(gateway.port, head(['Content-Length: 25', 'X-Forwarded-For: 192.0.2.3']));
+  t.match(await refused.until(/"decision":"\w*"\}$/), /^HTTP\/1\.1 503 /);
+  refused.socket.destroy();
+  t.equal(gateway.sample('floodgate_requests_total', { outcome: 'undecided' }), 1, 'a refused request');
+  const body = '{"email":"a@example.org"}';
+  const quick = sendRaw(gateway.port, whole(body, '/login', ['X-Forwarded-For: 192.0.2.2']));
+  t.match(await quick.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /);
+  slow.socket.destroy();
+  quick.socket.destroy();
+  await until(() => heldBy(gateway) === 0, 'everything is given back');
+  t.equal(gateway.sample('floodgate_requests_total', { outcome: 'allowed' }), 1);
+  t.equal(gateway.sample('floodgate_requests_total', { outcome: 'undecided' }), 2, 'a client that left');
+});
+
+t.test('forwards bodies to an upstream with TLS', async (t) => {
+  await insideLongWindow();
+  const upstream = await startApplication(t, 'https', (req, res) => req.pipe(res));
+  const { port } = await startTestGateway(t, { upstream, policies: FILE });
+  for (const bytes of [60, 8192, 8193, 100_000]) {
+    for (const pieces of [undefined, 61]) {
+      const start = `{"email":"a${bytes}@example.org","x":"`;
+      const body = `${start}${'y'.repeat(bytes - start.length - 2)}"}`;
+      const headers = { 'content-type': 'application/json' };
+      const options = { method: 'POST', headers, body, ...(pieces === undefined ? {} : { pieces }) };
+      const answer = await send(port, '/login', options);
+      t.equal(answer.body.toString(), body, `${bytes} bytes in ${pieces ?? 'one piece'}`);
+    }
+  }
+});
+
+t.test('reads and forwards bodies of HTTP/2', async (t) => {
+  await insideLongWindow();
+  const authority = createAuthority(t);
+  const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
+  const { port } = await startTestGateway(t, {
+    policies: FILE,
+    env: { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' },
+  });
+  const session = connect(`https://127.0.0.1:${port}`, { ca: readFileSync(authority.ca) });
+  t.teardown(() => session.destroy());
+  const post = async (body: string): Promise<string> => {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/login',
+      'content-type': 'application/json',
+    });
+    stream.end(body);
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks).toString();
+  };
+  const body = '{"email":"a@example.org"}';
+  for (let i = 0; i < 3; i++) t.equal(JSON.parse(await post(body)).body, body);
+  t.strictSame(JSON.parse(await post(body))['violated-policies'], ['logins']);
+  const large = `${body}${' '.repeat(20_000)}`;
+  t.equal(JSON.parse(await post(large)).body, large);
+});

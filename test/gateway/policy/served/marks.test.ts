@@ -1,0 +1,165 @@
+/** `mode: mark` on running gateways: requests over the limit pass, and the application reads which policies they are over. */
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:http2';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { send, values } from '#test/gateway/proxy/exchange.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { BEHIND_PROXY, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { jsonLines } from '#test/support/json.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { onEachStore } from '#test/support/stores.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+import { insideLongWindow } from '#test/support/window.ts';
+
+const MARKED = 'floodgate_policy_decisions_total';
+
+/** Replies with the marks that it receives, one a line. */
+const application = (t: Test) =>
+  startUpstream(t, (req, res) => res.end(values(req.rawHeaders, 'x-gateway-over').join('\n')));
+
+t.test('exactly the requests over the limit are marked, with all gateways together', async (t) => {
+  await insideLongWindow();
+  const upstream = (await application(t)).origin;
+  const policies = policyFile(
+    'name: slow, route: "GET /*", identifier: ip, limit: 7, window: 366d, mode: mark',
+    'name: slower, route: "GET /search", identifier: ip, limit: 10, window: 366d, mode: mark, algorithm: sliding-window',
+    'name: hard, route: "GET /*", identifier: ip, limit: 20, window: 366d',
+  );
+  await onEachStore(t, { upstream, policies, env: BEHIND_PROXY }, async (t, one, two) => {
+    const ask = async (i: number, path: string) => {
+      const headers = { 'x-forwarded-for': '192.0.2.1' };
+      return send((i % 2 === 0 ? one : two).port, path, { headers });
+    };
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => ask(i, '/search')));
+    const marks = answers.filter(({ status }) => status === 200).map(({ body }) => body.toString());
+    t.strictSame(
+      ['', 'slow', 'slow, slower'].map((text) => marks.filter((mark) => mark === text).length),
+      [7, 3, 10],
+    );
+    t.equal(answers.filter(({ status }) => status === 429).length, 10, 'the other policy still denies');
+    for (const { headers } of answers)
+      t.match(headers.ratelimit, /^"hard";r=\d+;t=\d+$/, 'clients see no marking policy');
+    const counted = (policy: string): number =>
+      [...new Set([one, two])]
+        .map(({ sample }) => Math.max(0, sample(MARKED, { policy, decision: 'marked' })))
+        .reduce((all, own) => all + own);
+    t.strictSame([counted('slow'), counted('slower'), counted('hard')], [13, 10, 0]);
+    t.equal(one.sample(MARKED, { policy: 'slow', decision: 'shadow_denied' }), 0);
+    t.equal(one.sample(MARKED, { policy: 'slow', decision: 'denied' }), 0);
+  });
+});
+
+t.test('a mark counts a policy once, if the key and its address are both over the limit', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t, (req, res) => {
+    res.writeHead(401).end(req.headers['x-gateway-over'] ?? '');
+  });
+  const { port, sample } = await startTestGateway(t, {
+    upstream,
+    policies: policyFile(
+      'name: keys, route: "GET /*", identifier: api-key, limit: 1, window: 366d, mode: mark',
+    ),
+  });
+  const ask = async (): Promise<string> =>
+    (await send(port, '/', { headers: { 'x-api-key': 'fbk_bad' } })).body.toString();
+  t.strictSame([await ask(), await ask()], ['', 'keys']);
+  t.equal(sample(MARKED, { policy: 'keys', decision: 'marked' }), 1);
+});
+
+t.test('clients can neither forge the header nor have it removed', async (t) => {
+  await insideLongWindow();
+  const upstream = (await application(t)).origin;
+  for (const env of [{}, BEHIND_PROXY])
+    for (const [over, row] of [
+      ['', 'name: open, route: "GET /*", identifier: everyone, limit: 90, window: 366d, mode: mark'],
+      ['shut', 'name: shut, route: "GET /*", identifier: everyone, limit: 1, window: 366d, mode: mark'],
+      ['', 'name: none, route: "GET /elsewhere", identifier: everyone, limit: 1, window: 366d'],
+    ]) {
+      const { port } = await startTestGateway(t, { upstream, env, policies: policyFile(row ?? '') });
+      await send(port, '/');
+      for (const headers of [
+        { 'x-gateway-over': 'forged' },
+        { 'X-GATEWAY-OVER': ['forged', 'again'] },
+        { 'x-gateway-over': 'forged', connection: 'x-gateway-over' },
+        { connection: 'close, X-Gateway-Over' },
+      ])
+        t.equal((await send(port, '/', { headers })).body.toString(), over, JSON.stringify(headers));
+    }
+});
+
+t.test('marks reach the application over HTTP/2 and in an upgrade', async (t) => {
+  await insideLongWindow();
+  const upstream = await application(t);
+  upstream.server.on('upgrade', (req, socket) => {
+    const over = values(req.rawHeaders, 'x-gateway-over').join();
+    socket.end(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nover=${over};`,
+    );
+  });
+  const authority = createAuthority(t);
+  const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
+  const policies = policyFile(
+    'name: few, route: "GET /*", identifier: everyone, limit: 1, window: 366d, mode: mark',
+  );
+  const { port: plainPort } = await startTestGateway(t, { upstream, policies });
+  await send(plainPort, '/');
+  const fields = ['Host: app.test', 'Connection: Upgrade, X-Gateway-Over', 'Upgrade: websocket', '', ''];
+  const client = sendRaw(plainPort, ['GET /ws HTTP/1.1', ...fields].join('\r\n'));
+  t.match(await client.until(/over=.*;/), /over=few;$/);
+  client.socket.destroy();
+
+  const { port } = await startTestGateway(t, {
+    upstream,
+    policies,
+    env: { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' },
+  });
+  const session = connect(`https://127.0.0.1:${port}`, { ca: readFileSync(authority.ca) });
+  t.teardown(() => session.destroy());
+  const bodies: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    const stream = session.request({ ':path': '/', 'x-gateway-over': 'forged' }).setEncoding('utf8');
+    let body = '';
+    for await (const chunk of stream) body += chunk;
+    bodies.push(body);
+  }
+  t.strictSame(bodies, ['', 'few', 'few']);
+});
+
+t.test('the access log names the marking policies of a request', async (t) => {
+  await insideLongWindow();
+  const file = join(temporaryFolder(t), 'access.log');
+  const { port } = await startTestGateway(t, {
+    upstream: await application(t),
+    policies: policyFile(
+      'name: few, route: "GET /*", identifier: everyone, limit: 1, window: 366d, mode: mark',
+    ),
+    env: { GATEWAY_ACCESS_LOG: file },
+  });
+  for (let i = 0; i < 2; i++) await send(port, '/');
+  await until(() => jsonLines(file).length === 2);
+  t.match(jsonLines(file), [
+    { decision: 'allow', marked: [] },
+    { decision: 'allow', marked: ['few'] },
+  ]);
+});
+
+t.test(
+  'a marking policy refuses a body that can be read in two ways, or a client would pass unmarked',
+  async (t) => {
+    await insideLongWindow();
+    const { port } = await startTestGateway(t, {
+      upstream: await application(t),
+      policies: policyFile(
+        'name: few, route: POST /login, identifier: { body: user }, limit: 1, window: 366d, mode: mark',
+      ),
+    });
+    const ask = async (body: string) => {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      return send(port, '/login', { method: 'POST', body, headers });
+    };
+    for (const over of ['', 'few']) t.match((await ask('user=ada')).body.toString(), over);
+    t.equal((await ask('user=ada&user=bob')).status, 400);
+  },
+);

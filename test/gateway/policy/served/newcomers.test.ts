@@ -1,0 +1,247 @@
+/** `newcomers` on running gateways: regulars pass, and all other clients share one limit. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { Digester, type Identity } from '#gateway/identity/digest.ts';
+import { EVERYONE } from '#gateway/identity/identifier.ts';
+import { historyKey } from '#gateway/limiter/visits.ts';
+import { explainLive } from '#gateway/operate/admin/explain-live.ts';
+import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
+import { send } from '#test/gateway/proxy/exchange.ts';
+import {
+  BEHIND_PROXY,
+  policyFile,
+  startTestGateway,
+  startUpstream,
+  type TestGateway,
+} from '#test/support/gateway.ts';
+import { environment, launch } from '#test/support/gateway-process.ts';
+import { type RedisServer, startRedis } from '#test/support/redis.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+import { insideLongWindow } from '#test/support/window.ts';
+
+const FILE = `${policyFile(
+  'name: site, route: "GET /*", identifier: ip, limit: 20, window: 366d, newcomers: { limit: 5, window: 366d }',
+)}
+regulars: { keys: [api-key] }`;
+
+const digester = new Digester('salt of the tests');
+const { digest: name } = digester.identify(EVERYONE, '');
+
+function client(address: string): Identity {
+  return digester.identify({ name: 'ip', kind: 'address', ipv6Prefix: 64 }, address);
+}
+
+/** Explains a request of a client with the counters of the gateway. @returns why `newcomers` counts it or not */
+async function whyOf({ gateway }: TestGateway, address: string): Promise<string | undefined> {
+  const request = { method: 'GET', target: '/a', rawHeaders: [], socket: { remoteAddress: address } };
+  const options = { set: gateway.policySet(), trust: { kind: 'none' }, clock: Date.now } as const;
+  const { policies } = await explainLive(request, { ...options, control: gateway.control });
+  return policies.find(({ name }) => name === 'site.newcomers')?.reason;
+}
+
+const today = (): number => Math.floor(Date.now() / DAY_MS);
+
+/** Histories began a week ago, so `newcomers` acts. */
+async function withHistory({ client: redis }: RedisServer): Promise<void> {
+  await redis.set(`fg:{control}:history:${name}`, Date.now() - 7 * DAY_MS);
+}
+
+/** This client was here on the day before. */
+async function visitedYesterday({ client: redis }: RedisServer, address: string): Promise<void> {
+  await redis.set(historyKey(client(address)), String((today() - 1) * 2 ** HISTORY_DAYS + 1));
+}
+
+async function start(t: Test, redis: RedisServer, policies = FILE) {
+  const upstream = await startUpstream(t, (req, res) => {
+    const { 'x-api-key': key } = req.headers;
+    res.writeHead(key !== undefined && key !== 'fbk_good' ? 401 : req.url === '/missing' ? 404 : 200).end();
+  });
+  const env = { ...BEHIND_PROXY, GATEWAY_REDIS_URL: redis.url };
+  const gateways = [
+    await startTestGateway(t, { upstream, policies, env }),
+    await startTestGateway(t, { upstream, policies, env }),
+  ] as const;
+  const ask = (i: number, from: string, headers: Record<string, string> = {}, path = '/a') =>
+    send(gateways[i % 2 === 0 ? 0 : 1].port, path, { headers: { 'x-forwarded-for': from, ...headers } });
+  return { gateways, ask };
+}
+
+t.test('newcomers share one exact limit on two gateways, and regulars pass', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  await withHistory(redis);
+  await visitedYesterday(redis, '192.0.2.1');
+  const { gateways, ask } = await start(t, redis);
+  const [one, two] = gateways;
+
+  const first = await ask(0, '192.0.2.1');
+  t.equal(first.status, 200, 'a client of yesterday is a newcomer until its first good reply of today');
+  t.match(first.headers['ratelimit-policy'], '"site.newcomers";q=5;w=31622400');
+  await until(async () => (await redis.client.exists(`fg:{${client('192.0.2.1').digest}}:proven`)) === 1);
+  const again = await ask(1, '192.0.2.1');
+  t.equal(again.status, 200);
+  t.notMatch(
+    again.headers['ratelimit-policy'],
+    'newcomers',
+    'a regular is not charged, at the other gateway too',
+  );
+
+  t.equal(
+    (await ask(0, '192.0.2.2', { 'x-api-key': 'fbk_good' })).status,
+    200,
+    'its first reply proves the key',
+  );
+
+  const replies = await Promise.all(Array.from({ length: 40 }, (_, i) => ask(i, `198.51.100.${i}`)));
+  t.equal(replies.filter(({ status }) => status === 200).length, 3, 'the other two of five were used before');
+
+  for (let i = 0; i < 4; i++) t.equal((await ask(i, '192.0.2.1')).status, 200, 'a regular passes');
+  for (let i = 0; i < 4; i++)
+    t.equal(
+      (await ask(i, `203.0.113.${i}`, { 'x-api-key': 'fbk_good' })).status,
+      200,
+      'so does a proven key',
+    );
+  t.equal((await ask(0, '203.0.113.9', { 'x-api-key': 'fbk_bad' })).status, 429, 'an invented one does not');
+
+  const denied = await ask(1, '203.0.113.7');
+  t.match(denied, { status: 429, headers: { 'retry-after': /^\d+$/, ratelimit: /"site.newcomers";r=0/ } });
+  t.match(JSON.parse(denied.body.toString()), {
+    code: 'gateway_newcomers',
+    message: /^Many new visitors at the moment: policy site.newcomers allows newcomers together 5 /,
+    'violated-policies': ['site.newcomers'],
+  });
+  const page = await ask(1, '203.0.113.7', { accept: 'text/html' });
+  t.match(page.body.toString(), /<h1>Many new visitors at the moment<\/h1>[\s\S]*You can try again in <time/);
+  const refused = replies.find(({ status }, i) => status === 429 && i % 2 === 0);
+  const record = await one.gateway.findDecision(String(refused?.headers['x-gateway-decision']));
+  t.match(record, { policy: 'site.newcomers', identifier: 'all newcomers', limit: 5, used: 5 });
+
+  t.equal(await whyOf(one, '192.0.2.1'), 'the client is a regular');
+  t.match(
+    await whyOf(one, '203.0.113.7'),
+    'all newcomers are counted together; not counted once the client is a regular, with good replies on 2 different days within 30',
+  );
+
+  let most = 0;
+  for (let i = 0; i < 30; i++) if ((await ask(i, '192.0.2.1')).status === 200) most++;
+  t.equal(most, 14, 'the limit for each client goes on: six requests were made before');
+
+  const sum = (metric: string, labels: Record<string, string>): number =>
+    [one, two].reduce((sum, { sample }) => sum + Math.max(0, sample(metric, labels)), 0);
+  const visitors = (kind: string) =>
+    sum('floodgate_visitors_total', { policy: 'site.newcomers', client: kind });
+  t.equal(visitors('newcomer'), 5);
+  t.equal(visitors('regular'), 1 + 4 + 4 + 14);
+  t.equal(sum('floodgate_policy_decisions_total', { policy: 'site.newcomers', decision: 'allowed' }), 5);
+
+  await one.gateway.control.reset(client('192.0.2.1'), []);
+  t.equal(await redis.client.exists(historyKey(client('192.0.2.1'))), 0, 'its days are deleted');
+  const violated = async (): Promise<string[]> =>
+    JSON.parse((await ask(1, '192.0.2.1')).body.toString())['violated-policies'];
+  await until(
+    async () => (await violated()).includes('site.newcomers'),
+    'it is a newcomer at the other gateway too',
+  );
+});
+
+t.test('bad replies make no regulars', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  await withHistory(redis);
+  await visitedYesterday(redis, '192.0.2.1');
+  const { ask } = await start(t, redis);
+  t.equal((await ask(0, '192.0.2.1', {}, '/missing')).status, 404);
+  t.equal((await ask(0, '192.0.2.2')).status, 200);
+  await until(async () => (await redis.client.exists(historyKey(client('192.0.2.2')))) === 1);
+  t.equal(
+    await redis.client.get(historyKey(client('192.0.2.1'))),
+    String((today() - 1) * 2 ** HISTORY_DAYS + 1),
+  );
+});
+
+t.test('a new installation denies nobody, and so does a store that has lost its data', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  const { gateways, ask } = await start(t, redis);
+  const [one] = gateways;
+  const key = `fg:{control}:history:${name}`;
+  const began = Number(await redis.client.get(key));
+  t.ok(Math.abs(began - Date.now()) < DAY_MS / 24, 'the history begins now, not at midnight');
+  const actsFrom = new Date(began + 2 * DAY_MS).toISOString();
+  await one.logged(new RegExp(`"actsFrom":"${actsFrom}".*deny nobody yet`));
+  t.match(await whyOf(one, '192.0.2.1'), `it acts from ${actsFrom}, when enough history exists`);
+  const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(i, `192.0.2.${i}`)));
+  t.ok(replies.every(({ status }) => status === 200));
+  const shadowDenied = (): number =>
+    gateways.reduce((sum, { sample }) => {
+      const labels = { policy: 'site.newcomers', decision: 'shadow_denied' };
+      return sum + Math.max(0, sample('floodgate_policy_decisions_total', labels));
+    }, 0);
+  t.equal(shadowDenied(), 15, 'the limit is counted');
+
+  await redis.client.set(key, began - 2 * DAY_MS);
+  await one.logged(/policies with newcomers act/);
+  let clients = 0;
+  /** Sends requests of clients that were never here, and returns the codes of the refusals. */
+  const newcomers = async (count: number): Promise<unknown[]> => {
+    const replies = await Promise.all(
+      Array.from({ length: count }, (_, i) => ask(i, `10.0.${++clients >> 8}.${clients & 255}`)),
+    );
+    return replies.flatMap(({ status, body }) => (status === 200 ? [] : [JSON.parse(body.toString()).code]));
+  };
+  await until(
+    async () => (await newcomers(2)).includes('gateway_newcomers'),
+    'the limit acts from that date',
+  );
+
+  await redis.client.flushall();
+  const since = async (): Promise<number> => Number(await redis.client.get(key));
+  await until(async () => (await since()) > began, 'the history begins again');
+  await until(async () => (await newcomers(12)).length === 0, 'nobody is denied');
+
+  const begun = await since();
+  await redis.client.set(key, Date.now() + 90 * DAY_MS);
+  await until(async () => (await since()) < Date.now() + DAY_MS, 'a clock that was wrong does not stop it');
+  t.ok((await since()) >= begun);
+});
+
+t.test('without the store, a gateway lets in the regulars that it knows', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  await withHistory(redis);
+  await visitedYesterday(redis, '192.0.2.1');
+  const { gateways, ask } = await start(t, redis);
+  const [one] = gateways;
+  await until(() => one.gateway.replicas() === 2);
+  t.equal((await ask(0, '192.0.2.1')).status, 200);
+  const isRegular = async (): Promise<boolean> =>
+    !String((await ask(0, '192.0.2.1')).headers['ratelimit-policy']).includes('newcomers');
+  await until(isRegular, 'its second day makes it a regular');
+  await redis.kill();
+  await until(() => !one.gateway.storeAvailable());
+  const replies = await Promise.all(Array.from({ length: 40 }, (_, i) => ask(0, `198.51.100.${i}`)));
+  const admitted = replies.filter(({ status }) => status === 200).length;
+  t.ok(
+    admitted === 1 || admitted === 2,
+    `${admitted}: the share of a gateway is 2 or 3, and one was used before`,
+  );
+  for (let i = 0; i < 3; i++) t.equal((await ask(0, '192.0.2.1')).status, 200, 'a regular passes');
+});
+
+t.test('without Redis, histories begin when a reload adds newcomers', async (t) => {
+  const upstream = await startUpstream(t);
+  const file = join(temporaryFolder(t), 'policies.yaml');
+  writeFileSync(file, FILE.replace(/, newcomers: {[^}]*}|^regulars.*$/gm, ''));
+  const gateway = await launch(
+    t,
+    await environment({ GATEWAY_UPSTREAM: upstream.origin, GATEWAY_POLICIES: file }),
+  );
+  const before = performance.timeOrigin + performance.now();
+  writeFileSync(file, FILE);
+  await gateway.until(/deny nobody yet/);
+  const [, actsFrom = ''] = /"actsFrom":"([^"]+)"/.exec(gateway.output()) ?? [];
+  t.ok(Date.parse(actsFrom) > before + 2 * DAY_MS - DAY_MS / 24, actsFrom);
+});

@@ -1,0 +1,176 @@
+/** Tests which of many refusals are stored. */
+import t from 'tap';
+import { Bucket } from '#gateway/limiter/charge.ts';
+import type { DecisionRecord, DecisionStore } from '#gateway/refusals/decision-record.ts';
+import { DECISIONS_MAX } from '#gateway/refusals/decision-record.ts';
+import { Decisions } from '#gateway/refusals/decisions.ts';
+import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
+import { RedisDecisions } from '#gateway/refusals/redis-decisions.ts';
+import { policyRefusal, type Refusal } from '#gateway/refusals/refusal.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { identity, part, policy } from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+
+const NOW = 1_800_000_000_000;
+const five = policy('five', 5, 60);
+
+function refusal(of: Bucket): Refusal {
+  return policyRefusal(of, {
+    decision: 'deny',
+    violated: [of.policy.name],
+    limit: 5,
+    used: 5,
+    resetMs: 60_000,
+    isLocal: false,
+    fromMemory: true,
+  });
+}
+
+const refused = {
+  describe: () => ({
+    method: 'GET',
+    target: `/${'a'.repeat(300)}?secret`,
+    addressFrom: 'socket',
+    file: 'f.yaml',
+    policyVersion: '0',
+  }),
+};
+
+function record(id: string): DecisionRecord {
+  return { id, at: new Date(NOW).toISOString() } as DecisionRecord;
+}
+
+/** Stores the records, or refuses them. */
+class Shelf implements DecisionStore {
+  readonly batches: (readonly DecisionRecord[])[] = [];
+  isDown = false;
+
+  async write(records: readonly DecisionRecord[]): Promise<void> {
+    if (this.isDown) throw new Error('down');
+    this.batches.push(records);
+  }
+
+  async find(): Promise<null> {
+    return null;
+  }
+
+  async list(): Promise<[]> {
+    return [];
+  }
+
+  async exchangeDenied(): Promise<[]> {
+    return [];
+  }
+
+  close(): void {}
+}
+
+function decisions(store: DecisionStore, wallClock = () => NOW): Decisions {
+  return new Decisions({
+    store,
+    isStoreUsed: () => true,
+    wallClock,
+    salt: 'salt',
+    policyVersion: () => '0',
+    replica: 'r',
+  });
+}
+
+t.test('keeps the refusals of clients with few of them, and a sample of the others', async (t) => {
+  const shelf = new Shelf();
+  const all = decisions(shelf);
+  const one = part(five);
+  const loud = refusal(one);
+  const quiet: string[] = [];
+  for (let i = 0; i < 10_000; i++) {
+    all.add(loud, refused);
+    const other = refusal(new Bucket(one.counter, identity(`quiet ${i % 1000}`)));
+    if (i % 1000 < 10) quiet.push(all.add(other, refused));
+  }
+  t.equal(quiet.length, 100);
+  for (const id of quiet) t.not(await all.find(id), null, 'each denial of another client is recorded');
+  await until(() => shelf.batches.length > 0);
+  t.ok(shelf.batches[0] !== undefined && shelf.batches[0].length <= 120);
+  t.equal(all.unrecorded, 10_100 - (shelf.batches[0]?.length ?? 0));
+  t.match(shelf.batches[0]?.[0], {
+    path: `/${'a'.repeat(199)}`,
+    identity: one.identity.digest,
+    violated: ['five'],
+  });
+  await all.close();
+});
+
+t.test('one identity does not displace the records of others', async (t) => {
+  const shelf = new Shelf();
+  let now = NOW;
+  const all = decisions(shelf, () => now);
+  const one = part(five);
+  const kept = () => shelf.batches.flat().filter((it) => it.identity === one.identity.digest).length;
+  const flood = async (): Promise<void> => {
+    for (let round = 0; round < 6; round++) {
+      const before = shelf.batches.length;
+      for (let i = 0; i < 1000; i++) all.add(refusal(one), refused);
+      // This record is always written.
+      all.add(refusal(new Bucket(one.counter, identity(`${now} ${round}`))), refused);
+      await until(() => shelf.batches.length > before);
+    }
+  };
+  await flood();
+  t.ok(kept() <= 60, `${kept()} records`);
+  now += 60_000;
+  const before = kept();
+  await flood();
+  t.ok(kept() > before && kept() <= 120, 'a minute later a few more are recorded');
+  await all.close();
+});
+
+t.test('a batch is bounded, even with all different identities', async (t) => {
+  const shelf = new Shelf();
+  const all = decisions(shelf);
+  const { counter } = part(five);
+  for (let i = 0; i < 40_000; i++) all.add(refusal(new Bucket(counter, identity(String(i)))), refused);
+  await until(() => shelf.batches.length > 0);
+  t.equal(shelf.batches[0]?.length, 120);
+  t.equal(all.unrecorded, 39_880);
+  await all.close();
+});
+
+t.test('keeps a bounded number of records while the store is down', async (t) => {
+  const shelf = new Shelf();
+  shelf.isDown = true;
+  const all = decisions(shelf);
+  const id = all.add(refusal(part(five)), refused);
+  shelf.isDown = false;
+  await until(() => shelf.batches.length > 0);
+  t.equal(shelf.batches[0]?.[0]?.id, id);
+  await all.close();
+});
+
+t.test('the process keeps the newest records', async (t) => {
+  const at = { now: NOW };
+  const memory = new MemoryDecisions(() => at.now);
+  await memory.write(Array.from({ length: DECISIONS_MAX + 5 }, (_, i) => record(String(i))));
+  t.equal(await memory.find('4'), null);
+  t.match(await memory.find('5'), { id: '5' });
+  at.now += 86_400_000;
+  t.equal(await memory.find('5'), null, 'a record is dropped after a day');
+});
+
+t.test('Redis keeps the newest records', async (t) => {
+  const redis = await startRedis(t);
+  const store = new RedisDecisions(accessTo(redis.url));
+  t.teardown(() => store.close());
+  for (let i = 0; i <= DECISIONS_MAX; i += 1000)
+    await store.write(Array.from({ length: 1000 }, (_, j) => record(String(i + j).padStart(6, '0'))));
+  t.equal(await redis.client.hlen('fg:{decisions}:records'), DECISIONS_MAX);
+  t.equal(await redis.client.zcard('fg:{decisions}:order'), DECISIONS_MAX);
+  t.match(await store.find('010999'), { id: '010999' });
+
+  // The oldest record becomes a day old.
+  const [oldest] = await redis.client.zrevrange('fg:{decisions}:order', 0, 0);
+  await redis.client.zadd('fg:{decisions}:order', 1, oldest ?? '');
+  await store.write([record('new')]);
+  t.equal(await store.find(oldest ?? ''), null);
+  t.match(await store.find('new'), { id: 'new' });
+});

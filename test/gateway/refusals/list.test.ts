@@ -1,0 +1,128 @@
+/** Tests the list of kept refusals: newest first, in pages, and with a search. */
+import t, { type Test } from 'tap';
+import { type DecisionRecord, type DecisionStore, EXCHANGED_MAX } from '#gateway/refusals/decision-record.ts';
+import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
+import { RedisDecisions } from '#gateway/refusals/redis-decisions.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { policyFile, startTestGateway } from '#test/support/gateway.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+
+const record = (id: string): DecisionRecord => ({ id, at: new Date().toISOString() }) as DecisionRecord;
+
+async function pages(t: Test, store: DecisionStore): Promise<void> {
+  t.teardown(() => store.close());
+  t.strictSame(await store.list(null, 10), []);
+  for (const id of ['a', 'b', 'c', 'd', 'e']) await store.write([record(id)]);
+  const ids = async (before: string | null, count: number) =>
+    (await store.list(before, count)).map(({ id }) => id).join('');
+  t.equal(await ids(null, 2), 'ed');
+  t.equal(await ids('d', 2), 'cb');
+  t.equal(await ids('b', 2), 'a');
+  t.equal(await ids('a', 2), '');
+  t.equal(await ids('gone', 2), '', 'a dropped record has no older ones');
+  t.equal(await ids(null, 500), 'edcba');
+}
+
+t.test('gateways tell each other the clients that they denied most', async (t) => {
+  const redis = await startRedis(t);
+  const store = new RedisDecisions(accessTo(redis.url));
+  t.teardown(() => store.close());
+  const denied = (name: string, count: number) => ({
+    name,
+    count,
+    isExact: true,
+    other: 0,
+    label: 'items',
+    lastAt: 1,
+  });
+  t.strictSame(await store.exchangeDenied('a', [denied('x', 1)]), []);
+  t.strictSame(await store.exchangeDenied('b', [denied('x', 2)]), [[denied('x', 1)]]);
+  t.strictSame(await store.exchangeDenied('b', [denied('x', 3)]), [[denied('x', 1)]]);
+  t.strictSame(await store.exchangeDenied('a', []), [[denied('x', 3)]]);
+  const many = Array.from({ length: 300 }, (_, i) => denied(String(i), 1));
+  await store.exchangeDenied('b', many);
+  t.equal(
+    (await store.exchangeDenied('a', [])).flat().length,
+    EXCHANGED_MAX,
+    'the size of a list is bounded',
+  );
+  for (let i = 0; i < 100; i++) await store.exchangeDenied(`gateway ${i}`, []);
+  t.ok((await store.exchangeDenied('a', [])).length <= 64, 'and so is their number');
+  const [key = ''] = await redis.client.keys('*denied*');
+  t.ok((await redis.client.pttl(key)) > 0);
+});
+
+t.test('in memory', async (t) => pages(t, new MemoryDecisions(Date.now)));
+
+t.test('in Redis', async (t) => {
+  const redis = await startRedis(t);
+  // Records of the same millisecond are ordered by their ids.
+  await pages(t, new RedisDecisions(accessTo(redis.url)));
+});
+
+t.test('over the admin listener, refusals are found by text, by policy and by client', async (t) => {
+  const rows = ['first', 'second'].map(
+    (name) => `name: ${name}, route: "GET /${name}/*", identifier: ip, limit: 1, window: 366d`,
+  );
+  const gateway = await startTestGateway(t, { policies: policyFile(...rows) });
+  const admin = await startTestAdmin(t, gateway);
+  const list = async (query = '') => {
+    const reply = await fetch(`${admin}/api/decisions?${query}`);
+    return (await reply.json()) as { decisions: DecisionRecord[]; next: string | null; message?: string };
+  };
+  for (let i = 0; i < 4; i++) {
+    for (const path of ['/first/a', '/second/b?secret=1'])
+      await (await fetch(gateway.origin + path)).arrayBuffer();
+  }
+  await until(async () => (await list()).decisions.length === 6);
+  const found = await list('text=/SECOND/b');
+  t.equal(found.decisions.length, 3, 'upper and lower case are equal');
+  t.equal((await list('policy=first')).decisions.length, 3);
+  t.equal((await list('policy=fir')).decisions.length, 0);
+  t.equal((await list('text=secret')).decisions.length, 0, 'the query is not recorded');
+  const { identity = '', id = '' } = found.decisions[0] ?? {};
+  t.equal((await list(`identity=${identity}`)).decisions.length, 6);
+  t.equal((await list(`identity=${identity.slice(1)}`)).decisions.length, 0);
+  t.equal((await list(`text=${id}`)).decisions.length, 1);
+  t.match(await list('unknown=1'), { message: /unknown/ });
+
+  const reply = await fetch(`${admin}/api/decisions/${id}`);
+  t.match(await reply.json(), {
+    id,
+    what: /^GET \/second\/b was refused at/,
+    reasons: [/The limit was reached: policy second allows 1/],
+    facts: [
+      ['Line', /:8, version/],
+      ['Counted', /^ip/],
+      ['Decided', /alone/],
+      ['Retry at', /Z$/],
+    ],
+    advice: /raise limit/,
+  });
+});
+
+t.test('the list continues on further pages', async (t) => {
+  const rows = Array.from(
+    { length: 110 },
+    (_, i) => `name: p${i}, route: GET /p${i}, identifier: ip, limit: 1, window: 366d`,
+  );
+  const gateway = await startTestGateway(t, { policies: policyFile(...rows) });
+  const admin = await startTestAdmin(t, gateway);
+  const list = async (query: string) =>
+    (await (await fetch(`${admin}/api/decisions?${query}`)).json()) as {
+      decisions: DecisionRecord[];
+      next: string | null;
+    };
+  // The first denial of each client is always stored.
+  for (let i = 0; i < 220; i++) await (await fetch(`${gateway.origin}/p${i % 110}`)).arrayBuffer();
+  await until(async () => (await list('policy=p109')).decisions.length === 1);
+  const first = await list('');
+  t.equal(first.decisions.length, 100);
+  const second = await list(`before=${first.next}`);
+  t.ok(second.decisions.length > 0);
+  t.equal(second.next, null);
+  const ids = [...first.decisions, ...second.decisions].map(({ id }) => id);
+  t.equal(new Set(ids).size, ids.length, 'each record is listed once');
+});

@@ -1,0 +1,169 @@
+/** Tests the whole record of each kind of refusal, in the admin API and in `floodgate why`. */
+import t, { type Test } from 'tap';
+import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
+import { connectMany } from '#test/gateway/bounds/from.ts';
+import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { until } from '#test/support/until.ts';
+
+/** Values that differ between runs. */
+const ANY = {
+  id: /^[0-9a-z]{26}$/,
+  at: /^\d{4}-.*Z$/,
+  endsAt: /^\d{4}-.*Z$/,
+  policyVersion: /^[0-9a-f]{12}$/,
+  identity: /^[\w-]{22}$/,
+  replica: /^test:/,
+};
+const NOON = Date.UTC(2026, 0, 1, 12);
+const BESIDE = {
+  ...ANY,
+  method: 'GET',
+  path: '/a',
+  file: String,
+  cost: 1,
+  windowSeconds: 0,
+  isUnproven: false,
+  addressFrom: 'socket',
+  decidedBy: 'local',
+  fromMemory: false,
+};
+
+async function recordOf(t: Test, { gateway }: TestGateway, id: string | null): Promise<DecisionRecord> {
+  const record = await gateway.findDecision(id ?? '');
+  if (record === null) throw new Error(`nothing is kept of ${id}`);
+  const seconds = (Date.parse(record.endsAt) - Date.parse(record.at)) / 1000;
+  t.ok(seconds > 0);
+  t.strictSame(Object.keys(record), [
+    ...['id', 'at', 'decision', 'method', 'path', 'policy', 'line', 'file', 'policyVersion', 'violated'],
+    ...['limit', 'used', 'cost', 'windowSeconds', 'algorithm', 'endsAt', 'identity', 'identifier'],
+    ...['isUnproven', 'addressFrom', 'decidedBy', 'fromMemory', 'replica'],
+  ]);
+  return record;
+}
+
+async function refusalOf(t: Test, gateway: TestGateway, path = '/a'): Promise<DecisionRecord> {
+  const { headers } = await fetch(`${gateway.origin}${path}`);
+  return recordOf(t, gateway, headers.get('x-gateway-decision'));
+}
+
+t.test('a denial by two policies is recorded with both', async (t) => {
+  const gateway = await startTestGateway(t, {
+    policies: policyFile(
+      'name: first, route: "GET /*", identifier: ip, limit: 2, window: 1h, cost: 2',
+      'name: second, route: "GET /a", identifier: ip, limit: 1, window: 2h, algorithm: sliding-window',
+    ),
+    clock: () => NOON,
+    wallClock: () => NOON,
+  });
+  await fetch(`${gateway.origin}/a`);
+  t.match(await refusalOf(t, gateway, '/a?secret'), {
+    ...BESIDE,
+    decision: 'deny',
+    policy: 'second',
+    line: 8,
+    violated: ['second', 'first'],
+    limit: 1,
+    used: 1,
+    windowSeconds: 7200,
+    algorithm: 'sliding-window',
+    endsAt: '2026-01-01T16:00:00.000Z',
+    identifier: 'ip',
+  });
+});
+
+t.test('a denial by a ban is recorded with its reason', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end());
+  const gateway = await startTestGateway(t, {
+    upstream,
+    policies: policyFile('name: one, route: "GET /*", identifier: ip, limit: 1, window: 366d'),
+  });
+  await fetch(gateway.origin);
+  const { identity } = await refusalOf(t, gateway);
+  await gateway.gateway.control.ban({ digest: identity, words: [0, 0, 0, 0] }, 60_000, 'why');
+  t.match(await refusalOf(t, gateway), {
+    ...BESIDE,
+    decision: 'banned',
+    policy: 'operator ban',
+    line: 0,
+    violated: ['operator ban'],
+    limit: 0,
+    used: null,
+    algorithm: 'fixed-window',
+    identity,
+    identifier: 'operator ban',
+  });
+});
+
+t.test('a denial by the deny list is recorded with its line', async (t) => {
+  const policies = `${policyFile()}\ndeny:\n  - { address: 127.0.0.0/8 }\n`;
+  const gateway = await startTestGateway(t, { policies });
+  const record = await refusalOf(t, gateway);
+  t.match(record, {
+    ...BESIDE,
+    decision: 'listed',
+    policy: 'deny list',
+    line: 8,
+    violated: ['deny list'],
+    limit: 0,
+    used: null,
+    algorithm: 'fixed-window',
+    identifier: 'deny list',
+    fromMemory: true,
+  });
+  t.equal(Date.parse(record.endsAt) - Date.parse(record.at), 3_600_000);
+});
+
+t.test('a refusal by a bound on requests is recorded', async (t) => {
+  const held: object[] = [];
+  const upstream = await startUpstream(t, (_req, res) => void held.push(res));
+  const gateway = await startTestGateway(t, {
+    upstream,
+    policies: policyFile(),
+    env: { GATEWAY_UPSTREAM_CONNECTIONS: '1', GATEWAY_WAITING: '1', GATEWAY_DRAIN_TIMEOUT_MS: '0' },
+  });
+  void fetch(`${gateway.origin}/b`).catch(() => undefined);
+  await until(() => held.length === 1);
+  void fetch(`${gateway.origin}/b`).catch(() => undefined);
+  await until(() => gateway.sample('floodgate_upstream_waiting') === 1);
+  t.match(await refusalOf(t, gateway), {
+    ...BESIDE,
+    decision: 'busy',
+    policy: 'bound waiting',
+    line: 0,
+    violated: ['bound waiting'],
+    limit: 1,
+    used: 1,
+    algorithm: 'concurrency',
+    identifier: 'client address',
+  });
+});
+
+t.test('a refusal by a bound on connections is recorded', async (t) => {
+  const gateway = await startTestGateway(t, { policies: policyFile(), env: { GATEWAY_CONNECTIONS: '1' } });
+  const { port } = gateway;
+  const open = connectMany(t, {
+    address: '127.0.0.9',
+    port,
+    count: 1,
+    text: 'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
+  });
+  await until(() => open.received(0) !== '');
+  const refused = connectMany(t, { address: '127.0.0.10', port, count: 1, text: '' });
+  await until(() => refused.received(0) !== '');
+  const [, id = ''] = /x-gateway-decision: (\S+)/.exec(refused.received(0)) ?? [];
+  t.match(await recordOf(t, gateway, id), {
+    ...BESIDE,
+    decision: 'busy',
+    method: '',
+    path: '',
+    policy: 'bound connections',
+    line: 0,
+    violated: ['bound connections'],
+    limit: 1,
+    used: 1,
+    algorithm: 'concurrency',
+    identifier: 'all clients',
+  });
+  open.leave();
+  refused.leave();
+});

@@ -1,0 +1,235 @@
+/** Looks up refusals by their ids, over the admin listener and with the command. */
+import t from 'tap';
+import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
+import { RedisDecisions } from '#gateway/refusals/redis-decisions.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+
+const POLICIES = policyFile(
+  'name: one, route: "GET /one/*", identifier: ip, limit: 1, window: 366d',
+  'name: keys, route: GET /keys, identifier: api-key, limit: 1, window: 366d',
+  'name: closed, route: GET /closed, identifier: ip, limit: 100, window: 366d, onStoreFailure: deny',
+);
+
+interface Refused {
+  readonly status: number;
+  readonly id: string;
+}
+
+async function ask(origin: string, path: string, headers: Record<string, string> = {}): Promise<Refused> {
+  const response = await fetch(`${origin}${path}`, { headers });
+  const body = (await response.json()) as { decision?: string };
+  const id = response.headers.get('x-gateway-decision') ?? '';
+  if (response.status !== 200) t.equal(body.decision, id, 'header and body have the same id');
+  return { status: response.status, id };
+}
+
+t.test('without Redis the process knows its own decisions', async (t) => {
+  const gateway = await startTestGateway(t, { policies: POLICIES });
+  const admin = await startTestAdmin(t, gateway, { token: 'secret' });
+  t.match(await ask(gateway.origin, '/one/a'), { status: 200, id: '' });
+  const refused = await ask(gateway.origin, '/one/../one/a?token=1');
+  t.match(refused, { status: 429, id: /^[0-9a-z]{26}$/ });
+  t.not((await ask(gateway.origin, '/one/a')).id, refused.id);
+
+  const env = { GATEWAY_ADMIN_TOKEN: 'secret' };
+  const { code, stdout } = await floodgateCommand(['why', refused.id, '--gateway', admin, '--json'], { env });
+  t.equal(code, 0);
+  const record = JSON.parse(stdout) as DecisionRecord;
+  t.match(record, {
+    id: refused.id,
+    at: /^\d{4}-.*Z$/,
+    decision: 'deny',
+    method: 'GET',
+    path: '/one/a',
+    policy: 'one',
+    line: 7,
+    policyVersion: /^[0-9a-f]{12}$/,
+    violated: ['one'],
+    limit: 1,
+    used: 1,
+    windowSeconds: 31_622_400,
+    identity: /^[\w-]{22}$/,
+    identifier: 'ip',
+    isUnproven: false,
+    addressFrom: 'socket',
+    decidedBy: 'local',
+    replica: /^test:/,
+  });
+  t.ok(Date.parse(record.endsAt) > Date.parse(record.at));
+
+  const people = await floodgateCommand(['why', refused.id, '--gateway', admin], { env });
+  t.match(people.stdout, /policy one allows 1 in 31622400 s, and 1 were used/);
+  t.match(people.stdout, /raise limit in .*:7/);
+
+  t.match(await floodgateCommand(['why', refused.id, '--gateway', admin]), { code: 2, stderr: /token/ });
+  t.match(await floodgateCommand(['why', 'x', '--gateway', admin], { env }), {
+    code: 2,
+    stderr: /not a decision id/,
+  });
+  t.match(await floodgateCommand(['why', '0'.repeat(26), '--gateway', admin], { env }), {
+    code: 1,
+    stderr: /is not the id of a refusal by this gateway/,
+  });
+  const response = await fetch(`${admin}/api/decisions/x`, { headers: { authorization: 'Bearer secret' } });
+  t.equal(response.status, 400);
+  t.equal((await fetch(`${admin}/api/decisions/${refused.id}`)).status, 401);
+  t.equal((await fetch(`${admin}/healthz`)).status, 200);
+});
+
+t.test('HEAD has the id too, and browsers can read it on client routes', async (t) => {
+  const { port } = await startTestGateway(t, {
+    policies: policyFile('name: c, route: "GET /api/v1/client/*", identifier: ip, limit: 1, window: 366d'),
+  });
+  const line = '/api/v1/client/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+  await sendRaw(port, `GET ${line}`).ended();
+  const head = await sendRaw(port, `HEAD ${line}`).ended();
+  t.match(head, /^HTTP\/1\.1 429[\s\S]*\r\nx-gateway-decision: [0-9a-z]{26}\r\n[\s\S]*\r\n\r\n$/);
+  const get = await sendRaw(port, `GET ${line}`).ended();
+  t.match(get, /Access-Control-Expose-Headers: [^\r]*x-gateway-decision/);
+  const [, body = ''] = get.split('\r\n\r\n');
+  t.equal(body.length, Number(/Content-Length: (\d+)/.exec(get)?.[1]));
+});
+
+t.test('an application cannot set the id', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.setHeader('x-gateway-decision', 'forged');
+    res.end('{}');
+  });
+  const { origin } = await startTestGateway(t, { upstream, policies: POLICIES });
+  t.equal((await ask(origin, '/else')).id, '');
+});
+
+t.test('with Redis every replica knows a decision, also after the deciding one has ended', async (t) => {
+  const redis = await startRedis(t);
+  const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end('{}'));
+  const options = {
+    upstream: upstream.origin,
+    policies: POLICIES,
+    env: { GATEWAY_REDIS_URL: redis.url, GATEWAY_TRUSTED_PROXIES: '1' },
+  };
+  const one = await startTestGateway(t, options);
+  const other = await startTestGateway(t, options);
+  const from = { 'x-forwarded-for': '192.0.2.7' };
+  await fetch(`${one.origin}/one/a`, { headers: from });
+  const byStore = await ask(other.origin, '/one/a', from);
+  const fromMemory = await ask(other.origin, '/one/a', from);
+  await fetch(`${one.origin}/keys`, { headers: { ...from, 'x-api-key': 'first-key' } });
+  const unproven = await ask(one.origin, '/keys', { ...from, 'x-api-key': 'second-key' });
+  t.equal(unproven.status, 429);
+
+  const find = (id: string): Promise<DecisionRecord | null> => one.gateway.findDecision(id);
+  await until(async () => (await find(byStore.id)) !== null && (await find(fromMemory.id)) !== null);
+  t.match(await find(byStore.id), {
+    decidedBy: 'store',
+    fromMemory: false,
+    used: 1,
+    limit: 1,
+    addressFrom: 'X-Forwarded-For, 1 trusted proxy',
+  });
+  t.match(await find(fromMemory.id), { decidedBy: 'store', fromMemory: true });
+  t.match(await find(unproven.id), { policy: 'keys', identifier: 'api-key', isUnproven: true });
+  t.ok((await redis.client.pttl('fg:{decisions}:records')) > 0);
+  t.ok((await redis.client.pttl('fg:{decisions}:order')) > 0);
+  const stored = JSON.stringify(await redis.client.hgetall('fg:{decisions}:records'));
+  t.notMatch(stored, /192\.0\.2\.7|first-key|second-key/);
+
+  const last = await ask(one.origin, '/one/a', from);
+  await one.gateway.close();
+  await until(async () => (await other.gateway.findDecision(last.id)) !== null);
+});
+
+t.test('decisions during an outage of Redis are stored afterwards', async (t) => {
+  const redis = await startRedis(t);
+  const one = await startTestGateway(t, { policies: POLICIES, env: { GATEWAY_REDIS_URL: redis.url } });
+  await redis.kill();
+  await until(() => !one.gateway.storeAvailable());
+  const refused = await ask(one.origin, '/closed');
+  t.equal(refused.status, 503);
+  await ask(one.origin, '/one/a');
+  const local = await ask(one.origin, '/one/a');
+  t.equal(local.status, 429);
+  await redis.restart();
+  const reader = new RedisDecisions(accessTo(redis.url));
+  t.teardown(() => reader.close());
+  for (const { id } of [refused, local])
+    await until(async () => (await reader.find(id).catch(() => null)) !== null);
+  t.match(await reader.find(refused.id), {
+    decision: 'unavailable',
+    policy: 'closed',
+    used: null,
+    decidedBy: 'local',
+  });
+  t.match(await reader.find(local.id), { decision: 'deny', policy: 'one', decidedBy: 'local' });
+});
+
+t.test('bans, bounds and requests in flight are recorded like other refusals', async (t) => {
+  const held: { end(): void }[] = [];
+  const upstream = await startUpstream(t, (_req, res) => void held.push(res));
+  const gateway = await startTestGateway(t, {
+    upstream,
+    policies: policyFile(
+      'name: slow, route: "GET /slow", identifier: ip, concurrency: 1',
+      'name: keys, route: GET /keys, identifier: api-key, limit: 9, window: 366d',
+    ),
+    env: { GATEWAY_UPSTREAM_CONNECTIONS: '2', GATEWAY_WAITING: '1', GATEWAY_CLIENT_SHARE: '1' },
+  });
+  const admin = await startTestAdmin(t, gateway, { token: 'secret' });
+  const env = { GATEWAY_ADMIN_TOKEN: 'secret' };
+  const why = async (id: string): Promise<{ record: DecisionRecord; text: string }> => {
+    const { stdout } = await floodgateCommand(['why', id, '--gateway', admin, '--json'], { env });
+    const { stdout: text } = await floodgateCommand(['why', id, '--gateway', admin], { env });
+    return { record: JSON.parse(stdout) as DecisionRecord, text };
+  };
+
+  const open = [fetch(`${gateway.origin}/slow`)];
+  await until(() => held.length === 1);
+  const full = await ask(gateway.origin, '/slow');
+  t.equal(full.status, 429);
+  const { record, text } = await why(full.id);
+  t.match(record, {
+    decision: 'deny',
+    policy: 'slow',
+    algorithm: 'concurrency',
+    limit: 1,
+    used: 1,
+    windowSeconds: 0,
+  });
+  t.match(text, /policy slow allows 1 in flight at once, and 1 were in flight/);
+  t.match(text, /raise concurrency in .*:7/);
+
+  // The second request is at the upstream, the third one waits, and the fourth one has no place.
+  open.push(fetch(`${gateway.origin}/other`));
+  await until(() => held.length === 2);
+  open.push(fetch(`${gateway.origin}/other`));
+  await until(() => gateway.sample('floodgate_upstream_waiting') === 1);
+  const busy = await ask(gateway.origin, '/other?a=1');
+  t.equal(busy.status, 429);
+  const ofBound = await why(busy.id);
+  t.match(ofBound.record, { decision: 'busy', path: '/other' });
+  t.match(ofBound.text, /one client address may hold 1 \(waiting\), and 1 were held/);
+  t.match(ofBound.text, /set a larger GATEWAY_CLIENT_SHARE;/);
+  t.notMatch(ofBound.text, /Line:/);
+  const release = setInterval(() => {
+    for (const res of held.splice(0)) res.end();
+  }, 5);
+  t.teardown(() => clearInterval(release));
+  for (const reply of await Promise.all(open)) await reply.arrayBuffer();
+
+  const ban = await floodgateCommand(
+    ['ban', '--key', 'fbk_1', '--identifier', 'api-key', '--gateway', admin, '--json'],
+    { env },
+  );
+  t.equal(ban.code, 0, ban.stderr);
+  const banned = await ask(gateway.origin, '/keys', { 'x-api-key': 'fbk_1' });
+  t.equal(banned.status, 429);
+  const ofBan = await why(banned.id);
+  const { identity } = JSON.parse(ban.stdout) as { identity: string };
+  t.match(ofBan.record, { decision: 'banned', policy: 'operator ban', identity, path: '/keys', line: 0 });
+  t.match(ofBan.text, new RegExp(`floodgate unban ${identity}`));
+});

@@ -1,0 +1,96 @@
+/**
+ * Replies that cannot be forwarded, and requests without a reply in time, count as success and as failure: a client that
+ * can provoke them would have no limit otherwise. The cost that such a reply reports is charged.
+ */
+import t, { type Test } from 'tap';
+import { send, startRawUpstream } from '#test/gateway/proxy/exchange.ts';
+import { policyFile, startTestGateway } from '#test/support/gateway.ts';
+import { insideLongWindow } from '#test/support/window.ts';
+
+const LIMIT = 3;
+const TOKENS = 'limit: 100, window: 366d, cost: { replyHeader: X-Tokens, reserve: 1 }';
+const POLICIES = policyFile(
+  `name: failures, route: "POST /failures/{kind}", identifier: ip, limit: ${LIMIT}, window: 366d, count: failure`,
+  `name: successes, route: "POST /successes/{kind}", identifier: ip, limit: ${LIMIT}, window: 366d, count: success`,
+  `name: tokens, route: "POST /tokens/{kind}", identifier: ip, ${TOKENS}`,
+);
+
+const HEAD = 'HTTP/1.1 200 OK\r\nX-Tokens: 40\r\n';
+const LONG = `X-Long: ${'x'.repeat(17_000)}\r\n`;
+
+interface Kind {
+  readonly bytes: string;
+  /** How the connection ends. Default: it stays open. */
+  readonly ending?: 'end' | 'reset';
+  readonly status: 502 | 504;
+  /** The cost that is charged: what the reply reports, or the reserve. */
+  readonly cost: 40 | 1;
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  'too-large': { bytes: `${HEAD}${LONG}\r\n`, status: 502, cost: 40 },
+  'too-large-without-end': { bytes: `${HEAD}${LONG}`, status: 502, cost: 40 },
+  'too-late': { bytes: `HTTP/1.1 200 OK\r\n${LONG}X-Tokens: 40\r\n\r\n`, status: 502, cost: 1 },
+  malformed: { bytes: `${HEAD}X-A : 1\r\n\r\n`, status: 502, cost: 40 },
+  'two-lengths': { bytes: `${HEAD}Content-Length: 1\r\nContent-Length: 2\r\n\r\nx`, status: 502, cost: 40 },
+  coded: { bytes: `${HEAD}Transfer-Encoding: gzip, chunked\r\n\r\n`, status: 502, cost: 40 },
+  'no-http': { bytes: 'SSH-2.0-x\r\n', status: 502, cost: 1 },
+  switched: { bytes: `${HEAD.replace('200', '101')}\r\n`, status: 502, cost: 40 },
+  'ended-in-head': { bytes: HEAD, ending: 'end', status: 502, cost: 40 },
+  'reset-in-head': { bytes: HEAD, ending: 'reset', status: 502, cost: 40 },
+  'cut-in-the-field': { bytes: HEAD.slice(0, -3), ending: 'end', status: 502, cost: 1 },
+  closed: { bytes: '', ending: 'end', status: 502, cost: 1 },
+  'stalled-in-head': { bytes: HEAD, status: 504, cost: 40 },
+  silent: { bytes: '', status: 504, cost: 1 },
+};
+
+async function started(t: Test): Promise<number> {
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    if (!text.endsWith('\r\n\r\n')) return;
+    const kind = KINDS[[...text.matchAll(/ \/\w+\/(\S+) HTTP/g)].at(-1)?.[1] ?? ''];
+    if (kind === undefined) {
+      socket.write('HTTP/1.1 200 OK\r\nX-Tokens: 0\r\nContent-Length: 0\r\n\r\n');
+      return;
+    }
+    const finish = (): void => {
+      if (kind.ending === 'end') socket.end();
+      // Reset later, because a reset discards what has not been read.
+      if (kind.ending === 'reset') setTimeout(() => socket.resetAndDestroy(), 100);
+    };
+    if (kind.bytes === '') finish();
+    else socket.write(kind.bytes, 'latin1', finish);
+  });
+  const env = { GATEWAY_UPSTREAM_TIMEOUT_MS: '1000' };
+  const { port } = await startTestGateway(t, { upstream, policies: POLICIES, env });
+  return port;
+}
+
+t.test('count as success and as failure', async (t) => {
+  await insideLongWindow();
+  const port = await started(t);
+  for (const counted of ['failures', 'successes'])
+    for (const [i, [name, { status }]] of Object.entries(KINDS).entries()) {
+      const options = { method: 'POST', localAddress: `127.0.1.${i + 1}`, headers: { 'content-length': 0 } };
+      const replies = await Promise.all(
+        Array.from({ length: LIMIT }, () => send(port, `/${counted}/${name}`, options)),
+      );
+      replies.push(await send(port, `/${counted}/${name}`, options));
+      const expected = [...Array(LIMIT).fill(status), 429];
+      t.strictSame(
+        replies.map((reply) => reply.status),
+        expected,
+        `${counted}: ${name}`,
+      );
+    }
+});
+
+t.test('cost what their first 16 KiB report', async (t) => {
+  await insideLongWindow();
+  const port = await started(t);
+  for (const [i, [name, { status, cost }]] of Object.entries(KINDS).entries()) {
+    const options = { method: 'POST', localAddress: `127.0.1.${i + 1}`, headers: { 'content-length': 0 } };
+    t.equal((await send(port, `/tokens/${name}`, options)).status, status, name);
+    const { headers } = await send(port, '/tokens/good', options);
+    t.match(headers.ratelimit, `"tokens";r=${100 - cost - 1};`, name);
+  }
+});

@@ -1,0 +1,39 @@
+/**
+ * Holds which modules a gateway loads that only limits. The library of each further feature would take megabytes in
+ * every process.
+ */
+import t from 'tap';
+import { environment } from '#test/support/gateway-process.ts';
+import { FASTIFY_AND_LOG, holdTo, loadedBy } from '#test/support/loaded-modules.ts';
+
+/** The most modules by package that a default start loads. */
+const MODULES_MAX = {
+  own: 291,
+  // For policies, the upstream and addresses.
+  'ipaddr.js': 1,
+  typebox: 235,
+  yaml: 72,
+  ...FASTIFY_AND_LOG,
+  // The web framework of the admin listener.
+  fastify: 32,
+  'abstract-logging': 1,
+} as const;
+
+t.test('a gateway with limits loads only the listed modules', async (t) => {
+  const env = await environment({ GATEWAY_UPSTREAM: 'http://127.0.0.1:9' });
+  const loaded = await loadedBy(t, 'gateway/main.ts', env, async () => {
+    const healthy = await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/healthz`);
+    t.equal(healthy.status, 200);
+  });
+  holdTo(t, loaded, MODULES_MAX);
+  const find = (pattern: RegExp): readonly string[] => loaded.names.filter((name) => pattern.test(name));
+  t.same(find(/internal\/deps\/undici/), [], 'the HTTP client of Node is not loaded');
+  t.same(find(/^language:/), [], 'the tables of languages are not loaded');
+  t.same(
+    find(
+      /\/gateway\/(?:cli|request\/proxy-files|tls\/certificate|tracing\/open|store\/node|decision-listener\/listeners)/,
+    ),
+    [],
+    'features that are switched off are not loaded',
+  );
+});
