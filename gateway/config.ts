@@ -60,7 +60,7 @@ export interface GatewaySettings {
   readonly config: GatewayConfig;
   readonly secrets: LimitingSecrets;
   /** The optional parts in use, with their settings. */
-  readonly parts: readonly PartInUse[];
+  readonly parts: readonly (PartInUse & { readonly name: string })[];
   readonly gathered: Gathered;
 }
 
@@ -134,11 +134,14 @@ const CORE_VARIABLES = [
 /** All variables of the gateway. A test checks that docs/configuration.md has a row for each of them. */
 export const GATEWAY_VARIABLES: readonly Variable[] = [
   ...CORE_VARIABLES,
-  ...PARTS.flatMap(({ variables }) => variables),
+  ...Object.values(PARTS).flatMap(({ variables }) => variables),
 ];
 
 const SETTINGS = {
-  variables: [...GATEWAY_VARIABLES, ...PARTS.flatMap(({ foreignVariables }) => foreignVariables)],
+  variables: [
+    ...GATEWAY_VARIABLES,
+    ...Object.values(PARTS).flatMap(({ foreignVariables = [] }) => foreignVariables),
+  ],
   removed: {
     ...REMOVED_LIMITING_VARIABLES,
     ...REMOVED_BOUND_VARIABLES,
@@ -190,7 +193,10 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
       scheme: 'http',
       certificate: null,
     };
-    const parts = PARTS.flatMap((part) => part.read(read as SettingsReader<string>, gathered) ?? []);
+    const parts = Object.entries(PARTS).flatMap(([name, part]) => {
+      const on = part.read(read as SettingsReader<string>, gathered);
+      return on === null ? [] : { name, ...on };
+    });
     return { config, secrets, parts, gathered };
   });
 }

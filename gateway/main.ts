@@ -240,7 +240,7 @@ async function run(settings: GatewaySettings, log: Logger): Promise<void> {
     `${config.workers} process${single ? '' : 'es'}`,
     `store: ${store}`,
     ...operated.map((part) => part.ready),
-    ...settings.parts.flatMap((part) => part.ready() ?? []),
+    ...settings.parts.flatMap((part) => part.ready?.() ?? []),
   ];
   process.stdout.write(
     `Gateway ready on ${gathered.scheme}://${authority(config.host, running.port)}, forwarding to ${config.upstream} (${ready.join(', ')})\n`,
@@ -257,7 +257,7 @@ async function operate(
 ): Promise<Operated[]> {
   const operated: Operated[] = [];
   for (const part of parts) {
-    const started = await part.operate({
+    const started = await part.operate?.({
       ready: () => !stopping.aborted && running.ready(),
       storeAvailable: () => running.storeAvailable(),
       families: () => running.families(),
@@ -294,7 +294,7 @@ async function operate(
         families: () => running.families(),
       },
     });
-    if (started !== null) operated.push(started);
+    if (started !== undefined) operated.push(started);
   }
   return operated;
 }

@@ -14,7 +14,7 @@ import type { OpenPart, OptionalPart, Surroundings, SwitchedOn } from './part/pa
 import { protection } from './protection/part.ts';
 import type { OpenProtection } from './proxy/protected.ts';
 
-export const PARTS: readonly OptionalPart<Partial<Slots>, Core, OperatedGateway>[] = [
+export const PARTS: Readonly<Record<string, OptionalPart<PartInUse>>> = {
   accessLog,
   tracing,
   tls,
@@ -24,7 +24,7 @@ export const PARTS: readonly OptionalPart<Partial<Slots>, Core, OperatedGateway>
   decisionListener,
   addresses,
   protection,
-];
+};
 
 /** Everything that parts add to the request path; null if the part is off. */
 interface Slots extends ServerSlots {
@@ -67,7 +67,7 @@ export async function openParts(
   };
   try {
     for (const part of parts)
-      opened.push(await (where === 'serving' ? part.open(surroundings) : part.supervise(surroundings)));
+      opened.push((await (where === 'serving' ? part.open : part.supervise)?.(surroundings)) ?? {});
   } catch (error) {
     await close();
     throw error;

@@ -1,48 +1,35 @@
 import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
-import { type OpenPart, optionalPart, type Surroundings } from '#gateway/part/part.ts';
+import { optionalPart, type Surroundings } from '#gateway/part/part.ts';
 import { secondsOf } from '#gateway/policy/duration.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Variable } from '#shared/configuration.ts';
 import { Addresses } from './addresses.ts';
-
-const VARIABLES = [
-  {
-    name: 'GATEWAY_SHOW_ADDRESSES',
-    default: 'off',
-    meaning:
-      'how long the gateway keeps the addresses of refused clients in memory, to show them on the page and in `why`: a time such as `10m`, at most `24h`; or `off`',
-  },
-] as const satisfies readonly Variable[];
 
 const KEPT_MS_MAX: Millis = 24 * 3_600_000;
 
-interface AddressesSettings {
-  /** null if addresses are kept only for the minutes that an operator allows. */
-  readonly keptMs: Millis | null;
-}
-
 export const addresses = optionalPart({
-  name: 'addresses',
-  variables: VARIABLES,
-  read(read, { warnings }): AddressesSettings {
+  variables: [
+    {
+      name: 'GATEWAY_SHOW_ADDRESSES',
+      default: 'off',
+      meaning:
+        'how long the gateway keeps the addresses of refused clients in memory, to show them on the page and in `why`: a time such as `10m`, at most `24h`; or `off`',
+    },
+  ],
+  read(read, { warnings }) {
+    // null if addresses are kept only for the minutes that an operator allows
     const keptMs = read.parse('GATEWAY_SHOW_ADDRESSES', null, keptTime);
     if (keptMs !== null)
       warnings.push(
         `GATEWAY_SHOW_ADDRESSES=${read.text('GATEWAY_SHOW_ADDRESSES')}: operators see the addresses of refused clients, which stay in memory for that time`,
       );
-    return { keptMs };
+    const open = ({ clock }: Surroundings) => {
+      const kept = new Addresses(keptMs, clock);
+      const slots: { readonly addresses: RefusedAddresses } = { addresses: kept };
+      return { slots, close: () => kept.close() };
+    };
+    return { open, supervise: open };
   },
-  open: openAddresses,
-  supervise: openAddresses,
 });
-
-function openAddresses(
-  { keptMs }: AddressesSettings,
-  { clock }: Surroundings,
-): OpenPart<{ readonly addresses: RefusedAddresses }, unknown> {
-  const kept = new Addresses(keptMs, clock);
-  return { slots: { addresses: kept }, close: () => kept.close() };
-}
 
 /** @returns null for `off` */
 export function keptTime(value: string): Millis | null {

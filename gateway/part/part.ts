@@ -2,9 +2,9 @@
  * An optional part of the gateway: something that can be left out, and the rest still limits and forwards requests.
  * gateway/parts.ts lists all parts in order. To remove one, delete its folder and its lines in that file.
  *
- * A part has a few verbs, and most parts need only the first two:
+ * `read` takes the settings of a part from the environment; null means that the part is off. A part that is on has a few
+ * verbs, and most parts need only the first:
  *
- *  - `read`: takes the settings of the part from the environment; null means that the part is off
  *  - `open`: starts the part in a process that serves requests, and fills slots of the request path
  *  - `supervise`: does what the part needs in the supervisor of several workers
  *  - `operate`: starts what operators talk to, once for all workers
@@ -13,12 +13,15 @@
  *
  * @example
  *   export const proxyProtocol = optionalPart({
- *     name: 'PROXY protocol',
- *     variables: VARIABLES,
- *     read: (read, { trust }) => (read.flag('GATEWAY_PROXY_PROTOCOL') ? { trust } : null),
- *     open({ trust }) {
- *       const introductions = new Introductions(trust);
- *       return { slots: { introductions }, samples: () => introductions.samples() };
+ *     variables: [{ name: 'GATEWAY_PROXY_PROTOCOL', default: '0', meaning: '1: …' }],
+ *     read(read, { trust }) {
+ *       if (!read.flag('GATEWAY_PROXY_PROTOCOL')) return null;
+ *       return {
+ *         open() {
+ *           const introductions = new Introductions(trust);
+ *           return { slots: { introductions }, samples: () => introductions.samples() };
+ *         },
+ *       };
  *     },
  *   });
  */
@@ -87,74 +90,34 @@ export interface Operated {
   readonly ready: string;
 }
 
+type Opened<Slots extends object, Core> = OpenPart<Slots, Core> | Promise<OpenPart<Slots, Core>>;
+
 /**
+ * A part that is on.
+ *
  * @typeParam Slots what the part adds to the request path
  * @typeParam Core what `listen` needs of the running core
  * @typeParam Running what `operate` needs of the running gateway
  */
-interface Part<Name extends string, Settings, Slots extends object, Core, Running> {
-  readonly name: string;
+export interface SwitchedOn<Slots extends object = object, Core = unknown, Running = unknown> {
+  /** Replaces the loader of the policy file, to refuse more. */
+  loader?(): Promise<LoadPolicies>;
+  open?(surroundings: Surroundings): Opened<Slots, Core>;
+  supervise?(surroundings: Surroundings): Opened<Slots, Core>;
+  operate?(running: Running): Promise<Operated>;
+  /** A phrase for the line that says that the gateway is ready. */
+  ready?(): string;
+}
+
+export interface OptionalPart<On, Name extends string = string> {
   readonly variables: readonly (Variable & { readonly name: Name })[];
   /** Variables that another project documents. */
   readonly foreignVariables?: readonly { readonly name: Name; readonly default: string }[];
-  read(read: SettingsReader<Name>, gathered: Gathered): Settings | null;
-  /** Replaces the loader of the policy file, to refuse more. */
-  loader?(): Promise<LoadPolicies>;
-  open?(
-    settings: Settings,
-    surroundings: Surroundings,
-  ): OpenPart<Slots, Core> | Promise<OpenPart<Slots, Core>>;
-  supervise?(
-    settings: Settings,
-    surroundings: Surroundings,
-  ): OpenPart<Slots, Core> | Promise<OpenPart<Slots, Core>>;
-  operate?(settings: Settings, running: Running): Promise<Operated>;
-  /** A phrase for the line that says that the gateway is ready. */
-  ready?(settings: Settings): string | null;
-}
-
-/** A part that is on, with its settings. */
-export interface SwitchedOn<Slots extends object, Core, Running> {
-  readonly name: string;
-  loader(): Promise<LoadPolicies> | null;
-  open(surroundings: Surroundings): Promise<OpenPart<Slots, Core>>;
-  supervise(surroundings: Surroundings): Promise<OpenPart<Slots, Core>>;
-  operate(running: Running): Promise<Operated | null>;
-  ready(): string | null;
-}
-
-export interface OptionalPart<Slots extends object, Core, Running> {
-  readonly name: string;
-  readonly variables: readonly Variable[];
-  readonly foreignVariables: readonly { readonly name: string; readonly default: string }[];
   /** @returns null if the part is off */
-  read(read: SettingsReader<string>, gathered: Gathered): SwitchedOn<Slots, Core, Running> | null;
+  read(read: SettingsReader<Name>, gathered: Gathered): On | null;
 }
 
-/** Hides the type of the settings, so that different parts fit into one list. */
-export function optionalPart<
-  const Name extends string,
-  Settings,
-  Slots extends object = object,
-  Core = unknown,
-  Running = unknown,
->(part: Part<Name, Settings, Slots, Core, Running>): OptionalPart<Slots, Core, Running> {
-  const { name, variables, foreignVariables = [] } = part;
-  return {
-    name,
-    variables,
-    foreignVariables,
-    read(read, gathered) {
-      const settings = part.read(read, gathered);
-      if (settings === null) return null;
-      return {
-        name,
-        loader: () => part.loader?.() ?? null,
-        open: async (surroundings) => (await part.open?.(settings, surroundings)) ?? {},
-        supervise: async (surroundings) => (await part.supervise?.(settings, surroundings)) ?? {},
-        operate: async (running) => (await part.operate?.(settings, running)) ?? null,
-        ready: () => part.ready?.(settings) ?? null,
-      };
-    },
-  };
+/** Lets the compiler check the names of the settings that a part reads. */
+export function optionalPart<const Name extends string, On>(part: OptionalPart<On, Name>): typeof part {
+  return part;
 }

@@ -1,5 +1,5 @@
 import { PRIORITIES } from '#gateway/bounds/priority.ts';
-import { optionalPart } from '#gateway/part/part.ts';
+import { optionalPart, type Surroundings } from '#gateway/part/part.ts';
 import { counter, gauge, type Sample } from '#gateway/part/sample.ts';
 import type { OpenProtection, ProtectedBound } from '#gateway/proxy/protected.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
@@ -7,26 +7,26 @@ import { Protection } from './protection.ts';
 
 /** The policy file switches it on with `protect`. */
 export const protection = optionalPart({
-  name: 'protection',
   variables: [],
-  read: () => ({}),
-  open(_settings, { clock, log }) {
-    const onOverload = onceAMinute(clock, (limit: number) =>
-      log.warn({ limit }, 'the application replies slowly; requests beyond the limit of protect are refused'),
-    );
-    let opened: { readonly protection: Protection; readonly bound: ProtectedBound } | null = null;
-    const openProtection: OpenProtection = (bound) => {
-      opened = { bound, protection: new Protection({ ...bound, onOverload }) };
-      return opened.protection;
-    };
-    const slots: { readonly openProtection: OpenProtection } = { openProtection };
-    return {
-      slots,
-      samples: () =>
-        opened === null || opened.protection.isClosed ? [] : samplesOf(opened.protection, opened.bound),
-    };
-  },
+  read: () => ({ open: openPart }),
 });
+
+function openPart({ clock, log }: Surroundings) {
+  const onOverload = onceAMinute(clock, (limit: number) =>
+    log.warn({ limit }, 'the application replies slowly; requests beyond the limit of protect are refused'),
+  );
+  let opened: { readonly protection: Protection; readonly bound: ProtectedBound } | null = null;
+  const openProtection: OpenProtection = (bound) => {
+    opened = { bound, protection: new Protection({ ...bound, onOverload }) };
+    return opened.protection;
+  };
+  const slots: { readonly openProtection: OpenProtection } = { openProtection };
+  return {
+    slots,
+    samples: () =>
+      opened === null || opened.protection.isClosed ? [] : samplesOf(opened.protection, opened.bound),
+  };
+}
 
 function samplesOf({ mode, limit, refused }: Protection, { waitingOf }: ProtectedBound): Sample[] {
   return [

@@ -1,15 +1,11 @@
 import type { OpenSessions } from '#gateway/listen/entrance.ts';
-import { optionalPart } from '#gateway/part/part.ts';
-import type { Variable } from '#shared/configuration.ts';
+import { optionalPart, type Surroundings } from '#gateway/part/part.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 
-const VARIABLES = [
-  { name: 'GATEWAY_HTTP2', default: '0', meaning: '1 offers HTTP/2 in addition to HTTP/1.1; needs TLS' },
-] as const satisfies readonly Variable[];
-
 export const http2 = optionalPart({
-  name: 'HTTP/2',
-  variables: VARIABLES,
+  variables: [
+    { name: 'GATEWAY_HTTP2', default: '0', meaning: '1 offers HTTP/2 in addition to HTTP/1.1; needs TLS' },
+  ],
   read(read, { scheme, protocols }) {
     if (!read.flag('GATEWAY_HTTP2')) return null;
     if (scheme === 'http') {
@@ -19,21 +15,22 @@ export const http2 = optionalPart({
       );
     }
     protocols.unshift('h2');
-    return {};
-  },
-  async open(_settings, { clock, log }) {
-    const { FrameShare } = await import('./frame-share.ts');
-    const { Http2Sessions } = await import('./sessions.ts');
-    const frames = new FrameShare({
-      onFlood: onceAMinute(clock, () =>
-        log.warn(
-          'a client sends too many HTTP/2 frames besides requests; its connections are cut for a second',
-        ),
-      ),
-    });
-    const slots: { readonly openSessions: OpenSessions } = {
-      openSessions: (events) => new Http2Sessions({ ...events, frames }),
-    };
-    return { slots, samples: () => frames.samples() };
+    return { open: openHttp2 };
   },
 });
+
+async function openHttp2({ clock, log }: Surroundings) {
+  const { FrameShare } = await import('./frame-share.ts');
+  const { Http2Sessions } = await import('./sessions.ts');
+  const frames = new FrameShare({
+    onFlood: onceAMinute(clock, () =>
+      log.warn(
+        'a client sends too many HTTP/2 frames besides requests; its connections are cut for a second',
+      ),
+    ),
+  });
+  const slots: { readonly openSessions: OpenSessions } = {
+    openSessions: (events) => new Http2Sessions({ ...events, frames }),
+  };
+  return { slots, samples: () => frames.samples() };
+}

@@ -1,5 +1,5 @@
 import type { SecuredConnections } from '#gateway/listen/entrance.ts';
-import { type CertificateReport, optionalPart } from '#gateway/part/part.ts';
+import { type CertificateReport, optionalPart, type Surroundings } from '#gateway/part/part.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
 import { type KeyPairFiles, readKeyPair } from './key-pair.ts';
@@ -23,7 +23,6 @@ const VARIABLES = [
 const DAY_MS: Millis = 86_400_000;
 
 export const tls = optionalPart({
-  name: 'TLS',
   variables: VARIABLES,
   read(read, gathered) {
     const handshakesPerClient = read.integer('GATEWAY_TLS_HANDSHAKES_PER_CLIENT', 1, 1_000_000);
@@ -32,19 +31,22 @@ export const tls = optionalPart({
     gathered.scheme = 'https';
     gathered.certificate = (now) => certificateReport(files, now);
     const pair = read.parse('GATEWAY_TLS_CERT', null, () => readKeyPair(files));
-    return pair === null ? null : { files, pair, handshakesPerClient };
-  },
-  async open(settings, { gathered, clock, wallClock, log }) {
-    const { Certificate } = await import('./certificate.ts');
+    if (pair === null) return null;
     const { protocols } = gathered;
-    const certificate = new Certificate({ ...settings, protocols, clock, wallClock, log });
-    const slots: { readonly handshakes: SecuredConnections } = { handshakes: certificate.handshakes };
     return {
-      slots,
-      listen: async () => certificate.start(),
-      reload: () => certificate.reload(),
-      samples: () => certificate.samples(),
-      close: () => certificate.stop(),
+      async open({ clock, wallClock, log }: Surroundings) {
+        const { Certificate } = await import('./certificate.ts');
+        const settings = { files, pair, handshakesPerClient, protocols };
+        const certificate = new Certificate({ ...settings, clock, wallClock, log });
+        const slots: { readonly handshakes: SecuredConnections } = { handshakes: certificate.handshakes };
+        return {
+          slots,
+          listen: async () => certificate.start(),
+          reload: () => certificate.reload(),
+          samples: () => certificate.samples(),
+          close: () => certificate.stop(),
+        };
+      },
     };
   },
 });

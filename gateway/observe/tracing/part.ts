@@ -1,22 +1,21 @@
 import type { Tracing } from '#gateway/observe/trace.ts';
-import { optionalPart } from '#gateway/part/part.ts';
+import { optionalPart, type Surroundings } from '#gateway/part/part.ts';
 import { OPENTELEMETRY_VARIABLES, readTracing, TRACING_VARIABLES } from './settings.ts';
 
 export const tracing = optionalPart({
-  name: 'tracing',
   variables: TRACING_VARIABLES,
   foreignVariables: OPENTELEMETRY_VARIABLES,
-  read: readTracing,
-  async open(settings, { gathered, clock, replica, log }) {
-    const { OpenTelemetry } = await import('./open-telemetry.ts');
-    const telemetry = new OpenTelemetry({
-      settings,
-      clock,
-      replica,
-      upstream: gathered.upstream,
-      warn: (fields, message) => log.warn(fields, message),
-    });
-    const slots: { readonly tracing: Tracing } = { tracing: telemetry };
-    return { slots, samples: () => telemetry.samples(), close: () => telemetry.close() };
+  read(read, { upstream }) {
+    const settings = readTracing(read);
+    if (settings === null) return null;
+    return {
+      async open({ clock, replica, log }: Surroundings) {
+        const { OpenTelemetry } = await import('./open-telemetry.ts');
+        const warn = (fields: object, message: string): void => log.warn(fields, message);
+        const telemetry = new OpenTelemetry({ settings, clock, replica, upstream, warn });
+        const slots: { readonly tracing: Tracing } = { tracing: telemetry };
+        return { slots, samples: () => telemetry.samples(), close: () => telemetry.close() };
+      },
+    };
   },
 });

@@ -72,7 +72,7 @@ t.test('GATEWAY_DECISION_PORT: its own port, and a list of proxies', async (t) =
     () => asking({ GATEWAY_DECISION_PORT: '8081' }),
     /name the proxies that use it in GATEWAY_TRUSTED_PROXIES/,
   );
-  t.ok(partsIn(env).includes('decision listener'));
+  t.ok(partsIn(env).includes('decisionListener'));
   for (const port of ['8080', '9090'])
     t.throws(
       () => readConfig({ ...env, GATEWAY_DECISION_PORT: port }),

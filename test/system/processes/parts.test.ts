@@ -16,7 +16,7 @@ const parts = [...list.matchAll(/^import \{ (\w+)[^}]*\} from '\.\/(.+)\/part\.t
   ([, name = '', folder = '']) => ({ name, folder }),
 );
 
-t.equal(parts.length, PARTS.length, 'every part has its own folder');
+t.equal(parts.length, Object.keys(PARTS).length, 'every part has its own folder');
 
 /** Copies the sources that a gateway runs. */
 function copyOf(owner: Owner): string {

@@ -299,7 +299,7 @@ t.test('a shutdown also ends connections whose handshake was not done when it be
 });
 
 t.test('it needs TLS, and is off unless asked for', async (t) => {
-  t.notOk(partsIn({}).includes('HTTP/2'));
+  t.notOk(partsIn({}).includes('http2'));
   t.throws(() => readConfig({ GATEWAY_HTTP2: '1' }), /GATEWAY_HTTP2: it needs GATEWAY_TLS_CERT/);
 });
 

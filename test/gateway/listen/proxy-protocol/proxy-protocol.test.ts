@@ -128,7 +128,7 @@ t.test('needs the addresses of proxies', async (t) => {
       () => readConfig({ GATEWAY_PROXY_PROTOCOL: '1', GATEWAY_TRUSTED_PROXIES: trusted }),
       /GATEWAY_PROXY_PROTOCOL: it needs the addresses of the proxies in GATEWAY_TRUSTED_PROXIES/,
     );
-  t.ok(partsIn(TRUSTING).includes('PROXY protocol'));
+  t.ok(partsIn(TRUSTING).includes('proxyProtocol'));
 });
 
 t.test('records a refused connection under the address in the header', async (t) => {

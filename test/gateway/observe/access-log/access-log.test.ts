@@ -202,7 +202,7 @@ t.test('errors for wrong settings say how to correct them', async (t) => {
   t.throws(() => readConfig({ GATEWAY_ACCESS_LOG_SAMPLE: '2' }), /GATEWAY_ACCESS_LOG_SAMPLE.*from 0 to 1/s);
   const options = { share: 1, clock: () => 0, warn: () => undefined };
   t.throws(() => new AccessLog({ file: '/nowhere/a.log', ...options }), /GATEWAY_ACCESS_LOG.*ENOENT/);
-  t.notOk(partsIn({ GATEWAY_UPSTREAM: 'http://127.0.0.1:1' }).includes('access log'));
+  t.notOk(partsIn({ GATEWAY_UPSTREAM: 'http://127.0.0.1:1' }).includes('accessLog'));
 });
 
 t.test('a pipe that nobody reads is an error at the start, and is not waited for', async (t) => {
