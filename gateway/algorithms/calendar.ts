@@ -101,7 +101,6 @@ function numberOf(unit: CalendarUnit, local: Millis): number {
   }
 }
 
-/** @returns days since the epoch */
 function firstDayOf(unit: CalendarUnit, number: number): number {
   switch (unit) {
     case 'day':

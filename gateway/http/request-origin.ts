@@ -16,7 +16,6 @@ export interface RequestOrigin {
 
 export interface PeerSocket {
   readonly remoteAddress?: string | undefined;
-  /** Whether the connection uses TLS. */
   readonly encrypted?: boolean | undefined;
 }
 

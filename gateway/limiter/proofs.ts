@@ -35,7 +35,6 @@ interface ProofsOptions {
   readonly connection: StoreConnection;
   readonly clock: Clock;
   readonly known: KnownCounters;
-  /** How long requests wait for an answer. */
   readonly answerMs: Millis;
 }
 

@@ -41,7 +41,6 @@ export interface GiveBack {
   release(lease: Lease): void;
 }
 
-/** A bucket, and its index in the charge. */
 interface Step {
   readonly place: number;
   readonly bucket: Bucket;
@@ -52,10 +51,7 @@ interface Charged extends Step {
   readonly times: number;
 }
 
-/**
- * @param storeNow an estimate of the store's clock
- * @throws the error of a step; the charges of the other steps are then given back
- */
+/** @param storeNow an estimate @throws the error of a step; the charges of the other steps are then given back */
 export async function decideInSteps(
   store: StoreConnection,
   storeNow: Millis,
@@ -132,10 +128,7 @@ function hasValues(step: readonly Step[]): boolean {
   return step.some(({ bucket }) => bucket.value !== null);
 }
 
-/**
- * Groups the buckets by slot. A proven credential is not charged to its address. Buckets of different values come last,
- * because a value cannot be given back.
- */
+/** Those of different values come last, because a value cannot be given back. A proven credential needs no address. */
 function stepsOf({ buckets }: Charge, proven: readonly Proof[], store: StoreConnection): Iterable<Step[]> {
   const ordered: Step[] = [];
   const isProven = (identity: Identity): boolean =>

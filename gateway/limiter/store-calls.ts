@@ -11,7 +11,6 @@ import { decideInSteps, type GiveBack } from './steps.ts';
 
 type SlotOf = StoreConnection['slotOf'];
 
-/** Checks of one call. */
 export interface StoreCall {
   readonly checks: readonly PendingCheck[];
   readonly isInSteps: boolean;
@@ -74,7 +73,6 @@ export async function decide(
   return readReply(await store.run(SPEND, keys, args), checks);
 }
 
-/** Adjustments of one call. */
 export interface AdjustmentCall {
   readonly some: readonly Adjustment[];
   readonly made: Promise<unknown>;

@@ -55,7 +55,6 @@ export class AccessEntry {
   id: string | null = null;
   /** The policy that denied the request, or else the tightest one. */
   policy: string | null = null;
-  /** Names of the policies that marked the request. */
   marked: readonly string[] = [];
   upstreamMs: Millis | null = null;
   storeMs: Millis | null = null;
@@ -83,10 +82,7 @@ export class AccessEntry {
   #answeredAt: Millis | null = null;
   #isOver = false;
 
-  /**
-   * @param log null if no line is written
-   * @param trace null if the request is not recorded
-   */
+  /** @param log null if no line is written @param trace null if the request is not recorded */
   constructor(
     log: EntryLog | null,
     req: LoggedRequest,
@@ -121,10 +117,7 @@ export class AccessEntry {
     this.#cover = cover;
   }
 
-  /**
-   * @param charged null if no policy counts the request
-   * @param identified null if no policy covers it
-   */
+  /** @param charged null if no policy counts the request @param identified null if none covers it */
   charged(charged: LoggedCharge | null, identified: LoggedIdentities | null, address: Identity): void {
     this.#charged = charged;
     this.#identified = identified;

@@ -21,7 +21,6 @@ import { ask, isGateway, type PublicReply } from './public-address.ts';
 interface FormbricksProbe {
   /** Address of Formbricks, past all proxies. */
   readonly formbricks: URL;
-  /** Address that clients use. */
   readonly origin: URL;
   /** Whether `origin` comes from an option. Then clients really use it. */
   readonly isPublic: boolean;
@@ -143,9 +142,7 @@ async function keyRoutes(formbricks: URL, origin: URL): Promise<Finding[]> {
   }
 }
 
-/**
- * Checks whether the port of Formbricks is open at the host that clients use. @param given null if that host is unknown
- */
+/** @param given the host that clients use; null if it is unknown */
 async function around(formbricks: URL, given: URL | null): Promise<Finding> {
   if (given === null) return aroundFinding('', null);
   const address = new URL(formbricks);

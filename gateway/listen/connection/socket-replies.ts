@@ -45,9 +45,7 @@ export class SocketReplies {
     else this.refuse(socket, PARSE_ERRORS[code] ?? MALFORMED);
   }
 
-  /**
-   * Replies and closes the connection, unless another reply is due, because the client could mistake one for the other.
-   */
+  /** Closes without a reply if another one is due, because the client could mistake one for the other. */
   refuse(socket: Duplex, reply: OwnReply): void {
     const pending = this.#options.connections.get(socket as Socket)?.pending ?? null;
     if (pending?.headersSent === true) {

@@ -21,9 +21,7 @@ const CLIENTS_MAX = 4096;
 export class HandshakePace {
   readonly #intervalMs: Millis;
   readonly #clock: Clock;
-  /**
-   * For each client the time at which its whole burst is available again. The client with the newest handshake is last.
-   */
+  /** The time at which a client has its whole burst again. The newest handshake is last. */
   readonly #wholeAt = new Map<string, Millis>();
 
   constructor({ perSecond, clock }: HandshakePaceOptions) {

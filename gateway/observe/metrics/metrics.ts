@@ -21,7 +21,6 @@ export type Outcome =
   /** Ended before the decision: the gateway waited for the body, or for the proof of a key. */
   | 'undecided';
 
-/** A client of a policy with `newcomers`. */
 type Visitor = 'regular' | 'newcomer';
 
 type PolicyDecision = 'allowed' | 'denied' | 'shadowDenied' | 'marked';
@@ -101,7 +100,6 @@ export class Metrics {
     this.seconds.count('requests', outcome, arrivedAt);
   }
 
-  /** Counts a decision of one policy. */
   countPolicy(policy: Policy, decision: PolicyDecision, arrivedAt: Millis): void {
     this.#of(policy)[decision]++;
     this.seconds.countPolicy(policy.name, decision, arrivedAt);

@@ -55,9 +55,7 @@ export const OPENTELEMETRY_VARIABLES = [
 
 type Read = SettingsReader<(typeof TRACING_VARIABLES | typeof OPENTELEMETRY_VARIABLES)[number]['name']>;
 
-/**
- * @returns null if tracing is off. Then the other variables are not checked, because they may be for other programs.
- */
+/** @returns null if tracing is off; then the other variables may be for other programs, and are not checked */
 export function readTracing(read: Read): TracingSettings | null {
   const endpoint =
     read.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') === ''

@@ -15,7 +15,6 @@ export interface Inspected {
   /** Buckets that are not empty. */
   readonly buckets: readonly InspectedBucket[];
   readonly banned: boolean;
-  /** The ban of the identity; null if it is not banned. */
   readonly ban: ShownBan | null;
 }
 
@@ -27,7 +26,6 @@ export interface ShownBan {
 }
 
 interface InspectedBucket {
-  /** The first policy of the bucket. */
   readonly policy: string;
   readonly bucket: string;
   /** Whether the counter is that of an address for requests with unproven credentials. */

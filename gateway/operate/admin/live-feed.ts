@@ -29,7 +29,6 @@ export interface LiveFeedOptions {
   readonly policyVersion: () => Promise<string>;
   readonly marks: Marks;
   readonly addresses: ShownAddresses;
-  /** Adds marks for changes of the state. */
   readonly seeState: (storeAwaySince: string | null) => void;
 }
 

@@ -34,10 +34,7 @@ interface WindowLimit {
   readonly window: string;
 }
 
-/**
- * Checks the algorithm. Sliding windows and token buckets count requests times milliseconds, which must stay a safe
- * integer.
- */
+/** Sliding windows and token buckets count requests times milliseconds, which must stay a safe integer. */
 export function checkAlgorithm(
   { algorithm, limit, burst, window }: WindowLimit,
   windowMs: Millis,

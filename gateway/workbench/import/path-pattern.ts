@@ -146,7 +146,6 @@ function validPath(path: string): string | null {
   }
 }
 
-/** A set of requests. */
 interface RequestSet {
   readonly methods: readonly string[] | null;
   readonly path: string;

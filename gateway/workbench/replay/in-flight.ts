@@ -1,10 +1,7 @@
 /** Tracks requests of a log that are in flight, by the clock of the log. */
 import type { Millis } from '#shared/clock.ts';
 
-/**
- * Maximum number of tracked requests, more than a gateway has at once. Beyond it, the request that ends first is ended
- * early.
- */
+/** More than a gateway has at once. Beyond it, the request that ends first is ended early. */
 const HELD_MAX = 65_536;
 
 interface Held<T> {

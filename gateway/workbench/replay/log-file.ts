@@ -14,7 +14,6 @@ export interface UnreadableLine {
   readonly text: string;
 }
 
-/** Counts of all logs of a run. */
 export interface LineCounts {
   /** Number of lines without the empty ones. */
   lines: number;
