@@ -31,22 +31,24 @@ export function spend({ options }: Enforcement, { charge }: ChargedTo, request: 
 }
 
 /**
- * Counts an admitted request for each policy with `newcomers`, as one of a regular or of a newcomer.
+ * Counts an admitted request once, as one of a regular or of a newcomer, if a policy with `newcomers` covers it.
  *
  * @param spent null if no policy counts the request
  * @returns whether it is a newcomer for one that acts, not in shadow mode
  */
 export function countVisitor({ metrics }: Enforcement, { policies }: Cover, spent: Spent | null): boolean {
-  let isOneThatActs = false;
-  for (const { name, regulars, rollout, bucketId, mode } of policies) {
+  let [isCovered, isNewcomer, isOneThatActs] = [false, false, false];
+  for (const { regulars, rollout, bucketId, mode } of policies) {
     if (regulars === null) continue;
     const at = spent?.buckets.findIndex(({ policy }) => policy.bucketId === bucketId) ?? -1;
     // The client may be outside the rollout.
     if (at < 0 && rollout !== null) continue;
-    const isNewcomer = at >= 0 && spent?.states[at] !== null;
-    metrics.countVisitor(name, isNewcomer ? 'newcomer' : 'regular');
-    if (isNewcomer && mode !== 'shadow') isOneThatActs = true;
+    isCovered = true;
+    if (at < 0 || spent?.states[at] === null) continue;
+    isNewcomer = true;
+    if (mode !== 'shadow') isOneThatActs = true;
   }
+  if (isCovered) metrics.visitors[isNewcomer ? 'newcomer' : 'regular']++;
   return isOneThatActs;
 }
 

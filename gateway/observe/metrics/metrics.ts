@@ -21,8 +21,6 @@ export type Outcome =
   /** Ended before the decision: the gateway waited for the body, or for the proof of a key. */
   | 'undecided';
 
-type Visitor = 'regular' | 'newcomer';
-
 type PolicyDecision = 'allowed' | 'denied' | 'shadowDenied' | 'marked';
 
 interface PolicyCounts {
@@ -48,7 +46,7 @@ const MISSING_HELP = 'Replies without the header that should report their units;
 const BANS_HELP = 'Clients that a policy has banned; in shadow mode, that it would have banned.';
 const DECISIONS_HELP =
   'Decisions by policy; shadow_denied would have been denied, marked passed with a mark.';
-const VISITORS_HELP = 'Admitted requests by policy with newcomers, and whether the client is a regular.';
+const VISITORS_HELP = 'Admitted requests on routes of policies with newcomers, by whether the client is a regular.';
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, allowed or denied.';
 
 const CLIENTS_MAX = 256;
@@ -82,8 +80,8 @@ export class Metrics {
   unreadBodies = 0;
   /** Key: name of a policy whose cost replies report. */
   readonly #units = new Map<string, UnitCounts>();
-  /** Key: name of a policy for newcomers. */
-  readonly #visitors = new Map<string, Record<Visitor, number>>();
+  /** Admitted requests on routes of policies with `newcomers`. */
+  readonly visitors = { regular: 0, newcomer: 0 };
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
@@ -119,12 +117,6 @@ export class Metrics {
   /** @param status of the application's reply; null if it did not answer */
   replied(status: number | null, arrivedAt: Millis): void {
     this.seconds.count('statuses', status === null ? 'none' : `${Math.floor(status / 100)}xx`, arrivedAt);
-  }
-
-  countVisitor(policy: string, client: Visitor): void {
-    const counts = this.#visitors.get(policy) ?? { regular: 0, newcomer: 0 };
-    counts[client]++;
-    this.#visitors.set(policy, counts);
   }
 
   banned(row: string, mode: 'enforce' | 'shadow'): void {
@@ -172,9 +164,8 @@ export class Metrics {
     for (const [policy, counts] of this.#bans)
       for (const [mode, value] of Object.entries(counts))
         samples.push(counter('floodgate_policy_bans_total', BANS_HELP, value, { policy, mode }));
-    for (const [policy, counts] of this.#visitors)
-      for (const [client, value] of Object.entries(counts))
-        samples.push(counter('floodgate_visitors_total', VISITORS_HELP, value, { policy, client }));
+    for (const [client, value] of Object.entries(this.visitors))
+      samples.push(counter('floodgate_visitors_total', VISITORS_HELP, value, { client }));
     for (const [policy, { reserved, givenBack, beyond, missing }] of this.#units) {
       for (const [kind, value] of Object.entries({ reserved, given_back: givenBack, beyond }))
         samples.push(counter('floodgate_policy_units_total', UNITS_HELP, value, { policy, kind }));

@@ -77,15 +77,16 @@ export function newcomersOf(processes: Processes): NewcomersTotals | null {
   if (acting.length === 0) return null;
   const names = new Set(acting.map(({ labels }) => labels.policy));
   const actsFrom = Math.max(...acting.map(({ value }) => value));
-  const totalOf = (metric: string, label: string, name: string): number =>
-    valuesOf(processes, metric)
-      .filter(({ labels }) => names.has(labels.policy) && labels[label] === name)
+  const { regular = 0, newcomer = 0 } = totalsBy('client', processes, 'floodgate_visitors_total');
+  const decided = (decision: string): number =>
+    valuesOf(processes, 'floodgate_policy_decisions_total')
+      .filter(({ labels }) => names.has(labels.policy) && labels.decision === decision)
       .reduce((sum, { value }) => sum + value, 0);
   return {
-    regulars: totalOf('floodgate_visitors_total', 'client', 'regular'),
-    newcomers: totalOf('floodgate_visitors_total', 'client', 'newcomer'),
-    denied: totalOf('floodgate_policy_decisions_total', 'decision', 'denied'),
-    shadowDenied: totalOf('floodgate_policy_decisions_total', 'decision', 'shadow_denied'),
+    regulars: regular,
+    newcomers: newcomer,
+    denied: decided('denied'),
+    shadowDenied: decided('shadow_denied'),
     actsFrom: actsFrom === 0 ? null : isoTime(actsFrom * 1000),
   };
 }

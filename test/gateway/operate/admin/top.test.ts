@@ -78,13 +78,16 @@ t.test('newcomers that are denied, once the limit acts', async (t) => {
   const processes = [0, 1].map((denied) =>
     families([
       gauge('floodgate_newcomers_act_from_timestamp_seconds', '', 0, { policy: 'site.newcomers' }),
-      counter('floodgate_visitors_total', '', 5, { policy: 'site.newcomers', client: 'regular' }),
-      counter('floodgate_visitors_total', '', 1, { policy: 'removed.newcomers', client: 'regular' }),
+      counter('floodgate_visitors_total', '', 5, { client: 'regular' }),
       counter('floodgate_policy_decisions_total', '', denied, {
         policy: 'site.newcomers',
         decision: 'denied',
       }),
       counter('floodgate_policy_decisions_total', '', 9, { policy: 'site', decision: 'denied' }),
+      counter('floodgate_policy_decisions_total', '', 4, {
+        policy: 'removed.newcomers',
+        decision: 'denied',
+      }),
     ]),
   );
   const acting = { regulars: 10, newcomers: 0, denied: 1, shadowDenied: 0, actsFrom: null };

@@ -41,6 +41,18 @@ async function whyOf({ gateway }: TestGateway, address: string): Promise<string 
   return policies.find(({ name }) => name === 'site.newcomers')?.reason;
 }
 
+const DECISIONS = 'floodgate_policy_decisions_total';
+
+/** Returns how many requests of each were admitted, as the metric of all gateways says. */
+function visitors(gateways: readonly TestGateway[]): { newcomers: number; regulars: number } {
+  const samples = gateways.flatMap(({ gateway }) => gateway.samples());
+  const of = (client: string): number =>
+    samples
+      .filter(({ name, labels }) => name === 'floodgate_visitors_total' && labels.client === client)
+      .reduce((sum, { value }) => sum + value, 0);
+  return { newcomers: of('newcomer'), regulars: of('regular') };
+}
+
 const today = (): number => Math.floor(Date.now() / DAY_MS);
 
 /** Histories began a week ago, so `newcomers` acts. */
@@ -129,13 +141,9 @@ t.test('newcomers share one exact limit on two gateways, and regulars pass', asy
   for (let i = 0; i < 30; i++) if ((await ask(i, '192.0.2.1')).status === 200) most++;
   t.equal(most, 14, 'the limit for each client goes on: six requests were made before');
 
-  const sum = (metric: string, labels: Record<string, string>): number =>
-    [one, two].reduce((sum, { sample }) => sum + Math.max(0, sample(metric, labels)), 0);
-  const visitors = (kind: string) =>
-    sum('floodgate_visitors_total', { policy: 'site.newcomers', client: kind });
-  t.equal(visitors('newcomer'), 5);
-  t.equal(visitors('regular'), 1 + 4 + 4 + 14);
-  t.equal(sum('floodgate_policy_decisions_total', { policy: 'site.newcomers', decision: 'allowed' }), 5);
+  t.strictSame(visitors(gateways), { newcomers: 5, regulars: 1 + 4 + 4 + 14 });
+  const labels = { policy: 'site.newcomers', decision: 'allowed' };
+  t.equal(one.sample(DECISIONS, labels) + two.sample(DECISIONS, labels), 5);
 
   await one.gateway.control.reset(client('192.0.2.1'), []);
   t.equal(await redis.client.exists(historyKey(client('192.0.2.1'))), 0, 'its days are deleted');
@@ -145,6 +153,24 @@ t.test('newcomers share one exact limit on two gateways, and regulars pass', asy
     async () => (await violated()).includes('site.newcomers'),
     'it is a newcomer at the other gateway too',
   );
+});
+
+t.test('a visitor is counted once a request, however many policies have newcomers', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  await withHistory(redis);
+  await visitedYesterday(redis, '192.0.2.1');
+  const row = (name: string, limit: number): string =>
+    `name: ${name}, route: "GET /*", identifier: ip, limit: 20, window: 366d, newcomers: { limit: ${limit}, window: 366d }`;
+  const { gateways, ask } = await start(t, redis, policyFile(row('site', 5), row('pages', 3)));
+  t.equal((await ask(0, '192.0.2.1')).status, 200);
+  await until(async () => (await redis.client.exists(`fg:{${client('192.0.2.1').digest}}:proven`)) === 1);
+  const statuses: (number | undefined)[] = [];
+  for (let i = 0; i < 4; i++) statuses.push((await ask(i, `198.51.100.${i}`)).status);
+  t.strictSame(statuses, [200, 200, 429, 429], 'the smaller limit denies');
+  t.strictSame(visitors(gateways), { newcomers: 3, regulars: 0 });
+  for (let i = 0; i < 4; i++) t.equal((await ask(i, '192.0.2.1')).status, 200);
+  t.strictSame(visitors(gateways), { newcomers: 3, regulars: 4 });
 });
 
 t.test('bad replies make no regulars', async (t) => {
