@@ -3,6 +3,13 @@ export const PRIORITIES = ['high', 'normal', 'low'] as const;
 
 export type Priority = (typeof PRIORITIES)[number];
 
+/** Requests that wait together. */
+export interface Lane {
+  readonly priority: Priority;
+  /** Whether regulars of the same priority go first. */
+  readonly isNewcomer: boolean;
+}
+
 /** @returns the highest of the given priorities; normal if there is none */
 export function highestOf(named: readonly (Priority | null)[]): Priority {
   return PRIORITIES.find((priority) => named.includes(priority)) ?? 'normal';

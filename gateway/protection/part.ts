@@ -28,19 +28,24 @@ function openPart({ clock, log }: Surroundings) {
   };
 }
 
-function samplesOf({ mode, limit, refused }: Protection, { waitingOf }: ProtectedBound): Sample[] {
+function samplesOf({ mode, limit, refused }: Protection, { waitingIn }: ProtectedBound): Sample[] {
   return [
     gauge('floodgate_protect_limit', 'The adaptive limit of requests in progress at the application.', limit),
-    ...PRIORITIES.flatMap((priority) => [
-      gauge('floodgate_protect_waiting', 'Requests that wait for a place.', waitingOf(priority), {
-        priority,
-      }),
-      counter(
-        'floodgate_protect_refused_total',
-        'Requests refused to protect the application; in shadow mode, those that arrived at the limit.',
-        refused[priority],
-        { priority, mode },
-      ),
-    ]),
+    ...PRIORITIES.flatMap((priority) =>
+      (['regular', 'newcomer'] as const).flatMap((client) => [
+        gauge(
+          'floodgate_protect_waiting',
+          'Requests that wait for a place.',
+          waitingIn({ priority, isNewcomer: client === 'newcomer' }),
+          { priority, client },
+        ),
+        counter(
+          'floodgate_protect_refused_total',
+          'Requests refused to protect the application; in shadow mode, those that arrived at the limit.',
+          refused[client][priority],
+          { priority, client, mode },
+        ),
+      ]),
+    ),
   ];
 }

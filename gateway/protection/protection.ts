@@ -5,7 +5,7 @@
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
-import type { Priority } from '#gateway/bounds/priority.ts';
+import type { Lane, Priority } from '#gateway/bounds/priority.ts';
 import type { Protect } from '#gateway/policy/policy-set.ts';
 import { Deadlines } from '#gateway/proxy/deadlines.ts';
 import type { ProtectedBound, Protection as ProtectionOfUpstream } from '#gateway/proxy/protected.ts';
@@ -13,17 +13,21 @@ import type { Millis } from '#shared/clock.ts';
 import { AdaptiveLimit } from './adaptive-limit.ts';
 import { ProtectedCall } from './protected-call.ts';
 
-interface ProtectionOptions extends Omit<ProtectedBound, 'waitingOf'> {
+interface ProtectionOptions extends Omit<ProtectedBound, 'waitingIn'> {
   /** Called when a request is refused because the application replies slowly. */
   readonly onOverload: (limit: number) => void;
 }
 
+const IN_SHADOW: Lane = { priority: 'normal', isNewcomer: false };
 const PATIENCE_MS: Readonly<Record<Priority, Millis>> = { high: 2000, normal: 1000, low: 500 };
 
 export class Protection implements ProtectionOfUpstream {
   readonly mode: Protect;
-  /** Number of refused requests by priority. In shadow mode it counts those that arrived when the limit was reached. */
-  readonly refused: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
+  /** Number of refused requests. In shadow mode it counts those that arrived when the limit was reached. */
+  readonly refused: Record<'regular' | 'newcomer', Record<Priority, number>> = {
+    regular: { high: 0, normal: 0, low: 0 },
+    newcomer: { high: 0, normal: 0, low: 0 },
+  };
   readonly patience: Readonly<Record<Priority, Deadlines>>;
   polls = 0;
   readonly #options: ProtectionOptions;
@@ -57,10 +61,10 @@ export class Protection implements ProtectionOfUpstream {
     return new ProtectedCall(this, client, this.#options.clock);
   }
 
-  enter(priority: Priority): Priority {
-    if (this.mode === 'on') return priority;
-    if (this.limit < this.#adaptive.max && this.#options.inUse.held >= this.limit) this.refused[priority]++;
-    return 'normal';
+  enter(lane: Lane): Lane {
+    if (this.mode === 'on') return lane;
+    if (this.limit < this.#adaptive.max && this.#options.inUse.held >= this.limit) this.#count(lane);
+    return IN_SHADOW;
   }
 
   /** @param ms from the end of the request to its reply or failure @param isAnswered false also for an error */
@@ -75,9 +79,13 @@ export class Protection implements ProtectionOfUpstream {
     if (this.limit > before) onRaised();
   }
 
-  refuse(priority: Priority): void {
-    this.refused[priority]++;
+  refuse(lane: Lane): void {
+    this.#count(lane);
     this.#options.onOverload(this.limit);
+  }
+
+  #count({ priority, isNewcomer }: Lane): void {
+    this.refused[isNewcomer ? 'newcomer' : 'regular'][priority]++;
   }
 
   close(): void {

@@ -1,7 +1,7 @@
 /** Protection of the application from overload, as the proxy uses it. The part `protection/` implements it. */
 import type { Bound } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
-import type { Priority } from '#gateway/bounds/priority.ts';
+import type { Lane, Priority } from '#gateway/bounds/priority.ts';
 import type { Protect } from '#gateway/policy/policy-set.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Deadlines } from './deadlines.ts';
@@ -13,8 +13,8 @@ export interface ProtectedBound {
   readonly clock: Clock;
   /** Called when waiting requests may have room. */
   readonly onRaised: () => void;
-  /** Returns how many requests of a priority wait for a place. */
-  readonly waitingOf: (priority: Priority) => number;
+  /** Returns how many requests of a lane wait for a place. */
+  readonly waitingIn: (lane: Lane) => number;
 }
 
 export type OpenProtection = (bound: ProtectedBound) => Protection;
@@ -25,10 +25,10 @@ export interface Protection {
   readonly patience: Readonly<Record<Priority, Deadlines>>;
   /** Whether requests may wait because of the adaptive limit, not only because of the bound itself. */
   readonly isLowered: boolean;
-  /** @returns the priority of the request */
-  enter(priority: Priority): Priority;
+  /** @returns where the request waits */
+  enter(lane: Lane): Lane;
   begin(client: Client): ProtectedCall;
-  refuse(priority: Priority): void;
+  refuse(lane: Lane): void;
   close(): void;
 }
 

@@ -108,12 +108,12 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   #enter(pool: UpstreamPool): void {
     if (this.#state === 'closed') return;
-    const { upstream } = this;
+    const { request, upstream } = this;
     const protection = pool === upstream.requests ? upstream.protection : null;
     if (protection !== null) {
       this.#protected = protection.begin(this.client);
-      this.priority = protection.enter(this.request.match.cover?.priority ?? 'normal');
-      this.isNewcomer = protection.mode === 'on' && this.request.isNewcomer;
+      const lane = { priority: request.match.cover?.priority ?? 'normal', isNewcomer: request.isNewcomer };
+      ({ priority: this.priority, isNewcomer: this.isNewcomer } = protection.enter(lane));
     }
     this.#waitIn(upstream.deadlines);
     const refusal = this.#held.enter(pool, this, (failure) => this.#fail(failure));
@@ -130,7 +130,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   onDisplaced(): void {
-    this.#protected?.protection.refuse(this.priority);
+    this.#protected?.protection.refuse(this);
     this.#fail({ kind: 'overloaded', priority: this.priority });
   }
 

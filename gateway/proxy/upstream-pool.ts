@@ -4,15 +4,12 @@
  */
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
-import { PRIORITIES, type Priority } from '#gateway/bounds/priority.ts';
+import { type Lane, PRIORITIES, type Priority } from '#gateway/bounds/priority.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { UpstreamConnection } from './exchange.ts';
 
-export interface PoolCall {
+export interface PoolCall extends Lane {
   readonly client: Client;
-  readonly priority: Priority;
-  /** Whether regulars of the same priority go first. */
-  readonly isNewcomer: boolean;
   /** Whether the request may be sent twice. Otherwise it gets no connection that the upstream may be closing. */
   readonly retryable: boolean;
   /** Called with a connection, which the request owns until it is released. */
@@ -33,7 +30,7 @@ class Line {
   /** Number of regulars in a row that were served while newcomers waited. */
   passed = 0;
 
-  of({ isNewcomer }: PoolCall): Queues {
+  of({ isNewcomer }: Lane): Queues {
     return isNewcomer ? this.newcomers : this.regulars;
   }
 }
@@ -94,13 +91,12 @@ export class UpstreamPool {
     return count;
   }
 
-  waitingOf(priority: Priority): number {
-    const { regulars, newcomers } = this.#lines[priority];
-    return sizeOf(regulars) + sizeOf(newcomers);
+  waitingIn(lane: Lane): number {
+    return sizeOf(this.#queuesIn(lane));
   }
 
-  #queuesFor(call: PoolCall): Queues {
-    return this.#lines[call.priority].of(call);
+  #queuesIn(lane: Lane): Queues {
+    return this.#lines[lane.priority].of(lane);
   }
 
   /**
@@ -112,7 +108,7 @@ export class UpstreamPool {
   enter(call: PoolCall, bytes: number): Refusal | null {
     const { inUse, waiting } = this.#options;
     const { client } = call;
-    const queues = this.#queuesFor(call);
+    const queues = this.#queuesIn(call);
     let queue = queues.get(client);
     if (queue === undefined && inUse.take(client) === null) {
       this.#give(call, this.#idle.pop());
@@ -137,7 +133,7 @@ export class UpstreamPool {
   /** Counts what has arrived for a call, if it waits. @returns the reason if there is no room for it; else null */
   grow(call: PoolCall, bytes: number): Refusal | null {
     const { waiting } = this.#options;
-    const queue = this.#queuesFor(call).get(call.client);
+    const queue = this.#queuesIn(call).get(call.client);
     const places = queue?.get(call);
     const more = places === undefined ? 0 : this.#placesFor(bytes) - places;
     if (queue === undefined || places === undefined || more <= 0) return null;
@@ -156,7 +152,7 @@ export class UpstreamPool {
    * Makes room in the queue, at the cost of the client with most requests there. Newcomers lose theirs first. @returns
    * false if no waiting request has to go behind this one
    */
-  #displace({ priority, isNewcomer }: PoolCall): boolean {
+  #displace({ priority, isNewcomer }: Lane): boolean {
     const { regulars, newcomers } = this.#lines[priority];
     const lower = PRIORITIES.slice(PRIORITIES.indexOf(priority) + 1).reverse();
     const lanes = lower.flatMap((one) => [this.#lines[one].newcomers, this.#lines[one].regulars]);
@@ -176,7 +172,7 @@ export class UpstreamPool {
 
   leave(call: PoolCall): void {
     if (this.#waiting === 0) return;
-    const queues = this.#queuesFor(call);
+    const queues = this.#queuesIn(call);
     const queue = queues.get(call.client);
     const places = queue?.get(call);
     if (queue === undefined || places === undefined) return;

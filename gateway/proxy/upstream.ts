@@ -4,7 +4,7 @@
  * the bound for streams.
  */
 import type { Bounds } from '#gateway/bounds/bounds.ts';
-import type { Priority } from '#gateway/bounds/priority.ts';
+import type { Lane } from '#gateway/bounds/priority.ts';
 import type { Protect } from '#gateway/policy/policy-set.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Deadlines } from './deadlines.ts';
@@ -115,9 +115,9 @@ export class Upstream {
     const inUse = bounds.upstream_connections;
     // Fill later, because this may be called from within the parser of a reply.
     const onRaised = () => void setImmediate(() => this.requests.fill());
-    const waitingOf = (priority: Priority): number => this.requests.waitingOf(priority);
+    const waitingIn = (lane: Lane): number => this.requests.waitingIn(lane);
     this.protection =
-      mode === null ? null : (openProtection?.({ mode, inUse, clock, onRaised, waitingOf }) ?? null);
+      mode === null ? null : (openProtection?.({ mode, inUse, clock, onRaised, waitingIn }) ?? null);
   }
 
   begin(reply: BegunReply): void {

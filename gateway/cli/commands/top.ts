@@ -26,6 +26,7 @@ type NewcomersRates = NonNullable<TopSnapshot['newcomers']> & {
   readonly newcomersPerSecond: number;
   readonly deniedPerSecond: number;
   readonly shadowDeniedPerSecond: number;
+  readonly overloadedPerSecond: number;
 };
 
 export const addTop: AddCommand = (program, context) =>
@@ -72,21 +73,29 @@ function ratesOf({ snapshot: before, at: from }: Timed, { snapshot: after, at: t
     ...after,
     seconds,
     requestsPerSecond: rate(total(after), total(before)),
-    newcomers:
-      after.newcomers === null
-        ? null
-        : {
-            ...after.newcomers,
-            regularsPerSecond: rate(after.newcomers.regulars, before.newcomers?.regulars ?? 0),
-            newcomersPerSecond: rate(after.newcomers.newcomers, before.newcomers?.newcomers ?? 0),
-            deniedPerSecond: rate(after.newcomers.denied, before.newcomers?.denied ?? 0),
-            shadowDeniedPerSecond: rate(after.newcomers.shadowDenied, before.newcomers?.shadowDenied ?? 0),
-          },
+    newcomers: after.newcomers === null ? null : newcomersRates(before.newcomers, after.newcomers, rate),
     policies: after.policies.map((totals) => ({
       ...totals,
       allowedPerSecond: rate(totals.allowed, known.get(totals.policy)?.allowed ?? 0),
       deniedPerSecond: rate(totals.denied, known.get(totals.policy)?.denied ?? 0),
     })),
+  };
+}
+
+function newcomersRates(
+  before: TopSnapshot['newcomers'],
+  after: NonNullable<TopSnapshot['newcomers']>,
+  rate: (now: number, earlier: number) => number,
+): NewcomersRates {
+  const of = (name: 'regulars' | 'newcomers' | 'denied' | 'shadowDenied' | 'overloaded'): number =>
+    rate(after[name], before?.[name] ?? 0);
+  return {
+    ...after,
+    regularsPerSecond: of('regulars'),
+    newcomersPerSecond: of('newcomers'),
+    deniedPerSecond: of('denied'),
+    shadowDeniedPerSecond: of('shadowDenied'),
+    overloadedPerSecond: of('overloaded'),
   };
 }
 
@@ -134,8 +143,14 @@ function print(rates: TopRates, terminal: Terminal): void {
 }
 
 function newcomersText(rates: NewcomersRates): string {
-  const { regularsPerSecond, newcomersPerSecond, deniedPerSecond, shadowDeniedPerSecond, actsFrom } = rates;
-  const would = shadowDeniedPerSecond > 0 ? `, ${shadowDeniedPerSecond}/s would be denied` : '';
+  const { shadowDeniedPerSecond, waiting, overloadedPerSecond, actsFrom } = rates;
+  const parts = [
+    `newcomers: ${rates.newcomersPerSecond}/s`,
+    `${rates.deniedPerSecond}/s denied`,
+    ...(shadowDeniedPerSecond > 0 ? [`${shadowDeniedPerSecond}/s would be denied`] : []),
+    ...(waiting > 0 ? [`${waiting} waiting`] : []),
+    ...(overloadedPerSecond > 0 ? [`${overloadedPerSecond}/s refused by protect`] : []),
+  ];
   const from = actsFrom === null ? '' : `; the limit acts from ${actsFrom}`;
-  return `regulars: ${regularsPerSecond}/s; newcomers: ${newcomersPerSecond}/s, ${deniedPerSecond}/s denied${would}${from}`;
+  return `regulars: ${rates.regularsPerSecond}/s; ${parts.join(', ')}${from}`;
 }

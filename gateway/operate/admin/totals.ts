@@ -3,6 +3,9 @@ import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import { isoTime } from '#shared/clock.ts';
 
 type Processes = readonly (readonly Family[])[];
+type Labels = Readonly<Record<string, string>>;
+
+const NEWCOMER = { client: 'newcomer' };
 
 export interface PolicyTotals {
   readonly policy: string;
@@ -46,13 +49,16 @@ export interface NewcomersTotals {
   readonly denied: number;
   /** Number of admitted requests that the limit would have denied. */
   readonly shadowDenied: number;
+  /** Requests of newcomers that wait for a place at the application, with `protect`. */
+  readonly waiting: number;
+  /** Admitted requests of newcomers that were refused to protect the application. */
+  readonly overloaded: number;
   /** When the limit begins to act; ISO 8601; null if it acts. */
   readonly actsFrom: string | null;
 }
 
 export function totalsOf(processes: Processes): Totals {
-  const totalOf = (name: string): number =>
-    valuesOf(processes, name).reduce((sum, { value }) => sum + value, 0);
+  const totalOf = (name: string): number => sumOf(valuesOf(processes, name));
   const [refused] = valuesOf(processes, 'floodgate_protect_refused_total');
   return {
     storeFailures: totalsBy('kind', processes, 'floodgate_store_failures_total'),
@@ -79,14 +85,18 @@ export function newcomersOf(processes: Processes): NewcomersTotals | null {
   const actsFrom = Math.max(...acting.map(({ value }) => value));
   const { regular = 0, newcomer = 0 } = totalsBy('client', processes, 'floodgate_visitors_total');
   const decided = (decision: string): number =>
-    valuesOf(processes, 'floodgate_policy_decisions_total')
-      .filter(({ labels }) => names.has(labels.policy) && labels.decision === decision)
-      .reduce((sum, { value }) => sum + value, 0);
+    sumOf(
+      valuesOf(processes, 'floodgate_policy_decisions_total', { decision }).filter(({ labels }) =>
+        names.has(labels.policy),
+      ),
+    );
   return {
     regulars: regular,
     newcomers: newcomer,
     denied: decided('denied'),
     shadowDenied: decided('shadow_denied'),
+    waiting: sumOf(valuesOf(processes, 'floodgate_protect_waiting', NEWCOMER)),
+    overloaded: sumOf(valuesOf(processes, 'floodgate_protect_refused_total', { ...NEWCOMER, mode: 'on' })),
     actsFrom: actsFrom === 0 ? null : isoTime(actsFrom * 1000),
   };
 }
@@ -110,8 +120,16 @@ export function totalsBy(label: string, processes: Processes, name: string): Rec
   return totals;
 }
 
-function valuesOf(processes: Processes, name: string): Family['values'] {
-  return processes.flat().flatMap((family) => (family.name === name ? family.values : []));
+function valuesOf(processes: Processes, name: string, labels: Labels = {}): Family['values'] {
+  const wanted = Object.entries(labels);
+  return processes
+    .flat()
+    .flatMap((family) => (family.name === name ? family.values : []))
+    .filter((one) => wanted.every(([label, value]) => one.labels[label] === value));
+}
+
+function sumOf(values: Family['values']): number {
+  return values.reduce((sum, { value }) => sum + value, 0);
 }
 
 function addTo(record: Record<string, number>, name = '', value: number): void {

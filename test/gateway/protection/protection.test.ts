@@ -69,7 +69,7 @@ t.test('when protection ends, waiting requests pass, and nothing lowers the boun
   t.equal(inUse.perClient, 3);
   const waiting = [...enter(5, 'low'), ...enter(5, 'high')];
   t.ok(waiting.every(({ connection }) => connection === null));
-  t.equal(upstream.requests.waitingOf('low'), 5);
+  t.equal(upstream.requests.waitingIn({ priority: 'low', isNewcomer: false }), 5);
 
   upstream.protect(null);
   await endOfTick();

@@ -3,6 +3,8 @@ import t, { type Test } from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { historySinceKey } from '#gateway/limiter/replicas.ts';
+import { families } from '#gateway/observe/metrics/exposition.ts';
+import { type NewcomersTotals, newcomersOf } from '#gateway/operate/admin/totals.ts';
 import { DAY_MS } from '#gateway/policy/regulars.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -35,6 +37,11 @@ regulars: { keys: [api-key] }`;
   return world;
 }
 
+/** Returns what the page shows of newcomers. */
+function shown({ gateway }: World): NewcomersTotals | null {
+  return newcomersOf([families(gateway.gateway.samples())]);
+}
+
 t.test('regulars pass first, and some newcomers with them', async (t) => {
   const world = await startFull(t, 'enforce');
   const { application, clock } = world;
@@ -51,6 +58,9 @@ t.test('regulars pass first, and some newcomers with them', async (t) => {
     order.push(application.paths.at(-1) === '/page?regular' ? 'r' : 'n');
   }
   t.equal(order.join(''), `${'rrrrrrrrrn'.repeat(3)}rrr`);
+  // The requests of newcomers that the application has not seen.
+  const arrived = order.filter((who) => who === 'n').length;
+  t.match(shown(world), { waiting: newcomers.length - arrived, overloaded: 0 });
   clock.advance(1000);
   await until(() => world.waiting('normal') === 0);
   application.answer();
@@ -58,6 +68,10 @@ t.test('regulars pass first, and some newcomers with them', async (t) => {
   const answers = await Promise.all(newcomers);
   t.equal(answers.filter(({ status }) => status === 200).length, 3);
   const refused = answers.find(({ status }) => status === 503);
+  t.match(shown(world), {
+    waiting: 0,
+    overloaded: answers.filter(({ status }) => status === 503).length,
+  });
   t.match(await world.gateway.gateway.findDecision(String(refused?.headers['x-gateway-decision'])), {
     policy: 'protect',
     identifier: 'priority normal as a newcomer',
@@ -72,6 +86,7 @@ t.test('with newcomers in shadow mode, all go in the order of their arrival', as
   await until(() => world.waiting('normal') === 1);
   const regular = world.get('/page?regular', '203.0.113.1', REGULAR);
   await until(() => world.waiting('normal') === 2);
+  t.match(shown(world), { waiting: 0 }, 'nobody waits as a newcomer');
   application.answer(1);
   await application.arrived(12);
   t.equal(application.paths.at(-1), '/page?newcomer');

@@ -86,11 +86,14 @@ export function showVisitors(traffic) {
   const rates = traffic.visitorRates();
   byId('visitors').hidden = rates === null;
   if (rates === null) return;
-  const { regulars, newcomers, denied, shadowDenied, actsFrom } = rates;
+  const { regulars, newcomers, denied, shadowDenied, waiting, overloaded, actsFrom } = rates;
   const parts = [
     `Regulars ${rate(regulars)}/s admitted`,
     `Newcomers ${rate(newcomers)}/s admitted, ${rate(denied)}/s denied`,
     ...(shadowDenied > 0 ? [`${rate(shadowDenied)}/s would be denied`] : []),
+    ...(waiting + overloaded > 0
+      ? [`${count(waiting)} newcomers wait for the application, ${rate(overloaded)}/s refused`]
+      : []),
     ...(actsFrom === null
       ? []
       : [`Learning who is a regular: the limit for newcomers acts from ${clockTime(actsFrom)}`]),

@@ -41,7 +41,7 @@ export class Traffic {
     this.now = 0;
     /** Totals of the newest seconds. @type {number[]} */
     this.failures = [];
-    /** @type {{ at: number, regulars: number, newcomers: number, denied: number, shadowDenied: number, actsFrom: string | null }[]} */
+    /** @type {{ at: number, regulars: number, newcomers: number, denied: number, shadowDenied: number, waiting: number, overloaded: number, actsFrom: string | null }[]} */
     this.visitors = [];
   }
 
@@ -122,20 +122,22 @@ export class Traffic {
     return (this.failures.at(-1) ?? 0) - (this.failures[0] ?? 0);
   }
 
-  /** Requests per second of regulars and newcomers, in the last seconds; null: the file has no newcomers. */
+  /** Requests per second of regulars and newcomers, in the last seconds, and how many wait; null: the file has no newcomers. */
   visitorRates() {
     const [first, last] = [this.visitors[0], this.visitors.at(-1)];
     if (first === undefined || last === undefined) return null;
     const seconds = Math.max(1, (last.at - first.at) / 1000);
     // The counters of a gateway that was restarted begin at zero.
     const of = (name) => Math.max(0, last[name] - first[name]) / seconds;
-    const { actsFrom } = last;
+    const { actsFrom, waiting } = last;
     return {
       actsFrom,
+      waiting,
       regulars: of('regulars'),
       newcomers: of('newcomers'),
       denied: of('denied'),
       shadowDenied: of('shadowDenied'),
+      overloaded: of('overloaded'),
     };
   }
 

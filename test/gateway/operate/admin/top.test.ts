@@ -67,11 +67,13 @@ t.test('regulars and newcomers, and from when their limit acts', async (t) => {
   const ask = async (...args: string[]): Promise<string> =>
     (await floodgateCommand(['top', '--gateway', admin, ...args])).stdout;
   t.match(JSON.parse(await ask('--json')).newcomers, {
-    ...{ regulars: 0, newcomers: 3, denied: 0, shadowDenied: 1, actsFrom },
+    ...{ regulars: 0, newcomers: 3, denied: 0, shadowDenied: 1, waiting: 0, overloaded: 0, actsFrom },
     ...{ regularsPerSecond: 0, newcomersPerSecond: 0, deniedPerSecond: 0, shadowDeniedPerSecond: 0 },
   });
   const shown = `regulars: 0/s; newcomers: 0/s, 0/s denied; the limit acts from ${actsFrom}\n`;
   t.ok((await ask()).includes(shown), 'the line for people');
+  const { stdout } = await floodgateCommand(['inspect', '--gateway', admin, '127.0.0.1']);
+  t.match(stdout, /: not banned, a newcomer \(here on 1 day, first on \d{4}-\d\d-\d\d\)\n/);
 });
 
 t.test('newcomers that are denied, once the limit acts', async (t) => {
@@ -90,7 +92,8 @@ t.test('newcomers that are denied, once the limit acts', async (t) => {
       }),
     ]),
   );
-  const acting = { regulars: 10, newcomers: 0, denied: 1, shadowDenied: 0, actsFrom: null };
+  const none = { newcomers: 0, shadowDenied: 0, waiting: 0, overloaded: 0, actsFrom: null };
+  const acting = { ...none, regulars: 10, denied: 1 };
   t.same(newcomersOf(processes), acting, 'of all processes, and only of policies in the file');
   t.equal(newcomersOf([families(newcomersSamples({ policies: [] }))]), null, 'a file without newcomers');
 });
