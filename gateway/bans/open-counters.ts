@@ -51,7 +51,7 @@ export async function openCounters(options: CountersOptions): Promise<OpenedCoun
   const salt = identitySecret ?? options.newSalt();
   if (store === null) {
     const known = new KnownCounters(options);
-    const limiter = new MemoryLimiter({ clock, known });
+    const limiter = new MemoryLimiter({ clock, known, log });
     const control = new MemoryControl({ clock, known, bans, shadows, salt, replica });
     return { limiter, guarded: null, control, bans, shadows, changeFeed: null, salt };
   }

@@ -26,6 +26,13 @@ export function visitedOn(day: number, history: History | null): History {
   return Math.floor(days / bit) % 2 === 0 ? { last, days: days + bit } : history;
 }
 
+/** @returns the days, in their order */
+export function daysOf({ last, days }: History): number[] {
+  return Array.from({ length: HISTORY_DAYS }, (_, i) => HISTORY_DAYS - 1 - i).flatMap((ago) =>
+    Math.floor(days / 2 ** ago) % 2 === 1 ? last - ago : [],
+  );
+}
+
 /** @returns the day from which the client is a newcomer again; null if it is one now */
 export function regularUntil({ last, days }: History, { visits, days: within }: VisitRule): number | null {
   let found = 0;

@@ -22,6 +22,7 @@ import {
   PROVEN_MS,
   type Spent,
 } from './limiter.ts';
+import { NewClients, type VisitsLog } from './new-clients.ts';
 import { settlement } from './outcome.ts';
 
 /** How this process counts during an outage of a store that it shares with others. */
@@ -39,13 +40,17 @@ export interface MemoryLimiterOptions {
   readonly known: KnownCounters;
   /** The share of this process. Without it, all of each limit belongs to this process. */
   readonly share?: LocalShare;
+  /** Told when no more new clients are stored on a day. */
+  readonly log?: VisitsLog;
 }
 
 export class MemoryLimiter implements Limiter {
   readonly #options: MemoryLimiterOptions;
+  readonly #newClients: NewClients;
 
   constructor(options: MemoryLimiterOptions) {
     this.#options = options;
+    this.#newClients = new NewClients(options.log ?? null);
   }
 
   /** Returns null, because a charge in memory costs no more than this check. */
@@ -115,6 +120,10 @@ export class MemoryLimiter implements Limiter {
     const day = dayOf(clock());
     const before = known.historyOf(client);
     if (before?.last === day) return;
+    if (before === null && this.#newClients.take(1, day, rule) === 0) {
+      this.#newClients.tellFull(rule);
+      return;
+    }
     const history = visitedOn(day, before);
     known.noteHistory(client, history);
     const until = regularUntil(history, rule);

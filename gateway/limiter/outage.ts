@@ -123,7 +123,6 @@ export class GuardedLimiter implements Limiter {
       known: this.#known,
       budgetMs: options.budgetMs,
       replica: options.replica,
-      replicas: () => this.#replicas.count,
       log: options.log,
       onFailure: (checks, failure, cause) => this.#onFailure(checks, failure, cause),
       onSuccess: () => this.#circuit.succeeded(),

@@ -18,6 +18,7 @@ import { graceMs, waitMsMax } from './check-budget.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { leasesOf } from './leases.ts';
 import type { LimitListener, Spent } from './limiter.ts';
+import type { VisitsLog } from './new-clients.ts';
 import { Patience } from './patience.ts';
 import { Proofs } from './proofs.ts';
 import {
@@ -33,7 +34,7 @@ import type { GiveBack } from './steps.ts';
 import { type AdjustmentCall, adjust, callsFor, decide, type StoreCall } from './store-calls.ts';
 import type { StoreClock } from './store-clock.ts';
 import { StoredLeases } from './stored-leases.ts';
-import { Visits, type VisitsLog } from './visits.ts';
+import { Visits } from './visits.ts';
 
 export type StoreFailure = 'timeout' | FaultKind;
 
@@ -45,7 +46,6 @@ interface RedisStoreOptions {
   /** The minimum of the time budget of a check. The budget grows while the store is slow. */
   readonly budgetMs: Millis;
   readonly replica: string;
-  readonly replicas: () => number;
   readonly log: VisitsLog;
   /** Called once for each failed call of the store, with all checks of the call. */
   readonly onFailure: (checks: readonly PendingCheck[], failure: StoreFailure, cause: Error) => void;
@@ -95,7 +95,6 @@ export class RedisStore {
       clock,
       storeNow: options.storeClock.now,
       known,
-      replicas: options.replicas,
       log: options.log,
     });
     this.leases = new StoredLeases(this.#connection, options.known.leases, options.clock);

@@ -12,15 +12,23 @@ import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/regulars.t
 import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { proofKey } from './charge.ts';
-import { dayOf } from './history.ts';
+import { dayOf, type History } from './history.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { PROVEN_LOCALLY_MS } from './limiter.ts';
+import { NewClients, type VisitsLog } from './new-clients.ts';
 import { HOUR_LUA } from './script.ts';
 
 /** @returns the key of the days of a client */
 export function historyKey({ digest }: Identity): string {
   return `fg:{${digest}}:days`;
 }
+
+/** @param packed what the store has under `historyKey` */
+export function readHistory(packed: number): History {
+  return { last: Math.floor(packed / 2 ** HISTORY_DAYS), days: packed % 2 ** HISTORY_DAYS };
+}
+
+const newClientsKey = (day: number): string => `fg:{control}:new:${day}`;
 
 const NOT_STORED = -1;
 const NEW = 0;
@@ -76,9 +84,12 @@ if redis.call('DEL', KEYS[1]) == 1 then return redis.call('DEL', KEYS[2]) end
 return 0
 `);
 
-export interface VisitsLog {
-  warn(fields: object, message: string): void;
-}
+/** KEYS: the number of new clients on a day. ARGV: how many there are more. Returns their number. */
+const NOTE_NEW = storeScript(`
+local all = redis.call('INCRBY', KEYS[1], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ${2 * DAY_MS})
+return all
+`);
 
 interface VisitsOptions {
   readonly connection: StoreConnection;
@@ -86,23 +97,19 @@ interface VisitsOptions {
   /** Reads the store's clock. */
   readonly storeNow: () => Millis;
   readonly known: KnownCounters;
-  /** Returns the number of processes that share the store. */
-  readonly replicas: () => number;
   readonly log: VisitsLog;
 }
 
 export class Visits {
   readonly #options: VisitsOptions;
+  readonly #newClients: NewClients;
   /** Clients by digest, with visits that are not sent yet. */
   #pending = new Map<string, Identity>();
   #rule: VisitRule | null = null;
-  /** Number of new histories on `#day`. Each process stores its share of the maximum. */
-  #stored = 0;
-  #day = 0;
-  #isFull = false;
 
   constructor(options: VisitsOptions) {
     this.#options = options;
+    this.#newClients = new NewClients(options.log);
   }
 
   visited(client: Identity, rule: VisitRule): void {
@@ -121,40 +128,28 @@ export class Visits {
     const clients = [...this.#pending.values()];
     this.#pending.clear();
     const day = dayOf(this.#options.storeNow());
-    if (day !== this.#day) {
-      this.#day = day;
-      this.#stored = 0;
-      this.#isFull = false;
-    }
     for (const some of inCalls(this.#options.connection, clients, historyKey))
       void this.#send(some, day, rule);
   }
 
   async #send(clients: readonly Identity[], day: number, rule: VisitRule): Promise<void> {
-    const { connection, clock, known, replicas } = this.#options;
-    const share = Math.ceil(rule.newPerDay / replicas());
-    const room = Math.max(0, Math.min(clients.length, share - this.#stored));
-    this.#stored += room;
+    const { connection, clock, known } = this.#options;
+    const room = this.#newClients.take(clients.length, day, rule);
     const keys = clients.flatMap((client) => [historyKey(client), proofKey(client)]);
     const args = [day, rule.visits, rule.days, room].map(String);
     const reply = await connection.run(VISIT, keys, args).catch(() => null);
     if (!Array.isArray(reply)) {
-      // The next good reply of these clients tries again.
+      // The next good reply of these clients tries again. The room stays taken, because the store may have used it.
       for (const client of clients) known.forgetHistory(client);
       return;
     }
     const until = clock() + PROVEN_LOCALLY_MS;
     for (const [i, client] of clients.entries()) if (reply[i] === REGULAR) known.prove(client, until);
-    if (day === this.#day) this.#stored -= room - reply.filter((said) => said === NEW).length;
-    if (reply.includes(NOT_STORED)) this.#tellFull(rule);
-  }
-
-  #tellFull({ newPerDay }: VisitRule): void {
-    if (this.#isFull) return;
-    this.#isFull = true;
-    this.#options.log.warn(
-      { newPerDay },
-      'as many new clients as regulars.newPerDay allows were stored today; further ones stay newcomers until tomorrow',
-    );
+    const stored = reply.filter((said) => said === NEW).length;
+    this.#newClients.give(room - stored, day);
+    if (reply.includes(NOT_STORED)) this.#newClients.tellFull(rule);
+    if (stored === 0) return;
+    const all = await connection.run(NOTE_NEW, [newClientsKey(day)], [String(stored)]).catch(() => null);
+    if (Number.isSafeInteger(all)) this.#newClients.hear(Number(all), stored, day);
   }
 }

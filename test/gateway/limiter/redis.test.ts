@@ -28,7 +28,6 @@ async function connected(t: Test, url: string): Promise<RedisStore> {
     known: new KnownCounters({ countersMax: 4096, credentialsMax: 1024 }),
     budgetMs: 5000,
     replica: 'r',
-    replicas: () => 1,
     log: { warn: () => {} },
     onFailure: (checks, _failure, cause) => {
       t.fail(`the store does not answer: ${cause.message}`);
