@@ -7,6 +7,7 @@
 
 import type { CounterState } from '#gateway/algorithms/algorithm.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { History } from '#gateway/limiter/history.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -83,6 +84,8 @@ export interface Control {
    * @param name of the histories, see HistoriesInUse
    */
   historySince(name: string): Promise<Millis | null>;
+  /** Returns the days on which a client had good replies; null if none are stored. */
+  historyOf(client: Identity): Promise<History | null>;
   /** @returns null without a store @throws ControlUnavailableError */
   storeReport(): Promise<StoreReport | null>;
   close(): void;

@@ -1,6 +1,7 @@
 /** Implements Control without a store, for a gateway with one process. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import { Bucket } from '#gateway/limiter/charge.ts';
+import type { History } from '#gateway/limiter/history.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
@@ -68,6 +69,10 @@ export class MemoryControl implements Control {
     const { states } = await this.look(identity, counters);
     this.#options.known.forget(identity, counters);
     return states.filter(({ a, b }) => a + b > 0).length;
+  }
+
+  async historyOf(client: Identity): Promise<History | null> {
+    return this.#options.known.historyOf(client);
   }
 
   /** Histories begin when it is first asked. */

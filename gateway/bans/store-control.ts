@@ -5,8 +5,9 @@ import { scriptWindow } from '#gateway/algorithms/calendar-window.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { Bucket, proofKey, valueText } from '#gateway/limiter/charge.ts';
+import type { History } from '#gateway/limiter/history.ts';
 import { historySinceKey, REPLICAS_KEY, SALT_KEY } from '#gateway/limiter/replicas.ts';
-import { FORGET_VISITS, historyKey } from '#gateway/limiter/visits.ts';
+import { FORGET_VISITS, historyKey, readHistory } from '#gateway/limiter/visits.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
@@ -209,6 +210,11 @@ export class StoreControl implements Control {
   async historySince(name: string): Promise<Millis | null> {
     const since = await this.#run(READ, [historySinceKey(name)], []);
     return since === null ? null : Number(since);
+  }
+
+  async historyOf(client: Identity): Promise<History | null> {
+    const packed = await this.#run(READ, [historyKey(client)], []);
+    return packed === null ? null : readHistory(Number(packed));
   }
 
   async storeReport(): Promise<StoreReport> {

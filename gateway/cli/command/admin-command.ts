@@ -1,7 +1,8 @@
 /** Commands that ask the admin API about one client or one policy, and print the reply. */
 import type { Argv, Options } from 'yargs';
-import type { Inspected } from '#gateway/operate/admin/inspect.ts';
+import type { Inspected, ShownRegular } from '#gateway/operate/admin/inspect.ts';
 import { secondsOf } from '#gateway/policy/duration.ts';
+import { counted } from '#gateway/workbench/number-text.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
 import { copyable } from '#shared/cli/program.ts';
@@ -140,10 +141,16 @@ function subjectOf({ subject, address, key, digest }: SubjectArguments): {
   return { subject: text, kind };
 }
 
-function printInspected({ identity, buckets, ban }: Inspected, terminal: Terminal): void {
+function regularText({ until, days: [first, ...others] }: ShownRegular): string {
+  const here =
+    first === undefined ? '' : ` (here on ${counted(1 + others.length, 'day')}, first on ${first})`;
+  return until === null ? `a newcomer${here}` : `a regular until ${until}${here}`;
+}
+
+function printInspected({ identity, buckets, ban, regular }: Inspected, terminal: Terminal): void {
   const reason = ban === null || ban.reason === '' ? '' : ` (${ban.reason})`;
   const state = ban === null ? 'not banned' : terminal.style('red', `banned until ${ban.until}${reason}`);
-  terminal.line(`${identity}: ${state}`);
+  terminal.line(`${identity}: ${state}${regular === null ? '' : `, ${regularText(regular)}`}`);
   terminal.line();
   if (buckets.length === 0) {
     terminal.line('All buckets are empty in their current window.');

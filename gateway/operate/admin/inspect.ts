@@ -5,10 +5,13 @@ import type { Ban } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
+import { dayOf, daysOf, type History } from '#gateway/limiter/history.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
+import { regularsIn } from '#gateway/policy/learning.ts';
 import { capacityFor } from '#gateway/policy/overrides.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { isoTime } from '#shared/clock.ts';
+import { DAY_MS, type Regulars } from '#gateway/policy/regulars.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
 
 export interface Inspected {
   readonly identity: string;
@@ -16,6 +19,15 @@ export interface Inspected {
   readonly buckets: readonly InspectedBucket[];
   readonly banned: boolean;
   readonly ban: ShownBan | null;
+  /** Whether it is a regular; null without `newcomers` in the policy file. */
+  readonly regular: ShownRegular | null;
+}
+
+export interface ShownRegular {
+  /** When it becomes a newcomer again unless it comes back; ISO 8601; null if it is one. */
+  readonly until: string | null;
+  /** The days with good replies that count, such as 2026-11-27, in their order. A proven key needs none. */
+  readonly days: readonly string[];
 }
 
 export interface ShownBan {
@@ -44,8 +56,10 @@ export async function inspect(identity: Identity, set: PolicySet, control: Contr
   const counters = countersOf(set);
   // Ignore overrides by plan or address, because they depend on the request.
   const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
-  const { now, states } = await control.look(identity, counters, limits);
+  const { now, states, provenUntil } = await control.look(identity, counters, limits);
   const ban = await control.banOf(identity);
+  const rule = regularsIn(set);
+  const history = rule === null ? null : await control.historyOf(identity);
   const buckets = counters.flatMap(({ policy, forUnproven }, i) => {
     const limit = limits[i] ?? policy.limit;
     const capacity = capacityFor(policy, limit);
@@ -60,5 +74,20 @@ export async function inspect(identity: Identity, set: PolicySet, control: Contr
     buckets,
     banned: ban !== null,
     ban: ban === null ? null : shownBan(ban),
+    regular: rule === null ? null : shownRegular(rule, history, provenUntil, now),
+  };
+}
+
+function shownRegular(
+  { days: within, keys }: Regulars,
+  history: History | null,
+  provenUntil: Millis | null,
+  now: Millis,
+): ShownRegular {
+  const days = history === null ? [] : daysOf(history).filter((day) => day > dayOf(now) - within);
+  const isRegular = provenUntil !== null && provenUntil > now && days.length + keys.length > 0;
+  return {
+    until: isRegular ? isoTime(provenUntil) : null,
+    days: days.map((day) => isoTime(day * DAY_MS).slice(0, 10)),
   };
 }

@@ -103,7 +103,7 @@ export async function lookUp(text, kind = '', identifier = '') {
 }
 
 /** @returns {HTMLElement} what is known of a client, with the buttons that change it */
-export function clientPanel({ identity, buckets, ban, address }) {
+export function clientPanel({ identity, buckets, ban, address, regular }) {
   const client = { digest: identity, label: labelOf(identity) };
   const used =
     buckets.length === 0
@@ -133,6 +133,7 @@ export function clientPanel({ identity, buckets, ban, address }) {
     { class: 'result' },
     el('p', {}, clientText(identity)),
     banned,
+    regular === null ? null : el('p', {}, regularText(regular)),
     el(
       'div',
       { class: 'buttons' },
@@ -148,6 +149,11 @@ export function clientPanel({ identity, buckets, ban, address }) {
     ),
     ...used,
   );
+}
+
+function regularText({ until, days }) {
+  const here = days.length === 0 ? '' : ` Good replies on: ${days.join(', ')}.`;
+  return `${until === null ? 'A newcomer.' : `A regular until ${clockTime(until)}.`}${here}`;
 }
 
 /** Shows the lines that put an address on a list of the policy file. */

@@ -6,6 +6,7 @@ import { Digester, type Identity } from '#gateway/identity/digest.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { historyKey } from '#gateway/limiter/visits.ts';
 import { explainLive } from '#gateway/operate/admin/explain-live.ts';
+import { inspect } from '#gateway/operate/admin/inspect.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import {
@@ -82,6 +83,7 @@ async function start(t: Test, redis: RedisServer, policies = FILE) {
 
 t.test('newcomers share one exact limit on two gateways, and regulars pass', async (t) => {
   await insideLongWindow();
+  await insideLongWindow(DAY_MS, 120_000);
   const redis = await startRedis(t);
   await withHistory(redis);
   await visitedYesterday(redis, '192.0.2.1');
@@ -144,6 +146,25 @@ t.test('newcomers share one exact limit on two gateways, and regulars pass', asy
   t.strictSame(visitors(gateways), { newcomers: 5, regulars: 1 + 4 + 4 + 14 });
   const labels = { policy: 'site.newcomers', decision: 'allowed' };
   t.equal(one.sample(DECISIONS, labels) + two.sample(DECISIONS, labels), 5);
+
+  const regularOf = async (who: Identity) => {
+    const { regular } = await inspect(who, one.gateway.policySet(), one.gateway.control);
+    // Redis has its own clock.
+    const until = regular?.until == null ? null : Math.round(Date.parse(regular.until) / 1000);
+    return { days: regular?.days, until };
+  };
+  const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
+  t.strictSame(
+    await regularOf(client('192.0.2.1')),
+    { days: [dayText(today() - 1), dayText(today())], until: ((today() + 29) * DAY_MS) / 1000 },
+    'a regular for thirty days from the first day on',
+  );
+  const admitted = client(`198.51.100.${replies.findIndex(({ status }) => status === 200)}`);
+  await until(async () => (await redis.client.exists(historyKey(admitted))) === 1);
+  t.strictSame(await regularOf(admitted), { days: [dayText(today())], until: null });
+  t.strictSame(await regularOf(client('203.0.113.7')), { days: [], until: null });
+  const key = digester.identify({ name: 'api-key', kind: 'credential', sources: [] }, 'fbk_good');
+  t.match(await regularOf(key), { days: [], until: Number }, 'a proven key needs no days');
 
   await one.gateway.control.reset(client('192.0.2.1'), []);
   t.equal(await redis.client.exists(historyKey(client('192.0.2.1'))), 0, 'its days are deleted');
