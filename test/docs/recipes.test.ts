@@ -51,6 +51,7 @@ t.test('the templates of init are recipes', (t) => {
     'json-api': 'an expensive route',
     login: 'password guessing',
     plans: 'paying customers',
+    swarm: 'a swarm waits',
   };
   for (const [name, words] of Object.entries(templates)) {
     const file = join(projectRoot, 'examples', `${name}.yaml`);

@@ -5,7 +5,7 @@ import type { AddCommand } from '#gateway/cli/command/command.ts';
 import { EXIT } from '#shared/cli/exit.ts';
 import { copyable } from '#shared/cli/program.ts';
 
-const EXAMPLES = ['json-api', 'login', 'plans', 'formbricks'] as const;
+const EXAMPLES = ['json-api', 'login', 'plans', 'swarm', 'formbricks'] as const;
 
 export const addInit: AddCommand = (program, context) =>
   program.command(
@@ -21,7 +21,8 @@ export const addInit: AddCommand = (program, context) =>
         .option('from', {
           choices: EXAMPLES,
           default: 'json-api' as const,
-          describe: 'Purpose: a JSON API, a login, plans that clients buy, Formbricks',
+          describe:
+            'Purpose: a JSON API, a login, plans that clients buy, regulars before a swarm, Formbricks',
         })
         .example(...copyable('$0 init --from login', 'Writes policies.yaml with limits for a login')),
     ({ file, from, json }) =>

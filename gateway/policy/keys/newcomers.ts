@@ -44,7 +44,7 @@ function warnOfLogin(policy: LoadedPolicy, { policies, exclude }: WholeFile): Wa
       coveredBy(other.route, exclude).length === 0 &&
       except?.holds({ ...NOTHING, method: 'POST', paths: [samplePath(other.route)] }) !== false,
   );
-  const fix = 'exempt the routes of logins and sign-ups, such as except: [POST /login]';
+  const fix = 'exempt the routes of logins and sign-ups with their pages, such as except: ["* /login"]';
   if (covered !== undefined)
     return [`newcomers who log in at ${covered.route.text} would wait behind a swarm too`, fix];
   if (known.length > 0 || !takesPosts(route) || route.segments.at(-1)?.kind !== 'rest') return null;

@@ -13,7 +13,7 @@ const LAUNCHER = join(projectRoot, 'gateway/cli/floodgate.mjs');
 
 t.test('init writes each example without mistakes, and never overwrites a file', async (t) => {
   const cwd = temporaryFolder(t);
-  for (const name of ['json-api', 'login', 'plans', 'formbricks']) {
+  for (const name of ['json-api', 'login', 'plans', 'swarm', 'formbricks']) {
     const file = `${name}.yaml`;
     t.match(await floodgate(['init', file, '--from', name], { cwd }), { code: 0, stdout: /is written/ });
     t.notMatch(readFileSync(join(cwd, file), 'utf8'), /\$schema/, 'no path to a missing schema');

@@ -208,7 +208,7 @@ t.test('warns of newcomers who cannot log in', async (t) => {
     `name: site, route: "${route}", identifier: ip, limit: 10, window: 1m, newcomers: { limit: 5, window: 1m }${more}`;
   const login = (route: string): string =>
     `name: login, route: "${route}", identifier: ip, limit: 2, window: 1m`;
-  const fix = 'exempt the routes of logins and sign-ups, such as except: [POST /login]';
+  const fix = 'exempt the routes of logins and sign-ups with their pages, such as except: ["* /login"]';
   const maybe = /^5:\d+ this route may include logins and sign-ups/;
   t.match(warnings([site()]), [maybe]);
   t.match(warnings([site('', 'POST /a/*')]), [maybe]);
