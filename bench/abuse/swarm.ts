@@ -19,35 +19,52 @@ import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { historySinceKey } from '#gateway/limiter/replicas.ts';
 import { historyKey } from '#gateway/limiter/visits.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
+import type { Millis } from '#shared/clock.ts';
 import { freePort } from '#test/support/ports.ts';
 import { ATTACKER_ADDRESS, flood, head, inTurn } from './attacker.ts';
 import { scenario } from './scenario.ts';
 import { RSS_MB_MAX } from './verdict.ts';
 
 const PATH = '/bench/swarm';
-const WINDOW_MS = 10_000;
-/** Newcomers in each window: one in seven of those who ask. */
-const LIMIT = 1000;
 const SECRET = 'secret-of-the-swarm-of-no-worth-to-anybody';
 const SWARM_PER_SECOND = 333;
-const REGULARS = 200;
-const HONEST = 50;
 const HONEST_MIN = 0.9;
-const SECONDS = 60;
 const EVERY_MS = 10;
 /** One newcomer after so many requests of regulars. */
 const HONEST_EVERY = 97;
 
-const FILE = stringify({
-  version: 1,
-  identifiers: { ip: { source: 'client-address' } },
-  policies: [
-    {
-      ...{ name: 'site', route: `GET ${PATH}`, identifier: 'ip', limit: 300, window: '1m' },
-      newcomers: { limit: LIMIT, window: `${WINDOW_MS / 1000}s` },
-    },
-  ],
-});
+interface SwarmPlan {
+  readonly seconds: number;
+  readonly windowMs: Millis;
+  /** Newcomers in each window. */
+  readonly limit: number;
+  readonly regulars: number;
+  readonly honest: number;
+  /** How long a person waits for a reply. */
+  readonly replyMsMax: Millis;
+}
+
+/** The limit admits one in seven of the newcomers who ask. */
+const LONG: SwarmPlan = {
+  seconds: 60,
+  windowMs: 10_000,
+  limit: 1000,
+  regulars: 200,
+  honest: 50,
+  replyMsMax: 5000,
+};
+
+const fileOf = ({ limit, windowMs }: SwarmPlan): string =>
+  stringify({
+    version: 1,
+    identifiers: { ip: { source: 'client-address' } },
+    policies: [
+      {
+        ...{ name: 'site', route: `GET ${PATH}`, identifier: 'ip', limit: 300, window: '1m' },
+        newcomers: { limit, window: `${windowMs / 1000}s` },
+      },
+    ],
+  });
 
 let sent = 0;
 
@@ -61,30 +78,49 @@ export const SWARM = scenario(
   'swarm',
   '20,000 addresses with one to three requests each, beside regulars and newcomers, on two gateways',
   flood(SWARM_PER_SECOND, ofSwarm),
-  { run: runSwarm },
+  { run: async (processes) => tableOf(await runSwarm(processes, LONG)) },
 );
 
 /** @param kind the name under which the upstream counts the request */
 type Asking = (address: string, kind: string) => Promise<Answer | null>;
 
-async function runSwarm(processes: Processes): Promise<Table & { readonly isReached: boolean }> {
+/** Counts of requests, of all windows together. */
+interface SwarmResult {
+  readonly plan: SwarmPlan;
+  /** Requests that regulars sent, and those of them that got 200. */
+  readonly regulars: number;
+  readonly regular: number;
+  readonly p99Ms: Millis;
+  /** Honest newcomers who got 200 within two tries. */
+  readonly honest: number;
+  /** Requests of newcomers that reached the upstream. */
+  readonly newcomers: number;
+  readonly windows: number;
+  readonly rssMb: number;
+  readonly redisMb: number;
+  /** CPU time of both gateways and of Redis, in cores. */
+  readonly cores: readonly number[];
+}
+
+export async function runSwarm(processes: Processes, plan: SwarmPlan): Promise<SwarmResult> {
+  const { seconds, windowMs } = plan;
   await using ends = new AsyncDisposableStack();
   const upstreamPort = await freePort();
   const upstream = await startUpstream(processes, upstreamPort);
   ends.defer(() => upstream.stop('SIGKILL'));
   const redis = await startRedis(processes);
   ends.defer(() => redis.stop());
-  const regulars = Array.from({ length: REGULARS }, (_, i) => `192.0.2.${i}`);
+  const regulars = Array.from({ length: plan.regulars }, (_, i) => `192.0.2.${i}`);
   await writeHistory(redis, regulars);
   const ports = [await freePort(), await freePort()];
   const env = {
     GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32,127.0.0.1/32`,
     GATEWAY_IDENTITY_SECRET: SECRET,
   };
-  const launch = { processes, upstreamPort, redisPort: redis.port, policies: FILE, env };
+  const launch = { processes, upstreamPort, redisPort: redis.port, policies: fileOf(plan), env };
   const gateways = await Promise.all(ports.map((port) => startGateway({ ...launch, port })));
   for (const gateway of gateways) ends.defer(() => gateway.stop('SIGKILL'));
-  const clients = inTurn(ports.map((port) => new Client({ port, timeoutMs: 5000 })));
+  const clients = inTurn(ports.map((port) => new Client({ port, timeoutMs: plan.replyMsMax })));
   const ask: Asking = (address, kind) => {
     const headers = { 'x-forwarded-for': address, [COUNT_HEADER]: kind };
     return clients()
@@ -93,7 +129,7 @@ async function runSwarm(processes: Processes): Promise<Table & { readonly isReac
   };
   // Today is the second day of the regulars.
   for (const address of regulars) await ask(address, 'regular');
-  await sleep(2 * WINDOW_MS - (Date.now() % WINDOW_MS));
+  await sleep(2 * windowMs - (Date.now() % windowMs));
   await countsOf(upstreamPort);
 
   const pids = gateways.map(({ pid }) => pid);
@@ -105,24 +141,29 @@ async function runSwarm(processes: Processes): Promise<Table & { readonly isReac
       join(BENCH, 'abuse', 'scenarios.ts'),
       SWARM.name,
       String(port),
-      String(SECONDS + WINDOW_MS / 1000),
+      String(seconds + windowMs / 1000),
     ];
     const swarm = await processes.node('the swarm', args, { readyText: 'attacking' });
     ends.defer(() => swarm.stop());
   }
-  const people = await askAsPeople(regulars, ask);
+  const people = await askAsPeople(plan, regulars, ask);
   // By the middle of the last window, it is full too.
-  await sleep((1.5 * WINDOW_MS - (Date.now() % WINDOW_MS)) % WINDOW_MS);
-  const windows = Math.floor(Date.now() / WINDOW_MS) - Math.floor(began / WINDOW_MS) + 1;
+  await sleep((1.5 * windowMs - (Date.now() % windowMs)) % windowMs);
   const cores = cpuUs().map((us, i) => (us - (before[i] ?? 0)) / 1000 / (Date.now() - began));
   const { admitted = 0, regular = 0 } = await countsOf(upstreamPort);
-  const newcomers = admitted - regular;
-  const rssMb = peakMbOf(pids);
-  const redisMb = Number(/used_memory_peak:(\d+)/.exec(await redis.client.info('memory'))?.[1]) / 1e6;
+  const windows = Math.floor(Date.now() / windowMs) - Math.floor(began / windowMs) + 1;
+  return {
+    ...{ plan, ...people, newcomers: admitted - regular, windows, cores, rssMb: peakMbOf(pids) },
+    redisMb: Number(/used_memory_peak:(\d+)/.exec(await redis.client.info('memory'))?.[1]) / 1e6,
+  };
+}
+
+function tableOf(result: SwarmResult): Table & { readonly isReached: boolean } {
+  const { plan, regular, regulars, p99Ms, honest, newcomers, windows, rssMb, redisMb, cores } = result;
   const goals = {
-    regulars: people.regular === people.regulars,
-    honest: people.honest >= HONEST * HONEST_MIN,
-    exact: newcomers === windows * LIMIT,
+    regulars: regular === regulars,
+    honest: honest >= plan.honest * HONEST_MIN,
+    exact: newcomers === windows * plan.limit,
     RSS: rssMb <= RSS_MB_MAX,
   };
   const missed = Object.entries(goals).flatMap(([name, isReached]) => (isReached ? [] : [name]));
@@ -142,12 +183,8 @@ async function runSwarm(processes: Processes): Promise<Table & { readonly isReac
     ],
     rows: [
       [
-        ...[
-          `${people.regular} of ${people.regulars}`,
-          rounded(people.p99Ms, 1),
-          `${people.honest} of ${HONEST}`,
-        ],
-        ...[`${newcomers} of ${windows} × ${LIMIT}`, rounded(rssMb, 0)],
+        ...[`${regular} of ${regulars}`, rounded(p99Ms, 1), `${honest} of ${plan.honest}`],
+        ...[`${newcomers} of ${windows} × ${plan.limit}`, rounded(rssMb, 0)],
         ...[...cores.map((core) => `${rounded(core * 100, 0)} %`), rounded(redisMb, 1)],
         missed.length === 0 ? 'reached' : `missed: ${missed.join(', ')}`,
       ],
@@ -168,9 +205,9 @@ async function writeHistory({ client }: RedisServer, regulars: readonly string[]
     );
 }
 
-async function askAsPeople(regulars: readonly string[], ask: Asking) {
+async function askAsPeople(plan: SwarmPlan, regulars: readonly string[], ask: Asking) {
   const latenciesMs: number[] = [];
-  const count = { regular: 0, regulars: (SECONDS * 1000) / EVERY_MS, honest: 0 };
+  const count = { regular: 0, regulars: (plan.seconds * 1000) / EVERY_MS, honest: 0 };
   const askAsRegular = async (address: string): Promise<void> => {
     const answer = await ask(address, 'regular');
     if (answer?.status !== 200) return;
@@ -190,7 +227,7 @@ async function askAsPeople(regulars: readonly string[], ask: Asking) {
     running.push(askAsRegular(nextRegular()));
     // The last ones have time for their second try.
     const honest = i / HONEST_EVERY;
-    if (Number.isInteger(honest) && honest < HONEST) running.push(askTwice(`198.51.100.${honest}`));
+    if (Number.isInteger(honest) && honest < plan.honest) running.push(askTwice(`198.51.100.${honest}`));
   }
   await Promise.all(running);
   return { ...count, p99Ms: quantile(latenciesMs, 0.99) };

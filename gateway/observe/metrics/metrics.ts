@@ -46,7 +46,8 @@ const MISSING_HELP = 'Replies without the header that should report their units;
 const BANS_HELP = 'Clients that a policy has banned; in shadow mode, that it would have banned.';
 const DECISIONS_HELP =
   'Decisions by policy; shadow_denied would have been denied, marked passed with a mark.';
-const VISITORS_HELP = 'Admitted requests on routes of policies with newcomers, by whether the client is a regular.';
+const VISITORS_HELP =
+  'Admitted requests on routes of policies with newcomers, by whether the client is a regular.';
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, allowed or denied.';
 
 const CLIENTS_MAX = 256;

@@ -2,6 +2,7 @@
 import t from 'tap';
 import type { AbuseScenario } from '#bench/abuse/scenario.ts';
 import { SCENARIOS } from '#bench/abuse/scenarios.ts';
+import { runSwarm } from '#bench/abuse/swarm.ts';
 import { judge } from '#bench/abuse/verdict.ts';
 import { type AbuseResult, runScenario } from '#bench/abuse/visit.ts';
 import { Processes } from '#bench/run/processes.ts';
@@ -59,6 +60,18 @@ t.test('beside a client that gets banned, both visitors get every reply', async 
     t.same(attacked.failures, {}, name);
     t.equal(attacked.success, 1);
   }
+});
+
+t.test('beside a swarm, regulars get every reply, and newcomers no more than their limit', async (t) => {
+  const processes = new Processes();
+  t.teardown(() => processes.stopAll());
+  const plan = { seconds: 4, windowMs: 2000, limit: 50, regulars: 20, honest: 4 };
+  const result = await runSwarm(processes, { ...plan, replyMsMax: SHORT.replyMsMax });
+  t.equal(result.regulars, 400);
+  t.equal(result.regular, 400, 'each request of a regular is served');
+  t.ok(result.newcomers > 0, 'newcomers reach the upstream');
+  t.ok(result.newcomers <= result.windows * 50, `${result.newcomers} in ${result.windows} windows`);
+  t.ok(result.rssMb > 10, 'memory is measured');
 });
 
 t.test('the verdict names each bound that was missed', async (t) => {
