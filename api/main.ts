@@ -22,7 +22,7 @@ import { CopyUnfinished, refuseUnfinishedCopy } from '#api/db/copy/unfinished.ts
 import { awaitDatabase, openDatabase } from '#api/db/database.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from '#api/db/faults.ts';
 import { createDatabaseHealth } from '#api/db/health.ts';
-import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
+import { migrate, SchemaTooNew, SchemaTooOld } from '#api/db/migrate.ts';
 import { createResolve } from '#api/events/resolve.ts';
 import { createSender } from '#api/events/sender.ts';
 import { createSignal } from '#api/events/signal.ts';
@@ -211,7 +211,7 @@ async function openData(config: Config, log: Logger): Promise<Pick<Context, 'db'
     log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
   );
   await refuseUnfinishedCopy(db);
-  await migrate(db, (sentence) => log.warn(sentence));
+  await migrate(db);
   return { db, health };
 }
 
@@ -305,6 +305,7 @@ function explain(error: unknown): string {
     error instanceof DatabaseUnavailable ||
     error instanceof DatabaseFault ||
     error instanceof SchemaTooNew ||
+    error instanceof SchemaTooOld ||
     error instanceof CopyUnfinished
   ) {
     return `The API cannot start: ${error.message}`;
