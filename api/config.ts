@@ -253,7 +253,11 @@ export function readConfig(
     const config: Config = {
       port,
       host,
-      workers: readWorkers(read, { cores, hasSharedDatabase: database.kind !== 'memory' }),
+      workers: readWorkers(read, {
+        cores,
+        hasSharedDatabase: database.kind !== 'memory',
+        hasSharedCounters: read.text('REDIS_URL') !== '',
+      }),
       trustedProxies: read.parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
       database,
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
