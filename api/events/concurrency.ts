@@ -1,15 +1,8 @@
 /** Limits the attempts that run in parallel in this process. */
-import type { Millis } from '#shared/clock.ts';
 
 const TOTAL_MAX = 128;
 /** The share of one host: a quarter. So a host that hangs leaves the rest to others, however many webhooks it has. */
 const PER_RECEIVER_MAX = 32;
-/** The share of a receiver that usually takes longer than this is halved, because each attempt holds its place longer. */
-const SLOW_MS: Millis = 1_000;
-/** Number of attempts whose median decides this. */
-const DURATIONS_MAX = 9;
-/** Maximum number of receivers whose durations are known. The one that was attempted longest ago is dropped first. */
-const RECEIVERS_MAX = 10_000;
 /** The share of one organization: a quarter, however many workspaces and receivers it has. */
 const PER_ORGANIZATION_MAX = 32;
 /** The share of one workspace: an eighth. So a few workspaces whose receivers hang do not delay others. */
@@ -24,12 +17,10 @@ export interface Counted {
 }
 
 interface AttemptLimits {
-  /** The number of attempts for this webhook that may begin now. */
-  available(counted: Counted): number;
+  /** @returns how many attempts for this webhook may begin now @param webhookMax how many may run */
+  available(counted: Counted, webhookMax?: number): number;
   /** @returns function that ends the attempt; call it once */
   acquire(counted: Counted): () => void;
-  /** Records how long an attempt took. */
-  record(receiver: string, duration: Millis): void;
   /** Whether no attempt may begin. */
   isExhausted(): boolean;
 }
@@ -39,7 +30,6 @@ export function createAttemptLimits(): AttemptLimits {
   const byWorkspace = new Map<string, number>();
   const byOrganization = new Map<string, number>();
   const byReceiver = new Map<string, number>();
-  const durations = new Map<string, readonly Millis[]>();
   let total = 0;
 
   const add = (counts: Map<string, number>, id: string, change: 1 | -1): void => {
@@ -55,19 +45,13 @@ export function createAttemptLimits(): AttemptLimits {
     total += by;
   };
 
-  const shareOf = (receiver: string): number => {
-    const sorted = (durations.get(receiver) ?? []).toSorted((a, b) => a - b);
-    const median = sorted[Math.floor(sorted.length / 2)] ?? 0;
-    return median > SLOW_MS ? PER_RECEIVER_MAX / 2 : PER_RECEIVER_MAX;
-  };
-
   return {
-    available: ({ webhookId, workspaceId, organizationId, receiver }) =>
+    available: ({ webhookId, workspaceId, organizationId, receiver }, webhookMax = PER_WEBHOOK_MAX) =>
       Math.min(
-        PER_WEBHOOK_MAX - (byWebhook.get(webhookId) ?? 0),
+        webhookMax - (byWebhook.get(webhookId) ?? 0),
         PER_WORKSPACE_MAX - (byWorkspace.get(workspaceId) ?? 0),
         PER_ORGANIZATION_MAX - (byOrganization.get(organizationId) ?? 0),
-        shareOf(receiver) - (byReceiver.get(receiver) ?? 0),
+        PER_RECEIVER_MAX - (byReceiver.get(receiver) ?? 0),
         TOTAL_MAX - total,
       ),
     acquire(counted) {
@@ -77,13 +61,6 @@ export function createAttemptLimits(): AttemptLimits {
         if (!isReleased) change(counted, -1);
         isReleased = true;
       };
-    },
-    record(receiver, duration) {
-      const last = [...(durations.get(receiver) ?? []), duration].slice(-DURATIONS_MAX);
-      durations.delete(receiver);
-      durations.set(receiver, last);
-      const oldest = durations.keys().next().value;
-      if (durations.size > RECEIVERS_MAX && oldest !== undefined) durations.delete(oldest);
     },
     isExhausted: () => total >= TOTAL_MAX,
   };
