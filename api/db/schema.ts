@@ -244,8 +244,6 @@ interface StateChangeTable {
 
 interface ScheduledJobTable {
   name: string;
-  /** Time at which the job may start: after its period, or when the lease of the process that runs it expires. */
+  /** Time from which the job may start again. */
   dueAt: Timestamp;
-  /** Id of the lease of the process that runs the job. */
-  lease: string | null;
 }

@@ -26,42 +26,44 @@ interface AttemptLimits {
 }
 
 export function createAttemptLimits(): AttemptLimits {
-  const byWebhook = new Map<string, number>();
-  const byWorkspace = new Map<string, number>();
-  const byOrganization = new Map<string, number>();
-  const byReceiver = new Map<string, number>();
-  let total = 0;
-
-  const add = (counts: Map<string, number>, id: string, change: 1 | -1): void => {
-    const count = (counts.get(id) ?? 0) + change;
-    if (count === 0) counts.delete(id);
-    else counts.set(id, count);
-  };
-  const change = ({ webhookId, workspaceId, organizationId, receiver }: Counted, by: 1 | -1): void => {
-    add(byWebhook, webhookId, by);
-    add(byWorkspace, workspaceId, by);
-    add(byOrganization, organizationId, by);
-    add(byReceiver, receiver, by);
-    total += by;
+  /** The number of running attempts of each share. */
+  const running = new Map<string, number>();
+  const runningOf = (share: string): number => running.get(share) ?? 0;
+  const add = (counted: Counted, change: 1 | -1): void => {
+    for (const [share] of sharesOf(counted)) {
+      const count = runningOf(share) + change;
+      if (count === 0) running.delete(share);
+      else running.set(share, count);
+    }
   };
 
   return {
-    available: ({ webhookId, workspaceId, organizationId, receiver }, webhookMax = PER_WEBHOOK_MAX) =>
-      Math.min(
-        webhookMax - (byWebhook.get(webhookId) ?? 0),
-        PER_WORKSPACE_MAX - (byWorkspace.get(workspaceId) ?? 0),
-        PER_ORGANIZATION_MAX - (byOrganization.get(organizationId) ?? 0),
-        PER_RECEIVER_MAX - (byReceiver.get(receiver) ?? 0),
-        TOTAL_MAX - total,
-      ),
+    available: (counted, webhookMax) =>
+      Math.min(...sharesOf(counted, webhookMax).map(([share, max]) => max - runningOf(share))),
     acquire(counted) {
-      change(counted, 1);
+      add(counted, 1);
       let isReleased = false;
       return () => {
-        if (!isReleased) change(counted, -1);
+        if (!isReleased) add(counted, -1);
         isReleased = true;
       };
     },
-    isExhausted: () => total >= TOTAL_MAX,
+    isExhausted: () => runningOf(ALL) >= TOTAL_MAX,
   };
+}
+
+const ALL = 'all';
+
+/** Returns the shares in which an attempt counts, with their maximum. */
+function sharesOf(
+  { webhookId, workspaceId, organizationId, receiver }: Counted,
+  webhookMax = PER_WEBHOOK_MAX,
+): readonly (readonly [share: string, max: number])[] {
+  return [
+    [ALL, TOTAL_MAX],
+    [`receiver ${receiver}`, PER_RECEIVER_MAX],
+    [`organization ${organizationId}`, PER_ORGANIZATION_MAX],
+    [`workspace ${workspaceId}`, PER_WORKSPACE_MAX],
+    [`webhook ${webhookId}`, webhookMax],
+  ];
 }

@@ -29,4 +29,5 @@ export const migrations: readonly Migration[] = [
       postgres: [...uniqueLongTexts.postgres, ...changeTriggers.postgres],
     },
   },
+  { name: '032-jobs-without-leases', statements: ['alter table "scheduledJobs" drop column "lease"'] },
 ];
