@@ -188,7 +188,9 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
   };
 }
 
-/** @returns a function that loads a policy file and runs its tests; a part in use may refuse more */
+/**
+ * @returns a function that loads a policy file and runs its tests. A part in use may refuse more.
+ */
 export async function policyLoader(parts: readonly PartInUse[]): Promise<LoadPolicies> {
   for (const part of parts) {
     if (part.loader !== undefined) return part.loader();

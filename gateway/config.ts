@@ -153,7 +153,10 @@ type CoreName = (typeof CORE_VARIABLES)[number]['name'];
 
 const WORKERS_MAX = 64;
 
-/** @param cores that this process may use @throws ConfigError with every wrong variable, and what would be right */
+/**
+ * @param cores that this process may use
+ * @throws ConfigError that lists every variable that is wrong, and what would be right
+ */
 export function readConfig(env: Environment, cores = availableParallelism()): GatewaySettings {
   return readSettings(SETTINGS, env, (read: SettingsReader<CoreName>) => {
     const { settings, secrets } = readLimitingSettings(read);

@@ -29,7 +29,9 @@ import { reportOf, reportTo } from './process/worker.ts';
 import { nothingMatchedWarning } from './request/unmatched.ts';
 import { StoreRefusedError } from './store/fault.ts';
 
-/** Monotonic, because a correction of the wall clock must not end or lengthen a window. */
+/**
+ * Milliseconds since the epoch, on a monotonic clock. A correction of the wall clock must not end or lengthen a window.
+ */
 const clock = (): number => performance.timeOrigin + performance.now();
 
 const isWorker = process.argv.includes('--worker');

@@ -44,7 +44,9 @@ export function ruleOf({ windowMs, calendar }: Windows, limit: number): Rule {
 
 /** What a policy allows, for its description. */
 export interface Allowance {
+  /** The limit with its unit. */
   readonly limit: string;
+  /** The window with its unit. */
   readonly window: string;
   /** How much can be used at once, if it is not the limit; else null. */
   readonly capacity: number | null;
@@ -53,6 +55,7 @@ export interface Allowance {
 }
 
 export interface Algorithm {
+  /** Number of the algorithm in the script. */
   readonly id: number;
   /** The end of the names of its counters. Counters of different algorithms have different contents. */
   readonly keySuffix: string;
@@ -71,9 +74,11 @@ export interface Algorithm {
   span(windowSeconds: Seconds): string;
   /** Time after which all of the capacity is available again; null if that depends on the end of requests. */
   quotaSeconds(windowSeconds: Seconds, capacity: number, limit: number): Seconds | null;
+  /** How much one unit adds to a state. */
   amountPerUnit(windowMs: Millis): number;
   /** Number of the window that contains a time; 0 for algorithms without windows. */
   windowAt(at: Millis, windows: Windows): number;
+  /** Returns the state at a later time. */
   advance(state: CounterState, now: Millis, rule: Rule): CounterState;
   /** Units in use, rounded up. `state` must be that of the current time. */
   used(state: CounterState, windowMs: Millis): number;
@@ -104,12 +109,15 @@ export interface AlgorithmLua {
   readonly added: string;
   /** `window`, `a`, `b` -> units in use */
   readonly used: string;
-  /** `at`, `window`, `limit`, `a`, `b`, `added` of a is new: stores a and b. `lease` names the added requests. */
+  /**
+   * `at`, `window`, `limit`, `a`, `b`, `added`: stores a and b; `added` of a is new. `lease` names the added requests.
+   */
   readonly write: string;
   /** `window`, `limit`, `a`, `b`, `amount`, `moment` -> a, b */
   readonly adjust: string;
 }
 
+/** Lua expressions about a window. */
 export interface WindowLua {
   /** The number of the window that contains a time. */
   number(moment: 'now' | 'moment'): string;

@@ -101,6 +101,7 @@ function numberOf(unit: CalendarUnit, local: Millis): number {
   }
 }
 
+/** @returns days since the epoch */
 function firstDayOf(unit: CalendarUnit, number: number): number {
   switch (unit) {
     case 'day':

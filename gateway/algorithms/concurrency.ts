@@ -12,6 +12,7 @@ export const LEASE_MS: Millis = 30_000;
 /** Retry-After of a denial, because the end of a request in flight is unknown. */
 const TRY_AGAIN_MS: Millis = 1000;
 
+/** Adds the lease `member` to `key`. */
 export const TAKE_LEASE_LUA = `
 redis.call('ZADD', key, string.format('%.0f', now + ${LEASE_MS}), member)
 redis.call('PEXPIRE', key, ${LEASE_MS + 1000})`;

@@ -43,7 +43,10 @@ export const pastBansKeys = (isShadow: boolean): readonly [order: string, ends: 
   const key = `fg:{control}:past-bans${isShadow ? '-shadow' : ''}`;
   return [`${key}-order`, key];
 };
-/** Maximum number of pairs of client and policy. Beyond it, the pair with the oldest ban is forgotten. */
+/**
+ * Maximum number of pairs of client and policy whose bans are remembered. Beyond it, the pair with the oldest ban is
+ * forgotten.
+ */
 export const PAST_BANS_MAX = 2 * POLICY_BANS_MAX;
 /** Expiry of the keys for past bans: the longest ban, and the time for which it is remembered. */
 const PAST_BANS_MS = 2 * POLICY_BAN_MS_MAX;

@@ -63,7 +63,10 @@ export class Bound implements BoundLimits {
     return this.held + times > this.limit ? 'total' : null;
   }
 
-  /** @param client null if only the total applies, as for trusted proxies @returns null if taken, else the reason */
+  /**
+   * @param client null if only the total applies, as for connections from a trusted proxy
+   * @returns null if taken, else the reason
+   */
   take(client: Client | null, times = 1): Refusal | null {
     const refusal = this.refusalFor(client, times);
     if (refusal !== null) return refusal;

@@ -19,7 +19,9 @@ interface AuthorizationRequest {
   readonly target: string;
 }
 
-/** The status of a reply, from which the gateway learns whether the application accepts a credential. */
+/**
+ * A report of a proxy about the status of a reply. It tells the gateway whether the application accepts a credential.
+ */
 interface ReplyReport {
   readonly ok: true;
   readonly dialect: 'replied';
@@ -56,6 +58,7 @@ const STATUS = 'X-Reply-Status';
 const EXT_AUTHZ = '/ext-authz';
 const REPLIED = '/replied';
 
+/** Pattern of a method (RFC 9110 9.1). */
 export const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** Limits the length because clients choose the method and it appears in logs. Registered methods are shorter. */

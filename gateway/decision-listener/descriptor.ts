@@ -1,6 +1,7 @@
 /** Reads requests to Envoy's rate limit service. The entries of a descriptor are the properties of one request. */
 import { type BadAuthorizationRequest, bad, longMethod, METHOD_TOKEN } from './authorization-request.ts';
 
+/** A request as its proxy describes it. */
 export interface Described {
   readonly ok: true;
   readonly method: string;

@@ -16,7 +16,10 @@ export interface DecisionListeners {
   drain(deadlineMs: Millis): Promise<void>;
 }
 
-/** Longer than proxies keep idle connections (Envoy: an hour), so that none uses one which is just closed. */
+/**
+ * Longer than proxies keep idle connections (Envoy: an hour). So no proxy sends a request on a connection that the
+ * gateway has just closed.
+ */
 const KEEP_ALIVE_MS: Millis = 3_700_000;
 /** Room for the largest client header section that proxies accept, and for what they add. */
 const HEADER_BYTES_MAX = 65_536;
@@ -68,6 +71,7 @@ export async function openDecisionListeners(
   };
 }
 
+/** @throws ListenError */
 export async function assertDecisionPortsFree({ host, port, grpcPort }: DecisionSettings): Promise<void> {
   if (port !== null) await assertFree(host, port).catch(refuseFor('GATEWAY_DECISION_PORT'));
   if (grpcPort !== null) await assertFree(host, grpcPort).catch(refuseFor('GATEWAY_DECISION_GRPC_PORT'));

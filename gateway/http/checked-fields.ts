@@ -13,7 +13,10 @@ export class CheckedFields {
   readonly text: string;
   readonly contentLength: number;
 
-  /** @param headers with Content-Length and without Connection @throws Error if a field cannot be written */
+  /**
+   * @param headers alternating names and values, with Content-Length and without Connection
+   * @throws Error if a field cannot be written
+   */
   constructor(headers: readonly string[]) {
     let text = '';
     let contentLength = Number.NaN;

@@ -13,7 +13,9 @@ export class ClientConnection {
   readonly client: Client | null;
   /** What waits for earlier replies: the number of pipelined requests, and their bytes in units. */
   pipelined = 0;
-  /** Ends the connection when it is idle; may be called again. null while HTTP is not yet spoken on it. */
+  /**
+   * Ends the connection when it is idle. Called several times during a drain. null while HTTP is not yet spoken on it.
+   */
   closeIdle: (() => void) | null = null;
   #response: ClientResponse | null = null;
   /** Number of bytes before the first request, which are those of the PROXY header. */

@@ -8,7 +8,9 @@ import type { Millis } from '#shared/clock.ts';
 import type { CheckedFields } from './checked-fields.ts';
 import type { PieceCount } from './piece-count.ts';
 
+/** The body of a request of node:http, which is the request object itself. */
 export interface UnreadBody extends Readable {
+  /** Whether the whole body has arrived. */
   readonly complete: boolean;
   readonly socket: Socket;
 }
@@ -34,6 +36,7 @@ export interface ClientRequest {
   readonly socket: Socket;
   /** Whether the whole request has arrived, including its body. */
   readonly complete: boolean;
+  /** The body of the request; null if there is none. */
   readonly body: RequestBody | null;
 }
 
@@ -46,6 +49,7 @@ interface LoggedReply {
 export interface Exchange {
   /** The client that holds the exchange's resources; null if it holds none. */
   readonly client: Client | null;
+  /** Whether no more of the reply will be written. */
   readonly isClosed: boolean;
   /** The call that forwards the request; null if it is not forwarded. */
   readonly call: UpstreamCall | null;

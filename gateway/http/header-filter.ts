@@ -8,7 +8,9 @@ import { HOP_BY_HOP } from './hop-by-hop.ts';
  */
 const PRIVATE: readonly string[] = ['x-formbricks-client-ip', 'x-middleware-subrequest', OVER_HEADER];
 
-/** Never forwarded unchanged: framing, and what the gateway or the application writes itself. */
+/**
+ * Headers that are never forwarded unchanged: framing, and headers that the gateway or the application writes itself.
+ */
 const NEVER_PASSED: readonly string[] = [
   ...HOP_BY_HOP,
   'expect',
@@ -71,6 +73,7 @@ const FORWARDING: readonly string[] = [
   'front-end-https',
 ];
 const X_FORWARDED = /^x-forwarded(?:-|$)/;
+/** Reserved for the gateway. */
 const X_GATEWAY = 'x-gateway-';
 
 export class HeaderFilter {

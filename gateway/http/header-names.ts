@@ -39,6 +39,7 @@ export function exposesAll(value: string): boolean {
 /** Routes that browsers on other origins call. Upper case matches too, because some applications ignore case. */
 const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/i;
 
+/** @param path canonical */
 export function isClientRoute(path: string): boolean {
   return CLIENT_ROUTE.test(path);
 }

@@ -12,6 +12,7 @@ export const HOP_BY_HOP: readonly string[] = [
   'upgrade',
 ];
 
+/** A Connection header with the option `close`. */
 export const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
 /** A Connection header cannot remove these. */

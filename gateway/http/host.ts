@@ -40,6 +40,7 @@ function hostIn(text: string): string | null {
   return canonicalHost(text.trim().replace(PORT, ''));
 }
 
+/** Whether two authorities have the same host. */
 export function haveSameHost(one: string, other: string): boolean {
   if (one === other) return true;
   const host = hostIn(one);

@@ -6,12 +6,14 @@ import type { Millis } from '#shared/clock.ts';
 
 /** Bodies with fewer pieces are not checked. */
 const PIECES_JUDGED = 1000;
+/** The smallest average of bytes in a piece. */
 export const PIECE_BYTES_MIN = 64;
 /** Tolerance, because a piece that arrives in two reads is seen as two. */
 const FORGIVEN_BYTES = 4;
 
 export class PieceCount {
   pieces = 0;
+  /** Time of the first piece. */
   readonly begunAt: Millis;
   /** Whether the pieces were too small. Then the rest of the body is dropped. */
   isCut = false;

@@ -16,6 +16,7 @@ export interface RequestOrigin {
 
 export interface PeerSocket {
   readonly remoteAddress?: string | undefined;
+  /** Whether the connection uses TLS. */
   readonly encrypted?: boolean | undefined;
 }
 

@@ -90,7 +90,10 @@ export function announcedBody(
   return { kind: 'announced', format };
 }
 
-/** @param target each code unit stands for one byte @param field its name in any case */
+/**
+ * @param target the request target; each code unit stands for one byte
+ * @param field its name in any case
+ */
 export function fieldOf(body: SentBody, target: string, field: string): Field {
   if (body.kind === 'malformed') return body;
   const mark = target.indexOf('?');

@@ -26,7 +26,9 @@ export function caseless(text: string): string {
 
 interface Twins {
   readonly compare: (a: string, b: string) => number;
-  /** In the order of the collation. The empty text, to which invisible characters are equal, comes first. */
+  /**
+   * ASCII texts in the order of the collation. The empty text comes first, and invisible characters are equal to it.
+   */
   readonly texts: readonly string[];
   /** For each code point the index of its equal in `texts` plus 2. 0 means not compared yet, 1 means no equal text. */
   readonly places: Uint8Array;

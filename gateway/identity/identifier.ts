@@ -30,6 +30,7 @@ export interface CredentialIdentifier {
   readonly ignoresCase?: true;
 }
 
+/** A claim of a signed token. */
 export interface TokenIdentifier {
   readonly name: string;
   readonly kind: 'token';
@@ -41,6 +42,7 @@ export interface TokenSource {
   readonly carrier: CredentialSource;
   readonly claim: string;
   readonly keys: KeySet;
+  /** Required issuer; null for any. */
   readonly issuer: string | null;
   /** Accepted audiences, of which the token must have one; null for any. */
   readonly audience: readonly string[] | null;
@@ -76,13 +78,17 @@ export interface NetworkIdentifier {
   readonly networks: { find(address: readonly number[]): string | undefined };
 }
 
-/** The entry of `hosts` that names the request's host. Clients choose the host, but cannot invent entries. */
+/**
+ * The entry of a policy's `hosts` that names the host of the request. Clients choose the host, but not the entries, so
+ * they cannot invent identities.
+ */
 export interface HostIdentifier {
   readonly name: 'host';
   readonly kind: 'host';
   readonly hosts: { entryFor(host: string): string | null };
 }
 
+/** Counts all clients as one. */
 interface EveryoneIdentifier {
   readonly name: 'everyone';
   readonly kind: 'everyone';
@@ -99,7 +105,10 @@ export interface CombinedIdentifier {
   readonly proofAt: number;
 }
 
-/** The first that a request presents, with the identity of that part. So an address is the same as elsewhere. */
+/**
+ * The first of several identifiers that a request presents. Its identity is that of the part, so an address is the same
+ * identity as in a policy by address.
+ */
 export interface FirstIdentifier {
   readonly name: string;
   readonly kind: 'first';
@@ -118,7 +127,10 @@ export type CredentialSource =
   | { readonly kind: 'cookie'; readonly cookie: string }
   | { readonly kind: 'query'; readonly parameter: string };
 
-/** Clients can invent credentials and path parameters, so the upstream has to accept them first. */
+/**
+ * Whether the identity must be proven. Clients can invent credentials and path parameters, so those are unproven until
+ * the upstream has accepted them.
+ */
 export function needsProof(identifier: Identifier): boolean {
   switch (identifier.kind) {
     case 'address':

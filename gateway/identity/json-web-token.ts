@@ -13,6 +13,7 @@ interface Verified {
   readonly value: string;
   /** The text of the claim that names the client's plan; null if there is none. */
   readonly plan: string | null;
+  /** Milliseconds since the epoch. */
   readonly from: Millis;
   readonly until: Millis;
 }

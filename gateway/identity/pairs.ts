@@ -155,7 +155,10 @@ function eachNamed(target: string, spell: (begin: number, end: number) => Spelli
 const BRACKET_OR_NUL = /[[\]]|%(?:5[bd]|00)/i;
 const BRACKET_EQUALS = /(?:\]|%5d)=/i;
 
-/** Without a value, the place of its `=` is its end. Some servers accept a semicolon as separator. */
+/**
+ * Calls `visit` with the places of each pair. Without a value, the place of its `=` is its end. Some servers accept a
+ * semicolon as separator.
+ */
 function eachPair(
   text: string,
   from: number,

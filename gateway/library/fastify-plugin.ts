@@ -16,7 +16,10 @@ interface Application {
 
 type FastifyPlugin = (app: Application, options: unknown, done: (error?: Error) => void) => void;
 
-/** Limits all routes registered after it, also those of other plugins. Closes the gateway with the app. */
+/**
+ * Creates a plugin that limits all routes registered after it, also those of other plugins. It closes the gateway with
+ * the app.
+ */
 export function createFastifyPlugin(gateway: InnerGateway): FastifyPlugin {
   const plugin: FastifyPlugin = (app, _options, done) => {
     app.addHook('onRequest', async (request, reply) => {

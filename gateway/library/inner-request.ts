@@ -136,7 +136,9 @@ export class InnerRequest extends LimitedRequest {
     if (reservation?.isHeld === true) whenEnded(res, this.#parts.leftMsMax, () => reservation.close());
   }
 
-  /** If the client leaves before the decision, its charge is returned where possible. */
+  /**
+   * If the client leaves before the decision, the request is not admitted, and its charge is returned where possible.
+   */
   #onClose(): void {
     this.finish();
     this.#settle(false);
@@ -149,7 +151,10 @@ export class InnerRequest extends LimitedRequest {
   }
 }
 
-/** Node emits no event for the end of a response whose connection is closed, so `end` is replaced. */
+/**
+ * Calls back when the application ends a response whose connection is closed, or after a time. Node emits no event for
+ * this, so `end` is replaced.
+ */
 function whenEnded(res: ServerResponse, msMax: Millis, then: () => void): void {
   const { end } = res;
   const timer = setTimeout(then, msMax).unref();

@@ -15,7 +15,10 @@ export class BucketState {
   readonly #algorithm: Algorithm;
   readonly #rule: Rule;
 
-  /** @param capacity of the policy, of an override, or this process's share of it @param limit the same, per window */
+  /**
+   * @param capacity of the policy, of an override, or this process's share of it
+   * @param limit the same, per window
+   */
   constructor(policy: Policy, state: CounterState, capacity: number, limit: number) {
     this.#algorithm = ALGORITHMS[policy.algorithm];
     this.#rule = ruleOf(policy, limit);
@@ -42,6 +45,7 @@ export class BucketState {
     return this.used + cost <= this.capacity || this.unitsOf(1, cost) === 0;
   }
 
+  /** The number of requests of this cost for which there is room. */
   roomFor(cost: number): number {
     if (this.#algorithm.isDistinct) return this.hasRoom(cost) ? Number.POSITIVE_INFINITY : 0;
     return Math.max(0, Math.floor((this.capacity - this.used) / cost));
@@ -59,7 +63,9 @@ export class BucketState {
     return this.#algorithm.resetMs(this.after(units), this.#rule);
   }
 
-  /** Time until there is room for `cost`, after charging more units; Infinity if there never is. */
+  /**
+   * Time until there is room for `cost`, after charging more units; 0 if there is room now, Infinity if there never is.
+   */
   retryMs(units: number, cost: number): Millis {
     if (cost > this.capacity) return Number.POSITIVE_INFINITY;
     if (this.used + units + cost <= this.capacity) return 0;

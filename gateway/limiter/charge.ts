@@ -19,11 +19,13 @@ import { isRolledOut } from '#gateway/policy/rollout.ts';
 
 const NOBODY: readonly Identity[] = [];
 
+/** The counter of a policy for one identity. */
 export class Bucket {
   readonly counter: Counter;
   readonly identity: Identity;
   /** Nothing is charged here if one of these identities is proven. Empty: always charged. */
   readonly unlessProven: readonly Identity[];
+  /** Units that a request takes. */
   readonly cost: number;
   /** The limit of the policy, or the identity's own. */
   readonly limit: number;
@@ -50,6 +52,7 @@ export class Bucket {
     return this.counter.policy;
   }
 
+  /** The maximum number of units in use at once. */
   get capacity(): number {
     return capacityFor(this.counter.policy, this.limit);
   }
@@ -84,6 +87,7 @@ export class Charge {
   readonly buckets: readonly Bucket[];
   /** Identifies the buckets. Charges of one tick with the same id are decided together. */
   readonly id: string;
+  /** Whether some of the buckets count requests in flight. */
   readonly hasLeases: boolean;
 
   constructor(buckets: readonly Bucket[]) {

@@ -25,6 +25,7 @@ export class CheckBudget {
     this.#stepMs = stepMs;
   }
 
+  /** Records how long an answer took. */
   note(tookMs: Millis): void {
     this.#turnHalves();
     const steps = Math.ceil((BUDGET_PER_P99 * tookMs) / this.#stepMs);

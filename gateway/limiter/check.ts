@@ -24,9 +24,11 @@ export interface Full {
   readonly at: Millis;
 }
 
+/** The store's answer to a check. */
 export interface Answer {
   readonly check: PendingCheck;
   readonly spent: Spent;
+  /** Credentials that the store knows to be proven. */
   readonly proven: readonly Proof[];
   /** Exhausted buckets whose values the store listed. */
   readonly full: readonly Full[];
@@ -52,15 +54,18 @@ export interface Adjustment {
   readonly chargedAt: Millis;
 }
 
+/** Returns the adjustment that takes back a number of units. */
 export function refund(bucket: Bucket, units: number, chargedAt: Millis): Adjustment {
   return { bucket, amount: -bucket.amountOf(units), chargedAt };
 }
 
+/** KEYS and ARGV of the script. */
 interface ScriptCall {
   readonly keys: readonly string[];
   readonly args: readonly [string];
 }
 
+/** Returns how many keys of the store a charge has. */
 export function keysOf({ buckets }: Charge): number {
   let keys = 0;
   for (const { unlessProven } of buckets) keys += 1 + unlessProven.length;
@@ -142,7 +147,10 @@ export class UnreadableReplyError extends Error {}
 const NONE: readonly Proof[] = [];
 const NOTHING_FULL: readonly Full[] = [];
 
-/** @returns the decision of each check @throws UnreadableReplyError if the reply does not fit the call */
+/**
+ * @returns the decision of each check
+ * @throws UnreadableReplyError if the reply does not fit the call
+ */
 export function readReply(reply: unknown, checks: readonly PendingCheck[]): readonly Answer[] {
   const numbers = parse(reply);
   let at = 0;

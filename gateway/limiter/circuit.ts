@@ -28,10 +28,12 @@ export class Circuit {
     return this.#openSince;
   }
 
+  /** Number of times that the circuit has opened. */
   get outages(): number {
     return this.#outages;
   }
 
+  /** Time until the next probe. */
   get probeMs(): Millis {
     return this.#probeMs;
   }
@@ -40,7 +42,10 @@ export class Circuit {
     this.#failuresInRow = 0;
   }
 
-  /** @param isLost there is no connection or no answer, not an error @returns whether the circuit must open */
+  /**
+   * @param isLost true if there is no connection or no answer, false for an error @returns whether the circuit must
+   * open
+   */
   failed(isLost: boolean): boolean {
     return ++this.#failuresInRow >= FAILURES_TO_OPEN || isLost;
   }
@@ -60,6 +65,7 @@ export class Circuit {
     return true;
   }
 
+  /** @returns how long it was open */
   close(): Millis {
     const now = this.#clock();
     const openMs = now - (this.#openSince ?? now);

@@ -26,6 +26,7 @@ export class CounterTable {
   readonly #doubles: Float64Array;
   readonly #index: Int32Array;
   readonly #mask: number;
+  /** Position of the next record. */
   #next = 0;
   #size = 0;
 
@@ -83,6 +84,7 @@ export class CounterTable {
     this.#size = 0;
   }
 
+  /** Adds to the times of all records. */
   moveTimes(byMs: number): void {
     if (this.#size === 0) return;
     for (let at = UNTIL; at < this.#doubles.length; at += DOUBLES) {

@@ -20,7 +20,9 @@ export interface Verdict {
   readonly resetMs: Millis;
 }
 
+/** The verdict of an exhausted policy. */
 export interface Violation extends Verdict {
+  /** The exhausted bucket. */
   readonly bucket: Bucket;
   /** Units in use before this request. */
   readonly used: number;
@@ -112,7 +114,10 @@ function tightestFirst(a: Verdict, b: Verdict): number {
   return a.remaining - b.remaining || b.resetMs - a.resetMs || a.policy.index - b.policy.index;
 }
 
-/** Sorts requests in flight last: clients know their number, and need the rest of a window to set their pace. */
+/**
+ * Sorts requests in flight last. Clients know how many of these they have; the rest of a window tells them how fast to
+ * go on.
+ */
 function inFlightLast(a: Verdict, b: Verdict): number {
   return Number(isInFlight(a)) - Number(isInFlight(b)) || tightestFirst(a, b);
 }

@@ -9,6 +9,7 @@ export function dayOf(at: Millis): number {
   return Math.floor(at / DAY_MS);
 }
 
+/** The days of one client. */
 export interface History {
   readonly last: number;
   /** Bit n stands for the day n days before the last one. */

@@ -46,7 +46,9 @@ export class KnownCounters {
   readonly #countersMax: number;
   /** The days of clients, for policies with `newcomers`. null until it is needed. */
   #histories: CounterTable | null = null;
+  /** Leases of requests in flight. */
   readonly leases: HeldLeases;
+  /** The values of buckets that count different ones. */
   readonly values: UsedValues;
 
   constructor(options: KnownCountersOptions) {
@@ -75,6 +77,7 @@ export class KnownCounters {
     return bucket.value !== null && this.values.has(bucket, now) ? { ...state, b: 1 } : state;
   }
 
+  /** Replaces the state of a counter. */
   set(bucket: Bucket, { at, a, b }: CounterState): void {
     const { identity, counter } = bucket;
     let place = this.#find(bucket);
@@ -177,7 +180,10 @@ export class KnownCounters {
     return place >= 0 && this.#credentials.until(place) - this.#credentials.slack(place) > now;
   }
 
-  /** @param until when the store is asked again @param freshUntil when the next success is reported */
+  /**
+   * @param until when this process asks the store again
+   * @param freshUntil when the next success is reported; default: at once
+   */
   prove({ words }: Identity, until: Millis, freshUntil = 0): void {
     const place = this.#credentials.find(...words);
     const slackMs = Math.ceil(Math.min(until - freshUntil, SLACK_MS_MAX));
@@ -233,6 +239,7 @@ export class KnownCounters {
     this.forgetHistory(identity);
   }
 
+  /** Corrects the times of all counters. */
   moveTimes(byMs: Millis): void {
     this.#counters.moveTimes(byMs);
     this.values.moveTimes(byMs);
@@ -251,6 +258,7 @@ export class KnownCounters {
     return place >= 0 && this.#unproven.until(place) > now;
   }
 
+  /** null if the counter is unknown. */
   #read(bucket: Bucket): CounterState | null {
     const place = this.#find(bucket);
     if (place < 0) return null;

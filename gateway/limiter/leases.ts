@@ -16,7 +16,9 @@ export const RENEWED_AFTER_MS: Millis = LEASE_MS / 3;
 const NAME_LENGTH = 12;
 
 export interface Lease {
+  /** Key of the counter. */
   readonly key: string;
+  /** Name of the lease in that counter. */
   readonly member: string;
 }
 
@@ -47,6 +49,7 @@ export class HeldLeases {
   readonly #held = new Map<string, HeldLease>();
   readonly #counts = new Map<string, number>();
 
+  /** @param holder name of this process among the replicas */
   constructor(holder = '') {
     this.#name = hash('sha256', holder, 'base64url').slice(0, NAME_LENGTH);
   }
@@ -55,6 +58,7 @@ export class HeldLeases {
     return this.#held.size;
   }
 
+  /** Returns a unique name for the leases of one charge. */
   nextName(): string {
     return `${this.#name}.${(this.#named++).toString(36)}`;
   }
@@ -78,6 +82,7 @@ export class HeldLeases {
     else this.#counts.delete(key);
   }
 
+  /** Returns leases that were last renewed before a time. */
   renewedBefore(moment: Millis, max: number): Lease[] {
     const due: Lease[] = [];
     for (const lease of this.#held.values()) {

@@ -43,7 +43,9 @@ export interface Spent {
   readonly buckets: readonly Bucket[];
   /** Number of admitted requests, which are the first ones of the batch. */
   readonly admitted: number;
-  /** Before the first request; null if nothing is charged there because the credential is proven. */
+  /**
+   * State of each bucket before the first request; null if nothing is charged there because the credential is proven.
+   */
   readonly states: readonly (BucketState | null)[];
   /** Name of the leases of the admitted requests (leases.ts); null if they hold none. */
   readonly leases: string | null;
@@ -51,6 +53,7 @@ export interface Spent {
   readonly isLocal: boolean;
 }
 
+/** A counter that this process knows to be exhausted. */
 export interface Exhausted {
   readonly bucket: Bucket;
   /** Known usage in units. */
@@ -70,6 +73,7 @@ export interface Outcome {
   readonly lacksUnits: boolean;
 }
 
+/** A request that waits for the result of its charge. */
 export interface LimitListener {
   /** @param position in the batch, from 0; admitted if it is below `spent.admitted` */
   onSpent(spent: Spent, position: number): void;
@@ -82,11 +86,16 @@ export interface Limiter {
   knownExhausted(charge: Charge): readonly Exhausted[] | null;
   /** Calls the listener exactly once, now or later. Never throws. */
   spend(charge: Charge, listener: LimitListener): void;
-  /** Called once for each admitted request. @param isLocal it was decided without the store */
+  /**
+   * Called once for each admitted request when its outcome is known. @param isLocal it was decided without the store
+   */
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void;
   /** Called once for each admitted request when it is no longer in flight. @param position in its batch */
   release(spent: Spent, position: number): void;
-  /** If false, the store decides, and an unproven credential is charged to its address too. */
+  /**
+   * Whether this process knows that it is proven. If not, the store decides, and an unproven one is charged to its
+   * address too.
+   */
   isProven(credential: Identity): boolean;
   /**
    * Asks the store which of these credentials are proven, unless this process knows. Then `isProven` knows it.

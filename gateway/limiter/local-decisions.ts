@@ -55,6 +55,7 @@ export class LocalDecisions {
     });
   }
 
+  /** Number of requests that were decided locally. */
   get count(): number {
     return this.#count;
   }
@@ -124,6 +125,7 @@ export class LocalDecisions {
     }
   }
 
+  /** Keeps changes that did not reach the store. */
   keep(unmade: readonly Adjustment[]): void {
     for (const adjustment of unmade) this.#uncommitted.put(adjustment);
   }

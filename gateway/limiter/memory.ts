@@ -29,7 +29,9 @@ import { settlement } from './outcome.ts';
 interface LocalShare {
   /** Current time on the store's clock, a whole number. */
   storeNow(): Millis;
+  /** Returns how many units of a bucket this process may use. */
   capacityOf(bucket: Bucket): number;
+  /** Returns this process's share of the limit per window. */
   limitOf(bucket: Bucket): number;
   /** Called for a charge that the store does not know. */
   onCharged(bucket: Bucket, units: number, at: Millis): void;

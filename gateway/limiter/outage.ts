@@ -72,15 +72,18 @@ export interface GuardedLimiterOptions {
 }
 
 interface StoreStats {
+  /** Number of failed checks, by kind. */
   readonly failures: Readonly<Record<StoreFailure, number>>;
   /** Number of requests decided without the store. */
   readonly degraded: number;
   readonly available: boolean;
   /** When the circuit opened; null while it is closed. */
   readonly openSince: Millis | null;
+  /** How often the circuit has opened. */
   readonly outages: number;
   /** Number of live replicas, as last reported. */
   readonly replicas: number;
+  /** Number of remembered counters and credentials. */
   readonly remembered: number;
 }
 
@@ -265,6 +268,7 @@ export class GuardedLimiter implements Limiter {
     this.#schedule(this.#circuit.probeMs);
   }
 
+  /** @returns the salt that the replicas share */
   async #heartbeat(): Promise<string> {
     const { histories } = this.#options;
     const heartbeat = await this.#store.heartbeat(this.#salt, histories?.inUse() ?? null);

@@ -102,11 +102,13 @@ export class Reservation {
   readonly #position: number;
   /** The charge of the request. null once `conclude` was called. */
   #spent: Spent | null;
+  /** The lease of the request. null if none is held. */
   #held: Spent | null;
   readonly #onSettled: (outcomes: readonly Outcome[]) => void;
   /** Whether a header of the reply reports the cost of the request. */
   readonly awaitsReply: boolean;
 
+  /** @param position of the request in its batch */
   constructor(
     limiter: Limiter,
     spent: Spent,
@@ -121,6 +123,7 @@ export class Reservation {
     this.#position = position;
   }
 
+  /** Whether the request holds a place in flight. */
   get isHeld(): boolean {
     return this.#held !== null;
   }

@@ -12,6 +12,7 @@ import { CheckBudget, graceMs } from './check-budget.ts';
 
 const TICK_MS_MAX: Millis = 10;
 
+/** A check that waits for its answer. */
 export interface Wait {
   /** Start of the wait, measured in time during which this process ran. */
   readonly askedAt: Millis;
@@ -37,6 +38,7 @@ export class Patience {
     this.#tickMs = Math.min(TICK_MS_MAX, budgetMs);
   }
 
+  /** How long a check currently waits. */
   get waitMs(): Millis {
     return this.#budget.budgetMs + this.#graceMs;
   }
@@ -61,6 +63,7 @@ export class Patience {
     this.#waits.delete(wait);
   }
 
+  /** Gives up all waiting checks. */
   giveUp(): void {
     const waits = [...this.#waits];
     this.#waits.clear();

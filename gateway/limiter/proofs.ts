@@ -35,6 +35,7 @@ interface ProofsOptions {
   readonly connection: StoreConnection;
   readonly clock: Clock;
   readonly known: KnownCounters;
+  /** How long requests wait for an answer. */
   readonly answerMs: Millis;
 }
 

@@ -45,6 +45,7 @@ interface RedisStoreOptions {
   readonly known: KnownCounters;
   /** The minimum of the time budget of a check. The budget grows while the store is slow. */
   readonly budgetMs: Millis;
+  /** Name of this process among the replicas. */
   readonly replica: string;
   readonly log: VisitsLog;
   /** Called once for each failed call of the store, with all checks of the call. */
@@ -104,6 +105,7 @@ export class RedisStore {
     return this.#connection.ready;
   }
 
+  /** The connection, for other calls to the store. */
   get connection(): StoreConnection {
     return this.#connection;
   }
@@ -148,7 +150,10 @@ export class RedisStore {
     return adjust(this.#connection, this.#options.storeClock.now(), uncommitted);
   }
 
-  /** One call for those of a tick. If returned units are lost, they stay charged until the window ends. */
+  /**
+   * Collects the adjustments of one tick into one call. If returned units are lost, they stay charged until the window
+   * ends.
+   */
   adjust(adjustment: Adjustment): void {
     if (this.#adjustments.push(adjustment) === 1) setImmediate(() => this.#flushAdjustments());
   }

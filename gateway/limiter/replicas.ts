@@ -2,7 +2,9 @@
 import { storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 
+/** The answer to a heartbeat. */
 export interface Heartbeat {
+  /** Number of live replicas, including this one. */
   readonly replicas: number;
   /** Index of this replica in the order of their names, from 0. */
   readonly rank: number;
@@ -12,6 +14,7 @@ export interface Heartbeat {
   readonly historySince: number | null;
   /** Time of the answer on the store's clock. */
   readonly storeNow: Millis;
+  /** Time of the call on this process's clock. */
   readonly askedAt: Millis;
   readonly heardAt: Millis;
 }

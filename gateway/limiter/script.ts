@@ -38,6 +38,7 @@ const DISTINCT = Math.min(
   ...Object.values(ALGORITHMS).flatMap(({ id, isDistinct }) => (isDistinct ? id : [])),
 );
 
+/** Returns Lua code that calls the function of the counter's algorithm. */
 function luaOf(name: keyof AlgorithmLua, parameters: string): string {
   const branches = Object.values(ALGORITHMS).map(
     ({ id, lua }) => `if algorithm == ${id} then\n${lua[name]}\n`,

@@ -41,6 +41,7 @@ export interface GiveBack {
   release(lease: Lease): void;
 }
 
+/** A bucket, and its index in the charge. */
 interface Step {
   readonly place: number;
   readonly bucket: Bucket;
@@ -51,7 +52,10 @@ interface Charged extends Step {
   readonly times: number;
 }
 
-/** @param storeNow an estimate @throws the error of a step; the charges of the other steps are then given back */
+/**
+ * @param storeNow an estimate of the store's clock
+ * @throws the error of a step; the charges of the other steps are then given back
+ */
 export async function decideInSteps(
   store: StoreConnection,
   storeNow: Millis,
@@ -128,7 +132,10 @@ function hasValues(step: readonly Step[]): boolean {
   return step.some(({ bucket }) => bucket.value !== null);
 }
 
-/** Those of different values come last, because a value cannot be given back. A proven credential needs no address. */
+/**
+ * Groups the buckets by slot. A proven credential is not charged to its address. Buckets of different values come last,
+ * because a value cannot be given back.
+ */
 function stepsOf({ buckets }: Charge, proven: readonly Proof[], store: StoreConnection): Iterable<Step[]> {
   const ordered: Step[] = [];
   const isProven = (identity: Identity): boolean =>

@@ -11,6 +11,7 @@ import { decideInSteps, type GiveBack } from './steps.ts';
 
 type SlotOf = StoreConnection['slotOf'];
 
+/** Checks of one call. */
 export interface StoreCall {
   readonly checks: readonly PendingCheck[];
   readonly isInSteps: boolean;
@@ -73,6 +74,7 @@ export async function decide(
   return readReply(await store.run(SPEND, keys, args), checks);
 }
 
+/** Adjustments of one call. */
 export interface AdjustmentCall {
   readonly some: readonly Adjustment[];
   readonly made: Promise<unknown>;

@@ -17,7 +17,10 @@ import type { PendingCheck } from './check.ts';
 import { type HeldLeases, type Lease, leasesOf, memberOf, RENEWED_AFTER_MS } from './leases.ts';
 import type { Spent } from './limiter.ts';
 
-/** KEYS: counters. ARGV: leases. An expired lease is taken again, because its request still runs. */
+/**
+ * KEYS: counters. ARGV: for each the lease that is still held. An expired lease is taken again, because its request
+ * still runs.
+ */
 export const RENEW = storeScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

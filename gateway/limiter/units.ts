@@ -10,7 +10,10 @@ export interface BodyLength {
 
 const WHOLE_NUMBER = /^[0-9]{1,15}$/;
 
-/** @param capacity the maximum at once @param rawHeaders alternating names and values */
+/**
+ * @param capacity the maximum that the client can use at once
+ * @param rawHeaders alternating names and values
+ */
 export function unitsOf(
   { cost }: Pick<CoverCounter, 'cost'>,
   capacity: number,

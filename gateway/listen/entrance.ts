@@ -19,7 +19,10 @@ import type { Millis } from '#shared/clock.ts';
 export interface IntroducedConnections {
   /** Whether this peer may send a PROXY header. If not, the caller closes the connection. */
   accepts(socket: Socket): boolean;
-  /** Without a header in time the socket is closed. @param onIntroduced gets null if the peer is the client */
+  /**
+   * Without a header in time the socket is closed.
+   * @param onIntroduced gets the client's address; null if the header has none, so the peer is the client
+   */
   begin(socket: Socket, onIntroduced: (address: string | null) => void): void;
   /** Cuts connections whose header has not arrived yet. */
   cut(): void;

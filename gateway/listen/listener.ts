@@ -48,7 +48,10 @@ export class Listener {
     this.#keepAliveMs = keepAliveMs;
   }
 
-  /** @returns the port, of the system's choice if 0 was given @throws the system's error, with `code` and `port` */
+  /**
+   * @returns the port, which differs from the option if that is 0
+   * @throws the system's error, with `code` and `port`
+   */
   async listen({ host, port, reusePort }: ListenOptions): Promise<number> {
     if (port !== 0 && !reusePort) await assertFree(host, port);
     let first: number;

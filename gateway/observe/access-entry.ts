@@ -55,6 +55,7 @@ export class AccessEntry {
   id: string | null = null;
   /** The policy that denied the request, or else the tightest one. */
   policy: string | null = null;
+  /** Names of the policies that marked the request. */
   marked: readonly string[] = [];
   upstreamMs: Millis | null = null;
   storeMs: Millis | null = null;
@@ -82,7 +83,10 @@ export class AccessEntry {
   #answeredAt: Millis | null = null;
   #isOver = false;
 
-  /** @param log null if no line is written @param trace null if the request is not recorded */
+  /**
+   * @param log null if no line is written
+   * @param trace null if the request is not recorded
+   */
   constructor(
     log: EntryLog | null,
     req: LoggedRequest,
@@ -117,7 +121,10 @@ export class AccessEntry {
     this.#cover = cover;
   }
 
-  /** @param charged null if no policy counts the request @param identified null if none covers it */
+  /**
+   * @param charged null if no policy counts the request
+   * @param identified null if no policy covers it
+   */
   charged(charged: LoggedCharge | null, identified: LoggedIdentities | null, address: Identity): void {
     this.#charged = charged;
     this.#identified = identified;

@@ -40,6 +40,7 @@ export function coreSamples(
   return samples;
 }
 
+/** Tells which policies for newcomers act already. */
 export function newcomersSamples({ policies }: Pick<PolicySet, 'policies'>): Sample[] {
   return policies.flatMap(({ name, regulars }) =>
     regulars === null

@@ -15,8 +15,10 @@ export interface RefusedAddresses {
   /** Allows it for some time. After that, all addresses are dropped at once, unless the setting keeps them. */
   show(forMs: Millis): void;
   note(identity: string, address: string): void;
+  /** Adds entries of another process. */
   take(entries: readonly RefusedAddress[]): void;
   /** @returns the entries that were noted since the last call */
   fresh(): RefusedAddress[];
+  /** @returns null if unknown */
   find(identity: string): string | null;
 }

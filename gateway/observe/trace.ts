@@ -42,6 +42,7 @@ export interface EndedRequest {
   readonly store: StoreWait | null;
   readonly repliedAt: Millis | null;
   readonly endedAt: Millis;
+  /** Whether the reply was cut off. */
   readonly isCut: boolean;
 }
 

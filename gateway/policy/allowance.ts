@@ -4,6 +4,7 @@ import type { Policy } from './policy.ts';
 /** A policy with the limit of one client: its own or an override. */
 export interface Allowed {
   readonly policy: Policy;
+  /** Maximum number of units in use at once. */
   readonly capacity: number;
   readonly limit: number;
 }

@@ -7,6 +7,7 @@ export interface Asked {
   readonly method: string;
   /** The canonical path; and without segment parameters, if it has some. */
   readonly paths: readonly string[];
+  /** The canonical path and the query. */
   readonly target: string;
   /** Alternating names and values. */
   readonly rawHeaders: readonly string[];
@@ -20,6 +21,7 @@ export interface Condition {
   holds(asked: Asked): boolean;
 }
 
+/** The keys that are conditions. */
 const CONDITIONS = ['hosts', 'userAgent', 'query', 'except'] as const;
 
 export type Conditions = { readonly [K in (typeof CONDITIONS)[number]]: Condition | null };

@@ -9,9 +9,15 @@ export class Counter {
   readonly forUnproven: boolean;
   /** How it counts the address of unproven credentials; undefined for the usual way. */
   readonly address: AddressIdentifier | undefined;
-  /** The key after the digest. It contains the window, so a policy with another window starts from zero. */
+  /**
+   * The part of the store's key after the digest. It contains the window, so a policy with another window starts from
+   * zero.
+   */
   readonly keySuffix: string;
-  /** Two hashes of its name, of 30 bits each. A reload keeps them, so remembered counters stay valid. */
+  /**
+   * Two hashes of the counter's name, of 30 bits each. They stay the same after a reload, so remembered counters stay
+   * valid.
+   */
   readonly words: readonly [number, number];
 
   constructor(policy: Policy, forUnproven: boolean) {
@@ -27,6 +33,7 @@ export class Counter {
 }
 
 interface Exemption {
+  /** Index in `Cover.identifiers`. */
   readonly at: number;
   /** Whether the credential needs no other proof. */
   readonly isProof: boolean;
@@ -36,6 +43,7 @@ export interface CoverCounter {
   readonly counter: Counter;
   /** Counter for unproven keys of one address; null if the identifier needs no proof. */
   readonly unproven: Counter | null;
+  /** Index in `Cover.identifiers`. */
   readonly identifierAt: number;
   /** Identifiers whose proven credentials are not counted: the policy's `unless`, and the keys of regulars. */
   readonly exempt: readonly Exemption[];
@@ -45,7 +53,10 @@ export interface CoverCounter {
   readonly cost: Cost;
 }
 
-/** One counter for each bucket, and another for unproven credentials unless they share the first one. */
+/**
+ * Returns all counters of a policy file: one for each bucket, and if it counts credentials, another for unproven ones,
+ * unless they share the first one.
+ */
 export function countersOf({ policies }: { readonly policies: readonly Policy[] }): Counter[] {
   return policies
     .filter(({ index, bucketId }) => index === bucketId)
@@ -64,7 +75,10 @@ function addressCountedBy(identifier: Identifier): AddressIdentifier | null {
   return identifier.kind === 'first' ? identifier.address : null;
 }
 
-/** FNV-1a with two start values. Names come from the policy file, so clients cannot cause collisions. */
+/**
+ * Hashes a name with FNV-1a, twice with different start values. Names come from the policy file, so clients cannot
+ * cause collisions.
+ */
 function nameWords(name: string): readonly [number, number] {
   let a = 0x811c9dc5;
   let b = 0x9dc5811c;

@@ -20,6 +20,7 @@ export class HostNames {
   /** The names behind `*.`, which match one or more labels. */
   readonly #parents = new Set<string>();
 
+  /** @throws Mistake */
   add(text: string): void {
     const isWildcard = text.startsWith(WILDCARD);
     const name = canonicalName(isWildcard ? text.slice(WILDCARD.length) : text);
@@ -31,6 +32,7 @@ export class HostNames {
     (isWildcard ? this.#parents : this.#names).add(name);
   }
 
+  /** @param host in canonical form */
   has(host: string): boolean {
     return this.entryFor(host) !== null;
   }

@@ -68,7 +68,10 @@ export interface Unmet {
   readonly reason: string;
 }
 
-/** @param rawHeaders alternating names and values @param host in canonical form; both only for conditions */
+/**
+ * @param rawHeaders alternating names and values, which some conditions look at
+ * @param host the canonical host, if some conditions look at it
+ */
 export type Matcher = (
   method: string,
   rawTarget: string,
@@ -88,7 +91,10 @@ interface Routed extends Match {
 /** Maximum number of cached targets. The cache is emptied when full. */
 const CACHE_TARGETS_MAX = 4096;
 const CACHE_TARGET_LENGTH_MAX = 256;
-/** Requests choose which conditions hold, so n conditions have 2^n covers. They are forgotten together. */
+/**
+ * Maximum number of remembered covers. Requests choose which conditions hold, so n conditions have 2^n covers. They are
+ * forgotten together.
+ */
 const COVERS_MAX = 1024;
 
 const NO_HEADERS: readonly string[] = [];

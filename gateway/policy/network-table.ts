@@ -10,6 +10,7 @@ import type { Network } from '#shared/client-address.ts';
 const NONE = 0;
 
 export class NetworkTable<T> {
+  /** Number of networks. */
   readonly size: number;
   readonly #values: readonly (T | undefined)[];
   readonly #ipv4: Ranges;
@@ -33,6 +34,7 @@ export class NetworkTable<T> {
   }
 }
 
+/** Networks of which a table is built. */
 export class NetworkList<T> {
   readonly #ipv4 = new Prefixes(1);
   readonly #ipv6 = new Prefixes(4);
@@ -53,6 +55,7 @@ export class NetworkList<T> {
     return this.#prefixesFor(network).add(network, index);
   }
 
+  /** Returns the value of exactly this network. */
   valueOf(network: Network): T | undefined {
     return this.#values[this.#prefixesFor(network).valueOf(network)];
   }
@@ -159,7 +162,10 @@ class Prefixes {
     for (let place = 0; place < this.size; place++) this.#slots[this.#slotOf(place)] = place + 1;
   }
 
-  /** By first address. A prefix within another one begins a range, and so does the address behind it. */
+  /**
+   * Walks through the prefixes in the order of their first address. A prefix within another one begins a range, and so
+   * does the address behind it.
+   */
   ranges(): Ranges {
     const width = this.#width;
     const words = this.#words;
@@ -195,7 +201,10 @@ class Prefixes {
   }
 }
 
-/** One step of a radix sort, by 8 bits of one word of the addresses. */
+/**
+ * One step of a radix sort: sorts places by 8 bits of one
+ * of their words, and keeps the order of those with the same bits.
+ */
 function sortedBy(
   order: Uint32Array,
   words: Uint32Array,

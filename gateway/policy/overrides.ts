@@ -7,6 +7,7 @@ export interface Overrides {
   readonly digests: ReadonlyMap<string, number>;
   readonly networks: NetworkTable<number>;
   readonly plans: ReadonlyMap<string, number>;
+  /** Limits by the lower-case name of a program. */
   readonly programs: ReadonlyMap<string, number>;
   readonly size: number;
   /** Smallest limit of all overrides; Infinity if there are none. */
@@ -36,7 +37,10 @@ export interface OverrideFacts {
   readonly words: readonly string[];
 }
 
-/** The most specific override wins: digest, then longest network prefix, then plan, then program. */
+/**
+ * Returns the limit of one identity. The most specific override wins: digest, then longest network prefix, then plan,
+ * then program.
+ */
 export function limitFor(
   { limit, overrides }: Overridable,
   digest: string,

@@ -33,6 +33,7 @@ export function loadPage(name: string, referenced: ReferencedFiles, report: Repo
   }
 }
 
+/** @throws Mistake */
 export function templateOf(name: string, text: string): PageTemplate {
   const foreign = foreignCharacter(text);
   if (foreign !== null) throw new Mistake(`${name} has ${foreign.message}`, foreign.fix);
@@ -72,6 +73,7 @@ function scriptsIn(name: string, text: string): string[] {
 interface Allowed {
   readonly scripts: readonly string[];
   readonly styles: readonly string[];
+  /** Additional directives of the Content Security Policy. */
   readonly others: string;
 }
 

@@ -5,6 +5,7 @@ export interface Plans {
   readonly digests: ReadonlyMap<string, string>;
   readonly networks: NetworkTable<string>;
   readonly size: number;
+  /** First characters of a hash of the file. */
   readonly version: string;
 }
 

@@ -29,6 +29,7 @@ export interface PolicyTest {
   readonly method: string;
   readonly target: string;
   readonly rawHeaders: readonly string[];
+  /** Bodies of the requests, used in turn. */
   readonly bodies: readonly string[];
   /** Addresses of the client, used in turn. */
   readonly from: readonly string[];
@@ -60,6 +61,7 @@ export interface PolicySet {
   readonly exclude: readonly HostRoute[];
   /** Whether all routes are matched without regard to case, as in the application. */
   readonly ignoreCase: boolean;
+  /** Mode of `protect`; null if it is not set. */
   readonly protect: Protect | null;
   /** Lower-case name of the header in which trusted proxies name the plan of a client; null if none. */
   readonly planHeader: string | null;

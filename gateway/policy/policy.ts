@@ -10,9 +10,15 @@ export type Algorithm = AlgorithmName;
 /** How many units a request takes of a limit; at least 1. */
 export type Cost =
   | { readonly kind: 'units'; readonly units: number }
-  /** In a request header, and at most the capacity; 1 if it is absent or invalid. Name in lower case. */
+  /**
+   * The cost is in a request header, and at most the capacity. It is 1 if the header is absent or invalid. Name in
+   * lower case.
+   */
   | { readonly kind: 'header'; readonly header: string }
-  /** In a header of the reply. `reserve` is charged until the reply begins. Name in lower case. */
+  /**
+   * The cost is in a header of the application's reply. `reserve` is charged until the reply begins. Name in lower
+   * case.
+   */
   | { readonly kind: 'reply-header'; readonly header: string; readonly reserve: number }
   /** Length of the body. @param unannounced cost if there is no Content-Length; null for the whole capacity */
   | { readonly kind: 'body-bytes'; readonly unannounced: number | null };
@@ -38,6 +44,7 @@ export type OnStoreFailure = 'allow' | 'deny' | 'local';
 export interface PolicyBan {
   /** Identifies the row. Denials by all policies of the row count together. */
   readonly bucket: string;
+  /** Number of denials that cause a ban. */
   readonly after: number;
   /** Denials count together for this time after the first one. */
   readonly withinMs: Millis;
@@ -46,6 +53,7 @@ export interface PolicyBan {
   readonly growing: boolean;
 }
 
+/** The clients that a policy counts so far. */
 export interface Rollout {
   /** Percentage of all clients, 0 to 100. If it grows, clients are only added. */
   readonly percent: number;
@@ -65,6 +73,7 @@ export interface Policy {
   readonly distinct: SimpleIdentifier | null;
   /** The policy counts only clients that are not regulars. null if it counts all. */
   readonly regulars: Regulars | null;
+  /** Limit for clients without an override. */
   readonly limit: number;
   readonly overrides: Overrides | null;
   readonly algorithm: Algorithm;

@@ -113,7 +113,9 @@ function parseLiteral(part: string): string {
   return meaningOf(target.path.slice(1));
 }
 
-/** Finds routes in `wide` that together match every request of `narrow`; none if they leave one unmatched. */
+/**
+ * Finds routes in `wide` that together match every request of `narrow`. Returns none if they leave a request unmatched.
+ */
 export function coveredBy(narrow: Route, wide: readonly Route[]): Route[] {
   const wideEnough = wide.filter(({ segments }) => coversPath(segments, narrow.segments));
   const covering = new Set<Route>();

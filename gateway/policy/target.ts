@@ -6,7 +6,9 @@
 
 interface Target {
   readonly ok: true;
-  /** Absolute; unreserved characters decoded once, without dot segments, empty segments and a trailing slash. */
+  /**
+   * Absolute. Unreserved characters are decoded once; dot segments, empty segments and a trailing slash are removed.
+   */
   readonly path: string;
   /** The question mark and the query, as sent; empty if there is no query. */
   readonly query: string;
@@ -33,7 +35,10 @@ const QUESTION = 63;
 /** The absolute form (RFC 9112 3.2.2). */
 const ABSOLUTE = /^https?:\/\/([^/?#\\]+)/i;
 
-/** @param raw each code unit stands for one byte @returns the canonical target, or the reason for a refusal */
+/**
+ * @param raw from the request line, decoded as latin1, so each code unit stands for one byte
+ * @returns the canonical target, or the reason for a refusal
+ */
 export function canonicalTarget(raw: string): Target | BadTarget {
   if (raw.charCodeAt(0) === SLASH) return canonicalOrigin(raw);
   // Only the path of the absolute form is matched here; `authorityOf` returns the rest.

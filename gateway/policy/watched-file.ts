@@ -81,6 +81,7 @@ export class FileWatch<T> {
     return this.#inUse.text;
   }
 
+  /** Texts in use of the files that the watched file names, by name. */
   get referenced(): ReadonlyMap<string, string> {
     return this.#inUse.referenced;
   }

@@ -121,7 +121,10 @@ export class Supervisor {
     return !this.#pool.isStopping && this.#pool.ready.size > 0 && !this.#pool.hasSilent;
   }
 
-  /** If a worker does not answer in time, its latest report is used, so that counters never fall. */
+  /**
+   * Returns the metrics of each process. If a worker does not answer in time, its latest report is used, so that
+   * counters never fall.
+   */
   async families(): Promise<readonly (readonly Family[])[]> {
     await this.#readStates();
     const own = families([

@@ -28,7 +28,9 @@ const FIRST_UNLOADED_MS_MAX: Millis = 500;
  * take at least this part of the earlier time, the load is not the reason for their time.
  */
 const UNCHANGED_PART = 0.85;
-/** Replies to requests before a fall of the limit still arrive. They are not measured for at most this time. */
+/**
+ * After the limit has fallen, replies to earlier requests still arrive. They are not measured for at most this time.
+ */
 const SETTLING_MS_MAX: Millis = 2000;
 /** If no reply has begun for this time, the load is unknown. */
 const IDLE_MS: Millis = 10_000;
@@ -129,7 +131,10 @@ export class AdaptiveLimit {
     else if (ms > from.ms * UNCHANGED_PART) this.unloadedMs = Math.max(this.unloadedMs ?? 0, ms);
   }
 
-  /** With few requests in progress, the time is that without load. Otherwise it is an upper bound of that. */
+  /**
+   * Learns the time without load. With few requests in progress, a measured time is the time without load. Under load,
+   * it is an upper bound of that.
+   */
   #learn(ms: Millis, isUnloaded: boolean): void {
     const known = this.unloadedMs;
     if (known === null) this.unloadedMs = isUnloaded ? ms : Math.min(ms, FIRST_UNLOADED_MS_MAX);

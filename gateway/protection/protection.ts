@@ -52,7 +52,10 @@ export class Protection implements ProtectionOfUpstream {
     return this.mode === 'on' && !this.isClosed && this.limit < this.#adaptive.max;
   }
 
-  /** Otherwise a frozen application would get more requests than without protection. */
+  /**
+   * Whether one more long poll may give its place to another request. Otherwise a frozen application would get more
+   * requests than without protection.
+   */
   get hasRoomForPoll(): boolean {
     return this.isLowered && this.polls < this.#adaptive.max - this.limit;
   }
@@ -67,7 +70,10 @@ export class Protection implements ProtectionOfUpstream {
     return IN_SHADOW;
   }
 
-  /** @param ms from the end of the request to its reply or failure @param isAnswered false also for an error */
+  /**
+   * @param ms from the end of the request to the beginning of its reply, or to its failure
+   * @param isAnswered false if there was no reply, or an error
+   */
   measure({ network, address }: Client, ms: Millis, isAnswered: boolean): void {
     // Requests that were sent before a reload may still be answered.
     if (this.isClosed) return;

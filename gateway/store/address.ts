@@ -28,9 +28,11 @@ export interface UnixEndpoint {
 
 interface Access {
   readonly tls: boolean;
+  /** Name of the user; null for the default user. */
   readonly username: string | null;
   readonly password: string | null;
   readonly tlsFiles: TlsFiles;
+  /** Smallest time budget for a check. */
   readonly timeoutMs: Millis;
 }
 
@@ -38,6 +40,7 @@ interface Access {
 export interface TlsFiles {
   /** Trusted authorities, instead of the public ones. */
   readonly ca: string;
+  /** The client certificate with its chain. */
   readonly cert: string;
   readonly key: string;
 }

@@ -6,6 +6,7 @@ import type { StoreTls } from './tls.ts';
 
 type Login = Pick<StandaloneAddress, 'database' | 'username' | 'password'>;
 
+/** One server that takes writes. */
 export class PrimaryConnection implements StoreConnection {
   protected readonly node: RedisNode;
 

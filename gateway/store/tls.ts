@@ -14,7 +14,10 @@ export interface StoreTls {
 const PEM = /-----BEGIN [A-Z0-9 ]+-----[\s\S]+-----END [A-Z0-9 ]+-----/;
 const NAMES = ['ca', 'cert', 'key'] as const;
 
-/** @returns null without TLS @throws Error with the mistake */
+/**
+ * @returns null without TLS
+ * @throws Error with the mistake
+ */
 export function readStoreTls({ tls, tlsFiles }: Pick<StoreAddress, 'tls' | 'tlsFiles'>): StoreTls | null {
   const named = NAMES.filter((name) => tlsFiles[name] !== '');
   if (!tls) {

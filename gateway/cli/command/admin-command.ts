@@ -19,12 +19,15 @@ interface AdminCommand<T> {
   readonly options?: Readonly<Record<string, Options>>;
   /** Returns further fields of the request. @throws CommandError if an option is wrong */
   readonly more?: (options: Readonly<Record<string, unknown>>) => object;
+  /** Returns the first line of the output. */
   readonly tell?: (answer: T) => string;
+  /** Prints the lines after the first. */
   readonly print?: (answer: T, terminal: Terminal) => void;
   /** Returns the exit code of the command. Default: 0. */
   readonly exitCode?: (answer: T) => ExitCode;
 }
 
+/** The reply to shadow and unshadow. */
 interface Shadowed {
   /** The policy, and those that share its counter. */
   readonly policies: readonly string[];
@@ -61,6 +64,7 @@ export function subjectCommand<T extends Inspected>(command: AdminCommand<T>): A
     );
 }
 
+/** Creates a command about one policy. */
 export function policyCommand(command: AdminCommand<Shadowed>): AddCommand {
   return (program, context) =>
     program.command(
@@ -76,6 +80,7 @@ export function policyCommand(command: AdminCommand<Shadowed>): AddCommand {
     );
 }
 
+/** Returns the option `--for` of a command. */
 export function forOption(daysMax: number) {
   const describe = `Duration such as 30s, 15m, 1h or 7d; at most ${daysMax}d`;
   return { type: 'string', default: '1h', describe } as const;

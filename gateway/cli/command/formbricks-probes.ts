@@ -21,6 +21,7 @@ import { ask, isGateway, type PublicReply } from './public-address.ts';
 interface FormbricksProbe {
   /** Address of Formbricks, past all proxies. */
   readonly formbricks: URL;
+  /** Address that clients use. */
   readonly origin: URL;
   /** Whether `origin` comes from an option. Then clients really use it. */
   readonly isPublic: boolean;
@@ -142,7 +143,9 @@ async function keyRoutes(formbricks: URL, origin: URL): Promise<Finding[]> {
   }
 }
 
-/** @param given the host that clients use; null if it is unknown */
+/**
+ * Checks whether the port of Formbricks is open at the host that clients use. @param given null if that host is unknown
+ */
 async function around(formbricks: URL, given: URL | null): Promise<Finding> {
   if (given === null) return aroundFinding('', null);
   const address = new URL(formbricks);

@@ -28,6 +28,7 @@ export const LOG_OPTIONS = {
   },
 } as const;
 
+/** The positional argument of these commands. */
 export const LOGS = {
   type: 'string',
   array: true,
@@ -85,6 +86,7 @@ export async function readingLogs<T>(progress: Progress, read: () => Promise<T>)
   }
 }
 
+/** Turns the error of a log into one sentence. */
 export function readable(error: unknown): unknown {
   if (error instanceof UnknownFormatError)
     return new CommandError(

@@ -62,6 +62,7 @@ export function ask(
 /** The public listener refuses this path as malformed before it counts anything, and the application never sees it. */
 const MALFORMED = '/floodgate%2561';
 
+/** Checks for the public listener of a gateway. @throws the error of the connection */
 export async function isGateway(origin: URL): Promise<boolean> {
   return (await ask(origin, MALFORMED)).body.includes('"code":"gateway_bad_request"');
 }

@@ -12,6 +12,7 @@ const BETWEEN_MS = 1000;
 
 /** The later of two snapshots, with the differences from the earlier one. */
 interface TopRates extends TopSnapshot {
+  /** Time between the two snapshots. */
   readonly seconds: number;
   readonly requestsPerSecond: number;
   readonly policies: readonly (TopSnapshot['policies'][number] & {

@@ -77,6 +77,7 @@ async function lineOf({ id, log }: WhyOptions): Promise<RefusalLine | null> {
   return line;
 }
 
+/** Writes the fields of a line, one below the other. */
 function linesOf(line: RefusalLine): string[] {
   const fields = Object.entries(line).map(
     ([name, value]) => `  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,

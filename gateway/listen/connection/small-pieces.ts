@@ -58,7 +58,10 @@ export class SmallPieces implements PieceListener {
     if (client !== null && isFlood && this.penalties.add(client)) this.#cutOthers(client);
   }
 
-  /** Otherwise the bytes received from this client would be parsed before the requests of others. */
+  /**
+   * Closes the other connections of a client. Otherwise their received bytes would be parsed before the requests of
+   * other clients.
+   */
   #cutOthers(client: Client): void {
     for (const { socket, client: owner, pending } of this.#options.connections.values()) {
       if (owner !== client || socket.writableEnded) continue;

@@ -45,7 +45,9 @@ export class SocketReplies {
     else this.refuse(socket, PARSE_ERRORS[code] ?? MALFORMED);
   }
 
-  /** Closes without a reply if another one is due, because the client could mistake one for the other. */
+  /**
+   * Replies and closes the connection, unless another reply is due, because the client could mistake one for the other.
+   */
   refuse(socket: Duplex, reply: OwnReply): void {
     const pending = this.#options.connections.get(socket as Socket)?.pending ?? null;
     if (pending?.headersSent === true) {

@@ -12,7 +12,10 @@ type ProxyHeader =
       readonly kind: 'header';
       /** Length of the header in bytes. */
       readonly bytes: number;
-      /** null if the proxy made the connection itself, such as for a health check, or names no address */
+      /**
+       * The client's address; null if the proxy made the connection itself, such as for a health check, or names no
+       * address.
+       */
       readonly address: string | null;
     };
 

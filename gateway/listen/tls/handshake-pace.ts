@@ -21,7 +21,9 @@ const CLIENTS_MAX = 4096;
 export class HandshakePace {
   readonly #intervalMs: Millis;
   readonly #clock: Clock;
-  /** The time at which a client has its whole burst again. The newest handshake is last. */
+  /**
+   * For each client the time at which its whole burst is available again. The client with the newest handshake is last.
+   */
   readonly #wholeAt = new Map<string, Millis>();
 
   constructor({ perSecond, clock }: HandshakePaceOptions) {

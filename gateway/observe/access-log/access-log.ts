@@ -13,6 +13,7 @@ import { onceAMinute } from '#shared/once-a-minute.ts';
 import { LINE_BYTES_MAX, lineText } from './line-text.ts';
 
 interface AccessLogSettings {
+  /** Path of a file, or - for standard output. */
   readonly file: string;
   /** Part of all requests that get a line, from 0 to 1. */
   readonly share: number;
@@ -37,6 +38,7 @@ export class AccessLog implements EntryLog {
   readonly #destination: SonicBoom;
   #phase = 0;
   #isClosed = false;
+  /** Number of dropped lines. */
   lost = 0;
 
   constructor(options: AccessLogOptions) {

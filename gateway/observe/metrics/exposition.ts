@@ -6,7 +6,9 @@ import type { Sample } from '#gateway/part/sample.ts';
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** All samples of one name, as prom-client's `getMetricsAsJSON()` gives them: data for other processes. */
+/**
+ * All samples of one name, in the form of prom-client's `getMetricsAsJSON()`. Plain data that can be sent to processes.
+ */
 export interface Family {
   readonly name: string;
   readonly help: string;
@@ -35,6 +37,7 @@ export function families(samples: readonly Sample[]): Family[] {
   return [...found.values()].map(({ family }) => family);
 }
 
+/** Sums the values with equal names and labels. */
 export async function sum(processes: readonly (readonly Family[])[]): Promise<Family[]> {
   const { AggregatorRegistry } = await promClient();
   return (await AggregatorRegistry.aggregate([...processes]).getMetricsAsJSON()) as unknown as Family[];

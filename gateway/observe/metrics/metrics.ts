@@ -99,6 +99,7 @@ export class Metrics {
     this.seconds.count('requests', outcome, arrivedAt);
   }
 
+  /** Counts a decision of one policy. */
   countPolicy(policy: Policy, decision: PolicyDecision, arrivedAt: Millis): void {
     this.#of(policy)[decision]++;
     this.seconds.countPolicy(policy.name, decision, arrivedAt);

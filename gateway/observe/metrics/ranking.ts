@@ -17,6 +17,7 @@ export interface Ranked {
   readonly other: number;
   /** As given with the last count. */
   readonly label: string;
+  /** The time of the last count. */
   readonly lastAt: Millis;
 }
 
@@ -33,6 +34,7 @@ export class Ranking {
   #before: Table;
   #endsAt: Millis = 0;
 
+  /** @param places number of names in a table */
   constructor(places: number) {
     this.#places = places;
     this.#table = new Table(places);
@@ -127,6 +129,7 @@ class Table {
     this.#lastAt[slot] = now;
   }
 
+  /** @returns whether the name has a place */
   countOther(name: string): boolean {
     const slot = this.#slots.get(name);
     if (slot === undefined) return false;

@@ -17,6 +17,7 @@ export const TIME_BUCKETS = DURATION_BOUNDS_SECONDS.length + 1;
 export interface Second {
   /** Seconds since the epoch. */
   readonly at: number;
+  /** Requests by outcome. */
   readonly requests: Readonly<Record<string, number>>;
   /** Replies of the application by the class of their status. */
   readonly statuses: Readonly<Record<string, number>>;

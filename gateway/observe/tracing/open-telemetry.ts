@@ -33,6 +33,7 @@ import { traceHeadersOf } from './trace-headers.ts';
 
 interface TracingOptions {
   readonly settings: TracingSettings;
+  /** Milliseconds since the epoch. */
   readonly clock: Clock;
   readonly replica: string;
   readonly upstream: string;

@@ -55,7 +55,9 @@ export const OPENTELEMETRY_VARIABLES = [
 
 type Read = SettingsReader<(typeof TRACING_VARIABLES | typeof OPENTELEMETRY_VARIABLES)[number]['name']>;
 
-/** @returns null if tracing is off; then the other variables may be for other programs, and are not checked */
+/**
+ * @returns null if tracing is off. Then the other variables are not checked, because they may be for other programs.
+ */
 export function readTracing(read: Read): TracingSettings | null {
   const endpoint =
     read.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') === ''

@@ -30,6 +30,7 @@ interface AdminOptions extends Monitored {
 const BODY_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 256;
 const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
+/** Timeout of a request with its body. */
 const BODY_MS_MAX = 10_000;
 /** Timeout of an upload, a little longer than its own bound. */
 const UPLOAD_MS_MAX = 130_000;
@@ -93,7 +94,10 @@ function cutSlowBody(request: IncomingMessage): void {
   request.once('close', () => clearTimeout(timer));
 }
 
-/** Interprets schemas instead of compiling them. An unknown field is an error. Reports the first finding only. */
+/**
+ * Interprets schemas instead of compiling them. A field that is not in the schema is an error. Reports only the first
+ * finding.
+ */
 const validatorCompiler: FastifySchemaCompiler<XSchema> =
   ({ schema, httpPart = 'request' }) =>
   (value: unknown) => {

@@ -26,6 +26,7 @@ const banSchema = input(
 
 const toShowSchema = input({ seconds: { type: 'integer', minimum: 0, maximum: 3600 } }, ['seconds']);
 
+/** Maximum number of bans in one reply. */
 const LISTED = 100;
 const countSchema = {
   type: 'string',

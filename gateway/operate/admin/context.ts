@@ -28,6 +28,7 @@ export interface AdminGateway {
   readonly top: TopSource;
   readonly policies: () => PolicySet;
   readonly policyText: () => string;
+  /** The files that the policy file names. */
   readonly referencedTexts: () => ReadonlyMap<string, string>;
   /** Why the current file is not in use; null if it is. */
   readonly policyRefusal: () => string | null;
@@ -39,6 +40,7 @@ export interface AdminGateway {
   readonly addresses: ShownAddresses;
   /** Lets operators see addresses for this time; 0 ends it. */
   readonly showAddresses: (forMs: Millis) => Promise<void>;
+  /** Folder for the log of a replay. */
   readonly temporaryFolder: string;
   /** Aborted when the gateway stops. */
   readonly stopping: AbortSignal;
@@ -51,6 +53,7 @@ export interface AdminApiOptions extends AdminGateway, GuardOptions {
 /** Subject of a change, with further fields for the log. */
 interface Changed {
   readonly policy?: string;
+  /** Digest of the client. */
   readonly identity?: string;
   readonly [more: string]: unknown;
 }

@@ -8,6 +8,7 @@ import type { AdminContext, ShownAddresses } from './context.ts';
 import { AdminError } from './errors.ts';
 import { input } from './input.ts';
 
+/** Maximum number of refusals in one reply. */
 const PAGE_MAX = 100;
 /** Number of records read at once. A search reads all stored records, which is some megabytes. */
 const BATCH = 500;
@@ -91,6 +92,7 @@ export async function decisionsRoutes(
   );
 }
 
+/** @returns the known addresses by digest */
 export function addressesOf(
   clients: readonly { readonly identity: string }[],
   addresses: ShownAddresses,

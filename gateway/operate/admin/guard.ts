@@ -13,7 +13,9 @@ import { PROOF_HEADER, type Session, type Sessions } from './sessions.ts';
 /** Host field with a name of this machine: with a port, and IPv6 in brackets. */
 const LOCAL_HOST_FIELD = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})(?::\d{1,5})?$/i;
 
-/** Addresses and names without a dot, which outsiders cannot make resolve to this machine. */
+/**
+ * An address, or a name without a dot, such as a service's. Outsiders cannot make such a name resolve to this machine.
+ */
 const UNFORGED_HOST_FIELD = /^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3}|[a-z0-9_-]+)(?::\d{1,5})?$/i;
 
 /** HTML forms can send neither of these content types. */
@@ -37,6 +39,7 @@ declare module 'fastify' {
   }
 }
 
+/** Adds the checks to all routes of this scope. */
 export function guard(scope: FastifyInstance, options: GuardOptions, sessions: Sessions): void {
   // Fastify also accepts text by default, and a form can send text.
   scope.removeContentTypeParser('text/plain');

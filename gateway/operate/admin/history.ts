@@ -40,6 +40,7 @@ interface Traffic {
   readonly storeTime: readonly (readonly number[])[];
 }
 
+/** Numbers of requests. */
 interface Counts {
   readonly requests: Readonly<Record<string, number>>;
   readonly statuses: Readonly<Record<string, number>>;
@@ -49,7 +50,9 @@ interface Counts {
   readonly storeTime: readonly number[];
 }
 
+/** Requests that were added to a span. */
 interface Growth extends Counts {
+  /** Start of the span; ISO 8601. */
   readonly at: string;
 }
 
@@ -140,6 +143,7 @@ export class TrafficHistory {
     return { at: isoTime(span * SPAN_MS), ...growth };
   }
 
+  /** Drops spans that are older than an hour. */
   #forget(): void {
     for (const span of this.#spans.keys()) if (span <= this.#span - SPANS) this.#spans.delete(span);
   }

@@ -18,6 +18,7 @@ export interface Inspected {
   /** Buckets that are not empty. */
   readonly buckets: readonly InspectedBucket[];
   readonly banned: boolean;
+  /** The ban of the identity; null if it is not banned. */
   readonly ban: ShownBan | null;
   /** Whether it is a regular; null without `newcomers` in the policy file. */
   readonly regular: ShownRegular | null;
@@ -38,6 +39,7 @@ export interface ShownBan {
 }
 
 interface InspectedBucket {
+  /** The first policy of the bucket. */
   readonly policy: string;
   readonly bucket: string;
   /** Whether the counter is that of an address for requests with unproven credentials. */

@@ -29,6 +29,7 @@ export interface LiveFeedOptions {
   readonly policyVersion: () => Promise<string>;
   readonly marks: Marks;
   readonly addresses: ShownAddresses;
+  /** Adds marks for changes of the state. */
   readonly seeState: (storeAwaySince: string | null) => void;
 }
 

@@ -4,9 +4,11 @@ import { type Clock, isoTime } from '#shared/clock.ts';
 export interface Mark {
   readonly at: string;
   readonly kind: 'reload' | 'change' | 'outage' | 'recovery';
+  /** Description of the event for people. */
   readonly text: string;
 }
 
+/** The state that marks are derived from. */
 interface GatewayState {
   readonly policyVersion: string;
   /** Why the current policy file is not in use; null if it is. */

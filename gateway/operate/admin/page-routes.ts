@@ -62,6 +62,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 let files: Promise<ReadonlyMap<string, PageFile>> | null = null;
 
+/** @returns null if the file does not exist */
 async function pageFile(name: string): Promise<PageFile | null> {
   files ??= readAll();
   return (await files).get(name) ?? null;

@@ -93,6 +93,7 @@ export async function policyRoutes(app: FastifyInstance, options: AdminContext):
   );
 }
 
+/** @throws AdminError 404 */
 function named({ policies, file }: PolicySet, name: string): LoadedPolicy {
   const found = policies.find((policy) => policy.name === name);
   if (found === undefined) throw new AdminError(404, `${file} has no such policy`);
@@ -121,6 +122,7 @@ function toldOf(policy: LoadedPolicy, ends: ReadonlyMap<string, Millis>): object
   };
 }
 
+/** @throws AdminError 400 */
 function readRequest(...text: Parameters<typeof requestOf>): ReturnType<typeof requestOf> {
   try {
     return requestOf(...text);

@@ -29,13 +29,17 @@ export interface ReplayOutcome {
 export const STOPPED: ReplayOutcome = { status: 503, document: { message: 'the replay was stopped' } };
 
 interface Ended {
+  /** Exit code; null if the process was killed. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 const PROGRAM = join(import.meta.dirname, '../../cli/floodgate.mjs');
-/** A short replay mostly compiles, so it gets the cache of this process. Node keeps a subfolder for each version. */
+/**
+ * The compile cache of this process, if it has one, because a short replay mostly compiles. Node keeps a subfolder for
+ * each version.
+ */
 const cache = getCompileCacheDir();
 const compileCache = cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) };
 const HEAP_MIB = 256;

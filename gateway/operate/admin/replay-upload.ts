@@ -20,9 +20,11 @@ interface ReplayUploadOptions {
   readonly bounds: ReplayBounds;
   readonly temporaryFolder: string;
   readonly clock: Clock;
+  /** The policies in use. */
   readonly inUse: WatchedTexts;
   readonly salt: () => Promise<string>;
   readonly onReceived: (logBytes: number) => void;
+  /** Stops the replay. */
   readonly signal: AbortSignal;
 }
 
@@ -32,6 +34,7 @@ const FOLDER = 'floodgate-replay-';
 /** Age after which a folder is deleted. It is longer than any replay, so the gateway of the folder was killed. */
 const LEFT_MS: Millis = 600_000;
 
+/** @returns the reply */
 export async function replayUpload(body: Readable, options: ReplayUploadOptions): Promise<ReplayOutcome> {
   const { temporaryFolder, signal, clock } = options;
   await sweep(temporaryFolder, clock());

@@ -21,6 +21,7 @@ export interface TopSource {
 
 export interface TopSnapshot {
   readonly at: string;
+  /** Number of processes of this gateway. */
   readonly processes: number;
   readonly store: StoreState;
   readonly requests: Readonly<Record<string, number>>;
@@ -44,9 +45,11 @@ interface LimitedClient {
   /** Number of its requests that were admitted since it is in the table. */
   readonly admitted: number;
   readonly policy: string;
+  /** Time of its last denial; ISO 8601. */
   readonly lastAt: string;
 }
 
+/** One of the paths requested most often. */
 interface RequestedPath {
   readonly path: string;
   /** A lower bound if it is not exact, see Ranking. */

@@ -22,6 +22,7 @@ export interface PolicyTotals {
 interface Totals {
   /** Number of checks that the store did not answer, by kind. */
   readonly storeFailures: Readonly<Record<string, number>>;
+  /** Number of requests decided without the store. */
   readonly degraded: number;
   /** Number of requests that the upstream did not answer, by kind. */
   readonly upstreamFailures: Readonly<Record<string, number>>;
@@ -101,6 +102,7 @@ export function newcomersOf(processes: Processes): NewcomersTotals | null {
   };
 }
 
+/** Returns the totals of each policy, by name. */
 export function policyTotalsOf(processes: Processes): PolicyTotals[] {
   const decisions = valuesOf(processes, 'floodgate_policy_decisions_total');
   const byPolicy = Map.groupBy(decisions, ({ labels }) => labels.policy ?? '');
@@ -114,6 +116,7 @@ export function policyTotalsOf(processes: Processes): PolicyTotals[] {
   });
 }
 
+/** Returns the sums of a metric by one of its labels. */
 export function totalsBy(label: string, processes: Processes, name: string): Record<string, number> {
   const totals: Record<string, number> = {};
   for (const { labels, value } of valuesOf(processes, name)) addTo(totals, labels[label], value);

@@ -36,7 +36,10 @@ type CheckName =
   | 'around-gateway';
 
 const CLOCK_MS_MAX = 2000;
-/** By then a renewal is overdue, because certificates are usually renewed a month before they expire. */
+/**
+ * Warn this long before a certificate expires. By then it is overdue, because certificates are usually renewed a month
+ * before.
+ */
 export const DAYS_LEFT_MIN = 14;
 const NODE_MIN = [24, 7] as const;
 const REDIS_MIN = [6, 2] as const;
@@ -274,6 +277,7 @@ function refusedTrust({ trust: { problems } }: GatewayReport): Finding[] {
 interface Probes {
   readonly plain: Seen;
   readonly claiming: Seen;
+  /** Digest of the claimed address. */
   readonly claimed: string;
   /** Trusted proxies; 0: GATEWAY_TRUSTED_PROXIES is no hop count. */
   readonly hops: number;

@@ -36,6 +36,7 @@ export interface GatewayReport {
   readonly publicPort: number;
   /** The gateway's own certificate, as on the disk; null if the public port is not for HTTPS. */
   readonly tls: CertificateReport | null;
+  /** Milliseconds since the epoch. */
   readonly now: Millis;
   readonly policies: PolicyReport;
   readonly trust: TrustReport;
@@ -60,6 +61,7 @@ export interface GatewayReport {
 
 interface PolicyReport {
   readonly file: string;
+  /** Version of the policy file in use. */
   readonly version: string;
   /** Compares the file with the policies in use. */
   readonly state: 'same' | 'changed' | 'refused' | 'unreadable';
@@ -88,6 +90,7 @@ interface ReportParts extends DoctorSources {
 }
 
 const UPSTREAM_MS: Millis = 3000;
+/** Maximum number of networks that one finding lists. */
 const TOO_WIDE_MAX = 10;
 /** File descriptors of the process itself: for the store, logs, listeners and the runtime. */
 const OWN_FILES = 64;

@@ -17,6 +17,7 @@ import { checkBucket } from './shared-bucket.ts';
 
 type Row = PolicyFile['policies'][number];
 
+/** The other parts of the file that policies refer to. */
 interface Surroundings {
   readonly identifiers: IdentifierTable;
   readonly overrides: OverrideLoader;

@@ -5,8 +5,12 @@ import type { Path, Report } from '#gateway/policy/problems.ts';
 import { editDistance } from '#shared/edit-distance.ts';
 import { policyFileSchema } from './schema.ts';
 
-/** Higher than the validator's default of 8, because operators want the whole list. */
+/**
+ * Maximum number of reported errors. It is higher than the validator's default of 8, because operators want the whole
+ * list.
+ */
 const SHAPE_ERRORS_MAX = 100;
+/** Maximum length of a wrong value in a message, in characters. */
 const SHOWN_MAX = 60;
 
 interface SchemaNode {

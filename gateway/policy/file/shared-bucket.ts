@@ -8,6 +8,7 @@ export function differencesOf(a: LoadedPolicy, b: LoadedPolicy): string[] {
   );
 }
 
+/** Policies that share a bucket must count in the same way. */
 export function checkBucket(
   policy: LoadedPolicy,
   byBucket: Map<string, LoadedPolicy>,

@@ -34,7 +34,10 @@ interface WindowLimit {
   readonly window: string;
 }
 
-/** Sliding windows and token buckets count requests times milliseconds, which must stay a safe integer. */
+/**
+ * Checks the algorithm. Sliding windows and token buckets count requests times milliseconds, which must stay a safe
+ * integer.
+ */
 export function checkAlgorithm(
   { algorithm, limit, burst, window }: WindowLimit,
   windowMs: Millis,

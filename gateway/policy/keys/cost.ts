@@ -50,6 +50,7 @@ function costOf(cost: Written): Cost {
   return { kind: 'body-bytes', unannounced: cost['body-bytes'] };
 }
 
+/** @param said why more than the capacity never passes */
 export function neverPasses(cost: Cost, capacity: number, said: string): string | null {
   if (cost.kind === 'units' && cost.units > capacity)
     return `a request costs ${cost.units} and ${said}, so none could ever pass`;

@@ -15,7 +15,10 @@ export function readHosts(texts: readonly string[], report: Report): HostNames {
   return names;
 }
 
-/** @param report for mistakes of the hosts @throws Mistake if the route is wrong */
+/**
+ * @param report reports mistakes of the hosts
+ * @throws Mistake if the route is wrong
+ */
 export function parseHostRoute(
   text: string,
   hosts: readonly string[] | undefined,

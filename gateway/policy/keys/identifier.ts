@@ -25,7 +25,10 @@ export const identifier = policyKey({
   counted: ({ identifier }) => identifier.name,
   // An address is the same identity under every identifier.
   restarts: (before, after) => before.identifier.kind !== 'address' || after.identifier.kind !== 'address',
-  /** Each value that a client invents has its own counter, so another policy must bound their number. */
+  /**
+   * Warns of a field that clients can invent. Each value has its own counter, so another policy must bound how many
+   * values one client sends.
+   */
   warn({ name, identifier, route }, { policies }) {
     if (!readsBody(identifier)) return null;
     const counts = (other: LoadedPolicy): boolean =>

@@ -26,10 +26,14 @@ export interface Key<S, D, V, P> {
   readonly without?: string;
   /** Further sentences of the documentation, in Markdown. */
   readonly more?: string;
-  /** Reads the property of the policy or the file with this name. Without it, the loader reads the key with others. */
+  /**
+   * Reads the value into the property of the policy, or of the file, that has the name of the key. The loader reads
+   * keys without it together with others.
+   */
   read?(value: XStatic<S> | D, place: P): V;
 }
 
+/** The row of a policy in which a key stands. */
 export interface RowPlace {
   /** Name of the counter of the row. With `limits`, the names of the counters begin with it. */
   readonly bucket: string;
@@ -45,6 +49,7 @@ export interface RowPlace {
   readonly isInFlight: boolean;
   /** How much clients without an override can use at once. */
   readonly capacity: number;
+  /** Whether it is the limit for newcomers. */
   readonly isForNewcomers: boolean;
   /** Reports a mistake. The path begins behind the key. */
   readonly report: Report;
@@ -58,7 +63,10 @@ export interface WholeFile extends PolicySet {
 export type Warning = readonly [message: string, fix: string, point?: 'key'];
 
 export interface PolicyKey<S, D, V> extends Key<S, D, V, RowPlace> {
-  /** Must be equal in policies that share a bucket; a reload reports its changes. Absent: counters do not use it. */
+  /**
+   * The value for counters: policies that share a bucket must have the same, and a reload reports its changes. A key
+   * without it means nothing to counters.
+   */
   counted?(policy: LoadedPolicy): unknown;
   /** Name of that value in messages, if it is not the key. */
   readonly countedAs?: string;
@@ -86,6 +94,7 @@ export type AnyPolicyKey = AnyKey &
     read?(value: never, place: RowPlace): unknown;
   };
 
+/** The file in which a key stands. */
 export interface FilePlace {
   readonly ignoreCase: boolean;
   readonly referenced: ReferencedFiles;
@@ -128,6 +137,7 @@ export function readKeys<T extends Table, P extends { readonly report: Report }>
   return readings as Readings<T>;
 }
 
+/** The schemas of a table, as `properties` of an object. */
 export function propertiesOf<T extends Table>(table: T): { readonly [K in keyof T]: T[K]['schema'] } {
   return Object.fromEntries(Object.entries(table).map(([name, { schema }]) => [name, schema])) as {
     [K in keyof T]: T[K]['schema'];

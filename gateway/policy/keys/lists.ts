@@ -132,6 +132,7 @@ export function buildLists(
     entries,
   };
 
+  /** Returns the tables for some hosts, or for all. */
   function tablesFor(hosts: readonly string[] | undefined, here: Path): ClientTables {
     const key = hosts?.toSorted().join(' ') ?? '';
     let tables = scopes.get(key);

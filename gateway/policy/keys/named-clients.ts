@@ -5,6 +5,7 @@ import { parseNetwork } from '#shared/client-address.ts';
 
 export const DIGEST = /^[A-Za-z0-9_-]{22}$/;
 
+/** @returns the name in lower case */
 export function programName(text: string): string {
   if (!PROGRAM_NAME.test(text))
     throw new Mistake(

@@ -65,7 +65,10 @@ function deniesFirst(wide: LoadedPolicy, policy: LoadedPolicy): boolean {
   return mostIn(wide, policy) <= policy.limit;
 }
 
-/** The most that `wide` allows in one window of `policy`. Windows begin at multiples of their length. */
+/**
+ * Returns how many requests `wide` allows at most during one window of `policy`. Windows begin at multiples of their
+ * length.
+ */
 function mostIn(wide: LoadedPolicy, { windowSeconds }: LoadedPolicy): number {
   if (ALGORITHMS[wide.algorithm].isBacklog)
     return wide.capacity + Math.ceil((wide.limit * windowSeconds) / wide.windowSeconds);

@@ -9,6 +9,7 @@ export type Who =
   | { readonly kind: 'everyone' }
   | { readonly kind: 'header'; readonly header: string };
 
+/** A place in the source file. */
 interface Source {
   readonly line: number;
   /** The setting at that place, in the product's own terms. */
@@ -18,6 +19,7 @@ interface Source {
 export interface ImportedRow {
   /** Text from which the name of the policy is made. */
   readonly hint: string;
+  /** HTTP method; null for every method. */
   readonly methods: readonly string[] | null;
   /** Path in the notation of a policy file; `*` for every path. */
   readonly path: string;

@@ -146,6 +146,7 @@ function validPath(path: string): string | null {
   }
 }
 
+/** A set of requests. */
 interface RequestSet {
   readonly methods: readonly string[] | null;
   readonly path: string;

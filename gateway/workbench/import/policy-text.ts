@@ -6,6 +6,7 @@ import { LIMIT_MAX } from '#gateway/policy/keys/schema-parts.ts';
 import { counted, windowText } from '#gateway/workbench/number-text.ts';
 import type { Imported, ImportedExclusion, ImportedRow, Unsupported, Who } from './imported.ts';
 
+/** A policy of the written file. */
 interface WrittenPolicy {
   readonly name: string;
   readonly route: string;
@@ -203,6 +204,7 @@ function block({ source, notes, ...row }: WrittenPolicy): string {
   return [...comments, ...policyLines(row)].join('\n');
 }
 
+/** Returns a unique name of valid characters. */
 function unusedName(hint: string, taken: Set<string>): string {
   const bare = hint
     .toLowerCase()

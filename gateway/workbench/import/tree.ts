@@ -53,6 +53,7 @@ export class Tree {
     return new Tree(value, this.#lineOf, [...this.#path, ...keys]);
   }
 
+  /** Returns the items of a list; empty for anything else. */
   items(): Tree[] {
     return Array.isArray(this.value)
       ? this.value.map((value: unknown, i) => new Tree(value, this.#lineOf, [...this.#path, i]))

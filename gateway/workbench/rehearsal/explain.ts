@@ -33,6 +33,7 @@ export interface Explanation {
   readonly reason: string | null;
   /** Priority of the request while the application is overloaded; null without `protect`. */
   readonly priority: Priority | null;
+  /** All policies, in the order of the file. */
   readonly policies: readonly ExplainedPolicy[];
 }
 
@@ -40,10 +41,12 @@ interface ExplainedPolicy {
   readonly name: string;
   readonly line: number;
   readonly matched: boolean;
+  /** Why the policy applies or not. */
   readonly reason: string;
   /** Digest of the counted client; null if none is counted. */
   readonly identity: string | null;
   readonly bucket: string;
+  /** The maximum number of units in use at once. */
   readonly limit: number;
   readonly windowSeconds: Seconds;
   readonly algorithm: Algorithm;

@@ -48,6 +48,7 @@ export interface RehearsedRequest {
   readonly target: string;
   /** Alternating names and values. A Host field is added if there is none. */
   readonly rawHeaders: readonly string[];
+  /** The connection of the request, with its address. */
   readonly socket: PeerSocket;
   /** The body of the request; undefined if it is unknown. */
   readonly body?: string | undefined;
@@ -57,6 +58,7 @@ export interface RehearsedRequest {
 
 type Replied = Pick<ChargedTo | Uncovered, 'identified'> & Pick<Decided, 'request'>;
 
+/** A request to read. */
 export type LocatedRequest = ReadableRequest & Located;
 
 export class Rehearsal {
@@ -94,6 +96,7 @@ export class Rehearsal {
     return located.kind === 'malformed' ? located : this.spend(located);
   }
 
+  /** Checks a request and finds its route. */
   locate(request: RehearsedRequest): LocatedRequest | Malformed {
     const { method, target, body, socket, plan } = request;
     const rawHeaders = completed(request.rawHeaders, body ?? '');
@@ -113,10 +116,12 @@ export class Rehearsal {
     if (located.kind !== 'malformed') this.#limiter.prove(located.caller.identity());
   }
 
+  /** Reads a request without charging it. */
   read(request: ReadableRequest, bans: Known['bans'] = NO_BANS): Reading {
     return read(request, { bans, limiter: this.#limiter, clock: this.clock });
   }
 
+  /** Reads a request and charges it. */
   spend(request: ReadableRequest): Rehearsed {
     const reading = this.read(request);
     const { match } = request;

@@ -35,6 +35,7 @@ export class Clients {
     return number;
   }
 
+  /** Digests of the clients, in the order of their numbers. */
   digests(): Iterable<string> {
     return this.#numbers.keys();
   }
@@ -43,6 +44,7 @@ export class Clients {
 export class ClientCounts {
   readonly #clients: Clients;
   #counts = new Uint32Array(64);
+  /** Number of clients with a count. */
   size = 0;
 
   constructor(clients: Clients) {
@@ -62,6 +64,7 @@ export class ClientCounts {
     this.#counts[client] = count + 1;
   }
 
+  /** Returns the clients with the highest counts, in descending order. */
   most(max: number): readonly Frequent[] {
     const found: Frequent[] = [];
     let client = 0;

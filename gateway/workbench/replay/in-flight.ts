@@ -1,7 +1,10 @@
 /** Tracks requests of a log that are in flight, by the clock of the log. */
 import type { Millis } from '#shared/clock.ts';
 
-/** More than a gateway has at once. Beyond it, the request that ends first is ended early. */
+/**
+ * Maximum number of tracked requests, more than a gateway has at once. Beyond it, the request that ends first is ended
+ * early.
+ */
 const HELD_MAX = 65_536;
 
 interface Held<T> {

@@ -48,6 +48,7 @@ export interface Judged {
 /** Enough counters and credentials for ten million lines of a million clients; 210 MB when full. */
 const COUNTERS_MAX = 4_194_304;
 const CREDENTIALS_MAX = 1_048_576;
+/** Maximum number of remembered connections by address. */
 const SOCKETS_MAX = 65_536;
 const COVERS_MAX = 4096;
 const NO_IDENTITIES: readonly (Identity | null)[] = [];
@@ -68,6 +69,7 @@ export class Judge {
   /** From when policies with `newcomers` act, as in a gateway that began with the log. null before the first request. */
   actsFrom: Millis | null = null;
   #isLearning = false;
+  /** Number of requests in flight whose duration is unknown. */
   endless = 0;
 
   constructor(set: PolicySet, { clock, trust, salt }: JudgeOptions) {
@@ -128,6 +130,7 @@ export class Judge {
     }
   }
 
+  /** Applies the outcome of an admitted request. */
   answered({ weighed }: Judged, { status, digests, durationMs }: LoggedRequest): void {
     const wasDenied = digests?.decision === 'deny';
     const hasLeft = status === 0 || status === CLIENT_LEFT;

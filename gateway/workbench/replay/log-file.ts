@@ -14,6 +14,7 @@ export interface UnreadableLine {
   readonly text: string;
 }
 
+/** Counts of all logs of a run. */
 export interface LineCounts {
   /** Number of lines without the empty ones. */
   lines: number;

@@ -25,6 +25,7 @@ interface LogInput {
   readonly input: string | Readable;
 }
 
+/** A log with its current request. */
 interface Begun {
   readonly file: LogFile;
   request: LoggedRequest;
@@ -88,6 +89,7 @@ export class LogFiles {
     return true;
   }
 
+  /** @returns null at the end */
   async #nextOf(file: LogFile): Promise<LoggedRequest | null> {
     for (;;) {
       const request = file.next();

@@ -20,6 +20,7 @@ export class LogText {
   /** Why the log ended too early; null if it did not. */
   cutShort: string | null = null;
 
+  /** @param input a path, or a stream such as standard input */
   constructor(input: string | Readable) {
     this.#input = input;
   }

@@ -23,6 +23,7 @@ const LOGGED_PREFIX = 64;
 /** The gateway has read X-Forwarded-For before it wrote the line. */
 export const NO_PROXY = { trusted: false };
 
+/** An identity in a line. */
 interface Found {
   readonly digest: string;
   /** The identifier under which the line has it. */

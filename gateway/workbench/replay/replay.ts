@@ -19,6 +19,7 @@ import { TimeOrder } from './time-order.ts';
 interface ReplayOptions {
   readonly logs: LogFiles;
   readonly set: PolicySet;
+  /** The policy file to compare with; null for none. */
   readonly against: PolicySet | null;
   /** Reads client addresses in logs of other programs. */
   readonly trust: ProxyTrust;
@@ -83,6 +84,7 @@ interface Against {
   readonly tally: Tally;
 }
 
+/** Requests that one of two files denies, and their clients. */
 class Changed {
   readonly clients: ClientCounts;
   requests = 0;

@@ -25,7 +25,9 @@ export interface LoggedDigests {
   readonly identities: readonly string[];
   /** Digest of the client's address; null if unknown. */
   readonly address: string | null;
+  /** Identifiers whose credential was unproven. */
   readonly unproven: readonly string[];
+  /** Whether the reply proved the credential. */
   readonly proves: boolean;
   /** The client's plan, from a trusted proxy; null if it sent none, or the log does not have it. */
   readonly plan: string | null;
@@ -35,6 +37,7 @@ export interface LoggedDigests {
 
 /** The sender in other logs: an address, and header fields if the log has them. */
 export interface LoggedSender {
+  /** Address of the peer of the connection. */
   readonly peer: string;
   /** Address of the client according to the proxy that wrote the log. */
   readonly client: string;
@@ -51,7 +54,9 @@ export interface LoggedSender {
 export const FORMATS = ['floodgate', 'nginx', 'traefik', 'caddy', 'envoy'] as const;
 export type FormatName = (typeof FORMATS)[number];
 
+/** Reads the lines of one file. */
 export interface LineReader {
   readonly format: FormatName;
+  /** @returns null if the line is malformed */
   read(line: string): LoggedRequest | null;
 }

@@ -14,7 +14,10 @@ export class Frequencies {
     return this.#total;
   }
 
-  /** @param shares ascending, from 0 to 1 @returns the smallest value that each share of all does not exceed, or 0 */
+  /**
+   * @param shares ascending, from 0 to 1
+   * @returns for each share, the smallest value that this share of all values does not exceed; 0 without values
+   */
   percentiles(shares: readonly number[]): readonly number[] {
     const sorted = [...this.#times].sort(([a], [b]) => a - b);
     const found: number[] = [];

@@ -16,11 +16,13 @@ interface PeaksOptions {
   readonly clientsMax?: number;
 }
 
+/** A client on a route. */
 interface Peak {
   readonly route: number;
   /** The first word of its digest, which decides whether it is in the sample. */
   readonly word: number;
   window: number;
+  /** Number of requests in the window. */
   count: number;
   /** The maximum of the earlier windows. */
   most: number;
@@ -71,6 +73,7 @@ export class Peaks {
     peak.most = Math.max(peak.most, peak.count);
   }
 
+  /** Drops every second client. */
   #thin(): void {
     this.oneIn *= 2;
     for (const [key, { word }] of this.#clients) if (!this.#isFollowed(word)) this.#clients.delete(key);

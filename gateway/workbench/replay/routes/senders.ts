@@ -11,6 +11,7 @@ import type {
 import { clientAddress, type ProxyTrust } from '#shared/client-address.ts';
 
 export interface Sender {
+  /** Name of the identifier. */
   readonly identifier: string;
   readonly identity: Identity;
 }
