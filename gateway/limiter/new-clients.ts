@@ -23,13 +23,19 @@ export class NewClients {
   take(clients: number, day: number, { newPerDay }: VisitRule): number {
     // A clock that is corrected around midnight must not begin the day twice.
     if (day > this.#day || day < this.#day - 1) {
+      this.forget();
       this.#day = day;
-      this.#heard = this.#own = 0;
-      this.#isFull = false;
     }
     const room = Math.max(0, Math.min(clients, newPerDay - this.#heard - this.#own));
     this.#own += room;
     return room;
+  }
+
+  /** Begins again with all the room. */
+  forget(): void {
+    this.#day = 0;
+    this.#heard = this.#own = 0;
+    this.#isFull = false;
   }
 
   /** Gives back room that was not used. */

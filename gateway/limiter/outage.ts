@@ -219,6 +219,11 @@ export class GuardedLimiter implements Limiter {
     if (!this.#isOpen) this.#store.visits.visited(client, rule);
   }
 
+  /** Called when the store has lost the histories. */
+  forgetHistories(): void {
+    this.#store.visits.forget();
+  }
+
   withdraw(credential: Identity): void {
     this.#known.withdraw(credential);
     this.#store.proofs.withdraw(credential);

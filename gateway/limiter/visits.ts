@@ -121,6 +121,11 @@ export class Visits {
     if (this.#pending.set(client.digest, client).size === 1) setImmediate(() => this.flush());
   }
 
+  forget(): void {
+    this.#options.known.forgetHistories();
+    this.#newClients.forget();
+  }
+
   /** Sends what is pending. */
   flush(): void {
     const rule = this.#rule;

@@ -74,7 +74,7 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
   const learning = new Learning({
     now: guarded?.storeClock.now ?? clock,
     onChange: useLoaded,
-    onLost: () => guarded?.known.forgetHistories(),
+    onLost: () => guarded?.forgetHistories(),
     log,
   });
   const offenders = new Offenders({

@@ -57,6 +57,19 @@ t.test('gateways that start after the day is full store no more', async (t) => {
   t.ok(leftMs > DAY_MS && leftMs <= 2 * DAY_MS, `the counter itself is forgotten in ${leftMs} ms`);
 });
 
+t.test('after the store has lost its data, clients are stored again on a full day', async (t) => {
+  await insideDay();
+  const redis = await startRedis(t);
+  const { limiter, warnings } = await startTelling(t, redis);
+  visit(limiter, names('a', 101), 100);
+  await until(() => warnings.length === 1);
+  await redis.client.flushall();
+  limiter.forgetHistories();
+  visit(limiter, names('a', 101), 100);
+  await until(() => warnings.length === 2);
+  t.equal(await stored(redis), 100);
+});
+
 t.test('in memory, further clients stay newcomers until the next day', async (t) => {
   let now = processClock();
   const warnings: object[] = [];
