@@ -148,10 +148,10 @@ export const PROMISES: readonly Promised[] = [
     'other users of the machine, if there is no token',
   ),
   row(
-    'All newcomers together get exactly their limit over all gateways, clients who were here on enough days are never charged to it, and no swarm makes Redis remember more new clients a day than the file allows.',
+    'All newcomers together get exactly their limit over all gateways, clients who were here on enough days are never charged to it, and Redis remembers only so many new clients a day, however large a swarm is.',
     ['gateway/policy/served/newcomers', 'gateway/limiter/history', 'gateway/limiter/new-clients'],
     'npm run bench -- abuse --only swarm',
-    'people with a new address are newcomers, and a swarm that comes back on enough days is not; keys that an application accepts although they are invented',
+    'people with a new address are newcomers, and a swarm that comes back on enough days is not; gateways that store the last new clients of a day in the same moment exceed newPerDay by those',
   ),
   row(
     'The library and the decision listener decide as the gateway does.',
