@@ -5,23 +5,24 @@
  */
 import { Agent, get } from 'node:http';
 
-/** Starts clients that open a connection for each request, until stopped. */
-export function connectOneByOne(port: number, clients: number) {
+/** Starts clients that open a connection for each request, until stopped. @param tries of each request */
+export function connectOneByOne(port: number, clients: number, tries = 3) {
   const failures: string[] = [];
   let answered = 0;
   let stopped = false;
-  const ask = (tries = 3): Promise<void> =>
+  const ask = (left = tries): Promise<void> =>
     new Promise((resolve) => {
       const agent = new Agent({ keepAlive: false });
       get({ port, host: '127.0.0.1', path: '/x', agent }, (res) => {
         res.resume().on('end', () => {
-          if (res.statusCode === 200) answered++;
+          if (res.statusCode === 200 && res.complete) answered++;
           else failures.push(String(res.statusCode));
           resolve();
         });
+        res.on('error', (error) => resolve(void failures.push(error.message)));
       }).on('error', (error: NodeJS.ErrnoException) => {
-        if (error.code === 'ECONNRESET' && tries > 1) {
-          resolve(ask(tries - 1));
+        if (error.code === 'ECONNRESET' && left > 1) {
+          resolve(ask(left - 1));
           return;
         }
         failures.push(error.code ?? error.message);

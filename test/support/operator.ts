@@ -1,11 +1,8 @@
 /** Starts a gateway with its admin listener, and runs the command line against it. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { floodgateCommand } from './cli.ts';
 import { type Owner, startUpstream } from './gateway.ts';
-import { environment, launch } from './gateway-process.ts';
+import { startGatewayProcess } from './gateway-process.ts';
 import type { Started } from './process.ts';
-import { temporaryFolder } from './temporary-folder.ts';
 
 export interface Operator {
   readonly process: Started;
@@ -34,17 +31,10 @@ export async function startOperator(
   policies = LONG_POLICIES,
 ): Promise<Operator> {
   const upstream = await startUpstream(t);
-  const policyFile = join(temporaryFolder(t), 'policies.yaml');
-  writeFileSync(policyFile, policies);
-  const full = await environment({ GATEWAY_UPSTREAM: upstream.origin, GATEWAY_POLICIES: policyFile, ...env });
-  const process = await launch(t, full);
-  const gateway = `http://127.0.0.1:${full.GATEWAY_PORT}`;
-  const admin = `http://127.0.0.1:${full.GATEWAY_ADMIN_PORT}`;
+  const process = await startGatewayProcess(t, { GATEWAY_UPSTREAM: upstream.origin, ...env }, policies);
+  const { origin: gateway, admin } = process;
   return {
-    process,
-    gateway,
-    admin,
-    policyFile,
+    ...{ process, gateway, admin, policyFile: process.env.GATEWAY_POLICIES ?? '' },
     async send(times, path = '/items', headers = {}) {
       const statuses: number[] = [];
       for (let i = 0; i < times; i++) {

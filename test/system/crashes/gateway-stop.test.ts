@@ -1,29 +1,25 @@
 /** The end of the gateway process. */
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t from 'tap';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
-import { childrenOf, environment, launch, lives } from '#test/support/gateway-process.ts';
+import { childrenOf, lives, startGatewayProcess } from '#test/support/gateway-process.ts';
 import { hammer } from '#test/support/hammer.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
 t.test('a second signal ends the process at once', async (t) => {
   const upstream = await startUpstream(t, () => undefined);
   const redis = await startRedis(t);
   for (const workers of ['1', '2']) {
-    const env = await environment({
+    const gateway = await startGatewayProcess(t, {
       GATEWAY_UPSTREAM: upstream.origin,
       GATEWAY_REDIS_URL: redis.url,
       GATEWAY_WORKERS: workers,
     });
-    const gateway = await launch(t, env);
     const pids = childrenOf(gateway.child.pid);
     const arrived = once(upstream.server, 'request');
-    const client = sendRaw(Number(env.GATEWAY_PORT), 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+    const client = sendRaw(gateway.port, 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
     await arrived;
     gateway.child.kill('SIGTERM');
     await gateway.until(/draining/);
@@ -37,23 +33,20 @@ t.test('during the delay it serves as before but is not ready; a second signal e
   const upstream = await startUpstream(t, (_req, res) => res.end('hello'));
   const redis = await startRedis(t);
   for (const workers of ['1', '2']) {
-    const env = await environment({
+    const gateway = await startGatewayProcess(t, {
       GATEWAY_UPSTREAM: upstream.origin,
       GATEWAY_REDIS_URL: redis.url,
       GATEWAY_WORKERS: workers,
       GATEWAY_DRAIN_DELAY_MS: '600000',
     });
-    const gateway = await launch(t, env);
-    const ready = async (): Promise<number> =>
-      (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/readyz`)).status;
-    const port = Number(env.GATEWAY_PORT);
+    const { port, isReady } = gateway;
     const request = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
     const early = sendRaw(port, request);
     await early.until(/hello$/);
-    t.equal(await ready(), 200);
+    t.ok(await isReady());
     gateway.child.kill('SIGTERM');
     await gateway.until(/reports that it is not ready/);
-    t.equal(await ready(), 503);
+    t.notOk(await isReady());
     const late = sendRaw(port, request);
     await late.until(/hello$/);
     early.socket.write(request);
@@ -65,8 +58,7 @@ t.test('during the delay it serves as before but is not ready; a second signal e
 });
 
 t.test('drains when the delay is over', async (t) => {
-  const env = await environment({ GATEWAY_DRAIN_DELAY_MS: '1' });
-  const gateway = await launch(t, env);
+  const gateway = await startGatewayProcess(t, { GATEWAY_DRAIN_DELAY_MS: '1' });
   t.equal(await gateway.stop('SIGTERM'), 0);
   t.match(gateway.output(), /"delayMs":1,[\s\S]*"draining"/);
 });
@@ -78,17 +70,10 @@ t.test(
       setTimeout(() => res.end('x'.repeat(1000)), 2);
     });
     const redis = await startRedis(t);
-    const folder = temporaryFolder(t);
-    const file = join(folder, 'policies.yaml');
-    writeFileSync(file, policyFile('name: a, route: GET /a, identifier: ip, limit: 100, window: 1h'));
-    const env = await environment({
-      GATEWAY_UPSTREAM: upstream.origin,
-      GATEWAY_REDIS_URL: redis.url,
-      GATEWAY_POLICIES: file,
-      GATEWAY_WORKERS: '2',
-    });
-    const gateway = await launch(t, env);
-    const port = Number(env.GATEWAY_PORT);
+    const policies = policyFile('name: a, route: GET /a, identifier: ip, limit: 100, window: 1h');
+    const two = { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };
+    const gateway = await startGatewayProcess(t, { GATEWAY_UPSTREAM: upstream.origin, ...two }, policies);
+    const { port } = gateway;
     const load = [hammer(port, '/free', 16), hammer(port, '/a', 16)];
 
     // An upload whose second half arrives after the shutdown has begun.

@@ -1,20 +1,26 @@
 /** Several processes on one port: they die, are replaced, and end together. */
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { startUpstream } from '#test/support/gateway.ts';
-import { childrenOf, environment, eventually, launch, lives } from '#test/support/gateway-process.ts';
+import {
+  childrenOf,
+  environment,
+  eventually,
+  lives,
+  startGatewayProcess,
+} from '#test/support/gateway-process.ts';
 import { start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
 
-t.test('replaces a worker that dies, and the port stays available', async (t) => {
+async function startTwoWorkers(t: Test) {
   const upstream = await startUpstream(t);
   const redis = await startRedis(t);
-  const env = await environment({
-    GATEWAY_UPSTREAM: upstream.origin,
-    GATEWAY_REDIS_URL: redis.url,
-    GATEWAY_WORKERS: '2',
-  });
-  const gateway = await launch(t, env);
+  const two = { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };
+  return { redis, gateway: await startGatewayProcess(t, { GATEWAY_UPSTREAM: upstream.origin, ...two }) };
+}
+
+t.test('replaces a worker that dies, and the port stays available', async (t) => {
+  const { gateway } = await startTwoWorkers(t);
   const before = childrenOf(gateway.child.pid);
   t.equal(before.length, 2);
   process.kill(before[0] ?? 0, 'SIGKILL');
@@ -25,49 +31,36 @@ t.test('replaces a worker that dies, and the port stays available', async (t) =>
     (now) => now.length === 2 && !now.includes(before[0] ?? 0),
   );
   await until(
-    async () =>
-      (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/x`).then(
-        ({ status }) => status,
-        () => 0,
-      )) === 200,
+    () =>
+      fetch(`${gateway.origin}/x`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
     'all answer',
   );
   t.equal(await gateway.stop(), 0);
 });
 
 t.test('replaces workers while the store is down', async (t) => {
-  const redis = await startRedis(t);
-  const env = await environment({ GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
-  const gateway = await launch(t, env);
-  const readiness = async (): Promise<number> =>
-    (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/readyz`)).status;
+  const { gateway, redis } = await startTwoWorkers(t);
   await redis.kill();
   for (const worker of childrenOf(gateway.child.pid)) process.kill(worker, 'SIGKILL');
   await gateway.until(/a worker ended[\s\S]*a worker ended/);
-  await until(async () => (await readiness()) === 200, 'ready again');
+  await until(() => gateway.isReady(), 'ready again');
   await until(() => childrenOf(gateway.child.pid).length === 2, 'both again');
   await redis.restart();
   t.equal(await gateway.stop(), 0);
 });
 
 t.test('replaces a worker that hangs, and is not ready until then', async (t) => {
-  const upstream = await startUpstream(t);
-  const redis = await startRedis(t);
-  const env = await environment({
-    GATEWAY_UPSTREAM: upstream.origin,
-    GATEWAY_REDIS_URL: redis.url,
-    GATEWAY_WORKERS: '2',
-  });
-  const gateway = await launch(t, env);
-  const readiness = async (): Promise<number> =>
-    (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/readyz`)).status;
-  t.equal(await readiness(), 200);
+  const { gateway } = await startTwoWorkers(t);
+  t.ok(await gateway.isReady());
   const [hanging = 0, other = 0] = childrenOf(gateway.child.pid);
   process.kill(hanging, 'SIGSTOP');
   await gateway.until(new RegExp(`"pid":${hanging},.*no sign of life for 10 s`));
-  t.equal(await readiness(), 503);
+  t.notOk(await gateway.isReady());
   await gateway.until(new RegExp(`"pid":${hanging},.*no sign of life for 30 s`));
-  await until(async () => (await readiness()) === 200, 'ready again');
+  await until(() => gateway.isReady(), 'ready again');
   await eventually(
     'two again',
     async () => childrenOf(gateway.child.pid),
@@ -77,10 +70,8 @@ t.test('replaces a worker that hangs, and is not ready until then', async (t) =>
 });
 
 t.test('killing the supervisor leaves no worker behind, ready or not', async (t) => {
-  const redis = await startRedis(t);
-  const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };
-  const ready = await launch(t, await environment(env));
-  const starting = start(['gateway/main.ts'], await environment(env));
+  const { gateway: ready } = await startTwoWorkers(t);
+  const starting = start(['gateway/main.ts'], { ...ready.env, ...(await environment()) });
   t.teardown(() => starting.stop('SIGKILL'));
   await until(() => childrenOf(starting.child.pid).length > 0, 'a worker begins');
   for (const gateway of [ready, starting]) {

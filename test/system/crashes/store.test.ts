@@ -1,12 +1,9 @@
 /** The gateway process without its store. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t from 'tap';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
-import { environment, eventually, launch } from '#test/support/gateway-process.ts';
+import { eventually, startGatewayProcess } from '#test/support/gateway-process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -15,25 +12,16 @@ t.test(
   async (t) => {
     const upstream = await startUpstream(t);
     const redis = await startRedis(t);
-    const folder = temporaryFolder(t);
-    const file = join(folder, 'policies.yaml');
-    writeFileSync(
-      file,
-      policyFile(
-        'name: local, route: GET /local, identifier: ip, limit: 5, window: 366d',
-        'name: deny, route: GET /api/v1/client/x/deny, identifier: ip, limit: 5, window: 366d, onStoreFailure: deny',
-        'name: allow, route: GET /allow, identifier: ip, limit: 5, window: 366d, onStoreFailure: allow',
-      ),
+    const policies = policyFile(
+      'name: local, route: GET /local, identifier: ip, limit: 5, window: 366d',
+      'name: deny, route: GET /api/v1/client/x/deny, identifier: ip, limit: 5, window: 366d, onStoreFailure: deny',
+      'name: allow, route: GET /allow, identifier: ip, limit: 5, window: 366d, onStoreFailure: allow',
     );
-    const env = await environment({
-      GATEWAY_UPSTREAM: upstream.origin,
-      GATEWAY_REDIS_URL: redis.url,
-      GATEWAY_POLICIES: file,
-    });
-    await launch(t, env);
-    const get = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${env.GATEWAY_PORT}${path}`);
+    const env = { GATEWAY_UPSTREAM: upstream.origin, GATEWAY_REDIS_URL: redis.url };
+    const { origin, admin } = await startGatewayProcess(t, env, policies);
+    const get = (path: string): Promise<Response> => fetch(origin + path);
     const readiness = async (): Promise<{ store: string }> =>
-      (await (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/readyz`)).json()) as { store: string };
+      (await (await fetch(`${admin}/readyz`)).json()) as { store: string };
     await insideLongWindow();
     t.equal((await get('/local')).status, 200);
 
@@ -58,7 +46,7 @@ t.test(
     const local = [];
     for (let i = 0; i < 8; i++) local.push((await get('/local')).status);
     t.ok(local.includes(429), 'the local counters hold the limit', { local });
-    const top = (await (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/api/top`)).json()) as {
+    const top = (await (await fetch(`${admin}/api/top`)).json()) as {
       store: object;
       policies: readonly { policy: string; degraded: number }[];
     };
@@ -83,19 +71,16 @@ t.test(
 
 t.test('secrets stay out of log, metrics and readiness, also in an outage', async (t) => {
   const redis = await startRedis(t, ['--requirepass', 'store-secret']);
-  const env = await environment({
+  const gateway = await startGatewayProcess(t, {
     GATEWAY_REDIS_URL: redis.url.replace('//', '//default:store-secret@'),
     GATEWAY_IDENTITY_SECRET: 'identity-secret',
     GATEWAY_ADMIN_TOKEN: 'admin-secret',
     LOG_LEVEL: 'trace',
   });
-  const gateway = await launch(t, env);
-  const ask = (path: string): Promise<string> =>
-    fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}${path}`, {
-      headers: { authorization: 'Bearer admin-secret' },
-    }).then((reply) => reply.text());
-  const covered = (): Promise<unknown> =>
-    fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/api/v1/client/x/environment`);
+  const headers = { authorization: 'Bearer admin-secret' };
+  const ask = async (path: string): Promise<string> =>
+    (await fetch(gateway.admin + path, { headers })).text();
+  const covered = (): Promise<unknown> => fetch(`${gateway.origin}/api/v1/client/x/environment`);
   await covered();
   await redis.kill();
   await until(async () => (await covered().then(() => ask('/readyz'))).includes('unavailable'), 'noticed');

@@ -1,13 +1,9 @@
 /** Operators of several workers: one log on one pipe, and refusals by any of them. */
-
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t from 'tap';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
-import { environment, launch } from '#test/support/gateway-process.ts';
+import { startGatewayProcess } from '#test/support/gateway-process.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
 const REQUESTS = 900;
@@ -18,31 +14,22 @@ t.test(
   async (t) => {
     const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
     const redis = await startRedis(t);
-    const policies = join(temporaryFolder(t), 'policies.yaml');
     // Enough names to make a line longer than a pipe accepts in one piece.
     const names = Array.from({ length: 70 }, (_, i) => `p${i}-${'x'.repeat(55)}`);
-    writeFileSync(
-      policies,
-      policyFile(
-        `name: limited, route: "GET /a/*", identifier: ip, limit: ${LIMIT}, window: 366d`,
-        ...names.map(
-          (name) => `name: ${name}, route: "GET /a/*", identifier: ip, limit: 1000000, window: 366d`,
-        ),
-      ),
+    const row = (name: string, limit: number): string =>
+      `name: ${name}, route: "GET /a/*", identifier: ip, limit: ${limit}, window: 366d`;
+    const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '3', GATEWAY_ACCESS_LOG: '-' };
+    const gateway = await startGatewayProcess(
+      t,
+      { GATEWAY_UPSTREAM: upstream.origin, ...env },
+      policyFile(row('limited', LIMIT), ...names.map((name) => row(name, 1_000_000))),
     );
-    const env = await environment({
-      GATEWAY_UPSTREAM: upstream.origin,
-      GATEWAY_REDIS_URL: redis.url,
-      GATEWAY_WORKERS: '3',
-      GATEWAY_POLICIES: policies,
-      GATEWAY_ACCESS_LOG: '-',
-    });
-    const gateway = await launch(t, env);
+    const { admin } = gateway;
     const refused: string[] = [];
     let sent = 0;
     const client = async (): Promise<void> => {
       while (sent < REQUESTS) {
-        const url = `http://127.0.0.1:${env.GATEWAY_PORT}/a/${++sent}/${'y'.repeat(900)}`;
+        const url = `${gateway.origin}/a/${++sent}/${'y'.repeat(900)}`;
         // Uses a new connection each time, which the kernel spreads over the workers.
         const response = await fetch(url, { headers: { connection: 'close' } });
         await response.arrayBuffer();
@@ -69,7 +56,6 @@ t.test(
     );
     t.strictSame(new Set(read.flatMap(({ id }) => id ?? [])), new Set(refused));
 
-    const admin = `http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}`;
     const replicas = new Set<string>();
     for (const id of [refused[0], refused.at(-1)]) {
       const { code, stdout } = await floodgateCommand(['why', id ?? '', '--gateway', admin, '--json']);

@@ -1,12 +1,9 @@
 /** Tests that commands of operators are in force in all workers before they return. */
-import { writeFileSync } from 'node:fs';
 import { get } from 'node:http';
-import { join } from 'node:path';
 import t from 'tap';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
-import { environment, launch } from '#test/support/gateway-process.ts';
+import { startGatewayProcess } from '#test/support/gateway-process.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { insideLongWindow, LONG_WINDOW } from '#test/support/window.ts';
 
 const LIMIT = 20;
@@ -15,20 +12,13 @@ t.test('with several workers, a command is in force in each of them', async (t) 
   await insideLongWindow();
   const upstream = await startUpstream(t);
   const redis = await startRedis(t);
-  const file = join(temporaryFolder(t), 'policies.yaml');
   const row = `name: one, route: GET /x, identifier: ip, limit: ${LIMIT}, window: ${LONG_WINDOW}`;
-  writeFileSync(file, policyFile(row));
-  const env = await environment({
-    GATEWAY_UPSTREAM: upstream.origin,
-    GATEWAY_REDIS_URL: redis.url,
-    GATEWAY_POLICIES: file,
-    GATEWAY_WORKERS: '3',
-  });
-  await launch(t, env);
+  const env = { GATEWAY_UPSTREAM: upstream.origin, GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '3' };
+  const { port, admin } = await startGatewayProcess(t, env, policyFile(row));
   /** Each request has a connection of its own, so all workers get some. */
   const status = (): Promise<number> =>
     new Promise((resolve, reject) => {
-      get({ port: env.GATEWAY_PORT, host: '127.0.0.1', path: '/x', agent: false }, (response) => {
+      get({ port, host: '127.0.0.1', path: '/x', agent: false }, (response) => {
         response.resume().on('end', () => resolve(response.statusCode ?? 0));
       }).on('error', reject);
     });
@@ -38,7 +28,7 @@ t.test('with several workers, a command is in force in each of them', async (t) 
     return seen;
   };
   const command = async (path: string, more: object = {}): Promise<void> => {
-    const response = await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/api/${path}`, {
+    const response = await fetch(`${admin}/api/${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ subject: '127.0.0.1', kind: 'address', ...more }),

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { createAuthority } from '#test/support/certificates.ts';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
-import { environment, launch } from '#test/support/gateway-process.ts';
+import { environment, startGatewayProcess } from '#test/support/gateway-process.ts';
 import { listen } from '#test/support/listen.ts';
 import { start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -123,34 +123,21 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
 
 t.test('the admin listener: health, readiness, metrics, none of it on the public port', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(418).end());
-  const file = join(temporaryFolder(t), 'policies.yaml');
-  writeFileSync(file, policyFile('name: a, route: POST /a, identifier: ip, limit: 5, window: 366d'));
+  const policies = policyFile('name: a, route: POST /a, identifier: ip, limit: 5, window: 366d');
   for (const workers of ['1', '2']) {
     await t.test(`${workers} process(es)`, async (t) => {
       const redis = await startRedis(t);
-      const env = await environment({
-        GATEWAY_UPSTREAM: upstream.origin,
-        GATEWAY_POLICIES: file,
-        GATEWAY_REDIS_URL: redis.url,
-        GATEWAY_WORKERS: workers,
-        GATEWAY_ADMIN_TOKEN: 'secret token',
-      });
-      await launch(t, env);
-      const admin = `http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}`;
+      const store = { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: workers };
+      const env = { GATEWAY_UPSTREAM: upstream.origin, GATEWAY_ADMIN_TOKEN: 'secret token', ...store };
+      const { admin, origin } = await startGatewayProcess(t, env, policies);
       t.equal((await fetch(`${admin}/healthz`)).status, 200);
       t.strictSame(await (await fetch(`${admin}/readyz`)).json(), { status: 'ready', store: 'available' });
       t.equal((await fetch(`${admin}/metrics`)).status, 401, 'metrics need the token');
       t.equal((await fetch(`${admin}/elsewhere`)).status, 404);
-      t.equal(
-        (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/metrics`)).status,
-        418,
-        'the public port forwards the path',
-      );
+      t.equal((await fetch(`${origin}/metrics`)).status, 418, 'the public port forwards the path');
 
       await insideLongWindow();
-      for (let i = 0; i < 7; i++) {
-        await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/a`, { method: 'POST' });
-      }
+      for (let i = 0; i < 7; i++) await fetch(`${origin}/a`, { method: 'POST' });
       const headers = { authorization: 'Bearer secret token' };
       const text = await (await fetch(`${admin}/metrics`, { headers })).text();
       for (const line of [
@@ -194,13 +181,11 @@ t.test('SIGHUP before it is ready does not end the gateway', async (t) => {
 });
 
 t.test('logs a warning if the admin listener is reachable from outside without a token', async (t) => {
-  const open = await launch(t, await environment({ GATEWAY_ADMIN_HOST: '0.0.0.0' }));
+  const everywhere = { GATEWAY_ADMIN_HOST: '0.0.0.0' };
+  const open = await startGatewayProcess(t, everywhere);
   await open.until(/set GATEWAY_ADMIN_TOKEN/);
-  const guarded = await launch(
-    t,
-    await environment({ GATEWAY_ADMIN_HOST: '0.0.0.0', GATEWAY_ADMIN_TOKEN: 'token' }),
-  );
-  const inside = await launch(t, await environment({}));
+  const guarded = await startGatewayProcess(t, { ...everywhere, GATEWAY_ADMIN_TOKEN: 'token' });
+  const inside = await startGatewayProcess(t);
   for (const quiet of [guarded, inside]) t.notMatch(quiet.output(), /GATEWAY_ADMIN_TOKEN/);
 });
 
@@ -209,7 +194,7 @@ t.test('the address in the ready line can be copied, also with IPv6', async (t) 
     .flat()
     .some((address) => address?.address === '::1');
   const [host, shown] = hasIPv6 ? ['::1', '[::1]'] : ['localhost', 'localhost'];
-  const gateway = await launch(t, await environment({ GATEWAY_HOST: host, GATEWAY_PORT: '0' }));
+  const gateway = await startGatewayProcess(t, { GATEWAY_HOST: host, GATEWAY_PORT: '0' });
   const url = / on (http:\S+),/.exec(gateway.output())?.[1] ?? '';
   t.ok(url.startsWith(`http://${shown}:`), url);
   t.equal((await fetch(`${url}/x`)).status, 502, 'the port answers, without an upstream');
@@ -220,16 +205,15 @@ t.test('with TLS it says https, and SIGHUP takes the certificate anew in every w
   const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   const redis = await startRedis(t);
-  const settings = await environment({
+  const gateway = await startGatewayProcess(t, {
     GATEWAY_TLS_CERT: cert,
     GATEWAY_TLS_KEY: key,
     GATEWAY_UPSTREAM: upstream.origin,
     GATEWAY_REDIS_URL: redis.url,
     GATEWAY_WORKERS: '2',
   });
-  const gateway = await launch(t, settings);
   t.match(gateway.output(), /Gateway ready on https:/);
-  t.equal((await sendTls(Number(settings.GATEWAY_PORT), '/a', authority.ca)).status, 200);
+  t.equal((await sendTls(gateway.port, '/a', authority.ca)).status, 200);
   gateway.child.kill('SIGHUP');
   await gateway.until(/the new certificate is in use[\s\S]*the new certificate is in use/);
 });

@@ -1,6 +1,5 @@
 /** The blocks of the page on edges: NGINX lets only the edge in, and the gateway counts the address that the edge saw. */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -9,9 +8,9 @@ import { readPage } from '#test/docs/pages.ts';
 import { startShell } from '#test/docs/shell.ts';
 import { type Authority, createAuthority, type Identity } from '#test/support/certificates.ts';
 import { policyFile, startTestGateway } from '#test/support/gateway.ts';
-import { accepts, freePort } from '#test/support/ports.ts';
+import { freePort } from '#test/support/ports.ts';
+import { nginxCommand, startProxyProcess } from '#test/support/proxy-process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { until } from '#test/support/until.ts';
 
 const page = readPage('docs/edges.md');
 const blockWith = (text: string): string =>
@@ -92,30 +91,6 @@ async function startNginx(t: Test, gateway: string, authority: Authority): Promi
     .replace('/etc/nginx/origin.key', key)
     .replace('/etc/nginx/origin-pull-ca.pem', authority.ca)
     .replace('http://127.0.0.1:8080', gateway);
-  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (kind) => `${kind}_temp_path ${kind};`,
-  );
-  const user = process.getuid?.() === 0 ? 'user root;' : '';
-  const file = join(folder, 'nginx.conf');
-  writeFileSync(
-    file,
-    `${user} daemon off; pid nginx.pid; error_log stderr warn; events {}\nhttp { access_log off; ${paths.join(' ')}\n${site} }\n`,
-  );
-  const child = spawn('nginx', ['-e', 'stderr', '-p', folder, '-c', file], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors += chunk.toString();
-  });
-  const closed = once(child, 'close');
-  t.teardown(async () => {
-    child.kill('SIGTERM');
-    await closed;
-  });
-  await until(async () => {
-    if (child.exitCode !== null) throw new Error(`nginx ended: ${errors}`);
-    return accepts(port);
-  });
+  await startProxyProcess(t, nginxCommand(folder, site), port, folder);
   return port;
 }

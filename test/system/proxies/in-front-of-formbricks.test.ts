@@ -1,6 +1,5 @@
 /** The recipes for Formbricks, with real proxies and the lines of the page. Formbricks itself is a stand-in. */
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -18,11 +17,11 @@ import {
 } from '#test/support/formbricks-recipes.ts';
 import { type Formbricks, startFormbricks } from '#test/support/formbricks-stand-in.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
-import { accepts, freePort } from '#test/support/ports.ts';
+import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
+import { nginxCommand, startProxyProcess } from '#test/support/proxy-process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { until } from '#test/support/until.ts';
 import { inOneWindow } from '#test/support/window.ts';
 
 const page = readPage('docs/in-front-of-formbricks.md');
@@ -80,43 +79,17 @@ async function startProxy(t: Test, name: 'nginx' | 'caddy', gateway: string): Pr
   const port = await freePort();
   const read = (file: string): string =>
     readFileSync(join(projectRoot, 'examples/formbricks', file), 'utf8').replace('127.0.0.1:8080', gateway);
-  let argv: readonly string[];
   if (name === 'nginx') {
-    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-      (kind) => `  ${kind}_temp_path nginx-${kind};`,
-    );
     const site = read('nginx.conf').replace('listen 80;', `listen 127.0.0.1:${port};`);
-    const user = process.getuid?.() === 0 ? 'user root;' : '';
-    const text = `${user} daemon off; pid nginx.pid; error_log stderr warn; events {}
-http {
-  access_log off;
-${paths.join('\n')}
-${site}
-}
-`;
-    writeFileSync(join(folder, 'nginx.conf'), text);
-    argv = ['-e', 'stderr', '-p', folder, '-c', join(folder, 'nginx.conf')];
-    execFileSync('nginx', ['-t', ...argv], { stdio: 'pipe' });
+    const [program = '', ...args] = nginxCommand(folder, site);
+    execFileSync(program, ['-t', ...args], { stdio: 'pipe' });
+    await startProxyProcess(t, [program, ...args], port, folder);
   } else {
     const site = read('Caddyfile').replace('forms.example.org', `http://127.0.0.1:${port}`);
-    writeFileSync(join(folder, 'Caddyfile'), `{\n\tadmin off\n\tauto_https off\n}\n${site}`);
-    argv = ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')];
+    const file = join(folder, 'Caddyfile');
+    writeFileSync(file, `{\n\tadmin off\n\tauto_https off\n}\n${site}`);
+    await startProxyProcess(t, ['caddy', 'run', '--adapter', 'caddyfile', '--config', file], port, folder);
   }
-  const env = { PATH: process.env.PATH, HOME: folder, TMPDIR: folder };
-  const child = spawn(name, argv, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors += chunk.toString();
-  });
-  const closed = once(child, 'close');
-  t.teardown(async () => {
-    child.kill('SIGTERM');
-    await closed;
-  });
-  await until(async () => {
-    if (child.exitCode !== null) throw new Error(`${name} ended: ${errors}`);
-    return accepts(port);
-  });
   return port;
 }
 

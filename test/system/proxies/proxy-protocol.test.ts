@@ -7,9 +7,9 @@ import { createAuthority } from '#test/support/certificates.ts';
 import { startTestGateway } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
+import { startHaproxy } from '#test/support/proxy-process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { run } from '#test/support/tls-client.ts';
-import { startHaproxy } from './haproxy.ts';
 
 const TRUSTING = { GATEWAY_PROXY_PROTOCOL: '1', GATEWAY_TRUSTED_PROXIES: '127.0.0.1' };
 

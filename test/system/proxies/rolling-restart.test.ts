@@ -1,47 +1,20 @@
 /** Gateways behind a balancer that does not retry are restarted one after the other. */
 import { writeFileSync } from 'node:fs';
-import { get } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
 import { startUpstream } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
+import { connectOneByOne } from '#test/support/one-by-one.ts';
 import { freePort } from '#test/support/ports.ts';
 import type { Started } from '#test/support/process.ts';
+import { startHaproxy } from '#test/support/proxy-process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
-import { startHaproxy } from './haproxy.ts';
 
 const CLIENTS = 16;
 /** Never over: the second signal ends the delay. */
 const DELAY_MS = '600000';
-
-/** Sends one request after the other, each on a new connection, until it is told to stop. */
-function visit(port: number): { answered: number; readonly lost: string[]; stop(): Promise<unknown> } {
-  let isOver = false;
-  const visits = { answered: 0, lost: [] as string[], stop };
-  const ask = (): Promise<void> =>
-    new Promise((resolve) => {
-      const req = get({ host: '127.0.0.1', port, path: '/a', agent: false }, (res) => {
-        res.on('end', () => {
-          if (res.statusCode === 200 && res.complete) visits.answered++;
-          else visits.lost.push(String(res.statusCode));
-          resolve();
-        });
-        res.on('error', (error) => resolve(void visits.lost.push(error.message)));
-        res.resume();
-      });
-      req.on('error', (error) => resolve(void visits.lost.push(error.message)));
-    });
-  const clients = Array.from({ length: CLIENTS }, async () => {
-    while (!isOver) await ask();
-  });
-  function stop(): Promise<unknown> {
-    isOver = true;
-    return Promise.all(clients);
-  }
-  return visits;
-}
 
 t.test('no connection is lost behind HAProxy in TCP mode without retries', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('hello'));
@@ -91,23 +64,23 @@ frontend both
     (await fetch(`http://127.0.0.1:${ports.health}/ready`)).ok;
   await until(areBothUsed);
 
-  const visits = visit(ports.public);
+  const visits = connectOneByOne(ports.public, CLIENTS, 1);
   t.teardown(() => visits.stop());
-  const moreThan = (count: number) => (): boolean => visits.answered + visits.lost.length > count;
+  const moreThan = (count: number) => (): boolean => visits.answered() + visits.failures.length > count;
   await until(moreThan(100));
   for (const [i, gateway] of gateways.entries()) {
     await stop(gateway);
     await start(places[i] ?? {});
     await until(areBothUsed);
-    await until(moreThan(visits.answered + 100));
+    await until(moreThan(visits.answered() + 100));
   }
   await visits.stop();
-  t.strictSame(visits.lost, [], `of ${visits.answered} requests`);
+  t.strictSame(visits.failures, [], `of ${visits.answered()} requests`);
 
   async function stop(gateway: Started): Promise<void> {
     gateway.child.kill('SIGTERM');
     await until(async () => !(await areBothUsed()), 'HAProxy has noticed', gateway);
-    await until(moreThan(visits.answered + 100));
+    await until(moreThan(visits.answered() + 100));
     t.equal(await gateway.stop('SIGTERM'), 0);
   }
 });

@@ -10,6 +10,7 @@ import t, { type Test } from 'tap';
 import { listen } from '#test/support/listen.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
+import { startHaproxy } from '#test/support/proxy-process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
@@ -56,13 +57,7 @@ async function startProxy(t: Test, servers: Readonly<Record<'gateway' | 'api' | 
     .replace('bind 127.0.0.1:8404', `bind 127.0.0.1:${ports.health}`);
   const path = join(temporaryFolder(t), 'haproxy.cfg');
   writeFileSync(path, config);
-  const child = spawn('haproxy', ['-db', '-f', path], { stdio: 'ignore' });
-  const closed = once(child, 'close');
-  t.teardown(async () => {
-    child.kill('SIGKILL');
-    await closed;
-  });
-  await until(async () => (await get(ports.health).catch(() => null)) !== null);
+  const { child } = await startHaproxy(t, path, ports.health);
   return { child, ports, ready: () => ready(ports.health) };
 }
 
