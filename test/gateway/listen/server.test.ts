@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
-import { Agent, get } from 'node:http';
 import t from 'tap';
 import { sendFrom } from '#test/gateway/bounds/from.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
-import { read, send, startRawUpstream } from '#test/gateway/proxy/exchange.ts';
+import { send, startRawUpstream } from '#test/gateway/proxy/exchange.ts';
 import { busyFor } from '#test/support/busy.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startGatewayProcess } from '#test/support/gateway-process.ts';
+import { hammer } from '#test/support/hammer.ts';
 import { freePort } from '#test/support/ports.ts';
-import { projectRoot, start } from '#test/support/process.ts';
+import { projectRoot } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
 import { startOpenEnded } from '#test/support/upstreams.ts';
@@ -31,68 +32,6 @@ const slow = startUpstream(t)
     const reply = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ').ended();
     return { reply, took: performance.now() - begin, silence: await Promise.all(silence) };
   });
-
-t.test('refuses untrustworthy requests with JSON, and closes the connection', async (t) => {
-  let reached = 0;
-  const upstream = await startUpstream(t, (_req, res) => {
-    reached++;
-    res.end();
-  });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  const head = 'POST /api/v1/client/w/displays HTTP/1.1\r\n';
-  const host = `${head}Host: a\r\n`;
-  const cases: Record<string, readonly [number, string]> = {
-    'two Host headers': [400, `${host}Host: b\r\n\r\n`],
-    'a Host that is no host': [400, `${head}Host: a/b?@c\r\n\r\n`],
-    'no Host header': [400, `${head}Content-Length: 0\r\n\r\n`],
-    'Content-Length and Transfer-Encoding': [
-      400,
-      `${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-    ],
-    'Transfer-Encoding: gzip': [400, `${host}Transfer-Encoding: gzip\r\n\r\n`],
-    'Transfer-Encoding: gzip on a GET': [
-      400,
-      'GET /api/v1/client/w HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n',
-    ],
-    'Transfer-Encoding: gzip, chunked': [400, `${host}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
-    'Transfer-Encoding twice': [
-      400,
-      `${host}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-    ],
-    'two different Content-Length': [400, `${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
-    'the same Content-Length twice': [400, `${host}Content-Length: 1\r\nContent-Length: 1\r\n\r\na`],
-    'a Content-Length with a sign': [400, `${host}Content-Length: +1\r\n\r\na`],
-    'a bare LF': [400, 'GET / HTTP/1.1\nHost: a\n\n'],
-    'a space before the colon': [400, 'GET / HTTP/1.1\r\nHost : a\r\n\r\n'],
-    'a folded header': [400, 'GET / HTTP/1.1\r\nHost: a\r\nX-Fold: a\r\n b\r\n\r\n'],
-    'a NUL in a header': [400, 'GET / HTTP/1.1\r\nHost: a\r\nX-Nul: a\0b\r\n\r\n'],
-    garbage: [400, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n'],
-    'HTTP/0.9': [400, 'GET /\r\n\r\n'],
-    'HTTP/2.0 in the request line': [400, 'GET / HTTP/2.0\r\nHost: a\r\n\r\n'],
-    'the HTTP/2 preface': [400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-    'an unknown method': [400, 'BREW /pot HTTP/1.1\r\nHost: a\r\n\r\n'],
-    'a path encoded twice': [400, 'GET /api/v1/client/%2561 HTTP/1.1\r\nHost: a\r\n\r\n'],
-    'a target that is no path': [400, 'GET api/v1 HTTP/1.1\r\nHost: a\r\n\r\n'],
-    'a header section beyond 16 KiB': [431, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
-    'more than 128 header fields': [431, `GET / HTTP/1.1\r\nHost: a\r\n${'x:\r\n'.repeat(128)}\r\n`],
-    'as many header fields as 16 KiB hold': [
-      431,
-      `GET / HTTP/1.1\r\n${'x:\r\n'.repeat(4000)}Host: a\r\n\r\n`,
-    ],
-    CONNECT: [405, 'CONNECT db.internal:5432 HTTP/1.1\r\nHost: db.internal:5432\r\n\r\n'],
-    TRACE: [405, 'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n'],
-  };
-  for (const [name, [expected, text]] of Object.entries(cases)) {
-    const answer = await sendRaw(port, text).ended();
-    t.equal(answer.match(/HTTP\/1\.1 \d{3} /g)?.length, 1, `${name}: one reply`);
-    const { status, head, body } = own(answer);
-    t.equal(status, expected, name);
-    t.match(head, /\r\nConnection: close(\r\n|$)/i, `${name}: Connection: close`);
-    t.match(head, /\r\nAccess-Control-Allow-Origin: \*(\r\n|$)/, `${name}: CORS is allowed`);
-    t.match(body, { message: String, details: {} }, `${name}: the body has message and details`);
-  }
-  t.equal(reached, 0, 'no request reached the upstream');
-});
 
 t.test('accepts 128 header fields', async (t) => {
   const upstream = await startUpstream(t);
@@ -157,40 +96,6 @@ t.test('garbage behind a request does not replace its reply', async (t) => {
   t.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*the answer$/);
 });
 
-t.test('answers pipelined requests in order, one at a time at the upstream', async (t) => {
-  let inFlight = 0;
-  let most = 0;
-  const upstream = await startUpstream(t, (req, res) => {
-    most = Math.max(most, ++inFlight);
-    req.resume();
-    req.on('end', () =>
-      setTimeout(() => {
-        inFlight--;
-        res.end(`<${req.url}>`);
-      }, 5),
-    );
-  });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  let text = '';
-  for (let i = 0; i < 20; i++) {
-    text += i % 2 === 0 ? `GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n` : post(i);
-  }
-  const client = sendRaw(port, text);
-  await client.until(/<\/19>/);
-  t.same(
-    client.received().match(/<\/\d+>/g),
-    Array.from({ length: 20 }, (_, i) => `</${i}>`),
-  );
-  t.equal(most, 1);
-  client.socket.write('GET /after HTTP/1.1\r\nHost: a\r\n\r\n');
-  await client.until(/<\/after>/);
-  client.socket.destroy();
-
-  function post(i: number): string {
-    return `POST /${i} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc`;
-  }
-});
-
 t.test('one client holds at most its share of pipelined requests', async (t) => {
   const upstream = await startRawUpstream(t, () => undefined);
   const { port, gateway } = await startTestGateway(t, {
@@ -235,22 +140,6 @@ t.test(
     await until(() => lenient.bounds.pipelined.held === 0, 'its share is given back');
     t.match(await sendRaw(lenient.port, get).ended(), /^HTTP\/1\.1 200 /);
     await until(() => lenient.clients.size === 0, 'and it is forgotten');
-  },
-);
-
-t.test(
-  'a client that leaves with pipelined requests in the queue holds nothing at the upstream',
-  async (t) => {
-    const upstream = await startRawUpstream(t, () => undefined);
-    const { port } = await startTestGateway(t, {
-      upstream: upstream.origin,
-      env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '500' },
-    });
-    const client = sendRaw(port, 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3));
-    await until(() => upstream.sockets.length === 1, 'the first is with the upstream');
-    client.socket.destroy();
-    await until(() => upstream.sockets.every((socket) => socket.destroyed), 'given up');
-    t.equal(upstream.sockets.length, 1, 'the queued requests never began');
   },
 );
 
@@ -368,50 +257,13 @@ t.test('SIGTERM under load: every request on an open connection gets a whole rep
   const upstream = await startUpstream(t, (_req, res) => {
     setTimeout(() => res.end('x'.repeat(1000)), 2);
   });
-  const port = await freePort();
-  const gateway = start(['gateway/main.ts'], {
-    GATEWAY_HOST: '127.0.0.1',
-    GATEWAY_PORT: String(port),
-    GATEWAY_ADMIN_PORT: String(await freePort()),
-    GATEWAY_UPSTREAM: upstream.origin,
-    GATEWAY_DRAIN_TIMEOUT_MS: '600000',
-  });
-  t.teardown(() => gateway.stop('SIGKILL'));
-  await gateway.until(/Gateway ready/);
-
-  let sent = 0;
-  let answered = 0;
-  const broken: string[] = [];
-  const hammer = async (): Promise<void> => {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    for (;;) {
-      const outcome = await once(agent);
-      if (outcome === 'refused') break;
-      sent++;
-      if (outcome === 'answered') answered++;
-      else broken.push(outcome);
-    }
-    agent.destroy();
-  };
-  const once = (agent: Agent): Promise<string> =>
-    new Promise((resolve) => {
-      const req = get({ host: '127.0.0.1', port, path: '/x', agent }, (res) => {
-        read(res).then(
-          ({ body }) => resolve(body.length === 1000 ? 'answered' : `${body.length} bytes`),
-          (error: Error) => resolve(error.message),
-        );
-      });
-      req.on('error', (error: NodeJS.ErrnoException) =>
-        resolve(error.code === 'ECONNREFUSED' ? 'refused' : `${error.code} ${req.reusedSocket}`),
-      );
-    });
-  const clients = Array.from({ length: 32 }, hammer);
-  await until(() => answered > 300, 'load');
-  const code = await gateway.stop('SIGTERM');
-  await Promise.all(clients);
-  t.same(broken, []);
-  t.equal(answered, sent);
-  t.equal(code, 0);
+  const env = { GATEWAY_UPSTREAM: upstream.origin, GATEWAY_DRAIN_TIMEOUT_MS: '600000' };
+  const { port, stop } = await startGatewayProcess(t, env);
+  const load = hammer(port, '/x', 32);
+  await until(() => load.answered() > 300, 'load');
+  t.equal(await stop('SIGTERM'), 0);
+  await load.ended;
+  t.strictSame(load.broken, []);
 });
 
 t.test('a shutdown cuts open tunnels and streams at the deadline, not before', async (t) => {

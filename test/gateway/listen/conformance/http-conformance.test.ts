@@ -47,8 +47,9 @@ const MEETS: Readonly<Record<Demand, (outcome: Outcome, one: Case) => boolean>> 
   application: isPassed,
 };
 
-/** Checks each reply: RFC 9110 6.6.1, 8.6, 15.5.6, 9.3.2 and 15.2. */
-function checkReplies(t: Test, { text }: Outcome, { id, sent }: Case): void {
+/** Checks each reply: RFC 9110 6.6.1, 8.6, 15.5.6, 9.3.2 and 15.2, and the form of the gateway's refusals. */
+function checkReplies(t: Test, outcome: Outcome, { id, sent }: Case): void {
+  const { text } = outcome;
   for (const [head, status] of text.matchAll(/HTTP\/1\.1 (\d{3}) [\s\S]*?\r\n\r\n/g)) {
     const values = (name: string): string[] =>
       [...head.matchAll(new RegExp(`^${name}: (.*)\r$`, 'gim'))].map(([, value = '']) => value);
@@ -60,6 +61,12 @@ function checkReplies(t: Test, { text }: Outcome, { id, sent }: Case): void {
     );
     if (status === '204') t.strictSame(values('content-length'), [], `${id}: 204 without Content-Length`);
     if (status === '405') t.equal(values('allow').length, 1, `${id}: 405 with Allow`);
+  }
+  if (isRefused(outcome) && sent[0]?.startsWith('HEAD') === false) {
+    const [head = '', body = ''] = text.split('\r\n\r\n');
+    t.match(head, /\r\nConnection: close(?:\r\n|$)/i, `${id}: Connection: close`);
+    t.match(head, /\r\nAccess-Control-Allow-Origin: \*(?:\r\n|$)/i, `${id}: any page can read it`);
+    t.match(JSON.parse(body), { message: String, details: {} }, `${id}: a problem in JSON`);
   }
   if (sent[0]?.startsWith('HEAD')) t.notMatch(text, /hello of \/(?!next)/, `${id}: no body`);
   if (/ HTTP\/1\.0\r\n/.test(sent[0] ?? '')) t.notMatch(text, /HTTP\/1\.1 1\d\d/, `${id}: no interim reply`);

@@ -293,16 +293,21 @@ export function testBothWays(t: Test, env: Env): void {
   });
 
   t.test('a client that leaves at any point gives everything back', async (t) => {
-    const upstream = await startRawUpstream(t, () => undefined);
+    const upstream = await startRawUpstream(t, (socket, text) => {
+      if (text.startsWith('GET /half')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf');
+    });
     const gateway = await startTestGateway(t, { upstream: upstream.origin, env });
     const large = post('/l', 'x'.repeat(100_000));
-    for (const text of [GET, post('/b', 'hello'), large.slice(0, 50_000), large, GET + GET]) {
-      const before = upstream.sockets.length;
+    const half = GET.replace('/a', '/half');
+    const texts = [GET, half, post('/b', 'hello'), large.slice(0, 50_000), large, CHUNKED.slice(0, -5)];
+    for (const [i, text] of [...texts, GET.repeat(3)].entries()) {
       const client = sendRaw(gateway.port, text);
-      await until(() => upstream.sockets.length > before, 'it is with the application');
+      await until(() => upstream.sockets.length > i, 'it is with the application');
+      if (text === half) await client.until(/half$/);
       client.socket.destroy();
       await until(() => upstream.sockets.every((socket) => socket.destroyed), 'the upstream call is over');
       await until(() => heldBy(gateway) === 0, 'everything is given back');
+      t.equal(upstream.sockets.length, i + 1, 'requests behind it never began');
     }
   });
 
@@ -334,6 +339,9 @@ export function testBothWays(t: Test, env: Env): void {
       t.notMatch(text, /0\r\n\r\n$/, path);
       if (text.includes(' 200 ')) t.match(text, /hello/);
       else t.match(text, /^HTTP\/1\.1 502 /);
+      const old = sendRaw(port, `POST ${path} HTTP/1.0\r\nContent-Length: 0\r\n\r\n`);
+      const reset = new Promise((resolve) => old.socket.on('error', resolve));
+      if (path === '/chunks') t.match(await reset, { code: 'ECONNRESET' }, 'HTTP/1.0 has no other sign');
     }
   });
 
