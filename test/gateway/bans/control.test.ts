@@ -62,6 +62,10 @@ async function bothControls(t: Test) {
   return { memory: memoryControl(Date.now), Redis: storeControl(t, await startRedis(t)) };
 }
 
+/** Numbers of the clients that the tests below ban, the last one by a policy. */
+const CLIENTS = [1, 2, 3, 4];
+const BY_POLICY = 4;
+
 /** The `ban` of a policy that bans for a minute after one denial. */
 const BAN = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
 
@@ -325,7 +329,7 @@ async function startReplica(t: Test, url: string) {
   const feed = new ChangeFeed({ connection, clock: Date.now, known, bans, shadows, counters: () => [] });
   feed.stop();
   const bannedOnes = (): number[] =>
-    [1, 2, 3].filter((one) => bans.endOf(identity(one).digest, Date.now()) > 0);
+    CLIENTS.filter((one) => bans.endOf(identity(one).digest, Date.now()) > 0);
   return {
     ask: () => feed.start(),
     remember: () => known.set(bucket, { at: 1000, a: 1, b: 0 }),
@@ -397,6 +401,11 @@ t.test('a process that missed too many changes, or others than the store had, re
   await replica.ask();
   t.strictSame(replica.bannedOnes(), [1, 2]);
   t.match(await control.banOf(identity(1)), { reason: 'the first' }, 'the store has the first ban again');
+  t.match(
+    await control.listBans(1),
+    { total: 2, bans: [{ reason: 'the second' }] },
+    'the newest is still first',
+  );
 
   await control.ban(identity(3), 60_000, 'the third');
   await control.unban(identity(2));
@@ -412,155 +421,6 @@ t.test('a process that missed too many changes, or others than the store had, re
   t.ok(replica.hasForgotten(), 'of too many resets, a process forgets all counters');
 });
 
-t.test('after a flush of the store, later bans and earlier ones are known again everywhere', async (t) => {
-  const redis = await startRedis(t);
-  const control = storeControl(t, redis);
-  const [one, two, late] = [
-    await startReplica(t, redis.url),
-    await startReplica(t, redis.url),
-    await startReplica(t, redis.url),
-  ];
-  const askBoth = async (): Promise<void> => {
-    // The first gateway has to learn what the second one restored.
-    for (const replica of [one, two, one]) await replica.ask();
-  };
-  await control.ban(identity(1), 60_000, 'the first');
-  await control.shadow('a', 60_000);
-  await askBoth();
-  t.strictSame([one.bannedOnes(), one.shadows()], [[1], ['a']]);
-
-  await redis.client.flushall();
-  await control.ban(identity(2), 60_000, 'the second');
-  await control.shadow('b', 60_000);
-  await askBoth();
-  await late.ask();
-  for (const replica of [one, two, late])
-    t.strictSame(
-      [replica.bannedOnes(), replica.shadows()],
-      [
-        [1, 2],
-        ['a', 'b'],
-      ],
-    );
-  t.match(await control.banOf(identity(1)), { reason: 'the first' });
-  t.match(await control.banOf(identity(2)), { reason: 'the second' });
-
-  await control.unban(identity(1));
-  await control.unshadow('a');
-  await askBoth();
-  for (const replica of [one, two]) t.strictSame([replica.bannedOnes(), replica.shadows()], [[2], ['b']]);
-
-  await redis.client.flushall();
-  await control.ban(identity(3), 60_000, 'the third');
-  await askBoth();
-  for (const replica of [one, two]) t.strictSame(replica.bannedOnes(), [2, 3]);
-
-  await control.countDenials(identity(4), BAN, 1, 'too often');
-  await askBoth();
-  await redis.client.flushall();
-  await askBoth();
-  t.match(
-    await control.banOf(identity(3)),
-    { reason: 'the third', policy: null },
-    'the reasons are restored',
-  );
-  t.match(await control.banOf(identity(4)), { reason: 'too often', policy: 'login' }, 'with its policy');
-  const { total, bans } = await control.listBans(1);
-  t.equal(total, 3);
-  t.equal(bans[0]?.digest, identity(4).digest, 'the newest ban is still first');
-  for (const key of await redis.client.keys('fg:{control}:*'))
-    t.ok((await redis.client.pttl(key)) > 0, `${key} expires`);
-});
-
-t.test('an unban holds, even if the store loses it at once', async (t) => {
-  const redis = await startRedis(t);
-  const { client } = redis;
-  const [asked, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
-  const control = storeControl(t, redis, asked.learn);
-  const elsewhere = storeControl(t, redis);
-  const empty = async () => void (await client.flushall());
-  const losses = {
-    'all data': empty,
-    'the last change': async (goBack: () => Promise<void>) => goBack(),
-    'all data before another change': async () => {
-      await empty();
-      await elsewhere.ban(identity(3), 60_000, 'another');
-    },
-    'the last change before another one': async (goBack: () => Promise<void>) => {
-      await goBack();
-      await elsewhere.ban(identity(3), 60_000, 'another');
-    },
-  };
-  for (const [loss, lose] of Object.entries(losses))
-    for (const first of ['asked', 'other'])
-      await t.test(`the store loses ${loss}, and the ${first} process notices first`, async (t) => {
-        await elsewhere.unban(identity(3));
-        await control.ban(identity(1), 60_000, 'mistaken');
-        await control.ban(identity(2), 60_000, 'right');
-        t.strictSame(asked.bannedOnes(), [1, 2], 'the process that was asked knows both bans at once');
-        await other.ask();
-        const goBack = await copyOf(redis);
-        t.equal(await control.unban(identity(1)), true);
-        t.strictSame(asked.bannedOnes(), [2]);
-        await lose(goBack);
-        const replicas = first === 'asked' ? [asked, other] : [other, asked];
-        for (const replica of [...replicas, ...replicas]) await replica.ask();
-        const left = (await control.banOf(identity(3))) === null ? [2] : [2, 3];
-        t.equal(left.length, loss.includes('another') ? 2 : 1);
-        t.strictSame([asked.bannedOnes(), other.bannedOnes()], [left, left]);
-        t.equal(await control.banOf(identity(1)), null);
-        t.match(await control.banOf(identity(2)), { reason: 'right' });
-      });
-});
-
-t.test('a change holds that the store loses before any process has read it', async (t) => {
-  const redis = await startRedis(t);
-  const { client } = redis;
-  const changes: ControlChange[] = [];
-  const control = storeControl(t, redis, async (change) => {
-    changes.push(change);
-  });
-  const elsewhere = storeControl(t, redis);
-  const [told, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
-  const ask = async (): Promise<void> => {
-    for (const replica of [told, other, told]) await replica.ask();
-  };
-  const learn = async (): Promise<void> => {
-    for (const change of changes.splice(0)) await told.learn(change);
-    await ask();
-  };
-  await ask();
-
-  await control.ban(identity(1), 60_000, 'the first change of all');
-  await client.flushall();
-  await learn();
-  t.strictSame([told.bannedOnes(), other.bannedOnes()], [[1], [1]]);
-  t.match(await control.banOf(identity(1)), { reason: 'the first change of all', policy: null });
-
-  const goBack = await copyOf(redis);
-  t.equal(await control.unban(identity(1)), true);
-  await goBack();
-  await learn();
-  t.strictSame([told.bannedOnes(), other.bannedOnes()], [[], []]);
-  t.equal(await control.banOf(identity(1)), null);
-
-  await control.ban(identity(3), 60_000, 'known to both');
-  await learn();
-  t.equal(await control.unban(identity(3)), true);
-  await client.flushall();
-  for (const change of changes.splice(0)) await told.learn(change);
-  await elsewhere.ban(identity(2), 60_000, 'another');
-  await ask();
-  t.strictSame([told.bannedOnes(), other.bannedOnes()], [[2], [2]]);
-  await elsewhere.unban(identity(2));
-  await ask();
-
-  t.equal(await control.unban(identity(2)), false, 'there is no ban to lift');
-  await control.ban(identity(2), 60_000, 'later');
-  await learn();
-  t.strictSame([told.bannedOnes(), other.bannedOnes()], [[2], [2]], 'the later change holds in both');
-});
-
 t.test('the last change of each ban and shadow holds, whatever the store loses and when', async (t) => {
   const redis = await startRedis(t);
   const { client } = redis;
@@ -572,7 +432,20 @@ t.test('the last change of each ban and shadow holds, whatever the store loses a
     return { control, changes };
   });
   const step = fc.record({
-    what: fc.constantFrom('ban', 'unban', 'unban', 'shadow', 'unshadow', 'ask', 'empty', 'save', 'go back'),
+    what: fc.constantFrom(
+      ...[
+        'ban',
+        'unban',
+        'unban',
+        'shadow',
+        'unshadow',
+        'ban by a policy',
+        'ask',
+        'empty',
+        'save',
+        'go back',
+      ],
+    ),
     /** The store is emptied before the process learns of its change. */
     isLost: fc.boolean(),
     at: fc.constantFrom(0, 1, 2),
@@ -584,31 +457,41 @@ t.test('the last change of each ban and shadow holds, whatever the store loses a
       // The third one only asks.
       const replicas = [];
       for (let i = 0; i < 3; i++) replicas.push(await startReplica(t, redis.url));
-      const banned = new Set<number>();
+      /** The expected bans, with their reasons and policies. */
+      const banned = new Map<number, readonly [string, string | null]>();
       const inShadow = new Set<number>();
       let goBack: (() => Promise<void>) | null = null;
-      for (const { what, isLost, at, client: one } of steps) {
+      for (const [number, { what, isLost, at, client: one }] of steps.entries()) {
         const by = controls[at];
         const isChange = ['ban', 'unban', 'shadow', 'unshadow'].includes(what);
         if (isChange && by !== undefined) {
-          if (what === 'ban') await by.control.ban(identity(one), 3_600_000, '');
+          if (what === 'ban') await by.control.ban(identity(one), 3_600_000, `ban ${number}`);
           else if (what === 'unban') await by.control.unban(identity(one));
           else if (what === 'shadow') await by.control.shadow(String(one), 3_600_000);
           else await by.control.unshadow(String(one));
           if (isLost) await client.flushall();
           for (const change of by.changes.splice(0)) await replicas[at]?.learn(change);
-          if (what === 'ban') banned.add(one);
+          if (what === 'ban') banned.set(one, [`ban ${number}`, null]);
           if (what === 'unban') banned.delete(one);
           if (what === 'shadow') inShadow.add(one);
           if (what === 'unshadow') inShadow.delete(one);
+        } else if (what === 'ban by a policy') {
+          await controls[0]?.control.countDenials(identity(BY_POLICY), BAN, 1, 'too often');
+          for (const replica of replicas) await replica.ask();
+          banned.set(BY_POLICY, ['too often', BAN.bucket]);
         } else if (what === 'ask') await replicas[at]?.ask();
         else if (what === 'empty') await client.flushall();
         else if (what === 'save') goBack = await copyOf(redis);
         else if (what === 'go back') await goBack?.();
       }
       for (let i = 0; i < 3; i++) for (const replica of replicas) await replica.ask();
-      const expected = [[...banned].sort(), [...inShadow].sort().map(String)];
+      const expected = [[...banned.keys()].sort(), [...inShadow].sort().map(String)];
       for (const replica of replicas) assert.deepEqual([replica.bannedOnes(), replica.shadows()], expected);
+      for (const one of CLIENTS) {
+        const ban = await controls[0]?.control.banOf(identity(one));
+        assert.deepEqual(ban === null ? undefined : [ban?.reason, ban?.policy], banned.get(one));
+      }
+      for (const key of await client.keys('fg:{control}:*')) assert.ok((await client.pttl(key)) > 0, key);
     }),
     { numRuns: 100 },
   );
