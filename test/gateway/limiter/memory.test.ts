@@ -2,16 +2,7 @@
 import t from 'tap';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { testClock } from '#test/support/clock.ts';
-import {
-  burst,
-  chargeOf,
-  identity,
-  memoryLimiter,
-  part,
-  policy,
-  spend,
-  unproven,
-} from '#test/support/spend.ts';
+import { burst, chargeOf, memoryLimiter, part, policy, spend, unproven } from '#test/support/spend.ts';
 
 const oneOf = (who: string) => chargeOf(part(policy('p', 1, 3600), who));
 
@@ -47,46 +38,4 @@ t.test('window edges with fractions of milliseconds: each window has its exact l
   t.equal(denied.kind === 'spent' && denied.spent.states[0]?.resetMs(0), 1, 'rounded up to milliseconds');
   clock.advance(0.25);
   t.equal(await burst(limiter, charge, 3), 2);
-});
-
-t.test('a proof lasts 30 days, and a 401 ends it', async (t) => {
-  const clock = testClock();
-  const limiter = memoryLimiter({ clock: clock.now });
-  const p = policy('keys', 5, 60);
-  const good = identity('good');
-  let invented = 0;
-  const floodAddress = async (): Promise<void> => {
-    for (let i = 0; i < 9; i++)
-      await burst(limiter, chargeOf(...unproven(p, `invented-${++invented}`, 'office')), 1);
-  };
-  const charge = chargeOf(...unproven(p, 'good', 'office'));
-  limiter.prove(good);
-  clock.advance(30 * 86_400_000 - 1);
-  t.ok(limiter.isProven(good));
-  await floodAddress();
-  t.equal(await burst(limiter, charge, 9), 5, 'the limit of the address does not apply');
-  clock.advance(1);
-  t.notOk(limiter.isProven(good), 'the proof expires after 30 days');
-  await floodAddress();
-  t.equal(await burst(limiter, charge, 1), 0, 'an expired key is counted with its address');
-  limiter.prove(good);
-  clock.advance(60_000);
-  t.ok(limiter.isProven(good));
-  limiter.withdraw(good);
-  t.notOk(limiter.isProven(good));
-  await floodAddress();
-  t.equal(await burst(limiter, charge, 1), 0, 'a key with a 401 is counted with its address');
-});
-
-t.test('a key in use stays proven: after an hour a success is reported again', async (t) => {
-  const clock = testClock();
-  const limiter = memoryLimiter({ clock: clock.now });
-  const good = identity('good');
-  t.notOk(limiter.isProofFresh(good));
-  limiter.prove(good);
-  clock.advance(3_599_999);
-  t.ok(limiter.isProofFresh(good));
-  clock.advance(1);
-  t.notOk(limiter.isProofFresh(good));
-  t.ok(limiter.isProven(good), 'the key is still proven');
 });

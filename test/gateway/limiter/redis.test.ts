@@ -137,28 +137,6 @@ t.test('every key expires soon after its window, and never before', async (t) =>
   await until(async () => (await redis.client.dbsize()) === 0, 'every counter has expired');
 });
 
-t.test('two buckets with one name are one counter', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await connected(t, redis.url);
-  const p = policy('twins', 6, LONG_WINDOW_SECONDS);
-  await insideLongWindow();
-  const admitted = await Promise.all(
-    [chargeOf(part(p, 'same')), chargeOf(part(p, 'same'))].flatMap((charge) =>
-      Array.from(
-        { length: 5 },
-        () =>
-          new Promise<boolean>((resolve) =>
-            limiter.spend(charge, {
-              onSpent: (spent, position) => resolve(position < spent.admitted),
-              onStoreUnavailable: () => resolve(false),
-            }),
-          ),
-      ),
-    ),
-  );
-  t.equal(admitted.filter(Boolean).length, 6);
-});
-
 t.test('sends forgotten scripts again, and counts every request once', async (t) => {
   const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);

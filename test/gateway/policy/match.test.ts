@@ -64,48 +64,6 @@ t.test('every kind of pattern matches exactly its paths', async (t) => {
   }
 });
 
-t.test('all matching policies apply, in file order', async (t) => {
-  const match = matcherOf(['GET /a/{id}', '* *', 'GET /a/b', 'GET,PUT /a/*', 'PUT /a/b', 'GET /a/{r*}']);
-  t.equal(matched(match, 'GET', '/a/b'), 'p0 p1 p2 p3 p5');
-  t.equal(matched(match, 'PUT', '/a/b'), 'p1 p3 p4');
-  t.equal(matched(match, 'GET', '/a/c'), 'p0 p1 p3 p5');
-  t.equal(matched(match, 'GET', '/a/c/d'), 'p1 p3 p5');
-  t.equal(matched(match, 'DELETE', '/z'), 'p1');
-});
-
-t.test('HEAD counts as GET; no other method stands for another', async (t) => {
-  const match = matcherOf(['GET /a', 'POST /a'], ['GET /b']);
-  t.equal(matched(match, 'HEAD', '/a'), 'p0');
-  t.equal(matched(match, 'GET', '/a'), 'p0');
-  t.equal(matched(match, 'POST', '/a'), 'p1');
-  for (const method of ['PUT', 'PATCH', 'OPTIONS', 'PROPFIND', 'get'])
-    t.equal(matched(match, method, '/a'), '');
-  t.equal(match('HEAD', '/a'), match('GET', '/a'), 'the same cover object');
-});
-
-t.test('a path with segment parameters is covered by either reading', async (t) => {
-  const match = matcherOf(['GET /a/b', 'GET /a/{id}', 'GET /admin/*'], ['GET /free']);
-  t.equal(matched(match, 'GET', '/a/b;x=y'), 'p0 p1', 'a literal segment is covered without its parameters');
-  t.equal(matched(match, 'GET', '/a/b%3Bx'), 'p0 p1', 'an encoded semicolon is read as both too');
-  t.equal(matched(match, 'GET', '/x/..;/admin/users'), 'p2', 'one reading is /admin/users');
-  t.equal(matched(match, 'GET', '/admin/..;/x'), 'p2', 'one reading is below /admin');
-  t.equal(matched(match, 'GET', '/free;x/..;/admin'), 'p2');
-});
-
-t.test('an exclusion removes only the reading that it matches', async (t) => {
-  const match = matcherOf(['* *'], ['OPTIONS *', 'GET /health', 'GET /static/*']);
-  for (const target of ['/health', '/health/', '/%68ealth', '/health?x', '/static', '/static/a/b'])
-    t.equal(matched(match, 'GET', target), '', target);
-  t.equal(matched(match, 'HEAD', '/health'), '');
-  t.equal(matched(match, 'OPTIONS', '/anything'), '');
-  t.equal(matched(match, 'POST', '/health'), 'p0');
-  t.equal(matched(match, 'GET', '/healthy'), 'p0');
-  t.equal(matched(match, 'GET', '/health/x'), 'p0');
-  t.equal(matched(match, 'GET', '/static/../a'), 'p0');
-  t.equal(matched(match, 'GET', '/static/..;/a'), 'p0', 'one of the two readings is not excluded');
-  t.equal(matched(match, 'GET', '/health;x'), 'p0', 'one of the two readings is not excluded');
-});
-
 t.test('the matched path is the forwarded path', async (t) => {
   const match = matcherOf(['GET /a/*']);
   const cases: readonly (readonly [raw: string, forwarded: string, why: string])[] = [
@@ -232,7 +190,7 @@ t.test('the tree finds the same as a naive matcher', async () => {
     .map(([segments, tail]) => segments.map((text) => `/${text}`).join('') + tail || '/');
   const methods = fc.constantFrom('GET', 'PUT', 'GET,PUT', '*');
   const route = fc.tuple(methods, pattern).map((parts) => parts.join(' '));
-  const part = fc.constantFrom(...['a', 'b', 'c', 'a;x', '..;', '..', '@', '%40', '']);
+  const part = fc.constantFrom(...['a', 'b', 'c', 'a;x', 'b%3Bx', '..;', '..', '@', '%40', '']);
   const path = fc.array(part, { maxLength: 6 }).map((parts) => `/${parts.join('/')}`);
   fc.assert(
     fc.property(
