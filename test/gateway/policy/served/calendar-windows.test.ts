@@ -10,7 +10,7 @@ import { send } from '#test/gateway/proxy/exchange.ts';
 import { testClock } from '#test/support/clock.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { processClock } from '#test/support/guarded-limiter.ts';
-import { startStores } from '#test/support/stores.ts';
+import { onEachStore } from '#test/support/stores.ts';
 import { until } from '#test/support/until.ts';
 
 const HOUR_MS = 3_600_000;
@@ -32,84 +32,80 @@ function monthEnd(timezone: string, now: number): number {
 }
 
 t.test('two gateways whose clocks differ by a day share a monthly counter', async (t) => {
-  for (const store of await startStores(t)) {
-    await t.test(store.name, async (t) => {
-      const start = (aheadMs: number) =>
-        startTestGateway(t, {
-          policies: fileOf(ZONE),
-          clock: () => processClock() + aheadMs,
-          env: { ...BEHIND_PROXY, GATEWAY_IDENTITY_SECRET: 's'.repeat(32), ...store.env },
-        });
-      const one = await start(store.isShared ? 12 * HOUR_MS : 0);
-      const two = store.isShared ? await start(-12 * HOUR_MS) : one;
-      const ask = (i: number, path: string, headers = {}) =>
-        send((i % 2 === 0 ? one : two).port, path, {
-          headers: { 'x-forwarded-for': '192.0.2.1', ...headers },
-        });
+  const env = { ...BEHIND_PROXY, GATEWAY_IDENTITY_SECRET: 's'.repeat(32) };
+  // In memory, the clock of the only gateway is that of the store.
+  const aheadMs = (number: 0 | 1, store: string) =>
+    store === 'memory' ? 0 : (1 - 2 * number) * 12 * HOUR_MS;
+  const options = (number: 0 | 1, store: string) => ({
+    policies: fileOf(ZONE),
+    clock: () => processClock() + aheadMs(number, store),
+    env,
+  });
+  await onEachStore(t, options, async (t, one, two) => {
+    const ask = (i: number, path: string, headers = {}) =>
+      send((i % 2 === 0 ? one : two).port, path, {
+        headers: { 'x-forwarded-for': '192.0.2.1', ...headers },
+      });
 
-      const before = Date.now();
-      const replies = await Promise.all(Array.from({ length: 30 }, (_, i) => ask(i, '/month')));
-      t.equal(replies.filter(({ status }) => status === 200).length, 5, 'both together admit the limit');
-      const denied = await ask(1, '/month');
-      t.equal(denied.status, 429);
-      const left = monthEnd(ZONE, before) - before;
-      const told = Number(denied.headers['retry-after']) * 1000;
-      // The store's clock is this machine's.
-      const passed = Date.now() - before;
-      t.ok(told >= left - passed - 1000 && told <= left + 2000, `${told} ms of ${left}`);
-      t.equal(denied.headers['x-ratelimit-reset'], denied.headers['retry-after']);
-      t.match(denied.headers['ratelimit-policy'], '"month";q=5;w=2678400');
-      t.match(denied.body.toString(), `5 in a calendar month (${ZONE})`);
+    const before = Date.now();
+    const replies = await Promise.all(Array.from({ length: 30 }, (_, i) => ask(i, '/month')));
+    t.equal(replies.filter(({ status }) => status === 200).length, 5, 'both together admit the limit');
+    const denied = await ask(1, '/month');
+    t.equal(denied.status, 429);
+    const left = monthEnd(ZONE, before) - before;
+    const told = Number(denied.headers['retry-after']) * 1000;
+    // The store's clock is this machine's.
+    const passed = Date.now() - before;
+    t.ok(told >= left - passed - 1000 && told <= left + 2000, `${told} ms of ${left}`);
+    t.equal(denied.headers['x-ratelimit-reset'], denied.headers['retry-after']);
+    t.match(denied.headers['ratelimit-policy'], '"month";q=5;w=2678400');
+    t.match(denied.body.toString(), `5 in a calendar month (${ZONE})`);
 
-      const claims = {
-        date: 'Fri, 01 Jan 2100 00:00:00 GMT',
-        timezone: 'Pacific/Kiritimati',
-        'x-timezone': 'Pacific/Kiritimati',
-        'time-zone': '+1400',
-        prefer: 'timezone=Pacific/Kiritimati',
-        cookie: 'tz=Pacific/Kiritimati; timezone=Pacific/Kiritimati',
-      };
-      for (const i of [0, 1])
-        t.equal(
-          (await ask(i, '/month?tz=Pacific/Kiritimati', claims)).status,
-          429,
-          'a client cannot move midnight',
-        );
-
-      const both = await Promise.all(Array.from({ length: 8 }, (_, i) => ask(i, '/both')));
-      t.equal(both.filter(({ status }) => status === 200).length, 2);
-      t.match(
-        both.find(({ status }) => status === 200)?.headers['ratelimit-policy'],
-        /"both.day";q=2;w=86400/,
-      );
-      t.match(
-        both.find(({ status }) => status === 200)?.headers['ratelimit-policy'],
-        /"both.week";q=9;w=604800/,
-      );
-      for (let i = 0; i < 4; i++) t.equal((await ask(i, '/tried')).status, 200, 'in shadow mode');
-      for (let i = 0; i < 6; i++) t.equal((await ask(i, '/failed')).status, 200, 'only failures count');
-
-      const refused = replies.filter(({ status }) => status === 429);
-      const records = await Promise.all(
-        refused.map(({ headers }) => one.gateway.findDecision(String(headers['x-gateway-decision']))),
-      );
-      t.match(
-        records.find((record) => record !== null),
-        { policy: 'month', used: 5, limit: 5, algorithm: 'calendar-window' },
+    const claims = {
+      date: 'Fri, 01 Jan 2100 00:00:00 GMT',
+      timezone: 'Pacific/Kiritimati',
+      'x-timezone': 'Pacific/Kiritimati',
+      'time-zone': '+1400',
+      prefer: 'timezone=Pacific/Kiritimati',
+      cookie: 'tz=Pacific/Kiritimati; timezone=Pacific/Kiritimati',
+    };
+    for (const i of [0, 1])
+      t.equal(
+        (await ask(i, '/month?tz=Pacific/Kiritimati', claims)).status,
+        429,
+        'a client cannot move midnight',
       );
 
-      // These requests were charged again.
-      const client = new Digester('s'.repeat(32)).identify(
-        { name: 'ip', kind: 'address', ipv6Prefix: 64 },
-        '192.0.2.1',
-      );
-      const counters = countersOf(loadPolicies(fileOf(ZONE), 'policies.yaml'));
-      const look = await one.gateway.control.look(client, counters);
-      t.equal(look.states[0]?.a, 5);
-      await one.gateway.control.reset(client, counters);
-      for (const i of [0, 1]) await until(async () => (await ask(i, '/month')).status === 200);
-    });
-  }
+    const both = await Promise.all(Array.from({ length: 8 }, (_, i) => ask(i, '/both')));
+    t.equal(both.filter(({ status }) => status === 200).length, 2);
+    t.match(both.find(({ status }) => status === 200)?.headers['ratelimit-policy'], /"both.day";q=2;w=86400/);
+    t.match(
+      both.find(({ status }) => status === 200)?.headers['ratelimit-policy'],
+      /"both.week";q=9;w=604800/,
+    );
+    for (let i = 0; i < 4; i++) t.equal((await ask(i, '/tried')).status, 200, 'in shadow mode');
+    for (let i = 0; i < 6; i++) t.equal((await ask(i, '/failed')).status, 200, 'only failures count');
+
+    const refused = replies.filter(({ status }) => status === 429);
+    const records = await Promise.all(
+      refused.map(({ headers }) => one.gateway.findDecision(String(headers['x-gateway-decision']))),
+    );
+    t.match(
+      records.find((record) => record !== null),
+      { policy: 'month', used: 5, limit: 5, algorithm: 'calendar-window' },
+    );
+
+    // These requests were charged again.
+    const client = new Digester('s'.repeat(32)).identify(
+      { name: 'ip', kind: 'address', ipv6Prefix: 64 },
+      '192.0.2.1',
+    );
+    const counters = countersOf(loadPolicies(fileOf(ZONE), 'policies.yaml'));
+    const look = await one.gateway.control.look(client, counters);
+    t.equal(look.states[0]?.a, 5);
+    await one.gateway.control.reset(client, counters);
+    for (const i of [0, 1]) await until(async () => (await ask(i, '/month')).status === 200);
+  });
 });
 
 t.test('in memory, a day of 23 hours ends at midnight', async (t) => {

@@ -1,8 +1,8 @@
 /** Conditions of policies on running gateways: `unless`, `userAgent`, `query` and `except`. */
 import t, { type Test } from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
-import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
-import { startStores } from '#test/support/stores.ts';
+import { BEHIND_PROXY, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { onEachStore } from '#test/support/stores.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
 /** Answers 200 to the good key and to requests without one, and 401 to all other keys. */
@@ -19,37 +19,27 @@ t.test('unless: strangers have a small limit, and proven keys another one', asyn
     'name: strangers, route: "GET /*", identifier: ip, unless: api-key, limit: 3, window: 366d',
     'name: keys, route: "GET /*", identifier: api-key, limit: 8, window: 366d',
   );
-  for (const store of await startStores(t)) {
-    await t.test(store.name, async (t) => {
-      const start = () =>
-        startTestGateway(t, {
-          upstream: upstream.origin,
-          policies,
-          env: { GATEWAY_TRUSTED_PROXIES: 'loopback', ...store.env },
-        });
-      const one = await start();
-      const two = store.isShared ? await start() : one;
-      const ask = async (i: number, from: string, key?: string) => {
-        const headers = { 'x-forwarded-for': from, ...(key === undefined ? {} : { 'x-api-key': key }) };
-        return (await send((i % 2 === 0 ? one : two).port, '/a', { headers })).status;
-      };
-      const all = async (count: number, from: string, key?: string): Promise<number> => {
-        let admitted = 0;
-        for (let i = 0; i < count; i++) if ((await ask(i, from, key)) !== 429) admitted++;
-        return admitted;
-      };
+  await onEachStore(t, { upstream, policies, env: BEHIND_PROXY }, async (t, one, two) => {
+    const ask = async (i: number, from: string, key?: string) => {
+      const headers = { 'x-forwarded-for': from, ...(key === undefined ? {} : { 'x-api-key': key }) };
+      return (await send((i % 2 === 0 ? one : two).port, '/a', { headers })).status;
+    };
+    const all = async (count: number, from: string, key?: string): Promise<number> => {
+      let admitted = 0;
+      for (let i = 0; i < count; i++) if ((await ask(i, from, key)) !== 429) admitted++;
+      return admitted;
+    };
 
-      t.equal(await all(5, '192.0.2.1'), 3, 'without a key');
-      t.equal(await all(10, '192.0.2.2', 'fbk_good'), 8, 'with a key: its first request proves it');
-      t.equal(await ask(0, '192.0.2.2', 'fbk_good'), 429);
-      t.equal(await all(4, '192.0.2.2'), 2, 'the first request of the key was a stranger’s');
+    t.equal(await all(5, '192.0.2.1'), 3, 'without a key');
+    t.equal(await all(10, '192.0.2.2', 'fbk_good'), 8, 'with a key: its first request proves it');
+    t.equal(await ask(0, '192.0.2.2', 'fbk_good'), 429);
+    t.equal(await all(4, '192.0.2.2'), 2, 'the first request of the key was a stranger’s');
 
-      let invented = 0;
-      for (let i = 0; i < 6; i++) if ((await ask(i, '192.0.2.3', `fbk_bad${i}`)) !== 429) invented++;
-      t.equal(invented, 3, 'invented keys count as strangers together');
-      t.equal(await ask(1, '192.0.2.3', 'fbk_good'), 429, 'the key has used its own limit, also there');
-    });
-  }
+    let invented = 0;
+    for (let i = 0; i < 6; i++) if ((await ask(i, '192.0.2.3', `fbk_bad${i}`)) !== 429) invented++;
+    t.equal(invented, 3, 'invented keys count as strangers together');
+    t.equal(await ask(1, '192.0.2.3', 'fbk_good'), 429, 'the key has used its own limit, also there');
+  });
 });
 
 t.test('unless: requests of one tick from one address, of which only some have a proven key', async (t) => {
@@ -58,25 +48,20 @@ t.test('unless: requests of one tick from one address, of which only some have a
   const policies = policyFile(
     'name: strangers, route: "GET /*", identifier: ip, unless: api-key, limit: 5, window: 366d',
   );
-  for (const store of await startStores(t)) {
-    const { port } = await startTestGateway(t, {
-      upstream: upstream.origin,
-      policies,
-      env: { GATEWAY_TRUSTED_PROXIES: 'loopback', ...store.env },
-    });
+  await onEachStore(t, { upstream, policies, env: BEHIND_PROXY }, async (t, { port }) => {
     const ask = async (key?: string): Promise<number> => {
       const headers = { 'x-forwarded-for': '192.0.2.7', ...(key === undefined ? {} : { 'x-api-key': key }) };
       return (await send(port, '/a', { headers })).status;
     };
-    t.equal(await ask('fbk_good'), 200, `${store.name}: proves the key`);
+    t.equal(await ask('fbk_good'), 200, 'proves the key');
     const statuses = await Promise.all(
       Array.from({ length: 30 }, (_, i) => ask([undefined, 'fbk_good', 'fbk_bad'][i % 3])),
     );
     const passed = (of: number): number =>
       statuses.filter((status, i) => i % 3 === of && status !== 429).length;
-    t.equal(passed(1), 10, `${store.name}: all with the proven key`);
-    t.equal(passed(0) + passed(2), 4, `${store.name}: the others share what the first request left`);
-  }
+    t.equal(passed(1), 10, 'all with the proven key');
+    t.equal(passed(0) + passed(2), 4, 'the others share what the first request left');
+  });
 });
 
 t.test('unless: another gateway knows the proof', async (t) => {
@@ -85,25 +70,17 @@ t.test('unless: another gateway knows the proof', async (t) => {
   const policies = policyFile(
     'name: strangers, route: "GET /*", identifier: ip, unless: api-key, limit: 2, window: 366d',
   );
-  const [store] = (await startStores(t)).filter(({ isShared }) => isShared);
-  if (store === undefined) throw new Error('there is a shared store');
-  const start = () =>
-    startTestGateway(t, {
-      upstream: upstream.origin,
-      policies,
-      env: { GATEWAY_TRUSTED_PROXIES: 'loopback', ...store.env },
-    });
-  const one = await start();
-  const two = await start();
-  const ask = async (port: number, from: string, key: string): Promise<number> =>
-    (await send(port, '/a', { headers: { 'x-forwarded-for': from, 'x-api-key': key } })).status;
-  t.equal(await ask(one.port, '192.0.2.8', 'fbk_good'), 200);
-  // The first gateway reports the proof in its next tick.
-  t.equal(await ask(one.port, '192.0.2.8', 'fbk_good'), 200);
-  for (let i = 0; i < 2; i++)
-    t.equal((await send(two.port, '/a', { headers: { 'x-forwarded-for': '192.0.2.9' } })).status, 200);
-  t.equal(await ask(two.port, '192.0.2.9', 'fbk_good'), 200, 'the store knows the proof');
-  t.equal(await ask(two.port, '192.0.2.9', 'fbk_bad'), 429);
+  await onEachStore(t, { upstream, policies, env: BEHIND_PROXY }, async (t, one, two) => {
+    const ask = async (port: number, from: string, key: string): Promise<number> =>
+      (await send(port, '/a', { headers: { 'x-forwarded-for': from, 'x-api-key': key } })).status;
+    t.equal(await ask(one.port, '192.0.2.8', 'fbk_good'), 200);
+    // The first gateway reports the proof in its next tick.
+    t.equal(await ask(one.port, '192.0.2.8', 'fbk_good'), 200);
+    for (let i = 0; i < 2; i++)
+      t.equal((await send(two.port, '/a', { headers: { 'x-forwarded-for': '192.0.2.9' } })).status, 200);
+    t.equal(await ask(two.port, '192.0.2.9', 'fbk_good'), 200, 'the store knows the proof');
+    t.equal(await ask(two.port, '192.0.2.9', 'fbk_bad'), 429);
+  });
 });
 
 t.test('unless: a 401 withdraws the proof, also on a route that counts nothing else', async (t) => {
@@ -113,17 +90,16 @@ t.test('unless: a 401 withdraws the proof, also on a route that counts nothing e
   const policies = policyFile(
     'name: strangers, route: "GET /*", identifier: ip, unless: api-key, limit: 3, window: 366d',
   );
-  for (const store of await startStores(t)) {
-    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies, env: store.env });
+  await onEachStore(t, { upstream, policies }, async (t, { port }) => {
     const ask = async (): Promise<number> =>
       (await send(port, '/a', { headers: { 'x-api-key': 'fbk_revoked' } })).status;
     accepts = true;
-    for (let i = 0; i < 5; i++) t.equal(await ask(), 200, `${store.name}: proven`);
+    for (let i = 0; i < 5; i++) t.equal(await ask(), 200, 'proven');
     accepts = false;
     const statuses: number[] = [];
     for (let i = 0; i < 5; i++) statuses.push(await ask());
-    t.strictSame(statuses, [401, 401, 401, 429, 429], `${store.name}: one request as a stranger before`);
-  }
+    t.strictSame(statuses, [401, 401, 401, 429, 429], 'one request as a stranger before');
+  });
 });
 
 t.test('userAgent: the named programs are counted together', async (t) => {

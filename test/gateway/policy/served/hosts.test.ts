@@ -8,7 +8,7 @@ import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gatewa
 import { freePort } from '#test/support/ports.ts';
 import { rateLimitClient } from '#test/support/rate-limit-client.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { startStores } from '#test/support/stores.ts';
+import { onEachStore } from '#test/support/stores.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
 const SHOP =
@@ -21,10 +21,7 @@ t.test('each application has its limit, and a policy without hosts counts all', 
     'name: blogs, route: "* *", identifier: ip, hosts: ["*.Blog.example.org", bücher.example], limit: 4, window: 366d',
     'name: all, route: "* *", identifier: ip, limit: 10, window: 366d',
   );
-  for (const store of await startStores(t)) {
-    const start = () => startTestGateway(t, { policies, env: { ...store.env } });
-    const one = await start();
-    const two = store.isShared ? await start() : one;
+  await onEachStore(t, { policies }, async (t, one, two) => {
     let asked = 0;
     const ask = async (host: string): Promise<number> =>
       (await send(asked++ % 2 === 0 ? one.port : two.port, '/a', { headers: { host } })).status;
@@ -33,11 +30,11 @@ t.test('each application has its limit, and a policy without hosts counts all', 
       for (let i = 0; i < count; i++) if ((await ask(hosts[i % hosts.length] ?? '')) === 200) admitted++;
       return admitted;
     };
-    t.equal(await all(5, 'shop.example.org', 'SHOP.example.org:8443'), 3, `${store.name}: shop`);
+    t.equal(await all(5, 'shop.example.org', 'SHOP.example.org:8443'), 3, 'shop');
     const blogs = ['a.blog.example.org', 'b.a.blog.example.org.', 'xn--bcher-kva.example'];
-    t.equal(await all(6, ...blogs), 4, `${store.name}: all blogs together`);
-    t.equal(await all(6, 'blog.example.org', 'example.org'), 3, `${store.name}: what is left for others`);
-  }
+    t.equal(await all(6, ...blogs), 4, 'all blogs together');
+    t.equal(await all(6, 'blog.example.org', 'example.org'), 3, 'what is left for others');
+  });
 });
 
 t.test('identifier host: a counter for each entry of hosts, and none for invented hosts', async (t) => {
@@ -46,10 +43,7 @@ t.test('identifier host: a counter for each entry of hosts, and none for invente
     'name: each, route: "* *", identifier: [host, ip], hosts: [shop.example.org, "*.example.org"], limit: 3, window: 366d',
     'name: total, route: "* *", identifier: host, hosts: [shop.example.org], limit: 5, window: 366d',
   );
-  for (const store of await startStores(t)) {
-    const start = () => startTestGateway(t, { policies, env: { ...store.env, ...BEHIND_PROXY } });
-    const one = await start();
-    const two = store.isShared ? await start() : one;
+  await onEachStore(t, { policies, env: BEHIND_PROXY }, async (t, one, two) => {
     let asked = 0;
     const ask = async (from: string, host: string): Promise<number> => {
       const { port } = asked++ % 2 === 0 ? one : two;
@@ -61,13 +55,13 @@ t.test('identifier host: a counter for each entry of hosts, and none for invente
       return admitted;
     };
     const shop = ['shop.example.org', 'SHOP.example.org.', 'shop.example.org:81', 'shop.example.org'];
-    t.equal(await all('192.0.2.1', ...shop), 3, `${store.name}: one client at one host`);
+    t.equal(await all('192.0.2.1', ...shop), 3, 'one client at one host');
     const below = ['a.example.org', 'b.example.org', 'x.y.example.org', 'c.example.org'];
-    t.equal(await all('192.0.2.1', ...below), 3, `${store.name}: its other hosts, invented ones too`);
-    t.equal(await all('192.0.2.2', ...shop), 2, `${store.name}: another client, until the total is used`);
-    t.equal(await all('192.0.2.2', ...below), 3, `${store.name}: the total is that of the shop`);
-    t.equal(await all('192.0.2.1', 'example.org', 'other.test'), 2, `${store.name}: hosts without an entry`);
-  }
+    t.equal(await all('192.0.2.1', ...below), 3, 'its other hosts, invented ones too');
+    t.equal(await all('192.0.2.2', ...shop), 2, 'another client, until the total is used');
+    t.equal(await all('192.0.2.2', ...below), 3, 'the total is that of the shop');
+    t.equal(await all('192.0.2.1', 'example.org', 'other.test'), 2, 'hosts without an entry');
+  });
 });
 
 t.test('other spellings of the host are counted or refused', async (t) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import { BEHIND_PROXY, startTestGateway, startUpstream } from '#test/support/gateway.ts';
-import { startStores } from '#test/support/stores.ts';
+import { onEachStore } from '#test/support/stores.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -17,46 +17,41 @@ policies:
 
 t.test('the addresses of a provider share its limit, also after the file has changed', async (t) => {
   const upstream = await startUpstream(t, (_, res) => res.writeHead(200).end());
-  for (const store of await startStores(t)) {
-    await t.test(store.name, async (t) => {
-      await insideLongWindow();
-      const folder = temporaryFolder(t);
-      const networks = join(folder, 'networks.txt');
-      writeFileSync(join(folder, 'policies.yaml'), FILE);
-      writeFileSync(networks, '203.0.113.0/24 AS64500\n203.0.113.128/25 AS64501\n2001:db8::/32 AS64500\n');
-      const env = { ...BEHIND_PROXY, GATEWAY_POLICIES: join(folder, 'policies.yaml'), ...store.env };
-      const one = await startTestGateway(t, { upstream, env });
-      const two = store.isShared ? await startTestGateway(t, { upstream, env }) : one;
-      let asked = 0;
-      const passed = async (addresses: readonly string[]): Promise<number> => {
-        const statuses = await Promise.all(
-          addresses.map(async (from) => {
-            const { port } = asked++ % 2 === 0 ? one : two;
-            const headers = { 'x-forwarded-for': from, 'x-provider': `AS${asked}` };
-            return (await send(port, '/', { headers })).status;
-          }),
-        );
-        return statuses.filter((status) => status === 200).length;
-      };
-      const addresses = (prefix: string, count: number) =>
-        Array.from({ length: count }, (_, i) => `${prefix}${i + 1}`);
-
-      t.equal(await passed(addresses('203.0.113.', 10)), 6, 'of ten addresses together');
-      t.equal(await passed(addresses('2001:db8:7::', 3)), 0, 'its IPv6 addresses too');
-      t.equal(await passed(addresses('203.0.113.20', 9)), 6, 'the longer prefix has another name');
-      t.equal(await passed(addresses('192.0.2.', 20)), 20, 'in no network');
-      t.equal(
-        await passed(Array.from({ length: 9 }, () => 'garbage')),
-        9,
-        'an unreadable address has no name',
+  await insideLongWindow();
+  const folder = temporaryFolder(t);
+  const networks = join(folder, 'networks.txt');
+  writeFileSync(join(folder, 'policies.yaml'), FILE);
+  const env = { ...BEHIND_PROXY, GATEWAY_POLICIES: join(folder, 'policies.yaml') };
+  const options = () => {
+    writeFileSync(networks, '203.0.113.0/24 AS64500\n203.0.113.128/25 AS64501\n2001:db8::/32 AS64500\n');
+    return { upstream, env };
+  };
+  await onEachStore(t, options, async (t, one, two) => {
+    let asked = 0;
+    const passed = async (addresses: readonly string[]): Promise<number> => {
+      const statuses = await Promise.all(
+        addresses.map(async (from) => {
+          const { port } = asked++ % 2 === 0 ? one : two;
+          const headers = { 'x-forwarded-for': from, 'x-provider': `AS${asked}` };
+          return (await send(port, '/', { headers })).status;
+        }),
       );
+      return statuses.filter((status) => status === 200).length;
+    };
+    const addresses = (prefix: string, count: number) =>
+      Array.from({ length: count }, (_, i) => `${prefix}${i + 1}`);
 
-      writeFileSync(networks, '203.0.113.0/24 AS64502\n192.0.2.0/24 AS64500\n');
-      for (const gateway of new Set([one, two])) await gateway.logged(/the edited policy file is in use/);
-      t.equal(await passed(addresses('192.0.2.', 9)), 0, 'the name has used its limit');
-      t.equal(await passed(addresses('203.0.113.', 9)), 6, 'another name');
-    });
-  }
+    t.equal(await passed(addresses('203.0.113.', 10)), 6, 'of ten addresses together');
+    t.equal(await passed(addresses('2001:db8:7::', 3)), 0, 'its IPv6 addresses too');
+    t.equal(await passed(addresses('203.0.113.20', 9)), 6, 'the longer prefix has another name');
+    t.equal(await passed(addresses('192.0.2.', 20)), 20, 'in no network');
+    t.equal(await passed(Array.from({ length: 9 }, () => 'garbage')), 9, 'an unreadable address has no name');
+
+    writeFileSync(networks, '203.0.113.0/24 AS64502\n192.0.2.0/24 AS64500\n');
+    for (const gateway of new Set([one, two])) await gateway.logged(/the edited policy file is in use/);
+    t.equal(await passed(addresses('192.0.2.', 9)), 0, 'the name has used its limit');
+    t.equal(await passed(addresses('203.0.113.', 9)), 6, 'another name');
+  });
 });
 
 t.test('a denied provider gets 403, until its network has another name', async (t) => {
@@ -85,18 +80,15 @@ identifiers:
 policies:
   - { name: sites, route: "GET /*", identifier: site, limit: 3, window: 366d }
 `;
-  for (const store of await startStores(t)) {
-    const start = () => startTestGateway(t, { upstream, policies, env: { ...BEHIND_PROXY, ...store.env } });
-    const one = await start();
-    const two = store.isShared ? await start() : one;
+  await onEachStore(t, { upstream, policies, env: BEHIND_PROXY }, async (t, one, two) => {
     const ask = async (from: string, i: number): Promise<number> =>
       (await send((i % 2 === 0 ? one : two).port, '/', { headers: { 'x-forwarded-for': from } })).status;
     const passed = async (addresses: readonly string[]): Promise<number> =>
       (await Promise.all(addresses.map(ask))).filter((status) => status === 200).length;
     const ipv4 = ['192.0.2.1', '192.0.2.77', '::ffff:192.0.2.200', '192.0.2.255', '192.0.2.1'];
-    t.equal(await passed(ipv4), 3, store.name);
-    t.equal(await passed(['192.0.3.1', '192.0.1.1']), 2, `${store.name}: networks beside it`);
+    t.equal(await passed(ipv4), 3);
+    t.equal(await passed(['192.0.3.1', '192.0.1.1']), 2, 'networks beside it');
     t.equal(await passed(['2001:db8:7:1::1', '2001:db8:7:2::1', '2001:db8:7::1', '2001:db8:7:ffff::1']), 3);
     t.equal(await passed(['2001:db8:8::1']), 1);
-  }
+  });
 });
