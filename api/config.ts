@@ -253,11 +253,7 @@ export function readConfig(
     const config: Config = {
       port,
       host,
-      workers: readWorkers(read, {
-        cores,
-        hasSharedDatabase: database.kind !== 'memory',
-        hasSharedCounters: read.text('REDIS_URL') !== '',
-      }),
+      workers: readWorkers(read, { cores, hasSharedDatabase: database.kind !== 'memory' }),
       trustedProxies: read.parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
       database,
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),

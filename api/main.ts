@@ -22,7 +22,7 @@ import { CopyUnfinished, refuseUnfinishedCopy } from '#api/db/copy/unfinished.ts
 import { awaitDatabase, openDatabase } from '#api/db/database.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from '#api/db/faults.ts';
 import { createDatabaseHealth } from '#api/db/health.ts';
-import { migrate, SchemaTooNew, SchemaTooOld } from '#api/db/migrate.ts';
+import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
 import { createResolve } from '#api/events/resolve.ts';
 import { createSender } from '#api/events/sender.ts';
 import { createSignal } from '#api/events/signal.ts';
@@ -31,6 +31,7 @@ import { startWorker } from '#api/events/worker.ts';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
+import { createParentCounters, type ParentChannel } from '#api/limits/parent-counters.ts';
 import { createMailer, openTransport } from '#api/mail/mailer.ts';
 import { type News, NO_NEWS } from '#api/processes/news.ts';
 import { openNews } from '#api/processes/open-news.ts';
@@ -107,7 +108,10 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   const sdkScripts = await loadSdkScripts(config.sdkPath);
   const { db, health } = await openData(config, log);
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
-  const counters = await openCounters(secrets.redisUrl, Date.now, log);
+  const counters =
+    isWorker && secrets.redisUrl === null
+      ? createParentCounters(parentChannel)
+      : await openCounters(secrets.redisUrl, Date.now, log);
   const { isRateLimitingDisabled: isDisabled, isAuditLogEnabled: isEnabled } = config;
   const limits = createLimiter({ counters, signer, isDisabled });
   const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
@@ -207,7 +211,7 @@ async function openData(config: Config, log: Logger): Promise<Pick<Context, 'db'
     log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
   );
   await refuseUnfinishedCopy(db);
-  await migrate(db);
+  await migrate(db, (sentence) => log.warn(sentence));
   return { db, health };
 }
 
@@ -234,6 +238,15 @@ async function openFiles(config: Config, { s3 }: Secrets, signer: Signer, log: L
 function listenOptions({ host, port }: Config): FastifyListenOptions & Pick<ListenOptions, 'reusePort'> {
   return { host, port, reusePort: isWorker };
 }
+
+const parentChannel: ParentChannel = {
+  send(message) {
+    if (!process.connected) throw new Error('the parent process has ended');
+    process.send?.(message, undefined, undefined, () => undefined);
+  },
+  onMessage: (listener) => void process.on('message', listener),
+  isConnected: () => process.connected,
+};
 
 /** Reports to the parent, or else to the terminal. The parent of a worker reports for all workers. */
 function tellReady({ address, notice }: Omit<ReadyMessage, 'kind'>, how = ''): void {
@@ -292,7 +305,6 @@ function explain(error: unknown): string {
     error instanceof DatabaseUnavailable ||
     error instanceof DatabaseFault ||
     error instanceof SchemaTooNew ||
-    error instanceof SchemaTooOld ||
     error instanceof CopyUnfinished
   ) {
     return `The API cannot start: ${error.message}`;

@@ -88,7 +88,7 @@ export const workerVariables = [
     name: 'API_WORKERS',
     default: '1',
     meaning:
-      'number of processes that share the port, or `auto` for one for each core; a process that dies is replaced. More than one needs a database that is not in memory, and `REDIS_URL`',
+      'number of processes that share the port, or `auto` for one for each core; a process that dies is replaced. More than one needs a database that is not in memory',
   },
 ] as const;
 
@@ -96,23 +96,12 @@ const WORKERS_MAX = 64;
 
 export function readWorkers(
   read: Pick<SettingsReader<'API_WORKERS'>, 'text' | 'integer' | 'refuse'>,
-  {
-    cores,
-    hasSharedDatabase,
-    hasSharedCounters,
-  }: { readonly cores: number; readonly hasSharedDatabase: boolean; readonly hasSharedCounters: boolean },
+  { cores, hasSharedDatabase }: { readonly cores: number; readonly hasSharedDatabase: boolean },
 ): number {
-  if (read.text('API_WORKERS') === 'auto') {
-    return hasSharedDatabase && hasSharedCounters ? Math.min(cores, WORKERS_MAX) : 1;
-  }
+  if (read.text('API_WORKERS') === 'auto') return hasSharedDatabase ? Math.min(cores, WORKERS_MAX) : 1;
   const workers = read.integer('API_WORKERS', 1, WORKERS_MAX);
   if (workers > 1 && !hasSharedDatabase) {
     read.refuse('API_WORKERS', 'a database in memory is that of one process; set DATABASE_URL to a file');
-  } else if (workers > 1 && !hasSharedCounters) {
-    read.refuse(
-      'API_WORKERS',
-      'several processes count limits in Redis; set REDIS_URL, or start one process',
-    );
   }
   return workers;
 }

@@ -2,7 +2,7 @@
 import { NoBackup } from '#api/db/backup.ts';
 import { CopyRefused } from '#api/db/copy/copy.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseInUse, DatabaseUnavailable } from '#api/db/faults.ts';
-import { SchemaDiffers, SchemaTooNew, SchemaTooOld } from '#api/db/migrate.ts';
+import { SchemaDiffers, SchemaTooNew } from '#api/db/migrate.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { runProgram } from '#shared/cli/program.ts';
@@ -40,8 +40,7 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
 function exitCodeOf(error: Error): ExitCode | null {
   if (error instanceof CopyRefused || error instanceof SchemaDiffers) return EXIT.no;
   if (error instanceof NoBackup) return EXIT.usage;
-  if (error instanceof SchemaTooNew || error instanceof SchemaTooOld) return EXIT.no;
-  if (error instanceof DatabaseInUse) return EXIT.no;
+  if (error instanceof DatabaseInUse || error instanceof SchemaTooNew) return EXIT.no;
   if (error instanceof DatabaseUnavailable || error instanceof DatabaseFault) return EXIT.unreachable;
   if (error instanceof DatabaseBusy || error instanceof StorageUnavailable) return EXIT.unreachable;
   return error instanceof ConfigError ? EXIT.usage : null;

@@ -13,26 +13,38 @@ export function isPostgres(db: Database): boolean {
   return db.getExecutor().adapter instanceof PostgresAdapter;
 }
 
-/** Columns in plain indexes that may hold more than 600 characters. */
-const longTexts: Readonly<Record<string, readonly string[]>> = { contactAttributes: ['value'] };
+/** Indexed columns that may hold more than 600 characters. */
+const longTexts: Readonly<Record<string, readonly string[]>> = {
+  actionClasses: ['key'],
+  contactAttributes: ['value'],
+  responses: ['singleUseId'],
+};
 
 /** Translates a statement of a migration from SQLite to PostgreSQL. */
-export function forPostgres(statement: string): string {
+export function forPostgres(statement: string): readonly string[] {
   const typed = statement
     .replaceAll(/("\w+") text\b/g, '$1 text collate "C"')
     .replaceAll(/("\w+") integer\b/g, '$1 bigint');
-  const [, table = ''] = /^\s*create index "\w+" on "(\w+)"/.exec(typed) ?? [];
+  const [, kind, table = ''] = /^\s*create (table|(?:unique )?index "\w+" on) "(\w+)"/.exec(typed) ?? [];
   const columns = longTexts[table] ?? [];
-  return typed.replace(/\(.*?\)$/s, (list) =>
-    list.replaceAll(/"(\w+)"/g, (name, column: string) => (columns.includes(column) ? digestOf(name) : name)),
-  );
+  const indexed = (list: string): string =>
+    list.replaceAll(/"(\w+)"/g, (name, column: string) => (columns.includes(column) ? digestOf(name) : name));
+  if (kind !== 'table') return [kind === undefined ? typed : typed.replace(/\(.*?\)/s, indexed)];
+  // A constraint can only name columns; an index can have expressions.
+  const indexes: string[] = [];
+  const withoutThem = typed.replaceAll(/,\s*unique \((.*?)\)/g, (clause, list: string) => {
+    if (indexed(list) === list) return clause;
+    indexes.push(`create unique index on "${table}" (${indexed(list)})`);
+    return '';
+  });
+  return [withoutThem, ...indexes];
 }
 
 function digestOf(column: string): string {
   return `hashtextextended(${column}, 0)`;
 }
 
-/** Unique indexes over digests. PostgreSQL's error does not name their columns, so they are listed. */
+/** Unique indexes over digests (migration 021). PostgreSQL's error does not name their columns, so they are listed. */
 export const uniqueDigests: Readonly<Record<string, readonly [owner: string, text: string]>> = {
   actionClasses_key: ['actionClasses.workspaceId', 'actionClasses.key'],
   responses_singleUseId: ['responses.surveyId', 'responses.singleUseId'],

@@ -6,10 +6,13 @@
 import { sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { forPostgres, hasTable, isPostgres } from './dialect.ts';
-import { LAST_OF_0_1_0, migrations, START } from './migrations/index.ts';
+import { migrations } from './migrations/index.ts';
+import { countMembersWithoutRights, takeOrganizationWrite } from './organization-rights.ts';
 import { PostgresKysely } from './postgres-driver.ts';
 import { withMigrationLock } from './postgres-start.ts';
+import { dropTables } from './removed-tables.ts';
 import type { Database } from './schema.ts';
+import { fillUniqueValues } from './unique-values.ts';
 
 /** A newer version of this program has migrated the database. The message is for the operator. */
 export class SchemaTooNew extends Error {
@@ -29,70 +32,81 @@ export class SchemaDiffers extends Error {
   }
 }
 
-/** An unreleased version has written the database. The message is for the operator. */
-export class SchemaTooOld extends Error {
-  constructor(last: string) {
-    super(
-      `The database was written by a version before 0.1.0 (its last migration is ${last}); start version 0.1.0 on it once (git checkout 7721f10f), stop that, and then start this version`,
-    );
-    this.name = 'SchemaTooOld';
-  }
-}
-
 const TABLE = 'migrations';
+
+/** Code that runs after the statements of a migration. It may return a sentence for the log. */
+const afterwards: Readonly<Record<string, (trx: Database) => Promise<string | null>>> = {
+  '011-unique-values': (trx) => fillUniqueValues(trx).then(() => null),
+  '026-organization-write': takeOrganizationWrite,
+  '029-no-teams': countMembersWithoutRights,
+};
+
+/** Gets what operators should know about a migration, after its commit. */
+type Tell = (sentence: string) => void;
 
 /**
  * @returns names of the migrations that ran
- * @throws SchemaTooNew if the database has a migration that this program does not know, SchemaTooOld
+ * @throws SchemaTooNew if the database has a migration that this program does not know
  */
-export async function migrate(db: Database): Promise<readonly string[]> {
+export async function migrate(db: Database, tell: Tell = () => undefined): Promise<readonly string[]> {
   if (db instanceof PostgresKysely) {
     const own = db.openForMigrations();
-    return withMigrationLock(own, migrateAlone).finally(() => own.destroy());
+    return withMigrationLock(own, (alone) => migrateAlone(alone, tell)).finally(() => own.destroy());
   }
-  return migrateAlone(db);
+  await adoptOlderHistory(db);
+  return migrateAlone(db, tell);
 }
 
-async function migrateAlone(db: Database): Promise<readonly string[]> {
-  await db.transaction().execute(adoptStart);
-  const unknown = (await appliedNames(db)).filter((name) => !knownNames.includes(name));
-  if (unknown.length > 0) throw new SchemaTooNew(unknown);
+async function migrateAlone(db: Database, tell: Tell): Promise<readonly string[]> {
+  /** Sentences by migration: a repeated transaction replaces its own. */
+  const sentences = new Map<string, readonly string[]>();
   const migrator = new Migrator({
     db,
     migrationTableName: TABLE,
     migrationLockTableName: 'migrationsLock',
-    provider: { getMigrations: async () => Object.fromEntries(migrations.map(asMigration)) },
+    provider: {
+      getMigrations: async () => Object.fromEntries(migrations.map((one) => asMigration(one, sentences))),
+    },
   });
+  const known = new Set(migrations.map(({ name }) => name));
+  const unknown = (await appliedNames(db)).filter((name) => !known.has(name));
+  if (unknown.length > 0) throw new SchemaTooNew(unknown);
   const { error, results = [] } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
+  for (const sentence of [...sentences.values()].flat()) tell(sentence);
   return results.map(({ migrationName }) => migrationName);
 }
 
-const knownNames = migrations.map(({ name }) => name);
-
-function asMigration({ name, statements, only }: (typeof migrations)[number]): [string, Migration] {
+function asMigration(
+  { name, statements, only, drops = [] }: (typeof migrations)[number],
+  sentences: Map<string, readonly string[]>,
+): [string, Migration] {
   return [
     name,
     {
       async up(trx) {
         const all = isPostgres(trx)
-          ? [...statements.map(forPostgres), ...(only?.postgres ?? [])]
+          ? [...statements.flatMap(forPostgres), ...(only?.postgres ?? [])]
           : [...statements, ...(only?.sqlite ?? [])];
+        const dropped = await dropTables(trx, name, drops);
         for (const statement of all) await sql.raw(statement).execute(trx);
+        const more = (await afterwards[name]?.(trx)) ?? null;
+        sentences.set(
+          name,
+          [dropped, more].filter((sentence) => sentence !== null),
+        );
       },
     },
   ];
 }
 
-/** Writes the one start in place of the steps of 0.1.0 into the history of its databases, which have that schema. */
-async function adoptStart(trx: Database): Promise<void> {
-  const steps = (await appliedNames(trx)).filter((name) => name < START);
-  const last = steps.at(-1);
-  if (last === undefined) return;
-  if (last !== LAST_OF_0_1_0) throw new SchemaTooOld(last);
-  const history = sql.table(TABLE);
-  await sql`update ${history} set "name" = ${START} where "name" = ${last}`.execute(trx);
-  await sql`delete from ${history} where "name" < ${START}`.execute(trx);
+/** Converts the table of the migrator in older databases, which has another column for the time. */
+async function adoptOlderHistory(db: Database): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const columns = await sql<{ name: string }>`select name from pragma_table_info(${TABLE})`.execute(trx);
+    if (!columns.rows.some(({ name }) => name === 'appliedAt')) return;
+    await sql`alter table ${sql.table(TABLE)} rename column "appliedAt" to "timestamp"`.execute(trx);
+  });
 }
 
 /** Names of the applied migrations, oldest first. */
@@ -113,12 +127,13 @@ export async function appliedNames(db: Database): Promise<readonly string[]> {
  */
 export function refuseOtherSchema(applied: readonly string[], what: string): void {
   if (applied.length === 0) throw new SchemaDiffers(`${what} is not a database of the API: it has no tables`);
-  const newer = applied.filter((name) => name > START && !knownNames.includes(name));
+  const known = migrations.map(({ name }) => name);
+  const newer = applied.filter((name) => !known.includes(name));
   if (newer.length > 0)
     throw new SchemaDiffers(
       `${what} was written by a newer version (it has ${newer.join(', ')}); use that version`,
     );
-  const missing = knownNames.filter((name) => !applied.includes(name));
+  const missing = known.filter((name) => !applied.includes(name));
   if (missing.length > 0)
     throw new SchemaDiffers(
       `${what} is of an older version (it lacks ${missing.join(', ')}); start the API of this version on it once, stop it, and repeat this`,

@@ -244,6 +244,8 @@ interface StateChangeTable {
 
 interface ScheduledJobTable {
   name: string;
-  /** Time from which the job may start again. */
+  /** Time at which the job may start: after its period, or when the lease of the process that runs it expires. */
   dueAt: Timestamp;
+  /** Id of the lease of the process that runs the job. */
+  lease: string | null;
 }

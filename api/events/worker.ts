@@ -3,17 +3,17 @@
  * processes can do this on one database.
  *
  * Attempts run in parallel within limits: in all, and for each receiver, organization, workspace and webhook
- * (concurrency.ts). A receiver that hangs uses only its own share, and its backlog fails together (hanging.ts). Free places
- * go to the organizations in turn (turns.ts).
+ * (concurrency.ts). A receiver that hangs uses only its own share, and soon nothing (breaker.ts). Free places go to the
+ * organizations in turn (turns.ts).
  */
 import type { Database } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { type Pass, startQueueRunner } from '#api/work/queue-runner.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { createBreaker } from './breaker.ts';
 import { type Counted, createAttemptLimits } from './concurrency.ts';
 import { type Attempt, attemptDelivery } from './deliver.ts';
-import { createHangingWebhooks } from './hanging.ts';
 import { findHeads, type Head, type Leased, leaseDeliveries } from './lease.ts';
 import type { Sender } from './sender.ts';
 import { failDue, giveUp, hasNoAttemptLeft, settleDelivery } from './settle.ts';
@@ -59,12 +59,12 @@ interface WorkerOptions {
 export function startWorker(options: WorkerOptions): Worker {
   const { db, clock, random, sender, outbox, attemptsMax, fanOut, log } = options;
   const limits = createAttemptLimits();
-  const hanging = createHangingWebhooks();
+  const breaker = createBreaker(clock);
   const turns = createTurns();
   /** Id of the webhook where the next round begins. */
   let cursor = '';
 
-  const deliver = async (leased: Leased): Promise<void> => {
+  const deliver = async (leased: Leased, { receiver }: Counted): Promise<void> => {
     const { id: deliveryId, webhookId } = leased;
     try {
       if (hasNoAttemptLeft(leased, attemptsMax)) {
@@ -73,16 +73,30 @@ export function startWorker(options: WorkerOptions): Worker {
         return;
       }
       const attempt = await attemptDelivery({ sender, clock }, leased);
-      hanging.record(webhookId, attempt.isHung);
+      limits.record(receiver, attempt.duration);
+      const hangs = learn(webhookId, attempt.isHung);
       const settlement = await settleDelivery(db, leased, attempt, { attemptsMax, random });
       const about = { deliveryId, webhookId, statusCode: attempt.statusCode };
       if (settlement === 'parked') log.warn({ ...about, error: attempt.error }, 'a delivery is parked');
       else log.debug({ ...about, settlement }, 'a delivery was attempted');
-      if (hanging.has(webhookId)) await failRest(webhookId, attempt);
+      if (hangs) await failRest(webhookId, attempt);
     } catch (error) {
       // The lease of the delivery expires, and then there is another attempt.
       log.error({ err: error, deliveryId }, 'a delivery could not be settled');
     }
+  };
+
+  /** @returns true if the receiver has opened the breaker */
+  const learn = (webhookId: string, isHung: boolean): boolean => {
+    const before = breaker.state(webhookId);
+    const after = breaker.record(webhookId, isHung);
+    if (before !== 'closed' && after === 'closed') {
+      log.warn({ webhookId }, 'the receiver of a webhook answers again');
+    }
+    if (before === 'closed' && after === 'open') {
+      log.warn({ webhookId }, 'the receiver of a webhook hangs; deliveries to it are paused and retried');
+    }
+    return after === 'open';
   };
 
   const failRest = async (webhookId: string, { startedAt }: Attempt): Promise<void> => {
@@ -95,14 +109,24 @@ export function startWorker(options: WorkerOptions): Worker {
 
   const leaseFor = async (head: Head, { track }: Pass): Promise<void> => {
     const counted: Counted = { ...head, receiver: originOf(head.url) };
-    const count = limits.available(counted, hanging.has(head.webhookId) ? 1 : undefined);
-    if (count <= 0) return;
+    const state = breaker.state(head.webhookId);
+    const count = Math.min(limits.available(counted), state === 'probing' ? 1 : Number.POSITIVE_INFINITY);
+    if (count <= 0 || state === 'open') return;
     const now = clock();
     const lease = { name: newId(random), until: toTimestamp(now + LEASE_MS) };
     const wanted = { webhookId: head.webhookId, count, now: toTimestamp(now) };
     const taken = await leaseDeliveries(db, wanted, lease);
     if (taken.length > 0) turns.serve(head);
-    for (const leased of taken) track(deliver(leased).finally(limits.acquire(counted)));
+    for (const leased of taken) {
+      const endProbe = state === 'probing' ? breaker.beginProbe(head.webhookId) : null;
+      const release = limits.acquire(counted);
+      track(
+        deliver(leased, counted).finally(() => {
+          release();
+          endProbe?.();
+        }),
+      );
+    }
   };
 
   /**

@@ -38,14 +38,15 @@ interface JobLog {
   warn(fields: object, message: string): void;
 }
 
-type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'states' | 'storage'>;
+type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'random' | 'states' | 'storage'>;
 
 /** Runs due jobs at once, because dates may have passed while no process was running. */
 export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): JobRunner {
-  const { db, clock } = parts;
+  const { db, clock, random } = parts;
   return startJobRunner({
     db,
     clock,
+    random,
     jobs: [
       { name: 'moveSurveys', periodMs: MOVE_SURVEYS_MS, run: () => moveSurveys(parts) },
       {

@@ -1,4 +1,10 @@
-/** Runs several workers that serve the API on one port and one database: starts, replaces and stops them. */
+/**
+ * Runs several workers that serve the API on one port and one database. It starts, replaces and stops them, and counts
+ * for the application's limits if there is no Redis.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { createMemoryCounters } from '#api/limits/memory-counters.ts';
+import { countFor, type UseMessage } from '#api/limits/parent-counters.ts';
 import type { Millis } from '#shared/clock.ts';
 import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 
@@ -32,16 +38,29 @@ export interface Supervisor {
 }
 
 export function createSupervisor({ env, ...options }: SupervisorOptions): Supervisor {
+  const { clock, log } = options;
+  const counters = createMemoryCounters(clock);
   let address = '';
   let notice: string | null = null;
 
-  const pool = new WorkerPool<ReadyMessage | AliveMessage>({
+  const answer = async (worker: ChildProcess, message: UseMessage): Promise<void> => {
+    const reply = await countFor(counters, message);
+    // A worker that has ended meanwhile does not wait for an answer.
+    if (worker.connected) worker.send(reply, () => undefined);
+  };
+  const pool = new WorkerPool<ReadyMessage | UseMessage | AliveMessage>({
     ...options,
     env: (port) => ({ ...env, API_WORKERS: '1', API_PORT: String(port) }),
     // There is no time limit for a start, because migrating a large database, or waiting for one, may take any time.
     startTimeoutMs: null,
-    onMessage(_worker, message) {
+    onMessage(worker, message) {
       if (message.kind === 'alive') return null;
+      if (message.kind === 'use') {
+        answer(worker, message).catch((error: unknown) =>
+          log.error({ err: error }, 'uses of a worker could not be counted'),
+        );
+        return null;
+      }
       address = message.address;
       notice ??= message.notice;
       return Number(new URL(message.address).port);

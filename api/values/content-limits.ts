@@ -31,12 +31,11 @@ export const PATTERN_SIZE_MAX = 500;
  */
 export const PATTERN_STEPS_MAX = 1_000_000;
 
+/** Maximum size of the state of a workspace as JSON: a tenth of the cache of states, so that every state is cached. */
+export const STATE_BYTES_MAX = 8_388_608;
 /** Maximum number of surveys in a state. */
 export const STATE_SURVEYS_MAX = 30;
-/**
- * Maximum size of all live surveys of a workspace in the database. A state contains most parts of them three times, and
- * the cache of states takes values of up to 8 MiB.
- */
+/** Maximum size of these surveys in the database. A state contains most parts of them three times. */
 export const STATE_DOCUMENTS_BYTES_MAX = 2_097_152;
 /** Maximum size of the `noCodeConfig` of all action classes of a workspace. A state contains it twice. */
 export const ACTION_CLASSES_BYTES_MAX = 524_288;

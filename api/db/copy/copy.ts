@@ -35,7 +35,7 @@ interface CopyOptions {
   readonly onRows: (done: number, total: number) => void;
 }
 
-/** @throws CopyRefused, SchemaTooNew, SchemaTooOld, DatabaseUnavailable, DatabaseInUse */
+/** @throws CopyRefused, SchemaTooNew, DatabaseUnavailable, DatabaseInUse */
 export async function copyDatabase({ path, to, onRows }: CopyOptions): Promise<readonly CopiedTable[]> {
   const source = openAlone(path);
   // Reading a large table takes longer than a request may. The one connection keeps the lock.

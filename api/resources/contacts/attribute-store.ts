@@ -1,7 +1,7 @@
 /** The values that contacts have for attribute keys. */
-import { createHash } from 'node:crypto';
 import { isOneOf } from '#api/db/dialect.ts';
 import type { ContactAttributeTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
+import { digestOfValue } from '#api/db/unique-values.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 
@@ -101,7 +101,7 @@ export async function upsertContactAttributes(
         id: newId(random),
         createdAt: now,
         updatedAt: now,
-        uniqueDigest: isUnique ? digestOf(row.value) : null,
+        uniqueDigest: isUnique ? digestOfValue(row.value) : null,
       })),
     )
     .onConflict((conflict) =>
@@ -112,9 +112,4 @@ export async function upsertContactAttributes(
       })),
     )
     .execute();
-}
-
-/** Returns a digest for the index, whose entries are limited in length. It is stored, so a change needs a migration. */
-function digestOf(value: string): string {
-  return createHash('sha256').update(value).digest('base64url');
 }

@@ -11,12 +11,13 @@ import { matchesEtag } from '#api/http/conditional.ts';
 import { withoutBody } from '#api/http/media.ts';
 import { actionClasses } from '#api/resources/action-classes/store.ts';
 import { interactionsOf, withReferred } from '#api/resources/segments/interactions.ts';
-import { listLiveSurveys } from '#api/resources/surveys/store.ts';
+import { findSurveys, listLiveSurveys } from '#api/resources/surveys/store.ts';
 import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
+import { STATE_DOCUMENTS_BYTES_MAX } from '#api/values/content-limits.ts';
 import { isId } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
+import { fitting, toFittingState } from './fit.ts';
 import { State as StateReply } from './schema.ts';
-import { toState } from './state.ts';
 
 /**
  * SDKs request the state again after this time, minus the age of the window. It is longer than our cache and HTTP
@@ -42,9 +43,19 @@ export const environmentRoutes: Routes = async (app, { context }) => {
     if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
     if (!workspace.appSetupCompleted) await markAppSetUp(db, workspace.id);
     const { beginsAt, endsAt } = windowOf(workspace.id, now);
-    const surveys = await listLiveSurveys(db, workspace.id);
+    const live = await listLiveSurveys(db, workspace.id);
+    const read = fitting(live, STATE_DOCUMENTS_BYTES_MAX, ({ bytes }) => bytes);
+    const byId = new Map(
+      (
+        await findSurveys(
+          db,
+          read.map(({ id }) => id),
+        )
+      ).map((one) => [one.id, one]),
+    );
+    const surveys = read.flatMap(({ id }) => byId.get(id) ?? []);
     const segments = surveys.flatMap(({ segment }) => segment ?? []);
-    const state = toState({
+    const { json, leftOut } = toFittingState({
       workspace,
       actionClasses: await actionClasses.listAll(db, workspace.id),
       surveys,
@@ -53,7 +64,14 @@ export const environmentRoutes: Routes = async (app, { context }) => {
       recaptchaSiteKey: recaptcha.siteKey,
       publicUrl: config.publicUrl,
     });
-    return toCachedState(JSON.stringify(state), endsAt);
+    const notRead = live.filter((one) => !read.includes(one)).map(({ id }) => id);
+    if (notRead.length + leftOut.length > 0) {
+      app.log.warn(
+        { workspaceId: workspace.id, leftOut: [...notRead, ...leftOut] },
+        'surveys or action classes are left out of the state of a workspace, because it would be too large',
+      );
+    }
+    return toCachedState(json, endsAt);
   };
 
   for (const path of paths) {

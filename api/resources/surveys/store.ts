@@ -84,40 +84,34 @@ export async function findSurveys(db: Database, ids: readonly string[]): Promise
   return withReferences(db, await selectSurveys(db).where('surveys.id', 'in', ids).execute());
 }
 
-/** Finds the surveys that SDKs show now, newest first. */
-export async function listLiveSurveys(db: Database, workspaceId: string): Promise<readonly Survey[]> {
-  const live = await forSdks(db, workspaceId)
-    .select('id')
-    .where('status', '=', 'inProgress')
-    .orderBy('createdAt', 'desc')
-    .orderBy('id', 'desc')
-    .limit(STATE_SURVEYS_MAX)
-    .execute();
-  const ids = live.map(({ id }) => id);
-  const byId = new Map((await findSurveys(db, ids)).map((survey) => [survey.id, survey]));
-  return ids.flatMap((id) => byId.get(id) ?? []);
+/** Lists the surveys that SDKs see: app and website surveys in progress, newest first. */
+export function listLiveSurveys(db: Database, workspaceId: string): Promise<readonly SizedRow[]> {
+  return forSdks(db, workspaceId).where('status', '=', 'inProgress').execute();
 }
 
-/** @returns the size of the surveys that SDKs show, including those that start by themselves */
+/** @returns the size of the surveys that SDKs see, including those that start by themselves */
 export async function liveBytes(db: Database, workspaceId: string): Promise<number> {
-  const { bytes } = await forSdks(db, workspaceId)
-    .select(sql<string | number | null>`sum(octet_length("document"))`.as('bytes'))
+  const rows = await forSdks(db, workspaceId)
     .where((where) =>
       where.or([
         where('status', 'in', ['inProgress', 'scheduled']),
         where.and([where('status', '=', 'draft'), where('publishOn', 'is not', null)]),
       ]),
     )
-    .executeTakeFirstOrThrow();
-  return Number(bytes ?? 0);
+    .execute();
+  return rows.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 function forSdks(db: Database, workspaceId: string) {
   return db
     .selectFrom('surveys')
+    .select(['id', documentBytes])
     .where('workspaceId', '=', workspaceId)
     .where('type', 'in', ['app', 'website'])
-    .where('archivedAt', 'is', null);
+    .where('archivedAt', 'is', null)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(STATE_SURVEYS_MAX);
 }
 
 /** @throws the driver's unique violation when the slug is taken */

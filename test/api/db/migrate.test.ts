@@ -1,25 +1,24 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { openDatabase } from '#api/db/database.ts';
-import { appliedNames, migrate, SchemaTooNew, SchemaTooOld } from '#api/db/migrate.ts';
+import { hasTable } from '#api/db/dialect.ts';
+import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
 import { migrations } from '#api/db/migrations/index.ts';
-import type { Database } from '#api/db/schema.ts';
 import { column } from '#test/support/column.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-/** Creates a database with the statements of a file, and a history of migrations. */
-async function databaseOf(t: Test, names: readonly string[]): Promise<Database> {
-  const db = openDatabase({ kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') });
-  t.teardown(() => db.destroy());
-  await sql`create table "migrations" ("name" varchar(255) not null primary key, "timestamp" varchar(255) not null)`.execute(
-    db,
-  );
-  for (const name of names) {
-    await sql`insert into "migrations" values (${name}, '2026-01-01T00:00:00.000Z')`.execute(db);
+/** Creates the database of an older version. @param next the first migration that it lacks */
+async function olderThan(path: string, next: string, rows: readonly string[]): Promise<void> {
+  const old = openDatabase({ kind: 'file', path });
+  await sql`create table "migrations" ("name" text primary key, "timestamp" text not null)`.execute(old);
+  for (const { name, statements, only } of migrations.filter(({ name }) => name < next)) {
+    for (const statement of [...statements, ...(only?.sqlite ?? [])]) await sql.raw(statement).execute(old);
+    await sql`insert into migrations values (${name}, '2026-01-01T00:00:00.000Z')`.execute(old);
   }
-  return db;
+  for (const row of rows) await sql.raw(row).execute(old);
+  await old.destroy();
 }
 
 t.test('runs every migration once', async (t) => {
@@ -52,6 +51,45 @@ t.test('a file keeps its migrations, and has the settings that the service needs
   t.match((await sql`pragma busy_timeout`.execute(second)).rows, [{ timeout: 0 }]);
 });
 
+t.test('028: the tables of the second factor go; their rows stay in a copy of the file', async (t) => {
+  const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
+  await olderThan(location.path, '028-no-second-factor', [
+    `insert into "users" values ('u', '', '', 'Zoe', 'zoe@example.com', '', null, 1, 1, 'email', '{}', 'en-US', null)`,
+    `insert into "twoFactors" values ('u', 'sealed', 0, '')`,
+    `insert into "backupCodes" values ('u', 'one'), ('u', 'two')`,
+  ]);
+  const db = openDatabase(location);
+  t.teardown(() => db.destroy());
+  const told: string[] = [];
+  await migrate(db, (sentence) => told.push(sentence));
+  const file = `${location.path}.before-028-no-second-factor`;
+  t.strictSame(told, [
+    `removed tables of features that are gone: backupCodes (2 rows), twoFactors (1 row); ${file} is a copy of the database from before`,
+  ]);
+  t.match(await db.selectFrom('users').selectAll().executeTakeFirst(), { name: 'Zoe', isActive: 1 });
+  t.notOk(await hasTable(db, 'twoFactors'));
+  t.notOk(await hasTable(db, 'backupCodes'));
+  const copy = openDatabase({ kind: 'file', path: file });
+  t.teardown(() => copy.destroy());
+  t.match((await sql`select "digest" from "backupCodes" order by 1`.execute(copy)).rows, [
+    { digest: 'one' },
+    { digest: 'two' },
+  ]);
+});
+
+t.test('028: empty tables go without a word and without a copy', async (t) => {
+  const folder = temporaryFolder(t);
+  const db = openDatabase({ kind: 'file', path: join(folder, 'db.sqlite') });
+  t.teardown(() => db.destroy());
+  const told: string[] = [];
+  await migrate(db, (sentence) => told.push(sentence));
+  t.strictSame(told, []);
+  t.strictSame(
+    readdirSync(folder).filter((name) => name.includes('before')),
+    [],
+  );
+});
+
 t.test('refuses a database of a newer version', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
@@ -60,58 +98,19 @@ t.test('refuses a database of a newer version', async (t) => {
   await t.rejects(migrate(db), { constructor: SchemaTooNew, message: /999-future/ });
 });
 
-/** The schema with which version 0.1.0 ended its start, one statement a paragraph. */
-const released = readFileSync(new URL('../../fixtures/database-0.1.0.sql', import.meta.url), 'utf8');
-const steps = ['001-init', '030-responses-by-change', '031-no-notes'];
-
-/** Describes tables, indexes and triggers, without the names of indexes that SQLite makes by itself. */
-async function schemaOf(db: Database): Promise<readonly string[]> {
-  const columns = await sql<{ text: string }>`
-    select tables.name || '.' || columns.name || ' ' || columns.type || ' ' || columns."notnull" || ' ' || columns.pk
-      || ' ' || coalesce(columns.dflt_value, '') as text
-    from sqlite_master as tables, pragma_table_info(tables.name) as columns where tables.type = 'table'`.execute(
-    db,
-  );
-  const keys = await sql<{ text: string }>`
-    select tables.name || '.' || keys."from" || ' -> ' || keys."table" || '.' || keys."to" || ' ' || keys.on_delete as text
-    from sqlite_master as tables, pragma_foreign_key_list(tables.name) as keys where tables.type = 'table'`.execute(
-    db,
-  );
-  const indexes = await sql<{ text: string }>`
-    select tables.name || ' ' || indexes."unique" || ' ' || indexes.partial || ' ' ||
-      (select group_concat(columns.name, ' ' order by columns.seqno) from pragma_index_info(indexes.name) as columns) as text
-    from sqlite_master as tables, pragma_index_list(tables.name) as indexes where tables.type = 'table'`.execute(
-    db,
-  );
-  const triggers = await sql<{ text: string }>`
-    select sql as text from sqlite_master where type = 'trigger'
-    union all select sql from sqlite_master where type = 'index' and sql like '%where%'`.execute(db);
-  return [columns, keys, indexes, triggers]
-    .flatMap(({ rows }) => rows.map(({ text }) => text.replaceAll(/\s+/g, ' ')))
-    .toSorted();
-}
-
-t.test('a database of version 0.1.0 has the schema of the start, keeps its rows and goes on', async (t) => {
-  const old = await databaseOf(t, steps);
-  for (const statement of released.split('\n\n')) await sql.raw(statement).execute(old);
-  await sql`insert into "secrets" values ('kept', 'value', '')`.execute(old);
-  t.strictSame(await migrate(old), column(migrations.slice(1), 'name'));
-  t.strictSame(await appliedNames(old), column(migrations, 'name'));
-  t.strictSame(await migrate(old), []);
-  t.match(await old.selectFrom('secrets').selectAll().execute(), [{ name: 'kept' }]);
-  const fresh = openDatabase({ kind: 'memory' });
-  t.teardown(() => fresh.destroy());
-  await migrate(fresh);
-  t.strictSame(await schemaOf(old), await schemaOf(fresh));
-});
-
-t.test('refuses a database from before version 0.1.0, says what to do, and changes nothing', async (t) => {
-  const old = await databaseOf(t, ['001-init', '023-keys-for-all-workspaces']);
-  await t.rejects(migrate(old), {
-    constructor: SchemaTooOld,
-    message: /its last migration is 023-keys-for-all-workspaces\); start version 0\.1\.0 on it once/,
-  });
-  t.strictSame(await appliedNames(old), ['001-init', '023-keys-for-all-workspaces']);
+t.test('migrates a database that is older than the migrator', async (t) => {
+  const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
+  const old = openDatabase(location);
+  const [first, ...rest] = migrations;
+  if (first === undefined) throw new Error('no migrations');
+  await sql`create table "migrations" ("name" text primary key, "appliedAt" text not null)`.execute(old);
+  for (const statement of first.statements) await sql.raw(statement).execute(old);
+  await sql`insert into migrations values (${first.name}, '2025-01-01T00:00:00.000Z')`.execute(old);
+  await old.destroy();
+  const db = openDatabase(location);
+  t.teardown(() => db.destroy());
+  t.strictSame(await migrate(db), column(rest, 'name'));
+  t.strictSame(await migrate(db), []);
 });
 
 t.test('two processes can start on one new database at once', async (t) => {
@@ -146,4 +145,27 @@ t.test('every foreign key has an index', async (t) => {
         select 1 from pragma_index_list(tables.name) as indexes, pragma_index_info(indexes.name) as columns
         where columns.seqno = 0 and columns.name = keys."from")`.execute(db);
   t.strictSame(rows, []);
+});
+
+t.test('keys that do not manage all workspaces lose write on their organization', async (t) => {
+  const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
+  const key = (id: string, write: number, all: string): string =>
+    `insert into "apiKeys" ("id", "label", "hashedKey", "organizationId", "createdAt", "organizationRead", "organizationWrite", "allWorkspaces")
+    values ('${id}', '${id}', '${id}', 'org', '', 1, ${write}, ${all})`;
+  await olderThan(location.path, '026', [
+    `insert into "organizations" ("id", "name", "createdAt", "updatedAt") values ('org', 'Org', '', '')`,
+    key('listed', 1, 'null'),
+    key('reader', 1, `'read'`),
+    key('manager', 1, `'manage'`),
+    key('modest', 0, `'read'`),
+  ]);
+  const db = openDatabase(location);
+  t.teardown(() => db.destroy());
+  const told: string[] = [];
+  await migrate(db, (sentence) => told.push(sentence));
+  t.match(told, [/write on their organization.*: 2$/], 'one line counts them');
+  const writers = await db.selectFrom('apiKeys').select('id').where('organizationWrite', '=', 1).execute();
+  t.strictSame(writers, [{ id: 'manager' }]);
+  await migrate(db, (sentence) => told.push(sentence));
+  t.equal(told.length, 1, 'and only once');
 });

@@ -156,3 +156,22 @@ t.test('one organization has a quarter of all places, with any number of workspa
   t.equal(limits.available(of('p', 41)), 4);
   t.end();
 });
+
+t.test('a receiver whose median is over a second has half of its share', (t) => {
+  const limits = createAttemptLimits();
+  const receiver = 'https://slow.example';
+  const one = (i: number) => ({
+    ...{ webhookId: `h${i}`, workspaceId: `w${i}`, organizationId: `o${i}`, receiver },
+  });
+  for (let i = 0; i < 15; i += 1) limits.acquire(one(i));
+  const room = () => limits.available(one(99));
+  t.equal(room(), 4);
+  for (let i = 0; i < 4; i += 1) limits.record(receiver, 1_000);
+  for (let i = 0; i < 4; i += 1) limits.record(receiver, 1_001);
+  t.equal(room(), 1, 'of 16');
+  limits.record(receiver, 10);
+  t.equal(room(), 4, 'half of the last nine are fast');
+  limits.record(receiver, 2_000);
+  t.equal(room(), 1, 'and only the last nine count');
+  t.end();
+});

@@ -1,5 +1,5 @@
 /** The supervisor runs workers that misbehave on purpose: programs of a few lines in place of the API. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
@@ -22,7 +22,7 @@ setInterval(() => {}, 1000);
 async function supervise(
   t: Test,
   program: string,
-): Promise<{ readonly supervisor: Supervisor; readonly log: string[] }> {
+): Promise<{ readonly supervisor: Supervisor; readonly log: string[]; readonly file: string }> {
   const folder = temporaryFolder(t);
   const main = join(folder, 'worker.cjs');
   writeFileSync(main, PRELUDE + program);
@@ -39,13 +39,42 @@ async function supervise(
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line).msg) }),
   });
   t.teardown(() => supervisor.close());
-  return { supervisor, log };
+  return { supervisor, log, file: `${main}.number` };
 }
 
 t.test('keeps the credentials of the first start when another worker cannot start', async (t) => {
   const { supervisor } = await supervise(t, 'if (number === 2) process.exit(1); ready();');
   await t.rejects(supervisor.start(), { message: 'a worker could not start' });
   t.equal(supervisor.notice(), 'First start');
+});
+
+t.test('counts the uses of all workers together', async (t) => {
+  const { supervisor, file } = await supervise(
+    t,
+    `const answers = [];
+    process.on('message', (message) => {
+      answers.push(message);
+      if (answers.length < 3) return;
+      writeFileSync(__filename + '.' + number, JSON.stringify(answers));
+      ready();
+    });
+    const use = { kind: 'use', name: 'n', key: 'k', windowSeconds: 60 };
+    process.send({ ...use, id: 7 });
+    process.send({ ...use, id: 8, windowSeconds: null });
+    process.send({ ...use, id: 9 });`,
+  );
+  await supervisor.start();
+  const told = [1, 2].flatMap((number) =>
+    JSON.parse(readFileSync(file.replace(/number$/, String(number)), 'utf8')),
+  );
+  t.match(told, [
+    { kind: 'count', id: 7, count: { used: 1 } },
+    { kind: 'count', id: 8, count: null },
+    { kind: 'count', id: 9, count: { used: 1 } },
+    { kind: 'count', id: 7, count: { used: 2 } },
+    { kind: 'count', id: 8, count: null },
+    { kind: 'count', id: 9, count: { used: 2 } },
+  ]);
 });
 
 t.test('kills a worker that does not end when told to', async (t) => {

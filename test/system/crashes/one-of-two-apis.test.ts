@@ -76,7 +76,7 @@ t.test('after the kill of one process, the other one serves and takes over its d
     .execute();
   await db
     .updateTable('scheduledJobs')
-    .set({ dueAt: toTimestamp(Date.now() + 1_000) })
+    .set({ lease: 'of the dead', dueAt: toTimestamp(Date.now() + 1_000) })
     .where('name', '=', 'moveSurveys')
     .execute();
   const statusNow = async () => (await db.selectFrom('surveys').select('status').executeTakeFirst())?.status;

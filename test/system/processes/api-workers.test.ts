@@ -1,5 +1,6 @@
 /** API_WORKERS: several processes behind one port, which look like one. */
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -8,12 +9,10 @@ import { sharedDatabase } from '#test/support/database.ts';
 import { childrenOf } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
-import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
 const WORKERS = 2;
-const { url: REDIS_URL } = await startRedis(t);
 
 interface Api {
   readonly process: Started;
@@ -27,7 +26,6 @@ async function startWorkers(t: Test, more: Record<string, string> = {}): Promise
   const env = {
     API_PORT: String(port),
     API_WORKERS: String(WORKERS),
-    REDIS_URL,
     DATABASE_URL: await sharedDatabase(t),
     STORAGE_PATH: join(folder, 'uploads'),
     BOOTSTRAP_WORKSPACE_ID: 'ws1',
@@ -105,6 +103,27 @@ t.test('prints the first credentials once, and all workers serve', async (t) => 
   t.strictSame([...new Set(statuses)], [200]);
 });
 
+t.test('a limit without Redis counts the requests of all workers, and survives them', async (t) => {
+  // Thirty an hour from one address, including requests that are refused for other reasons.
+  const signUp = (): Promise<number> => ask(port, '/api/auth/signup', {}, 'POST');
+  const before = workers();
+  const first = await Promise.all(Array.from({ length: 20 }, signUp));
+  t.strictSame([...new Set(first)], [400]);
+  for (const pid of before) process.kill(pid, 'SIGKILL');
+  await until(
+    async () => {
+      const pids = workers();
+      return pids.length === WORKERS && pids.every((pid) => !before.includes(pid));
+    },
+    'all workers are replaced',
+    api,
+  );
+  await until(async () => (await listenersOn(port)) === WORKERS, 'all of them listen', api);
+  const rest = await Promise.all(Array.from({ length: 20 }, signUp));
+  t.equal(rest.filter((status) => status === 400).length, 10, rest.join());
+  t.equal(rest.filter((status) => status === 429).length, 10);
+});
+
 t.test('a worker that dies loses only its own requests, and is replaced', async (t) => {
   const [victim = 0, ...others] = workers();
   const inFlight = await Promise.all(Array.from({ length: 30 }, () => begin(port)));
@@ -169,7 +188,6 @@ t.test('exit 1 with one sentence: a port in use, even by a process that shares i
   const api = start(['api/main.ts'], {
     API_PORT: String(port),
     API_WORKERS: '2',
-    REDIS_URL,
     DATABASE_URL: await sharedDatabase(t),
   });
   t.equal(await api.ended(), 1);
@@ -184,10 +202,16 @@ t.test('exit 1 with one sentence: an error at the start of the first worker', as
   const api = start(['api/main.ts'], {
     API_PORT: '0',
     API_WORKERS: '3',
-    REDIS_URL,
     DATABASE_URL: await sharedDatabase(t),
     SDK_PATH: join(folder, 'nothing-here'),
   });
   t.equal(await api.ended(), 1);
   t.match(api.output(), /^The API cannot start: SDK_PATH: .*\n$/);
 });
+
+/** Returns how many sockets listen on the port. A worker listens once it can answer. */
+async function listenersOn(port: number): Promise<number> {
+  const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n');
+  return lines.filter((line) => line.includes(` ${address} 00000000:0000 0A `)).length;
+}

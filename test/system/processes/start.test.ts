@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';
 import { compileCache, projectRoot, start } from '#test/support/process.ts';
-import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
@@ -84,8 +83,7 @@ t.test('the first line has the address, before anything else is loaded', async (
 t.test('several processes of the API look like one', async (t) => {
   const one = await settings();
   const port = one.API_PORT;
-  const { url: REDIS_URL } = await startRedis(t);
-  const env = { ...one, API_WORKERS: '2', REDIS_URL, DATABASE_URL: `file:${join(folder, 'two.sqlite')}` };
+  const env = { ...one, API_WORKERS: '2', DATABASE_URL: `file:${join(folder, 'two.sqlite')}` };
   const both = start(program(gateway), env);
   t.teardown(() => both.stop('SIGTERM'));
   await both.until(/environment\n/);

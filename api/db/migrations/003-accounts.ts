@@ -12,17 +12,13 @@ export const accounts: readonly string[] = [
   `create index "sessions_userId" on "sessions" ("userId")`,
   `create index "sessions_expiresAt" on "sessions" ("expiresAt")`,
 
-  // Name and password of a sign-up are stored with its link, so that another sign-up cannot change them.
   `create table "accountTokens" (
     "hashedToken" text primary key,
     "userId" text not null references "users" ("id") on delete cascade,
     "purpose" text not null,
     "email" text not null,
     "createdAt" text not null,
-    "expiresAt" text not null,
-    "name" text,
-    "passwordHash" text,
-    "passwordAttempts" integer not null default 0
+    "expiresAt" text not null
   )`,
   `create index "accountTokens_userId" on "accountTokens" ("userId", "purpose", "createdAt")`,
   `create index "accountTokens_expiresAt" on "accountTokens" ("expiresAt")`,

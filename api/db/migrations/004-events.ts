@@ -1,4 +1,8 @@
-/** Events for webhooks. Partial indexes contain only what is still to be done, so they stay small. */
+/**
+ * Events for webhooks, and dates at which surveys start and end.
+ *
+ * Partial indexes contain only what is still to be done, so they stay small.
+ */
 export const events: readonly string[] = [
   // No reference to the response or the survey, because an event may outlive them.
   `create table "events" (
@@ -15,7 +19,6 @@ export const events: readonly string[] = [
   `create index "events_outbox" on "events" ("createdAt", "id") where "fannedOutAt" is null`,
   `create index "events_age" on "events" ("createdAt")`,
   `create index "events_workspaceId" on "events" ("workspaceId")`,
-  `create index "events_responseId" on "events" ("responseId")`,
 
   `create table "deliveries" (
     "id" text primary key,
@@ -41,7 +44,11 @@ export const events: readonly string[] = [
     "statusCode" integer,
     "reply" text,
     "error" text,
-    "isPrivate" integer not null default 0,
     primary key ("deliveryId", "number")
   )`,
+
+  `alter table "surveys" add column "publishOn" text`,
+  `alter table "surveys" add column "closeOn" text`,
+  `create index "surveys_publishOn" on "surveys" ("status", "publishOn")`,
+  `create index "surveys_closeOn" on "surveys" ("status", "closeOn")`,
 ];

@@ -1,10 +1,11 @@
-/** Receivers that hang do not delay others, and recover. */
+/** Receivers that hang do not delay others. They are tested regularly, and recover. */
 import t from 'tap';
-import { createHangingWebhooks } from '#api/events/hanging.ts';
+import { createBreaker } from '#api/events/breaker.ts';
 import { leaseDeliveries } from '#api/events/lease.ts';
 import type { SendResult } from '#api/events/sender.ts';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { workspaceId } from '#test/support/api-app.ts';
+import { testClock } from '#test/support/clock.ts';
 import { until } from '#test/support/until.ts';
 import {
   addWorkspaceOf,
@@ -15,19 +16,38 @@ import {
   startTestWorker,
 } from './support.ts';
 
-t.test('a webhook hangs after three timeouts in a row, until any answer', async (t) => {
-  const hanging = createHangingWebhooks();
-  const results = [true, true, false, true, true, true, true, false].map((isTimeout) => {
-    hanging.record('a', isTimeout);
-    return hanging.has('a');
-  });
-  t.same(results, [false, false, false, false, false, true, true, false]);
+t.test('opens after three timeouts in a row, and retries after growing pauses', async (t) => {
+  const clock = testClock();
+  const breaker = createBreaker(clock.now);
+  const hang = () => breaker.record('a', true);
+  t.same(
+    [hang(), hang(), breaker.record('a', false), hang(), hang()],
+    [...['closed', 'closed', 'closed', 'closed', 'closed']],
+  );
+  t.equal(hang(), 'open');
+  t.equal(hang(), 'open', 'an attempt that began earlier changes nothing');
+  for (const pause of [10_000, 20_000, 40_000, 60_000, 60_000]) {
+    clock.advance(pause - 1);
+    t.equal(breaker.state('a'), 'open', `${pause} ms`);
+    clock.advance(1);
+    t.equal(breaker.state('a'), 'probing');
+    const end = breaker.beginProbe('a');
+    t.equal(breaker.state('a'), 'open', 'only one attempt at a time');
+    t.equal(hang(), 'open');
+    end();
+  }
+  clock.advance(60_000);
+  breaker.beginProbe('a')();
+  t.equal(breaker.state('a'), 'probing', 'an attempt without a result is repeated');
+  breaker.beginProbe('a');
+  t.equal(breaker.record('a', false), 'closed');
+  t.equal(hang(), 'closed', 'earlier timeouts do not count any more');
 });
 
-t.test('remembers a bounded number of webhooks', async (t) => {
-  const hanging = createHangingWebhooks(2);
-  for (const id of ['a', 'b', 'c']) for (let i = 0; i < 3; i += 1) hanging.record(id, true);
-  t.same(['a', 'b', 'c'].map(hanging.has), [false, true, true]);
+t.test('remembers a bounded number of receivers', async (t) => {
+  const breaker = createBreaker(testClock().now, 2);
+  for (const id of ['a', 'b', 'c']) for (let i = 0; i < 3; i += 1) breaker.record(id, true);
+  t.same(['a', 'b', 'c'].map(breaker.state), ['closed', 'open', 'open']);
 });
 
 /** Returns senders whose attempts end on request of the test. */

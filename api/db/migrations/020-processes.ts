@@ -1,6 +1,6 @@
 /**
- * Tables for several processes on one database: changes of workspace states, mails to send, when jobs are due, and a row
- * that a check of the database writes.
+ * Tables for several processes on one database: changes of workspace states, mails to send, and leases of scheduled
+ * jobs.
  *
  * Triggers record changes within the transaction of the change, so no route can forget it, and cascading deletes count
  * too. SQLite keeps a list of the newest thousand; a reader that finds a gap has missed changes. PostgreSQL notifies a
@@ -22,11 +22,6 @@ export const processes: readonly string[] = [
     "name" text primary key,
     "dueAt" text not null,
     "lease" text
-  )`,
-
-  `create table "probes" (
-    "name" text primary key,
-    "at" text not null
   )`,
 ];
 

@@ -1,5 +1,5 @@
 /**
- * The tables of the resource model. Rows are deleted with their owner: organization, workspace, survey, contact,
+ * All tables of the resource model. Rows are deleted with their owner: organization, workspace, survey, contact,
  * response. A row that only refers to another one, such as a response to its contact, stays.
  */
 
@@ -10,17 +10,15 @@ const row = `
 
 const inWorkspace = `"workspaceId" text not null references "workspaces" ("id") on delete cascade`;
 
-export const resources: readonly string[] = [
+export const init: readonly string[] = [
   `create table "secrets" (
     "name" text primary key,
     "value" text not null,
     "createdAt" text not null
   )`,
 
-  // The operator's organization is that of the first start. Only its webhooks may reach internal addresses.
   `create table "organizations" (${row},
-    "name" text not null,
-    "isOperators" integer not null default 0
+    "name" text not null
   )`,
 
   `create table "users" (${row},
@@ -29,12 +27,12 @@ export const resources: readonly string[] = [
     "emailVerified" text,
     "passwordHash" text,
     "isActive" integer not null,
+    "twoFactorEnabled" integer not null,
     "identityProvider" text not null,
     "notificationSettings" text not null,
     "locale" text not null,
     "lastLoginAt" text
   )`,
-  `create index "users_unverified" on "users" ("id") where "emailVerified" is null`,
 
   `create table "memberships" (
     "organizationId" text not null references "organizations" ("id") on delete cascade,
@@ -69,8 +67,7 @@ export const resources: readonly string[] = [
     "organizationWrite" integer not null,
     "createdBy" text references "users" ("id") on delete set null,
     "createdAt" text not null,
-    "lastUsedAt" text,
-    "allWorkspaces" text
+    "lastUsedAt" text
   )`,
   `create index "apiKeys_organizationId" on "apiKeys" ("organizationId")`,
   `create index "apiKeys_createdBy" on "apiKeys" ("createdBy")`,
@@ -97,7 +94,8 @@ export const resources: readonly string[] = [
     "type" text not null,
     "key" text,
     "noCodeConfig" text,
-    unique ("workspaceId", "name")
+    unique ("workspaceId", "name"),
+    unique ("workspaceId", "key")
   )`,
   `create index "actionClasses_list" on "actionClasses" ("workspaceId", "createdAt", "id")`,
 
@@ -119,15 +117,11 @@ export const resources: readonly string[] = [
     "slug" text unique,
     "segmentId" text references "segments" ("id") on delete set null,
     "archivedAt" text,
-    "document" text not null,
-    "publishOn" text,
-    "closeOn" text
+    "document" text not null
   )`,
   `create index "surveys_list" on "surveys" ("workspaceId", "updatedAt", "id")`,
   `create index "surveys_live" on "surveys" ("workspaceId", "status", "createdAt", "id")`,
   `create index "surveys_segmentId" on "surveys" ("segmentId")`,
-  `create index "surveys_publishOn" on "surveys" ("status", "publishOn")`,
-  `create index "surveys_closeOn" on "surveys" ("status", "closeOn")`,
 
   `create table "surveyTriggers" (
     "surveyId" text not null references "surveys" ("id") on delete cascade,
@@ -170,14 +164,9 @@ export const resources: readonly string[] = [
     "contactId" text not null references "contacts" ("id") on delete cascade,
     "attributeKeyId" text not null references "contactAttributeKeys" ("id") on delete cascade,
     "value" text not null,
-    "uniqueDigest" text,
     unique ("contactId", "attributeKeyId")
   )`,
   `create index "contactAttributes_value" on "contactAttributes" ("attributeKeyId", "value")`,
-  `create index "contactAttributes_list" on "contactAttributes" ("attributeKeyId", "createdAt", "id")`,
-  // A digest, because values may be too long for an index.
-  `create unique index "contactAttributes_unique" on "contactAttributes" ("attributeKeyId", "uniqueDigest")
-    where "uniqueDigest" is not null`,
 
   `create table "displays" (${row},
     "surveyId" text not null references "surveys" ("id") on delete cascade,
@@ -200,25 +189,12 @@ export const resources: readonly string[] = [
     "contactAttributes" text,
     "singleUseId" text,
     "language" text,
-    "emailDigest" text
+    unique ("surveyId", "singleUseId")
   )`,
   `create index "responses_workspace" on "responses" ("workspaceId", "createdAt", "id")`,
   `create index "responses_survey" on "responses" ("surveyId", "createdAt", "id")`,
   `create index "responses_finished" on "responses" ("surveyId", "finished")`,
   `create index "responses_contactId" on "responses" ("contactId", "createdAt")`,
-  // With `createdAt` these have all that a list in the order of the last change needs, so skipped rows are not read.
-  `create index "responses_workspaceChanged" on "responses" ("workspaceId", "updatedAt", "id", "createdAt")`,
-  `create index "responses_surveyChanged" on "responses" ("surveyId", "updatedAt", "id", "createdAt")`,
-  // If a survey verifies addresses, each respondent can finish one response.
-  `create unique index "responses_emailDigest" on "responses" ("surveyId", "emailDigest")
-    where "finished" = 1 and "emailDigest" is not null`,
-
-  // How many more finished responses a survey with `autoComplete` can get before they must be counted again.
-  `create table "countdowns" (
-    "surveyId" text primary key references "surveys" ("id") on delete cascade,
-    "autoComplete" integer not null,
-    "skips" integer not null
-  )`,
 
   `create table "tags" (${row},
     ${inWorkspace},
@@ -233,6 +209,16 @@ export const resources: readonly string[] = [
   )`,
   `create index "responseTags_tagId" on "responseTags" ("tagId")`,
 
+  `create table "responseNotes" (${row},
+    "responseId" text not null references "responses" ("id") on delete cascade,
+    "userId" text references "users" ("id") on delete set null,
+    "text" text not null,
+    "isResolved" integer not null,
+    "isEdited" integer not null
+  )`,
+  `create index "responseNotes_responseId" on "responseNotes" ("responseId", "createdAt")`,
+  `create index "responseNotes_userId" on "responseNotes" ("userId")`,
+
   `create table "webhooks" (${row},
     ${inWorkspace},
     "name" text,
@@ -244,21 +230,3 @@ export const resources: readonly string[] = [
   )`,
   `create index "webhooks_list" on "webhooks" ("workspaceId", "createdAt", "id")`,
 ];
-
-/** Unique long texts. PostgreSQL limits the entries of an index, so there they are compared by their SHA-256. */
-const longTexts = [
-  { name: 'actionClasses_key', table: 'actionClasses', owner: 'workspaceId', column: 'key' },
-  { name: 'responses_singleUseId', table: 'responses', owner: 'surveyId', column: 'singleUseId' },
-] as const;
-
-export const uniqueLongTexts = {
-  sqlite: longTexts.map(
-    ({ name, table, owner, column }) =>
-      `create unique index "${name}" on "${table}" ("${owner}", "${column}")`,
-  ),
-  // Backslashes are doubled, because they start an escape when text is cast to bytea.
-  postgres: longTexts.map(
-    ({ name, table, owner, column }) => `create unique index "${name}"
-      on "${table}" ("${owner}", sha256(replace("${column}", '\\', '\\\\')::bytea)) where "${column}" is not null`,
-  ),
-};
