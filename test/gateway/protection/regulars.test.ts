@@ -14,7 +14,7 @@ import { CLIENTS, startWorld, type World } from './world.ts';
 const REGULAR = { 'x-api-key': 'fbk_regular' };
 
 /** Starts a gateway whose lowered limit of 12 is used up, and which knows one key as a regular. */
-async function startFull(t: Test, mode: string): Promise<World> {
+async function startFull(t: Test, mode: string, protect = 'on'): Promise<World> {
   const redis = await startRedis(t);
   const { digest } = new Digester('salt of the tests').identify(EVERYONE, '');
   await redis.client.set(historySinceKey(digest), Math.floor(Date.now() / DAY_MS) - 7);
@@ -22,7 +22,7 @@ async function startFull(t: Test, mode: string): Promise<World> {
     `name: pages, route: "GET /*", identifier: ip, limit: 100000, window: 1h, mode: ${mode}, newcomers: { limit: 100000, window: 1h }`,
   )}
 regulars: { keys: [api-key] }`;
-  const world = await startWorld(t, 'on', { GATEWAY_REDIS_URL: redis.url }, undefined, policies);
+  const world = await startWorld(t, protect, { GATEWAY_REDIS_URL: redis.url }, undefined, policies);
   const { application } = world;
   await world.learn();
   const proving = world.get('/page', '192.0.2.1', REGULAR);
@@ -94,5 +94,26 @@ t.test('with newcomers in shadow mode, all go in the order of their arrival', as
   await application.arrived(1);
   application.answer();
   for (const answer of [newcomer, regular]) t.equal((await answer).status, 200);
+  await world.isFree(t);
+});
+
+t.test('with protect in shadow mode, newcomers beyond the limit are counted apart', async (t) => {
+  const world = await startFull(t, 'enforce', 'shadow');
+  const { application } = world;
+  const beyond = (): number[] =>
+    ['newcomer', 'regular'].map((client) =>
+      world.sample('floodgate_protect_refused_total', { client, mode: 'shadow' }),
+    );
+  const [newcomers = 0, regulars = 0] = beyond();
+  const sent = [
+    world.get('/page', '198.51.100.1'),
+    world.get('/page', '198.51.100.2'),
+    world.get('/page', '203.0.113.1', REGULAR),
+  ];
+  await application.arrived(15);
+  t.strictSame(beyond(), [newcomers + 2, regulars + 1]);
+  t.match(shown(world), { waiting: 0, overloaded: 0 }, 'nobody is refused');
+  application.answer();
+  for (const answer of sent) t.equal((await answer).status, 200);
   await world.isFree(t);
 });
