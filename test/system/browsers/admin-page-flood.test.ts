@@ -283,6 +283,10 @@ t.test('regulars and newcomers, and from when their limit acts', async (t: Test)
   });
   t.match(await visitors.textContent(), /acts from \d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d$/);
   await checkPage(t, page, 'newcomers');
+  await page.goto(`${origin}/#/clients`);
+  await page.getByLabel('Address, key or digest', { exact: true }).fill('203.0.113.1');
+  await page.getByRole('button', { name: 'Look up' }).click();
+  await page.getByText(/^A newcomer\. Good replies on: \d{4}-\d\d-\d\d\.$/).waitFor();
 });
 
 /** Number of elements on the page. */
