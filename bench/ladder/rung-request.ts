@@ -1,10 +1,11 @@
 /** A request to a rung. It takes the steps of a LimitedRequest up to the last one of the rung. */
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import { prefersHtml } from '#gateway/http/accept.ts';
-import type { CheckedFields } from '#gateway/http/checked-fields.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
+import type { DateField } from '#gateway/http/date-field.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
+import type { SharedReply } from '#gateway/http/shared-reply.ts';
 import { decide, retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { ForwardedRequest } from '#gateway/proxy/forwarded-request.ts';
@@ -31,7 +32,9 @@ export interface Parts {
   /** Whether the requests are admitted, and so forwarded. */
   readonly forwards: boolean;
   readonly reply: OwnReply;
-  readonly fields: CheckedFields;
+  /** The same reply, without the limit headers of a request. */
+  readonly shared: SharedReply;
+  readonly date: DateField;
   readonly enforcement: Enforcement;
   readonly upstream: Upstream;
   readonly clients: Clients;
@@ -149,9 +152,12 @@ export class RungRequest implements ReadableRequest, Spender, ForwardedRequest, 
   }
 
   #answer(added: readonly string[]): void {
-    const { reply, fields } = this.#parts;
-    if (added.length === 0) this.res.writeFields(reply.status, fields, []);
-    else this.res.writeHead(reply.status, ['Content-Type', reply.contentType, ...added]);
+    const { reply, shared, date } = this.#parts;
+    if (added.length === 0) {
+      this.res.endShared(shared, DECISION, date.text());
+      return;
+    }
+    this.res.writeHead(reply.status, ['Content-Type', reply.contentType, ...added]);
     this.res.end(reply.bodyBytes, 'latin1');
   }
 

@@ -10,11 +10,11 @@ import { policyLoader } from '#gateway/app.ts';
 import { createBounds } from '#gateway/bounds/bounds.ts';
 import { Clients } from '#gateway/bounds/clients.ts';
 import { readConfig } from '#gateway/config.ts';
-import { CheckedFields } from '#gateway/http/checked-fields.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { DateField } from '#gateway/http/date-field.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { originOf } from '#gateway/http/request-origin.ts';
+import { SharedReply } from '#gateway/http/shared-reply.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { Listener } from '#gateway/listen/listener.ts';
 import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
@@ -88,7 +88,8 @@ if (steps.has('connection')) {
       steps,
       forwards: plan.forwards,
       reply,
-      fields: new CheckedFields(headersOf(reply)),
+      shared: new SharedReply(reply.status, headersOf(reply), reply.bodyBytes, DECISION),
+      date: new DateField(Date.now),
       enforcement: limiting.enforcement,
     },
     ...{ upstream, clients, denials: new DenialWriter(Date.now), bareUpstreams: new WeakMap(), upstreamPort },

@@ -5,8 +5,8 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { CheckedFields } from './checked-fields.ts';
 import type { PieceCount } from './piece-count.ts';
+import type { SharedReply } from './shared-reply.ts';
 
 /** The body of a request of node:http, which is the request object itself. */
 export interface UnreadBody extends Readable {
@@ -78,10 +78,10 @@ export interface WritableResponse {
   end(text: string, encoding: 'latin1'): unknown;
 }
 
-/** A response that can write header fields which many replies share. */
+/** A response that can send a reply that many requests share. */
 export interface SharingResponse extends WritableResponse {
-  /** Like writeHead. @param more alternating names and values; none of the names is in `fields` */
-  writeFields(status: number, fields: CheckedFields, more: string[]): unknown;
+  /** Writes all of the reply. @param id stands in its gaps @param date value of Date */
+  endShared(reply: SharedReply, id: string, date: string): void;
 }
 
 export interface ClientResponse extends SharingResponse {

@@ -1,9 +1,9 @@
 /** A response of node:http with a reference to its exchange, so that all responses share their listeners. */
 import type { ServerResponse } from 'node:http';
-import type { CheckedFields } from './checked-fields.ts';
 import type { ClientResponse, Exchange } from './client-exchange.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import * as http from './node-http.ts';
+import type { SharedReply } from './shared-reply.ts';
 
 function onClose(this: ServerResponse): void {
   (this as OutgoingResponse).exchange?.close();
@@ -29,7 +29,8 @@ export class OutgoingResponse<R extends IncomingRequest = IncomingRequest>
     this.on('close', onClose).on('drain', onDrain);
   }
 
-  writeFields(status: number, { headers }: CheckedFields, more: string[]): void {
-    this.writeHead(status, [...headers, ...more]);
+  endShared(reply: SharedReply, id: string, date: string): void {
+    this.writeHead(reply.status, [...reply.headersWith(id), 'Date', date]);
+    this.end(reply.bodyWith(id), 'latin1');
   }
 }

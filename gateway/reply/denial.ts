@@ -5,10 +5,10 @@
  * for the id of the refusal, and serves a whole flood. All 429s of one event-loop tick are written at its end, which
  * makes a flood about a third cheaper.
  */
-import { CheckedFields } from '#gateway/http/checked-fields.ts';
 import type { SharingResponse } from '#gateway/http/client-exchange.ts';
 import { DateField } from '#gateway/http/date-field.ts';
-import { DECISION_HEADER } from '#gateway/http/header-names.ts';
+import { discardBody } from '#gateway/http/lingering-close.ts';
+import { SharedReply } from '#gateway/http/shared-reply.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
@@ -16,17 +16,15 @@ import { DECISION_ID_LENGTH } from '#gateway/refusals/decision-ids.ts';
 import { LIST_REASONS, limitReasonOf, REASONS } from '#gateway/refusals/reasons.ts';
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
 import { limitHeaders } from './limit-headers.ts';
-import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendBody } from './own-reply.ts';
+import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
 import type { Page } from './page.ts';
 
 interface Denial {
   /** The first denying policy. */
   readonly policy: Policy | undefined;
+  /** It has GAP in the places of the id. */
   readonly reply: OwnReply;
-  /** The header fields without the id of the refusal and without Date. */
-  readonly fields: CheckedFields;
-  /** The parts of the body between the places of the id. */
-  readonly pieces: readonly string[];
+  readonly shared: SharedReply;
 }
 
 /** The parts of a violation that its reply depends on. */
@@ -110,34 +108,27 @@ export class DenialWriter {
   #flush(): void {
     const queue = this.#queue;
     this.#queue = [];
+    const date = this.#date.text();
     for (const { req, res, denial, decision } of queue) {
-      const { reply, fields, pieces } = denial;
+      const { reply, shared } = denial;
       if (res.headersSent || res.destroyed) continue;
-      if (reply.close) res.shouldKeepAlive = false;
-      const more = [DECISION_HEADER, decision, 'Date', this.#date.text()];
-      res.writeFields(reply.status, fields, more);
-      sendBody(req, res, reply.close, joined(pieces, decision));
+      if (reply.close) {
+        const headers = reply.headers.map((item) => (item === GAP ? decision : item));
+        const bodyBytes = shared.bodyWith(decision);
+        sendOwn(req, res, { ...reply, headers: [...headers, 'Date', date], bodyBytes });
+      } else {
+        res.endShared(shared, decision, date);
+        discardBody(req.body);
+      }
     }
   }
-}
-
-/** Joins the pieces with the id. This is faster than join(), which would copy the body once more. */
-function joined([first = '', ...others]: readonly string[], decision: string): string {
-  let body = first;
-  for (const piece of others) body += decision + piece;
-  return body;
 }
 
 function textOf(violated: readonly Refusing[], retryAfter: Seconds, framing: Framing): Denial {
   const reply = denialReply(violated, retryAfter, framing);
   const headers = headersOf({ ...reply, close: false });
-  headers.splice(headers.indexOf(DECISION_HEADER), 2);
-  return {
-    policy: violated[0]?.policy,
-    reply,
-    fields: new CheckedFields(headers),
-    pieces: reply.bodyBytes.split(GAP),
-  };
+  const shared = new SharedReply(reply.status, headers, reply.bodyBytes, GAP);
+  return { policy: violated[0]?.policy, reply, shared };
 }
 
 /** Options for writing a refusal. */

@@ -5,10 +5,10 @@
  */
 
 import type { Socket } from 'node:net';
-import type { CheckedFields } from '#gateway/http/checked-fields.ts';
 import type { ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import type { DateField } from '#gateway/http/date-field.ts';
 import { STATUS_CODES } from '#gateway/http/node-http.ts';
+import { hasTaken, type SharedReply } from '#gateway/http/shared-reply.ts';
 import type { PlainRequest } from './plain-request.ts';
 
 export interface ResponseOptions {
@@ -37,8 +37,6 @@ export class PlainResponse implements ClientResponse {
   readonly #onWritten: (error?: Error | null) => void;
   /** The status line and the fields so far; '' once they are written. */
   #head = '';
-  /** Fields that were checked before, see CheckedFields. */
-  #checked = '';
   /** Number of lines in the header section. */
   #lines = 1;
   #hasDate = false;
@@ -103,12 +101,6 @@ export class PlainResponse implements ClientResponse {
       this.#lines++;
     }
     this.#head = head;
-  }
-
-  writeFields(status: number, { text, contentLength }: CheckedFields, more: string[]): void {
-    this.writeHead(status, more);
-    this.#checked = text;
-    this.#left = contentLength;
   }
 
   flushHeaders(): void {
@@ -177,7 +169,22 @@ export class PlainResponse implements ClientResponse {
       socket.uncork();
     }
     // A callback for each write would cost half a microsecond.
-    if (socket.writableLength === 0 && !socket.destroyed && socket.errored === null) this.#onWritten();
+    if (hasTaken(socket)) this.#onWritten();
+    else socket.write('', 'latin1', this.#onWritten);
+  }
+
+  endShared(reply: SharedReply, id: string, date: string): void {
+    const { socket } = this;
+    if (!this.shouldKeepAlive || this.req.method === 'HEAD') {
+      this.writeHead(reply.status, [...reply.headersWith(id), 'Date', date]);
+      this.end(reply.bodyWith(id), 'latin1');
+      return;
+    }
+    if (this.headersSent || socket === null || !socket.writable) return;
+    this.headersSent = true;
+    this.isEnded = true;
+    this.statusCode = reply.status;
+    if (reply.writeTo(socket, id, this.#options.keepAlive, date)) this.#onWritten();
     else socket.write('', 'latin1', this.#onWritten);
   }
 
@@ -206,8 +213,7 @@ export class PlainResponse implements ClientResponse {
       added++;
     }
     // Without the count, a value could bring fields of its own.
-    if (!this.#isDoubtful && HEAD.test(head) && linesOf(head) === this.#lines + added)
-      return `${head}${this.#checked}\r\n`;
+    if (!this.#isDoubtful && HEAD.test(head) && linesOf(head) === this.#lines + added) return `${head}\r\n`;
     this.destroy();
     return null;
   }

@@ -287,10 +287,10 @@ function writerTo(bodies: string[]): (violated: readonly (typeof violation)[], p
     destroyed: false,
     shouldKeepAlive: true,
     writeHead: () => undefined,
-    writeFields: () => undefined,
     flushHeaders: () => undefined,
     write: () => true,
-    end: (text?: unknown) => void bodies.push(String(text)),
+    end: () => undefined,
+    endShared: (reply, id) => void bodies.push(reply.bodyWith(id)),
   };
   return (violated, page) => writer.write(req, res, violated, 37, { ...framing, page });
 }

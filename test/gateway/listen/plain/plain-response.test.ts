@@ -2,8 +2,8 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import t from 'tap';
-import { CheckedFields } from '#gateway/http/checked-fields.ts';
 import { DateField } from '#gateway/http/date-field.ts';
+import { SharedReply } from '#gateway/http/shared-reply.ts';
 import { PlainRequest } from '#gateway/listen/plain/plain-request.ts';
 import { PlainResponse } from '#gateway/listen/plain/plain-response.ts';
 
@@ -32,7 +32,8 @@ function sent(
 }
 
 const LENGTH_2 = ['Content-Length', '2'];
-const SHARED = new CheckedFields(['A', 'b', ...LENGTH_2]);
+const GAP = '~~';
+const SHARED = new SharedReply(429, ['A', GAP, 'Content-Length', '6'], `[${GAP},]`.padEnd(6), GAP);
 
 t.test('sends well-formed replies', async (t) => {
   const cases: Record<string, readonly [(res: PlainResponse) => void, string, string?]> = {
@@ -93,19 +94,28 @@ t.test('sends well-formed replies', async (t) => {
       },
       'HTTP/1.1 200 OK\r\ndate: today\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok',
     ],
-    'with shared fields': [
-      (res) => {
-        res.writeFields(429, SHARED, ['C', 'd']);
-        res.end('ok', 'latin1');
-      },
-      `HTTP/1.1 429 Too Many Requests\r\nC: d\r\n${KEPT}A: b\r\nContent-Length: 2\r\n\r\nok`,
+    'a shared one': [
+      (res) => res.endShared(SHARED, 'id', 'today'),
+      'HTTP/1.1 429 Too Many Requests\r\nA: id\r\nContent-Length: 6\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nDate: today\r\n\r\n[id,] ',
     ],
-    'HEAD, with shared fields': [
+    'a shared one with another id': [
+      (res) => res.endShared(SHARED, 'it', 'today'),
+      'HTTP/1.1 429 Too Many Requests\r\nA: it\r\nContent-Length: 6\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nDate: today\r\n\r\n[it,] ',
+    ],
+    'a shared one on another day': [
+      (res) => res.endShared(SHARED, 'id', 'tomorrow'),
+      'HTTP/1.1 429 Too Many Requests\r\nA: id\r\nContent-Length: 6\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nDate: tomorrow\r\n\r\n[id,] ',
+    ],
+    'a shared one that closes': [
       (res) => {
-        res.writeFields(429, SHARED, []);
-        res.end('ok', 'latin1');
+        res.shouldKeepAlive = false;
+        res.endShared(SHARED, 'id', 'today');
       },
-      `HTTP/1.1 429 Too Many Requests\r\n${KEPT}A: b\r\nContent-Length: 2\r\n\r\n`,
+      'HTTP/1.1 429 Too Many Requests\r\nA: id\r\nContent-Length: 6\r\nDate: today\r\nConnection: close\r\n\r\n[id,] ',
+    ],
+    'HEAD, a shared one': [
+      (res) => res.endShared(SHARED, 'id', 'today'),
+      'HTTP/1.1 429 Too Many Requests\r\nA: id\r\nContent-Length: 6\r\nDate: today\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\n\r\n',
       'HEAD',
     ],
   };
@@ -140,28 +150,9 @@ t.test('refuses malformed replies', async (t) => {
     res.write(Buffer.from('kay'));
   });
   t.equal(pieces.isDestroyed, true, 'a piece beyond the length');
-  const shared = (more: string[], body: string): { text: string; isDestroyed: boolean } =>
-    sent((res) => {
-      res.writeFields(200, SHARED, more);
-      res.end(body, 'latin1');
-    });
-  t.same(shared(['C', 'd\r\nE: f'], 'ok'), nothing, 'an own field with a line break');
-  t.match(shared([], 'okay'), { isDestroyed: true }, 'a body longer than the shared length');
   const twice = (res: PlainResponse): void => {
     res.writeHead(200, []);
     res.writeHead(200, []);
   };
   t.throws(() => sent(twice), 'a second head');
-});
-
-t.test('fields are shared only if each can be written, and one is their length', async (t) => {
-  for (const headers of [
-    ['A', 'b\r\nC: d'],
-    ['A b', 'c'],
-    ['', 'c'],
-    ['A', '\0'],
-    ['A', '\u{1f642}'],
-  ])
-    t.throws(() => new CheckedFields([...LENGTH_2, ...headers]), /cannot be written/);
-  t.throws(() => new CheckedFields(['A', 'b']), /Content-Length/);
 });
