@@ -6,18 +6,12 @@
  */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { type RecaptchaKeys, readRecaptchaKeys, recaptchaVariables } from '#api/auth/recaptcha.ts';
+import { readRecaptchaKeys, recaptchaVariables } from '#api/auth/recaptcha.ts';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
-import {
-  readS3Credentials,
-  readStorageLocation,
-  type S3Credentials,
-  type StorageLocation,
-  storageVariables,
-} from '#api/storage/location.ts';
-import { quotaVariables, readStorageQuota, type StorageQuota } from '#api/storage/quota.ts';
+import { readS3Credentials, readStorageLocation, storageVariables } from '#api/storage/location.ts';
+import { quotaVariables, readStorageQuota } from '#api/storage/quota.ts';
 import { parseSurveyUrl, type SurveyUrl } from '#api/values/survey-url.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -25,7 +19,6 @@ import {
   type Environment,
   LOG_LEVEL,
   LOG_LEVELS,
-  type LogLevel,
   readSettings,
   type Variable,
 } from '#shared/configuration.ts';
@@ -173,58 +166,10 @@ const removed = {
   DATABASE_WAIT_SECONDS: 'write it into DATABASE_URL: postgres://user@host/database?wait_seconds=30',
 } as const;
 
-export interface Config {
-  readonly port: number;
-  readonly host: string;
-  readonly workers: number;
-  readonly trustedProxies: ProxyTrust;
-  readonly database: DatabaseLocation;
-  /** Public address of the API, without a slash at the end. */
-  readonly publicUrl: string;
-  /** Address of link surveys; null if they have none. */
-  readonly surveyUrl: SurveyUrl | null;
-  /** Absolute path of the folder with SDK scripts; null without scripts. */
-  readonly sdkPath: string | null;
-  readonly logLevel: LogLevel;
-  readonly isRateLimitingDisabled: boolean;
-  readonly isAuditLogEnabled: boolean;
-  /** 0 keeps them. */
-  readonly auditRetentionDays: number;
-  /** 0 keeps them. */
-  readonly unverifiedAccountDays: number;
-  /** Whether everybody may sign up. If false, only the very first person may. */
-  readonly isSignupEnabled: boolean;
-  readonly sessionMaxAgeSeconds: Seconds;
-  readonly mailFrom: MailAddress;
-  readonly webhooks: {
-    readonly allowedTargets: AllowedTargets;
-    readonly allowsInternalTargets: boolean;
-    readonly attemptsMax: number;
-  };
-  readonly storage: StorageLocation;
-  readonly storageQuota: StorageQuota;
-  readonly bootstrap: {
-    /** Id of the first workspace; null to generate one. */
-    readonly workspaceId: string | null;
-    readonly email: string;
-  };
-}
-
+type Settings = ReturnType<typeof readConfig>;
+export type Config = Settings['config'];
 /** Values that must never be logged. */
-export interface Secrets {
-  /** May contain a password. null for in-process memory. */
-  readonly redisUrl: string | null;
-  /** May contain a password. null if mails stay in the outbox. */
-  readonly smtpUrl: string | null;
-  /** Credentials for S3; null if the AWS SDK finds them, or if files are not stored in S3. */
-  readonly s3: S3Credentials | null;
-  /** Keys of reCAPTCHA; null if surveys cannot require it. */
-  readonly recaptcha: RecaptchaKeys | null;
-  /** API key of the first start; null to generate one. */
-  readonly bootstrapApiKey: string | null;
-  /** Password of the first owner; null to generate one. */
-  readonly bootstrapPassword: string | null;
-}
+export type Secrets = Settings['secrets'];
 
 const WEBHOOK_ATTEMPTS_MAX = 20;
 const RETENTION_DAYS_MAX = 36_500;
@@ -238,11 +183,7 @@ const SESSION_SECONDS_MAX: Seconds = 31_536_000;
  * @param cores number of cores that this process may use
  * @throws ConfigError with one sentence for each mistake
  */
-export function readConfig(
-  env: Environment,
-  cwd: string,
-  cores = availableParallelism(),
-): { readonly config: Config; readonly secrets: Secrets } {
+export function readConfig(env: Environment, cwd: string, cores = availableParallelism()) {
   return readSettings({ variables, removed }, env, (read) => {
     // Read the variables in the order of the table, because mistakes are reported in this order.
     const port = read.integer('API_PORT', 0, 65_535);
@@ -250,25 +191,30 @@ export function readConfig(
     const database = read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
       withPassword(parseDatabaseUrl(value, cwd), read.text('DATABASE_PASSWORD')),
     );
-    const config: Config = {
+    const config = {
       port,
       host,
       workers: readWorkers(read, { cores, hasSharedDatabase: database.kind !== 'memory' }),
-      trustedProxies: read.parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
+      trustedProxies: read.parse<ProxyTrust>('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
       database,
+      /** Without a slash at the end. */
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
-      surveyUrl: read.parse('SURVEY_URL', null, parseSurveyUrl),
+      /** null if link surveys have no address. */
+      surveyUrl: read.parse<SurveyUrl | null>('SURVEY_URL', null, parseSurveyUrl),
+      /** An absolute path; null without scripts. */
       sdkPath: read.parse('SDK_PATH', null, (value) => (value === '' ? null : resolve(cwd, value))),
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       isRateLimitingDisabled: read.flag('RATE_LIMITING_DISABLED'),
       isAuditLogEnabled: read.flag('AUDIT_LOG_ENABLED'),
+      /** 0 keeps them, as in the next line. */
       auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, RETENTION_DAYS_MAX),
       unverifiedAccountDays: read.integer('UNVERIFIED_ACCOUNT_DAYS', 0, RETENTION_DAYS_MAX),
+      /** Whether everybody may sign up. If false, only the very first person may. */
       isSignupEnabled: read.flag('SIGNUP_ENABLED'),
       sessionMaxAgeSeconds: read.integer('SESSION_MAX_AGE', SESSION_SECONDS_MIN, SESSION_SECONDS_MAX),
-      mailFrom: read.parse('MAIL_FROM', { name: '', address: '' }, parseMailFrom),
+      mailFrom: read.parse<MailAddress>('MAIL_FROM', { name: '', address: '' }, parseMailFrom),
       webhooks: {
-        allowedTargets: read.parse(
+        allowedTargets: read.parse<AllowedTargets>(
           'WEBHOOK_ALLOWED_TARGETS',
           { hosts: [], networks: [] },
           parseAllowedTargets,
@@ -279,12 +225,15 @@ export function readConfig(
       storage: readStorageLocation(read.parse, cwd),
       storageQuota: readStorageQuota(read.integer),
       bootstrap: {
+        /** null to generate one, like the secrets of the first start. */
         workspaceId: read.parse('BOOTSTRAP_WORKSPACE_ID', null, parseWorkspaceId),
         email: read.parse('BOOTSTRAP_EMAIL', '', parseEmail),
       },
     };
-    const secrets: Secrets = {
+    const secrets = {
+      /** null for in-process memory. */
       redisUrl: read.parse('REDIS_URL', null, parseRedisUrl),
+      /** null if mails stay in the outbox. */
       smtpUrl: read.parse('SMTP_URL', null, parseSmtpUrl),
       s3: readS3Credentials(read.parse),
       recaptcha: readRecaptchaKeys(read.parse),
