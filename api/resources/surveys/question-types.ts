@@ -2,7 +2,7 @@
  * The types of questions and their fields. Fields that no shape names are dropped. Texts may be plain strings, see
  * `reshape`.
  */
-import { type Static, type TObject, Type } from 'typebox';
+import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { Localized, OneOf } from '#api/values/schemas.ts';
 import { ValidationRules } from './validation-rules.ts';
 
@@ -82,155 +82,78 @@ const charLimit = Type.Object({
 /** Matching takes time linear in the address, because nothing is repeated after the extension. */
 const imagePattern = '\\.([pP][nN][gG]|[jJ][pP][eE]?[gG]|[wW][eE][bB][pP]|[hH][eE][iI][cC])(\\?|$)';
 
-const openText = Type.Object({
-  ...common,
-  type: Type.Literal('openText'),
-  placeholder: Type.Optional(Localized),
-  longAnswer: Type.Optional(Type.Boolean()),
-  inputType: OneOf(['text', 'email', 'url', 'number', 'phone']),
-  charLimit,
-  insightsEnabled: Type.Optional(Type.Boolean()),
-});
+function question<Name extends string, Fields extends TProperties>(type: Name, fields: Fields) {
+  return Type.Object({ ...common, type: Type.Literal(type), ...fields });
+}
 
-const multipleChoiceSingle = Type.Object({
-  ...common,
-  ...multipleChoice,
-  type: Type.Literal('multipleChoiceSingle'),
-});
-
-const multipleChoiceMulti = Type.Object({
-  ...common,
-  ...multipleChoice,
-  type: Type.Literal('multipleChoiceMulti'),
-});
-
-const nps = Type.Object({ ...common, ...scaleLabels, type: Type.Literal('nps') });
-
-const cta = Type.Object({
-  ...common,
-  type: Type.Literal('cta'),
-  buttonExternal: Type.Optional(Type.Boolean()),
-  buttonUrl: Type.Optional(Type.String()),
-  dismissButtonLabel: Type.Optional(Localized),
-  ctaButtonLabel: Type.Optional(Localized),
-  html: Type.Optional(Localized),
-});
-
-const rating = Type.Object({
-  ...common,
-  ...scaleLabels,
-  type: Type.Literal('rating'),
-  scale,
-  range: rangeOf(3, 4, 5, 6, 7, 10),
-});
-
-const csat = Type.Object({ ...common, ...scaleLabels, type: Type.Literal('csat'), scale, range: rangeOf(5) });
-
-const ces = Type.Object({
-  ...common,
-  ...scaleLabels,
-  type: Type.Literal('ces'),
-  scale,
-  range: rangeOf(5, 7),
-});
-
-const consent = Type.Object({
-  ...common,
-  type: Type.Literal('consent'),
-  label: Localized,
-  html: Type.Optional(Localized),
-});
-
-const pictureSelection = Type.Object({
-  ...common,
-  type: Type.Literal('pictureSelection'),
-  allowMulti: Type.Boolean(),
-  choices: Type.Array(
-    Type.Object({
-      id: Type.String({ minLength: 1 }),
-      imageUrl: Type.String({ pattern: imagePattern, text: 'Give the address of a png, jpeg, webp or heic' }),
-    }),
-    { minItems: 2 },
-  ),
-});
-
-const cal = Type.Object({
-  ...common,
-  type: Type.Literal('cal'),
-  calUserName: Type.String({ minLength: 1 }),
-  calHost: Type.Optional(Type.String()),
-});
-
-const date = Type.Object({
-  ...common,
-  type: Type.Literal('date'),
-  html: Type.Optional(Localized),
-  format: OneOf(['M-d-y', 'd-M-y', 'y-M-d']),
-});
-
-const fileUpload = Type.Object({
-  ...common,
-  type: Type.Literal('fileUpload'),
-  allowMultipleFiles: Type.Boolean(),
-  maxSizeInMB: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
-  allowedFileExtensions: Type.Optional(Type.Array(Type.String())),
-});
-
-const matrix = Type.Object({
-  ...common,
-  type: Type.Literal('matrix'),
-  rows: Type.Array(Choice, { minItems: 1 }),
-  columns: Type.Array(Choice, { minItems: 1 }),
-  shuffleOption,
-});
-
-const address = Type.Object({
-  ...common,
-  type: Type.Literal('address'),
-  addressLine1: FormPart,
-  addressLine2: FormPart,
-  city: FormPart,
-  state: FormPart,
-  zip: FormPart,
-  country: FormPart,
-});
-
-const contactInfo = Type.Object({
-  ...common,
-  type: Type.Literal('contactInfo'),
-  firstName: FormPart,
-  lastName: FormPart,
-  email: FormPart,
-  phone: FormPart,
-  company: FormPart,
-});
-
-const ranking = Type.Object({
-  ...common,
-  type: Type.Literal('ranking'),
-  choices: Type.Array(Choice, { minItems: 2, maxItems: 25 }),
-  otherOptionPlaceholder: Type.Optional(Localized),
-  shuffleOption,
-});
-
+/** The shapes by type. */
 export const questionShapes = {
-  openText,
-  multipleChoiceSingle,
-  multipleChoiceMulti,
-  nps,
-  cta,
-  rating,
-  csat,
-  ces,
-  consent,
-  pictureSelection,
-  cal,
-  date,
-  fileUpload,
-  matrix,
-  address,
-  contactInfo,
-  ranking,
+  openText: question('openText', {
+    placeholder: Type.Optional(Localized),
+    longAnswer: Type.Optional(Type.Boolean()),
+    inputType: OneOf(['text', 'email', 'url', 'number', 'phone']),
+    charLimit,
+    insightsEnabled: Type.Optional(Type.Boolean()),
+  }),
+  multipleChoiceSingle: question('multipleChoiceSingle', multipleChoice),
+  multipleChoiceMulti: question('multipleChoiceMulti', multipleChoice),
+  nps: question('nps', scaleLabels),
+  cta: question('cta', {
+    buttonExternal: Type.Optional(Type.Boolean()),
+    buttonUrl: Type.Optional(Type.String()),
+    dismissButtonLabel: Type.Optional(Localized),
+    ctaButtonLabel: Type.Optional(Localized),
+    html: Type.Optional(Localized),
+  }),
+  rating: question('rating', { ...scaleLabels, scale, range: rangeOf(3, 4, 5, 6, 7, 10) }),
+  csat: question('csat', { ...scaleLabels, scale, range: rangeOf(5) }),
+  ces: question('ces', { ...scaleLabels, scale, range: rangeOf(5, 7) }),
+  consent: question('consent', { label: Localized, html: Type.Optional(Localized) }),
+  pictureSelection: question('pictureSelection', {
+    allowMulti: Type.Boolean(),
+    choices: Type.Array(
+      Type.Object({
+        id: Type.String({ minLength: 1 }),
+        imageUrl: Type.String({
+          pattern: imagePattern,
+          text: 'Give the address of a png, jpeg, webp or heic',
+        }),
+      }),
+      { minItems: 2 },
+    ),
+  }),
+  cal: question('cal', { calUserName: Type.String({ minLength: 1 }), calHost: Type.Optional(Type.String()) }),
+  date: question('date', { html: Type.Optional(Localized), format: OneOf(['M-d-y', 'd-M-y', 'y-M-d']) }),
+  fileUpload: question('fileUpload', {
+    allowMultipleFiles: Type.Boolean(),
+    maxSizeInMB: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+    allowedFileExtensions: Type.Optional(Type.Array(Type.String())),
+  }),
+  matrix: question('matrix', {
+    rows: Type.Array(Choice, { minItems: 1 }),
+    columns: Type.Array(Choice, { minItems: 1 }),
+    shuffleOption,
+  }),
+  address: question('address', {
+    addressLine1: FormPart,
+    addressLine2: FormPart,
+    city: FormPart,
+    state: FormPart,
+    zip: FormPart,
+    country: FormPart,
+  }),
+  contactInfo: question('contactInfo', {
+    firstName: FormPart,
+    lastName: FormPart,
+    email: FormPart,
+    phone: FormPart,
+    company: FormPart,
+  }),
+  ranking: question('ranking', {
+    choices: Type.Array(Choice, { minItems: 2, maxItems: 25 }),
+    otherOptionPlaceholder: Type.Optional(Localized),
+    shuffleOption,
+  }),
 } as const satisfies Record<string, TObject>;
 
 type QuestionType = keyof typeof questionShapes;
