@@ -67,7 +67,6 @@ export type ResourceType =
   | 'Webhook'
   | 'Segment'
   | 'Language'
-  | 'Delivery'
   | 'Tag'
   | 'Organization'
   | 'API Key'

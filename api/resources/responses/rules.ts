@@ -16,149 +16,106 @@ export function brokenRule(
   element: Element,
   budget: PatternBudget,
 ): string | null {
-  const text = typeof answer === 'string' || typeof answer === 'number' ? String(answer) : null;
-  const number = text === null || text.trim() === '' ? Number.NaN : Number(text);
+  if (typeof answer === 'string' || typeof answer === 'number') {
+    return brokenTextRule(rule, String(answer), budget);
+  }
+  return Array.isArray(answer)
+    ? brokenListRule(rule, answer, element)
+    : brokenRowRule(rule, Object.values(answer), element);
+}
 
+function brokenTextRule(rule: Rule, text: string, budget: PatternBudget): string | null {
+  const number = text.trim() === '' ? Number.NaN : Number(text);
   switch (rule.type) {
     case 'minLength':
-      return broken(
-        text !== null && text.length < rule.params.min,
-        `Must have at least ${rule.params.min} characters`,
-      );
+      return unless(text.length >= rule.params.min, `Must have at least ${rule.params.min} characters`);
     case 'maxLength':
-      return broken(
-        text !== null && text.length > rule.params.max,
-        `Must have at most ${rule.params.max} characters`,
-      );
+      return unless(text.length <= rule.params.max, `Must have at most ${rule.params.max} characters`);
     case 'pattern':
-      return broken(
-        text !== null && !matches(rule.params, text, budget),
-        'Does not have the expected format',
-      );
+      return unless(matches(rule.params, text, budget), 'Does not have the expected format');
     case 'email':
-      return broken(text !== null && !isEmailAddress(text), 'Must be an email address');
+      return unless(isEmailAddress(text), 'Must be an email address');
     case 'url':
-      return broken(text !== null && !URL.canParse(text), 'Must be a URL');
+      return unless(URL.canParse(text), 'Must be a URL');
     case 'phone':
-      return broken(text !== null && !phonePattern.test(text), 'Must be a phone number');
+      return unless(phonePattern.test(text), 'Must be a phone number');
     case 'equals':
-      return broken(text !== null && text !== String(rule.params.value), `Must be ${rule.params.value}`);
+      return unless(text === String(rule.params.value), `Must be ${rule.params.value}`);
     case 'doesNotEqual':
-      return broken(text === String(rule.params.value), `Must not be ${rule.params.value}`);
+      return unless(text !== String(rule.params.value), `Must not be ${rule.params.value}`);
     case 'contains':
-      return broken(
-        text !== null && !text.includes(String(rule.params.value)),
-        `Must contain ${rule.params.value}`,
-      );
+      return unless(text.includes(String(rule.params.value)), `Must contain ${rule.params.value}`);
     case 'doesNotContain':
-      return broken(
-        text?.includes(String(rule.params.value)) === true,
-        `Must not contain ${rule.params.value}`,
-      );
+      return unless(!text.includes(String(rule.params.value)), `Must not contain ${rule.params.value}`);
     case 'minValue':
-      return broken(text !== null && !(number >= rule.params.min), `Must be at least ${rule.params.min}`);
+      return unless(number >= rule.params.min, `Must be at least ${rule.params.min}`);
     case 'maxValue':
-      return broken(text !== null && !(number <= rule.params.max), `Must be at most ${rule.params.max}`);
+      return unless(number <= rule.params.max, `Must be at most ${rule.params.max}`);
     case 'isGreaterThan':
-      return broken(text !== null && !(number > rule.params.min), `Must be greater than ${rule.params.min}`);
+      return unless(number > rule.params.min, `Must be greater than ${rule.params.min}`);
     case 'isLessThan':
-      return broken(text !== null && !(number < rule.params.max), `Must be less than ${rule.params.max}`);
+      return unless(number < rule.params.max, `Must be less than ${rule.params.max}`);
     case 'isLaterThan':
-      return broken(text !== null && !(text > rule.params.date), `Must be later than ${rule.params.date}`);
+      return unless(text > rule.params.date, `Must be later than ${rule.params.date}`);
     case 'isEarlierThan':
-      return broken(text !== null && !(text < rule.params.date), `Must be earlier than ${rule.params.date}`);
+      return unless(text < rule.params.date, `Must be earlier than ${rule.params.date}`);
     case 'isBetween':
-      return broken(
-        text !== null && !isBetween(text, rule.params),
-        `Must be between ${rule.params.startDate} and ${rule.params.endDate}`,
-      );
-    case 'isNotBetween':
-      return broken(
-        text !== null && isBetween(text, rule.params),
-        `Must not be between ${rule.params.startDate} and ${rule.params.endDate}`,
-      );
+    case 'isNotBetween': {
+      const range = `between ${rule.params.startDate} and ${rule.params.endDate}`;
+      const isInside = isBetween(text, rule.params);
+      return rule.type === 'isBetween'
+        ? unless(isInside, `Must be ${range}`)
+        : unless(!isInside, `Must not be ${range}`);
+    }
     default:
-      return brokenListRule(rule, answer, element);
+      return null;
   }
 }
 
-type ListRule = Extract<
-  Rule,
-  {
-    type:
-      | 'minSelections'
-      | 'maxSelections'
-      | 'minRanked'
-      | 'rankAll'
-      | 'minRowsAnswered'
-      | 'answerAllRows'
-      | 'fileExtensionIs'
-      | 'fileExtensionIsNot';
-  }
->;
-
-/** Checks choices, rows of a matrix and files. */
-function brokenListRule(rule: ListRule, answer: Answer, element: Element): string | null {
-  const items = Array.isArray(answer) ? answer : null;
-  const rows = typeof answer === 'object' && !Array.isArray(answer) ? Object.values(answer) : null;
-
+/** Checks choices and files. */
+function brokenListRule(rule: Rule, items: readonly string[], element: Element): string | null {
   switch (rule.type) {
     case 'minSelections':
-      return broken(
-        items !== null && items.length < rule.params.min,
-        `Select at least ${rule.params.min} options`,
-      );
+      return unless(items.length >= rule.params.min, `Select at least ${rule.params.min} options`);
     case 'maxSelections':
-      return broken(
-        items !== null && items.length > rule.params.max,
-        `Select at most ${rule.params.max} options`,
-      );
+      return unless(items.length <= rule.params.max, `Select at most ${rule.params.max} options`);
     case 'minRanked':
-      return broken(
-        items !== null && items.length < rule.params.min,
-        `Rank at least ${rule.params.min} options`,
-      );
+      return unless(items.length >= rule.params.min, `Rank at least ${rule.params.min} options`);
     case 'rankAll':
-      return broken(
-        items !== null && 'choices' in element && items.length < element.choices.length,
-        'Rank all options',
-      );
-    case 'minRowsAnswered':
-      return broken(
-        rows !== null && countFilled(rows) < rule.params.min,
-        `Answer at least ${rule.params.min} rows`,
-      );
-    case 'answerAllRows':
-      return broken(
-        rows !== null && 'rows' in element && countFilled(rows) < element.rows.length,
-        'Answer all rows',
-      );
+      return unless(!('choices' in element) || items.length >= element.choices.length, 'Rank all options');
     case 'fileExtensionIs':
-      return broken(
-        items?.every((file) => hasExtension(file, rule.params.extensions)) === false,
-        `Files must be of type ${rule.params.extensions.join(', ')}`,
-      );
-    case 'fileExtensionIsNot':
-      return broken(
-        items?.some((file) => hasExtension(file, rule.params.extensions)) === true,
-        `Files must not be of type ${rule.params.extensions.join(', ')}`,
-      );
+    case 'fileExtensionIsNot': {
+      const { extensions } = rule.params;
+      const named = items.filter((file) => hasExtension(file, extensions)).length;
+      return rule.type === 'fileExtensionIs'
+        ? unless(named === items.length, `Files must be of type ${extensions.join(', ')}`)
+        : unless(named === 0, `Files must not be of type ${extensions.join(', ')}`);
+    }
     default:
-      return rule satisfies never;
+      return null;
   }
 }
 
-function broken(isBroken: boolean, message: string): string | null {
-  return isBroken ? message : null;
+/** Checks the rows of a matrix. */
+function brokenRowRule(rule: Rule, rows: readonly string[], element: Element): string | null {
+  const filled = rows.filter((value) => value !== '').length;
+  switch (rule.type) {
+    case 'minRowsAnswered':
+      return unless(filled >= rule.params.min, `Answer at least ${rule.params.min} rows`);
+    case 'answerAllRows':
+      return unless(!('rows' in element) || filled >= element.rows.length, 'Answer all rows');
+    default:
+      return null;
+  }
+}
+
+function unless(holds: boolean, message: string): string | null {
+  return holds ? null : message;
 }
 
 /** Whether a date is within a range. ISO dates sort as text. */
 function isBetween(text: string, range: { readonly startDate: string; readonly endDate: string }): boolean {
   return text >= range.startDate && text <= range.endDate;
-}
-
-function countFilled(values: readonly string[]): number {
-  return values.filter((value) => value !== '').length;
 }
 
 function hasExtension(file: string, extensions: readonly string[]): boolean {
