@@ -1,7 +1,6 @@
 /** Builds a running gateway from its parts, in dependency order. */
 import type { Logger } from 'pino';
-import type { Control, ControlChange } from '#gateway/bans/control.ts';
-import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
+import type { ControlChange } from '#gateway/bans/control.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
@@ -13,9 +12,9 @@ import { HeaderFilter } from './http/header-filter.ts';
 import { PublicServer } from './listen/server.ts';
 import { coreSamples, newcomersSamples } from './observe/core-samples.ts';
 import { Metrics } from './observe/metrics/metrics.ts';
-import type { Ranked } from './observe/metrics/ranking.ts';
 import type { Second } from './observe/metrics/seconds.ts';
 import type { RefusedAddresses } from './observe/refused-addresses.ts';
+import type { RunningGateway } from './operate/admin/context.ts';
 import type { LoadPolicies } from './part/part.ts';
 import type { Sample } from './part/sample.ts';
 import { openParts, type PartInUse } from './parts.ts';
@@ -23,11 +22,12 @@ import { changesOf } from './policy/file/changes.ts';
 import type { PolicySet } from './policy/policy-set.ts';
 import { FileWatch, loadWatched, type WatchedTexts } from './policy/watched-file.ts';
 import { youngCollector } from './process/collect-young.ts';
+import type { ProcessReport } from './process/supervisor.ts';
 import type { OpenProtection } from './proxy/protected.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { type Limiting, openLimiting } from './request/open-limiting.ts';
 import type { ProxyFiles } from './request/proxy-files.ts';
-import { type MatchReport, nothingMatchedWarning } from './request/unmatched.ts';
+import { nothingMatchedWarning } from './request/unmatched.ts';
 import { loadTestedPolicies } from './workbench/rehearsal/policy-tests.ts';
 
 interface GatewayParts {
@@ -44,48 +44,20 @@ interface GatewayParts {
   readonly isWorker: boolean;
 }
 
-export interface Gateway {
+type AskedOfAll = 'storeAvailable' | 'families' | 'processes' | 'takeSeconds' | 'showAddresses';
+
+/** A gateway in this process. */
+export interface Gateway extends Omit<RunningGateway, AskedOfAll> {
   readonly port: number;
-  readonly policies: number;
-  /** The policies as loaded from the file, without the shadow modes that operators have set. */
-  policySet(): PolicySet;
-  policyText(): string;
-  /** Contents of the files that the policy file refers to, by name. */
-  referencedTexts(): ReadonlyMap<string, string>;
-  /** Why the current content of the policy file is not in use. null if it is in use. */
-  policyRefusal(): string | null;
-  /** Closing the gateway also closes it. */
-  readonly control: Control;
-  /** Applies a change that the supervisor has already written to the store. */
-  applyChange(change: ControlChange): Promise<void>;
-  /** Clients that were denied most often in the last 30 to 60 minutes, by digest. See Metrics. */
-  limited(): readonly Ranked[];
-  /** Paths that were requested most often in that time. */
-  paths(): readonly Ranked[];
-  /** Whether the policies in use matched a request. */
-  matches(): MatchReport;
-  /** Takes the counts of past seconds out of the gateway. */
-  takeSeconds(): readonly Second[];
   /** Addresses of refused clients, while operators may see them; null if this gateway has none. */
   readonly addresses: RefusedAddresses | null;
-  /** Number of replicas that the last report counted as alive. 1 without a store. */
-  replicas(): number;
+  /** Applies a change that the supervisor has already written to the store. */
+  applyChange(change: ControlChange): Promise<void>;
+  /** @param withRankings whether it has the clients denied most and the paths requested most */
+  report(withRankings: boolean): ProcessReport;
+  /** Takes the counts of past seconds out of the gateway. */
+  takeSeconds(): readonly Second[];
   samples(): Sample[];
-  /** Whether the gateway accepts requests. false while it drains. */
-  ready(): boolean;
-  storeAvailable(): boolean;
-  /** Time at which the gateway began to decide without the store. null if the store is available. */
-  storeAwaySince(): Millis | null;
-  /** @throws StoreFault if the store does not answer */
-  findDecision(id: string): Promise<DecisionRecord | null>;
-  /**
-   * Lists refusals, newest first. See DecisionStore for the parameters.
-   *
-   * @throws StoreFault if the store does not answer
-   */
-  listDecisions(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
-  /** Tells the other gateways which clients this one denied most. See DecisionStore. */
-  exchangeDenied(own: readonly Ranked[]): Promise<readonly (readonly Ranked[])[]>;
   reload(): void;
   /** Lets requests in flight finish, then closes everything. */
   close(): Promise<void>;
@@ -150,22 +122,26 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
 
   return {
     port,
-    policies: policies.policies.length,
-    policySet: () => limiting.policySet(),
+    policies: () => limiting.policySet(),
     policyText: () => watch.text,
     referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     control: limiting.control,
     applyChange: (change) => limiting.applyChange(change),
-    limited: () => metrics.limited.list(clock()),
-    paths: () => metrics.paths.list(clock()),
-    matches: () => enforcement.matches,
+    report: (withRankings) => {
+      const store = guarded?.stats();
+      return {
+        storeAvailable: store?.available ?? true,
+        storeAwaySince: store?.openSince ?? null,
+        replicas: store?.replicas ?? 1,
+        limited: withRankings ? metrics.limited.list(clock()) : [],
+        paths: withRankings ? metrics.paths.list(clock()) : [],
+        matches: enforcement.matches,
+      };
+    },
     takeSeconds: () => metrics.seconds.take(clock()),
     addresses,
-    replicas: () => guarded?.stats().replicas ?? 1,
     ready: () => !upstream.draining,
-    storeAvailable: () => guarded?.stats().available ?? true,
-    storeAwaySince: () => guarded?.stats().openSince ?? null,
     findDecision: (id) => decisions.find(id),
     listDecisions: (before, count) => decisions.list(before, count),
     exchangeDenied: (own) => decisions.exchangeDenied(own),

@@ -7,7 +7,6 @@ import { hostname, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { authority } from '#shared/authority.ts';
-import type { Millis } from '#shared/clock.ts';
 import { ConfigError, type Environment } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { VERSION } from '#shared/version.ts';
@@ -15,8 +14,8 @@ import { WorkerStartError } from '#shared/worker-pool.ts';
 import { type Gateway, openProxyFiles, policyLoader, startGateway } from './app.ts';
 import { type GatewaySettings, readConfig } from './config.ts';
 import { listenErrorText } from './listen/listen-error.ts';
-import { type Family, families } from './observe/metrics/exposition.ts';
-import type { Second } from './observe/metrics/seconds.ts';
+import { families } from './observe/metrics/exposition.ts';
+import type { RunningGateway } from './operate/admin/context.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
 import type { Operated } from './part/part.ts';
 import { openParts } from './parts.ts';
@@ -24,8 +23,8 @@ import { assertPoliciesAreChosen, readPolicyFile } from './policy/policy-file.ts
 import { PolicyFileError } from './policy/problems.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import { Stop, type StopOptions } from './process/stop.ts';
-import { type ProcessReport, Supervisor, type WorkerMessage } from './process/supervisor.ts';
-import { reportOf, reportTo } from './process/worker.ts';
+import { Supervisor, type WorkerMessage } from './process/supervisor.ts';
+import { reportTo } from './process/worker.ts';
 import { nothingMatchedWarning } from './request/unmatched.ts';
 import { StoreRefusedError } from './store/fault.ts';
 
@@ -58,28 +57,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** A running gateway, either in this process or in workers. */
-interface Running
-  extends Omit<
-    Gateway,
-    | 'applyChange'
-    | 'limited'
-    | 'matches'
-    | 'paths'
-    | 'replicas'
-    | 'samples'
-    | 'storeAvailable'
-    | 'storeAwaySince'
-    | 'takeSeconds'
-  > {
-  storeAvailable(): Promise<boolean>;
-  families(): Promise<readonly (readonly Family[])[]>;
-  /** Reports of the processes that answer in time. */
-  processes(): Promise<readonly ProcessReport[]>;
-  /** Takes out the counts of past seconds. */
-  takeSeconds(): Promise<readonly Second[]>;
-  /** Lets all processes keep the addresses of refused clients for this time. */
-  showAddresses(forMs: Millis): Promise<void>;
-}
+interface Running extends RunningGateway, Pick<Gateway, 'port' | 'addresses' | 'reload' | 'close'> {}
 
 /** Name of this process among all that share the store. */
 const REPLICA = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
@@ -106,9 +84,9 @@ async function startSingle(settings: GatewaySettings, log: Logger): Promise<Runn
   const gateway = await startHere(settings, log);
   return {
     ...gateway,
-    storeAvailable: async () => gateway.storeAvailable(),
+    storeAvailable: async () => gateway.report(false).storeAvailable,
     families: async () => [families(gateway.samples())],
-    processes: async () => [reportOf(gateway, true)],
+    processes: async () => [gateway.report(true)],
     takeSeconds: async () => gateway.takeSeconds(),
     showAddresses: async (forMs) => gateway.addresses?.show(forMs),
   };
@@ -167,9 +145,8 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
   const decisions = new RedisDecisions(store);
   return {
     port: supervisor.port,
-    policies: supervisor.policies,
     control,
-    policySet: () => set,
+    policies: () => set,
     policyText: () => watch.text,
     referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
@@ -214,7 +191,7 @@ async function runWorker(settings: GatewaySettings, log: Logger): Promise<void> 
   process.on('SIGHUP', () => gateway.reload());
   // The supervisor has waited already.
   onStop({ stop: () => gateway.close(), log, delayMs: 0, onDelay: () => undefined });
-  process.send?.({ type: 'ready', port: gateway.port, policies: gateway.policies } satisfies WorkerMessage);
+  process.send?.({ type: 'ready', port: gateway.port } satisfies WorkerMessage);
 }
 
 async function run(settings: GatewaySettings, log: Logger): Promise<void> {
@@ -236,7 +213,7 @@ async function run(settings: GatewaySettings, log: Logger): Promise<void> {
   onStop({ stop, log, delayMs: config.drainDelayMs, onDelay: () => stopping.abort() });
   const store = secrets.store === null ? 'in-process memory' : 'Redis';
   const ready = [
-    `${running.policies} policies`,
+    `${running.policies().policies.length} policies`,
     `${config.workers} process${single ? '' : 'es'}`,
     `store: ${store}`,
     ...operated.map((part) => part.ready),
@@ -258,25 +235,17 @@ async function operate(
   const operated: Operated[] = [];
   for (const part of parts) {
     const started = await part.operate?.({
+      ...running,
       ready: () => !stopping.aborted && running.ready(),
-      storeAvailable: () => running.storeAvailable(),
-      families: () => running.families(),
-      reusePort: config.reusePort,
-      findDecision: (id) => running.findDecision(id),
-      listDecisions: (before, count) => running.listDecisions(before, count),
       addresses: running.addresses ?? HIDDEN,
-      showAddresses: (forMs) => running.showAddresses(forMs),
+      storeKind: secrets.store === null ? 'memory' : 'redis',
+      reusePort: config.reusePort,
       log,
       clock,
       trust: config.trust,
-      policies: () => running.policySet(),
-      policyText: () => running.policyText(),
-      referencedTexts: () => running.referencedTexts(),
+      newSecret,
       temporaryFolder: tmpdir(),
       stopping,
-      policyRefusal: () => running.policyRefusal(),
-      newSecret,
-      control: running.control,
       doctor: {
         config,
         certificate: gathered.certificate,
@@ -285,13 +254,6 @@ async function operate(
         version: VERSION,
         nodeVersion: process.versions.node,
         publicPort: () => running.port,
-      },
-      top: {
-        kind: secrets.store === null ? 'memory' : 'redis',
-        processes: () => running.processes(),
-        takeSeconds: () => running.takeSeconds(),
-        exchangeDenied: (own) => running.exchangeDenied(own),
-        families: () => running.families(),
       },
     });
     if (started !== undefined) operated.push(started);

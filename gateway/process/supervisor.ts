@@ -28,7 +28,7 @@ export interface ProcessReport {
 }
 
 export type WorkerMessage =
-  | { readonly type: 'ready'; readonly port: number; readonly policies: number }
+  | { readonly type: 'ready'; readonly port: number }
   | ({
       readonly type: 'state';
       /** Id of the WorkerRequest that this answers; 0 for a regular report. */
@@ -86,7 +86,6 @@ export class Supervisor {
   #seconds: Second[] = [];
   readonly #addresses: RefusedAddresses | null;
   readonly #nothingMatched: NothingMatched;
-  policies = 0;
 
   constructor(options: SupervisorOptions) {
     const { addresses, env, drainTimeoutMs, policyVersion, onNothingMatched, ...program } = options;
@@ -192,7 +191,6 @@ export class Supervisor {
       this.#pending.get(message.id)?.(message);
       return null;
     }
-    this.policies = message.policies;
     const shownUntil = this.#addresses?.shownUntil ?? null;
     // A worker that replaces another one must do the same.
     if (shownUntil !== null) {

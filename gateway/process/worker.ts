@@ -1,12 +1,9 @@
 /** The worker's side of the supervisor: its reports, and what it does on request. */
 import type { ControlChange } from '#gateway/bans/control.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
-import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { Sample } from '#gateway/part/sample.ts';
-import type { MatchReport } from '#gateway/request/unmatched.ts';
-import type { Millis } from '#shared/clock.ts';
 import {
   type ProcessReport,
   STATE_INTERVAL_MS,
@@ -14,17 +11,12 @@ import {
   type WorkerRequest,
 } from './supervisor.ts';
 
-/** The parts of a gateway that are reported. */
-interface ReportedGateway {
+/** The parts of a gateway that a supervisor uses. */
+interface SupervisedGateway {
   readonly addresses: RefusedAddresses | null;
   applyChange(change: ControlChange): Promise<void>;
-  limited(): readonly Ranked[];
-  matches(): MatchReport;
-  paths(): readonly Ranked[];
-  replicas(): number;
+  report(withRankings: boolean): ProcessReport;
   samples(): Sample[];
-  storeAvailable(): boolean;
-  storeAwaySince(): Millis | null;
   takeSeconds(): readonly Second[];
 }
 
@@ -35,20 +27,8 @@ interface Channel {
   on(event: 'message', listener: (request: WorkerRequest) => void): unknown;
 }
 
-/** @param withRankings whether the report has the clients denied most and the paths requested most */
-export function reportOf(gateway: ReportedGateway, withRankings: boolean): ProcessReport {
-  return {
-    storeAvailable: gateway.storeAvailable(),
-    storeAwaySince: gateway.storeAwaySince(),
-    replicas: gateway.replicas(),
-    limited: withRankings ? gateway.limited() : [],
-    paths: withRankings ? gateway.paths() : [],
-    matches: gateway.matches(),
-  };
-}
-
 /** Reports to the supervisor regularly, and when it asks. */
-export function reportTo(supervisor: Channel, gateway: ReportedGateway): void {
+export function reportTo(supervisor: Channel, gateway: SupervisedGateway): void {
   const sendState = (id: number): void => {
     // If the supervisor is gone, the 'disconnect' handler stops this worker.
     if (!supervisor.connected) return;
@@ -59,7 +39,7 @@ export function reportTo(supervisor: Channel, gateway: ReportedGateway): void {
       seconds: gateway.takeSeconds(),
       addresses: gateway.addresses?.fresh() ?? [],
       // Regular reports (id 0) do not need the clients denied most often and the paths.
-      ...reportOf(gateway, id !== 0),
+      ...gateway.report(id !== 0),
     });
   };
   let isReported = false;

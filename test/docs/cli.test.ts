@@ -65,7 +65,7 @@ async function startExample(
   if (!isStored) {
     const reason = { decision: 'deny', policy: 'login', isUnproven: false } as const;
     const ids = new DecisionIds(await gateway.gateway.control.salt(), 'ended');
-    return [ids.next(reason, gateway.gateway.policySet().version, NOW), ...address];
+    return [ids.next(reason, gateway.gateway.policies().version, NOW), ...address];
   }
   for (let i = 0; i < 3; i++) await login();
   return [await login(), ...address];

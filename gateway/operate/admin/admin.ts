@@ -8,24 +8,11 @@ import Fastify, {
 import { Errors, type XSchema } from 'typebox/schema';
 import { IncomingRequest, type PieceListener } from '#gateway/http/incoming-request.ts';
 import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
-import { CONTENT_TYPE, exposition, type Family } from '#gateway/observe/metrics/exposition.ts';
+import { CONTENT_TYPE, exposition } from '#gateway/observe/metrics/exposition.ts';
 import { addAdminApi } from './api.ts';
 import type { AdminApiOptions } from './context.ts';
 import { addHostCheck, isBearer } from './guard.ts';
 import { pageRoutes } from './page-routes.ts';
-
-/** What the paths for monitoring show. */
-export interface Monitored {
-  readonly ready: () => boolean;
-  readonly storeAvailable: () => Promise<boolean>;
-  readonly families: () => Promise<readonly (readonly Family[])[]>;
-}
-
-interface AdminOptions extends Monitored {
-  /** All paths but /healthz and /readyz require it; null if no token is required. */
-  readonly token: string | null;
-  readonly api: AdminApiOptions;
-}
 
 const BODY_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 256;
@@ -35,7 +22,7 @@ const BODY_MS_MAX = 10_000;
 /** Timeout of an upload, a little longer than its own bound. */
 const UPLOAD_MS_MAX = 130_000;
 
-export function buildAdmin(options: AdminOptions): FastifyInstance {
+export function buildAdmin(options: AdminApiOptions): FastifyInstance {
   const app = Fastify({
     forceCloseConnections: true,
     bodyLimit: BODY_BYTES_MAX,
@@ -67,7 +54,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   app.get('/metrics', { onRequest }, async (_request, reply) => {
     return reply.type(CONTENT_TYPE).send(await exposition(await options.families()));
   });
-  addAdminApi(app, options.api);
+  addAdminApi(app, options);
   app.register(pageRoutes);
   app.setNotFoundHandler(async (_request, reply) =>
     reply

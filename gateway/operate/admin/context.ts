@@ -2,9 +2,13 @@
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Control } from '#gateway/bans/control.ts';
+import type { Family } from '#gateway/observe/metrics/exposition.ts';
+import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
+import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -12,34 +16,49 @@ import type { GuardOptions } from './guard.ts';
 import type { Marks } from './marks.ts';
 import type { ReplayBounds } from './replay-upload.ts';
 import type { Sessions } from './sessions.ts';
-import type { TopSource } from './top.ts';
 
 export type ShownAddresses = Pick<RefusedAddresses, 'find' | 'isOn' | 'shownUntil'>;
 
-/** The running gateway, with one process or with several, as the admin listener sees it. */
-export interface AdminGateway {
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly trust: ProxyTrust;
-  /** Returns a new secret of at least 32 random bytes. */
-  readonly newSecret: () => string;
+/** A running gateway, with one process or with several. */
+export interface RunningGateway {
   readonly control: Control;
-  readonly doctor: DoctorSources;
-  readonly top: TopSource;
+  /** The policies as loaded from the file, without the shadow modes that operators have set. */
   readonly policies: () => PolicySet;
   readonly policyText: () => string;
   /** The files that the policy file names. */
   readonly referencedTexts: () => ReadonlyMap<string, string>;
   /** Why the current file is not in use; null if it is. */
   readonly policyRefusal: () => string | null;
+  /** Whether it accepts requests. false while it drains. */
+  readonly ready: () => boolean;
+  readonly storeAvailable: () => Promise<boolean>;
+  /** Metrics since the start, also of processes that have ended. */
+  readonly families: () => Promise<readonly (readonly Family[])[]>;
+  /** Reports of the processes that answer in time. */
+  readonly processes: () => Promise<readonly ProcessReport[]>;
+  /** Takes out the counts of past seconds, so that each is counted once. */
+  readonly takeSeconds: () => Promise<readonly Second[]>;
   /** @throws if the store is unavailable */
   readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
   /** Lists refusals, newest first, see DecisionStore. @throws if the store is unavailable */
   readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
+  /** Tells the other gateways which clients this one denied most, see DecisionStore. @throws as above */
+  readonly exchangeDenied: (own: readonly Ranked[]) => Promise<readonly (readonly Ranked[])[]>;
+  /** Lets operators see the addresses of refused clients for this time; 0 ends it. */
+  readonly showAddresses: (forMs: Millis) => Promise<void>;
+}
+
+/** The running gateway and its surroundings. */
+export interface AdminGateway extends RunningGateway {
+  readonly storeKind: 'redis' | 'memory';
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly trust: ProxyTrust;
+  /** Returns a new secret of at least 32 random bytes. */
+  readonly newSecret: () => string;
+  readonly doctor: DoctorSources;
   /** Addresses of refused clients, while operators may see them. */
   readonly addresses: ShownAddresses;
-  /** Lets operators see addresses for this time; 0 ends it. */
-  readonly showAddresses: (forMs: Millis) => Promise<void>;
   /** Folder for the log of a replay. */
   readonly temporaryFolder: string;
   /** Aborted when the gateway stops. */

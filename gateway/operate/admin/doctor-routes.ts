@@ -6,9 +6,9 @@ import { probeToken } from '#gateway/request/probe.ts';
 import type { AdminContext } from './context.ts';
 
 export async function doctorRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
-  const { doctor, clock, trust, policies, policyText, policyRefusal, control, top } = options;
+  const { doctor, clock, trust, policies, policyText, policyRefusal, control, processes } = options;
   const otherHosts = async (): Promise<string[]> =>
-    (await top.processes()).flatMap(({ matches }) => matches.otherHosts);
+    (await processes()).flatMap(({ matches }) => matches.otherHosts);
   app.get('/doctor', async () =>
     gatewayReport({
       ...doctor,

@@ -23,6 +23,7 @@ const JSON_TYPE = 'application/json';
 const BYTES_TYPE = 'application/octet-stream';
 
 export interface GuardOptions {
+  /** All paths but /healthz and /readyz require it; null if no token is required. */
   readonly token: string | null;
   /** Whether only programs on this machine can reach the listener. */
   readonly isLoopback: boolean;

@@ -5,11 +5,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
-import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
-import type { ShownAddresses } from './context.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
+import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
 import type { TrafficHistory } from './history.ts';
-import type { Mark, Marks } from './marks.ts';
+import type { Mark } from './marks.ts';
 import { deniedHere, mostLimited, mostRequested, storeState, type TopSource } from './top.ts';
 import { totalsOf } from './totals.ts';
 
@@ -20,15 +20,12 @@ const UNREAD_BYTES_MAX = 1_048_576;
 /** Maximum number of new refusals that are sent in a second; the list has the others. */
 const DENIALS_MAX = 20;
 
-export interface LiveFeedOptions {
-  readonly clock: Clock;
+export interface LiveFeedOptions
+  extends TopSource,
+    Pick<AdminContext, 'clock' | 'takeSeconds' | 'listDecisions' | 'marks' | 'addresses'> {
   readonly history: TrafficHistory;
-  readonly top: TopSource;
-  readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
   /** Changes with the policy file, and with shadow modes of operators. */
   readonly policyVersion: () => Promise<string>;
-  readonly marks: Marks;
-  readonly addresses: ShownAddresses;
   /** Adds marks for changes of the state. */
   readonly seeState: (storeAwaySince: string | null) => void;
 }
@@ -116,17 +113,17 @@ export class LiveFeed {
   }
 
   async #tell(): Promise<void> {
-    const { clock, history, top, marks, seeState, addresses } = this.#options;
+    const { clock, history, storeKind, marks, seeState, addresses } = this.#options;
     const isWatched = this.#listeners.size > 0;
     try {
       const askedAt = clock();
       const [processes, seconds, families] = await Promise.all([
-        top.processes(),
-        top.takeSeconds(),
-        isWatched ? top.families() : [],
+        this.#options.processes(),
+        this.#options.takeSeconds(),
+        isWatched ? this.#options.families() : [],
       ]);
       const spans = history.add(seconds, askedAt);
-      const store = storeState(top.kind, processes);
+      const store = storeState(storeKind, processes);
       seeState(store.awaySince);
       this.#denied = deniedHere(processes);
       this.#asking ??= this.#ask(isWatched).finally(() => {
@@ -178,8 +175,8 @@ export class LiveFeed {
    * call. Never rejects: during an outage of the store the lists are empty.
    */
   async #ask(isWatched: boolean): Promise<void> {
-    const { top, listDecisions, policyVersion } = this.#options;
-    this.#deniedElsewhere = await top.exchangeDenied(this.#denied).catch(() => null);
+    const { exchangeDenied, listDecisions, policyVersion } = this.#options;
+    this.#deniedElsewhere = await exchangeDenied(this.#denied).catch(() => null);
     if (!isWatched) return;
     const [newest, version] = await Promise.all([
       listDecisions(null, DENIALS_MAX).catch(() => []),

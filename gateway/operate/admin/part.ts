@@ -2,10 +2,9 @@ import type { ListenOptions } from 'node:net';
 import type { FastifyListenOptions } from 'fastify';
 import { ListenError, LOOPBACK } from '#gateway/listen/listener.ts';
 import { optionalPart } from '#gateway/part/part.ts';
-import type { Monitored } from './admin.ts';
 import type { AdminGateway } from './context.ts';
 
-export interface OperatedGateway extends AdminGateway, Monitored {
+export interface OperatedGateway extends AdminGateway {
   /** Whether another gateway may listen on the same port. */
   readonly reusePort: boolean;
 }
@@ -39,7 +38,7 @@ async function openAdmin(host: string, port: number, token: string | null, gatew
   // Workers do not need the admin listener.
   const { buildAdmin } = await import('./admin.ts');
   const isLoopback = LOOPBACK.test(host);
-  const app = buildAdmin({ ...gateway, token, api: { ...gateway, token, isLoopback } });
+  const app = buildAdmin({ ...gateway, token, isLoopback });
   // Fastify passes `reusePort` on to node:net, but its types lack it.
   const options: FastifyListenOptions & Pick<ListenOptions, 'reusePort'> = {
     host,

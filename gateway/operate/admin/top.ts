@@ -1,23 +1,13 @@
 /** One snapshot of the gateway's activity: totals since its start. Two snapshots give rates. */
 
-import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import { mergeRanked, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
-import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { EXCHANGED_MAX } from '#gateway/refusals/decision-record.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
+import type { AdminGateway } from './context.ts';
 import { type NewcomersTotals, newcomersOf, type PolicyTotals, policyTotalsOf, totalsBy } from './totals.ts';
 
-export interface TopSource {
-  readonly kind: 'redis' | 'memory';
-  readonly processes: () => Promise<readonly ProcessReport[]>;
-  /** Takes out the counts of past seconds, so that each is counted once. */
-  readonly takeSeconds: () => Promise<readonly Second[]>;
-  /** See DecisionStore. @throws if the store is unavailable */
-  readonly exchangeDenied: (own: readonly Ranked[]) => Promise<readonly (readonly Ranked[])[]>;
-  /** Totals since the start, including those of processes that have ended. */
-  readonly families: () => Promise<readonly (readonly Family[])[]>;
-}
+export type TopSource = Pick<AdminGateway, 'storeKind' | 'processes' | 'exchangeDenied' | 'families'>;
 
 export interface TopSnapshot {
   readonly at: string;
@@ -78,7 +68,7 @@ export async function topSnapshot(source: TopSource, now: number): Promise<TopSn
   return {
     at: isoTime(now),
     processes: processes.length,
-    store: storeState(source.kind, processes),
+    store: storeState(source.storeKind, processes),
     requests: totalsBy('outcome', families, 'floodgate_requests_total'),
     policies: policyTotalsOf(families),
     newcomers: newcomersOf(families),

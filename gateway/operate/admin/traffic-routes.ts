@@ -14,7 +14,7 @@ interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'poli
 const NOTE_MS: Millis = 15_000;
 
 export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
-  const { clock, top, token, sessions, marks, policies, policyRefusal } = options;
+  const { clock, token, sessions, marks, policies, policyRefusal } = options;
   const history = new TrafficHistory(clock);
   const seeState = (storeAwaySince: string | null): void =>
     marks.see({ policyVersion: policies().version, policyRefusal: policyRefusal(), storeAwaySince });
@@ -25,7 +25,7 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
     feed.close();
   });
 
-  app.get('/top', async () => topSnapshot(top, clock()));
+  app.get('/top', async () => topSnapshot(options, clock()));
 
   app.get('/live', async (request, reply) => {
     if (feed.isFull) throw new AdminError(503, `${LISTENERS_MAX} pages are open already; close one`);

@@ -148,7 +148,7 @@ t.test('decisions during an outage of Redis are stored afterwards', async (t) =>
   const redis = await startRedis(t);
   const one = await startTestGateway(t, { policies: POLICIES, env: { GATEWAY_REDIS_URL: redis.url } });
   await redis.kill();
-  await until(() => !one.gateway.storeAvailable());
+  await until(() => !one.gateway.report(false).storeAvailable);
   const refused = await ask(one.origin, '/closed');
   t.equal(refused.status, 503);
   await ask(one.origin, '/one/a');

@@ -131,7 +131,7 @@ t.test('preflights that the gateway refuses because of a bound or its store', as
   await until(() => sample('floodgate_upstream_waiting') === 1);
   t.match(await ask(CLIENT), OF_THE_GATEWAY, 'no place to wait');
   await redis.kill();
-  await until(() => !gateway.storeAvailable());
+  await until(() => !gateway.report(false).storeAvailable);
   t.match(await ask('/api/v1/client/closed'), OF_THE_GATEWAY, 'without the store');
   const release = setInterval(() => {
     for (const res of held.splice(0)) res.end();

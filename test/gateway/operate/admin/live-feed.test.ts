@@ -124,13 +124,11 @@ async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
   const feed = new LiveFeed({
     clock: Date.now,
     history: new TrafficHistory(Date.now),
-    top: {
-      kind: 'memory',
-      processes: async () => [],
-      takeSeconds,
-      exchangeDenied: async () => [],
-      families: async () => [],
-    },
+    storeKind: 'memory',
+    processes: async () => [],
+    takeSeconds,
+    exchangeDenied: async () => [],
+    families: async () => [],
     listDecisions: async () => [],
     policyVersion: async () => '',
     marks: new Marks(Date.now),

@@ -37,7 +37,7 @@ function client(address: string): Identity {
 /** Explains a request of a client with the counters of the gateway. @returns why `newcomers` counts it or not */
 async function whyOf({ gateway }: TestGateway, address: string): Promise<string | undefined> {
   const request = { method: 'GET', target: '/a', rawHeaders: [], socket: { remoteAddress: address } };
-  const options = { set: gateway.policySet(), trust: { kind: 'none' }, clock: Date.now } as const;
+  const options = { set: gateway.policies(), trust: { kind: 'none' }, clock: Date.now } as const;
   const { policies } = await explainLive(request, { ...options, control: gateway.control });
   return policies.find(({ name }) => name === 'site.newcomers')?.reason;
 }
@@ -262,13 +262,13 @@ t.test('without the store, a gateway lets in the regulars that it knows', async 
   await visitedYesterday(redis, '192.0.2.1');
   const { gateways, ask } = await start(t, redis);
   const [one] = gateways;
-  await until(() => one.gateway.replicas() === 2);
+  await until(() => one.gateway.report(false).replicas === 2);
   t.equal((await ask(0, '192.0.2.1')).status, 200);
   const isRegular = async (): Promise<boolean> =>
     !String((await ask(0, '192.0.2.1')).headers['ratelimit-policy']).includes('newcomers');
   await until(isRegular, 'its second day makes it a regular');
   await redis.kill();
-  await until(() => !one.gateway.storeAvailable());
+  await until(() => !one.gateway.report(false).storeAvailable);
   const replies = await Promise.all(Array.from({ length: 40 }, (_, i) => ask(0, `198.51.100.${i}`)));
   const admitted = replies.filter(({ status }) => status === 200).length;
   t.ok(

@@ -140,7 +140,7 @@ t.test('a ban by a policy of an address leaves those alone who only share it', a
       };
       const { control } = one.gateway;
       const parts = {
-        set: one.gateway.policySet(),
+        set: one.gateway.policies(),
         trust: { kind: 'none' },
         control,
         clock: Date.now,
@@ -228,7 +228,7 @@ t.test('a denial by the share of one gateway, while the store is away, bans nobo
   const codeOf = async (path: string, from: string): Promise<string> =>
     JSON.parse((await send(port, path, { headers: { 'x-forwarded-for': from } })).body.toString()).code ??
     'passed';
-  await until(() => gateway.replicas() === 2);
+  await until(() => gateway.report(false).replicas === 2);
   await redis.kill();
   await until(isStoreAway);
   const codes: string[] = [];
