@@ -31,7 +31,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { InFlight } from './in-flight.ts';
 import { LoggedClient, NO_PROXY } from './logged-client.ts';
 
-interface JudgeOptions {
+export interface JudgeOptions {
   readonly clock: Clock;
   /** Trusted proxies, for addresses in logs of other programs. */
   readonly trust: ProxyTrust;

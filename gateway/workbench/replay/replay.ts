@@ -4,16 +4,15 @@
  * denied in the log is decided like any other.
  */
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import type { FormatName, LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
+import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
-import { ClientCounts, Clients, type Frequent } from './clients.ts';
-import { Judge, type Judged } from './judge.ts';
-import type { UnreadableLine } from './log-file.ts';
+import { ClientCounts, Clients } from './clients.ts';
+import { Judge, type Judged, type JudgeOptions } from './judge.ts';
 import type { LogFiles } from './log-files.ts';
 import { notesOf } from './notes.ts';
-import { RouteUse, type UsedRoute } from './routes/route-use.ts';
-import { type PolicyResult, Tally } from './tally.ts';
+import { RouteUse } from './routes/route-use.ts';
+import { Tally } from './tally.ts';
 import { TimeOrder } from './time-order.ts';
 
 interface ReplayOptions {
@@ -29,59 +28,27 @@ interface ReplayOptions {
   readonly withRoutes: boolean;
 }
 
-/** The JSON document. Times are ISO 8601. */
-export interface ReplayResult {
-  readonly file: string;
-  readonly formats: readonly FormatName[];
-  readonly lines: number;
-  readonly unreadable: number;
-  readonly unreadableLines: readonly UnreadableLine[];
-  /** Times of the first and the last request; null if there is none. */
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly requests: number;
-  readonly allowed: number;
-  readonly denied: number;
-  readonly uncovered: number;
-  readonly malformed: number;
-  /** Requests with policies whose counted client is not in the log. */
-  readonly unknown: number;
-  readonly policies: readonly PolicyResult[];
-  /** Decisions of the gateway that wrote the log; null for logs of other programs. */
-  readonly logged: LoggedOutcome | null;
-  readonly comparison: Comparison | null;
-  /** The busiest routes; null if they were not asked for. */
-  readonly routes: readonly UsedRoute[] | null;
-  /** Remarks on how exact the figures are. */
-  readonly notes: readonly string[];
-}
-
-interface LoggedOutcome {
-  readonly denied: number;
-  /** Allowed in the log and denied now; and the reverse. */
-  readonly newlyDenied: number;
-  readonly newlyAllowed: number;
-}
-
-export interface Comparison {
-  readonly against: string;
-  /** Requests that only this file denies, and that only the other file denies. */
-  readonly newlyDenied: number;
-  readonly newlyAllowed: number;
-  readonly identitiesNewlyDenied: number;
-  readonly mostNewlyDenied: readonly Frequent[];
-  readonly identitiesNewlyAllowed: number;
-  readonly mostNewlyAllowed: readonly Frequent[];
-  /** Results of the same requests under the other file. */
-  readonly policiesAgainst: readonly PolicyResult[];
-}
-
 const SHOWN_MAX = 10;
 
-interface Against {
-  readonly file: string;
+/** A policy file that decides the requests, with its results. */
+class Side {
   readonly judge: Judge;
   readonly tally: Tally;
+
+  constructor(set: PolicySet, clients: Clients, options: JudgeOptions) {
+    this.judge = new Judge(set, options);
+    this.tally = new Tally(set, clients);
+  }
+
+  /** @returns the denial; null if the request is not denied */
+  decide(request: LoggedRequest, at: Millis): Judged | null {
+    const judged = this.judge.judge(request);
+    this.tally.add(judged, at);
+    const { kind } = judged.weighed;
+    if (kind === 'listed' || kind === 'banned' || kind === 'deny') return judged;
+    this.judge.answered(judged, request);
+    return null;
+  }
 }
 
 /** Requests that one of two files denies, and their clients. */
@@ -93,7 +60,6 @@ class Changed {
     this.clients = new ClientCounts(clients);
   }
 
-  /** @param judged the result of a request under the file that denies it */
   add({ weighed }: Judged): void {
     this.requests++;
     if (weighed.kind !== 'deny') return;
@@ -104,9 +70,8 @@ class Changed {
 
 export class Replay {
   readonly #options: ReplayOptions;
-  readonly #judge: Judge;
-  readonly #against: Against | null;
-  readonly #tally: Tally;
+  readonly #own: Side;
+  readonly #against: Side | null;
   readonly #routes: RouteUse | null;
   readonly #newlyDenied: Changed;
   readonly #newlyAllowed: Changed;
@@ -115,23 +80,16 @@ export class Replay {
   #requests = 0;
   #digested = 0;
   #chained = 0;
+  /** Denied in the log; then, allowed in the log and denied now, and the reverse. */
   readonly #logged = { denied: 0, newlyDenied: 0, newlyAllowed: 0 };
 
   constructor(options: ReplayOptions) {
     const { set, against, trust, salt } = options;
     this.#options = options;
-    const clock = (): Millis => this.#now;
+    const judging = { clock: () => this.#now, trust, salt };
     const clients = new Clients();
-    this.#judge = new Judge(set, { clock, trust, salt });
-    this.#against =
-      against === null
-        ? null
-        : {
-            file: against.file,
-            judge: new Judge(against, { clock, trust, salt }),
-            tally: new Tally(against, clients),
-          };
-    this.#tally = new Tally(set, clients);
+    this.#own = new Side(set, clients, judging);
+    this.#against = against === null ? null : new Side(against, clients, judging);
     this.#routes = options.withRoutes ? new RouteUse(set, trust) : null;
     this.#newlyDenied = new Changed(clients);
     this.#newlyAllowed = new Changed(clients);
@@ -143,7 +101,7 @@ export class Replay {
     const order = new TimeOrder((request, at) => this.#take(request, at));
     await logs.each((request) => order.add(request));
     order.end();
-    return this.#result(order.late);
+    return this.result(order.late);
   }
 
   #take(request: LoggedRequest, at: Millis): void {
@@ -151,13 +109,13 @@ export class Replay {
     this.#firstAt ??= at;
     this.#requests++;
     this.#routes?.add(request, at);
-    const judged = this.#judge.judge(request);
-    this.#tally.add(judged, at);
-    const isDenied = isDenial(judged);
-    if (!isDenied) this.#judge.answered(judged, request);
-    if (request.digests !== null) this.#compareWithLog(request.digests.decision === 'deny', isDenied);
+    const denial = this.#own.decide(request, at);
+    if (request.digests !== null) this.#compareWithLog(request.digests.decision === 'deny', denial !== null);
     else if (request.sender?.forwardedFor !== '') this.#chained++;
-    if (this.#against !== null) this.#compare(this.#against, request, judged, at);
+    if (this.#against === null) return;
+    const other = this.#against.decide(request, at);
+    if (denial !== null && other === null) this.#newlyDenied.add(denial);
+    if (other !== null && denial === null) this.#newlyAllowed.add(other);
   }
 
   #compareWithLog(wasDenied: boolean, isDenied: boolean): void {
@@ -167,21 +125,12 @@ export class Replay {
     if (wasDenied && !isDenied) this.#logged.newlyAllowed++;
   }
 
-  #compare({ judge, tally }: Against, request: LoggedRequest, judged: Judged, at: Millis): void {
-    const other = judge.judge(request);
-    tally.add(other, at);
-    const [isDenied, wasDenied] = [isDenial(judged), isDenial(other)];
-    if (!wasDenied) judge.answered(other, request);
-    if (isDenied && !wasDenied) this.#newlyDenied.add(judged);
-    if (wasDenied && !isDenied) this.#newlyAllowed.add(other);
-  }
-
-  #result(late: number): ReplayResult {
+  /** Returns the JSON document. Times are ISO 8601. */
+  result(late: number) {
     const { logs, set, trust } = this.#options;
-    const [against, newlyDenied, newlyAllowed] = [this.#against, this.#newlyDenied, this.#newlyAllowed];
     const { counts, formats, cutShort } = logs;
-    const { actsFrom } = this.#judge;
-    const { allowed, denied, uncovered, malformed, unknown, results } = this.#tally;
+    const { judge, tally } = this.#own;
+    const { allowed, denied, uncovered, malformed, unknown, results } = tally;
     return {
       file: set.file,
       formats: [...formats],
@@ -195,41 +144,46 @@ export class Replay {
       denied,
       uncovered,
       malformed,
+      /** Requests with policies whose counted client is not in the log. */
       unknown,
       policies: results,
+      /** Decisions of the gateway that wrote the log; null for logs of other programs. */
       logged: this.#digested === 0 ? null : this.#logged,
-      comparison:
-        against === null
-          ? null
-          : {
-              against: against.file,
-              newlyDenied: newlyDenied.requests,
-              newlyAllowed: newlyAllowed.requests,
-              identitiesNewlyDenied: newlyDenied.clients.size,
-              mostNewlyDenied: newlyDenied.clients.most(SHOWN_MAX),
-              identitiesNewlyAllowed: newlyAllowed.clients.size,
-              mostNewlyAllowed: newlyAllowed.clients.most(SHOWN_MAX),
-              policiesAgainst: against.tally.results,
-            },
+      comparison: this.#against === null ? null : this.#comparisonWith(this.#against),
+      /** The busiest routes; null if they were not asked for. */
       routes: this.#routes?.end() ?? null,
+      /** Remarks on how exact the figures are. */
       notes: notesOf({
         set,
         results,
         late,
         cutShort,
         chained: trust.kind === 'none' ? this.#chained : 0,
-        endless: this.#judge.endless,
+        endless: judge.endless,
         hasDigests: this.#digested > 0,
-        newcomers: actsFrom === null ? null : { actsFrom, to: this.#now },
-        isFull: this.#judge.isFull,
+        newcomers: judge.actsFrom === null ? null : { actsFrom: judge.actsFrom, to: this.#now },
+        isFull: judge.isFull,
       }),
+    };
+  }
+
+  #comparisonWith({ tally }: Side) {
+    const [denied, allowed] = [this.#newlyDenied, this.#newlyAllowed];
+    return {
+      against: this.#options.against?.file ?? '',
+      /** Requests that only this file denies, and that only the other file denies. */
+      newlyDenied: denied.requests,
+      newlyAllowed: allowed.requests,
+      identitiesNewlyDenied: denied.clients.size,
+      mostNewlyDenied: denied.clients.most(SHOWN_MAX),
+      identitiesNewlyAllowed: allowed.clients.size,
+      mostNewlyAllowed: allowed.clients.most(SHOWN_MAX),
+      policiesAgainst: tally.results,
     };
   }
 }
 
-function isDenial({ weighed }: Judged): boolean {
-  return weighed.kind === 'listed' || weighed.kind === 'banned' || weighed.kind === 'deny';
-}
+export type ReplayResult = ReturnType<Replay['result']>;
 
 function isoOf(at: Millis | null): string | null {
   return at === null ? null : new Date(at).toISOString();

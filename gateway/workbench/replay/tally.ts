@@ -4,33 +4,8 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { DecidedAs } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { Millis } from '#shared/clock.ts';
-import { ClientCounts, type Clients, type Frequent } from './clients.ts';
+import { ClientCounts, type Clients } from './clients.ts';
 import type { Judged } from './judge.ts';
-
-export interface PolicyResult {
-  readonly name: string;
-  readonly line: number;
-  readonly limit: number;
-  readonly windowSeconds: number;
-  readonly algorithm: Policy['algorithm'];
-  readonly mode: Policy['mode'];
-  /** Number of requests that the policy counted. Rows that share a bucket are reported as the first of them. */
-  readonly allowed: number;
-  readonly denied: number;
-  /** Number of requests that the policy would have denied without shadow mode. */
-  readonly shadowDenied: number;
-  /** Number of requests that the policy would have marked. */
-  readonly marked: number;
-  /** Requests for which the log does not have the client that this policy counts. */
-  readonly unknown: number;
-  readonly identities: number;
-  readonly identitiesDenied: number;
-  /** Whether there were too many clients to count all. Then the numbers of clients are lower bounds. */
-  readonly isEstimate: boolean;
-  /** Time of the first denial, in ISO 8601; null if the policy denied nobody. */
-  readonly firstDeniedAt: string | null;
-  readonly mostDenied: readonly Frequent[];
-}
 
 const SHOWN_MAX = 5;
 
@@ -49,7 +24,7 @@ export class Tally {
   }
 
   add({ weighed, unknown }: Judged, at: Millis): void {
-    for (const { index } of unknown) this.#of(index).unknown++;
+    for (const { index } of unknown) this.#of(index).counts.unknown++;
     switch (weighed.kind) {
       case 'malformed':
         this.malformed++;
@@ -85,10 +60,10 @@ export class Tally {
       const tally = this.#of(policy.index);
       tally.seen.add(identity.digest);
       if (shadowDenials.includes(policy)) {
-        tally.shadowDenied++;
+        tally.counts.shadowDenied++;
         tally.deny(identity, at);
-      } else if (marks.includes(policy)) tally.marked++;
-      else tally.allowed++;
+      } else if (marks.includes(policy)) tally.counts.marked++;
+      else tally.counts.allowed++;
     }
   }
 
@@ -99,7 +74,7 @@ export class Tally {
     }
     for (const { policy, bucket } of decision.violated) {
       const tally = this.#of(policy.index);
-      tally.denied++;
+      tally.counts.denied++;
       tally.deny(bucket.identity, at);
     }
   }
@@ -117,11 +92,16 @@ class PolicyTally {
   readonly seen: ClientCounts;
   readonly #denied: ClientCounts;
   #firstDeniedAt: Millis | null = null;
-  allowed = 0;
-  denied = 0;
-  shadowDenied = 0;
-  marked = 0;
-  unknown = 0;
+  /** Requests that the policy counted. Rows that share a bucket are reported as the first of them. */
+  readonly counts = {
+    allowed: 0,
+    denied: 0,
+    /** Requests that it would have denied without shadow mode, and that it would have marked. */
+    shadowDenied: 0,
+    marked: 0,
+    /** Requests for which the log does not have the client that this policy counts. */
+    unknown: 0,
+  };
 
   constructor(policy: Policy, clients: Clients) {
     this.#policy = policy;
@@ -135,9 +115,8 @@ class PolicyTally {
     this.#denied.add(digest);
   }
 
-  get result(): PolicyResult {
+  get result() {
     const { name, line, limit, windowSeconds, algorithm, mode } = this.#policy;
-    const { allowed, denied, shadowDenied, marked, unknown, seen } = this;
     return {
       name,
       line,
@@ -145,16 +124,16 @@ class PolicyTally {
       windowSeconds,
       algorithm,
       mode,
-      allowed,
-      denied,
-      shadowDenied,
-      marked,
-      unknown,
-      identities: seen.size,
+      ...this.counts,
+      identities: this.seen.size,
       identitiesDenied: this.#denied.size,
+      /** Whether there were too many clients to count all. Then the numbers of clients are lower bounds. */
       isEstimate: this.#clients.isFull,
+      /** ISO 8601; null if the policy denied nobody. */
       firstDeniedAt: this.#firstDeniedAt === null ? null : new Date(this.#firstDeniedAt).toISOString(),
       mostDenied: this.#denied.most(SHOWN_MAX),
     };
   }
 }
+
+export type PolicyResult = Readonly<PolicyTally['result']>;

@@ -12,24 +12,6 @@ import { Peaks } from './peaks.ts';
 import { RouteTree } from './route-tree.ts';
 import { type Sender, Senders } from './senders.ts';
 
-/** All numbers of requests are those of one client in one minute. */
-export interface UsedRoute {
-  /** Method and path, such as `GET /items/{id}`. */
-  readonly route: string;
-  /** Name of the identifier that tells the clients apart. */
-  readonly identifier: string;
-  readonly requests: number;
-  /** Number of different clients. It is an estimate if only a sample was followed. */
-  readonly identities: number;
-  /** Median over all minutes with requests. */
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-  readonly max: number;
-  /** The lowest limit that would have denied no more than one client in a thousand. */
-  readonly limit: number;
-}
-
 interface Row {
   readonly route: number;
   readonly identifier: string;
@@ -91,7 +73,7 @@ export class RouteUse {
   }
 
   /** Returns the busiest routes. Call it once, after the last request. */
-  end(): readonly UsedRoute[] {
+  end() {
     this.#endLearning();
     this.#peaks.end((row, most) => this.#rows.get(row)?.most.add(most));
     return [...this.#rows.values()]
@@ -127,18 +109,23 @@ export class RouteUse {
     return this.#identifiers.push(identifier) - 1;
   }
 
-  #usedRoute({ route, identifier, requests, windows, most }: Row): UsedRoute {
+  /** All numbers of requests are those of one client in one minute. */
+  #usedRoute({ route, identifier, requests, windows, most }: Row) {
     const [p50 = 0, p95 = 0, p99 = 0] = windows.percentiles([0.5, 0.95, 0.99]);
     const [limit = 0] = most.percentiles([BELOW_LIMIT]);
     return {
+      /** Method and path, such as `GET /items/{id}`. */
       route: this.#tree.texts[route] ?? '',
       identifier,
       requests,
+      /** Number of different clients. It is an estimate if only a sample was followed. */
       identities: most.total * this.#peaks.oneIn,
+      /** Median over all minutes with requests. */
       p50,
       p95,
       p99,
       max: windows.max,
+      /** The lowest limit that would have denied no more than one client in a thousand. */
       limit,
     };
   }
