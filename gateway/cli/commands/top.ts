@@ -10,25 +10,7 @@ import type { Terminal } from '#shared/cli/terminal.ts';
 
 const BETWEEN_MS = 1000;
 
-/** The later of two snapshots, with the differences from the earlier one. */
-interface TopRates extends TopSnapshot {
-  /** Time between the two snapshots. */
-  readonly seconds: number;
-  readonly requestsPerSecond: number;
-  readonly policies: readonly (TopSnapshot['policies'][number] & {
-    readonly allowedPerSecond: number;
-    readonly deniedPerSecond: number;
-  })[];
-  readonly newcomers: NewcomersRates | null;
-}
-
-type NewcomersRates = NonNullable<TopSnapshot['newcomers']> & {
-  readonly regularsPerSecond: number;
-  readonly newcomersPerSecond: number;
-  readonly deniedPerSecond: number;
-  readonly shadowDeniedPerSecond: number;
-  readonly overloadedPerSecond: number;
-};
+type TopRates = ReturnType<typeof ratesOf>;
 
 export const addTop: AddCommand = (program, context) =>
   program.command(
@@ -64,7 +46,8 @@ async function snapshot(access: AdminAccess, now: () => number): Promise<Timed> 
   return { at: now(), snapshot };
 }
 
-function ratesOf({ snapshot: before, at: from }: Timed, { snapshot: after, at: to }: Timed): TopRates {
+/** Returns the later of two snapshots, with the differences from the earlier one. */
+function ratesOf({ snapshot: before, at: from }: Timed, { snapshot: after, at: to }: Timed) {
   const seconds = Math.max(0.001, (to - from) / 1000);
   // The counters of a gateway that was restarted in between begin at zero.
   const rate = (now: number, earlier: number): number =>
@@ -87,7 +70,7 @@ function newcomersRates(
   before: TopSnapshot['newcomers'],
   after: NonNullable<TopSnapshot['newcomers']>,
   rate: (now: number, earlier: number) => number,
-): NewcomersRates {
+) {
   const of = (name: 'regulars' | 'newcomers' | 'denied' | 'shadowDenied' | 'overloaded'): number =>
     rate(after[name], before?.[name] ?? 0);
   return {
@@ -143,7 +126,7 @@ function print(rates: TopRates, terminal: Terminal): void {
   );
 }
 
-function newcomersText(rates: NewcomersRates): string {
+function newcomersText(rates: ReturnType<typeof newcomersRates>): string {
   const { shadowDeniedPerSecond, waiting, overloadedPerSecond, actsFrom } = rates;
   const parts = [
     `newcomers: ${rates.newcomersPerSecond}/s`,

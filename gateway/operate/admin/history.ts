@@ -21,25 +21,6 @@ const RATE_SECONDS = 5;
 type Series = { readonly [K in PolicyCount]?: readonly number[] };
 type SeriesByName = Readonly<Record<string, readonly number[]>>;
 
-interface Traffic {
-  readonly spanSeconds: number;
-  /** Start of the current span; ISO 8601. */
-  readonly lastSpanAt: string;
-  /** Start of the history; ISO 8601. */
-  readonly since: string;
-  /** All requests that arrived before this time, and were decided, are counted; ISO 8601. */
-  readonly until: string;
-  readonly policies: readonly ({ readonly policy: string } & Series)[];
-  /** Requests by outcome, as in the metrics, including those without a policy. */
-  readonly requests: SeriesByName;
-  /** Replies of the application by the class of their status. */
-  readonly statuses: SeriesByName;
-  /** Bounds of the histogram. `decisionTime` has for each span one number for each bound, and one for longer times. */
-  readonly boundsSeconds: readonly number[];
-  readonly decisionTime: readonly (readonly number[])[];
-  readonly storeTime: readonly (readonly number[])[];
-}
-
 /** Numbers of requests. */
 interface Counts {
   readonly requests: Readonly<Record<string, number>>;
@@ -111,19 +92,25 @@ export class TrafficHistory {
     return Object.fromEntries(Object.entries(counts).map(([outcome, count]) => [outcome, count / seconds]));
   }
 
-  traffic(): Traffic {
+  /** Series have a number for each span, oldest first. Times are ISO 8601. */
+  traffic() {
     const at = this.#span;
     this.#forget();
     const spans = Array.from({ length: SPANS }, (_, i) => this.#spans.get(at - SPANS + 1 + i) ?? NO_COUNTS);
     const policies = namesIn(spans.map((span) => span.policies));
     return {
       spanSeconds: SPAN_MS / 1000,
+      /** Start of the current span, and of the history. */
       lastSpanAt: new Date(at * SPAN_MS).toISOString(),
       since: isoTime(this.#since),
+      /** All requests that arrived before this time, and were decided, are counted. */
       until: isoTime(this.#until),
+      /** Counts that are 0 for the whole hour are left out. */
       policies: policies.map((policy) => ({ policy, ...seriesOf(policy, spans) })),
+      /** By outcome, as in the metrics, including those without a policy; replies by the class of their status. */
       requests: seriesByName(spans.map(({ requests }) => requests)),
       statuses: seriesByName(spans.map(({ statuses }) => statuses)),
+      /** `decisionTime` has for each span one number for each bound, and one for longer times. */
       boundsSeconds: DURATION_BOUNDS_SECONDS,
       decisionTime: spans.map(({ decisionTime }) => decisionTime),
       storeTime: spans.map(({ storeTime }) => storeTime),

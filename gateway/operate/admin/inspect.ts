@@ -13,48 +13,16 @@ import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { DAY_MS, type Regulars } from '#gateway/policy/regulars.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 
-export interface Inspected {
-  readonly identity: string;
-  /** Buckets that are not empty. */
-  readonly buckets: readonly InspectedBucket[];
-  readonly banned: boolean;
-  /** The ban of the identity; null if it is not banned. */
-  readonly ban: ShownBan | null;
-  /** Whether it is a regular; null without `newcomers` in the policy file. */
-  readonly regular: ShownRegular | null;
-}
-
-export interface ShownRegular {
-  /** When it becomes a newcomer again unless it comes back; ISO 8601; null if it is one. */
-  readonly until: string | null;
-  /** The days with good replies that count, such as 2026-11-27, in their order. A proven key needs none. */
-  readonly days: readonly string[];
-}
-
-export interface ShownBan {
-  readonly until: string;
-  readonly reason: string;
-  /** The row of the policy file that made the ban; null if an operator made it. */
-  readonly policy: string | null;
-}
-
-interface InspectedBucket {
-  /** The first policy of the bucket. */
-  readonly policy: string;
-  readonly bucket: string;
-  /** Whether the counter is that of an address for requests with unproven credentials. */
-  readonly unproven: boolean;
-  readonly used: number;
-  readonly limit: number;
-  /** Time at which the whole limit is available again, without further requests. ISO 8601, UTC. */
-  readonly resetAt: string;
-}
-
-export function shownBan({ endsAt, reason, policy }: Ban): ShownBan {
+/** `policy` is the row of the policy file that made the ban; null if an operator made it. */
+export function shownBan({ endsAt, reason, policy }: Ban) {
   return { until: isoTime(endsAt), reason, policy };
 }
+export type ShownBan = ReturnType<typeof shownBan>;
 
-export async function inspect(identity: Identity, set: PolicySet, control: Control): Promise<Inspected> {
+export type Inspected = Awaited<ReturnType<typeof inspect>>;
+
+/** Returns the buckets that are not empty, the ban of the identity, and its history. */
+export async function inspect(identity: Identity, set: PolicySet, control: Control) {
   const counters = countersOf(set);
   // Ignore overrides by plan or address, because they depend on the request.
   const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
@@ -69,13 +37,26 @@ export async function inspect(identity: Identity, set: PolicySet, control: Contr
     if (state.used === 0) return [];
     const { name, bucket } = policy;
     const resetAt = isoTime(now + state.resetMs(0));
-    return [{ policy: name, bucket, unproven: forUnproven, used: state.used, limit: capacity, resetAt }];
+    return [
+      {
+        /** The first policy of the bucket. */
+        policy: name,
+        bucket,
+        /** Whether the counter is that of an address for requests with unproven credentials. */
+        unproven: forUnproven,
+        used: state.used,
+        limit: capacity,
+        /** Time at which the whole limit is available again, without further requests. ISO 8601, UTC. */
+        resetAt,
+      },
+    ];
   });
   return {
     identity: identity.digest,
     buckets,
     banned: ban !== null,
     ban: ban === null ? null : shownBan(ban),
+    /** Whether it is a regular; null without `newcomers` in the policy file. */
     regular: rule === null ? null : shownRegular(rule, history, provenUntil, now),
   };
 }
@@ -85,11 +66,14 @@ function shownRegular(
   history: History | null,
   provenUntil: Millis | null,
   now: Millis,
-): ShownRegular {
+) {
   const days = history === null ? [] : daysOf(history).filter((day) => day > dayOf(now) - within);
   const isRegular = provenUntil !== null && provenUntil > now && days.length + keys.length > 0;
   return {
+    /** When it becomes a newcomer again unless it comes back; ISO 8601; null if it is one. */
     until: isRegular ? isoTime(provenUntil) : null,
+    /** The days with good replies that count, such as 2026-11-27, in their order. A proven key needs none. */
     days: days.map((day) => isoTime(day * DAY_MS).slice(0, 10)),
   };
 }
+export type ShownRegular = ReturnType<typeof shownRegular>;

@@ -5,68 +5,19 @@ import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { EXCHANGED_MAX } from '#gateway/refusals/decision-record.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminGateway } from './context.ts';
-import { type NewcomersTotals, newcomersOf, type PolicyTotals, policyTotalsOf, totalsBy } from './totals.ts';
+import { newcomersOf, policyTotalsOf, totalsBy } from './totals.ts';
 
 export type TopSource = Pick<AdminGateway, 'storeKind' | 'processes' | 'exchangeDenied' | 'families'>;
-
-export interface TopSnapshot {
-  readonly at: string;
-  /** Number of processes of this gateway. */
-  readonly processes: number;
-  readonly store: StoreState;
-  readonly requests: Readonly<Record<string, number>>;
-  readonly policies: readonly PolicyTotals[];
-  /** null without `newcomers` in the policy file. */
-  readonly newcomers: NewcomersTotals | null;
-  readonly limited: readonly LimitedClient[];
-  /** Whether `limited` has the denials of all gateways. Without the store it has those of this one. */
-  readonly isLimitedOfAll: boolean;
-  readonly paths: readonly RequestedPath[];
-  /** Start of the time that `limited` and `paths` cover; ISO 8601. */
-  readonly limitedSince: string;
-}
-
-/** One of the clients denied most often, with the policy that denied it last. */
-interface LimitedClient {
-  readonly identity: string;
-  /** A lower bound if it is not exact, see Ranking. */
-  readonly denied: number;
-  readonly isExact: boolean;
-  /** Number of its requests that were admitted since it is in the table. */
-  readonly admitted: number;
-  readonly policy: string;
-  /** Time of its last denial; ISO 8601. */
-  readonly lastAt: string;
-}
-
-/** One of the paths requested most often. */
-interface RequestedPath {
-  readonly path: string;
-  /** A lower bound if it is not exact, see Ranking. */
-  readonly requests: number;
-  readonly isExact: boolean;
-  readonly refused: number;
-}
-
-interface StoreState {
-  readonly kind: 'redis' | 'memory';
-  readonly available: boolean;
-  /** When the first of the processes began to decide without the store; ISO 8601; null if none does. */
-  readonly awaySince: string | null;
-  /** Number of processes of this gateway that decide without the store. */
-  readonly processesWithout: number;
-  /** Number of processes that share the store, on all machines. */
-  readonly replicas: number;
-}
 
 const LIMITED_MAX = 20;
 const PATHS_MAX = 10;
 
-export async function topSnapshot(source: TopSource, now: number): Promise<TopSnapshot> {
+export async function topSnapshot(source: TopSource, now: number) {
   const [processes, families] = await Promise.all([source.processes(), source.families()]);
   const others = await source.exchangeDenied(deniedHere(processes)).catch(() => null);
   return {
     at: isoTime(now),
+    /** Number of processes of this gateway. */
     processes: processes.length,
     store: storeState(source.storeKind, processes),
     requests: totalsBy('outcome', families, 'floodgate_requests_total'),
@@ -76,14 +27,18 @@ export async function topSnapshot(source: TopSource, now: number): Promise<TopSn
     paths: mostRequested(processes),
   };
 }
+export type TopSnapshot = Awaited<ReturnType<typeof topSnapshot>>;
 
-export function storeState(kind: StoreState['kind'], processes: readonly ProcessReport[]): StoreState {
+export function storeState(kind: AdminGateway['storeKind'], processes: readonly ProcessReport[]) {
   const away = processes.flatMap(({ storeAwaySince }) => storeAwaySince ?? []);
   return {
     kind,
     available: processes.every(({ storeAvailable }) => storeAvailable),
+    /** When the first of the processes began to decide without the store; ISO 8601; null if none does. */
     awaySince: away.length === 0 ? null : isoTime(Math.min(...away)),
+    /** Number of processes of this gateway that decide without the store. */
     processesWithout: away.length,
+    /** Processes that share the store, on all machines. */
     replicas: Math.max(1, ...processes.map(({ replicas }) => replicas)),
   };
 }
@@ -98,27 +53,33 @@ export function mostLimited(
   processes: readonly ProcessReport[],
   others: readonly (readonly Ranked[])[] | null,
   now: Millis,
-): Pick<TopSnapshot, 'isLimitedOfAll' | 'limited' | 'limitedSince'> {
+) {
   // A gateway that has ended may have left older denials.
   const merged = mergeRanked([deniedHere(processes), ...(others ?? [])], EXCHANGED_MAX)
     .filter(({ lastAt }) => lastAt >= rankedSince(now))
     .slice(0, LIMITED_MAX);
   return {
+    /** Whether `limited` has the denials of all gateways. Without the store it has those of this one. */
     isLimitedOfAll: others !== null,
     limited: merged.map(({ name, count, isExact, other, label, lastAt }) => ({
       identity: name,
+      /** A lower bound if it is not exact, see Ranking; so are the requests of paths. */
       denied: count,
       isExact,
+      /** Requests that were admitted since it is in the table. */
       admitted: other,
+      /** The policy that denied it last. */
       policy: label,
+      /** Time of its last denial. */
       lastAt: isoTime(lastAt),
     })),
+    /** Start of the time that `limited` and `paths` cover. */
     limitedSince: isoTime(rankedSince(now)),
   };
 }
 
 /** Merges the lists of all processes of paths requested most often, in descending order. */
-export function mostRequested(processes: readonly ProcessReport[]): RequestedPath[] {
+export function mostRequested(processes: readonly ProcessReport[]) {
   const merged = mergeRanked(processes.map(({ paths }) => paths)).slice(0, PATHS_MAX);
   return merged.map(({ name, count, isExact, other }) => ({
     path: name,

@@ -7,70 +7,25 @@ type Labels = Readonly<Record<string, string>>;
 
 const NEWCOMER = { client: 'newcomer' };
 
-export interface PolicyTotals {
-  readonly policy: string;
-  readonly allowed: number;
-  readonly denied: number;
-  readonly shadowDenied: number;
-  /** Number of requests that passed with a mark, because they were over the limit. */
-  readonly marked: number;
-  /** Number of requests decided without the store, whatever the result. */
-  readonly degraded: number;
-}
-
 /** Figures of the store, the application and the protection that the page shows. */
-interface Totals {
-  /** Number of checks that the store did not answer, by kind. */
-  readonly storeFailures: Readonly<Record<string, number>>;
-  /** Number of requests decided without the store. */
-  readonly degraded: number;
-  /** Number of requests that the upstream did not answer, by kind. */
-  readonly upstreamFailures: Readonly<Record<string, number>>;
-  /** Number of refusals without a record. */
-  readonly unrecorded: number;
-  /** Totals of the protection; null without `protect` in the policy file. */
-  readonly protection: ProtectionTotals | null;
-  /** null without `newcomers` in the policy file. */
-  readonly newcomers: NewcomersTotals | null;
-}
-
-interface ProtectionTotals {
-  readonly mode: string;
-  /** Current limit of requests in progress at the application. */
-  readonly limit: number;
-  readonly waiting: number;
-  readonly refused: number;
-}
-
-/** Requests on routes of policies with `newcomers`. */
-export interface NewcomersTotals {
-  /** Admitted requests of regulars, and of newcomers. */
-  readonly regulars: number;
-  readonly newcomers: number;
-  readonly denied: number;
-  /** Number of admitted requests that the limit would have denied. */
-  readonly shadowDenied: number;
-  /** Requests of newcomers that wait for a place at the application, with `protect`. */
-  readonly waiting: number;
-  /** Admitted requests of newcomers that were refused to protect the application. */
-  readonly overloaded: number;
-  /** When the limit begins to act; ISO 8601; null if it acts. */
-  readonly actsFrom: string | null;
-}
-
-export function totalsOf(processes: Processes): Totals {
+export function totalsOf(processes: Processes) {
   const totalOf = (name: string): number => sumOf(valuesOf(processes, name));
   const [refused] = valuesOf(processes, 'floodgate_protect_refused_total');
   return {
+    /** Checks that the store did not answer, and requests that it did not decide. */
     storeFailures: totalsBy('kind', processes, 'floodgate_store_failures_total'),
     degraded: totalOf('floodgate_store_degraded_total'),
+    /** Requests that the upstream did not answer. */
     upstreamFailures: totalsBy('kind', processes, 'floodgate_upstream_failures_total'),
+    /** Refusals without a record. */
     unrecorded: totalOf('floodgate_decisions_unrecorded_total'),
+    /** null without `protect` in the policy file */
     protection:
       refused === undefined
         ? null
         : {
             mode: refused.labels.mode ?? '',
+            /** Current limit of requests in progress at the application. */
             limit: totalOf('floodgate_protect_limit'),
             waiting: totalOf('floodgate_protect_waiting'),
             refused: totalOf('floodgate_protect_refused_total'),
@@ -79,7 +34,8 @@ export function totalsOf(processes: Processes): Totals {
   };
 }
 
-export function newcomersOf(processes: Processes): NewcomersTotals | null {
+/** Requests on routes of policies with `newcomers`; null without any. */
+export function newcomersOf(processes: Processes) {
   const acting = valuesOf(processes, 'floodgate_newcomers_act_from_timestamp_seconds');
   if (acting.length === 0) return null;
   const names = new Set(acting.map(({ labels }) => labels.policy));
@@ -92,18 +48,24 @@ export function newcomersOf(processes: Processes): NewcomersTotals | null {
       ),
     );
   return {
+    /** Admitted requests of regulars, and of newcomers. */
     regulars: regular,
     newcomers: newcomer,
     denied: decided('denied'),
+    /** Admitted requests that the limit would have denied. */
     shadowDenied: decided('shadow_denied'),
+    /** With `protect`: newcomers that wait for a place, and those that were admitted and then refused. */
     waiting: sumOf(valuesOf(processes, 'floodgate_protect_waiting', NEWCOMER)),
     overloaded: sumOf(valuesOf(processes, 'floodgate_protect_refused_total', { ...NEWCOMER, mode: 'on' })),
+    /** When the limit begins to act; ISO 8601; null if it acts. */
     actsFrom: actsFrom === 0 ? null : isoTime(actsFrom * 1000),
   };
 }
 
-/** Returns the totals of each policy, by name. */
-export function policyTotalsOf(processes: Processes): PolicyTotals[] {
+export type NewcomersTotals = NonNullable<ReturnType<typeof newcomersOf>>;
+
+/** `marked` are over the limit and passed; `degraded` were decided without the store. */
+export function policyTotalsOf(processes: Processes) {
   const decisions = valuesOf(processes, 'floodgate_policy_decisions_total');
   const byPolicy = Map.groupBy(decisions, ({ labels }) => labels.policy ?? '');
   const degraded = totalsBy('policy', processes, 'floodgate_policy_degraded_total');

@@ -1,7 +1,6 @@
 /** The set-up of a running gateway; `findings.ts` looks for mistakes in it. */
 import { once } from 'node:events';
 import type { Control } from '#gateway/bans/control.ts';
-import type { StoreReport } from '#gateway/bans/store-report.ts';
 import type { BoundSettings } from '#gateway/bounds/bounds.ts';
 import * as http from '#gateway/http/node-http.ts';
 import type { CertificateReport } from '#gateway/part/part.ts';
@@ -10,7 +9,7 @@ import { OTHER_HOSTS_MAX } from '#gateway/request/other-hosts.ts';
 import { type ProxyTrust, writtenNetwork } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
-import { type KeyPlace, keyPlacesOf, type Spelling, spellingsOf } from './spellings.ts';
+import { keyPlacesOf, spellingsOf } from './spellings.ts';
 
 /** Data that only doctor needs, not the rest of the admin API. */
 export interface DoctorSources {
@@ -28,54 +27,6 @@ export interface DoctorSources {
   readonly version: string;
   readonly nodeVersion: string;
   readonly publicPort: () => number;
-}
-
-export interface GatewayReport {
-  readonly version: string;
-  readonly nodeVersion: string;
-  readonly publicPort: number;
-  /** The gateway's own certificate, as on the disk; null if the public port is not for HTTPS. */
-  readonly tls: CertificateReport | null;
-  /** Milliseconds since the epoch. */
-  readonly now: Millis;
-  readonly policies: PolicyReport;
-  readonly trust: TrustReport;
-  /** Hosts of requests that no policy names, and whether policies count all hosts; null if no policy names any. */
-  readonly hosts: { readonly others: readonly string[]; readonly areCounted: boolean } | null;
-  /** Paths for the test of upper and lower case. */
-  readonly spellings: readonly Spelling[];
-  readonly keyPlaces: readonly KeyPlace[];
-  readonly openFiles: { readonly max: number | null; readonly needed: number };
-  /** `problem` is null if the upstream answers. */
-  readonly upstream: { readonly origin: string; readonly problem: string | null };
-  /** State of the store; null if counters are in the memory of the process. */
-  readonly store:
-    | { readonly problem: string }
-    | (StoreReport & {
-        readonly problem: null;
-        /** How far the store's clock is ahead of the gateway's. */
-        readonly aheadMs: Millis;
-      })
-    | null;
-}
-
-interface PolicyReport {
-  readonly file: string;
-  /** Version of the policy file in use. */
-  readonly version: string;
-  /** Compares the file with the policies in use. */
-  readonly state: 'same' | 'changed' | 'refused' | 'unreadable';
-  /** Why the file is not in use; null if it is in use, or soon will be. */
-  readonly reason: string | null;
-}
-
-interface TrustReport {
-  readonly kind: ProxyTrust['kind'];
-  readonly hops: number;
-  /** Trusted networks that are so large that they contain unrelated hosts. */
-  readonly tooWide: readonly string[];
-  /** Why changed files of trusted proxies are not in use. */
-  readonly problems: readonly string[];
 }
 
 interface ReportParts extends DoctorSources {
@@ -97,7 +48,9 @@ const OWN_FILES = 64;
 /** By the bytes of an address. Networks with a shorter prefix contain unrelated hosts. 10.0.0.0/8 and fc00::/7 are the largest private networks. */
 const PREFIX_BITS_MIN: Readonly<Record<number, number>> = { 4: 8, 16: 7 };
 
-export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> {
+export type GatewayReport = Awaited<ReturnType<typeof gatewayReport>>;
+
+export async function gatewayReport(parts: ReportParts) {
   const { config, clock, policies, trust } = parts;
   const [upstream, store, hosts] = await Promise.all([
     upstreamProblem(config.upstream),
@@ -109,43 +62,48 @@ export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> 
     version: parts.version,
     nodeVersion: parts.nodeVersion,
     publicPort: parts.publicPort(),
+    /** The gateway's own certificate, as on the disk; null if the public port is not for HTTPS. */
     tls: parts.certificate?.(clock()) ?? null,
     now: clock(),
     policies: policyReport(parts),
     trust: trustReport(trust),
     hosts,
+    /** Paths for the test of upper and lower case. */
     spellings: spellingsOf(policies),
     keyPlaces: keyPlacesOf(policies),
     openFiles: {
       max: parts.openFilesMax(),
       needed: connections.total + upstream_connections.total + upgrades.total + OWN_FILES,
     },
+    /** `problem` is null if the upstream answers. */
     upstream: { origin: config.upstream, problem: upstream },
     store,
   };
 }
 
-async function hostReport({ policies, otherHosts }: ReportParts): Promise<GatewayReport['hosts']> {
+/** Returns hosts of requests that no policy names; null if no policy names any. */
+async function hostReport({ policies, otherHosts }: ReportParts) {
   const isForAll = ({ hosts }: LoadedPolicy): boolean => hosts === null;
   if (policies.policies.every(isForAll)) return null;
   const others = [...new Set(await otherHosts())].slice(0, OTHER_HOSTS_MAX);
-  return { others, areCounted: policies.policies.some(isForAll) };
+  return { others, /** Whether policies count all hosts. */ areCounted: policies.policies.some(isForAll) };
 }
 
-function policyReport({ policies, policyText, policyRefusal, readPolicyFile }: ReportParts): PolicyReport {
+/** Compares the file with the policies in use, whose version it gives. */
+function policyReport({ policies, policyText, policyRefusal, readPolicyFile }: ReportParts) {
   const { file, version } = policies;
   let text: string;
   try {
     text = readPolicyFile(file);
   } catch (error) {
-    return { file, version, state: 'unreadable', reason: (error as Error).message };
+    return { file, version, state: 'unreadable', reason: (error as Error).message } as const;
   }
   const reason = policyRefusal();
-  if (reason !== null) return { file, version, state: 'refused', reason };
-  return { file, version, state: text === policyText() ? 'same' : 'changed', reason: null };
+  if (reason !== null) return { file, version, state: 'refused', reason } as const;
+  return { file, version, state: text === policyText() ? 'same' : 'changed', reason: null } as const;
 }
 
-function trustReport(trust: ProxyTrust): TrustReport {
+function trustReport(trust: ProxyTrust) {
   if (trust.kind !== 'cidrs')
     return { kind: trust.kind, hops: trust.kind === 'hops' ? trust.hops : 0, tooWide: [], problems: [] };
   const { all, files } = trust.networks;
@@ -153,7 +111,9 @@ function trustReport(trust: ProxyTrust): TrustReport {
   return {
     kind: 'cidrs',
     hops: 0,
+    /** Trusted networks that are so large that they contain unrelated hosts. */
     tooWide: tooWide.slice(0, TOO_WIDE_MAX).map(writtenNetwork),
+    /** Why changed files of trusted proxies are not in use. */
     problems: files.flatMap(({ problem }) => problem ?? []),
   };
 }
@@ -184,12 +144,15 @@ async function headOf(origin: string, signal: AbortSignal): Promise<void> {
   await response.body?.cancel();
 }
 
-async function storeReport({ control, clock }: ReportParts): Promise<GatewayReport['store']> {
+/** @returns null if counters are in the memory of the process */
+async function storeReport({ control, clock }: ReportParts) {
   const askedAt = clock();
   try {
     const report = await control.storeReport();
     if (report === null) return null;
-    return { ...report, problem: null, aheadMs: Math.round(report.now - (askedAt + clock()) / 2) };
+    // How far the store's clock is ahead of the gateway's.
+    const aheadMs = Math.round(report.now - (askedAt + clock()) / 2);
+    return { ...report, problem: null, aheadMs };
   } catch (error) {
     return { problem: (error as Error).message };
   }

@@ -148,7 +148,7 @@ t.test('newcomers share one exact limit on two gateways, and regulars pass', asy
   t.equal(one.sample(DECISIONS, labels) + two.sample(DECISIONS, labels), 5);
 
   const regularOf = async (who: Identity) => {
-    const { regular } = await inspect(who, one.gateway.policySet(), one.gateway.control);
+    const { regular } = await inspect(who, one.gateway.policies(), one.gateway.control);
     // Redis has its own clock.
     const until = regular?.until == null ? null : Math.round(Date.parse(regular.until) / 1000);
     return { days: regular?.days, until };
