@@ -66,8 +66,6 @@ export interface Algorithm {
    * than 32 bits, and `b` is 0.
    */
   readonly isBacklog: boolean;
-  /** Whether it counts different values instead of requests. Then `b` is 1 if the value of the request is not new. */
-  readonly isDistinct: boolean;
   /** Describes a policy, such as `100 in 60 seconds`. */
   allowance(allowed: Allowance): string;
   /** Formats the window for operators: `60 s`, `a calendar month` or `at once`. */
@@ -80,6 +78,12 @@ export interface Algorithm {
   windowAt(at: Millis, windows: Windows): number;
   /** Returns the state at a later time. */
   advance(state: CounterState, now: Millis, rule: Rule): CounterState;
+  /** The largest limit that it can count in such a window. */
+  limitMax(windowMs: Millis): number;
+  /** Units that requests of this cost take together, if they are admitted. */
+  unitsOf(state: CounterState, requests: number, cost: number): number;
+  /** How many requests of this cost there is room for, with so many units left. */
+  roomFor(left: number, state: CounterState, cost: number): number;
   /** Units in use, rounded up. `state` must be that of the current time. */
   used(state: CounterState, windowMs: Millis): number;
   /** Time until no units are in use. */
@@ -99,16 +103,19 @@ export interface Algorithm {
 /**
  * The same as function bodies in Lua. `now` is the store's time in ms, `at` the index of the counter in `keys`, and
  * `get(at)` its text, or '' if it is missing. `put(at, text, ttl)` replaces the text; `fresh` holds values written
- * otherwise. `window` is its length in ms, and for calendar windows the result of `scriptWindow`. `value` is the text of
- * the request's value, if the algorithm counts different values.
+ * otherwise. `window` is its length in ms, and for calendar windows the result of `scriptWindow`. `value` is the cost of
+ * a request, or the text of its value if the algorithm counts different values.
  */
 export interface AlgorithmLua {
   /** `at`, `window`, `limit` -> a, b: the counter's contents at `now`. Unreadable contents count as none. */
   readonly read: string;
-  /** `window`, `units` -> what they add to a */
+  /**
+   * `window`, `a`, `b`, `capacity`, `asking`, `at` -> how many of the asking requests fit, and what the reply says instead
+   * of b
+   */
+  readonly room: string;
+  /** `window`, `b`, `times` -> what this number of requests adds to a */
   readonly added: string;
-  /** `window`, `a`, `b` -> units in use */
-  readonly used: string;
   /**
    * `at`, `window`, `limit`, `a`, `b`, `added`: stores a and b; `added` of a is new. `lease` names the added requests.
    */
@@ -123,6 +130,21 @@ export interface WindowLua {
   number(moment: 'now' | 'moment'): string;
   /** The milliseconds until the window of `now` ends. */
   readonly left: string;
+}
+
+/** For algorithms that count each request by its cost. */
+export const EACH_REQUEST: Pick<Algorithm, 'limitMax' | 'unitsOf' | 'roomFor'> = {
+  limitMax: () => Number.POSITIVE_INFINITY,
+  unitsOf: (_state, requests, cost) => requests * cost,
+  roomFor: (left, _state, cost) => Math.max(0, Math.floor(left / cost)),
+};
+
+/** @param used Lua: the units in use */
+export const eachRoomLua = (used: string): string => `return floor((capacity - (${used})) / value)`;
+
+/** Units times milliseconds must stay a safe integer. */
+export function countableIn(windowMs: Millis): number {
+  return Math.floor(PRODUCT_MAX / Math.max(1, windowMs));
 }
 
 /** The maximum of a counter, because Redis and this process store counts in 32 bits. */

@@ -11,7 +11,14 @@
  */
 
 import type { Millis } from '#shared/clock.ts';
-import { type Algorithm, COUNT_MAX, type Rule, type WindowLua } from './algorithm.ts';
+import {
+  type Algorithm,
+  COUNT_MAX,
+  EACH_REQUEST,
+  eachRoomLua,
+  type Rule,
+  type WindowLua,
+} from './algorithm.ts';
 import { type Calendar, type CalendarWindow, unitOfSeconds } from './calendar.ts';
 
 export const CALENDAR_LUA: WindowLua = {
@@ -28,7 +35,7 @@ export const CALENDAR_WINDOW: Algorithm = {
   keySuffix: ':calendar',
   isHeld: false,
   isBacklog: false,
-  isDistinct: false,
+  ...EACH_REQUEST,
   allowance: ({ limit, window, timezone }) => `${limit} in ${window} (${timezone})`,
   span: (windowSeconds) => `a calendar ${unitOfSeconds(windowSeconds)}`,
   quotaSeconds: (windowSeconds) => windowSeconds,
@@ -53,8 +60,8 @@ export const CALENDAR_WINDOW: Algorithm = {
 local count = (tonumber(get(at)) or 0) - ${number('now')} * 4294967296
 if count >= 0 and count < 9007199254740992 then return count % 4294967296, 0 end
 return 0, 0`,
-    added: 'return units',
-    used: 'return a',
+    room: eachRoomLua('a'),
+    added: 'return times * value',
     write: `
 local value = a > added and pcall('INCRBY', keys[at], added)
 if type(value) == 'number' then fresh[keys[at]] = value else

@@ -18,6 +18,8 @@ export const DISTINCT_MAX = 1000;
  */
 const LIMITS_MAX = 2;
 
+/** Longer lists of values stay in the store. */
+const LISTED_MAX = 64;
 /** Contents that are no list count as none. */
 const CONTENTS = "match(get(at), '^(%d+)( [%w%-_ ]*)$')";
 
@@ -27,7 +29,9 @@ export function distinctIn(windows: Algorithm, id: number, { number, left }: Win
     ...windows,
     id,
     keySuffix: `${windows.keySuffix}:distinct`,
-    isDistinct: true,
+    limitMax: () => DISTINCT_MAX,
+    unitsOf: ({ b }, requests) => (b === 1 || requests === 0 ? 0 : 1),
+    roomFor: (left, { b }) => (b === 1 || left >= 1 ? Number.POSITIVE_INFINITY : 0),
     allowance: (allowed: Allowance) =>
       windows.allowance({ ...allowed, limit: `${allowed.limit} different values` }),
     adjust: (state, amount, chargedAt, rule) =>
@@ -37,8 +41,11 @@ export function distinctIn(windows: Algorithm, id: number, { number, left }: Win
 local number, list = ${CONTENTS}
 if not number or tonumber(number) < ${number('now')} then return 0, 0 end
 return floor(#list / ${VALUE_LENGTH}), value and find(list, value, 1, true) and 1 or 0`,
-      added: 'return units',
-      used: 'return a',
+      // The values of an exhausted bucket are listed in place of b, so that the gateway knows which ones pass.
+      room: `
+if b == 1 or a < capacity then return asking end
+return 0, a <= ${LISTED_MAX} and '"' .. match(get(at), ' .*$') .. '"' or nil`,
+      added: 'return 1 - b',
       write: `
 local number, list = ${CONTENTS}
 if not number or tonumber(number) < ${number('now')} then

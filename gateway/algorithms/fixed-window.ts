@@ -6,7 +6,14 @@
  * only frees memory, and is a second later than the end of the window. From Redis 7.2 on, expiry is compared with the
  * time at which the script began, so a counter could otherwise disappear before its window ends.
  */
-import { type Algorithm, COUNT_MAX, untilWindowEnd, type WindowLua } from './algorithm.ts';
+import {
+  type Algorithm,
+  COUNT_MAX,
+  EACH_REQUEST,
+  eachRoomLua,
+  untilWindowEnd,
+  type WindowLua,
+} from './algorithm.ts';
 
 export const WINDOW_LUA: WindowLua = {
   number: (moment) => `floor(${moment} / window)`,
@@ -18,7 +25,7 @@ export const FIXED_WINDOW: Algorithm = {
   keySuffix: '',
   isHeld: false,
   isBacklog: false,
-  isDistinct: false,
+  ...EACH_REQUEST,
   allowance: ({ limit, window }) => `${limit} in ${window}`,
   span: (windowSeconds) => `${windowSeconds} s`,
   quotaSeconds: (windowSeconds) => windowSeconds,
@@ -44,8 +51,8 @@ export const FIXED_WINDOW: Algorithm = {
 local count = (tonumber(get(at)) or 0) - (now - now % window) / window % 1048576 * 4294967296
 if count >= 0 and count < 4294967296 then return count, 0 end
 return 0, 0`,
-    added: 'return units',
-    used: 'return a',
+    room: eachRoomLua('a'),
+    added: 'return times * value',
     write: `
 local value = a > added and pcall('INCRBY', keys[at], added)
 if type(value) == 'number' then fresh[keys[at]] = value else

@@ -5,14 +5,24 @@
  * In Redis the value is a text: the number of the current window, `a` and `b`.
  */
 import type { Millis } from '#shared/clock.ts';
-import { type Algorithm, COUNT_MAX, type CounterState, PRODUCT_MAX, untilWindowEnd } from './algorithm.ts';
+import {
+  type Algorithm,
+  COUNT_MAX,
+  type CounterState,
+  countableIn,
+  EACH_REQUEST,
+  eachRoomLua,
+  PRODUCT_MAX,
+  untilWindowEnd,
+} from './algorithm.ts';
 
 export const SLIDING_WINDOW: Algorithm = {
   id: 2,
   keySuffix: ':sliding',
   isHeld: false,
   isBacklog: false,
-  isDistinct: false,
+  ...EACH_REQUEST,
+  limitMax: countableIn,
   allowance: ({ limit, window }) => `${limit} in any ${window}`,
   span: (windowSeconds) => `${windowSeconds} s`,
   quotaSeconds: (windowSeconds) => windowSeconds,
@@ -52,8 +62,8 @@ local behind = floor(now / window) - (tonumber(number) or -2)
 if behind == 0 then return tonumber(current), tonumber(previous) end
 if behind == 1 then return 0, tonumber(current) end
 return 0, 0`,
-    added: 'return units',
-    used: 'return a + ceil(b * (window - now % window) / window)',
+    room: eachRoomLua('a + ceil(b * (window - now % window) / window)'),
+    added: 'return times * value',
     write: `
 put(at, format('%.0f %.0f %.0f', floor(now / window), a, b), 2 * window - now % window + 1000)`,
     adjust: `

@@ -5,14 +5,23 @@
  *
  * In Redis the value is a text: the time of the last charge, and the backlog at that time.
  */
-import { type Algorithm, type CounterState, PRODUCT_MAX, type Rule } from './algorithm.ts';
+import {
+  type Algorithm,
+  type CounterState,
+  countableIn,
+  EACH_REQUEST,
+  eachRoomLua,
+  PRODUCT_MAX,
+  type Rule,
+} from './algorithm.ts';
 
 export const TOKEN_BUCKET: Algorithm = {
   id: 3,
   keySuffix: ':token',
   isHeld: false,
   isBacklog: true,
-  isDistinct: false,
+  ...EACH_REQUEST,
+  limitMax: countableIn,
   allowance: ({ limit, window, capacity }) =>
     `${limit} in ${window}, refilled steadily${capacity === null ? '' : `, and ${capacity} at once`}`,
   span: (windowSeconds) => `${windowSeconds} s`,
@@ -40,8 +49,8 @@ export const TOKEN_BUCKET: Algorithm = {
 local moment, backlog = match(get(at), '^(%d+) (%d+)$')
 if not moment then return 0, 0 end
 return max(0, backlog - max(0, now - moment) * limit), 0`,
-    added: 'return units * window',
-    used: 'return ceil(a / window)',
+    room: eachRoomLua('ceil(a / window)'),
+    added: 'return times * value * window',
     write: `
 put(at, format('%.0f %.0f', now, a), format('%.0f', ceil(a / limit) + 1000))`,
     adjust: `

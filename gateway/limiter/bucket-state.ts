@@ -29,8 +29,7 @@ export class BucketState {
 
   /** Units that a number of requests of this cost take together, if they are admitted. */
   unitsOf(requests: number, cost: number): number {
-    if (!this.#algorithm.isDistinct) return requests * cost;
-    return this.state.b === 1 || requests === 0 ? 0 : 1;
+    return this.#algorithm.unitsOf(this.state, requests, cost);
   }
 
   /** Units left after a number of requests of this cost. Negative if there is no room for the last of them. */
@@ -47,8 +46,7 @@ export class BucketState {
 
   /** The number of requests of this cost for which there is room. */
   roomFor(cost: number): number {
-    if (this.#algorithm.isDistinct) return this.hasRoom(cost) ? Number.POSITIVE_INFINITY : 0;
-    return Math.max(0, Math.floor((this.capacity - this.used) / cost));
+    return this.#algorithm.roomFor(this.capacity - this.used, this.state, cost);
   }
 
   /** Returns the contents of the counter after charging more units. */

@@ -10,8 +10,8 @@
  * capacity (negative if the policy never denies) and window. Each adjustment has its rule (counted from 1), its amount, and the
  * time of its charge. Each charge has the number of requests, the number of buckets, and for each bucket its rule and its
  * cost. If the bucket has proof markers, its rule is negative, and their number follows. If any charge takes leases, the
- * name of the leases of each charge follows. For a bucket of different values, the text of the value stands instead of a
- * cost or an amount.
+ * name of the leases of each charge follows. The text of a value can stand instead of a
+ * cost or an amount (algorithms/distinct.ts).
  *
  * Reply: one JSON array of numbers. It begins with the time in seconds and microseconds. Each charge has the number of
  * admitted requests (-1: all), and for each bucket the two numbers of its counter before. If a credential is proven,
@@ -29,14 +29,6 @@ import { storeScript } from '#gateway/store/connection.ts';
 
 /** Value of a proof marker: the hour in which it was set. Redis shares one object for each number below 10,000. */
 export const HOUR_LUA = 'math.floor(time[1] / 3600) % 10000';
-
-/** Longer lists of values stay in the store. */
-const LISTED_MAX = 64;
-
-/** Algorithms with this id, and larger ones, count different values. */
-const DISTINCT = Math.min(
-  ...Object.values(ALGORITHMS).flatMap(({ id, isDistinct }) => (isDistinct ? id : [])),
-);
 
 /** Returns Lua code that calls the function of the counter's algorithm. */
 function luaOf(name: keyof AlgorithmLua, parameters: string): string {
@@ -85,8 +77,8 @@ local function put(at, value, ttl)
   fresh[keys[at]] = value
   call('SET', keys[at], value, 'PX', ttl)
 end
-${luaOf('added', 'window, units')}
-${luaOf('used', 'window, a, b')}
+${luaOf('room', 'window, a, b, capacity, asking, at')}
+${luaOf('added', 'window, b, times')}
 ${luaOf('write', 'at, window, limit, a, b, added, lease')}
 ${luaOf('adjust', 'window, limit, a, b, amount, moment')}
 
@@ -128,15 +120,9 @@ while at <= leases do
     if a == 0 then
       local algorithm, capacity, window = ask[rule], ask[rule + CAPACITY], ask[rule + WINDOW]
       a, b = read(algorithm, key, window, ask[rule + LIMIT])
-      local room = abs(capacity) - used(algorithm, window, a, b)
-      if algorithm < ${DISTINCT} then room = floor(room / value)
-      elseif b == 1 or room > 0 then room = asking
-      else
-        room = 0
-        if a <= ${LISTED_MAX} then list = '"' .. match(get(key), ' .*$') .. '"' end
-      end
-      if room < admitted and capacity > 0 then admitted = max(0, room) end
-      before[i + 2] = room
+      local fit, instead = room(algorithm, window, a, b, abs(capacity), asking, key)
+      if fit < admitted and capacity > 0 then admitted = max(0, fit) end
+      before[i + 2], list = fit, instead
     end
     before[i], before[i + 1] = a, b
     reply[said + 1], reply[said + 2] = text(a), list or text(b)
@@ -148,12 +134,11 @@ while at <= leases do
     for i = 1, buckets * 3, 3 do
       local rule, a, size = ask[at] * RULE, before[i], 2
       if rule < 0 then rule, key, size = -rule, key + ask[at + MARKERS], 3 end
-      local units = a < 0 and 0 or min(admitted, before[i + 2])
-      if units > 0 then
+      local times = a < 0 and 0 or min(admitted, before[i + 2])
+      if times > 0 then
         local algorithm, window = ask[rule], ask[rule + WINDOW]
         value = ask[at + COST]
-        units = algorithm < ${DISTINCT} and units * value or 1 - before[i + 1]
-        local more = added(algorithm, window, units)
+        local more = added(algorithm, window, before[i + 1], times)
         if more > 0 then
           write(algorithm, key, window, ask[rule + LIMIT], a + more, before[i + 1], more, ask[leases + place])
         end

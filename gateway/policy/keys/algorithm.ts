@@ -1,6 +1,6 @@
 import type { AlgorithmName } from '#gateway/algorithms/algorithm.ts';
-import { PRODUCT_MAX } from '#gateway/algorithms/algorithm.ts';
 import { DISTINCT_MAX } from '#gateway/algorithms/distinct.ts';
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Report } from '#gateway/policy/problems.ts';
 import type { Millis } from '#shared/clock.ts';
 import { policyKey } from './key.ts';
@@ -47,8 +47,7 @@ export function checkAlgorithm(
     report(['burst'], 'burst is only for algorithm: token-bucket', 'remove it, or add that line', 'key');
     return;
   }
-  if (algorithm === 'fixed-window') return;
-  const limitMax = countableIn(windowMs);
+  const limitMax = ALGORITHMS[algorithm].limitMax(windowMs);
   for (const [key, value] of Object.entries({ limit, burst: burst ?? 0 }))
     if (value > limitMax)
       report(
@@ -56,10 +55,6 @@ export function checkAlgorithm(
         `${key} ${value} is more than ${algorithm} can count in ${window}`,
         `write at most ${limitMax}, or a shorter window`,
       );
-}
-
-export function countableIn(windowMs: Millis): number {
-  return Math.floor(PRODUCT_MAX / Math.max(1, windowMs));
 }
 
 export function tooManyValues(limit: number): readonly [message: string, fix: string] {

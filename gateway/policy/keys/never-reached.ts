@@ -37,9 +37,9 @@ export function neverReached(policy: LoadedPolicy, { byBucket }: WholeFile): War
 /** Whether the policies are comparable: each request counts, and costs 1. Of different values, not each one counts. */
 function countEach(rows: readonly LoadedPolicy[]): boolean {
   return rows.every(
-    ({ algorithm, cost, count }) =>
+    ({ algorithm, cost, count, distinct }) =>
       !ALGORITHMS[algorithm].isHeld &&
-      !ALGORITHMS[algorithm].isDistinct &&
+      distinct === null &&
       count === 'request' &&
       cost.kind === 'units' &&
       cost.units === 1,

@@ -1,7 +1,6 @@
 /** Loads the overrides of policies, from the policy file or from a file in the same folder with one override a line. */
 
 import type { XStatic } from 'typebox/schema';
-import { DISTINCT_MAX } from '#gateway/algorithms/distinct.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { EVERYONE, type Identifier } from '#gateway/identity/identifier.ts';
 import { NetworkList } from '#gateway/policy/network-table.ts';
@@ -9,7 +8,7 @@ import { type Overrides, PLAN } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { Mistake, type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
 import { type ReferencedFiles, versionOf } from '#gateway/policy/referenced-files.ts';
-import { countableIn, tooManyValues } from './algorithm.ts';
+import { tooManyValues } from './algorithm.ts';
 import { neverPasses } from './cost.ts';
 import { policyKey } from './key.ts';
 import { addLines } from './lines.ts';
@@ -208,7 +207,7 @@ function isAdded(map: Map<string, number>, key: string, limit: number): boolean 
 
 /** Checks the overrides as their policy is checked. */
 export function checkOverrides(
-  { algorithm, windowMs, limit, burst, overrides, cost }: Policy,
+  { algorithm, windowMs, limit, burst, overrides, cost, distinct }: Policy,
   written: Written,
   window: string,
   report: Report,
@@ -230,11 +229,9 @@ export function checkOverrides(
       'write a limit below that of the policy',
     );
   }
-  const countable = countableIn(windowMs);
-  const { isDistinct } = ALGORITHMS[algorithm];
-  if (isDistinct && limitMax > DISTINCT_MAX) report(pathOf(limitMax), ...tooManyValues(limitMax));
-  const countsUnits = isDistinct || algorithm === 'fixed-window' || algorithm === 'calendar-window';
-  if (!countsUnits && limitMax > countable)
+  const countable = ALGORITHMS[algorithm].limitMax(windowMs);
+  if (limitMax > countable && distinct !== null) report(pathOf(limitMax), ...tooManyValues(limitMax));
+  else if (limitMax > countable)
     report(
       pathOf(limitMax),
       `the limit ${limitMax} of an override is more than ${algorithm} can count in ${window}`,
