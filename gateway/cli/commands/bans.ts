@@ -1,18 +1,13 @@
 /** `bans`: lists banned clients, who banned them, and until when. */
 
-import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import { ADMIN_OPTIONS, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { requireWhole } from '#gateway/cli/command/arguments.ts';
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import type { AddCommand } from '#gateway/cli/command/command.ts';
 import type { ShownBans } from '#gateway/operate/admin/client-routes.ts';
-import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import type { GlobalOptions } from '#shared/cli/program.ts';
+import { EXIT } from '#shared/cli/exit.ts';
 import { copyable } from '#shared/cli/program.ts';
 
 const COUNT_MAX = 1000;
-
-interface BansArguments extends AdminAccess, GlobalOptions {
-  readonly count: number;
-}
 
 export const addBans: AddCommand = (program, context) =>
   program.command(
@@ -27,29 +22,32 @@ export const addBans: AddCommand = (program, context) =>
         })
         .options(ADMIN_OPTIONS)
         .example(...copyable('$0 bans', 'Lists the newest bans first')),
-    (options) => context.run(() => bans(options, context)),
+    ({ count, json, ...access }) =>
+      context.run(async () => {
+        const { terminal, env } = context;
+        requireWhole('--count', count, 1, COUNT_MAX);
+        const answer = (await askAdmin(
+          accessOf(access, env),
+          'GET',
+          `/api/bans?count=${count}`,
+        )) as ShownBans;
+        if (json) {
+          terminal.json(answer);
+          return EXIT.ok;
+        }
+        const { total, bans: listed, addresses } = answer;
+        if (total === 0) terminal.line('Nobody is banned.');
+        else
+          terminal.table(
+            ['client', 'by', 'until', 'reason'],
+            listed.map(({ identity, policy, until, reason }) => [
+              [identity, addresses[identity] ?? ''].join(' ').trim(),
+              policy === null ? 'an operator' : `policy ${policy}`,
+              until,
+              reason,
+            ]),
+          );
+        if (total > listed.length) terminal.line(`${total - listed.length} older bans are not listed.`);
+        return EXIT.ok;
+      }),
   );
-
-async function bans(options: BansArguments, { terminal, env }: CommandContext): Promise<ExitCode> {
-  const { count } = options;
-  requireWhole('--count', count, 1, COUNT_MAX);
-  const answer = (await askAdmin(accessOf(options, env), 'GET', `/api/bans?count=${count}`)) as ShownBans;
-  if (options.json) {
-    terminal.json(answer);
-    return EXIT.ok;
-  }
-  const { total, bans: listed, addresses } = answer;
-  if (total === 0) terminal.line('Nobody is banned.');
-  else
-    terminal.table(
-      ['client', 'by', 'until', 'reason'],
-      listed.map(({ identity, policy, until, reason }) => [
-        [identity, addresses[identity] ?? ''].join(' ').trim(),
-        policy === null ? 'an operator' : `policy ${policy}`,
-        until,
-        reason,
-      ]),
-    );
-  if (total > listed.length) terminal.line(`${total - listed.length} older bans are not listed.`);
-  return EXIT.ok;
-}

@@ -1,25 +1,15 @@
 /** `explain 'METHOD PATH'`: shows what the gateway would do with a request, and why. */
 
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
-import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import { ADMIN_OPTIONS, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { HEADER_OPTION, loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import type { AddCommand } from '#gateway/cli/command/command.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
-import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import type { GlobalOptions } from '#shared/cli/program.ts';
+import { EXIT } from '#shared/cli/exit.ts';
 import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
-
-interface ExplainOptions extends AdminAccess, GlobalOptions {
-  readonly request: string;
-  readonly header: readonly string[];
-  readonly from: string;
-  readonly data: string;
-  readonly plan: string | undefined;
-  readonly file: string | undefined;
-}
 
 export const addExplain: AddCommand = (program, context) =>
   program.command(
@@ -48,26 +38,26 @@ export const addExplain: AddCommand = (program, context) =>
         .example(
           ...copyable("$0 explain 'POST /login' --file new.yaml", 'Uses a file instead, with empty counters'),
         ),
-    (options) => context.run(() => run(options, context)),
+    (options) =>
+      context.run(async () => {
+        const { terminal, env, now } = context;
+        const { header, from, data: body, plan, file } = options;
+        const request = { ...readRequest(options.request, header, from), body, plan };
+        const explanation =
+          file === undefined
+            ? ((await askAdmin(accessOf(options, env), 'POST', '/api/explain', {
+                request: options.request,
+                headers: header,
+                from,
+                ...(body === '' ? {} : { body }),
+                ...(plan === undefined ? {} : { plan }),
+              })) as Explanation)
+            : explainFile(file, request, now);
+        if (options.json) terminal.json(explanation);
+        else print(explanation, terminal);
+        return explanation.decision === 'deny' || explanation.decision === 'malformed' ? EXIT.no : EXIT.ok;
+      }),
   );
-
-async function run(options: ExplainOptions, { terminal, env, now }: CommandContext): Promise<ExitCode> {
-  const { header, from, data: body, plan, file } = options;
-  const request = { ...readRequest(options.request, header, from), body, plan };
-  const explanation =
-    file === undefined
-      ? ((await askAdmin(accessOf(options, env), 'POST', '/api/explain', {
-          request: options.request,
-          headers: header,
-          from,
-          ...(body === '' ? {} : { body }),
-          ...(plan === undefined ? {} : { plan }),
-        })) as Explanation)
-      : explainFile(file, request, now);
-  if (options.json) terminal.json(explanation);
-  else print(explanation, terminal);
-  return explanation.decision === 'deny' || explanation.decision === 'malformed' ? EXIT.no : EXIT.ok;
-}
 
 function explainFile(file: string, request: RehearsedRequest, clock: Clock): Explanation {
   const set = loadPolicyFile(file);

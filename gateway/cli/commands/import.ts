@@ -1,18 +1,12 @@
 /** `import FILE`: converts another product's limits to a policy file. */
 import { text as textOf } from 'node:stream/consumers';
 import { readText } from '#gateway/cli/command/arguments.ts';
-import { type AddCommand, type CommandContext, STANDARD_INPUT } from '#gateway/cli/command/command.ts';
+import { type AddCommand, STANDARD_INPUT } from '#gateway/cli/command/command.ts';
 import { importText, PRODUCTS } from '#gateway/workbench/import/import.ts';
-import { ImportError, type Product } from '#gateway/workbench/import/imported.ts';
+import { ImportError } from '#gateway/workbench/import/imported.ts';
 import { summaryOf } from '#gateway/workbench/import/policy-text.ts';
-import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { copyable } from '#shared/cli/program.ts';
-
-interface ImportOptions {
-  readonly file: string;
-  readonly from: Product | undefined;
-  readonly json: boolean;
-}
 
 export const addImport: AddCommand = (program, context) =>
   program.command(
@@ -35,33 +29,30 @@ export const addImport: AddCommand = (program, context) =>
             'Names the source of each row, and the limits that are lost',
           ),
         ),
-    (options) => context.run(() => run(options, context)),
+    ({ file, from, json }) =>
+      context.run(async () => {
+        const { terminal, stdin } = context;
+        const isStdin = file === STANDARD_INPUT;
+        if (isStdin && stdin.isTTY)
+          throw new CommandError('nothing comes on standard input; name a file, or pipe one', EXIT.usage);
+        const input = isStdin ? await textOf(stdin) : readText(file, 'name a file, or - for standard input');
+        let result: ReturnType<typeof importText>;
+        try {
+          result = importText(input, file, from ?? null);
+        } catch (error) {
+          if (!(error instanceof ImportError)) throw error;
+          throw new CommandError(`${file} cannot be imported: ${error.message}`, EXIT.no);
+        }
+        const { policies, unsupported, limits, text } = result;
+        if (json) terminal.json({ from: result.from, file, limits, policies, unsupported, text });
+        else if (policies.length === 0) {
+          for (const { line, what, reason } of unsupported)
+            terminal.error(`${file}:${line}: not carried over: ${what}: ${reason}`);
+          terminal.error(`${file}: no limit that can be carried over`);
+        } else {
+          terminal.line(text.trimEnd());
+          terminal.error(`${summaryOf(limits)}; the comments of the file say why`);
+        }
+        return policies.length === 0 ? EXIT.no : EXIT.ok;
+      }),
   );
-
-async function run(
-  { file, from, json }: ImportOptions,
-  { terminal, stdin }: CommandContext,
-): Promise<ExitCode> {
-  const isStdin = file === STANDARD_INPUT;
-  if (isStdin && stdin.isTTY)
-    throw new CommandError('nothing comes on standard input; name a file, or pipe one', EXIT.usage);
-  const input = isStdin ? await textOf(stdin) : readText(file, 'name a file, or - for standard input');
-  let result: ReturnType<typeof importText>;
-  try {
-    result = importText(input, file, from ?? null);
-  } catch (error) {
-    if (!(error instanceof ImportError)) throw error;
-    throw new CommandError(`${file} cannot be imported: ${error.message}`, EXIT.no);
-  }
-  const { policies, unsupported, limits, text } = result;
-  if (json) terminal.json({ from: result.from, file, limits, policies, unsupported, text });
-  else if (policies.length === 0) {
-    for (const { line, what, reason } of unsupported)
-      terminal.error(`${file}:${line}: not carried over: ${what}: ${reason}`);
-    terminal.error(`${file}: no limit that can be carried over`);
-  } else {
-    terminal.line(text.trimEnd());
-    terminal.error(`${summaryOf(limits)}; the comments of the file say why`);
-  }
-  return policies.length === 0 ? EXIT.no : EXIT.ok;
-}

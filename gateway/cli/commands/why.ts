@@ -1,21 +1,15 @@
 /** `why ID`: shows why a request was refused. */
 
-import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import { type AddCommand, type CommandContext, STANDARD_INPUT } from '#gateway/cli/command/command.ts';
+import { ADMIN_OPTIONS, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import { type AddCommand, STANDARD_INPUT } from '#gateway/cli/command/command.ts';
 import { readable } from '#gateway/cli/command/log-options.ts';
 import type { ToldDecision } from '#gateway/operate/admin/decisions-routes.ts';
 import { isDecisionId } from '#gateway/refusals/decision-ids.ts';
 import { findRefusal, type RefusalLine } from '#gateway/workbench/replay/find-refusal.ts';
-import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import type { GlobalOptions } from '#shared/cli/program.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { copyable } from '#shared/cli/program.ts';
 
 const FACT_WIDTH = 'Retry at: '.length;
-
-interface WhyOptions extends AdminAccess, GlobalOptions {
-  readonly id: string;
-  readonly log: readonly string[];
-}
 
 export const addWhy: AddCommand = (program, context) =>
   program.command(
@@ -42,31 +36,30 @@ export const addWhy: AddCommand = (program, context) =>
             'Shows the policy, its line, the counted client and its usage',
           ),
         ),
-    (options) => context.run(() => why(options, context)),
+    ({ id, json, log, ...access }) =>
+      context.run(async () => {
+        const { terminal, env } = context;
+        if (!isDecisionId(id)) {
+          throw new CommandError(
+            `"${id}" is not a decision id; take the value of x-gateway-decision from the refused reply`,
+            EXIT.usage,
+          );
+        }
+        const line = await lineOf(id, log);
+        const asked = askAdmin(accessOf(access, env), 'GET', `/api/decisions/${id}`) as Promise<ToldDecision>;
+        // The line is an answer too, if the gateway does not know the id or cannot be reached.
+        const record = await (line === null ? asked : asked.catch(() => null));
+        if (json) terminal.json(line === null ? record : { ...record, log: line });
+        else {
+          for (const sentence of record === null ? [] : sentences(record)) terminal.line(sentence);
+          for (const sentence of line === null ? [] : linesOf(line)) terminal.line(sentence);
+        }
+        return EXIT.ok;
+      }),
   );
 
-async function why(options: WhyOptions, { terminal, env }: CommandContext): Promise<ExitCode> {
-  const { id, json } = options;
-  if (!isDecisionId(id)) {
-    throw new CommandError(
-      `"${id}" is not a decision id; take the value of x-gateway-decision from the refused reply`,
-      EXIT.usage,
-    );
-  }
-  const line = await lineOf(options);
-  const asked = askAdmin(accessOf(options, env), 'GET', `/api/decisions/${id}`) as Promise<ToldDecision>;
-  // The line is an answer too, if the gateway does not know the id or cannot be reached.
-  const record = await (line === null ? asked : asked.catch(() => null));
-  if (json) terminal.json(line === null ? record : { ...record, log: line });
-  else {
-    for (const sentence of record === null ? [] : sentences(record)) terminal.line(sentence);
-    for (const sentence of line === null ? [] : linesOf(line)) terminal.line(sentence);
-  }
-  return EXIT.ok;
-}
-
 /** @returns null without --log @throws CommandError if no log has the line */
-async function lineOf({ id, log }: WhyOptions): Promise<RefusalLine | null> {
+async function lineOf(id: string, log: readonly string[]): Promise<RefusalLine | null> {
   if (log.length === 0) return null;
   const inputs = log.map((file) => (file === STANDARD_INPUT ? process.stdin : file));
   const line = await findRefusal(inputs, id).catch((error) => {

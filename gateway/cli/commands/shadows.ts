@@ -1,0 +1,27 @@
+/** Commands that let a policy count and report for a while without denying, and end that before it expires. */
+import { SHADOW_DAYS_MAX } from '#gateway/bans/shadows.ts';
+import { forOption, policyCommand, readFor } from '#gateway/cli/command/admin-command.ts';
+import { EXIT } from '#shared/cli/exit.ts';
+
+const IN_FORCE = 'Applies at once, and within a second in other gateways';
+
+export const addShadow = policyCommand({
+  name: 'shadow',
+  describe: 'Lets a policy count and report, and deny nothing, for a while',
+  example: ['$0 shadow login --for 1h', IN_FORCE],
+  options: { for: forOption(SHADOW_DAYS_MAX) },
+  more: (options) => ({ seconds: readFor(String(options.for), SHADOW_DAYS_MAX) }),
+  tell: ({ policies, shadowEndsAt }) => `Denies nothing until ${shadowEndsAt}: ${policies.join(', ')}`,
+});
+
+export const addUnshadow = policyCommand({
+  name: 'unshadow',
+  describe: 'Lets a policy deny again',
+  example: ['$0 unshadow login', IN_FORCE],
+  tell: ({ policies, changed }) =>
+    changed
+      ? `Denies again: ${policies.join(', ')}`
+      : 'No operator had put it in shadow mode; the file decides.',
+  // If there was no shadow mode, exit with an error: the operator most likely meant another policy.
+  exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
+});
