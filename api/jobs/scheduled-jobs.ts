@@ -22,12 +22,8 @@ import { type JobRunner, startJobRunner } from './job-runner.ts';
 /** Any job may be five seconds late, so a survey starts or ends within 15 s of its date. */
 const MOVE_SURVEYS_MS: Millis = 10_000;
 const FORGET_EVENTS_MS: Millis = 10 * 60 * 1000;
-const FORGET_MAILS_MS: Millis = 60 * 60 * 1000;
-const FORGET_AUDIT_EVENTS_MS: Millis = 60 * 60 * 1000;
-const END_ACCOUNTS_MS: Millis = 60 * 60 * 1000;
-const DAY_MS: Millis = 24 * 60 * 60 * 1000;
-/** Files are usually deleted with their owner. This job deletes the rest. */
-const SWEEP_FILES_MS: Millis = 60 * 60 * 1000;
+const HOUR_MS: Millis = 60 * 60 * 1000;
+const DAY_MS: Millis = 24 * HOUR_MS;
 /** An unused grant gives its bytes back up to this much too late. */
 const SETTLE_UPLOADS_MS: Millis = 60 * 1000;
 /** Part of the quota of all files above which each sweep logs a warning. */
@@ -40,6 +36,27 @@ interface JobLog {
 
 type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'random' | 'states' | 'storage'>;
 
+interface ScheduledJob {
+  readonly name: string;
+  readonly periodMs: Millis;
+  readonly run: (parts: JobParts, isStopping: () => boolean, log: JobLog) => Promise<void>;
+}
+
+const jobs: readonly ScheduledJob[] = [
+  { name: 'moveSurveys', periodMs: MOVE_SURVEYS_MS, run: moveSurveys },
+  { name: 'forgetEvents', periodMs: FORGET_EVENTS_MS, run: forgetEvents },
+  {
+    name: 'forgetMails',
+    periodMs: HOUR_MS,
+    run: ({ db, clock }, isStopping) => forgetOldMails(db, clock(), isStopping),
+  },
+  { name: 'forgetAuditEvents', periodMs: HOUR_MS, run: forgetAudit },
+  { name: 'endAccounts', periodMs: HOUR_MS, run: endAccounts },
+  // Files are usually deleted with their owner. This job deletes the rest.
+  { name: 'sweepFiles', periodMs: HOUR_MS, run: sweep },
+  { name: 'settleUploads', periodMs: SETTLE_UPLOADS_MS, run: settleUploads },
+];
+
 /** Runs due jobs at once, because dates may have passed while no process was running. */
 export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): JobRunner {
   const { db, clock, random } = parts;
@@ -47,31 +64,7 @@ export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): Job
     db,
     clock,
     random,
-    jobs: [
-      { name: 'moveSurveys', periodMs: MOVE_SURVEYS_MS, run: () => moveSurveys(parts) },
-      {
-        name: 'forgetEvents',
-        periodMs: FORGET_EVENTS_MS,
-        run: (isStopping) => forgetEvents(parts, isStopping, log),
-      },
-      {
-        name: 'forgetMails',
-        periodMs: FORGET_MAILS_MS,
-        run: (isStopping) => forgetOldMails(db, clock(), isStopping),
-      },
-      {
-        name: 'forgetAuditEvents',
-        periodMs: FORGET_AUDIT_EVENTS_MS,
-        run: (isStopping) => forgetAudit(parts, isStopping, log),
-      },
-      {
-        name: 'endAccounts',
-        periodMs: END_ACCOUNTS_MS,
-        run: (isStopping) => endAccounts(parts, isStopping, log),
-      },
-      { name: 'sweepFiles', periodMs: SWEEP_FILES_MS, run: (isStopping) => sweep(parts, isStopping, log) },
-      { name: 'settleUploads', periodMs: SETTLE_UPLOADS_MS, run: () => settleUploads(parts) },
-    ],
+    jobs: jobs.map(({ run, ...job }) => ({ ...job, run: (isStopping) => run(parts, isStopping, log) })),
     onError: (job, error) =>
       log.error(
         { err: error, job },

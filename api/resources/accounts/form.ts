@@ -7,6 +7,9 @@ import { isRecord } from '#api/values/schemas.ts';
 
 const FORM_BYTES_MAX = 16_384;
 
+/** The page after a login without another destination. */
+export const ACCOUNT_PATH = '/account';
+
 /** Accepts forms. Within this plugin, a body that begins like a JSON object is JSON, and any other body is a form. */
 export function acceptForms(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
@@ -52,6 +55,11 @@ export function wantsJson(body: unknown): boolean {
 export function callbackUrl(given: string, publicUrl: string): string {
   const url = given !== '' && URL.canParse(given, publicUrl) ? new URL(given, publicUrl) : null;
   return url !== null && url.origin === new URL(publicUrl).origin ? url.href : publicUrl;
+}
+
+/** Returns the page that a login leads to: the named one, or that of the account. */
+export function targetIn(fields: unknown, publicUrl: string): string {
+  return callbackUrl(fieldOf(fields, 'callbackUrl') || `${publicUrl}${ACCOUNT_PATH}`, publicUrl);
 }
 
 /**

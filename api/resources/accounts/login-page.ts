@@ -11,13 +11,10 @@ import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { alert, ask, field, form, hidden, links, notice } from '#api/http/page-form.ts';
 import { escapeHtml } from '#shared/page.ts';
-import { callbackUrl, fieldOf, onSameHost } from './form.ts';
+import { fieldOf, onSameHost, targetIn } from './form.ts';
 import { texts } from './login.ts';
 import { protect } from './protection.ts';
 import { isSignupOpen } from './signup.ts';
-
-/** The page after a login without another destination. */
-export const ACCOUNT_PATH = '/account';
 
 const page = {
   schema: {
@@ -33,10 +30,7 @@ export const loginPage: Routes = async (app, { context }) => {
     const error = fieldOf(request.query, 'error');
     const isOld = fieldOf(request.query, 'csrf') === 'true';
     const news = notices.get(fieldOf(request.query, 'notice'));
-    const target = callbackUrl(
-      fieldOf(request.query, 'callbackUrl') || `${publicUrl}${ACCOUNT_PATH}`,
-      publicUrl,
-    );
+    const target = targetIn(request.query, publicUrl);
     const isPlain = error === '' && !isOld && news === undefined;
     if (isPlain && (await isLoggedIn(sessionCookie(request.cookies)))) {
       return reply.redirect(onSameHost(target));

@@ -15,9 +15,16 @@ import { redirectTo } from '#api/http/media.ts';
 import { MapOf } from '#api/values/schemas.ts';
 import { fieldErrors } from './account-forms.ts';
 import { finishLogin, type Login, loggedIn, signOut } from './admission.ts';
-import { acceptForms, callbackUrl, fieldOf, formFields, onSameHost, wantsJson } from './form.ts';
+import {
+  ACCOUNT_PATH,
+  acceptForms,
+  callbackUrl,
+  fieldOf,
+  formFields,
+  onSameHost,
+  wantsJson,
+} from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
-import { ACCOUNT_PATH } from './login-page.ts';
 import { loginReplies, sessionReplies, verificationReplies } from './login-replies.ts';
 import { isFormOurs } from './protection.ts';
 import { choiceFields, isRetryable, sendVerifyPage } from './verify-page.ts';

@@ -8,9 +8,8 @@ import { sendPage } from '#api/http/page.ts';
 import { alert, type Field, field, form, hidden, links } from '#api/http/page-form.ts';
 import { escapeHtml } from '#shared/page.ts';
 import { newPassword } from './account-forms.ts';
-import { callbackUrl, fieldOf } from './form.ts';
+import { fieldOf, targetIn } from './form.ts';
 import { texts } from './login.ts';
-import { ACCOUNT_PATH } from './login-page.ts';
 import { protect } from './protection.ts';
 
 const TOKEN_LENGTH_MAX = 500;
@@ -52,10 +51,7 @@ export function sendVerifyPage(
   const action = `${basePath}/api/auth/callback/token`;
   const carried = [
     protect(context, request, reply),
-    hidden(
-      'callbackUrl',
-      callbackUrl(fieldOf(given, 'callbackUrl') || `${publicUrl}${ACCOUNT_PATH}`, publicUrl),
-    ),
+    hidden('callbackUrl', targetIn(given, publicUrl)),
     hidden('token', fieldOf(given, 'token').slice(0, TOKEN_LENGTH_MAX)),
   ];
   const password: Field = {

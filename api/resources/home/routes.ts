@@ -14,7 +14,7 @@ import { serviceUnavailable } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { sendPage } from '#api/http/page.ts';
 import { alert, notice } from '#api/http/page-form.ts';
-import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
+import { ACCOUNT_PATH } from '#api/resources/accounts/form.ts';
 import { isSignupOpen } from '#api/resources/accounts/signup.ts';
 import { escapeHtml } from '#shared/page.ts';
 
