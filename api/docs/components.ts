@@ -12,11 +12,13 @@ import {
   NewManagementResponse,
   NewV2Response,
   ResponseChange,
+  ResponseMeta,
   ResponseReply,
   ResponseReplyWithNotes,
   V2ResponseChange,
   V2ResponseReply,
 } from '#api/resources/responses/schema.ts';
+import { SegmentReply } from '#api/resources/segments/routes.ts';
 import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { NewSurvey, SurveyChange, SurveyLanguage } from '#api/resources/surveys/request-shapes.ts';
 import { SurveyContent, SurveyReply } from '#api/resources/surveys/schema.ts';
@@ -37,7 +39,7 @@ import {
   WebhookChange,
   WebhookReply,
 } from '#api/resources/webhooks/schema.ts';
-import { Localized, MapOf, Nullable, rowFields } from '#api/values/schemas.ts';
+import { Localized, MapOf, Nullable } from '#api/values/schemas.ts';
 import { envelopeSchemas } from './error-responses.ts';
 
 export interface NamedShape {
@@ -54,12 +56,8 @@ const Question = Type.Union(Object.values(questionShapes), {
 });
 
 const Segment = Type.Object({
-  ...rowFields,
-  title: Type.String(),
-  description: Nullable(Type.String()),
-  isPrivate: Type.Boolean(),
+  ...SegmentReply.properties,
   filters: Type.Array(Type.Unknown()),
-  surveys: Type.Array(Type.String()),
 });
 
 const Survey = Type.Object({
@@ -73,15 +71,6 @@ const Survey = Type.Object({
   workspaceOverwrites: overwrites,
   projectOverwrites: overwrites,
   productOverwrites: overwrites,
-});
-
-const ResponseMeta = Type.Object({
-  source: Type.Optional(Type.String()),
-  url: Type.Optional(Type.String()),
-  action: Type.Optional(Type.String()),
-  userAgent: Type.Optional(MapOf(Type.String())),
-  country: Type.Optional(Type.String()),
-  ipAddress: Type.Optional(Type.String()),
 });
 
 const v2ResponseParts = {

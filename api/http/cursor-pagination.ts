@@ -28,9 +28,10 @@ export function readCursor(text: string | undefined, sortBy: string): Cursor | n
   return { sortBy, value, id };
 }
 
-/** Selects the rows after the cursor, in the order of `createdAt` and `id`. */
-export function isAfter({ value, id }: Cursor): RawBuilder<SqlBool> {
-  return sql<SqlBool>`(${sql.ref('createdAt')}, ${sql.ref('id')}) > (${value}, ${id})`;
+/** Selects the rows after the cursor, in the order of its column and `id`. @param direction of both */
+export function isAfter({ sortBy, value, id }: Cursor, direction: 'asc' | 'desc'): RawBuilder<SqlBool> {
+  const beyond = sql.raw(direction === 'asc' ? '>' : '<');
+  return sql<SqlBool>`(${sql.ref(sortBy)}, ${sql.ref('id')}) ${beyond} (${value}, ${id})`;
 }
 
 function parse(text: string): unknown {

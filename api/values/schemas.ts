@@ -107,6 +107,15 @@ export function plainText(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'default' in value ? value.default : value;
 }
 
+/** Returns the members with these names. */
+export function picked<T extends object, Name extends keyof T & string>(
+  from: T,
+  names: readonly Name[],
+): Pick<T, Name>;
+export function picked(from: object, names: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
+}
+
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

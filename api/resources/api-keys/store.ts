@@ -50,17 +50,11 @@ export async function listApiKeys(
   );
   const everywhere = rows.flatMap((row) => (row.allWorkspaces === null ? [] : [row.organizationId]));
   const workspaces = await workspacesOf(db, everywhere);
-  return rows.map((row) => ({
-    id: row.id,
-    organizationId: row.organizationId,
-    label: row.label,
-    createdAt: row.createdAt,
-    createdBy: row.createdBy,
-    lastUsedAt: row.lastUsedAt,
+  return rows.map(({ hashedKey: _, organizationRead, organizationWrite, ...row }) => ({
+    ...row,
     organizationAccess: {
-      accessControl: { read: row.organizationRead === 1, write: row.organizationWrite === 1 },
+      accessControl: { read: organizationRead === 1, write: organizationWrite === 1 },
     },
-    allWorkspaces: row.allWorkspaces,
     workspacePermissions: permissionsOf(row.allWorkspaces, {
       all: workspaces.get(row.organizationId) ?? [],
       listed: permissions.get(row.id) ?? [],
@@ -107,26 +101,16 @@ export async function findApiKey(
 }
 
 export async function insertApiKey(db: Database, key: ApiKey, hashedKey: string): Promise<void> {
-  const { accessControl } = key.organizationAccess;
+  const { organizationAccess, workspacePermissions, ...row } = key;
+  const { read, write } = organizationAccess.accessControl;
   await db
     .insertInto('apiKeys')
-    .values({
-      id: key.id,
-      organizationId: key.organizationId,
-      label: key.label,
-      hashedKey,
-      organizationRead: accessControl.read ? 1 : 0,
-      organizationWrite: accessControl.write ? 1 : 0,
-      createdBy: key.createdBy,
-      createdAt: key.createdAt,
-      lastUsedAt: null,
-      allWorkspaces: key.allWorkspaces,
-    })
+    .values({ ...row, hashedKey, organizationRead: read ? 1 : 0, organizationWrite: write ? 1 : 0 })
     .execute();
-  if (key.allWorkspaces !== null || key.workspacePermissions.length === 0) return;
+  if (key.allWorkspaces !== null || workspacePermissions.length === 0) return;
   await db
     .insertInto('apiKeyPermissions')
-    .values(key.workspacePermissions.map((permission) => ({ ...permission, apiKeyId: key.id })))
+    .values(workspacePermissions.map((permission) => ({ ...permission, apiKeyId: key.id })))
     .execute();
 }
 

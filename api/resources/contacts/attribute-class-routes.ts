@@ -88,14 +88,10 @@ function checkedName(name: string): string {
 
 function toAttributeClass(key: Shown<AttributeKey>) {
   return {
-    id: key.id,
-    environmentId: key.environmentId,
-    workspaceId: key.workspaceId,
+    ...key,
     name: key.key,
     type: automaticNames.has(key.key) && key.type === 'default' ? 'automatic' : 'code',
     description: key.description === '' ? null : key.description,
     archived: key.isArchived,
-    createdAt: key.createdAt,
-    updatedAt: key.updatedAt,
   };
 }

@@ -57,12 +57,9 @@ export const meRoutes: Routes = async (app, { context }) => {
         const workspace = existing(await findWorkspace(context.db, workspaceId), 'Workspace', workspaceId);
         const { id, name } = workspace;
         return {
+          ...workspace,
           id: workspace.environmentId,
           type: 'production',
-          createdAt: workspace.createdAt,
-          updatedAt: workspace.updatedAt,
-          appSetupCompleted: workspace.appSetupCompleted,
-          websiteSetupCompleted: workspace.websiteSetupCompleted,
           workspace: { id, name },
           project: { id, name },
         };

@@ -1,6 +1,14 @@
 /** The shapes of responses in requests and replies. */
 import { type Static, Type } from 'typebox';
-import { Id, MapOf, Nullable, rowFields, scopeFields, TextOrNull } from '#api/values/schemas.ts';
+import {
+  Id,
+  MapOf,
+  Nullable,
+  type ReplyOf,
+  rowFields,
+  scopeFields,
+  TextOrNull,
+} from '#api/values/schemas.ts';
 
 export const Answer = Type.Union([
   Type.String(),
@@ -25,35 +33,41 @@ const UserAgent = Type.Object({
 
 const ClientMeta = Type.Object({ source: OptionalText, url: OptionalText, action: OptionalText });
 const FullMeta = Type.Object({
-  source: OptionalText,
-  url: OptionalText,
-  action: OptionalText,
+  ...ClientMeta.properties,
   userAgent: Type.Optional(Nullable(UserAgent)),
   country: OptionalText,
   ipAddress: OptionalText,
 });
 
+const Text = Type.String();
 /** Circumstances of a response. */
-export interface ResponseMeta {
-  readonly source?: string;
-  readonly url?: string;
-  readonly action?: string;
-  readonly userAgent?: { readonly browser?: string; readonly os?: string; readonly device?: string };
-  readonly country?: string;
-  readonly ipAddress?: string;
-}
+export const ResponseMeta = Type.Partial(
+  Type.Object({
+    source: Text,
+    url: Text,
+    action: Text,
+    userAgent: Type.Partial(Type.Object({ browser: Text, os: Text, device: Text })),
+    country: Text,
+    ipAddress: Text,
+  }),
+);
+export type ResponseMeta = ReplyOf<typeof ResponseMeta>;
 
+const answered = {
+  endingId: OptionalText,
+  language: OptionalText,
+  variables: Type.Optional(Nullable(Variables)),
+  ttc: Type.Optional(Nullable(Ttc)),
+};
+const changed = { ...answered, finished: Type.Optional(Type.Boolean()) };
 const created = {
+  ...answered,
   surveyId: Id,
   finished: Type.Boolean(),
   data: Data,
   /** '' and null both mean that there is no id. If '' were an id, the second response with it would be refused. */
   displayId: OptionalText,
   singleUseId: OptionalText,
-  endingId: OptionalText,
-  language: OptionalText,
-  variables: Type.Optional(Nullable(Variables)),
-  ttc: Type.Optional(Nullable(Ttc)),
 };
 
 export const NewClientResponse = Type.Object({
@@ -66,23 +80,6 @@ export const NewClientResponse = Type.Object({
 });
 export type NewClientResponse = Static<typeof NewClientResponse>;
 
-/**
- * `data` is open, because it may contain `language` and `ttc`. They are taken out, and the rest is checked against
- * `Answers`.
- */
-const OpenData = MapOf(Type.Unknown());
-
-export const NewManagementResponse = Type.Object({
-  ...scopeFields,
-  ...created,
-  data: OpenData,
-  userId: OptionalText,
-  meta: Type.Optional(Nullable(FullMeta)),
-  createdAt: OptionalText,
-  updatedAt: OptionalText,
-});
-export type NewManagementResponse = Static<typeof NewManagementResponse>;
-
 export const NewV2Response = Type.Object({
   ...created,
   meta: Type.Optional(Nullable(FullMeta)),
@@ -91,25 +88,30 @@ export const NewV2Response = Type.Object({
   updatedAt: OptionalText,
 });
 
+/**
+ * `data` is open, because it may contain `language` and `ttc`. They are taken out, and the rest is checked against
+ * `Answers`.
+ */
+const OpenData = MapOf(Type.Unknown());
+
+export const NewManagementResponse = Type.Object({
+  ...scopeFields,
+  ...NewV2Response.properties,
+  data: OpenData,
+});
+export type NewManagementResponse = Static<typeof NewManagementResponse>;
+
 export const ResponseChange = Type.Object({
-  finished: Type.Optional(Type.Boolean()),
+  ...changed,
   data: Type.Optional(Nullable(OpenData)),
-  ttc: Type.Optional(Nullable(Ttc)),
-  variables: Type.Optional(Nullable(Variables)),
-  endingId: OptionalText,
-  language: OptionalText,
   pinAuthToken: OptionalText,
 });
 export type ResponseChange = Static<typeof ResponseChange>;
 
 /** Absent fields are not changed. Other fields of a response are allowed and ignored. */
 export const V2ResponseChange = Type.Object({
-  finished: Type.Optional(Type.Boolean()),
+  ...changed,
   data: Type.Optional(Data),
-  endingId: OptionalText,
-  language: OptionalText,
-  variables: Type.Optional(Nullable(Variables)),
-  ttc: Type.Optional(Nullable(Ttc)),
   meta: Type.Optional(Nullable(FullMeta)),
 });
 
@@ -118,8 +120,7 @@ const TagReply = Type.Object({
   name: Type.String(),
 });
 
-/** All fields that old and new clients expect. */
-const reply = {
+const shown = {
   id: Type.String(),
   createdAt: Type.String(),
   updatedAt: Type.String(),
@@ -131,35 +132,23 @@ const reply = {
   variables: Type.Unknown(),
   ttc: Type.Unknown(),
   meta: Type.Unknown(),
-  person: Type.Unknown(),
-  personAttributes: Type.Unknown(),
-  contact: Type.Unknown(),
   contactAttributes: Type.Unknown(),
   singleUseId: TextOrNull,
   language: TextOrNull,
+};
+/** All fields that old and new clients of v1 expect. */
+const reply = {
+  ...shown,
+  person: Type.Unknown(),
+  personAttributes: Type.Unknown(),
+  contact: Type.Unknown(),
   tags: Type.Array(TagReply),
 };
 /** The reply to updates and deletions, which has no notes. */
 export const ResponseReply = Type.Object(reply);
 export const ResponseReplyWithNotes = Type.Object({ ...reply, notes: Type.Array(Type.Unknown()) });
 
-export const V2ResponseReply = Type.Object({
-  id: Type.String(),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
-  finished: Type.Boolean(),
-  surveyId: Type.String(),
-  contactId: TextOrNull,
-  endingId: TextOrNull,
-  data: Type.Unknown(),
-  variables: Type.Unknown(),
-  ttc: Type.Unknown(),
-  meta: Type.Unknown(),
-  contactAttributes: Type.Unknown(),
-  singleUseId: TextOrNull,
-  language: TextOrNull,
-  displayId: TextOrNull,
-});
+export const V2ResponseReply = Type.Object({ ...shown, contactId: TextOrNull });
 
 /** `quotaFull` is always false, because there are no quotas. SDKs read the field. */
 export const ClientResponseReply = Type.Object({

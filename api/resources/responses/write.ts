@@ -6,6 +6,7 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { unlessTaken } from '#api/db/taken.ts';
 import { badRequest, conflict, existing, notFound } from '#api/errors.ts';
 import {
   type AnsweredSurvey,
@@ -201,12 +202,9 @@ export async function changeResponse(
       language: change.language === undefined ? stored.language : change.language,
     };
     checkResponseSize(changed);
-    try {
-      await updateResponse(trx, changed, isOneResponsePerEmail(survey));
-    } catch (error) {
-      if (isUniqueViolation(error, 'responses.surveyId', 'responses.emailDigest')) throw alreadyFinished();
-      throw error;
-    }
+    await unlessTaken(['responses.surveyId', 'responses.emailDigest'], alreadyFinished(), () =>
+      updateResponse(trx, changed, isOneResponsePerEmail(survey)),
+    );
     await claimFiles(trx, changed);
     const written = { kind: 'responseUpdated', response: changed, survey, hasWebhooks } as const;
     return { response: changed, ...(await settleChange(trx, parts, written)) };

@@ -29,7 +29,7 @@ const Title = Type.String({ minLength: 1, maxLength: 255 });
 const NewSegment = Type.Object({ ...scopeFields, title: Title, ...described });
 const SegmentChange = Type.Object({ title: Type.Optional(Title), ...described });
 
-const SegmentReply = Type.Object({
+export const SegmentReply = Type.Object({
   ...rowFields,
   title: Type.String(),
   description: Nullable(Type.String()),

@@ -15,7 +15,7 @@ import { newId } from '#api/values/ids.ts';
 import { linkAddressOf } from '#api/values/survey-url.ts';
 import { readContent } from './content.ts';
 import { removeSurvey } from './deletion.ts';
-import { toDeletedSurveyReply, toSurveyReply } from './reply.ts';
+import { toSurveyReply } from './reply.ts';
 import { NewSurvey, SurveyChange } from './request-shapes.ts';
 import { DeletedSurveyReply, SurveyReply } from './schema.ts';
 import { newLink } from './single-use.ts';
@@ -114,7 +114,8 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       async (request) => {
         const survey = surveys.of(request);
         await removeSurvey(context, survey, request.log);
-        return { data: toDeletedSurveyReply(survey) };
+        // The schema leaves out what the reply to a deletion does not have.
+        return { data: { ...toSurveyReply(survey), questions: [] } };
       },
     );
 

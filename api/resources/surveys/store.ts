@@ -116,14 +116,10 @@ function forSdks(db: Database, workspaceId: string) {
 
 /** @throws the driver's unique violation when the slug is taken */
 export async function insertSurvey(db: Database, survey: Survey): Promise<void> {
+  const { id, workspaceId, createdAt } = survey;
   await db
     .insertInto('surveys')
-    .values({
-      ...columnsOf(survey),
-      id: survey.id,
-      workspaceId: survey.workspaceId,
-      createdAt: survey.createdAt,
-    })
+    .values({ ...columnsOf(survey), id, workspaceId, createdAt })
     .execute();
   await insertReferences(db, survey);
   await claimPictures(db, survey);

@@ -2,10 +2,11 @@
  * Translates a document of v3 into the fields of v1: texts in the default language become `default`, the fields in
  * `distribution` move to the top, and blocks and variables without an id get one. Pure.
  */
-import { isRecord, reshape } from '#api/values/schemas.ts';
+import { isRecord, picked, reshape } from '#api/values/schemas.ts';
 import type { Findings } from './findings.ts';
 import { isQuestionType, questionShapes } from './question-types.ts';
 import { SurveyContent, surveyDefaults } from './schema.ts';
+import { distributionFields } from './v3-shapes.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -15,16 +16,6 @@ export interface Locales {
   /** Codes of the languages, including the default one. */
   readonly codes: ReadonlySet<string>;
 }
-
-const distributionFields = [
-  'displayOption',
-  'displayPercentage',
-  'displayLimit',
-  'recontactDays',
-  'autoClose',
-  'autoComplete',
-  'delay',
-] as const;
 
 export function triggersIn(
   distribution: unknown,
@@ -99,10 +90,6 @@ export function toContentFields(
     const fields = isRecord(item) ? item : {};
     return { ...fields, id: fields.id ?? newId() };
   }
-}
-
-function picked(from: object, names: readonly string[]): Fields {
-  return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
 }
 
 /** Converts a path of v1 to the path in the caller's document. */

@@ -2,7 +2,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database, Tables } from '#api/db/schema.ts';
-import { type Cursor, pageOf } from '#api/http/cursor-pagination.ts';
+import { type Cursor, isAfter, pageOf } from '#api/http/cursor-pagination.ts';
 
 export const surveyStatuses = [
   'draft',
@@ -35,8 +35,8 @@ export async function listSurveyItems(
   page: { readonly sortBy: SortBy; readonly limit: number; readonly cursor: Cursor | null },
 ) {
   const { sortBy, limit, cursor } = page;
-  const [direction, beyond] = sortBy === 'name' ? (['asc', '>'] as const) : (['desc', '<'] as const);
-  let query = matching(db, filter).select([
+  const direction = sortBy === 'name' ? 'asc' : 'desc';
+  const all = matching(db, filter).select([
     'id',
     'name',
     'workspaceId',
@@ -48,16 +48,7 @@ export async function listSurveyItems(
     'createdBy',
     'publishOn',
   ]);
-  if (cursor !== null) {
-    const { value, id } = cursor;
-    query = query.where((where) =>
-      where.or([
-        where(sortBy, beyond, value),
-        where.and([where(sortBy, '=', value), where('id', beyond, id)]),
-      ]),
-    );
-  }
-  const found = await query
+  const found = await (cursor === null ? all : all.where(isAfter(cursor, direction)))
     .orderBy(sortBy, direction)
     .orderBy('id', direction)
     .limit(limit + 1)

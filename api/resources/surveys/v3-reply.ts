@@ -1,9 +1,10 @@
 /** Converts a survey to the format of v3. Pure. */
 
-import { isRecord } from '#api/values/schemas.ts';
+import { isRecord, picked } from '#api/values/schemas.ts';
 import { withElements } from './logic.ts';
 import type { Block } from './schema.ts';
 import type { Survey } from './store.ts';
+import { distributionFields } from './v3-shapes.ts';
 
 export const LANGUAGE_DEFAULT = 'en-US';
 
@@ -23,14 +24,8 @@ export function toSurveyResource(survey: Survey, chosen: readonly string[] | nul
   // In older versions `html` is the name of `subheader`.
   const { html: _, ...welcomeCard } = content.welcomeCard;
   return {
-    id: survey.id,
-    workspaceId: survey.workspaceId,
-    createdAt: survey.createdAt,
-    updatedAt: survey.updatedAt,
-    name: content.name,
-    type: content.type,
-    status: content.status,
-    archivedAt: survey.archivedAt,
+    ...survey,
+    ...picked(content, ['name', 'type', 'status', 'hiddenFields', 'variables']),
     metadata: translate(content.metadata),
     defaultLanguage,
     languages: survey.languages.map((item) => ({
@@ -42,19 +37,11 @@ export function toSurveyResource(survey: Survey, chosen: readonly string[] | nul
     welcomeCard: translate(welcomeCard),
     blocks: translate(content.blocks.map(toBlock)),
     endings: translate(content.endings),
-    hiddenFields: content.hiddenFields,
-    variables: content.variables,
     ...(content.type === 'link'
       ? {}
       : {
           distribution: {
-            displayOption: content.displayOption,
-            displayPercentage: content.displayPercentage,
-            displayLimit: content.displayLimit,
-            recontactDays: content.recontactDays,
-            autoClose: content.autoClose,
-            autoComplete: content.autoComplete,
-            delay: content.delay,
+            ...picked(content, distributionFields),
             triggers: survey.triggers.map(({ id }) => ({ actionClassId: id })),
           },
           targeting: { filters: survey.segment?.filters ?? [] },

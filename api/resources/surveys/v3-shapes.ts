@@ -3,7 +3,7 @@
  * are refused, and fields for apps are in `distribution` and `targeting`.
  */
 import { type TSchema, Type } from 'typebox';
-import { Id, isRecord, MapOf, OneOf, TextOrNull } from '#api/values/schemas.ts';
+import { Id, isRecord, MapOf, OneOf, picked, TextOrNull } from '#api/values/schemas.ts';
 import { isQuestionType, questionDefaults, questionShapes } from './question-types.ts';
 import { SurveyContent } from './schema.ts';
 
@@ -77,15 +77,20 @@ const Languages = Type.Array(
   }),
 );
 
+/** The fields of a survey that v3 has in `distribution`. */
+export const distributionFields = [
+  'displayOption',
+  'displayPercentage',
+  'displayLimit',
+  'recontactDays',
+  'autoClose',
+  'autoComplete',
+  'delay',
+] as const;
+
 const Distribution = Type.Partial(
   Type.Object({
-    displayOption: properties.displayOption,
-    displayPercentage: properties.displayPercentage,
-    displayLimit: properties.displayLimit,
-    recontactDays: properties.recontactDays,
-    autoClose: properties.autoClose,
-    autoComplete: properties.autoComplete,
-    delay: properties.delay,
+    ...picked(properties, distributionFields),
     triggers: Type.Array(Type.Object({ actionClassId: Id })),
   }),
 );

@@ -71,18 +71,14 @@ export async function withEnvironmentIds<R extends { readonly workspaceId: strin
 }
 
 export async function insertWorkspace(db: Database, workspace: Workspace): Promise<void> {
-  const { settings } = workspace;
+  const { environmentId, settings, ...row } = workspace;
   await db
     .insertInto('workspaces')
     .values({
-      id: workspace.id,
-      createdAt: workspace.createdAt,
-      updatedAt: workspace.updatedAt,
-      organizationId: workspace.organizationId,
-      name: workspace.name,
-      legacyEnvironmentId: workspace.environmentId === workspace.id ? null : workspace.environmentId,
-      appSetupCompleted: workspace.appSetupCompleted ? 1 : 0,
-      websiteSetupCompleted: workspace.websiteSetupCompleted ? 1 : 0,
+      ...row,
+      legacyEnvironmentId: environmentId === row.id ? null : environmentId,
+      appSetupCompleted: row.appSetupCompleted ? 1 : 0,
+      websiteSetupCompleted: row.websiteSetupCompleted ? 1 : 0,
       ...settingColumns(settings),
     })
     .execute();

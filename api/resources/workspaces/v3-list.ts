@@ -51,7 +51,7 @@ export function v3List<Table extends keyof Tables, Item extends TSchema>(
       const { limit = LIMIT_DEFAULT, workspaceId } = request.query;
       const cursor = readCursor(request.query.cursor, SORTED_BY);
       const { id } = await v3Workspace(context, request, workspaceId, 'read');
-      const matching = cursor === null ? rowsOf(id) : rowsOf(id).where(isAfter(cursor));
+      const matching = cursor === null ? rowsOf(id) : rowsOf(id).where(isAfter(cursor, 'asc'));
       const found = await matching
         .orderBy(sql.ref(SORTED_BY))
         .orderBy(sql.ref('id'))
