@@ -40,21 +40,8 @@ export function identityHeaders(identifiers: readonly Identifier[]): ReadonlySet
 }
 
 export function carriersOf(identifier: SimpleIdentifier): readonly CredentialSource[] {
-  switch (identifier.kind) {
-    case 'credential':
-      return identifier.sources;
-    case 'token':
-      return identifier.sources.map(({ carrier }) => carrier);
-    case 'address':
-    case 'path':
-    case 'body':
-    case 'network':
-    case 'host':
-    case 'everyone':
-      return [];
-    default:
-      return identifier satisfies never;
-  }
+  if (identifier.kind === 'credential') return identifier.sources;
+  return identifier.kind === 'token' ? identifier.sources.map(({ carrier }) => carrier) : [];
 }
 
 export function presentedCredential(

@@ -62,14 +62,7 @@ function whyNotBanned(identifier: Identifier): string | null {
       return null;
     case 'first':
       return identifier.parts.map(whyNotBanned).find((why) => why !== null) ?? null;
-    case 'path':
-    case 'body':
-    case 'network':
-    case 'host':
-    case 'everyone':
-    case 'combined':
-      return `${identifier.name} names no single client`;
     default:
-      return identifier satisfies never;
+      return `${identifier.name} names no single client`;
   }
 }

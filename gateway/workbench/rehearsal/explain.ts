@@ -58,13 +58,7 @@ interface ExplainedPolicy {
 }
 
 /** Describes the place of a value, unless it is obvious. */
-const WHERE: Readonly<Record<SimpleIdentifier['kind'], string>> = {
-  address: '',
-  network: '',
-  host: '',
-  everyone: '',
-  path: '',
-  credential: '',
+const WHERE: Partial<Record<SimpleIdentifier['kind'], string>> = {
   token: ' in a valid token',
   body: ' in a JSON or form body of at most 8 KiB',
 };
@@ -211,13 +205,6 @@ function whoIsCounted(identifier: Identifier, part?: SimpleIdentifier): string {
       return 'the client address is counted';
     case 'everyone':
       return 'all clients are counted together';
-    case 'credential':
-    case 'token':
-    case 'path':
-    case 'body':
-    case 'network':
-    case 'host':
-      return `its ${identifier.name} is counted`;
     case 'combined':
       return `its ${namesOf(identifier.parts, 'and')} are counted together`;
     case 'first':
@@ -225,7 +212,7 @@ function whoIsCounted(identifier: Identifier, part?: SimpleIdentifier): string {
         ? `its ${namesOf(identifier.parts, 'or')} is counted`
         : firstText(identifier, part);
     default:
-      return identifier satisfies never;
+      return `its ${identifier.name} is counted`;
   }
 }
 
@@ -239,7 +226,9 @@ function firstText({ parts }: FirstIdentifier, part: SimpleIdentifier): string {
 }
 
 function namesOf(parts: readonly SimpleIdentifier[], between: string): string {
-  return parts.map(({ name, kind }) => (between === 'and' ? name : name + WHERE[kind])).join(` ${between} `);
+  return parts
+    .map(({ name, kind }) => (between === 'and' ? name : name + (WHERE[kind] ?? '')))
+    .join(` ${between} `);
 }
 
 function bucketOf(policy: LoadedPolicy, decided: Decided | null, forUnproven: boolean): Bucket | null {
