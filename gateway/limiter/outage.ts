@@ -90,7 +90,7 @@ interface StoreStats {
 /** Limits with Redis, and without it during an outage. */
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
-  readonly #known: KnownCounters;
+  readonly known: KnownCounters;
   readonly #replicas = new Replicas();
   readonly storeClock: StoreClock;
   readonly #store: RedisStore;
@@ -112,7 +112,7 @@ export class GuardedLimiter implements Limiter {
     this.#options = options;
     this.#salt = options.salt;
     const { replica, rememberedMax, openStore } = options;
-    this.#known = new KnownCounters({
+    this.known = new KnownCounters({
       countersMax: rememberedMax ?? COUNTERS_MAX,
       credentialsMax: rememberedMax ?? CREDENTIALS_MAX,
       replica,
@@ -123,7 +123,7 @@ export class GuardedLimiter implements Limiter {
       openStore,
       clock: options.clock,
       storeClock: this.storeClock,
-      known: this.#known,
+      known: this.known,
       budgetMs: options.budgetMs,
       replica: options.replica,
       log: options.log,
@@ -139,7 +139,7 @@ export class GuardedLimiter implements Limiter {
     this.#local = new LocalDecisions({
       clock: options.clock,
       storeClock: this.storeClock,
-      known: this.#known,
+      known: this.known,
       replicas: this.#replicas,
       store: this.#store,
     });
@@ -172,12 +172,8 @@ export class GuardedLimiter implements Limiter {
     return this.#store.connection;
   }
 
-  get known(): KnownCounters {
-    return this.#known;
-  }
-
   knownExhausted(charge: Charge): readonly Exhausted[] | null {
-    return this.#known.exhausted(charge, this.#options.clock(), this.storeClock);
+    return this.known.exhausted(charge, this.#options.clock(), this.storeClock);
   }
 
   spend(charge: Charge, listener: LimitListener): void {
@@ -198,7 +194,7 @@ export class GuardedLimiter implements Limiter {
     const now = this.#options.clock();
     // During an outage, this process trusts its own knowledge of proofs for longer.
     const since = this.#isOpen ? now - (PROVEN_MS - PROVEN_LOCALLY_MS) : now;
-    return this.#known.isProven(credential, since);
+    return this.known.isProven(credential, since);
   }
 
   askProofs(credentials: readonly Identity[]): Promise<void> | null {
@@ -206,12 +202,12 @@ export class GuardedLimiter implements Limiter {
   }
 
   isProofFresh(credential: Identity): boolean {
-    return this.#known.isProofFresh(credential, this.#options.clock());
+    return this.known.isProofFresh(credential, this.#options.clock());
   }
 
   prove(credential: Identity): void {
     const until = this.#options.clock() + PROVEN_LOCALLY_MS;
-    this.#known.prove(credential, until, until);
+    this.known.prove(credential, until, until);
     this.#store.proofs.prove(credential);
   }
 
@@ -225,7 +221,7 @@ export class GuardedLimiter implements Limiter {
   }
 
   withdraw(credential: Identity): void {
-    this.#known.withdraw(credential);
+    this.known.withdraw(credential);
     this.#store.proofs.withdraw(credential);
   }
 
@@ -237,7 +233,7 @@ export class GuardedLimiter implements Limiter {
       openSince: this.#circuit.openSince,
       outages: this.#circuit.outages,
       replicas: this.#replicas.count,
-      remembered: this.#known.size,
+      remembered: this.known.size,
     };
   }
 
@@ -262,15 +258,11 @@ export class GuardedLimiter implements Limiter {
       else this.#store.leases.renewDue();
       this.#schedule(HEARTBEAT_MS);
     } catch (error) {
-      this.#onMissedHeartbeat(error as Error);
+      if (this.#closed) return;
+      if (!this.#isOpen) this.#open(this.#store.ready ? 'timeout' : 'disconnected', error as Error);
+      else if (this.#store.ready) this.#circuit.probeFailed();
+      this.#schedule(this.#circuit.probeMs);
     }
-  }
-
-  #onMissedHeartbeat(cause: Error): void {
-    if (this.#closed) return;
-    if (!this.#isOpen) this.#open(this.#store.ready ? 'timeout' : 'disconnected', cause);
-    else if (this.#store.ready) this.#circuit.probeFailed();
-    this.#schedule(this.#circuit.probeMs);
   }
 
   /** @returns the salt that the replicas share */
@@ -281,7 +273,7 @@ export class GuardedLimiter implements Limiter {
     this.#replicas.hear(heartbeat);
     const change = this.storeClock.noteHeartbeat(storeNow, askedAt, heardAt);
     if (change.kind === 'first') this.#local.moveTimes(change.aheadMs);
-    else if (change.kind === 'jump') this.#known.forgetCounters();
+    else if (change.kind === 'jump') this.known.forgetCounters();
     if (historySince !== null) histories?.hear(historySince);
     return salt;
   }
