@@ -177,6 +177,10 @@ export function head(method: string, path: string, headers: readonly string[] = 
   return `${[`${method} ${path} HTTP/1.1`, 'Host: bench.example', ...headers].join('\r\n')}\r\n\r\n`;
 }
 
+export function get(path: string, headers: readonly string[] = []): string {
+  return head('GET', path, headers);
+}
+
 /** @returns a function that returns the items in turn, and begins again after the last */
 export function inTurn<T>(things: readonly T[]): () => T {
   let i = 0;

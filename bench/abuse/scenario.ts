@@ -40,13 +40,11 @@ export interface AbuseScenario extends Partial<Surroundings> {
   readonly attack: Attack;
 }
 
-export function scenario(
-  name: string,
-  title: string,
-  attack: Attack,
-  surroundings: Partial<Surroundings> = {},
-): AbuseScenario {
-  return { name, title, attack, ...surroundings };
+type Row = readonly [title: string, attack: Attack, surroundings?: Partial<Surroundings>];
+
+/** Makes scenarios of rows by their names. */
+export function scenarios(rows: Readonly<Record<string, Row>>): readonly AbuseScenario[] {
+  return Object.entries(rows).map(([name, [title, attack, more]]) => ({ name, title, attack, ...more }));
 }
 
 /** Adds a policy that counts requests by a field of their body. */

@@ -22,7 +22,7 @@ import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import type { Millis } from '#shared/clock.ts';
 import { freePort } from '#test/support/ports.ts';
 import { ATTACKER_ADDRESS, flood, head, inTurn } from './attacker.ts';
-import { scenario } from './scenario.ts';
+import type { AbuseScenario } from './scenario.ts';
 import { RSS_MB_MAX } from './verdict.ts';
 
 const PATH = '/bench/swarm';
@@ -74,12 +74,12 @@ function ofSwarm(): string {
   return head('GET', PATH, [`X-Forwarded-For: 10.${process.pid & 127}.${address >> 8}.${address & 255}`]);
 }
 
-export const SWARM = scenario(
-  'swarm',
-  '20,000 addresses with one to three requests each, beside regulars and newcomers, on two gateways',
-  flood(SWARM_PER_SECOND, ofSwarm),
-  { run: async (processes) => tableOf(await runSwarm(processes, LONG)) },
-);
+export const SWARM: AbuseScenario = {
+  name: 'swarm',
+  title: '20,000 addresses with one to three requests each, beside regulars and newcomers, on two gateways',
+  attack: flood(SWARM_PER_SECOND, ofSwarm),
+  run: async (processes) => tableOf(await runSwarm(processes, LONG)),
+};
 
 /** @param kind the name under which the upstream counts the request */
 type Asking = (address: string, kind: string) => Promise<Answer | null>;

@@ -44,7 +44,7 @@ function digest(text: string): string {
 /**
  * @returns a function that returns the next line of a log. The log is always the same, with 1,000 requests a second.
  */
-function lineMaker(format: 'floodgate' | 'nginx'): () => string {
+function lineMaker(): () => string {
   const random = seededRandom(1);
   const addresses = Array.from({ length: CLIENTS }, (_, i) => digest(`address ${i}`));
   const keys = Array.from({ length: CLIENTS }, (_, i) => digest(`key ${i}`));
@@ -58,12 +58,6 @@ function lineMaker(format: 'floodgate' | 'nginx'): () => string {
     const durationMs = Math.round(20 * -Math.log(1 - random()) * 10) / 10;
     const status = random() < 0.96 ? 200 : random() < 0.5 ? 404 : 500;
     const bytes = Math.floor(300 + random() * 4000);
-    if (format === 'nginx') {
-      const text = new Date(now).toUTCString();
-      const time = `${text.slice(5, 7)}/${text.slice(8, 11)}/${text.slice(12, 16)}:${text.slice(17, 25)} +0000`;
-      const address = `10.${client >> 16}.${(client >> 8) & 255}.${client & 255}`;
-      return `${address} - - [${time}] "${method} ${path} HTTP/1.1" ${status} ${bytes} "-" "Mozilla/5.0 (X11; Linux x86_64)"\n`;
-    }
     const identity = identifier === 'ip' ? addresses[client] : keys[client];
     return `${JSON.stringify({
       ...{ time: new Date(now - durationMs).toISOString(), method, path, status },
@@ -81,11 +75,9 @@ export const LOG = command({
   command: 'log [lines]',
   describe: 'Prints the access log of an imagined busy gateway',
   builder: (program) =>
-    program
-      .positional('lines', whole('lines', 1, 1_000_000_000, 1_000_000, 'Number of lines'))
-      .options({ format: { choices: ['floodgate', 'nginx'] as const, default: 'floodgate' as const } }),
-  async run(_, { lines, format }) {
-    const next = lineMaker(format);
+    program.positional('lines', whole('lines', 1, 1_000_000_000, 1_000_000, 'Number of lines')),
+  async run(_, { lines }) {
+    const next = lineMaker();
     for (let written = 0; written < lines; ) {
       const count = Math.min(LINES_PER_WRITE, lines - written);
       const text = Array.from({ length: count }, next).join('');

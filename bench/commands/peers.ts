@@ -6,7 +6,6 @@ import { type Measured, measureScenario } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
 import { tableOf } from '#bench/costs/table.ts';
 import { PEERS } from '#bench/peers/all.ts';
-import { ECHO } from '#bench/peers/echo.ts';
 import type { Peer } from '#bench/peers/peer.ts';
 import { versionAt } from '#bench/peers/version.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
@@ -36,14 +35,13 @@ export const PEERS_COMMAND = command({
     assertInstalled(['wrk', 'redis-server', 'nginx']);
     const only = args.only ?? (against === undefined ? SCENARIO_NAMES : USUAL);
     const peers = args.peers ?? (against === undefined ? PEER_NAMES : []);
-    const versions = against === undefined ? [] : [versionAt(against), ECHO];
+    const versions = against === undefined ? [] : [versionAt(against)];
     const rounds = quick ? 5 : args.rounds;
     const seconds = quick ? 1 : args.duration;
     printMachine();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
       const isWanted = ({ name }: Peer): boolean =>
-        name === 'floodgate' ||
-        (scenario.peers.includes(name) && (peers.includes(name) || (name === 'direct' && peers.length > 0)));
+        name === 'floodgate' || (scenario.peers.includes(name) && peers.includes(name));
       const all = [...PEERS.filter(isWanted), ...versions];
       // By chance, one start of a process may cost up to a tenth more CPU time than another. The order of the starts
       // also matters. So two versions are started twice, in both orders.

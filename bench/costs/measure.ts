@@ -29,8 +29,6 @@ export interface Slice {
   readonly storeCommands: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** The p50 minus the p50 of the upstream itself in the same round. NaN if the upstream was not measured. */
-  addedMs: number;
   readonly rssMb: number;
   readonly refusedShare: number;
   /** Number of requests without a reply, in the whole visit. */
@@ -89,14 +87,9 @@ export async function measureScenario(
     await visit(one, { ...scenario, connections: WARM_CONNECTIONS }, warmSeconds, processes);
   for (let round = 0; round < rounds; round++) {
     const first = round % running.length;
-    const slices = new Map<string, Slice>();
     for (const one of [...running.slice(first), ...running.slice(0, first)]) {
       await sleep(BREATH_MS);
-      slices.set(one.peer.name, await visit(one, scenario, seconds, processes));
-    }
-    for (const [name, slice] of slices) {
-      slice.addedMs = slice.p50Ms - (slices.get('direct')?.p50Ms ?? Number.NaN);
-      results.get(name)?.slices.push(slice);
+      results.get(one.peer.name)?.slices.push(await visit(one, scenario, seconds, processes));
     }
   }
   for (const { peer } of running) {
@@ -115,10 +108,6 @@ async function startPeer(
   upstreamPort: number,
 ): Promise<Running> {
   assertInstalled(peer.needs);
-  if (peer.start === null) {
-    const origin = `http://127.0.0.1:${upstreamPort}`;
-    return { peer, origin, pids: [], redis: null, stop: async () => undefined };
-  }
   const redis = peer.needs.includes('redis-server') ? await startRedis(processes) : null;
   const port = await freePort();
   const place = { processes, port, upstreamPort, redisPort: redis?.port ?? 0 };
@@ -160,7 +149,6 @@ async function visit(
     perSecond: requests / seconds,
     ...{ cpuUs, storeCpuUs, totalCpuUs: cpuUs + storeCpuUs, p50Ms, p99Ms, errors },
     storeCommands: each(Math.max(0, after.commands - before.commands)),
-    addedMs: Number.NaN,
     rssMb: after.own.rssMb,
     refusedShare: each(refused),
   };

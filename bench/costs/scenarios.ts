@@ -61,9 +61,6 @@ export const SCENARIOS: readonly Scenario[] = [
     ...{ path: '/environments/bench/surveys', limits: 0 },
   }),
   row('quiet', 'allowed, about 1,000 requests a second', ['nginx-lua'], { connections: 10, pauseMs: 10 }),
-  row('latency', 'latency, one request at a time', [...LIMITERS, CADDY, 'direct'], {
-    connections: 1,
-  }),
 ];
 
 /** Returns the options of a launch that depend on the scenario. */

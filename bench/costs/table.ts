@@ -6,7 +6,7 @@ import type { Scenario } from './scenarios.ts';
 
 const HEAD = [
   ...['', 'req/s', 'CPU µs', 'min', 'store µs', 'store cmds', 'p50 ms', 'p99 ms', 'rest MB', 'RSS MB'],
-  ...['refused', 'errors', 'ours/theirs', 'with Redis', 'Redis alone', 'added p50 ms'],
+  ...['refused', 'errors', 'ours/theirs', 'with Redis', 'Redis alone'],
 ];
 
 export function tableOf({ name, title }: Scenario, measured: ReadonlyMap<string, Measured>): Table {
@@ -27,7 +27,6 @@ export function tableOf({ name, title }: Scenario, measured: ReadonlyMap<string,
       ...[middle('storeCpuUs', 1), middle('storeCommands', 2), middle('p50Ms', 2), middle('p99Ms', 2)],
       ...[rounded(restRssMb, 0), middle('rssMb', 0), `${rounded(of('refusedShare').median * 100, 1)} %`],
       ...[rounded(of('errors').max, 0), ratio('cpuUs'), ratio('totalCpuUs'), ratio('storeCpuUs')],
-      withQuartiles(of('addedMs'), 2),
     ];
   });
   return { title: `${title} (${name}, ${ours.length} rounds)`, head: HEAD, rows, notes };

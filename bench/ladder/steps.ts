@@ -1,19 +1,6 @@
 /** The steps of a request in the order of the ladder. Each rung of it is a server that takes the steps up to its own. */
 
-export const STEPS = [
-  'bare',
-  'parser',
-  'connection',
-  'match',
-  'identify',
-  'decide',
-  'text',
-  'forward',
-] as const;
-
-export type Step = (typeof STEPS)[number];
-
-export const TITLES: Readonly<Record<Step, string>> = {
+export const TITLES = {
   bare: '`node:net` with a fixed reply',
   parser: 'our parser',
   connection: 'our connection and response',
@@ -22,7 +9,11 @@ export const TITLES: Readonly<Record<Step, string>> = {
   decide: 'spend and decide',
   text: 'text and headers',
   forward: 'our exchange with the application',
-};
+} as const;
+
+export type Step = keyof typeof TITLES;
+
+export const STEPS = Object.keys(TITLES) as readonly Step[];
 
 /** The settings that a rung gets when it starts. */
 export interface RungPlan {

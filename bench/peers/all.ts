@@ -4,9 +4,6 @@ import { FASTIFY_RLF } from './fastify-rlf.ts';
 import { FLOODGATE } from './floodgate.ts';
 import { NGINX_LIMIT_REQ } from './nginx-limit-req.ts';
 import { NGINX_LUA } from './nginx-lua.ts';
-import { DIRECT, type Peer } from './peer.ts';
+import type { Peer } from './peer.ts';
 
-export const PEERS: readonly Peer[] = [
-  ...[FLOODGATE, NGINX_LUA, NGINX_LIMIT_REQ],
-  ...[CADDY_PLAIN, FASTIFY_RLF, DIRECT],
-];
+export const PEERS: readonly Peer[] = [...[FLOODGATE, NGINX_LUA, NGINX_LIMIT_REQ, CADDY_PLAIN, FASTIFY_RLF]];

@@ -31,8 +31,5 @@ export interface Peer {
   readonly countsInRedis?: boolean;
   /** Whether the peer limits nothing, so that every reply is the same. */
   readonly isBare?: boolean;
-  /** null for the upstream itself, which is already running. */
-  readonly start: ((launch: Launch) => Promise<Started>) | null;
+  readonly start: (launch: Launch) => Promise<Started>;
 }
-
-export const DIRECT: Peer = { name: 'direct', label: 'the upstream itself', needs: [], start: null };

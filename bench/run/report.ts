@@ -1,5 +1,7 @@
-/** Prints the results as tables. */
-import { describeMachine } from './machine.ts';
+/** Prints the results as tables, with the machine and the versions of all programs. */
+import { spawnSync } from 'node:child_process';
+import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
+import { PATH, ROOT } from './programs.ts';
 
 export interface Table {
   readonly title: string;
@@ -11,7 +13,23 @@ export interface Table {
 }
 
 export function printMachine(): void {
-  process.stdout.write(`${new Date().toISOString()}, ${describeMachine()}\n\n`);
+  const versions = ['redis-server --version', 'nginx -v', 'caddy version'].map((command) => {
+    const [program = '', flag = ''] = command.split(' ');
+    return `${program} ${/\d+(?:\.\d+)+/.exec(outputOf(program, flag))?.[0] ?? 'not installed'}`;
+  });
+  const memoryGb = Math.round(totalmem() / 2 ** 30);
+  const load = loadavg().map((value) => value.toFixed(2));
+  process.stdout.write(`${new Date().toISOString()}, commit ${outputOf('git', 'describe', '--always', '--dirty').trim()}
+${availableParallelism()} × ${cpus()[0]?.model}, ${memoryGb} GB, Linux ${release()}, load ${load.join(' ')}
+Node ${process.version}, ${versions.join(', ')}
+
+`);
+}
+
+function outputOf(program: string, ...args: readonly string[]): string {
+  const env = { ...process.env, PATH };
+  const { stdout, stderr } = spawnSync(program, args, { cwd: ROOT, encoding: 'utf8', env });
+  return `${stdout}${stderr}`;
 }
 
 /** Prints a table. With a head, all columns but the first are aligned to the right. */

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { raiseLimits } from '#bench/peers/floodgate.ts';
 import { beginFramed } from '#test/support/http2-frames.ts';
-import { type AttackCounts, type Attacker, head, hold } from '../attacker.ts';
-import { countByEmail, RESPONSES, scenario } from '../scenario.ts';
+import { type Attack, type AttackCounts, type Attacker, head, hold } from '../attacker.ts';
+import { countByEmail, RESPONSES, scenarios } from '../scenario.ts';
 
 const PIECE = 'x'.repeat(65_536);
 /** Number of DATA frames of one byte, so that the flow-control window of a stream is nearly used up. */
@@ -49,44 +49,40 @@ function sendToBeRead(attacker: Attacker): void {
   attacker.hold(166, { send: `${counted}${'{"email":"a'.padEnd(4000)}`, leaveAfterMs: 500 });
 }
 
-export const BODIES = [
-  // The same requests as those of `curl -H Expect: --data-binary @20MB`.
-  ...['413', '401'].map((status) => {
-    const send = `${begin(20_000_000, `/bench/early-${status}`)}${PIECE}`;
-    const title = `128 uploads that leave after an early ${status}`;
-    return scenario(`early-${status}-leave`, title, hold(128, { send, atReply: 'leave' }));
-  }),
-  scenario(
-    'slow-bodies',
+/** Sends the same requests as `curl -H Expect: --data-binary @20MB`. */
+function leaveEarly(status: number): Attack {
+  const send = `${begin(20_000_000, `/bench/early-${status}`)}${PIECE}`;
+  return hold(128, { send, atReply: 'leave' });
+}
+
+export const BODIES = scenarios({
+  'early-413-leave': ['128 uploads that leave after an early 413', leaveEarly(413)],
+  'early-401-leave': ['128 uploads that leave after an early 401', leaveEarly(401)],
+  'slow-bodies': [
     '200 bodies of 1 MB at 4 bytes a second',
     hold(200, { send: begin(1_000_000), drip: { bytes: 'x', everyMs: 250 } }),
-  ),
-  scenario(
-    'steady-uploads',
+  ],
+  'steady-uploads': [
     '200 bodies of 20 MB at 10 KB a second: too fast to be called slow',
     hold(200, { send: begin(20_000_000), drip: { bytes: 'x'.repeat(1024), everyMs: 100 } }),
-  ),
-  scenario(
-    'one-byte-chunks',
+  ],
+  'one-byte-chunks': [
     'chunked bodies in chunks of 1 byte, as fast as they are read',
     hold(20, { send: head('POST', RESPONSES, ['Transfer-Encoding: chunked']), act: sendChunks }),
-  ),
-  scenario(
-    'one-byte-frames',
+  ],
+  'one-byte-frames': [
     'HTTP/2 bodies in frames of 1 byte, as fast as they are read',
     hold(20, { act: sendFrames, isUnread: true }),
     { isTls: true },
-  ),
-  scenario(
-    'expect-and-leave',
+  ],
+  'expect-and-leave': [
     '128 uploads that expect 100-continue and leave when it comes',
     hold(128, {
       send: begin(20_000_000, RESPONSES, ['Expect: 100-continue']),
       ...{ atReply: 'leave', leaveAfterMs: 200 },
     }),
-  ),
-  scenario(
-    'bodies-to-be-read',
+  ],
+  'bodies-to-be-read': [
     '500 bodies that are read before the decision: slow, endless, or abandoned',
     sendToBeRead,
     {
@@ -95,10 +91,9 @@ export const BODIES = [
         countByEmail(file);
       },
     },
-  ),
-  scenario(
-    'half-sent-bodies',
+  ],
+  'half-sent-bodies': [
     '200 bodies that end early with a half-closed socket',
     hold(200, { send: `${begin(20_000_000)}${PIECE}`, isHalfClosed: true }),
-  ),
-];
+  ],
+});

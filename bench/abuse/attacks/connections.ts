@@ -1,7 +1,7 @@
 /** Connections that are opened slowly, closed early, reset, half-closed, or used for something else than HTTP. */
 import { type PolicyFile, raiseLimits } from '#bench/peers/floodgate.ts';
-import { head, hold, inTurn, open } from '../attacker.ts';
-import { DOWNLOAD, SMALL, scenario } from '../scenario.ts';
+import { get, head, hold, inTurn, open } from '../attacker.ts';
+import { DOWNLOAD, SMALL, scenarios } from '../scenario.ts';
 
 /**
  * Invalid requests: a TLS hello, the preface of HTTP/2, CONNECT, an endless line, contradictory framing, an invalid
@@ -29,59 +29,50 @@ function limitLeavers(file: PolicyFile): void {
   );
 }
 
-export const CONNECTIONS = [
-  scenario(
-    'slowloris',
+export const CONNECTIONS = scenarios({
+  slowloris: [
     '500 header sections, a line a second',
     hold(500, {
       send: `GET ${SMALL} HTTP/1.1\r\nHost: bench.example\r\n`,
       drip: { bytes: 'X-Wait: 1\r\n', everyMs: 1000 },
     }),
-  ),
-  scenario(
-    'churn',
+  ],
+  churn: [
     '500 connections a second, one request each',
-    open(500, { send: head('GET', SMALL, ['Connection: close']) }),
-  ),
-  scenario(
-    'half-closed',
+    open(500, { send: get(SMALL, ['Connection: close']) }),
+  ],
+  'half-closed': [
     '300 requests a second, each half-closed at once',
-    open(300, { send: head('GET', '/bench/slow?ms=500'), isHalfClosed: true, atReply: 'leave' }),
-  ),
-  scenario(
-    'resets',
+    open(300, { send: get('/bench/slow?ms=500'), isHalfClosed: true, atReply: 'leave' }),
+  ],
+  resets: [
     '500 requests a second, each followed by a reset',
     open(500, {
-      send: head('GET', SMALL),
+      send: get(SMALL),
       act: (socket) => void setImmediate(() => socket.resetAndDestroy()),
     }),
-  ),
-  scenario(
-    'leavers-counted',
+  ],
+  'leavers-counted': [
     '50 requests a second that count when they succeed, left after 60 ms',
-    open(50, { send: head('GET', '/bench/slow?ms=1000'), leaveAfterMs: 60 }),
+    open(50, { send: get('/bench/slow?ms=1000'), leaveAfterMs: 60 }),
     { policies: limitLeavers, admittedPerMinuteMax: 100 },
-  ),
-  scenario(
-    'leavers-in-flight',
+  ],
+  // Three requests of 10 s fit six times into a minute. Three more are from the minute before.
+  'leavers-in-flight': [
     '50 requests a second, three in flight, 10 s each, left after 60 ms',
     open(50, { send: head('POST', '/bench/slow?ms=10000', ['Content-Length: 0']), leaveAfterMs: 60 }),
-    // Three requests of 10 s fit six times into a minute. Three more are from the minute before.
     { policies: limitLeavers, admittedPerMinuteMax: 21 },
-  ),
-  scenario(
-    'aborts',
+  ],
+  aborts: [
     '300 requests a second to a slow route, left after 20 ms',
-    open(300, { send: head('GET', '/bench/slow?ms=5000'), leaveAfterMs: 20 }),
-  ),
-  scenario(
-    'download-aborts',
+    open(300, { send: get('/bench/slow?ms=5000'), leaveAfterMs: 20 }),
+  ],
+  'download-aborts': [
     '100 downloads a second, left at the first byte',
-    open(100, { send: head('GET', DOWNLOAD), atReply: 'leave' }),
-  ),
-  scenario(
-    'garbage',
+    open(100, { send: get(DOWNLOAD), atReply: 'leave' }),
+  ],
+  garbage: [
     '500 connections a second with something else than HTTP/1.1',
     open(500, { send: inTurn(GARBAGE), leaveAfterMs: 500 }),
-  ),
-];
+  ],
+});

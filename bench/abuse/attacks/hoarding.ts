@@ -1,13 +1,13 @@
 /** Attacks that keep resources for a long time: streams, tunnels, downloads, slow replies, idle connections. */
 import type { Socket } from 'node:net';
 import { raiseLimits } from '#bench/peers/floodgate.ts';
-import { head, hold, open, repeat } from '../attacker.ts';
-import { DOWNLOAD, SMALL, scenario } from '../scenario.ts';
+import { get, head, hold, open, repeat } from '../attacker.ts';
+import { DOWNLOAD, SMALL, scenarios } from '../scenario.ts';
 
 const UPGRADE = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13'];
-const WEBSOCKET = head('GET', '/bench/echo', [...UPGRADE, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']);
+const WEBSOCKET = get('/bench/echo', [...UPGRADE, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']);
 
-const SLOW = head('GET', '/bench/slow?ms=10000');
+const SLOW = get('/bench/slow?ms=10000');
 
 function readSlowly(socket: Socket): void {
   socket.pause();
@@ -29,70 +29,57 @@ let clients = 0;
 
 function askFromNetwork(): string {
   const from = `X-Forwarded-For: 2001:db8:0:${(clients++ & 0xffff).toString(16)}::1`;
-  return head('GET', '/bench/slow?ms=10000', [from]);
+  return get('/bench/slow?ms=10000', [from]);
 }
 
-export const HOARDING = [
-  scenario('event-streams', '300 open event streams', hold(300, { send: head('GET', '/bench/events') })),
-  scenario(
-    'unread-downloads',
+export const HOARDING = scenarios({
+  'event-streams': ['300 open event streams', hold(300, { send: get('/bench/events') })],
+  'unread-downloads': [
     '300 downloads of 50 MB that are not read',
-    hold(300, { send: head('GET', DOWNLOAD), isUnread: true }),
-  ),
-  scenario(
-    'unread-states',
+    hold(300, { send: get(DOWNLOAD), isUnread: true }),
+  ],
+  'unread-states': [
     'workspace states of 8 MiB, asked for 20 times a second and not read',
-    open(20, { send: head('GET', `${DOWNLOAD}?bytes=8388608`), isUnread: true }),
-  ),
-  scenario(
-    'slow-readers',
+    open(20, { send: get(`${DOWNLOAD}?bytes=8388608`), isUnread: true }),
+  ],
+  'slow-readers': [
     '300 downloads of 50 MB, read a piece a second',
-    hold(300, { send: head('GET', DOWNLOAD), act: readSlowly }),
-  ),
-  scenario('websockets', '300 open WebSockets', hold(300, { send: WEBSOCKET })),
-  scenario(
-    'unread-websockets',
+    hold(300, { send: get(DOWNLOAD), act: readSlowly }),
+  ],
+  websockets: ['300 open WebSockets', hold(300, { send: WEBSOCKET })],
+  'unread-websockets': [
     '100 WebSockets that send 20 MB/s in total to an echo and do not read',
     hold(100, { send: WEBSOCKET, drip: { bytes: 'x'.repeat(20_000), everyMs: 100 }, isUnread: true }),
-  ),
-  scenario('slow-answers', '500 requests that take the upstream 10 s', hold(500, { send: SLOW })),
-  scenario(
-    'bytes-behind',
+  ],
+  'slow-answers': ['500 requests that take the upstream 10 s', hold(500, { send: SLOW })],
+  'bytes-behind': [
     '500 requests that take the upstream 10 s, and later 256 KiB of an upload behind each',
     hold(500, { send: SLOW, act: uploadBehind }),
-  ),
-  scenario(
-    'bytes-behind-at-once',
+  ],
+  'bytes-behind-at-once': [
     '500 requests that take the upstream 10 s, each sent together with 256 KiB of an upload',
     hold(500, { send: BEHIND }),
-  ),
-  scenario(
-    'slow-answers-protected',
+  ],
+  'slow-answers-protected': [
     '100 requests that take the upstream 2 s, again and again, with protect: on',
     // After each reply, send the next request, so that the attacker always uses its full share.
-    hold(100, { send: head('GET', '/bench/slow?ms=2000'), atReply: 'send' }),
+    hold(100, { send: get('/bench/slow?ms=2000'), atReply: 'send' }),
     {
       policies(file) {
         raiseLimits(file);
         file.protect = 'on';
       },
     },
-  ),
-  scenario(
-    'ipv6-network',
+  ],
+  'ipv6-network': [
     '500 clients of one IPv6 /48, each with a request that takes the upstream 10 s',
     hold(500, { send: askFromNetwork }),
     { trustsAttacker: true },
-  ),
-  scenario('idle-connections', '600 silent connections', hold(600, {})),
-  scenario(
-    'idle-keep-alive',
-    '500 connections that are idle after one request',
-    hold(500, { send: head('GET', SMALL) }),
-  ),
-  scenario(
-    'pipelining-unread',
+  ],
+  'idle-connections': ['600 silent connections', hold(600, {})],
+  'idle-keep-alive': ['500 connections that are idle after one request', hold(500, { send: get(SMALL) })],
+  'pipelining-unread': [
     '50 connections with 1,000 pipelined requests each, whose replies are not read',
-    hold(50, { send: head('GET', SMALL).repeat(1000), isUnread: true }),
-  ),
-];
+    hold(50, { send: get(SMALL).repeat(1000), isUnread: true }),
+  ],
+});

@@ -2,8 +2,8 @@
  * Floods of identities: invented keys, keys that try to become proven, and ever new addresses. Some of these floods run
  * while Redis is disturbed.
  */
-import { type Attack, flood, head, inTurn, invented } from '../attacker.ts';
-import { countByEmail, counted, ENVIRONMENT, RESPONSES, SURVEYS, scenario, shipped } from '../scenario.ts';
+import { type Attack, flood, get, head, inTurn, invented } from '../attacker.ts';
+import { countByEmail, counted, ENVIRONMENT, RESPONSES, SURVEYS, scenarios, shipped } from '../scenario.ts';
 
 /**
  * Number of requests in a row with one key. If the first one proved the key, the others would use the key's own budget.
@@ -15,7 +15,7 @@ const UNREADABLE = [
 
 const key = (): string => `x-api-key: fbk_${invented()}`;
 
-const floodWithKeys = flood(1500, () => head('GET', SURVEYS, [key()]));
+const floodWithKeys = flood(1500, () => get(SURVEYS, [key()]));
 
 /** @param fields header fields with which the upstream accepts the request, although the key is invented */
 function floodWithProofs(fields: readonly string[], path = SURVEYS): Attack {
@@ -23,12 +23,12 @@ function floodWithProofs(fields: readonly string[], path = SURVEYS): Attack {
   let used = 0;
   return flood(1500, () => {
     if (used++ % REQUESTS_PER_KEY === 0) current = key();
-    return head('GET', path, [current, ...fields]);
+    return get(path, [current, ...fields]);
   });
 }
 
 function floodFrom(forwardedFor: () => string): Attack {
-  return flood(1500, () => head('GET', ENVIRONMENT, [`X-Forwarded-For: ${forwardedFor()}`]));
+  return flood(1500, () => get(ENVIRONMENT, [`X-Forwarded-For: ${forwardedFor()}`]));
 }
 
 let networks = 0;
@@ -44,20 +44,22 @@ function bodyOfAccount(): string {
   return head('POST', RESPONSES, fields) + body;
 }
 
-export const IDENTITIES = [
-  scenario('invented-accounts', 'bodies with invented accounts, 1,500 a second', flood(1500, bodyOfAccount), {
-    ...counted,
-    policies: countByEmail,
-  }),
-  scenario(
-    'long-keys',
+export const IDENTITIES = scenarios({
+  'invented-accounts': [
+    'bodies with invented accounts, 1,500 a second',
+    flood(1500, bodyOfAccount),
+    {
+      ...counted,
+      policies: countByEmail,
+    },
+  ],
+  'long-keys': [
     'invented keys of 15 KB, 500 a second',
-    flood(500, () => head('GET', SURVEYS, [`${key()}${'k'.repeat(15_000)}`])),
+    flood(500, () => get(SURVEYS, [`${key()}${'k'.repeat(15_000)}`])),
     counted,
-  ),
-  scenario('invented-keys', 'invented keys, 1,500 a second', floodWithKeys, counted),
-  scenario(
-    'invented-keys-hourly',
+  ],
+  'invented-keys': ['invented keys, 1,500 a second', floodWithKeys, counted],
+  'invented-keys-hourly': [
     'invented keys, 1,500 a second, windows of an hour, a Redis of 12 MB',
     floodWithKeys,
     {
@@ -66,47 +68,40 @@ export const IDENTITIES = [
         for (const policy of policies) policy.window = '1h';
       },
     },
-  ),
-  scenario(
-    'proof-by-400',
+  ],
+  'proof-by-400': [
     'invented keys, each 50 times, on a path that the upstream calls malformed',
     floodWithProofs([], `${SURVEYS}/%ff`),
     counted,
-  ),
-  scenario(
-    'proof-by-connection',
+  ],
+  'proof-by-connection': [
     'invented keys that Connection removes, beside a session that works',
     floodWithProofs(['Connection: keep-alive, x-api-key', 'Cookie: session=real']),
     counted,
-  ),
-  scenario(
-    'proof-by-session',
+  ],
+  'proof-by-session': [
     'invented keys beside another credential that works',
     floodWithProofs(['Authorization: Bearer session-real']),
     counted,
-  ),
-  scenario(
-    'nat-neighbour',
+  ],
+  'nat-neighbour': [
     'invented keys from the address of a neighbour whose key worked before',
     floodWithKeys,
     { ...shipped, visitor: 'neighbour' },
-  ),
-  scenario(
-    'ipv6-spread',
+  ],
+  'ipv6-spread': [
     'another /64 in every X-Forwarded-For of a trusted proxy, 1,500 a second',
     floodFrom(otherNetwork),
     { ...shipped, trustsAttacker: true, countsKeys: true },
-  ),
-  scenario(
-    'forwarded-garbage',
+  ],
+  'forwarded-garbage': [
     'X-Forwarded-For that cannot be read, 1,500 a second',
     floodFrom(inTurn(UNREADABLE)),
     { ...shipped, trustsAttacker: true },
-  ),
-  scenario(
-    'store-frozen',
+  ],
+  'store-frozen': [
     'invented keys, 1,500 a second, while Redis does not respond for 2 s',
     floodWithKeys,
     { ...shipped, store: 'frozen' },
-  ),
-];
+  ],
+});

@@ -1,5 +1,5 @@
 /** Floods of whole requests: large, strange, or just many. */
-import { flood, head, inTurn, invented } from '../attacker.ts';
+import { flood, get, head, inTurn, invented } from '../attacker.ts';
 import {
   banning,
   counted,
@@ -8,7 +8,7 @@ import {
   LOGIN,
   SMALL,
   SURVEYS,
-  scenario,
+  scenarios,
   shipped,
 } from '../scenario.ts';
 
@@ -22,12 +22,12 @@ const SMUGGLED = [
   ...['X-Original-URL: /admin', 'X-Rewrite-URL: /admin', 'Proxy: http://192.0.2.77', 'X-Forwarded-Port: 1'],
 ];
 
-const headOrRanges = inTurn([head('HEAD', DOWNLOAD), head('GET', SMALL, [`Range: bytes=${RANGES}`])]);
+const headOrRanges = inTurn([head('HEAD', DOWNLOAD), get(SMALL, [`Range: bytes=${RANGES}`])]);
 const lateBody = inTurn(
   [0, 1, 5, 50].flatMap((ms) => [
     head('HEAD', `/bench/late?status=200&ms=${ms}`),
-    head('GET', `/bench/late?status=204&ms=${ms}`),
-    head('GET', `/bench/late?status=304&ms=${ms}`),
+    get(`/bench/late?status=204&ms=${ms}`),
+    get(`/bench/late?status=304&ms=${ms}`),
   ]),
 );
 const hasKey = inTurn([false, true]);
@@ -36,61 +36,57 @@ const floodWithLogins = flood(1500, () =>
   head('POST', LOGIN, ['Content-Length: 0', ...(hasKey() ? [`x-api-key: fbk_${invented()}`] : [])]),
 );
 
-export const REQUESTS = [
-  scenario('calm', 'no attack: shows how much the machine itself disturbs the figures', () => undefined),
-  scenario('worker-hangs', 'one of two workers is stopped for ever', () => undefined, {
-    hangsWorker: true,
-  }),
-  scenario(
-    'denied-flood',
+export const REQUESTS = scenarios({
+  calm: ['no attack: shows how much the machine itself disturbs the figures', () => undefined],
+  'worker-hangs': [
+    'one of two workers is stopped for ever',
+    () => undefined,
+    {
+      hangsWorker: true,
+    },
+  ],
+  'denied-flood': [
     'one address far over its limit, 1,500 requests a second',
-    flood(1500, () => head('GET', ENVIRONMENT)),
+    flood(1500, () => get(ENVIRONMENT)),
     counted,
-  ),
-  scenario(
-    'banned-neighbour',
+  ],
+  'banned-neighbour': [
     'logins, 1,500 a second, until the address is banned and after that; the visitor has the same address, and a key',
     floodWithLogins,
     { ...banning, visitor: 'neighbour' },
-  ),
-  scenario('banned-stranger', 'the same beside a visitor with another address', floodWithLogins, {
-    ...{ ...banning, visitor: 'stranger' },
-  }),
-  scenario(
-    'random-paths',
+  ],
+  'banned-stranger': [
+    'the same beside a visitor with another address',
+    floodWithLogins,
+    {
+      ...{ ...banning, visitor: 'stranger' },
+    },
+  ],
+  'random-paths': [
     'paths that are new each time, 1,500 a second',
-    flood(1500, () => head('GET', `${pathInTurn()}${invented()}?${invented()}`)),
-  ),
-  scenario(
-    'huge-headers',
-    'header sections of 15 KB, 500 a second',
-    flood(500, () => head('GET', SMALL, LARGE_FIELDS)),
-  ),
-  scenario(
-    'many-headers',
+    flood(1500, () => get(`${pathInTurn()}${invented()}?${invented()}`)),
+  ],
+  'huge-headers': ['header sections of 15 KB, 500 a second', flood(500, () => get(SMALL, LARGE_FIELDS))],
+  'many-headers': [
     '1,500 header fields in a request, 300 a second',
-    flood(300, () => head('GET', SMALL, MANY_FIELDS)),
-  ),
-  scenario(
-    'head-and-range',
+    flood(300, () => get(SMALL, MANY_FIELDS)),
+  ],
+  'head-and-range': [
     'HEAD of large files and requests for many ranges, 1,000 a second',
     flood(1000, headOrRanges),
-  ),
-  scenario(
-    'late-bodies',
+  ],
+  'late-bodies': [
     'bodies that the upstream sends 0 to 50 ms behind its replies to HEAD, 204 and 304, 500 a second; no visitor gets one',
     flood(500, lateBody),
-  ),
-  scenario(
-    'two-hosts',
+  ],
+  'two-hosts': [
     'two Host headers, 1,000 a second: refused, and not charged to a visitor with the same address',
-    flood(1000, () => head('GET', ENVIRONMENT, ['Host: other.example'])),
+    flood(1000, () => get(ENVIRONMENT, ['Host: other.example'])),
     { ...shipped, visitor: 'guest' },
-  ),
-  scenario(
-    'smuggled-headers',
+  ],
+  'smuggled-headers': [
     'headers that an upstream may trust, 500 requests a second',
-    flood(500, () => head('GET', SMALL, SMUGGLED)),
+    flood(500, () => get(SMALL, SMUGGLED)),
     { smuggles: true },
-  ),
-];
+  ],
+});
