@@ -11,8 +11,8 @@ import { createHash } from 'node:crypto';
 import type { Principal } from '#api/auth/principal.ts';
 import type { Signer } from '#api/auth/signer.ts';
 import { unlocked } from '#api/db/locks.ts';
-import type { AuditEventTable, Database, Timestamp } from '#api/db/schema.ts';
-import { inSlices } from '#api/db/slices.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { digestIdentity } from '#api/limits/limiter.ts';
 import { newId, type Random } from '#api/values/ids.ts';
@@ -97,66 +97,37 @@ export function createAuditLog(options: AuditOptions): AuditLog {
     return used <= ALWAYS_WRITTEN || used % THEN_EVERY === 0 ? used : null;
   };
 
-  const write = async (event: Omit<AuditEventTable, 'id' | 'timestamp'>): Promise<void> => {
-    await db
-      .insertInto('auditEvents')
-      .values({ id: newId(random), timestamp: toTimestamp(clock()), ...event })
-      .execute();
-  };
-
-  const recordLogin = async (failure: AuthFailure): Promise<void> => {
-    // Failures without an account share one identity.
-    const identity = `audit:${failure.provider}:${failure.email?.trim().toLowerCase() ?? ''}`;
-    const failuresInWindow = await countFailure('audit.authFailed', identity);
-    if (failuresInWindow === null) return;
-    const actorId = accountOf(failure);
-    await write({
-      action: 'authenticationAttempted',
-      actorId,
-      actorType: 'user',
-      targetId: actorId,
-      targetType: 'user',
-      status: 'failure',
-      organizationId: null,
-      ipAddress: failure.ipAddress,
-      eventId: failure.requestId,
-      changes: JSON.stringify({
-        failureReason: failure.reason,
-        provider: failure.provider,
-        authMethod: failure.provider === 'credentials' ? 'password' : 'email_verification',
-        failuresInWindow,
-      }),
-    });
-  };
-
   const recordEntry = async (entry: AuditEntry): Promise<void> => {
     const { actor, target, failureReason } = entry;
     const { countedBy = ['audit.write', `audit:${actor.type}:${actor.id}`] } = entry;
     const isFailure = failureReason !== null;
     const failuresInWindow = isFailure ? await countFailure(...countedBy) : null;
     if (isFailure && failuresInWindow === null) return;
-    await write({
-      action: entry.action,
-      actorId: actor.id,
-      actorType: actor.type,
-      // PostgreSQL stores no NUL.
-      targetId: target.id.slice(0, TARGET_LENGTH_MAX).replaceAll('\0', '\uFFFD'),
-      targetType: target.type,
-      status: isFailure ? 'failure' : 'success',
-      organizationId: entry.organizationId,
-      ipAddress: entry.ipAddress,
-      eventId: entry.requestId,
-      changes: JSON.stringify({
-        ...entry.changes,
-        ...(isFailure ? { failureReason, failuresInWindow } : {}),
-      }),
-    });
+    const changes = { ...entry.changes, ...(isFailure ? { failureReason, failuresInWindow } : {}) };
+    await db
+      .insertInto('auditEvents')
+      .values({
+        id: newId(random),
+        timestamp: toTimestamp(clock()),
+        action: entry.action,
+        actorId: actor.id,
+        actorType: actor.type,
+        // PostgreSQL stores no NUL.
+        targetId: target.id.slice(0, TARGET_LENGTH_MAX).replaceAll('\0', '\uFFFD'),
+        targetType: target.type,
+        status: isFailure ? 'failure' : 'success',
+        organizationId: entry.organizationId,
+        ipAddress: entry.ipAddress,
+        eventId: entry.requestId,
+        changes: JSON.stringify(changes),
+      })
+      .execute();
   };
 
-  const recorded = async (recording: () => Promise<void>): Promise<void> => {
+  const record = async (entry: AuditEntry): Promise<void> => {
     if (!options.isEnabled) return;
     try {
-      await recording();
+      await recordEntry(entry);
     } catch (error) {
       // The store of the counters logs its own outage. Any other error is a bug.
       if (!(error instanceof CountersUnavailable)) {
@@ -167,8 +138,25 @@ export function createAuditLog(options: AuditOptions): AuditLog {
 
   return {
     isEnabled: options.isEnabled,
-    record: (entry) => recorded(() => recordEntry(entry)),
-    authFailed: (failure) => recorded(() => recordLogin(failure)),
+    record,
+    authFailed: (failure) => record(entryOf(failure)),
+  };
+}
+
+function entryOf(failure: AuthFailure): AuditEntry {
+  const { provider, reason, email, ipAddress, requestId } = failure;
+  const account = { type: 'user', id: accountOf(failure) } as const;
+  return {
+    action: 'authenticationAttempted',
+    actor: account,
+    target: account,
+    organizationId: null,
+    failureReason: reason,
+    changes: { provider, authMethod: provider === 'credentials' ? 'password' : 'email_verification' },
+    ipAddress,
+    requestId,
+    // Failures without an account share one identity.
+    countedBy: ['audit.authFailed', `audit:${provider}:${email?.trim().toLowerCase() ?? ''}`],
   };
 }
 
@@ -195,12 +183,9 @@ export async function forgetAuditEvents(
 ): Promise<number> {
   let forgotten = 0;
   await inSlices(async (rowsMax) => {
-    const { numDeletedRows } = await db
-      .deleteFrom('auditEvents')
-      .where('id', 'in', unlocked(db, oldAuditEvents(db, before, rowsMax)))
-      .executeTakeFirst();
-    forgotten += Number(numDeletedRows);
-    return Number(numDeletedRows);
+    const some = await deleteSome(db, 'auditEvents', unlocked(db, oldAuditEvents(db, before, rowsMax)));
+    forgotten += some;
+    return some;
   }, isStopping);
   return forgotten;
 }

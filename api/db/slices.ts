@@ -1,5 +1,20 @@
 /** Deletes many rows in small steps, so that neither requests nor other writers wait long. */
 import { setImmediate } from 'node:timers/promises';
+import type { SelectQueryBuilder } from 'kysely';
+import type { Database, Tables } from './schema.ts';
+
+/** @param ids selects the ids of the rows @returns their number */
+export async function deleteSome(
+  db: Database,
+  table: 'auditEvents' | 'contactAttributes' | 'deliveries' | 'displays' | 'mailOutbox' | 'responses',
+  ids: SelectQueryBuilder<Tables, keyof Tables, { id: string }>,
+): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom<keyof Tables>(table)
+    .where('id', 'in', ids)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
 
 /** Rows of one statement. It takes about 10 ms with a million responses. */
 export const SLICE_ROWS = 200;

@@ -1,7 +1,7 @@
 /** The table `mailOutbox`. A mail is accepted, then leased, then sent, tried again, or parked. */
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, MailOutboxTable, Timestamp } from '#api/db/schema.ts';
-import { inSlices } from '#api/db/slices.ts';
+import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -19,16 +19,15 @@ export interface LeasedMail extends OutgoingMail {
 
 export async function insertMail(db: Database, mail: Mail, now: Millis, random: Random): Promise<string> {
   const id = newId(random);
+  const { to, ...content } = mail;
   await db
     .insertInto('mailOutbox')
     .values({
+      replyTo: null,
+      ...content,
       id,
       createdAt: toTimestamp(now),
-      kind: mail.kind,
-      recipient: mail.to,
-      replyTo: mail.replyTo ?? null,
-      subject: mail.subject,
-      body: mail.body,
+      recipient: to,
       status: 'pending',
       attempts: 0,
       nextAttemptAt: toTimestamp(now),
@@ -69,16 +68,7 @@ export async function leaseMails(
     .where('nextAttemptAt', '<=', now)
     .returningAll()
     .execute();
-  return rows.map(({ id, kind, recipient, replyTo, subject, body, attempts, createdAt }) => ({
-    id,
-    kind,
-    to: recipient,
-    replyTo,
-    subject,
-    body,
-    attempts,
-    createdAt,
-  }));
+  return rows.map(({ recipient, ...mail }) => ({ ...mail, to: recipient }));
 }
 
 /** Records the result of an attempt. */
@@ -116,12 +106,8 @@ export async function forgetOldMails(
   isStopping: () => boolean = () => false,
 ): Promise<void> {
   const before = toTimestamp(now - RETENTION_MS);
-  await inSlices(async (rowsMax) => {
+  await inSlices((rowsMax) => {
     const old = db.selectFrom('mailOutbox').select('id').where('createdAt', '<', before).limit(rowsMax);
-    const { numDeletedRows } = await db
-      .deleteFrom('mailOutbox')
-      .where('id', 'in', unlocked(db, old))
-      .executeTakeFirst();
-    return Number(numDeletedRows);
+    return deleteSome(db, 'mailOutbox', unlocked(db, old));
   }, isStopping);
 }

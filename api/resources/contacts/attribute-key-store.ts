@@ -1,7 +1,7 @@
 /** The keys of contact attributes. Attribute classes are another view of the same rows. */
 import type { Context } from '#api/context.ts';
 import type { ContactAttributeKeyTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
-import { inSlices } from '#api/db/slices.ts';
+import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { unlessTaken } from '#api/db/taken.ts';
 import { type ApiError, invalidFields, type ResourceType } from '#api/errors.ts';
 import { inWorkspace, workspaceTable } from '#api/resources/workspaces/table.ts';
@@ -98,14 +98,7 @@ export function changeAttributeKey(
 
 /** Deletes the contacts' values for it first, in slices, because every contact may have one. */
 export async function deleteAttributeKey(db: Database, id: string): Promise<void> {
-  await inSlices(async (rowsMax) => {
-    const { numDeletedRows } = await db
-      .deleteFrom('contactAttributes')
-      .where('id', 'in', (from) =>
-        from.selectFrom('contactAttributes').select('id').where('attributeKeyId', '=', id).limit(rowsMax),
-      )
-      .executeTakeFirst();
-    return Number(numDeletedRows);
-  });
+  const values = db.selectFrom('contactAttributes').select('id').where('attributeKeyId', '=', id);
+  await inSlices((rowsMax) => deleteSome(db, 'contactAttributes', values.limit(rowsMax)));
   await attributeKeys.remove(db, id);
 }

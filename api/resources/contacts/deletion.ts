@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { normalizeEmail } from '#api/auth/password.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { inSlices } from '#api/db/slices.ts';
+import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { forgetContactOf } from '#api/events/forget-contact.ts';
 import { forgetRecipients } from '#api/mail/outbox.ts';
 import { attributesOf } from './store.ts';
@@ -21,8 +21,7 @@ export async function deleteContact(db: Database, id: string): Promise<void> {
       // If two requests delete the same contact, one waits.
       await lockRow(trx, 'contacts', id);
       const some = trx.selectFrom('displays').select('id').where('contactId', '=', id).limit(rowsMax);
-      const { numDeletedRows } = await trx.deleteFrom('displays').where('id', 'in', some).executeTakeFirst();
-      return Number(numDeletedRows);
+      return deleteSome(trx, 'displays', some);
     }),
   );
   const unlinkSome = () => db.transaction().execute((trx) => unlinkResponses(trx, id, 'change'));

@@ -6,7 +6,7 @@
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
+import { deleteSome, inSlices, SLICE_ROWS } from '#api/db/slices.ts';
 import { deletePrivateSegment } from '#api/resources/segments/store.ts';
 import { type RemovalLog, removeFilesOf } from '#api/storage/removal.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
@@ -39,7 +39,8 @@ async function deleteSurveyWithContent(
         db.transaction().execute(async (trx) => {
           // If two requests delete the same survey, one waits.
           await lockRow(trx, 'surveys', id);
-          return deleteSlice(trx, table, id, rowsMax);
+          const some = trx.selectFrom(table).select('id').where('surveyId', '=', id).limit(rowsMax);
+          return deleteSome(trx, table, some);
         }),
       );
     }
@@ -62,14 +63,4 @@ async function isLarge(db: Database, table: Table, surveyId: string): Promise<bo
     .offset(SLICE_ROWS)
     .executeTakeFirst();
   return row !== undefined;
-}
-
-async function deleteSlice(db: Database, table: Table, surveyId: string, rowsMax: number): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom(table)
-    .where('id', 'in', (from) =>
-      from.selectFrom(table).select('id').where('surveyId', '=', surveyId).limit(rowsMax),
-    )
-    .executeTakeFirst();
-  return Number(numDeletedRows);
 }

@@ -1,7 +1,7 @@
 /** Webhooks, which are notified of responses. Their deliveries are in events/. */
 import { type Expression, expressionBuilder, type SqlBool } from 'kysely';
 import type { Database, Decoded, EventType, Tables, WebhookTable } from '#api/db/schema.ts';
-import { inSlices } from '#api/db/slices.ts';
+import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { workspaceTable } from '#api/resources/workspaces/table.ts';
 import type { Random } from '#api/values/ids.ts';
 
@@ -31,14 +31,7 @@ export function namesOneOf(surveyIds: readonly string[]): Expression<SqlBool> {
 
 /** Deletes a webhook. Deletes its deliveries first, in slices, because a receiver that was down for a week has many. */
 export async function deleteWebhook(db: Database, id: string): Promise<void> {
-  await inSlices(async (rowsMax) => {
-    const { numDeletedRows } = await db
-      .deleteFrom('deliveries')
-      .where('id', 'in', (from) =>
-        from.selectFrom('deliveries').select('id').where('webhookId', '=', id).limit(rowsMax),
-      )
-      .executeTakeFirst();
-    return Number(numDeletedRows);
-  });
+  const deliveries = db.selectFrom('deliveries').select('id').where('webhookId', '=', id);
+  await inSlices((rowsMax) => deleteSome(db, 'deliveries', deliveries.limit(rowsMax)));
   await webhooks.remove(db, id);
 }
