@@ -56,53 +56,13 @@ interface Description<R> {
   };
 }
 
-export interface WorkspaceTable<R extends Owned> {
-  find(db: Database, id: string): Promise<R | null>;
-  /** Finds rows in any order. Ids without a row are left out. */
-  findAll(db: Database, ids: readonly string[]): Promise<readonly R[]>;
-  /** @param only a further condition */
-  list(
-    db: Database,
-    workspaceIds: readonly string[],
-    page: ListPage,
-    only?: RawBuilder<SqlBool>,
-  ): Promise<readonly R[]>;
-  /** Lists the rows of one workspace, without pages. */
-  listAll(db: Database, workspaceId: string): Promise<readonly R[]>;
-  /** @throws the driver's unique violation */
-  insert(db: Database, ...rows: readonly R[]): Promise<void>;
-  /**
-   * Writes everything but the workspace and `createdAt`.
-   *
-   * @returns false if there is no such row any more
-   * @throws the driver's unique violation
-   */
-  update(db: Database, row: R): Promise<boolean>;
-  /**
-   * Changes a row in one transaction. It reads the row again, because another change may have been made while the body
-   * of this one arrived.
-   *
-   * @param type names the row in the error
-   * @param change returns the new columns, or throws to refuse the change
-   * @throws ApiError not_found if the row was deleted meanwhile
-   */
-  change(
-    context: { readonly db: Database; readonly clock: Clock },
-    row: Pick<Owned, 'id' | 'workspaceId'>,
-    type: ResourceType,
-    change: (stored: R, trx: Database) => Partial<R> | Promise<Partial<R>>,
-  ): Promise<R>;
-  remove(db: Database, id: string): Promise<void>;
-  /** @param added how many rows are about to be inserted @throws ApiError forbidden if they are too many */
-  refuseFull(db: Database, workspaceId: string, added?: number): Promise<void>;
-  /** Decodes a row that another query selected. */
-  decode(row: object): R;
-}
+export type WorkspaceTable<R extends Owned> = ReturnType<typeof workspaceTable<R>>;
 
 export function workspaceTable<R extends Owned>(
   name: Name,
-  { flags = [], json = [], hidden = [], order = ['createdAt', 'id'], locks, limit }: Description<R> = {},
-): WorkspaceTable<R> {
+  { order = ['createdAt', 'id'], locks, limit, ...columns }: Description<R> = {},
+) {
+  const { encode, decode } = codecOf<R>(columns);
   /** Types the table by the columns that all of them have. */
   const on = (db: Database) => db as unknown as Kysely<{ [Table in Name]: Owned }>;
   const ordered = (db: Database) =>
@@ -111,6 +71,103 @@ export function workspaceTable<R extends Owned>(
       on(db).selectFrom(name).selectAll(),
     );
 
+  async function find(db: Database, id: string): Promise<R | null> {
+    const row = await on(db).selectFrom(name).selectAll().where('id', '=', id).executeTakeFirst();
+    return row === undefined ? null : decode(row);
+  }
+
+  /**
+   * Writes everything but the workspace and `createdAt`.
+   *
+   * @returns false if there is no such row any more
+   * @throws the driver's unique violation
+   */
+  async function update(db: Database, row: R): Promise<boolean> {
+    const { id, workspaceId: _, createdAt: __, ...columns } = encode(row);
+    const { numUpdatedRows } = await on(db)
+      .updateTable(name)
+      .set(columns)
+      .where('id', '=', id)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  return {
+    decode,
+    find,
+    update,
+
+    /** Finds rows in any order. Ids without a row are left out. */
+    async findAll(db: Database, ids: readonly string[]): Promise<readonly R[]> {
+      if (ids.length === 0) return [];
+      return (await on(db).selectFrom(name).selectAll().where('id', 'in', ids).execute()).map(decode);
+    },
+
+    /** @param only a further condition */
+    async list(
+      db: Database,
+      workspaceIds: readonly string[],
+      { limit, skip }: ListPage,
+      only?: RawBuilder<SqlBool>,
+    ): Promise<readonly R[]> {
+      const rows = ordered(db).where('workspaceId', 'in', workspaceIds);
+      const matching = only === undefined ? rows : rows.where(only);
+      return (await matching.limit(limit).offset(skip).execute()).map(decode);
+    },
+
+    /** Lists the rows of one workspace, without pages. */
+    async listAll(db: Database, workspaceId: string): Promise<readonly R[]> {
+      return (await ordered(db).where('workspaceId', '=', workspaceId).execute()).map(decode);
+    },
+
+    /** @throws the driver's unique violation */
+    async insert(db: Database, ...rows: readonly R[]): Promise<void> {
+      if (rows.length > 0) await on(db).insertInto(name).values(rows.map(encode)).execute();
+    },
+
+    /**
+     * Changes a row in one transaction. It reads the row again, because another change may have been made while the body
+     * of this one arrived.
+     *
+     * @param type names the row in the error
+     * @param change returns the new columns, or throws to refuse the change
+     * @throws ApiError not_found if the row was deleted meanwhile
+     */
+    change(
+      { db, clock }: { readonly db: Database; readonly clock: Clock },
+      { id, workspaceId }: Pick<Owned, 'id' | 'workspaceId'>,
+      type: ResourceType,
+      change: (stored: R, trx: Database) => Partial<R> | Promise<Partial<R>>,
+    ): Promise<R> {
+      return db.transaction().execute(async (trx) => {
+        await lockRow(trx, locks ?? 'workspaces', locks === undefined ? workspaceId : id);
+        const stored = existing(await find(trx, id), type, id);
+        const fields = await change(stored, trx);
+        const changed: R = { ...stored, ...fields, updatedAt: toTimestamp(clock()) };
+        await update(trx, changed);
+        return changed;
+      });
+    },
+
+    async remove(db: Database, id: string): Promise<void> {
+      await on(db).deleteFrom(name).where('id', '=', id).execute();
+    },
+
+    /** @param added how many rows are about to be inserted @throws ApiError forbidden if they are too many */
+    async refuseFull(db: Database, workspaceId: string, added = 1): Promise<void> {
+      if (limit === undefined) return;
+      const { max, noun, counted } = limit;
+      const rows = db.selectFrom(name).where('workspaceId', '=', workspaceId);
+      const count = await countRows(counted === undefined ? rows : rows.where(counted));
+      if (count + added > max) {
+        throw forbidden(`A workspace can have ${max} ${noun}; delete one that is not used`);
+      }
+    },
+  };
+}
+
+/** Converts rows to and from the types of the database. */
+function codecOf<R extends Owned>({ flags = [], json = [], hidden = [] }: Description<R>) {
   function encode(row: R): R {
     const encoded: Record<keyof R, unknown> = { ...row };
     for (const column of flags) encoded[column] = row[column] ? 1 : 0;
@@ -118,6 +175,7 @@ export function workspaceTable<R extends Owned>(
     return encoded as R;
   }
 
+  /** Decodes a row that another query selected. */
   function decode(row: object): R {
     // The table has the columns of R, see db/schema.ts.
     const decoded = { ...row } as Record<keyof R, unknown>;
@@ -130,69 +188,7 @@ export function workspaceTable<R extends Owned>(
     return decoded as R;
   }
 
-  const table: WorkspaceTable<R> = {
-    decode,
-
-    async find(db, id) {
-      const row = await on(db).selectFrom(name).selectAll().where('id', '=', id).executeTakeFirst();
-      return row === undefined ? null : decode(row);
-    },
-
-    async findAll(db, ids) {
-      if (ids.length === 0) return [];
-      return (await on(db).selectFrom(name).selectAll().where('id', 'in', ids).execute()).map(decode);
-    },
-
-    async list(db, workspaceIds, { limit, skip }, only) {
-      const rows = ordered(db).where('workspaceId', 'in', workspaceIds);
-      const matching = only === undefined ? rows : rows.where(only);
-      return (await matching.limit(limit).offset(skip).execute()).map(decode);
-    },
-
-    async listAll(db, workspaceId) {
-      return (await ordered(db).where('workspaceId', '=', workspaceId).execute()).map(decode);
-    },
-
-    async insert(db, ...rows) {
-      if (rows.length > 0) await on(db).insertInto(name).values(rows.map(encode)).execute();
-    },
-
-    async update(db, row) {
-      const { id, workspaceId: _, createdAt: __, ...columns } = encode(row);
-      const { numUpdatedRows } = await on(db)
-        .updateTable(name)
-        .set(columns)
-        .where('id', '=', id)
-        .executeTakeFirst();
-      return numUpdatedRows > 0n;
-    },
-
-    change({ db, clock }, { id, workspaceId }, type, change) {
-      return db.transaction().execute(async (trx) => {
-        await lockRow(trx, locks ?? 'workspaces', locks === undefined ? workspaceId : id);
-        const stored = existing(await table.find(trx, id), type, id);
-        const fields = await change(stored, trx);
-        const changed: R = { ...stored, ...fields, updatedAt: toTimestamp(clock()) };
-        await table.update(trx, changed);
-        return changed;
-      });
-    },
-
-    async remove(db, id) {
-      await on(db).deleteFrom(name).where('id', '=', id).execute();
-    },
-
-    async refuseFull(db, workspaceId, added = 1) {
-      if (limit === undefined) return;
-      const { max, noun, counted } = limit;
-      const rows = db.selectFrom(name).where('workspaceId', '=', workspaceId);
-      const count = await countRows(counted === undefined ? rows : rows.where(counted));
-      if (count + added > max) {
-        throw forbidden(`A workspace can have ${max} ${noun}; delete one that is not used`);
-      }
-    },
-  };
-  return table;
+  return { encode, decode };
 }
 
 /** The columns of a new row that do not depend on its table. */
