@@ -61,7 +61,8 @@ export function pageFrom(query: Static<typeof ListQuery>): V2Page {
   };
 }
 
-type Sized = (ids: readonly string[]) => Promise<readonly SizedRow[]>;
+/** Adds the sizes of the large columns to ids, and keeps their order. */
+export type Sized = (ids: readonly string[]) => Promise<readonly SizedRow[]>;
 
 interface FoundPage<Row> {
   readonly data: Row[];
@@ -74,7 +75,7 @@ interface FoundPage<Row> {
  *
  * @param matching rows of one table that has `id`, `createdAt` and `updatedAt`
  * @param read finds rows by their ids, in any order; deleted ones are left out
- * @param sized adds the sizes of the large columns to ids, and keeps their order; for rows that may be large
+ * @param sized for rows that may be large
  * @throws ApiError bad_request if the rows are too large for one reply
  */
 export async function readV2Page<Table extends keyof Tables, Row extends { readonly id: string }>(

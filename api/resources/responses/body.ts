@@ -3,7 +3,7 @@ import { invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
 import { MapOf } from '#api/values/schemas.ts';
 import { extractFromData, type Times } from './merge.ts';
-import { Answer, type Answers } from './schema.ts';
+import { Answer, type Answers, type ResponseChange } from './schema.ts';
 
 const answersChecker = checker(MapOf(Answer));
 
@@ -11,6 +11,12 @@ export interface ReadAnswers {
   readonly data: Answers;
   readonly language: string | undefined;
   readonly ttc: Times | undefined;
+}
+
+/** Returns the change that a body of v1, or of a client, describes. */
+export function changeIn(body: ResponseChange, fieldIds: ReadonlySet<string>) {
+  const { endingId, finished, variables } = body;
+  return { ...answersIn(body, fieldIds), endingId, finished, variables: variables ?? undefined };
 }
 
 /**

@@ -9,7 +9,7 @@ import { type ApiError, badRequest, existing, notFound } from '#api/errors.ts';
 import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { fieldIdsOf, fileError, otherLengthError } from './answers.ts';
-import { answersIn } from './body.ts';
+import { changeIn } from './body.ts';
 import { clientCreation, closedError } from './client-creation.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange } from './schema.ts';
 import { checkSentResponse } from './size.ts';
@@ -66,13 +66,7 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
           () => pinError(survey, body.pinAuthToken, signer),
           () => closedError(survey, clock()),
         );
-        const answers = answersIn(body, fieldIdsOf(survey));
-        const change = {
-          ...answers,
-          finished: body.finished,
-          variables: body.variables ?? undefined,
-          endingId: body.endingId,
-        };
+        const change = changeIn(body, fieldIdsOf(survey));
         const response = await changeResponse(
           context,
           survey,
@@ -83,8 +77,8 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
               throw badRequest('Response is already finished', { code: 'response_already_finished' });
             }
             throwFirst(
-              () => fileError(survey, answers.data, config.publicUrl),
-              () => otherLengthError(survey, answers.data),
+              () => fileError(survey, change.data, config.publicUrl),
+              () => otherLengthError(survey, change.data),
             );
           },
           { mustBeOpen: true },

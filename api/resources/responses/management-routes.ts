@@ -11,7 +11,7 @@ import { ListQuery, readLargePage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { checkScope } from '#api/resources/workspaces/scope.ts';
 import { fieldIdsOf, fileError } from './answers.ts';
-import { answersIn } from './body.ts';
+import { answersIn, changeIn } from './body.ts';
 import {
   changeManagedResponse,
   createManagedResponse,
@@ -108,16 +108,8 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       async (request) => {
         const { body } = request;
         const response = await changeManagedResponse(context, row.of(request), body, (survey) => {
-          const answers = answersIn(body, fieldIdsOf(survey));
-          return {
-            change: {
-              ...answers,
-              finished: body.finished,
-              variables: body.variables ?? undefined,
-              endingId: body.endingId,
-            },
-            check: () => fileError(survey, answers.data, config.publicUrl),
-          };
+          const change = changeIn(body, fieldIdsOf(survey));
+          return { change, check: () => fileError(survey, change.data, config.publicUrl) };
         });
         return { data: toResponseReply(await related(db, response), config.publicUrl) };
       },

@@ -7,7 +7,6 @@ import { Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { type ApiError, badRequest } from '#api/errors.ts';
-import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { v2Resource } from '#api/resources/workspaces/resource.ts';
 import { Id } from '#api/values/schemas.ts';
@@ -36,29 +35,12 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     toReplies: (found) => found.map(toReply),
   });
 
-  app.get(
-    url,
-    {
-      schema: {
-        querystring: Type.Object({
-          ...listQuery,
-          surveyId: Type.Optional(Id),
-          contactId: Type.Optional(Id),
-        }),
-        response: { 200: Type.Object({ data: Type.Array(V2ResponseReply), meta: ListMeta }) },
-      },
-      config: { refuses: ['bad_request'] },
-    },
-    async (request) => {
-      const page = pageFrom(request.query);
-      const { data, meta } = await readV2Page(
-        await matchingResponses(db, readableWorkspaces(request), request.query),
-        page,
-        (ids) => responses.findAll(db, ids),
-        (ids) => sizedResponses(db, ids),
-      );
-      return { data: data.map(toReply), meta };
-    },
+  resource.list(
+    { query: { surveyId: Type.Optional(Id), contactId: Type.Optional(Id) }, refuses: ['bad_request'] },
+    { findAll: responses.findAll, sized: (ids) => sizedResponses(db, ids) },
+    async (query, request) => ({
+      matching: await matchingResponses(db, readableWorkspaces(request), query),
+    }),
   );
 
   app.post(

@@ -12,7 +12,7 @@ import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Tables } from '#api/db/schema.ts';
 import type { Code, ResourceType } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
+import { ListMeta, listQuery, pageFrom, readV2Page, type Sized } from '#api/http/v2-pagination.ts';
 import { Id, type ReplyOf } from '#api/values/schemas.ts';
 import { findShown, workspaceRow } from './row.ts';
 import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
@@ -112,7 +112,7 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
     /** @param select returns the query for the rows that match the own parameters of the list */
     list<Query extends TProperties, Table extends keyof Tables>(
       { query, ...config }: Refusing & { readonly query: Query },
-      { findAll }: Pick<WorkspaceTable<R>, 'findAll'>,
+      { findAll, sized }: Pick<WorkspaceTable<R>, 'findAll'> & { readonly sized?: Sized },
       select: (
         query: Static<ReturnType<typeof Type.Object<Query>>>,
         request: FastifyRequest,
@@ -124,7 +124,7 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
         // The schema has already checked the type of the query.
         const page = pageFrom(request.query as Parameters<typeof pageFrom>[0]);
         const { matching } = await select(request.query as Parameters<typeof select>[0], request);
-        const { data, meta } = await readV2Page(matching, page, (ids) => findAll(db, ids));
+        const { data, meta } = await readV2Page(matching, page, (ids) => findAll(db, ids), sized);
         return { data: await toReplies(await withEnvironmentIds(db, data)), meta };
       });
     },
