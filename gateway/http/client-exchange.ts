@@ -2,25 +2,10 @@
  * The request of a client and its response, as the steps of a request see them. Our parser and node:http implement it.
  */
 import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { PieceCount } from './piece-count.ts';
+import type { RequestBody } from './request-body.ts';
 import type { SharedReply } from './shared-reply.ts';
-
-/** The body of a request of node:http, which is the request object itself. */
-export interface UnreadBody extends Readable {
-  /** Whether the whole body has arrived. */
-  readonly complete: boolean;
-  readonly socket: Socket;
-}
-
-export interface RequestBody extends UnreadBody {
-  /** Counts the pieces of the body; null until the body begins. */
-  readonly pieces: PieceCount | null;
-  /** Called with the number of bytes when a part arrives. Bodies that are whole or small never call it. */
-  onHeld?: ((bytes: number) => void) | null;
-}
 
 export interface ClientRequest {
   method?: string | undefined;

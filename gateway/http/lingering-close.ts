@@ -3,47 +3,73 @@
  * the reset can overtake the reply. So the gateway first reads and discards incoming bytes, up to a bound in bytes and
  * time.
  */
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Millis } from '#shared/clock.ts';
-import type { UnreadBody } from './client-exchange.ts';
 import { free, ownMemory } from './free-buffer.ts';
+import type { RequestBody } from './request-body.ts';
 
 const DRAIN_BYTES_MAX = 8 * 1024 * 1024;
 const DRAIN_MS_MAX: Millis = 5000;
 
 /** Discards the body of a request that was answered before it was read. @param body null without a body */
-export function discardBody(body: UnreadBody | null): void {
-  if (body === null || body.complete || body.destroyed) return;
-  // Otherwise node:http drops the body after the reply, without a bound.
-  body.read(0);
-  // An upload reads through a 'readable' listener, which makes resume() do nothing. The exchange may remove its own
-  // listener later in this tick.
+export function discardBody(body: RequestBody | null): void {
+  if (body === null || body.complete || body.socket.destroyed) return;
+  body.read();
+  // The rest of most bodies arrives in this tick, and those need no timer.
   setImmediate(() => {
-    if (body.complete || body.destroyed) return;
-    const { socket } = body;
-    let left = DRAIN_BYTES_MAX;
-    const stop = (): void => {
-      socket.destroy();
+    if (body.complete || body.socket.destroyed) return;
+    const discarding = new Discarding(body.socket);
+    body.onArrival = () => {
+      for (let part = body.take(); part !== null; part = body.take()) discarding.drop(part);
+      if (body.complete) discarding.end();
     };
-    const timer = setTimeout(stop, DRAIN_MS_MAX);
-    const forget = (): void => {
-      clearTimeout(timer);
-      socket.off('close', forget);
-    };
-    body.removeAllListeners('readable');
-    body.on('data', (chunk: Buffer) => {
-      left -= chunk.length;
-      // Many refused uploads would soon start a full garbage collection.
-      const memory = ownMemory(chunk);
-      if (memory !== null) free(memory);
-      if (left < 0) stop();
-    });
-    body.once('close', forget);
-    // node:http does not emit 'close' on a request that was answered.
-    socket.once('close', forget);
-    body.resume();
+    body.onArrival(0);
   });
+}
+
+/** Like discardBody, for a request of another server. */
+export function discardStream(req: IncomingMessage): void {
+  if (req.complete || req.destroyed) return;
+  // Otherwise node:http drops the body after the reply, without a bound.
+  req.read(0);
+  // Somebody may read through a 'readable' listener until the end of this tick, which makes resume() do nothing.
+  setImmediate(() => {
+    if (req.complete || req.destroyed) return;
+    const discarding = new Discarding(req.socket);
+    req.removeAllListeners('readable');
+    req.on('data', (chunk: Buffer) => discarding.drop(chunk)).once('close', () => discarding.end());
+    req.resume();
+  });
+}
+
+/** Bounds what is discarded in bytes and time. Beyond that, the connection is closed. */
+class Discarding {
+  readonly #socket: Socket;
+  readonly #timer: NodeJS.Timeout;
+  readonly #onClose = (): void => this.end();
+  #left = DRAIN_BYTES_MAX;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    this.#timer = setTimeout(() => socket.destroy(), DRAIN_MS_MAX);
+    // node:http does not tell a request that was answered that its client has left.
+    socket.once('close', this.#onClose);
+  }
+
+  drop(piece: Buffer): void {
+    this.#left -= piece.length;
+    // Many refused uploads would soon start a full garbage collection.
+    const memory = ownMemory(piece);
+    if (memory !== null) free(memory);
+    if (this.#left < 0) this.#socket.destroy();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#socket.off('close', this.#onClose);
+  }
 }
 
 /** Detaches the connection from node:http's parser. Later bytes are only read. */

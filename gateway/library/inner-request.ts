@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll, OVER_HEADER } from '#gateway/http/header-names.ts';
 import { dropNominated } from '#gateway/http/hop-by-hop.ts';
 import { haveSameHost } from '#gateway/http/host.ts';
+import { discardStream } from '#gateway/http/lingering-close.ts';
 import type { Origins } from '#gateway/http/request-origin.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import {
@@ -85,7 +86,7 @@ export class InnerRequest extends LimitedRequest {
     if (!this.cors || !isPreflight(method, rawHeaders)) return false;
     const framing = framingOf(this, decision);
     const res = this.#res;
-    if (this.#req.httpVersionMajor < 2) sendPreflight(this.#answered, res, framing);
+    if (this.#req.httpVersionMajor < 2) this.#answer((req) => sendPreflight(req, res, framing));
     else if (!res.destroyed && !res.headersSent) {
       res.writeHead(204, recordOf(preflightHeaders(framing)));
       res.end();
@@ -97,7 +98,7 @@ export class InnerRequest extends LimitedRequest {
   answer(reply: OwnReply): void {
     const res = this.#res;
     if (!res.destroyed && !res.headersSent) {
-      if (this.#req.httpVersionMajor < 2) sendOwn(this.#answered, res, reply);
+      if (this.#req.httpVersionMajor < 2) this.#answer((req) => sendOwn(req, res, reply));
       else {
         res.writeHead(reply.status, recordOf(headersOf({ ...reply, close: false })));
         res.end(reply.body);
@@ -106,10 +107,11 @@ export class InnerRequest extends LimitedRequest {
     this.#settle(false);
   }
 
-  get #answered(): AnsweredRequest {
+  #answer(send: (req: AnsweredRequest) => void): void {
     const { method, complete, socket } = this.#req;
     // Frameworks put a parsed body into `req.body`.
-    return { method, complete, socket, body: this.#req };
+    send({ method, complete, socket, body: null });
+    discardStream(this.#req);
   }
 
   /** Keeps a trailing slash, which policies ignore but applications may redirect on. */

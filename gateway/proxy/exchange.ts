@@ -8,10 +8,27 @@ export interface UpstreamRequest {
   readonly target: string;
   /** Alternating names and values. A `Content-Length` among them must be that of the body. */
   readonly headers: readonly string[];
-  /** A stream without a `Content-Length` is sent in chunks; null without a body. */
-  readonly body: Buffer | AsyncIterable<Buffer> | null;
+  /** A body that is sent while it arrives, without a `Content-Length`, is sent in chunks; null without a body. */
+  readonly body: Buffer | SentBody | null;
   /** Protocol to switch to; null if none. */
   readonly upgrade: string | null;
+}
+
+/** A body that is sent while it arrives. */
+export interface SentBody {
+  /** Called once, when the connection is ready for the body. */
+  start(sink: BodySink): void;
+  /** Called when there is room again. */
+  onDrain(): void;
+  /** Called when the connection needs no more of the body. */
+  stop(): void;
+}
+
+/** The connection that a body is written to. */
+export interface BodySink {
+  /** Writes a part, which may be empty afterwards. @returns false if the next part must wait for `onDrain` */
+  write(part: Buffer): boolean;
+  end(): void;
 }
 
 export interface Exchange {

@@ -10,7 +10,6 @@ import type { UpgradeSocket } from './upgrade.ts';
 import type { Upstream } from './upstream.ts';
 
 export type ProxyFailure =
-  | { readonly kind: 'broken-body' }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'unavailable'; readonly reason: string }
   /** The adaptive limit refused the request. */

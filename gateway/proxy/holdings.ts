@@ -46,11 +46,11 @@ export class Holdings {
   enter(pool: UpstreamPool, call: WaitingCall, fail: (failure: ProxyFailure) => void): Refusal | null {
     this.pool = pool;
     const { body } = call.request.req;
-    const refusal = pool.enter(call, body?.readableLength ?? 0);
+    const refusal = pool.enter(call, body?.waitingBytes ?? 0);
     if (refusal !== null || this.connection !== null || body === null) return refusal;
     // Once the call does not wait anymore, the pool ignores what arrives.
-    body.onHeld = () => {
-      const late = pool.grow(call, body.readableLength);
+    body.onArrival = () => {
+      const late = pool.grow(call, body.waitingBytes);
       if (late !== null) fail({ kind: 'bound', bound: 'waiting', refusal: late });
     };
     return null;

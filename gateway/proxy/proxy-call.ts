@@ -21,9 +21,9 @@ import {
 import type { CallParts, ForwardedRequest, Passage, ProxyFailure } from './forwarded-request.ts';
 import { Holdings } from './holdings.ts';
 import type { ProtectedCall } from './protected.ts';
-import { AWAITED_BYTES_MAX, type BodyOwner, whenArrived } from './request-body.ts';
 import { clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
+import { AWAITED_BYTES_MAX, type BodyOwner } from './upload.ts';
 import type { Upstream } from './upstream.ts';
 import { CODED_REPLY, failureBy, isRetryable, isStaleConnection, isUnaskedReply } from './upstream-faults.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
@@ -103,7 +103,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const bodyBytes = head.contentLength ?? Number.POSITIVE_INFINITY;
     if (req.complete || !head.hasBody || body === null) this.#enter(upstream.requests);
     else if (bodyBytes > AWAITED_BYTES_MAX || options.continuation !== null) this.#enter(upstream.uploads);
-    else whenArrived(body, () => this.#enter(upstream.requests));
+    else body.whenComplete(() => this.#enter(upstream.requests));
   }
 
   #enter(pool: UpstreamPool): void {
@@ -240,7 +240,6 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#state === 'closed') return;
     if (this.#state === 'abandoned') this.close();
     else if (this.#reply?.isStreaming === true) this.#cut(this.#reply);
-    else if ((request.req.body?.errored ?? null) !== null) this.#fail({ kind: 'broken-body' });
     else this.#fail(failureBy(error));
   }
 

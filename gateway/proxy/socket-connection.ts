@@ -8,10 +8,12 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import type { Garbage } from '#gateway/http/free-buffer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { BodyWriter } from './body-writer.ts';
 import {
   BrokenReplyError,
   type Exchange,
   type ExchangeHandler,
+  type SentBody,
   type UpstreamConnection,
   type UpstreamRequest,
   UpstreamTimeoutError,
@@ -60,8 +62,8 @@ export class SocketConnection implements UpstreamConnection, Exchange {
   #expiresAt: Millis = 0;
   #readAt: Millis = 0;
   readonly #buffer = new ReadBuffer();
-  /** Continues sending a body that waits for the socket. */
-  #wake: (() => void) | null = null;
+  /** The body that is being sent. */
+  #upload: SentBody | null = null;
 
   constructor(options: SocketConnectionOptions) {
     this.#options = options;
@@ -143,7 +145,7 @@ export class SocketConnection implements UpstreamConnection, Exchange {
         clearTimeout(this.#connectTimer);
         if (this.#socket === socket) this.#begin(socket);
       })
-      .on('drain', () => this.#wake?.())
+      .on('drain', () => this.#upload?.onDrain())
       .on('end', () => this.#onEnd(socket))
       .on('error', (error) => this.#lose(socket, error))
       .on('close', () => this.#lose(socket, new BrokenReplyError(false)));
@@ -177,45 +179,17 @@ export class SocketConnection implements UpstreamConnection, Exchange {
         socket.write(body);
         socket.uncork();
       }
-    } else void this.#sendBody(socket, head, body, request, handler);
-  }
-
-  /** Sends the head together with the first piece of the body. Bytes that come before that are no reply to it. */
-  async #sendBody(
-    socket: Socket,
-    head: string,
-    body: AsyncIterable<Buffer>,
-    request: UpstreamRequest,
-    handler: ExchangeHandler,
-  ): Promise<void> {
-    let before = head;
-    const isChunked = !hasLength(request);
-    const isOver = (): boolean => this.#handler !== handler || this.#socket !== socket;
-    try {
-      for await (const piece of body) {
-        if (isOver()) return;
-        if (piece.length === 0) continue;
-        if (before === head) this.#parser.begin(request.method);
-        socket.cork();
-        if (isChunked) before += `${piece.length.toString(16)}\r\n`;
-        if (before !== '') socket.write(before, 'latin1');
-        before = isChunked ? '\r\n' : '';
-        // Write last, because `write` empties the piece.
-        socket.write(piece);
-        socket.uncork();
-        while (socket.writableNeedDrain && !isOver())
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-        this.#wake = null;
-      }
-      if (isOver()) return;
-      if (before === head) this.#parser.begin(request.method);
-      if (isChunked) before += '0\r\n\r\n';
-      if (before !== '') socket.write(before, 'latin1');
-      this.#isSent = true;
-    } catch (error) {
-      if (!isOver()) this.abort(error as Error);
+    } else {
+      this.#upload = body;
+      const writer = new BodyWriter(socket, head, !hasLength(request), {
+        // Bytes that come before the head is written are no reply to it.
+        onBegin: () => this.#parser.begin(request.method),
+        onEnd: () => {
+          this.#upload = null;
+          this.#isSent = true;
+        },
+      });
+      body.start(writer);
     }
   }
 
@@ -342,6 +316,7 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     this.#socket = null;
     this.#isResting = false;
     this.#request = null;
-    this.#wake?.();
+    this.#upload?.stop();
+    this.#upload = null;
   }
 }

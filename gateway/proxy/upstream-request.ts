@@ -1,7 +1,7 @@
-import type { RequestBody } from '#gateway/http/client-exchange.ts';
-import type { UpstreamRequest } from './exchange.ts';
+import type { RequestBody } from '#gateway/http/request-body.ts';
+import type { SentBody, UpstreamRequest } from './exchange.ts';
 import type { ForwardedRequest, Passage } from './forwarded-request.ts';
-import { type BodyOwner, scheduledBody } from './request-body.ts';
+import { type BodyOwner, Upload } from './upload.ts';
 import type { Upstream } from './upstream.ts';
 
 interface Call extends BodyOwner {
@@ -21,13 +21,8 @@ export function upstreamRequest(call: Call): UpstreamRequest {
   };
 }
 
-/** Passes a small body that has arrived as a buffer, which is cheaper than a stream. */
-function bodyOf(body: RequestBody, call: Call): Buffer | AsyncIterable<Buffer> {
-  const { contentLength } = call.request.head;
-  if (body.complete && contentLength !== null && contentLength === body.readableLength) {
-    // read() without a size would return only the first piece.
-    return body.read(contentLength) as Buffer;
-  }
-  const { client, outlivesClient } = call.passage;
-  return scheduledBody(body, call.upstream.scheduler, client, outlivesClient, call);
+/** Passes a body that has arrived as a buffer, so that it takes one write. */
+function bodyOf(body: RequestBody, call: Call): Buffer | SentBody {
+  if (body.complete && call.request.head.contentLength === body.waitingBytes) return body.look();
+  return new Upload(body, call.passage.client, call.upstream.scheduler, call);
 }

@@ -187,7 +187,6 @@ export const REASONS = {
     code: 'gateway_bad_request',
     text: 'a request of HTTP/1.0 cannot have Transfer-Encoding',
   },
-  brokenBody: { code: 'gateway_bad_request', text: 'the request body broke off' },
   method: { code: 'gateway_method_not_allowed', text: 'CONNECT and TRACE are not served here' },
   headerBytes: { code: 'gateway_header_too_large', text: 'the header section is larger than 16 KiB' },
   headerFields: {

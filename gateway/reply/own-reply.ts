@@ -2,7 +2,7 @@
  * Replies that the gateway writes itself. Their bodies are problem+json (RFC 9457). Existing clients expect the members
  * `message` (string) and `details` (object).
  */
-import type { ClientRequest, UnreadBody, WritableResponse } from '#gateway/http/client-exchange.ts';
+import type { ClientRequest, WritableResponse } from '#gateway/http/client-exchange.ts';
 import { CORS_HEADERS, DECISION_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
@@ -107,10 +107,7 @@ export function recordOf(headers: readonly string[]): Record<string, string> {
   return record;
 }
 
-export interface AnsweredRequest extends Pick<ClientRequest, 'method' | 'complete' | 'socket'> {
-  /** The body of the request; null without a body. */
-  readonly body: UnreadBody | null;
-}
+export type AnsweredRequest = Pick<ClientRequest, 'method' | 'complete' | 'socket' | 'body'>;
 
 export function sendOwn(req: AnsweredRequest, res: WritableResponse, reply: OwnReply): void {
   if (res.headersSent || res.destroyed) return;

@@ -13,10 +13,6 @@ interface FailureOptions extends Framing {
 
 export function failureReply(failure: ProxyFailure, options: FailureOptions): OwnReply {
   switch (failure.kind) {
-    case 'broken-body': {
-      const { code, text } = REASONS.brokenBody;
-      return ownReply(code, text, { ...options, close: true });
-    }
     case 'timeout': {
       const { code, text } = REASONS.upstreamTimeout;
       return ownReply(code, text, options);

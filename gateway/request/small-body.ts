@@ -1,8 +1,8 @@
 /**
- * Receives a small body before its request is decided. The body stays in its stream, so it is forwarded like any other.
- * A slow sender holds only its connection, and connection-watch.ts cuts it.
+ * Receives a small body before its request is decided. Nothing of it is taken, so it is forwarded like any other. A slow
+ * sender holds only its connection, and connection-watch.ts cuts it.
  */
-import type { RequestBody } from '#gateway/http/client-exchange.ts';
+import type { RequestBody } from '#gateway/http/request-body.ts';
 import { BODY_BYTES_MAX } from '#gateway/identity/body-field.ts';
 
 /**
@@ -10,20 +10,11 @@ import { BODY_BYTES_MAX } from '#gateway/identity/body-field.ts';
  */
 export function whenSmallArrived(body: RequestBody, then: (bytes: Buffer | null) => void): void {
   const look = (): void => {
-    const isTooLarge = body.readableLength > BODY_BYTES_MAX;
+    const isTooLarge = body.waitingBytes > BODY_BYTES_MAX;
     if (!isTooLarge && !body.complete) return;
-    body.off('readable', look);
-    then(isTooLarge ? null : copyOf(body));
+    body.onArrival = null;
+    then(isTooLarge ? null : body.look());
   };
-  if (body.complete || body.readableLength > BODY_BYTES_MAX) look();
-  else body.on('readable', look);
-}
-
-function copyOf(body: RequestBody): Buffer {
-  const { readableLength } = body;
-  if (readableLength === 0) return Buffer.alloc(0);
-  // read() without a size would return only the first piece.
-  const bytes = body.read(readableLength) as Buffer;
-  body.unshift(bytes);
-  return bytes;
+  body.onArrival = look;
+  look();
 }

@@ -6,7 +6,6 @@ import type { Socket } from 'node:net';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientResponse } from '#gateway/http/client-exchange.ts';
-import { BODY_AHEAD_BYTES } from '#gateway/http/incoming-request.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
@@ -97,10 +96,9 @@ export class ConnectionWatch {
   /** @returns bytes of a slow upload over the last PRESSED_CHECKS; null if it is not slow */
   #checkBody(connection: ClientConnection, response: ClientResponse): number | null {
     const { body } = response.req;
-    // After the reply has begun, client and upstream may alternate. And while the buffer is full, the gateway does not
-    // read.
-    const isAwaited =
-      !response.headersSent && body !== null && !body.complete && body.readableLength < BODY_AHEAD_BYTES;
+    // After the reply has begun, client and upstream may alternate. And while much of the body waits, the gateway does
+    // not read.
+    const isAwaited = !response.headersSent && body !== null && !body.complete && !body.isFull;
     if (!isAwaited) {
       this.#bodies.delete(connection);
       return null;

@@ -9,7 +9,7 @@ import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import { Penalties } from '#gateway/bounds/penalties.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
-import { BODY_AHEAD_BYTES, type IncomingRequest } from '#gateway/http/incoming-request.ts';
+import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import type { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import type { Millis } from '#shared/clock.ts';
 
@@ -58,21 +58,23 @@ export class Pipelining {
     handle: () => void,
   ): void {
     const { socket } = connection;
+    const { body } = req;
     let units = 1 + unitsOf(socket.readableLength);
     if (!this.take(connection, units)) return;
-    req.onHeld = (bytes) => {
-      const more = unitsOf(bytes);
-      if (!socket.destroyed && this.take(connection, more)) units += more;
-    };
+    if (body !== null) {
+      body.onArrival = (bytes) => {
+        const more = unitsOf(bytes);
+        if (!socket.destroyed && this.take(connection, more)) units += more;
+      };
+    }
     socket.pause();
     res.once('socket', () => {
-      req.onHeld = null;
+      if (body !== null) body.onArrival = null;
       // `forget` has already released the place of this request.
       if (socket.destroyed) return;
       this.give(connection, units);
-      // The reader of a body that fills its buffer resumes the socket.
-      const isFull = !req.complete && req.readableLength >= BODY_AHEAD_BYTES;
-      if (connection.pipelined === 0 && !isFull) socket.resume();
+      // If much of the body waits, whoever takes it resumes the socket.
+      if (connection.pipelined === 0 && body?.isFull !== true) socket.resume();
       handle();
     });
   }

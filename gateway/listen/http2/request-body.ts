@@ -1,7 +1,7 @@
 /** Passes the body of a stream to its HTTP/1.1 request, and joins small frames. */
 import type { ClientRequest } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
-import { JOINED_BYTES_MAX } from '#gateway/proxy/request-body.ts';
+import { JOINED_BYTES_MAX } from '#gateway/http/request-body.ts';
 
 /** @param takes called for each frame. It returns false to discard it */
 export function passBody(

@@ -6,13 +6,13 @@
 import type { Socket } from 'node:net';
 import { type ClientConnection, EMPTY_LINE } from '#gateway/http/client-connection.ts';
 import { free, ownMemory } from '#gateway/http/free-buffer.ts';
-import type { PieceListener } from '#gateway/http/incoming-request.ts';
 import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
+import { type PieceListener, RequestBody } from '#gateway/http/request-body.ts';
 import { type Pipelining, unitsOf } from '#gateway/listen/connection/pipelining.ts';
-import { AWAITED_BYTES_MAX } from '#gateway/proxy/request-body.ts';
+import { AWAITED_BYTES_MAX } from '#gateway/proxy/upload.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { plainHead } from './plain-head.ts';
-import { PlainBody, PlainRequest } from './plain-request.ts';
+import { PlainRequest } from './plain-request.ts';
 import { PlainResponse, type ResponseOptions } from './plain-response.ts';
 
 export interface PlainConnectionOptions extends ResponseOptions {
@@ -35,6 +35,9 @@ export interface PlainConnectionOptions extends ResponseOptions {
 /** Tolerance as in node:http. The keep-alive time of the client begins when it has the reply. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
 
+/** A body is small or arrives at once, so the socket is never paused for it. */
+const ALWAYS_READS = (): void => undefined;
+
 /** When this number of bytes has arrived before the last reply was written, reading stops. */
 const EARLY_BYTES_MAX = 16_384;
 /** Maximum number of bytes in the buffer of a paused socket: 64 KiB, and one read of 64 KiB that exceeds them. */
@@ -56,7 +59,9 @@ export class PlainConnection {
   /** The reply that is due or being written. */
   #response: PlainResponse | null = null;
   /** The body that is arriving. */
-  #body: PlainBody | null = null;
+  #body: RequestBody | null = null;
+  /** Number of bytes of that body that have not arrived. */
+  #left = 0;
   /** Bytes that arrived before the last reply was written. */
   #early: Buffer | null = null;
   /** What `#early` counts. */
@@ -104,12 +109,10 @@ export class PlainConnection {
   readonly #onData = (chunk: Buffer): void => {
     let bytes = chunk;
     if (this.#body !== null) {
-      const taken = this.#body.arrive(bytes);
-      if (!this.#body.complete) return;
-      this.#body = null;
-      this.#since = this.#options.clock();
-      if (taken === bytes.length) return;
-      bytes = bytes.subarray(taken);
+      const rest = bytes.subarray(this.#left);
+      this.#receive(this.#body, bytes.subarray(0, this.#left));
+      if (rest.length === 0) return;
+      bytes = rest;
     }
     // If the connection closes after its reply, drop further bytes.
     if (!this.#socket.writable) return;
@@ -119,6 +122,14 @@ export class PlainConnection {
     if (this.#response === null) this.#read(bytes);
     else this.#keepEarly(bytes, !this.#response.isEnded);
   };
+
+  #receive(body: RequestBody, piece: Buffer): void {
+    this.#left -= piece.length;
+    const isLast = this.#left === 0;
+    this.#body = isLast ? null : body;
+    if (isLast) this.#since = this.#options.clock();
+    body.arrive(piece, isLast);
+  }
 
   #read(bytes: Buffer): void {
     const options = this.#options;
@@ -134,13 +145,14 @@ export class PlainConnection {
     this.#isFresh = false;
     this.#since = options.clock();
     const { contentLength } = head;
-    const body = contentLength === 0 ? null : new PlainBody(socket, contentLength, options.pieces);
+    const body = contentLength === 0 ? null : new RequestBody(socket, options.pieces, ALWAYS_READS, false);
     const req = new PlainRequest(head, socket, body);
     const res = new PlainResponse(req, head.keepsAlive, options, this.#onWritten);
     this.#response = res;
     if (body !== null) {
-      if (bytes.length > head.bytes) body.arrive(bytes.subarray(head.bytes));
-      if (!body.complete) this.#body = body;
+      this.#left = contentLength;
+      this.#body = body;
+      if (bytes.length > head.bytes) this.#receive(body, bytes.subarray(head.bytes));
     }
     options.onRequest(this.#connection, req, res);
   }
@@ -222,8 +234,6 @@ export class PlainConnection {
     this.#options.onGone(this);
     const response = this.#response;
     this.#response = null;
-    // An unread body of an answered request has no reader that needs the error.
-    (response?.req.body ?? this.#body)?.destroy(new Error('the client has left'));
     response?.close(false);
   };
 }

@@ -6,17 +6,15 @@ import Fastify, {
   type onRequestHookHandler,
 } from 'fastify';
 import { Errors, type XSchema } from 'typebox/schema';
-import { IncomingRequest, type PieceListener } from '#gateway/http/incoming-request.ts';
-import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
 import { CONTENT_TYPE, exposition } from '#gateway/observe/metrics/exposition.ts';
 import { addAdminApi } from './api.ts';
 import type { AdminApiOptions } from './context.ts';
+import { CountedRequest, TOO_SLOW } from './counted-request.ts';
 import { addHostCheck, isBearer } from './guard.ts';
 import { pageRoutes } from './page-routes.ts';
 
 const BODY_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 256;
-const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
 /** Timeout of a request with its body. */
 const BODY_MS_MAX = 10_000;
 /** Timeout of an upload, a little longer than its own bound. */
@@ -27,7 +25,7 @@ export function buildAdmin(options: AdminApiOptions): FastifyInstance {
     forceCloseConnections: true,
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: UPLOAD_MS_MAX,
-    http: { headersTimeout: BODY_MS_MAX, IncomingMessage: IncomingRequest },
+    http: { headersTimeout: BODY_MS_MAX, IncomingMessage: CountedRequest },
     schemaController: {
       compilersFactory: { buildValidator: unused, buildSerializer: () => () => JSON.stringify },
     },
@@ -39,7 +37,6 @@ export function buildAdmin(options: AdminApiOptions): FastifyInstance {
   });
   app.setValidatorCompiler(validatorCompiler);
   app.addHook('onRequest', async ({ raw, routeOptions }) => {
-    if (raw instanceof IncomingRequest) raw.listener = CUT_SMALL_PIECES;
     if (routeOptions.config.isUpload !== true) cutSlowBody(raw);
   });
   if (options.token === null) addHostCheck(app);
@@ -63,14 +60,6 @@ export function buildAdmin(options: AdminApiOptions): FastifyInstance {
   );
   return app;
 }
-
-const CUT_SMALL_PIECES: PieceListener = {
-  clock: () => 0,
-  onSmallPieces({ socket }) {
-    stopParsing(socket);
-    lingeringClose(socket, TOO_SLOW);
-  },
-};
 
 /** Cuts a slow body. Node has only one timeout for all requests of a server. */
 function cutSlowBody(request: IncomingMessage): void {

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import t from 'tap';
-import { discardBody } from '#gateway/http/lingering-close.ts';
+import { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import { discardBody, discardStream } from '#gateway/http/lingering-close.ts';
 import type { Owner } from '#test/support/gateway.ts';
 import { listen } from '#test/support/listen.ts';
 import { until } from '#test/support/until.ts';
@@ -15,12 +16,16 @@ interface Discarding {
 }
 
 /** Answers every request before its body has arrived. */
-async function startDiscarding(owner: Owner): Promise<Discarding> {
+async function startDiscarding(owner: Owner, isOwn: boolean): Promise<Discarding> {
   const requests: IncomingMessage[] = [];
-  const server = createServer((req, res) => {
+  const server = createServer({ IncomingMessage: IncomingRequest }, (req, res) => {
     requests.push(req);
     res.end('early');
-    discardBody(req);
+    if (!isOwn) discardStream(req);
+    else {
+      req.listener = { clock: () => 0, onSmallPieces: () => undefined };
+      discardBody(req.body);
+    }
   });
   const port = await listen(owner, server);
   return { port, requests };
@@ -36,32 +41,36 @@ async function beginUpload(port: number, bytes: number): Promise<Socket> {
 
 const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 
-t.test('a client that leaves after an early reply leaves no timer behind', async (t) => {
-  const { port, requests } = await startDiscarding(t);
-  const before = timers();
-  for (let i = 0; i < 5; i++) (await beginUpload(port, 1000)).destroy();
-  await until(() => requests.every(({ socket }) => socket.closed), 'the server has noticed');
-  t.ok(timers() <= before);
-});
+for (const isOwn of [true, false]) {
+  const what = isOwn ? 'a body of the gateway' : 'a stream of another server';
 
-t.test('a kept-alive connection accumulates no listeners or timers', async (t) => {
-  const { port, requests } = await startDiscarding(t);
-  const before = timers();
-  const socket = connect(port, '127.0.0.1');
-  t.teardown(() => socket.destroy());
-  let text = '';
-  socket.on('data', (chunk: Buffer) => {
-    text += chunk.toString();
+  t.test(`${what}: a client that leaves after an early reply leaves no timer behind`, async (t) => {
+    const { port, requests } = await startDiscarding(t, isOwn);
+    const before = timers();
+    for (let i = 0; i < 5; i++) (await beginUpload(port, 1000)).destroy();
+    await until(() => requests.every(({ socket }) => socket.closed), 'the server has noticed');
+    t.ok(timers() <= before);
   });
-  const answers = (): number => text.split('early').length - 1;
-  for (let i = 1; i <= 15; i++) {
-    socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n');
-    await until(() => answers() === i, 'an answer before the body');
-    socket.write('hello');
-  }
-  await until(() => requests.every((req) => req.complete), 'all bodies are read');
-  const [first] = requests;
-  await until(() => (first?.socket.listenerCount('close') ?? 99) < 10, 'no listener for each request');
-  await until(() => requests.every((req) => req.closed), 'all requests have ended');
-  t.ok(timers() <= before + 1, 'only the timer of the idle connection is left');
-});
+
+  t.test(`${what}: a kept-alive connection accumulates no listeners or timers`, async (t) => {
+    const { port, requests } = await startDiscarding(t, isOwn);
+    const before = timers();
+    const socket = connect(port, '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    let text = '';
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    const answers = (): number => text.split('early').length - 1;
+    for (let i = 1; i <= 15; i++) {
+      socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n');
+      await until(() => answers() === i, 'an answer before the body');
+      socket.write('hello');
+    }
+    await until(() => requests.every((req) => req.complete), 'all bodies are read');
+    const [first] = requests;
+    await until(() => (first?.socket.listenerCount('close') ?? 99) < 10, 'no listener for each request');
+    await until(() => requests.every((req) => req.closed), 'all requests have ended');
+    t.ok(timers() <= before + 1, 'only the timer of the idle connection is left');
+  });
+}

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startSockets } from '#test/support/kinds.ts';
 import { type RawConnection, sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
@@ -96,4 +97,62 @@ t.test('a slow sender, a slow upstream and a reply that has begun do not count a
   begun.socket.write('0\r\n\r\n');
   for (const client of [slow, late, begun]) t.match(await client.until(/done/), /200 OK/);
   for (const { socket } of [slow, late, begun]) socket.destroy();
+});
+
+for (const [framing, piece] of [
+  ['Content-Length: 100000000', 'x'.repeat(65_536)],
+  ['Transfer-Encoding: chunked', `10000\r\n${'x'.repeat(65_536)}\r\n`],
+] as const)
+  t.test(`an upstream that reads nothing stops the client: ${framing}`, async (t) => {
+    const upstream = await startSockets(t, 'http', (socket) => void socket.pause());
+    const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin });
+    const { socket } = sendRaw(port, head('/up', framing));
+    let sent = 0;
+    const write = (): void => {
+      sent += piece.length;
+      if (sent < 100_000_000) socket.write(piece, write);
+    };
+    write();
+    await until(() => sent > 1_000_000);
+    for (let before = -1; before !== sent; ) {
+      before = sent;
+      await new Promise((resolve) => setTimeout(resolve, 150));
+    }
+    t.ok(sent < 40_000_000, `${sent} bytes, which fit into the buffers of the kernel`);
+    t.equal(bounds.uploads.held, 1);
+    socket.destroy();
+    for (const connection of upstream.sockets) connection.destroy();
+    await until(() => bounds.uploads.held === 0 && clients.size === 0, 'everything is given back');
+  });
+
+t.test('bytes that come before an upload is sent are no reply to it', async (t) => {
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    if (text.endsWith('xy')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright');
+  });
+  const { port, bounds } = await startBareServer(t, { origin: upstream.origin });
+  const upload = { method: 'POST', body: `${'x'.repeat(99_999)}y` };
+  t.equal((await send(port, '/first', upload)).body.toString(), 'right');
+  const client = sendRaw(port, head('/second', 'Content-Length: 100000'));
+  await until(() => bounds.uploads.held === 1 && upstream.sockets.some(({ destroyed }) => !destroyed));
+  upstream.sockets.at(-1)?.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong');
+  t.match(await client.until(/\}$/), /^HTTP\/1\.1 502 /);
+  t.notMatch(client.received(), /wrong/);
+  client.socket.destroy();
+  t.equal((await send(port, '/third', upload)).body.toString(), 'right');
+});
+
+t.test('the trailers of an upload are not forwarded', async (t) => {
+  let received = '';
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    received = text;
+    if (text.endsWith('0\r\n\r\n')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+  });
+  const { port } = await startBareServer(t, { origin: upstream.origin });
+  const client = sendRaw(
+    port,
+    `${head('/up', 'Transfer-Encoding: chunked')}5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n`,
+  );
+  await client.until(/ok$/);
+  client.socket.destroy();
+  t.match(received, /\r\n\r\n5\r\nhello\r\n0\r\n\r\n$/);
 });

@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Duplex, type Readable } from 'node:stream';
+import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Bound } from '#gateway/bounds/bounds.ts';
 import { Clients } from '#gateway/bounds/clients.ts';
@@ -10,6 +10,7 @@ import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { DateField } from '#gateway/http/date-field.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
+import type { PlainRequest } from '#gateway/listen/plain/plain-request.ts';
 
 export interface ReadRequest {
   readonly method: string;
@@ -68,7 +69,8 @@ interface Answerable {
   readonly url?: string | undefined;
   readonly rawHeaders: readonly string[];
   readonly complete: boolean;
-  readonly body: Readable | null;
+  /** Calls back for each piece of the body, and at its end. */
+  readBody(onPiece: (piece: Buffer) => void, onEnd: () => void): void;
 }
 
 interface Answer {
@@ -105,7 +107,12 @@ export class Readers {
           method,
           url,
           rawHeaders,
-          body: req,
+          readBody(onPiece, onEnd) {
+            req
+              .on('data', onPiece)
+              .on('error', () => undefined)
+              .on('end', onEnd);
+          },
           get complete() {
             return complete();
           },
@@ -132,7 +139,7 @@ export class Readers {
         onRequest: (_connection, req, res) => {
           const open = this.#open.get(req.socket);
           if (open !== undefined) open.plain++;
-          this.#answer(req.socket, req, res);
+          this.#answer(req.socket, readable(req), res);
         },
         onClientError: (_error, socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
         onHandOver: (socket) => {
@@ -169,14 +176,9 @@ export class Readers {
       read.isComplete = req.complete;
       if (open.replyAt === 'end') reply();
     };
-    if (req.body === null) over();
-    else
-      req.body
-        .on('data', (chunk: Buffer) => {
-          read.body += chunk.toString('latin1');
-        })
-        .on('error', () => undefined)
-        .on('end', over);
+    req.readBody((piece) => {
+      read.body += piece.toString('latin1');
+    }, over);
     if (open.replyAt === 'head') reply();
     else if (open.replyAt === 'later') setImmediate(reply);
   }
@@ -223,6 +225,27 @@ export class Readers {
       isClosed,
     };
   }
+}
+
+function readable(req: PlainRequest): Answerable {
+  const { method, url, rawHeaders, body } = req;
+  return {
+    ...{ method, url, rawHeaders },
+    get complete() {
+      return req.complete;
+    },
+    readBody(onPiece, onEnd) {
+      if (body === null) onEnd();
+      else {
+        const onArrival = (): void => {
+          for (let part = body.take(); part !== null; part = body.take()) onPiece(part);
+          if (body.complete) onEnd();
+        };
+        body.onArrival = onArrival;
+        onArrival();
+      }
+    },
+  };
 }
 
 /** Resolves when nothing has happened for some event-loop ticks. */

@@ -1,0 +1,137 @@
+/** An upload is sent in turn with others, no faster than the upstream reads, and in pieces that are worth a write. */
+import { Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import t from 'tap';
+import { Client } from '#gateway/bounds/clients.ts';
+import { BODY_AHEAD_BYTES, RequestBody } from '#gateway/http/request-body.ts';
+import type { BodySink } from '#gateway/proxy/exchange.ts';
+import { type Transfer, TransferScheduler } from '#gateway/proxy/transfer-scheduler.ts';
+import { Upload } from '#gateway/proxy/upload.ts';
+
+const LARGE = 65_536;
+const PORTION_BYTES = 262_144;
+const PIECE_PRICE_BYTES = 512;
+
+const bytes = (count: number, letter = 'x'): Buffer => Buffer.alloc(count, letter);
+
+function start() {
+  const scheduler = new TransferScheduler(() => undefined);
+  const counts = { reads: 0, sent: 0, ended: 0 };
+  const listener = { clock: () => 0, onSmallPieces: () => undefined };
+  const body = new RequestBody(new Socket(), listener, () => void counts.reads++, false);
+  const owner = { onBodySent: () => void counts.sent++, onBodyEnd: () => void counts.ended++ };
+  const upload = new Upload(body, new Client('192.0.2.1'), scheduler, owner);
+  const written: string[] = [];
+  const sink: BodySink & { hasRoom: boolean } = {
+    hasRoom: true,
+    write(part) {
+      written.push(`${part.length} ${part.toString('latin1', 0, 1)}`);
+      return this.hasRoom;
+    },
+    end: () => void written.push('end'),
+  };
+  return { scheduler, counts, body, upload, written, sink };
+}
+
+/** Uses up what all bodies may send in this tick. */
+function useUp(scheduler: TransferScheduler): void {
+  const other: Transfer = { client: new Client('192.0.2.2'), resume: () => undefined };
+  scheduler.pass(other, PORTION_BYTES - 1);
+}
+
+t.test('sends large pieces at once, and small ones together at the end of the tick', async (t) => {
+  const { body, upload, written, sink } = start();
+  body.arrive(bytes(LARGE, 'a'));
+  upload.start(sink);
+  t.same(written, [`${LARGE} a`], 'the piece that was there before');
+  body.arrive(bytes(LARGE, 'b'));
+  for (let i = 0; i < 10; i++) body.arrive(bytes(10, 'c'));
+  t.same(written, [`${LARGE} a`, `${LARGE} b`]);
+  await turn();
+  t.same(written.slice(2), ['100 c']);
+  body.arrive(bytes(10, 'd'));
+  body.arrive(bytes(LARGE, 'e'));
+  t.same(written.slice(3), ['10 d', `${LARGE} e`], 'a large piece is not copied');
+  body.arrive(bytes(7, 'f'));
+  body.finish();
+  t.same(written.slice(5), ['7 f', 'end'], 'the end waits for nothing');
+  await turn();
+  t.equal(written.length, 7);
+});
+
+t.test('tells its owner of each part before it is written, and of the end', async (t) => {
+  const { body, upload, counts, sink } = start();
+  upload.start(sink);
+  t.same(counts, { reads: 0, sent: 0, ended: 0 });
+  body.arrive(bytes(LARGE));
+  t.same(counts, { reads: 0, sent: 1, ended: 0 });
+  body.finish();
+  t.same(counts, { reads: 0, sent: 2, ended: 1 }, 'the end may be sent with the head');
+});
+
+t.test('waits until the upstream has read, and lets the client send on then', async (t) => {
+  const { body, upload, counts, written, sink } = start();
+  upload.start(sink);
+  sink.hasRoom = false;
+  t.ok(body.arrive(bytes(LARGE, 'a')), 'it was taken, so reading goes on');
+  t.ok(body.arrive(bytes(BODY_AHEAD_BYTES - 1, 'b')));
+  t.notOk(body.arrive(bytes(LARGE, 'c')), 'too much waits');
+  await turn();
+  t.same(written, [`${LARGE} a`]);
+  t.equal(counts.reads, 0);
+  upload.onDrain();
+  t.same(written.slice(1), [`${BODY_AHEAD_BYTES - 1} b`], 'one part for each drain');
+  t.equal(counts.reads, 0);
+  upload.onDrain();
+  t.equal(counts.reads, 1, 'reading begins again when little waits');
+  body.finish();
+  t.notOk(written.includes('end'));
+  upload.onDrain();
+  t.same(written.slice(2), [`${LARGE} c`, 'end']);
+});
+
+t.test('takes turns with other bodies', async (t) => {
+  const { body, scheduler, upload, written, sink } = start();
+  upload.start(sink);
+  useUp(scheduler);
+  body.arrive(bytes(LARGE, 'a'));
+  t.notOk(body.arrive(bytes(LARGE, 'b')));
+  body.finish();
+  t.same(written, [`${LARGE} a`], 'the second part is for the next tick');
+  await turn();
+  t.same(written, [`${LARGE} a`, `${LARGE} b`, 'end']);
+});
+
+t.test('pays for each piece that it joins', async (t) => {
+  const { body, upload, written, sink } = start();
+  upload.start(sink);
+  const pieces = PORTION_BYTES / PIECE_PRICE_BYTES;
+  for (let i = 0; i < pieces; i++) body.arrive(bytes(31));
+  t.same(written, [], 'too few bytes for a part of their own');
+  body.arrive(bytes(LARGE));
+  t.same(written, [`${31 * pieces} x`], 'their price was the whole portion');
+  await turn();
+  t.same(written.slice(1), [`${LARGE} x`]);
+});
+
+t.test('an upload that was stopped writes nothing, and nobody calls it', async (t) => {
+  const { body, scheduler, upload, written, sink } = start();
+  upload.start(sink);
+  useUp(scheduler);
+  body.arrive(bytes(LARGE));
+  body.arrive(bytes(10));
+  upload.stop();
+  t.equal(body.onArrival, null);
+  body.arrive(bytes(LARGE));
+  body.finish();
+  upload.onDrain();
+  await turn();
+  await turn();
+  t.equal(written.length, 1);
+  t.equal(body.waitingBytes, LARGE + 10);
+
+  const next = (): void => undefined;
+  body.onArrival = next;
+  upload.stop();
+  t.equal(body.onArrival, next, 'it leaves the next reader alone');
+});
