@@ -16,6 +16,7 @@ import { testClock } from '#test/support/clock.ts';
 import { fc } from '#test/support/fast-check.ts';
 import { chargeOfRandom, type RandomRequests, randomRequests } from '#test/support/random-charges.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { rounds } from '#test/support/seed.ts';
 import { memoryLimiter, overridesFor, policy, spend } from '#test/support/spend.ts';
 
 const POLICIES = 3;
@@ -249,9 +250,9 @@ t.test('the script, memory and an unbounded model give the same results for rand
         }
       },
     ),
-    { numRuns: 500 },
+    { numRuns: rounds(500) },
   );
-  t.ok(denials > 500, `${denials} denials`);
-  t.ok(exact > 300, `${exact} denials give the time to the millisecond`);
-  t.ok(remembered > 50, `${remembered} denials are remembered`);
+  t.ok(denials > rounds(500), `${denials} denials`);
+  t.ok(exact > rounds(300), `${exact} denials give the time to the millisecond`);
+  t.ok(remembered > rounds(50), `${remembered} denials are remembered`);
 });
