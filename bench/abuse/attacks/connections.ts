@@ -37,10 +37,7 @@ export const CONNECTIONS = scenarios({
       drip: { bytes: 'X-Wait: 1\r\n', everyMs: 1000 },
     }),
   ],
-  churn: [
-    '500 connections a second, one request each',
-    open(500, { send: get(SMALL, ['Connection: close']) }),
-  ],
+  churn: ['500 connections a second', open(500, { send: get(SMALL, ['Connection: close']) })],
   'half-closed': [
     '300 requests a second, each half-closed at once',
     open(300, { send: get('/bench/slow?ms=500'), isHalfClosed: true, atReply: 'leave' }),

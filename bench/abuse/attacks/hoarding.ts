@@ -34,10 +34,7 @@ function askFromNetwork(): string {
 
 export const HOARDING = scenarios({
   'event-streams': ['300 open event streams', hold(300, { send: get('/bench/events') })],
-  'unread-downloads': [
-    '300 downloads of 50 MB that are not read',
-    hold(300, { send: get(DOWNLOAD), isUnread: true }),
-  ],
+  'unread-downloads': ['300 unread downloads of 50 MB', hold(300, { send: get(DOWNLOAD), isUnread: true })],
   'unread-states': [
     'workspace states of 8 MiB, asked for 20 times a second and not read',
     open(20, { send: get(`${DOWNLOAD}?bytes=8388608`), isUnread: true }),

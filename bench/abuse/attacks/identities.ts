@@ -48,10 +48,7 @@ export const IDENTITIES = scenarios({
   'invented-accounts': [
     'bodies with invented accounts, 1,500 a second',
     flood(1500, bodyOfAccount),
-    {
-      ...counted,
-      policies: countByEmail,
-    },
+    { ...counted, policies: countByEmail },
   ],
   'long-keys': [
     'invented keys of 15 KB, 500 a second',
@@ -63,7 +60,8 @@ export const IDENTITIES = scenarios({
     'invented keys, 1,500 a second, windows of an hour, a Redis of 12 MB',
     floodWithKeys,
     {
-      ...{ ...counted, store: 'small' },
+      ...counted,
+      store: 'small',
       policies({ policies }) {
         for (const policy of policies) policy.window = '1h';
       },

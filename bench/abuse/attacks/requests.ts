@@ -38,13 +38,7 @@ const floodWithLogins = flood(1500, () =>
 
 export const REQUESTS = scenarios({
   calm: ['no attack: shows how much the machine itself disturbs the figures', () => undefined],
-  'worker-hangs': [
-    'one of two workers is stopped for ever',
-    () => undefined,
-    {
-      hangsWorker: true,
-    },
-  ],
+  'worker-hangs': ['one of two workers is stopped for ever', () => undefined, { hangsWorker: true }],
   'denied-flood': [
     'one address far over its limit, 1,500 requests a second',
     flood(1500, () => get(ENVIRONMENT)),
@@ -58,19 +52,14 @@ export const REQUESTS = scenarios({
   'banned-stranger': [
     'the same beside a visitor with another address',
     floodWithLogins,
-    {
-      ...{ ...banning, visitor: 'stranger' },
-    },
+    { ...banning, visitor: 'stranger' },
   ],
   'random-paths': [
     'paths that are new each time, 1,500 a second',
     flood(1500, () => get(`${pathInTurn()}${invented()}?${invented()}`)),
   ],
   'huge-headers': ['header sections of 15 KB, 500 a second', flood(500, () => get(SMALL, LARGE_FIELDS))],
-  'many-headers': [
-    '1,500 header fields in a request, 300 a second',
-    flood(300, () => get(SMALL, MANY_FIELDS)),
-  ],
+  'many-headers': ['1,500 header fields, 300 requests a second', flood(300, () => get(SMALL, MANY_FIELDS))],
   'head-and-range': [
     'HEAD of large files and requests for many ranges, 1,000 a second',
     flood(1000, headOrRanges),
