@@ -28,10 +28,12 @@ import { reportTo } from './process/worker.ts';
 import { nothingMatchedWarning } from './request/unmatched.ts';
 import { StoreRefusedError } from './store/fault.ts';
 
+const { timeOrigin } = performance;
+
 /**
  * Milliseconds since the epoch, on a monotonic clock. A correction of the wall clock must not end or lengthen a window.
  */
-const clock = (): number => performance.timeOrigin + performance.now();
+const clock = (): number => timeOrigin + performance.now();
 
 const isWorker = process.argv.includes('--worker');
 

@@ -19,6 +19,7 @@ export class Addresses implements RefusedAddresses {
   readonly #fresh = new Set<string>();
   readonly #sweeper: NodeJS.Timeout;
 
+  /** 0 if no operator has asked. */
   #shownUntil: Millis = 0;
 
   constructor(keptMs: Millis | null, clock: Clock) {
@@ -37,6 +38,8 @@ export class Addresses implements RefusedAddresses {
 
   /** End of the minutes for which an operator allowed it; null if they are over. */
   get shownUntil(): Millis | null {
+    // Each denial comes here, and usually nobody has asked for addresses.
+    if (this.#shownUntil === 0) return null;
     return this.#shownUntil > this.#clock() ? this.#shownUntil : null;
   }
 

@@ -171,12 +171,12 @@ export class Refusals {
   /** Counts each denied identity once, for the list of clients denied most often. */
   #noteLimited({ charged, arrivedAt, caller }: Refusable, violated: readonly Violation[]): void {
     const { metrics } = this.#options.enforcement;
-    const seen = new Set<string>();
+    const seen: string[] = [];
     for (const { policy, identity } of charged?.charge.buckets ?? []) {
       // A limit for everyone denies the request of one client, so that client is counted.
       const { digest } = policy.identifier.kind === 'everyone' ? caller.identity() : identity;
-      if (seen.has(digest) || !violated.some((verdict) => verdict.policy === policy)) continue;
-      seen.add(digest);
+      if (seen.includes(digest) || !violated.some((verdict) => verdict.policy === policy)) continue;
+      seen.push(digest);
       metrics.limited.count(digest, policy.name, arrivedAt);
       this.#noteAddress(digest, caller);
     }
