@@ -11,8 +11,14 @@ export class IncomingRequest extends http.IncomingMessage implements ClientReque
   get body(): RequestBody | null {
     const { listener, socket, complete } = this;
     if (listener === null) return null;
-    this.#body ??= new RequestBody(socket, listener, () => this._read(0), complete);
+    this.#body ??= new RequestBody(socket, listener, () => this.#readMore(), complete);
     return this.#body;
+  }
+
+  /** The first call tells node:http that the body has a reader. Later ones do nothing, because no piece gets to the stream. */
+  #readMore(): void {
+    this.read(0);
+    this.socket.resume();
   }
 
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
