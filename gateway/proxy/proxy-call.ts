@@ -136,19 +136,20 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   onConnection(connection: UpstreamConnection): void {
     this.#held.connection = connection;
-    const { deadlines } = this.upstream;
-    if (this.#deadlines !== deadlines) this.#waitIn(deadlines);
+    if (this.#deadlines !== this.upstream.deadlines) this.#waitIn(this.upstream.deadlines);
     this.request.options.continuation?.writeContinue();
     const sent = upstreamRequest(this);
     this.#sent = sent;
     connection.dispatch(sent, this);
   }
 
-  onBodySent(): void {
-    this.hasReachedUpstream = true;
+  /** The upstream has as much time to read more of an upload as to answer, which begins with the end of the upload. */
+  onBodyBlocked(isBlocked: boolean): void {
+    if (this.#state !== 'waiting') return;
+    if (isBlocked) this.#waitIn(this.upstream.deadlines);
+    else this.#deadlines.delete(this);
   }
 
-  /** The upstream's time to answer starts when the whole upload has been sent. */
   onBodyEnd(): void {
     if (this.#state !== 'waiting') return;
     this.#waitIn(this.upstream.deadlines);

@@ -11,8 +11,10 @@ import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 export const AWAITED_BYTES_MAX = 16_384;
 
 export interface BodyOwner {
-  /** Called before data, or the end of the body, is sent together with the head of the request. */
-  onBodySent(): void;
+  /** Set before data, or the end of the body, is sent together with the head of the request. */
+  hasReachedUpstream: boolean;
+  /** Called when the upstream has to read before more is sent, and when it has read. */
+  onBodyBlocked(isBlocked: boolean): void;
   /** Called when the whole body was passed to the connection. */
   onBodyEnd(): void;
 }
@@ -44,7 +46,9 @@ export class Upload implements SentBody, Transfer {
   }
 
   onDrain(): void {
+    if (!this.#awaitsDrain) return;
     this.#awaitsDrain = false;
+    this.#owner.onBodyBlocked(false);
     this.#send();
   }
 
@@ -79,15 +83,16 @@ export class Upload implements SentBody, Transfer {
       const pieces = body.pieces?.pieces ?? 0;
       this.#awaitsSlot = !this.#scheduler.pass(this, part.length, pieces - this.#piecesPassed);
       this.#piecesPassed = pieces;
-      this.#owner.onBodySent();
+      this.#owner.hasReachedUpstream = true;
       // Write last, because the part is empty afterwards.
       this.#awaitsDrain = !this.#sink.write(part);
+      if (this.#awaitsDrain) this.#owner.onBodyBlocked(true);
     }
     const isBlocked = this.#awaitsDrain || this.#awaitsSlot;
     if (this.#sink === null || isBlocked || !body.complete || body.waitingBytes > 0) return;
     const sink = this.#sink;
     this.stop();
-    this.#owner.onBodySent();
+    this.#owner.hasReachedUpstream = true;
     this.#owner.onBodyEnd();
     sink.end();
   }

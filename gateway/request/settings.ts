@@ -40,7 +40,8 @@ export const LIMITING_VARIABLES = [
   {
     name: 'GATEWAY_UPSTREAM_TIMEOUT_MS',
     default: '30000',
-    meaning: 'milliseconds that the application has to begin its reply',
+    meaning:
+      'milliseconds that the application has to begin its reply, or to read the next 64 KiB of an upload',
   },
 ] as const satisfies readonly Variable[];
 

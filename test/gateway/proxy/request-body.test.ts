@@ -125,6 +125,19 @@ for (const [framing, piece] of [
     await until(() => bounds.uploads.held === 0 && clients.size === 0, 'everything is given back');
   });
 
+t.test('504: an upload of which the upstream reads nothing more is given up', async (t) => {
+  const upstream = await startSockets(t, 'http', (socket) => void socket.pause());
+  const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, timeoutMs: 300 });
+  const { received, socket, until: replied } = sendRaw(port, head('/up', 'Content-Length: 100000000'));
+  const piece = Buffer.alloc(1_000_000, 'x');
+  const write = (): void => void socket.write(piece, (error) => error ?? write());
+  write();
+  await replied(/\}$/);
+  t.match(received(), /^HTTP\/1\.1 504 /);
+  t.equal(bounds.uploads.held, 0);
+  await until(() => clients.size === 0, 'everything is given back, although the client goes on sending');
+});
+
 t.test('bytes that come before an upload is sent are no reply to it', async (t) => {
   const upstream = await startRawUpstream(t, (socket, text) => {
     if (text.endsWith('xy')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright');

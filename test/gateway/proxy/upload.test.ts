@@ -16,10 +16,17 @@ const bytes = (count: number, letter = 'x'): Buffer => Buffer.alloc(count, lette
 
 function start() {
   const scheduler = new TransferScheduler(() => undefined);
-  const counts = { reads: 0, sent: 0, ended: 0 };
+  const counts = { reads: 0, ended: 0 };
   const listener = { clock: () => 0, onSmallPieces: () => undefined };
   const body = new RequestBody(new Socket(), listener, () => void counts.reads++, false);
-  const owner = { onBodySent: () => void counts.sent++, onBodyEnd: () => void counts.ended++ };
+  const owner = {
+    hasReachedUpstream: false,
+    isBlocked: false,
+    onBodyBlocked(isBlocked: boolean) {
+      this.isBlocked = isBlocked;
+    },
+    onBodyEnd: () => void counts.ended++,
+  };
   const upload = new Upload(body, new Client('192.0.2.1'), scheduler, owner);
   const written: string[] = [];
   const sink: BodySink & { hasRoom: boolean } = {
@@ -30,7 +37,7 @@ function start() {
     },
     end: () => void written.push('end'),
   };
-  return { scheduler, counts, body, upload, written, sink };
+  return { scheduler, counts, body, owner, upload, written, sink };
 }
 
 /** Uses up what all bodies may send in this tick. */
@@ -59,19 +66,26 @@ t.test('sends large pieces at once, and small ones together at the end of the ti
   t.equal(written.length, 7);
 });
 
-t.test('tells its owner of each part before it is written, and of the end', async (t) => {
-  const { body, upload, counts, sink } = start();
-  upload.start(sink);
-  t.same(counts, { reads: 0, sent: 0, ended: 0 });
-  body.arrive(bytes(LARGE));
-  t.same(counts, { reads: 0, sent: 1, ended: 0 });
-  body.finish();
-  t.same(counts, { reads: 0, sent: 2, ended: 1 }, 'the end may be sent with the head');
+t.test('tells its owner that something is sent, and of the end', async (t) => {
+  for (const part of [bytes(LARGE), null]) {
+    const { body, owner, upload, counts, sink } = start();
+    upload.start(sink);
+    t.equal(owner.hasReachedUpstream, false);
+    if (part !== null) {
+      body.arrive(part);
+      t.equal(owner.hasReachedUpstream, true);
+    }
+    t.equal(counts.ended, 0);
+    body.finish();
+    t.equal(owner.hasReachedUpstream, true, 'the end may be sent with the head');
+    t.equal(counts.ended, 1);
+  }
 });
 
 t.test('waits until the upstream has read, and lets the client send on then', async (t) => {
-  const { body, upload, counts, written, sink } = start();
+  const { body, owner, upload, counts, written, sink } = start();
   upload.start(sink);
+  upload.onDrain();
   sink.hasRoom = false;
   t.ok(body.arrive(bytes(LARGE, 'a')), 'it was taken, so reading goes on');
   t.ok(body.arrive(bytes(BODY_AHEAD_BYTES - 1, 'b')));
@@ -79,6 +93,7 @@ t.test('waits until the upstream has read, and lets the client send on then', as
   await turn();
   t.same(written, [`${LARGE} a`]);
   t.equal(counts.reads, 0);
+  t.ok(owner.isBlocked);
   upload.onDrain();
   t.same(written.slice(1), [`${BODY_AHEAD_BYTES - 1} b`], 'one part for each drain');
   t.equal(counts.reads, 0);
@@ -86,8 +101,10 @@ t.test('waits until the upstream has read, and lets the client send on then', as
   t.equal(counts.reads, 1, 'reading begins again when little waits');
   body.finish();
   t.notOk(written.includes('end'));
+  sink.hasRoom = true;
   upload.onDrain();
   t.same(written.slice(2), [`${LARGE} c`, 'end']);
+  t.notOk(owner.isBlocked);
 });
 
 t.test('takes turns with other bodies', async (t) => {
