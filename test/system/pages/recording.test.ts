@@ -108,6 +108,18 @@ t.test('the session prints what the picture shows', async (t) => {
     );
   await insideLongWindow(86_400_000, 10 * 60_000);
 
+  const why = (id: string): string =>
+    `npx floodgate why ${id} --gateway http://127.0.0.1:${one.GATEWAY_ADMIN_PORT}`;
+  const login = `curl -sD- -o /dev/null -d= 127.0.0.1:${ports[0]}/login | grep decision`;
+  /** Explains another refusal. */
+  const explained = async (): Promise<string> => {
+    const [refused = ''] = (await shell.run(login)).match(REFUSAL) ?? [];
+    // Refusals are written a moment later.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return shell.run(why(refused));
+  };
+  const isStored = (text: string): boolean => !text.includes('the rest is not stored');
+
   let id = '';
   const session: Session[number][] = [];
   for (const entry of SCRIPT) {
@@ -118,12 +130,13 @@ t.test('the session prints what the picture shows', async (t) => {
     const command = entry.command
       .replace('localhost:808[1-2]', `127.0.0.1:{${ports}}`)
       .replace('localhost:8081', `127.0.0.1:${ports[0]}`)
-      .replace(ID, `${id} --gateway http://127.0.0.1:${one.GATEWAY_ADMIN_PORT}`);
-    // The gateway stores a refusal a moment later.
+      .replace(`npx floodgate why ${ID}`, why(id));
+    // The refusals of the outage fill a batch. Until it is written, further ones of this client are not recorded.
+    if (command === login) await eventually('refusals are recorded again', explained, isStored);
     const printed = await eventually(
       command,
       async () => (await shell.run(command)).replaceAll('\r', '').trimEnd(),
-      (text) => !text.includes('the rest is not stored'),
+      isStored,
     );
     [id = id] = printed.match(REFUSAL) ?? [];
     const output = comparable(printed.replaceAll(`${cwd}/`, ''));
