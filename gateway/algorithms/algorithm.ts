@@ -42,7 +42,7 @@ export function ruleOf({ windowMs, calendar }: Windows, limit: number): Rule {
   return { windowMs, limit, calendar };
 }
 
-/** What a policy allows, for its description. */
+/** The parts of the description of what a policy allows. */
 export interface Allowance {
   /** The limit with its unit. */
   readonly limit: string;

@@ -42,7 +42,7 @@ export interface MemoryLimiterOptions {
   readonly known: KnownCounters;
   /** The share of this process. Without it, all of each limit belongs to this process. */
   readonly share?: LocalShare;
-  /** Told when no more new clients are stored on a day. */
+  /** It gets a line when no more new clients are stored on a day. */
   readonly log?: VisitsLog;
 }
 

@@ -65,7 +65,7 @@ interface Sessions {
 
 export type OpenSessions = (events: SessionEvents) => Sessions;
 
-/** What optional parts add to the way in. */
+/** Optional parts add these objects to the way in. */
 export interface EntranceSlots {
   /** null if connections do not begin with a PROXY header */
   readonly introductions: IntroducedConnections | null;

@@ -45,7 +45,7 @@ const HEADER_BYTES_MAX = 16_384;
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
 
-/** What optional parts add to a server. */
+/** Optional parts add these objects to a server. */
 export interface ServerSlots extends EntranceSlots {
   /** null if the access log is off */
   readonly accessLog: EntryLog | null;

@@ -71,7 +71,7 @@ export interface Surroundings {
 export type LoadPolicies = (text: string, file: string, readReferenced?: ReadReferenced) => PolicySet;
 
 export interface OpenPart<Slots extends object = object, Core = never> {
-  /** What the request path gets from this part. */
+  /** The request path uses these objects of the part. */
   readonly slots?: Slots;
   /** Opens listeners besides the public one, or begins to watch files. */
   listen?(core: Core): Promise<void>;
@@ -83,7 +83,7 @@ export interface OpenPart<Slots extends object = object, Core = never> {
   close?(): void | Promise<void>;
 }
 
-/** What operators talk to. */
+/** Operators talk to this listener. */
 export interface Operated {
   close(): Promise<void>;
   /** A phrase for the line that says that the gateway is ready. */

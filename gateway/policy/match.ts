@@ -41,7 +41,7 @@ export interface Cover {
   readonly isConditional: boolean;
 }
 
-/** What the routes of the policy file say about a request. */
+/** The routes of the policy file say this about a request. */
 export interface Match {
   readonly ok: true;
   /** Canonical path and query. */

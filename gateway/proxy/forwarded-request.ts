@@ -52,7 +52,7 @@ export interface CallParts {
   readonly clients: Clients;
 }
 
-/** What the gateway adds to a request when it forwards it. */
+/** The gateway adds this to a request when it forwards it. */
 export interface Passage {
   /** Entered for this call. The call leaves it when all resources are given back. */
   readonly client: Client;

@@ -11,7 +11,7 @@ import type { ReferencedFiles } from '#gateway/policy/referenced-files.ts';
 import type { Route } from '#gateway/policy/route.ts';
 
 /**
- * What every key has. The schema is plain JSON Schema without TypeBox's builder, which would cost 12 MB.
+ * Every key has these properties. The schema is plain JSON Schema without TypeBox's builder, which would cost 12 MB.
  *
  * @template S the schema
  * @template D the default; undefined if there is none
@@ -85,7 +85,7 @@ export function policyKey<const S, const D extends XStatic<S> | undefined = unde
   return key;
 }
 
-/** What every row has, for code that needs no more. */
+/** Every row has these properties, and some code needs no more. */
 export type AnyKey = Omit<Key<object, unknown, unknown, never>, 'read'>;
 
 /** Any row of a policy, for code that treats all rows alike. */
@@ -115,7 +115,7 @@ type Table = Readonly<Record<string, AnyKey>>;
 
 type Reading<K> = K extends { read?: ((...read: never[]) => infer V) | undefined } ? V : never;
 
-/** What the keys with a reader are read into, by the names of the keys. */
+/** The keys with a reader are read into this, by their names. */
 export type Readings<T> = {
   readonly [K in keyof T as Reading<T[K]> extends never ? never : K]: Reading<T[K]>;
 };

@@ -1,5 +1,5 @@
 /**
- * What the policy file says about a request, before anything is spent: one of five answers, each with its reasons.
+ * The policy file says this about a request before anything is spent: one of five answers, each with its reasons.
  * read.ts finds it. The gateway, `explain`, the tests of a policy file, replay, the decision listener and the library
  * differ only in what they do with it.
  */
