@@ -55,7 +55,9 @@ export async function startCluster(owner: Owner, args: readonly string[] = []): 
     for (const { client } of nodes) {
       if (client.status !== 'ready') continue;
       await until(async () =>
-        /cluster_state:ok[\s\S]*cluster_known_nodes:3/.test(await client.cluster('INFO')),
+        /cluster_state:ok[\s\S]*cluster_slots_assigned:16384[\s\S]*cluster_known_nodes:3/.test(
+          await client.cluster('INFO'),
+        ),
       );
     }
   };
