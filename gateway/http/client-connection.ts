@@ -40,6 +40,9 @@ export class ClientConnection {
 
   /** The response that is due or being written. null after its end, when the socket is detached from it. */
   get pending(): ClientResponse | null {
-    return this.#response?.socket == null ? null : this.#response;
+    // The response refers to the bodies of its request and reply. All connections are asked once a second, so an idle
+    // one soon keeps nothing of them.
+    if (this.#response?.socket == null) this.#response = null;
+    return this.#response;
   }
 }
