@@ -234,6 +234,8 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
         for (const { policy } of decision.verdicts) metrics.countPolicy(policy, 'allowed', this.arrivedAt);
         for (const policy of decision.shadowDenials)
           metrics.countPolicy(policy, 'shadowDenied', this.arrivedAt);
+        if (decision.shadowDenials.some(({ regulars }) => regulars !== null))
+          metrics.newcomersDenied.shadow++;
         if (decision.shadowDenials.length > 0 && !spent.isLocal)
           noteOffences(enforcement, this, decision.shadowDenials);
         if (decision.marks.length > 0) this.#mark(decision.marks);
@@ -255,7 +257,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
   #countVisitor(spent: Spent | null): void {
     const { cover } = this.match;
     if (cover !== null && cover.regulars !== null)
-      this.isNewcomer = countVisitor(this.#parts.enforcement, cover, spent);
+      this.isNewcomer = countVisitor(this.#parts.enforcement, cover, this.charged, spent);
   }
 
   #mark(policies: readonly Policy[]): void {

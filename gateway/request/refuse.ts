@@ -123,7 +123,9 @@ export class Refusals {
 
   denied(request: Refusable, violated: readonly Violation[], by: DeniedBy): void {
     const { enforcement } = this.#options;
-    for (const { policy } of violated) enforcement.metrics.countPolicy(policy, 'denied', request.arrivedAt);
+    const { metrics } = enforcement;
+    for (const { policy } of violated) metrics.countPolicy(policy, 'denied', request.arrivedAt);
+    if (violated.some(({ policy }) => policy.regulars !== null)) metrics.newcomersDenied.enforce++;
     // During an outage, each process applies a share of the limit. A client can exceed the share without an offence.
     if (by !== 'share' && violated.some(({ policy }) => policy.ban !== null))
       noteOffences(

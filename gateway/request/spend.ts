@@ -1,4 +1,5 @@
 /** Charges requests. */
+import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
@@ -33,18 +34,27 @@ export function spend({ options }: Enforcement, { charge }: ChargedTo, request: 
 /**
  * Counts an admitted request once, as one of a regular or of a newcomer, if a policy with `newcomers` covers it.
  *
- * @param spent null if no policy counts the request
+ * @param charged null if no policy counts the request
+ * @param spent the answer to its charge
  * @returns whether it is a newcomer for one that acts, not in shadow mode
  */
-export function countVisitor({ metrics }: Enforcement, { policies }: Cover, spent: Spent | null): boolean {
+export function countVisitor(
+  { metrics }: Enforcement,
+  { policies }: Cover,
+  charged: ChargedTo | null,
+  spent: Spent | null,
+): boolean {
   let [isCovered, isNewcomer, isOneThatActs] = [false, false, false];
   for (const { regulars, rollout, bucketId, mode } of policies) {
     if (regulars === null) continue;
-    const at = spent?.buckets.findIndex(({ policy }) => policy.bucketId === bucketId) ?? -1;
+    const counts = ({ policy }: Bucket): boolean => policy.bucketId === bucketId;
+    const isCharged = charged?.charge.buckets.some(counts) === true;
     // The client may be outside the rollout.
-    if (at < 0 && rollout !== null) continue;
+    if (!isCharged && rollout !== null) continue;
     isCovered = true;
-    if (at < 0 || spent?.states[at] === null) continue;
+    // Some policies are not counted without the store. This process does not know their clients as regulars.
+    const at = spent?.buckets.findIndex(counts) ?? -1;
+    if (!isCharged || (at >= 0 && spent?.states[at] === null)) continue;
     isNewcomer = true;
     if (mode !== 'shadow') isOneThatActs = true;
   }

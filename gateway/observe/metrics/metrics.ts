@@ -48,6 +48,8 @@ const DECISIONS_HELP =
   'Decisions by policy; shadow_denied would have been denied, marked passed with a mark.';
 const VISITORS_HELP =
   'Admitted requests on routes of policies with newcomers, by whether the client is a regular.';
+const NEWCOMERS_DENIED_HELP =
+  'Requests that limits for newcomers have denied, each once; in shadow mode, that they would have denied.';
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, allowed or denied.';
 
 const CLIENTS_MAX = 256;
@@ -83,6 +85,8 @@ export class Metrics {
   readonly #units = new Map<string, UnitCounts>();
   /** Admitted requests on routes of policies with `newcomers`. */
   readonly visitors = { regular: 0, newcomer: 0 };
+  /** Requests that such policies have denied, or would have denied without shadow mode. */
+  readonly newcomersDenied = { enforce: 0, shadow: 0 };
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
@@ -168,6 +172,8 @@ export class Metrics {
         samples.push(counter('floodgate_policy_bans_total', BANS_HELP, value, { policy, mode }));
     for (const [client, value] of Object.entries(this.visitors))
       samples.push(counter('floodgate_visitors_total', VISITORS_HELP, value, { client }));
+    for (const [mode, value] of Object.entries(this.newcomersDenied))
+      samples.push(counter('floodgate_newcomers_denied_total', NEWCOMERS_DENIED_HELP, value, { mode }));
     for (const [policy, { reserved, givenBack, beyond, missing }] of this.#units) {
       for (const [kind, value] of Object.entries({ reserved, given_back: givenBack, beyond }))
         samples.push(counter('floodgate_policy_units_total', UNITS_HELP, value, { policy, kind }));

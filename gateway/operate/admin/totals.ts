@@ -34,26 +34,24 @@ export function totalsOf(processes: Processes) {
   };
 }
 
-/** Requests on routes of policies with `newcomers`; null without any. */
+/** Requests on routes of policies with `newcomers`, each counted once; null without any. */
 export function newcomersOf(processes: Processes) {
   const acting = valuesOf(processes, 'floodgate_newcomers_act_from_timestamp_seconds');
   if (acting.length === 0) return null;
-  const names = new Set(acting.map(({ labels }) => labels.policy));
   const actsFrom = Math.max(...acting.map(({ value }) => value));
   const { regular = 0, newcomer = 0 } = totalsBy('client', processes, 'floodgate_visitors_total');
-  const decided = (decision: string): number =>
-    sumOf(
-      valuesOf(processes, 'floodgate_policy_decisions_total', { decision }).filter(({ labels }) =>
-        names.has(labels.policy),
-      ),
-    );
+  const { enforce: denied = 0, shadow: shadowDenied = 0 } = totalsBy(
+    'mode',
+    processes,
+    'floodgate_newcomers_denied_total',
+  );
   return {
     /** Admitted requests of regulars, and of newcomers. */
     regulars: regular,
     newcomers: newcomer,
-    denied: decided('denied'),
-    /** Admitted requests that the limit would have denied. */
-    shadowDenied: decided('shadow_denied'),
+    denied,
+    /** Admitted requests that a limit would have denied. */
+    shadowDenied,
     /** With `protect`: newcomers that wait for a place, and those that were admitted and then refused. */
     waiting: sumOf(valuesOf(processes, 'floodgate_protect_waiting', NEWCOMER)),
     overloaded: sumOf(valuesOf(processes, 'floodgate_protect_refused_total', { ...NEWCOMER, mode: 'on' })),

@@ -5,8 +5,10 @@ import t, { type Test } from 'tap';
 import { Digester, type Identity } from '#gateway/identity/digest.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { historyKey } from '#gateway/limiter/visits.ts';
+import { families } from '#gateway/observe/metrics/exposition.ts';
 import { explainLive } from '#gateway/operate/admin/explain-live.ts';
 import { inspect } from '#gateway/operate/admin/inspect.ts';
+import { newcomersOf } from '#gateway/operate/admin/totals.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import {
@@ -192,6 +194,45 @@ t.test('a visitor is counted once a request, however many policies have newcomer
   t.strictSame(visitors(gateways), { newcomers: 3, regulars: 0 });
   for (let i = 0; i < 4; i++) t.equal((await ask(i, '192.0.2.1')).status, 200);
   t.strictSame(visitors(gateways), { newcomers: 3, regulars: 4 });
+});
+
+t.test('a denied newcomer is counted once, however many policies with newcomers deny it', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  await withHistory(redis);
+  const row = (name: string, limit: number, mode = 'enforce'): string =>
+    `name: ${name}, route: "GET /*", identifier: ip, limit: 20, window: 366d, newcomers: { limit: ${limit}, window: 366d }, mode: ${mode}`;
+  const policies = policyFile(row('site', 2), row('pages', 2), row('a', 1, 'shadow'), row('b', 1, 'shadow'));
+  const { gateways, ask } = await start(t, redis, policies);
+  const statuses: (number | undefined)[] = [];
+  for (let i = 0; i < 5; i++) statuses.push((await ask(i, `198.51.100.${i}`)).status);
+  t.strictSame(statuses, [200, 200, 429, 429, 429]);
+  const totals = newcomersOf(gateways.map(({ gateway }) => families(gateway.samples())));
+  t.match(totals, { newcomers: 2, regulars: 0, denied: 3, shadowDenied: 1 });
+});
+
+t.test('without the store, policies that count nothing then have newcomers too', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  await withHistory(redis);
+  await visitedYesterday(redis, '192.0.2.1');
+  const { gateways, ask } = await start(
+    t,
+    redis,
+    FILE.replace('limit: 20', 'onStoreFailure: allow, limit: 20'),
+  );
+  const [one] = gateways;
+  t.equal((await ask(0, '192.0.2.1')).status, 200);
+  const isRegular = async (): Promise<boolean> =>
+    !String((await ask(0, '192.0.2.1')).headers['ratelimit-policy']).includes('newcomers');
+  await until(isRegular, 'its second day makes it a regular');
+  await redis.kill();
+  await until(() => !one.gateway.report(false).storeAvailable);
+  const before = visitors(gateways);
+  for (let i = 0; i < 8; i++) t.equal((await ask(0, `198.51.100.${i}`)).status, 200, 'nothing is counted');
+  t.equal((await ask(0, '192.0.2.1')).status, 200);
+  const { newcomers, regulars } = visitors(gateways);
+  t.strictSame([newcomers - before.newcomers, regulars - before.regulars], [8, 1]);
 });
 
 t.test('bad replies make no regulars', async (t) => {
