@@ -4,7 +4,7 @@
  * time.
  */
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Millis } from '#shared/clock.ts';
 import { free, ownMemory } from './free-buffer.ts';
@@ -17,6 +17,8 @@ const DRAIN_MS_MAX: Millis = 5000;
 export function discardBody(body: RequestBody | null): void {
   if (body === null || body.complete || body.socket.destroyed) return;
   body.read();
+  // After a reply that ends the connection, node:http calls this.
+  body.socket.destroySoon = closeAfter(body);
   // The rest of most bodies arrives in this tick, and those need no timer.
   setImmediate(() => {
     if (body.complete || body.socket.destroyed) return;
@@ -27,6 +29,15 @@ export function discardBody(body: RequestBody | null): void {
     };
     body.onArrival(0);
   });
+}
+
+/** @returns method of a socket that closes it once what was written is sent, and lingers while the body is coming */
+function closeAfter(body: RequestBody): () => void {
+  const { socket } = body;
+  return () => {
+    if (body.complete) Socket.prototype.destroySoon.call(socket);
+    else lingeringClose(socket);
+  };
 }
 
 /** Like discardBody, for a request of another server. */

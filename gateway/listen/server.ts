@@ -218,8 +218,9 @@ export class PublicServer {
 
   #handle(req: IncomingRequest, res: OutgoingResponse, options: RequestOptions): void {
     const connection = this.#connections.get(req.socket);
-    // node:http still emits requests that it parsed before the connection was cut.
-    if (connection === undefined || req.socket.destroyed) return;
+    // node:http still emits requests that it parsed before the connection was cut, and those behind the last reply while
+    // the connection lingers.
+    if (connection === undefined || !req.socket.writable) return;
     req.listener = this.#smallPieces;
     // node:http gives a pipelined response its socket only when the earlier replies are sent.
     if (res.socket === null)
