@@ -61,7 +61,9 @@ export function typedEmail(cookies: Cookies): string {
 export function keepTypedEmail(reply: FastifyReply, email: string, publicUrl: string): void {
   if (email === '' && reply.request.cookies[TYPED] === undefined) return;
   const maxAge = email === '' ? 0 : TYPED_MAX_AGE;
-  reply.setCookie(TYPED, email.slice(0, EMAIL_LENGTH_MAX), { ...attributes(isHttps(publicUrl)), maxAge });
+  // A cut may leave half a character, which cannot be encoded.
+  const kept = email.slice(0, EMAIL_LENGTH_MAX).toWellFormed();
+  reply.setCookie(TYPED, kept, { ...attributes(isHttps(publicUrl)), maxAge });
 }
 
 export function setCsrfCookie(reply: FastifyReply, value: string, publicUrl: string): void {

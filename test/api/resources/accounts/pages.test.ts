@@ -312,3 +312,11 @@ t.test('a refused login keeps the address that was typed, a login forgets it', a
   t.notMatch((await open(openBrowser(api), '/auth/login')).text, 'value="owner');
   t.notMatch((await open(browser, '/auth/login?error=x')).text, 'value="owner');
 });
+
+t.test('a refused login gets its page, also if the typed address is cut inside of a character', async (t) => {
+  const browser = openBrowser(await startApi(t));
+  const page = await open(browser, '/auth/login');
+  const typed = { email: `${'a'.repeat(254)}😀@example.com`, password: 'Wrong1234' };
+  const refused = await submit(browser, page, '/api/auth/callback/credentials', typed);
+  t.equal(refused.status, 302, refused.text);
+});
