@@ -1,5 +1,5 @@
 /**
- * Parses request bodies as JSON, whatever their content type. Refuses keys that change prototypes, text that databases
+ * Parses request bodies as JSON, whatever their content type. Refuses keys that change prototypes, values that databases
  * cannot store, and deep nesting.
  */
 
@@ -44,6 +44,9 @@ function problemOf(root: unknown): string | null {
       const problem = textProblem(value);
       if (problem !== null) return problem;
     }
+    // JSON has no such number, so it would be stored as null.
+    if (typeof value === 'number' && !Number.isFinite(value))
+      return 'The body contains a number that is too large';
     if (typeof value !== 'object' || value === null) continue;
     if (depth >= DEPTH_MAX) return `The body is nested deeper than ${DEPTH_MAX} levels`;
     const keys = Array.isArray(value) ? [] : Object.keys(value);

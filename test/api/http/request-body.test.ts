@@ -20,6 +20,8 @@ const refused: Readonly<Record<string, Buffer | string>> = {
   'NUL in a key': '{"\\u0000":1}',
   'half a surrogate pair': '["\\ud800"]',
   'half a surrogate pair in a key': '{"\\udc00":1}',
+  'a number that is too large': '{"a":[1e999]}',
+  'a negative number that is too large': '-1e999',
   'nesting that is too deep': nested(101),
   'nesting that would overflow the stack': nested(500_000),
 };
