@@ -33,6 +33,12 @@ export class ClientConnection {
     return this.socket.bytesRead - this.#bytesBefore <= EMPTY_LINE.length;
   }
 
+  /** Whether the last request was answered before its body had arrived, so the next bytes belong to it. */
+  get isBodyDue(): boolean {
+    const response = this.#response;
+    return response !== null && response.socket == null && !response.req.complete;
+  }
+
   /** Called when a request becomes the first one in the queue. */
   begin(response: ClientResponse): void {
     this.#response = response;
@@ -42,6 +48,7 @@ export class ClientConnection {
   get pending(): ClientResponse | null {
     // The response refers to the bodies of its request and reply. All connections are asked once a second, so an idle
     // one soon keeps nothing of them.
+    if (this.isBodyDue) return null;
     if (this.#response?.socket == null) this.#response = null;
     return this.#response;
   }

@@ -46,24 +46,25 @@ export class SocketReplies {
   }
 
   /**
-   * Replies and closes the connection, unless another reply is due, because the client could mistake one for the other.
+   * Replies and closes the connection. If the request has a reply already, or another one is due, it only closes: the
+   * client could mistake one for the other, and the request would count twice.
    */
   refuse(socket: Duplex, reply: OwnReply): void {
-    const pending = this.#options.connections.get(socket as Socket)?.pending ?? null;
-    if (pending?.headersSent === true) {
+    const connection = this.#options.connections.get(socket as Socket);
+    const pending = connection?.pending ?? null;
+    if (connection?.isBodyDue === true) lingeringClose(socket);
+    else if (pending?.headersSent === true) {
       // A reply of the gateway itself is already complete. A reply from the upstream is cut here.
       if (pending.exchange?.isClosed === false) socket.destroy();
       else lingeringClose(socket);
-      return;
-    }
-    if (pending?.req.complete === true) {
+    } else if (pending?.req.complete === true) {
       // The unreadable bytes came after a whole request. That request is answered, and then the connection closes.
       pending.shouldKeepAlive = false;
-      return;
+    } else {
+      pending?.exchange?.close();
+      this.#record(pending, reply.status);
+      lingeringClose(socket, rawReply(reply, this.#options.wallClock()));
     }
-    pending?.exchange?.close();
-    this.#record(pending, reply.status);
-    lingeringClose(socket, rawReply(reply, this.#options.wallClock()));
   }
 
   #record(pending: ClientResponse | null, status: number): void {

@@ -1,0 +1,80 @@
+/** Each request has one line in the access log and one count in the metrics, and both say the same about it. */
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { jsonLines } from '#test/support/json.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const POLICIES = policyFile(
+  'name: one, route: "POST /one", identifier: ip, limit: 1, window: 366d',
+  'name: form, route: "POST /form", identifier: { body: email }, limit: 1, window: 366d',
+);
+const OUTCOMES = ['uncovered', 'allowed', 'denied', 'malformed', 'undecided'] as const;
+const DECISIONS: Readonly<Record<string, string>> = { allow: 'allowed', deny: 'denied' };
+
+type Line = Record<string, unknown>;
+
+interface Counted extends TestGateway {
+  /** Closes the gateway, and checks that its metrics agree with the lines, which it resolves with. */
+  agreed(t: Test): Promise<Line[]>;
+}
+
+async function start(t: Test): Promise<Counted> {
+  const file = join(temporaryFolder(t), 'access.log');
+  // It replies before the body has arrived, as many applications do when they refuse it.
+  const upstream = await startUpstream(t, (_req, res) => void res.end('ok'));
+  const gateway = await startTestGateway(t, {
+    upstream,
+    policies: POLICIES,
+    env: { GATEWAY_ACCESS_LOG: file },
+  });
+  return {
+    ...gateway,
+    async agreed(t) {
+      await gateway.gateway.close();
+      const lines: Line[] = jsonLines(file);
+      const outcomes = lines.map(({ decision }) => DECISIONS[String(decision)] ?? decision);
+      for (const outcome of OUTCOMES)
+        t.equal(
+          outcomes.filter((one) => one === outcome).length,
+          gateway.sample('floodgate_requests_total', { outcome }),
+          outcome,
+        );
+      return lines;
+    },
+  };
+}
+
+const BODY = 'a'.repeat(50_000);
+const upload = (path: string, more: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n${more}\r\n${BODY}`;
+
+for (const [who, path] of [
+  ['the gateway has refused', '/one'],
+  ['the application has answered', '/open'],
+] as const)
+  t.test(`an upload that ${who}, and whose client then leaves, is one request`, async (t) => {
+    const gateway = await start(t);
+    await (await fetch(`${gateway.origin}/one`, { method: 'POST' })).text();
+    const client = sendRaw(gateway.port, upload(path, ''));
+    await client.until(/HTTP\/1\.1 (?:429|200).*\r\n\r\n/s);
+    client.socket.end();
+    t.equal((await client.ended()).match(/HTTP\/1\.1 /g)?.length, 1, 'one reply');
+    t.equal((await gateway.agreed(t)).length, 2);
+  });
+
+t.test(
+  'bytes that are no chunk, behind a reply that did not wait for the body, get no second reply',
+  async (t) => {
+    const gateway = await start(t);
+    const client = sendRaw(
+      gateway.port,
+      'POST /open HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n',
+    );
+    await client.until(/200 OK.*ok/s);
+    client.socket.write('no chunk\r\n');
+    t.equal((await client.ended()).match(/HTTP\/1\.1 /g)?.length, 1);
+    t.equal((await gateway.agreed(t)).length, 1);
+  },
+);
