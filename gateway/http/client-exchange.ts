@@ -25,8 +25,9 @@ export interface ClientRequest {
   readonly body: RequestBody | null;
 }
 
-/** The access log entry of a reply that does not pass through its response. */
+/** The access log entry of a reply. */
 interface LoggedReply {
+  /** Set if the reply does not pass through its response, or is whole although its response does not finish. */
   status: number | null;
 }
 
@@ -53,6 +54,9 @@ export interface UpstreamCall {
 
 /** The part of a response that the gateway's own replies use. It behaves as in node:http. */
 export interface WritableResponse {
+  /** Not in responses of other servers. */
+  readonly entry?: LoggedReply | null;
+  readonly statusCode: number;
   readonly headersSent: boolean;
   readonly destroyed: boolean;
   shouldKeepAlive: boolean;

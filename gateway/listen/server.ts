@@ -247,6 +247,8 @@ export class PublicServer {
       sendOwn(req, res, unusual);
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
       // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
+      enforcement.metrics.count('uncovered', clock());
+      if (entry !== null) entry.decision = 'uncovered';
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []);
       res.end();
       discardBody(req.body);

@@ -51,7 +51,7 @@ interface LoggedIdentities {
 }
 
 export class AccessEntry {
-  decision: LoggedDecision = 'uncovered';
+  decision: LoggedDecision = 'undecided';
   id: string | null = null;
   /** The policy that denied the request, or else the tightest one. */
   policy: string | null = null;

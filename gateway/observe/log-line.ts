@@ -1,7 +1,15 @@
 /** One line of the access log, and the log as the core uses it. The part `access-log/` implements it. */
 import type { Millis } from '#shared/clock.ts';
 
-export const LOGGED_DECISIONS = ['allow', 'deny', 'banned', 'uncovered', 'malformed', 'unavailable'] as const;
+export const LOGGED_DECISIONS = [
+  'allow',
+  'deny',
+  'banned',
+  'uncovered',
+  'malformed',
+  'unavailable',
+  'undecided',
+] as const;
 export type LoggedDecision = (typeof LOGGED_DECISIONS)[number];
 
 export interface LogLine {

@@ -127,6 +127,8 @@ export function sendBody(
     // After end() node:http would close the connection at once, which resets it while a body is still coming.
     if (req.method === 'HEAD' || bodyBytes === '') res.flushHeaders();
     else res.write(bodyBytes, 'latin1');
+    const { entry = null } = res;
+    if (entry !== null) entry.status = res.statusCode;
     lingeringClose(req.socket);
   } else res.end(bodyBytes, 'latin1');
   discardBody(req.body);

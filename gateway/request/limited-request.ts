@@ -287,6 +287,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
 
   #passUncounted(): void {
     this.#parts.enforcement.metrics.count('uncovered', this.arrivedAt);
+    if (this.entry !== null) this.entry.decision = 'uncovered';
     this.#pass(NOTHING_ADDED, null);
   }
 

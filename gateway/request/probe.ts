@@ -1,12 +1,13 @@
 /**
  * A probe is a request that `floodgate doctor` sends to the public address, to learn which client address the gateway
  * sees. Its token is made with the salt, so every process of every gateway can check it. A token is valid for a minute.
- * A probe is not charged and not forwarded.
+ * A probe is not charged, not forwarded and not logged.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Digester } from '#gateway/identity/digest.ts';
 import type { CredentialIdentifier } from '#gateway/identity/identifier.ts';
+import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Millis } from '#shared/clock.ts';
 import { addressSource } from './address-source.ts';
 import type { Enforcement } from './enforcement.ts';
@@ -28,6 +29,7 @@ export interface Seen {
 interface Probed {
   readonly head: CheckedHead;
   readonly caller: Caller;
+  readonly entry: AccessEntry | null;
 }
 
 const VALID_MS: Millis = 60_000;
@@ -42,7 +44,7 @@ export function probeToken(digester: Digester, now: Millis): string {
 
 /** @returns the reply to a probe; null if the token is invalid */
 export function probeReply(
-  { head, caller }: Probed,
+  { head, caller, entry }: Probed,
   token: string,
   { options }: Enforcement,
   isAsked: boolean,
@@ -53,6 +55,7 @@ export function probeReply(
   if (Number(until) < now || Number(until) > now + 2 * VALID_MS) return null;
   const expected = caller.table.digester.identify(PROBE, until).digest;
   if (!timingSafeEqual(Buffer.from(expected), Buffer.from(digest))) return null;
+  entry?.withdraw();
   const seen: Seen = {
     identity: caller.identity().digest,
     addressFrom: addressSource(caller, options.trust),

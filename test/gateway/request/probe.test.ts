@@ -1,10 +1,13 @@
 /** A probe shows its sender how the gateway sees it. Nobody else can create one, and it is not charged. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { probeToken } from '#gateway/request/probe.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { startTestGateway } from '#test/support/gateway.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const POLICIES = `version: 1
 identifiers: { ip: { source: client-address } }
@@ -14,7 +17,9 @@ policies:
 
 t.test('without a token it is a normal client', async (t) => {
   let now = Date.UTC(2026, 10, 20, 12);
-  const gateway = await startTestGateway(t, { policies: POLICIES, clock: () => now });
+  const file = join(temporaryFolder(t), 'access.log');
+  const env = { GATEWAY_ACCESS_LOG: file };
+  const gateway = await startTestGateway(t, { policies: POLICIES, env, clock: () => now });
   const admin = await startTestAdmin(t, gateway, { clock: () => now });
   const probe = async (token: string): Promise<Record<string, unknown>> => {
     const reply = await fetch(gateway.origin, { headers: { 'x-gateway-probe': token } });
@@ -44,6 +49,9 @@ t.test('without a token it is a normal client', async (t) => {
   t.match(await probe('x'), { status: 429 }, 'the five probes were not charged');
   now += 61_000;
   t.match(await probe(token), { status: 429 }, 'a token is valid for a minute');
+  await gateway.gateway.close();
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  t.equal(lines.length, 4, 'a probe is no request of a client');
 });
 
 t.test('refuses a token for another purpose, even if it is well-formed', async (t) => {

@@ -78,3 +78,39 @@ t.test(
     t.equal((await gateway.agreed(t)).length, 1);
   },
 );
+
+t.test('a request that ends before its decision is undecided, not uncovered', async (t) => {
+  const gateway = await start(t);
+  const form = 'Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n';
+  await sendRaw(gateway.port, `POST /form HTTP/1.1\r\nHost: a\r\n${form}\r\nno chunk\r\n`).ended();
+  t.match(await gateway.agreed(t), [
+    { path: '/form', status: 400, decision: 'undecided', policies: ['form'], policy: null },
+  ]);
+});
+
+t.test('OPTIONS * is a request without a policy', async (t) => {
+  const gateway = await start(t);
+  await sendRaw(gateway.port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n').ended();
+  t.match(await gateway.agreed(t), [{ path: '*', status: 204, decision: 'uncovered' }]);
+});
+
+t.test('a whole reply is not cut, also if the connection closes after it', async (t) => {
+  const gateway = await start(t);
+  for (const request of [
+    'GET / HTTP/1.1\r\n',
+    'TRACE / HTTP/1.1\r\nHost: a\r\n',
+    'POST /one HTTP/1.0\r\nTransfer-Encoding: chunked\r\n',
+    'HEAD /%00 HTTP/1.1\r\nHost: a\r\nConnection: TE\r\n',
+  ])
+    await sendRaw(gateway.port, `${request}\r\n`).ended();
+  const lines = await gateway.agreed(t);
+  t.strictSame(
+    lines.map(({ method, status, cut }) => [method, status, cut]),
+    [
+      ['GET', 400, false],
+      ['TRACE', 405, false],
+      ['POST', 400, false],
+      ['HEAD', 400, false],
+    ],
+  );
+});
