@@ -1,6 +1,7 @@
 /** PUT /api/v2/management/contacts/bulk */
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
+import { isOnPostgres } from '#test/support/database.ts';
 
 const api = await startApi(t);
 const { db } = api.context;
@@ -175,7 +176,8 @@ t.test('PUT 200: 250 contacts at once, while others write', async (t) => {
   });
   t.strictSame(await Promise.all(others), [201, 201, 201]);
   t.equal((await bulk).status, 200);
-  t.strictSame(order, ['other', 'other', 'other', 'bulk']);
+  // On SQLite all writers share one connection, in turn. On PostgreSQL the machine decides who is first.
+  if (!isOnPostgres) t.strictSame(order, ['other', 'other', 'other', 'bulk']);
   const now = await stored();
   t.equal([...now.keys()].filter((email) => email.startsWith('many')).length, 250);
 });
