@@ -7,8 +7,10 @@ import { once } from 'node:events';
 import { accessSync, chownSync, constants, globSync, readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { delimiter, join } from 'node:path';
+import { busyFor } from './busy.ts';
 import { freePort } from './ports.ts';
 import { makeFolder, removeFolder } from './temporary-folder.ts';
+import { until } from './until.ts';
 
 export interface PostgresServer {
   /** URL of the database `postgres` for its owner, who needs no password. */
@@ -111,15 +113,6 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     return child;
   };
   let child = await launch();
-  const signal = (name: NodeJS.Signals): void => {
-    for (const pid of processesOf(data)) {
-      try {
-        process.kill(pid, name);
-      } catch {
-        // The process has ended in the meantime.
-      }
-    }
-  };
   const ended = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   };
@@ -129,11 +122,14 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     folder,
     async kill() {
       child.ref();
-      signal('SIGKILL');
+      const all = stoppedProcessesOf(data);
+      signal(all, 'SIGKILL');
       await ended();
+      // The next server refuses to start while one of them still holds the memory that they share.
+      await until(() => all.every(hasEnded), 'all processes of PostgreSQL have ended');
     },
-    freeze: () => signal('SIGSTOP'),
-    thaw: () => signal('SIGCONT'),
+    freeze: () => signal(stoppedProcessesOf(data), 'SIGSTOP'),
+    thaw: () => signal(processesOf(data), 'SIGCONT'),
     async restart() {
       child = await launch();
     },
@@ -146,9 +142,45 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   };
 }
 
+function signal(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name);
+    } catch {
+      // The process has ended in the meantime.
+    }
+  }
+}
+
+/** Stops the first process before the others are listed, so that it cannot start one that is not in the list. */
+function stoppedProcessesOf(data: string): readonly number[] {
+  const first = firstProcessOf(data);
+  process.kill(first, 'SIGSTOP');
+  while (!['T', null].includes(stateOf(first))) busyFor(1);
+  return processesOf(data);
+}
+
+function hasEnded(pid: number): boolean {
+  // A process that has ended stays in the list until its parent has collected its status.
+  return [null, 'Z', 'X'].includes(stateOf(pid));
+}
+
+/** Returns the letter of its state, as in proc(5); null if there is no such process. */
+function stateOf(pid: number): string | null {
+  try {
+    return /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function firstProcessOf(data: string): number {
+  return Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
+}
+
 /** Returns the first process and those that it started: one for each connection, and a few for itself. */
 function processesOf(data: string): readonly number[] {
-  const first = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
+  const first = firstProcessOf(data);
   const children = readFileSync(`/proc/${first}/task/${first}/children`, 'utf8').trim();
   return [first, ...(children === '' ? [] : children.split(' ').map(Number))];
 }
