@@ -31,7 +31,7 @@ const failure = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 t.test('a statement over its time is refused as busy, and the connection serves again', async (t) => {
-  const db = open(t, { statementTimeoutMs: 100 });
+  const db = open(t, { statementTimeoutMs: 1000 });
   const error = await failure(sql`select pg_sleep(60)`.execute(db));
   t.ok(error instanceof DatabaseBusy, String(error));
   await insertSecret(db, 'after');
@@ -63,7 +63,7 @@ t.test('a write that waits too long for another session’s lock is refused as b
 });
 
 t.test('a caller that finds no free connection in time is refused as busy', async (t) => {
-  const db = open(t, { poolSize: 2, connectTimeoutMs: 1000 });
+  const db = open(t, { poolSize: 2, connectTimeoutMs: 2000 });
   const gate = Promise.withResolvers<void>();
   const held = [1, 2].map(() =>
     db.transaction().execute(async (trx) => {
@@ -85,14 +85,21 @@ t.test('one of two transactions in a deadlock is rolled back and repeated', asyn
   await insertSecret(db, 'two');
   let attempts = 0;
   const both: PromiseWithResolvers<void>[] = [Promise.withResolvers(), Promise.withResolvers()];
-  const crossing = (first: string, second: string, mine: number) =>
-    db.transaction().execute(async (trx) => {
+  const ended: PromiseWithResolvers<void>[] = [Promise.withResolvers(), Promise.withResolvers()];
+  const crossing = async (first: string, second: string, mine: number): Promise<void> => {
+    let own = 0;
+    await db.transaction().execute(async (trx) => {
       attempts += 1;
+      own += 1;
+      // Otherwise it could lock its second row before the other one has woken up, and both would be stuck again.
+      if (own > 1) await ended[1 - mine]?.promise;
       await setValue(trx, first, `${mine}`);
       both[mine]?.resolve();
       await Promise.all(both.map(({ promise }) => promise));
       await setValue(trx, second, `${mine}`);
     });
+    ended[mine]?.resolve();
+  };
   await Promise.all([crossing('one', 'two', 0), crossing('two', 'one', 1)]);
   // The repeated transaction can take its first row again before the other wakes up, and then both cross once more.
   t.ok(attempts > 2, `${attempts} attempts`);
@@ -198,7 +205,7 @@ t.test('sets the timeouts and the schema of each session', async (t) => {
 t.test('refuses waiting callers when the database is closed', async (t) => {
   const db = new PostgresKysely(parseDatabaseUrl(shared.url, '/') as PostgresLocation, {
     poolSize: 1,
-    connectTimeoutMs: 200,
+    connectTimeoutMs: 1000,
   });
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
