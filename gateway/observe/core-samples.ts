@@ -48,8 +48,8 @@ export function newcomersSamples({ policies }: Pick<PolicySet, 'policies'>): Sam
       : {
           ...gauge(
             'floodgate_newcomers_act_from_timestamp_seconds',
-            'From when a policy with newcomers denies anybody, while enough history does not exist; else 0.',
-            (regulars.actsFrom ?? 0) / 1000,
+            'From when a policy with newcomers denies anybody, while enough history does not exist; -1 if that is unknown; else 0.',
+            regulars.actsFrom === 'unknown' ? -1 : (regulars.actsFrom ?? 0) / 1000,
             { policy: name },
           ),
           aggregator: 'min',

@@ -17,8 +17,8 @@ export function regularsIn({ policies }: Pick<PolicySet, 'policies'>): Regulars 
 export function whileLearning(set: PolicySet, since: Millis | null, now: Millis): PolicySet {
   const rule = regularsIn(set);
   if (rule === null) return set;
-  const actsFrom = since === null ? null : since + rule.visits * DAY_MS;
-  if (actsFrom !== null && actsFrom <= now) return set;
+  const actsFrom = since === null ? 'unknown' : since + rule.visits * DAY_MS;
+  if (actsFrom !== 'unknown' && actsFrom <= now) return set;
   return {
     ...set,
     policies: set.policies.map((policy) =>

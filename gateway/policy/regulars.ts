@@ -17,8 +17,11 @@ export interface Regulars extends VisitRule {
   readonly keys: readonly Identifier[];
   /** Whether this address never becomes a regular. null if each can. */
   readonly never: ((address: readonly number[]) => boolean) | null;
-  /** The policies act from this time, because nobody can be a regular before. null if it is unknown. */
-  readonly actsFrom: Millis | null;
+  /**
+   * The policies act from this time, because nobody can be a regular before. `unknown`: it depends on a store that was
+   * not reached yet. null if they act.
+   */
+  readonly actsFrom: Millis | 'unknown' | null;
 }
 
 /** Number of days that a history can hold. */

@@ -45,7 +45,7 @@ export class Learning {
       return set;
     }
     const { actsFrom } = regulars;
-    if (actsFrom === null) return applied;
+    if (typeof actsFrom !== 'number') return applied;
     this.#timer = setTimeout(this.#options.onChange, Math.max(1, actsFrom - now));
     this.#timer.unref();
     const fields = { actsFrom: isoTime(actsFrom) };

@@ -127,7 +127,7 @@ function print(rates: TopRates, terminal: Terminal): void {
 }
 
 function newcomersText(rates: ReturnType<typeof newcomersRates>): string {
-  const { shadowDeniedPerSecond, waiting, overloadedPerSecond, actsFrom } = rates;
+  const { shadowDeniedPerSecond, waiting, overloadedPerSecond, acts, actsFrom } = rates;
   const parts = [
     `newcomers: ${rates.newcomersPerSecond}/s`,
     `${rates.deniedPerSecond}/s denied`,
@@ -135,6 +135,7 @@ function newcomersText(rates: ReturnType<typeof newcomersRates>): string {
     ...(waiting > 0 ? [`${waiting} waiting`] : []),
     ...(overloadedPerSecond > 0 ? [`${overloadedPerSecond}/s refused by protect`] : []),
   ];
-  const from = actsFrom === null ? '' : `; the limit acts from ${actsFrom}`;
+  const when = actsFrom === null ? 'does not act before the store is reached' : `acts from ${actsFrom}`;
+  const from = acts ? '' : `; the limit ${when}`;
   return `regulars: ${rates.regularsPerSecond}/s; ${parts.join(', ')}${from}`;
 }

@@ -55,8 +55,10 @@ export function newcomersOf(processes: Processes) {
     /** With `protect`: newcomers that wait for a place, and those that were admitted and then refused. */
     waiting: sumOf(valuesOf(processes, 'floodgate_protect_waiting', NEWCOMER)),
     overloaded: sumOf(valuesOf(processes, 'floodgate_protect_refused_total', { ...NEWCOMER, mode: 'on' })),
-    /** When the limit begins to act; ISO 8601; null if it acts. */
-    actsFrom: actsFrom === 0 ? null : isoTime(actsFrom * 1000),
+    /** Whether the limit denies anybody, unless it is in shadow mode. */
+    acts: actsFrom === 0,
+    /** When it begins to act; ISO 8601; null if it acts, or if the store was not reached yet. */
+    actsFrom: actsFrom > 0 ? isoTime(actsFrom * 1000) : null,
   };
 }
 

@@ -23,7 +23,12 @@ export const newcomers = policyKey({
 });
 
 function newcomersText({ visits, days, actsFrom }: Regulars): string {
-  const until = actsFrom === null ? '' : `; it acts from ${isoTime(actsFrom)}, when enough history exists`;
+  const until =
+    actsFrom === null
+      ? ''
+      : actsFrom === 'unknown'
+        ? '; it does not act before the store tells since when clients are known'
+        : `; it acts from ${isoTime(actsFrom)}, when enough history exists`;
   return `not counted once the client is a regular, with good replies on ${visits} different days within ${days}${until}`;
 }
 

@@ -86,7 +86,7 @@ export function showVisitors(traffic) {
   const rates = traffic.visitorRates();
   byId('visitors').hidden = rates === null;
   if (rates === null) return;
-  const { regulars, newcomers, denied, shadowDenied, waiting, overloaded, actsFrom } = rates;
+  const { regulars, newcomers, denied, shadowDenied, waiting, overloaded, acts, actsFrom } = rates;
   const parts = [
     `Regulars ${rate(regulars)}/s admitted`,
     `Newcomers ${rate(newcomers)}/s admitted, ${rate(denied)}/s denied`,
@@ -94,9 +94,11 @@ export function showVisitors(traffic) {
     ...(waiting + overloaded > 0
       ? [`${count(waiting)} newcomers wait for the application, ${rate(overloaded)}/s refused`]
       : []),
-    ...(actsFrom === null
+    ...(acts
       ? []
-      : [`Learning who is a regular: the limit for newcomers acts from ${clockTime(actsFrom)}`]),
+      : actsFrom === null
+        ? ['The limit for newcomers does not act before the store is reached']
+        : [`Learning who is a regular: the limit for newcomers acts from ${clockTime(actsFrom)}`]),
   ];
   const row = byId('visitors');
   while (row.children.length > parts.length) row.lastChild?.remove();

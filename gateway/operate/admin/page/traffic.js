@@ -41,7 +41,7 @@ export class Traffic {
     this.now = 0;
     /** Totals of the newest seconds. @type {number[]} */
     this.failures = [];
-    /** @type {{ at: number, regulars: number, newcomers: number, denied: number, shadowDenied: number, waiting: number, overloaded: number, actsFrom: string | null }[]} */
+    /** @type {{ at: number, regulars: number, newcomers: number, denied: number, shadowDenied: number, waiting: number, overloaded: number, acts: boolean, actsFrom: string | null }[]} */
     this.visitors = [];
   }
 
@@ -129,8 +129,9 @@ export class Traffic {
     const seconds = Math.max(1, (last.at - first.at) / 1000);
     // The counters of a gateway that was restarted begin at zero.
     const of = (name) => Math.max(0, last[name] - first[name]) / seconds;
-    const { actsFrom, waiting } = last;
+    const { acts, actsFrom, waiting } = last;
     return {
+      acts,
       actsFrom,
       waiting,
       regulars: of('regulars'),

@@ -67,7 +67,16 @@ t.test('regulars and newcomers, and from when their limit acts', async (t) => {
   const ask = async (...args: string[]): Promise<string> =>
     (await floodgateCommand(['top', '--gateway', admin, ...args])).stdout;
   t.match(JSON.parse(await ask('--json')).newcomers, {
-    ...{ regulars: 0, newcomers: 3, denied: 0, shadowDenied: 1, waiting: 0, overloaded: 0, actsFrom },
+    ...{
+      regulars: 0,
+      newcomers: 3,
+      denied: 0,
+      shadowDenied: 1,
+      waiting: 0,
+      overloaded: 0,
+      acts: false,
+      actsFrom,
+    },
     ...{ regularsPerSecond: 0, newcomersPerSecond: 0, deniedPerSecond: 0, shadowDeniedPerSecond: 0 },
   });
   const shown = `regulars: 0/s; newcomers: 0/s, 0/s denied; the limit acts from ${actsFrom}\n`;
@@ -85,7 +94,7 @@ t.test('newcomers that are denied, once the limit acts', async (t) => {
       counter('floodgate_policy_decisions_total', '', 9, { policy: 'site', decision: 'denied' }),
     ]),
   );
-  const none = { newcomers: 0, shadowDenied: 0, waiting: 0, overloaded: 0, actsFrom: null };
+  const none = { newcomers: 0, shadowDenied: 0, waiting: 0, overloaded: 0, acts: true, actsFrom: null };
   const acting = { ...none, regulars: 10, denied: 1 };
   t.same(newcomersOf(processes), acting, 'of all processes');
   t.equal(newcomersOf([families(newcomersSamples({ policies: [] }))]), null, 'a file without newcomers');

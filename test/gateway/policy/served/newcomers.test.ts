@@ -19,6 +19,7 @@ import {
   type TestGateway,
 } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
+import { freePort } from '#test/support/ports.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
@@ -294,6 +295,19 @@ t.test('a new installation denies nobody, and so does a store that has lost its 
   await redis.client.set(key, Date.now() + 90 * DAY_MS);
   await until(async () => (await since()) < Date.now() + DAY_MS, 'a clock that was wrong does not stop it');
   t.ok((await since()) >= begun);
+});
+
+t.test('a gateway that has not reached its store says that the limit does not act', async (t) => {
+  const { gateway, origin } = await startTestGateway(t, {
+    policies: FILE,
+    env: { GATEWAY_REDIS_URL: `redis://127.0.0.1:${await freePort()}` },
+  });
+  for (let i = 0; i < 7; i++) t.equal((await fetch(origin)).status, 200);
+  const totals = newcomersOf([families(gateway.samples())]);
+  t.match(totals, { newcomers: 7, denied: 0, acts: false, actsFrom: null });
+  const { samples } = gateway;
+  const acting = samples().filter(({ name }) => name === 'floodgate_newcomers_act_from_timestamp_seconds');
+  t.match(acting, [{ value: -1 }]);
 });
 
 t.test('without the store, a gateway lets in the regulars that it knows', async (t) => {
