@@ -4,6 +4,7 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { Identifier } from '#gateway/identity/identifier.ts';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
@@ -226,14 +227,18 @@ export class AccessEntry {
   #unproven(): string[] {
     const names: string[] = [];
     for (const [i, { policy, unlessProven }] of (this.#charged?.charge.buckets ?? []).entries()) {
-      // A newcomer presents no credential that could be proven.
-      if (unlessProven.length === 0 || policy.regulars !== null) continue;
       // If the state of the bucket is null, the store knows a proof that this process did not know.
-      if (this.#spent?.states[i] === null) continue;
-      const { name } = policy.unless ?? policy.identifier;
-      if (!names.includes(name)) names.push(name);
+      if (unlessProven.length === 0 || this.#spent?.states[i] === null) continue;
+      const { unless, identifier, regulars } = policy;
+      const unproven = regulars === null ? [unless ?? identifier] : this.#presentedAmong(regulars.keys);
+      for (const { name } of unproven) if (!names.includes(name)) names.push(name);
     }
     return names;
+  }
+
+  #presentedAmong(keys: readonly Identifier[]): readonly Identifier[] {
+    const identifiers = this.#cover?.identifiers ?? [];
+    return keys.filter((key) => (this.#identified?.identities[identifiers.indexOf(key)] ?? null) !== null);
   }
 
   #plan(): string | null {

@@ -226,7 +226,7 @@ function coverFinder({ policies, planClaim }: PolicySet): CoverFinder {
 }
 
 /** Returns the identifiers whose proven credentials the policy does not count. */
-function exemptBy({ unless, regulars }: Policy): Identifier[] {
+export function exemptBy({ unless, regulars }: Policy): Identifier[] {
   return [...new Set([...(unless === null ? [] : [unless]), ...(regulars?.keys ?? [])])];
 }
 

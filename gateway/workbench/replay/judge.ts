@@ -15,6 +15,7 @@ import {
   readsBody,
 } from '#gateway/identity/identifier.ts';
 import { regularsIn, whileLearning } from '#gateway/policy/learning.ts';
+import { exemptBy } from '#gateway/policy/match.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { DAY_MS } from '#gateway/policy/regulars.ts';
@@ -85,7 +86,10 @@ export class Judge {
     });
     this.#inFlight = new InFlight((weighed) => this.#rehearsal.ended(weighed));
     this.#identifiersOf = new Map(
-      set.policies.map(({ name, identifier, unless }) => [name, [identifier.name, unless?.name ?? '']]),
+      set.policies.map((policy) => [
+        policy.name,
+        [policy.identifier, ...exemptBy(policy)].map(({ name }) => name),
+      ]),
     );
   }
 
@@ -160,7 +164,7 @@ export class Judge {
       const identifier = identifiers[i];
       if (identifier === undefined || (charged[i] ?? null) !== null || !isUnknown(identifier)) continue;
       const depending = policies.filter(
-        (policy) => policy.identifier === identifier || policy.unless === identifier,
+        (policy) => policy.identifier === identifier || exemptBy(policy).includes(identifier),
       );
       unknown = [...new Set([...unknown, ...depending])];
     }

@@ -1,6 +1,7 @@
 /** Remarks on how exact the figures of a replay are. */
 
 import { isPresented } from '#gateway/identity/identifier.ts';
+import { exemptBy } from '#gateway/policy/match.ts';
 import { type PolicySet, usesHosts } from '#gateway/policy/policy-set.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
@@ -50,6 +51,8 @@ export function notesOf({
     notes.push(
       'overrides and lists by address or User-Agent are ignored, because the log has only digests; name clients by digest or plan',
     );
+  if (hasDigests && set.policies.some(({ regulars }) => (regulars?.never ?? null) !== null))
+    notes.push('networks under regulars.never are ignored, because the log has only digests');
   if (usesHosts(set))
     notes.push(
       'policies, routes and list entries with hosts are ignored, because replay does not read the host',
@@ -108,13 +111,14 @@ function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[])
   for (const [i, { unknown }] of results.entries()) {
     const policy = policies[i];
     if (policy === undefined || unknown === 0) continue;
-    const { name, identifier, unless, distinct } = policy;
+    const { name, identifier, distinct } = policy;
+    const keys = exemptBy(policy).map((one) => one.name);
     const by = distinct === null ? identifier.name : `${identifier.name} and different ${distinct.name}`;
-    if (unless === null || distinct !== null || isPresented(identifier))
+    if (keys.length === 0 || distinct !== null || isPresented(identifier))
       most.set(by, (most.get(by) ?? 0) + unknown);
     else
       strangers.push(
-        `${name} counted ${counted(unknown, 'request')} with or without ${unless.name}, because the log does not have it`,
+        `${name} counted ${counted(unknown, 'request')} with or without ${keys.join(' or ')}, because the log does not have it`,
       );
   }
   const skipped = [...most].map(

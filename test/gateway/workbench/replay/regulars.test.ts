@@ -1,10 +1,13 @@
 /** `floodgate replay` with `newcomers`: regulars are learned from the log, as a plain model does. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { DAY_MS } from '#gateway/policy/regulars.ts';
+import { send } from '#test/gateway/proxy/exchange.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
-import { policyFile } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 
 const LIMIT = 10;
 const FILE = policyFile(
@@ -97,4 +100,60 @@ t.test('a log of two days is too short, and says so', async (t) => {
   t.match(result, { requests: lines.length, allowed: lines.length, denied: 0 });
   t.match(result.policies[1], { denied: 0, shadowDenied });
   t.match(result.notes, [/would act from 2026-11-03T00:00:00.000Z, after the end of the log/]);
+});
+
+const WITH_KEYS = `${FILE}\nregulars: { keys: [api-key] }`;
+
+t.test('our own log: invented keys make no regulars, and the key that works does', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'networks.txt'), '203.0.113.0/24 AS64500\n');
+  writeFileSync(
+    join(cwd, 'policies.yaml'),
+    WITH_KEYS.replace('regulars: {', 'regulars: { never: { network: networks.txt },'),
+  );
+  const log = join(cwd, 'own.log');
+  const upstream = await startUpstream(t, (req, res) => {
+    res.writeHead(req.headers['x-api-key'] === 'fbk_good' ? 200 : 401).end();
+  });
+  const { port } = await startTestGateway(t, {
+    upstream,
+    policies: WITH_KEYS,
+    env: { ...BEHIND_PROXY, GATEWAY_ACCESS_LOG: log },
+  });
+  const lines = (): string[] => readFileSync(log, 'utf8').split('\n').slice(0, -1);
+  const ask = async (from: string, key: string): Promise<void> => {
+    const before = lines().length;
+    await send(port, '/a', { headers: { 'x-forwarded-for': from, 'x-api-key': key } });
+    await until(() => lines().length > before);
+  };
+  writeFileSync(log, '');
+  for (let i = 0; i < 8; i++) await ask(`192.0.2.${i}`, `fbk_invented-${i}`);
+  for (let i = 0; i < 6; i++) await ask(`198.51.100.${i}`, 'fbk_good');
+  for (let i = 8; i < 14; i++) await ask(`192.0.2.${i}`, `fbk_invented-${i}`);
+  t.match(JSON.parse(lines()[0] ?? ''), { unproven: ['api-key'] });
+  t.match(JSON.parse(lines()[9] ?? ''), { unproven: [] });
+  // The log begins three days before, so the limit acts.
+  const [first = ''] = lines();
+  const early = first.replace(
+    /"time":"[^"]*"/,
+    `"time":"${new Date(Date.now() - 3 * DAY_MS).toISOString()}"`,
+  );
+  writeFileSync(log, `${[early, ...lines()].join('\n')}\n`);
+  const { stdout } = await floodgateCommand(['replay', 'own.log', '--json'], { cwd });
+  const result = JSON.parse(stdout);
+  t.match(result, { requests: 21, denied: 5 });
+  t.match(result.policies[1], { name: 'site.newcomers', denied: 5 });
+  t.match(result.notes, [
+    /^networks under regulars.never are ignored, because the log has only digests/,
+    /^policies with newcomers act from/,
+  ]);
+});
+
+t.test('a log without the keys that make regulars says so', async (t) => {
+  const lines = linesOf(3);
+  const result = await replay(t, lines, WITH_KEYS);
+  t.match(result.notes, [
+    `site.newcomers counted ${lines.length} requests with or without api-key, because the log does not have it`,
+    /^policies with newcomers act from/,
+  ]);
 });
