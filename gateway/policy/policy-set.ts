@@ -4,7 +4,7 @@ import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Conditions } from './condition.ts';
 import type { HostRoute } from './host-names.ts';
-import type { Lists } from './lists.ts';
+import type { Lists, UnknownName } from './lists.ts';
 import type { NamedPage } from './page-template.ts';
 import type { Plans } from './plans.ts';
 import type { Policy } from './policy.ts';
@@ -73,6 +73,8 @@ export interface PolicySet {
   /** Identifiers that do not depend on a route. */
   readonly identifiers: readonly SimpleIdentifier[];
   readonly lists: Lists | null;
+  /** The key `regulars`, also if no policy has `newcomers`: the unknown names under `never`. null if it is not written. */
+  readonly regulars: { readonly unknownNames: readonly UnknownName[] } | null;
   /** Replaces the gateway's page for browsers; null if there is none. */
   readonly page: NamedPage | null;
   readonly tests: readonly PolicyTest[];

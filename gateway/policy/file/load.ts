@@ -11,6 +11,7 @@ import { NetworkLoader } from '#gateway/policy/keys/networks.ts';
 import { OverrideLoader } from '#gateway/policy/keys/overrides.ts';
 import { regularsOf } from '#gateway/policy/keys/regulars.ts';
 import { buildTests } from '#gateway/policy/keys/tests.ts';
+import type { UnknownName } from '#gateway/policy/lists.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import {
   foreignCharacter,
@@ -105,11 +106,13 @@ function build(
     );
   const networks = new NetworkLoader(referenced, report);
   const identifiers = new IdentifierTable(file.identifiers, referenced, networks, report);
+  const unknownNames: UnknownName[] = [];
+  const regulars = regularsOf(file.regulars, identifiers, networks, report, unknownNames);
   const lists = buildLists(file, referenced, networks, report, lineOf);
   const table = new PolicyTable({
     identifiers,
     overrides: new OverrideLoader(referenced, file.plan !== undefined || file.plans !== undefined, report),
-    regulars: regularsOf(file.regulars, identifiers, networks, report),
+    regulars,
     calendarFor,
     exclude: readings.exclude.filter(({ hosts }) => hosts === null),
     closed: lists?.routes.map(([route]) => route).filter(({ hosts }) => hosts === null) ?? [],
@@ -130,6 +133,7 @@ function build(
     ),
     identifiers: identifiers.declared,
     lists,
+    regulars: file.regulars === undefined ? null : { unknownNames },
     page,
     tests: buildTests(file.tests ?? [], table.rowNames, report, lineOf),
   };

@@ -2,6 +2,7 @@
 import { warnOfIdentifier } from '#gateway/policy/keys/identifier-keys.ts';
 import { QUOTA_KEYS } from '#gateway/policy/keys/limits.ts';
 import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
+import { regularsIn } from '#gateway/policy/learning.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { inOrder, type Path, type Problem, type Report } from '#gateway/policy/problems.ts';
 
@@ -16,7 +17,17 @@ export function warningsOf(
     warnings.set(`${line}:${column} ${message}`, { line, column, message, fix });
   };
   for (const identifier of set.identifiers) warnOfIdentifier(identifier, set, warn);
-  for (const { at, name, file } of set.lists?.unknownNames ?? [])
+  if (set.regulars !== null && regularsIn(set) === null)
+    warn(
+      ['regulars'],
+      'regulars has no effect without a policy with newcomers',
+      'write newcomers, or remove it',
+      'key',
+    );
+  for (const { at, name, file } of [
+    ...(set.lists?.unknownNames ?? []),
+    ...(set.regulars?.unknownNames ?? []),
+  ])
     warn(at, `${file} has no network of ${name}`, 'correct the name, or remove it');
   const file = { ...set, byBucket: Map.groupBy(set.policies, ({ bucket }) => bucket) };
   for (const policy of set.policies) {

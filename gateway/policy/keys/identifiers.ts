@@ -51,7 +51,6 @@ export class IdentifierTable {
   readonly #bodies = new Map<string, BodyIdentifier>();
   /** Identifiers in use by their meaning, so that equal ones share one object. */
   readonly #used = new Map<string, Identifier>();
-
   readonly #referenced: ReferencedFiles;
   readonly #networks: NetworkLoader;
   #tokenSources = 0;
@@ -98,6 +97,11 @@ export class IdentifierTable {
       return null;
     }
     return this.#one(parts.map((part) => meaning(part, place)).join('+'), () => combined(parts));
+  }
+
+  /** Whether it is the host or a part of the path, which depend on a policy. */
+  isOfPolicy(name: string): boolean {
+    return name.startsWith(PATH) || this.#params.has(name) || (name === HOST && !this.#declared.has(name));
   }
 
   #first(names: readonly string[], place: PolicyPlace, here: Path): FirstIdentifier | null {

@@ -1,6 +1,7 @@
 /** The key `regulars` of the file: which clients are regulars for policies with `newcomers`. */
 import type { XStatic } from 'typebox/schema';
 import type { Identifier } from '#gateway/identity/identifier.ts';
+import type { UnknownName } from '#gateway/policy/lists.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
 import { HISTORY_DAYS, type Regulars } from '#gateway/policy/regulars.ts';
 import type { IdentifierTable } from './identifiers.ts';
@@ -66,12 +67,17 @@ export const regulars = fileKey({
 const ANYWHERE = { route: null, hosts: undefined };
 const KIND_OF_KEYS = 'name an identifier with a header, bearer token, cookie, query parameter or jwt';
 
-/** Reads the key `regulars`, which refers to identifiers and to a file of networks. */
+/**
+ * Reads the key `regulars`, which refers to identifiers and to a file of networks.
+ *
+ * @param unknown receives the names that their file does not have
+ */
 export function regularsOf(
   written: XStatic<typeof regulars.schema> | undefined,
   identifiers: IdentifierTable,
   networks: NetworkLoader,
   report: Report,
+  unknown: UnknownName[],
 ): Regulars {
   const { visits = 2, days = 30, newPerDay = 250_000, never } = written ?? {};
   const here: Path = ['regulars'];
@@ -79,21 +85,29 @@ export function regularsOf(
     report([...here, 'visits'], `${visits} different days do not fit into ${days}`, 'write larger days');
   const keys = (written?.keys ?? []).flatMap((name, i): Identifier[] => {
     const at = [...here, 'keys', i];
-    const identifier = identifiers.of(name, ANYWHERE, at);
+    const identifier = identifiers.isOfPolicy(name) ? undefined : identifiers.of(name, ANYWHERE, at);
     if (identifier === null) return [];
-    if (identifier.kind === 'credential' || identifier.kind === 'token') return [identifier];
+    if (identifier?.kind === 'credential' || identifier?.kind === 'token') return [identifier];
     report(at, `${name} is no credential`, KIND_OF_KEYS);
     return [];
   });
-  return { visits, days, newPerDay, keys, never: neverOf(never, networks, here), actsFrom: null };
+  return { visits, days, newPerDay, keys, never: neverOf(never, networks, here, unknown), actsFrom: null };
 }
 
 type Never = XStatic<typeof regulars.schema>['never'];
 
-function neverOf(written: Never, networks: NetworkLoader, here: Path): Regulars['never'] {
+function neverOf(
+  written: Never,
+  networks: NetworkLoader,
+  here: Path,
+  unknown: UnknownName[],
+): Regulars['never'] {
   if (written === undefined) return null;
-  const file = networks.of(written.network, [...here, 'never', 'network']);
+  const { network } = written;
+  const file = networks.of(network, [...here, 'never', 'network']);
   const names = written.name === undefined ? null : new Set(written.name.map(String));
+  for (const name of names ?? [])
+    if (!file.has(name)) unknown.push({ at: [...here, 'never', 'name'], name, file: network });
   return (address) => {
     const name = file.find(address);
     return name !== undefined && (names === null || names.has(name));

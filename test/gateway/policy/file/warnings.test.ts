@@ -229,3 +229,19 @@ t.test('warns of newcomers who cannot log in', async (t) => {
   t.strictSame(warnings([login('POST /login'), site('', '* /shop/*')]), [], 'another part of the site');
   t.match(warnings([login('POST /authors'), site()]), [/this route may include logins/], 'no login');
 });
+
+t.test('warns of rules for regulars that have no effect', async (t) => {
+  const site = (more = '') => `name: site, route: GET /a, identifier: ip, limit: 10, window: 1m${more}`;
+  const told = (regulars: string, ...rows: string[]): string[] => {
+    const text = `${HEAD}regulars: ${regulars}\npolicies:\n${rows.map((row) => `  - { ${row} }`).join('\n')}\n`;
+    const set = loadPolicies(text, 'p.yaml', () => '192.0.2.0/24 AS64500\n198.51.100.0/24 7\n');
+    return warningsOf(set, placesIn(text)).map(({ line, column, message }) => `${line}:${column} ${message}`);
+  };
+  const newcomers = ', newcomers: { limit: 5, window: 1m }';
+  t.strictSame(told('{ visits: 3 }', site()), ['4:1 regulars has no effect without a policy with newcomers']);
+  t.strictSame(told('{ visits: 3 }', site(newcomers)), []);
+  t.strictSame(told('{ never: { network: n.txt, name: [AS64501, 7, AS64500, 8] } }', site(newcomers)), [
+    '4:44 n.txt has no network of AS64501',
+    '4:44 n.txt has no network of 8',
+  ]);
+});
