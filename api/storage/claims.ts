@@ -80,7 +80,7 @@ export async function claimFilesIn(
  * extension. A part of a name has no slash, so no part of a text is searched twice.
  */
 const FILE =
-  /\/storage\/([0-9a-z]{1,64})\/(public|private)\/((?:surveys\/[0-9a-z]{1,64}\/elements\/[\w-]{1,128}\/)?[^"/\\<>?#]{1,2000}?--fid--[0-9a-f-]{36}\.[A-Za-z0-9]{1,20})/g;
+  /\/storage\/([0-9a-z]{1,64})\/(public|private)\/((?:surveys\/[0-9a-z]{1,64}\/elements\/[\w-]{1,255}\/)?[^"/\\<>?#]{1,2000}?--fid--[0-9a-f-]{36}\.[A-Za-z0-9]{1,20})/g;
 
 async function markClaimed(db: Database, keys: readonly string[], now: Timestamp): Promise<void> {
   await db

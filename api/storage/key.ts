@@ -20,7 +20,7 @@ export interface FileLocation {
 
 /** Maximum length in bytes, as in S3. */
 const KEY_BYTES_MAX = 1024;
-const ELEMENT_PATH = /^surveys\/([0-9a-z]{1,64})\/elements\/([\w-]{1,128})\/([^/]+)$/;
+const ELEMENT_PATH = /^surveys\/([0-9a-z]{1,64})\/elements\/([\w-]{1,255})\/([^/]+)$/;
 
 export function isAccess(text: string): text is Access {
   return accessTypes.some((access) => access === text);

@@ -1,6 +1,8 @@
 /** Turns the file name of a caller into one that is safe in addresses. Pure. */
 
 const BASE_LENGTH_MAX = 200;
+/** Maximum size in UTF-8. So every key has at most the bytes that a store accepts, also with the longest ids (key.ts). */
+const BASE_BYTES_MAX = 600;
 /** Maximum number of characters that are cleaned. The rest is dropped anyway. */
 const LOOKED_AT_MAX = 1_000;
 
@@ -63,8 +65,14 @@ function withoutEscapes(text: string): string {
   return without === text ? text : withoutEscapes(without);
 }
 
-/** Shortens by visible characters, so that none is cut in half. */
+/** Shortens by whole characters, so that none is cut in half. */
 function shortened(text: string): string {
-  const characters = [...text];
-  return characters.length <= BASE_LENGTH_MAX ? text : characters.slice(0, BASE_LENGTH_MAX).join('');
+  const kept: string[] = [];
+  let bytes = 0;
+  for (const character of text) {
+    bytes += Buffer.byteLength(character);
+    if (kept.length === BASE_LENGTH_MAX || bytes > BASE_BYTES_MAX) break;
+    kept.push(character);
+  }
+  return kept.join('');
 }

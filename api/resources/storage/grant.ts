@@ -27,7 +27,7 @@ export const ManagementGrantRequest = Type.Object({ ...wanted, ...scopeFields })
 export const ClientGrantRequest = Type.Object({
   ...wanted,
   surveyId: Id,
-  elementId: Type.Optional(Nullable(Type.String({ pattern: '^[A-Za-z0-9_-]{1,128}$' }))),
+  elementId: Type.Optional(Nullable(Type.String({ pattern: '^[A-Za-z0-9_-]{1,255}$' }))),
 });
 
 export const Grant = Type.Object({

@@ -37,7 +37,8 @@ for (const [sent, extension, base] of [
   ['a%%%41.png', 'png', 'a41'],
   ['CON.txt', 'txt', 'CON'],
   [`${'x'.repeat(300)}.png`, 'png', 'x'.repeat(200)],
-  [`${'😀'.repeat(300)}.png`, 'png', '😀'.repeat(200)],
+  [`${'写'.repeat(300)}.png`, 'png', '写'.repeat(200)],
+  [`${'😀'.repeat(300)}.png`, 'png', '😀'.repeat(150)],
   ['.png', 'png', null],
   ['...png', 'png', null],
   ['---.png', 'png', null],
@@ -114,6 +115,18 @@ t.test('every name becomes one path segment that all readers decode alike', asyn
       { numRuns: rounds(5000) },
     ),
   );
+});
+
+t.test('the longest names of every kind can be read again, with the longest ids', async (t) => {
+  for (const character of ['x', 'é', '写', '😀']) {
+    const name = cleanName(`${character.repeat(300)}.docx`, 'docx');
+    if (name === null) throw new Error('nothing is left');
+    const element = { surveyId: 's'.repeat(25), elementId: 'q'.repeat(255) };
+    const fileName = uniqueName(name, uuid);
+    const place = { workspaceId: 'w'.repeat(64), access: 'private', element, fileName } as const;
+    const path = keyOf(place).slice(`${place.workspaceId}/private/`.length);
+    t.strictSame(locationOf(place.workspaceId, 'private', path), place, inAscii(character));
+  }
 });
 
 t.test('cleaning a clean name changes nothing', async (t) => {

@@ -80,6 +80,20 @@ t.test('200: the management API grants a public file of 5 MiB, by either name of
   }
 });
 
+t.test('200: a long name for a question with the longest id, which an answer keeps', async (t) => {
+  const elementId = 'q'.repeat(255);
+  const { api, surveyId } = await withSurvey(t, { id: elementId });
+  const body = { fileName: `${'😀'.repeat(300)}.docx`, surveyId, elementId };
+  const fileType = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+  const granted = await api.client('POST', client, { ...body, fileType });
+  t.equal(granted.status, 200, granted.text);
+  const data = { [elementId]: [granted.json.data.fileUrl] };
+  const responses = `/api/v1/client/${workspaceId}/responses`;
+  t.equal((await api.client('POST', responses, { surveyId, finished: true, data })).status, 200);
+  const { claimedAt } = await api.context.db.selectFrom('files').selectAll().executeTakeFirstOrThrow();
+  t.ok(claimedAt, 'the file is not deleted after a day');
+});
+
 t.test('200: a question can lower the limit of 10 MiB', async (t) => {
   const { api, surveyId } = await withSurvey(t, { maxSizeInMB: 2 });
   const body = { fileName: 'a.pdf', fileType: 'application/pdf', surveyId, elementId: 'q1' };
