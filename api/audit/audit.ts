@@ -15,7 +15,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { digestIdentity } from '#api/limits/limiter.ts';
-import { newId, type Random } from '#api/values/ids.ts';
+import { isId, newId, type Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock, Seconds } from '#shared/clock.ts';
 
@@ -166,6 +166,29 @@ export function actorOf(principal: Principal | null): AuditEntry['actor'] {
   return principal.kind === 'session'
     ? { type: 'user', id: principal.userId }
     : { type: 'api', id: principal.apiKeyId };
+}
+
+/**
+ * Finds the organization of an entry.
+ *
+ * @param scopeId a workspace id or a legacy environment id, which tells the organization of a person with several
+ */
+export async function organizationOf(
+  db: Database,
+  principal: Principal | null,
+  scopeId: string | null,
+): Promise<string | null> {
+  if (principal === null) return null;
+  if (principal.kind === 'apiKey') return principal.organizationId;
+  const [only, ...others] = principal.organizationIds;
+  if (only !== undefined && others.length === 0) return only;
+  if (scopeId === null || !isId(scopeId)) return null;
+  const row = await db
+    .selectFrom('workspaces')
+    .select('organizationId')
+    .where((where) => where.or([where('id', '=', scopeId), where('legacyEnvironmentId', '=', scopeId)]))
+    .executeTakeFirst();
+  return row?.organizationId ?? null;
 }
 
 function accountOf({ userId, email }: AuthFailure): string {

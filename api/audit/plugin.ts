@@ -10,7 +10,7 @@ import { countedAddress } from '#api/http/client-address.ts';
 import { isId } from '#api/values/ids.ts';
 import { isRecord } from '#api/values/schemas.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import { type AuditLog, actorOf } from './audit.ts';
+import { type AuditLog, actorOf, organizationOf } from './audit.ts';
 import { type Written, writtenBy } from './write.ts';
 
 declare module 'fastify' {
@@ -80,28 +80,17 @@ export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
       });
     });
 
-    /** Finds the organization of the request, for a person with several organizations. */
-    async function organizationIn(
+    /** A request may name one of the organizations of a person. */
+    function organizationIn(
       request: FastifyRequest,
       principal: Principal,
       data: Record<string, unknown>,
       workspaceId: string | null,
-    ): Promise<string | null> {
-      if (principal.kind === 'apiKey') return principal.organizationId;
+    ): Promise<string | null> | string {
       const named = idOf(data.organizationId) ?? paramOf(request, 'organizationId');
-      if (named !== null && principal.organizationIds.includes(named)) return named;
-      const [only, ...others] = principal.organizationIds;
-      if (only !== undefined && others.length === 0) return only;
-      return workspaceId === null ? null : organizationOf(workspaceId);
-    }
-
-    async function organizationOf(workspaceId: string): Promise<string | null> {
-      const row = await db
-        .selectFrom('workspaces')
-        .select('organizationId')
-        .where('id', '=', workspaceId)
-        .executeTakeFirst();
-      return row?.organizationId ?? null;
+      const isTheirs =
+        named !== null && principal.kind === 'session' && principal.organizationIds.includes(named);
+      return isTheirs ? named : organizationOf(db, principal, workspaceId);
     }
   },
   { name: 'audit', dependencies: ['auth'] },

@@ -17,6 +17,9 @@ const types: Readonly<Record<string, string>> = {
   email: 'user',
 };
 
+/** The path parameter of the target, for objects that have no id of their own. */
+const parents: Readonly<Record<string, string>> = { 'link-emails': 'surveyId' };
+
 /** Actions by the last segment of a path, if it names an action on the resource before it. null for no entry. */
 const steps: Readonly<Record<string, Written['action'] | null>> = {
   bulk: 'bulkCreated',
@@ -52,7 +55,7 @@ export function writtenBy(method: string, route: string): Written | null {
   return {
     action: step ?? action,
     targetType: types[named] ?? camelCase(singular(named)),
-    param: end.startsWith(':') ? end.slice(1) : null,
+    param: end.startsWith(':') ? end.slice(1) : (parents[named] ?? null),
   };
 }
 

@@ -8,7 +8,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { actorOf, TARGET_LENGTH_MAX } from '#api/audit/audit.ts';
+import { actorOf, organizationOf, TARGET_LENGTH_MAX } from '#api/audit/audit.ts';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
@@ -117,6 +117,7 @@ export const fileRoutes: Routes = async (app, { context }) => {
   });
 
   async function recordDeletion(request: FastifyRequest, status: number): Promise<void> {
+    if (!context.audit.isEnabled) return;
     // The hooks of the app are typed for any route, this one for ours.
     const { workspaceId, accessType, '*': name } = request.params as FileParams;
     const { principal, id: requestId } = request;
@@ -125,7 +126,7 @@ export const fileRoutes: Routes = async (app, { context }) => {
       action: 'deleted',
       actor: actorOf(principal),
       target: { type: 'file', id: `${accessType}/${name}` },
-      organizationId: principal?.kind === 'apiKey' ? principal.organizationId : null,
+      organizationId: await organizationOf(db, principal, workspaceId),
       failureReason: failureReason(status, principal),
       changes: { workspaceId: workspaceId.slice(0, TARGET_LENGTH_MAX) },
       ipAddress,

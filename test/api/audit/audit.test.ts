@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import { addSurvey, apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';
+import { addPerson, firstOrganization } from '#test/support/people.ts';
 
 const env = { AUDIT_LOG_ENABLED: '1' };
 const entriesOf = (api: TestApi) =>
@@ -140,6 +141,26 @@ t.test('records every attempt to delete a file: who, which file, and the result'
   t.equal(refusals.length, 4);
   await api.client('GET', path, undefined, stranger);
   t.strictSame(await entriesOf(api), [], 'reading a file is not recorded as a deletion');
+});
+
+t.test('names the organization of a person who deletes a file, by either id of the workspace', async (t) => {
+  const api = await startApi(t, { env });
+  await api.addWorkspace('ws2', 'env2');
+  const { db } = api.context;
+  const organizationId = await firstOrganization(api);
+  const { browser, id } = await addPerson(api, 'Chief', 'manager');
+  const organizationIn = async (scope: string) => {
+    await db.deleteFrom('auditEvents').execute();
+    await browser.call('DELETE', `/storage/${scope}/public/a.png`);
+    return (await entriesOf(api)).map((entry) => entry.organizationId);
+  };
+  t.strictSame(await organizationIn('ws2'), [organizationId]);
+  const at = { createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' };
+  const other = { ...at, id: 'org2', name: 'Other', isOperators: 0 } as const;
+  await db.insertInto('organizations').values(other).execute();
+  const membership = { organizationId: 'org2', userId: id, role: 'owner', createdAt: at.createdAt } as const;
+  await db.insertInto('memberships').values(membership).execute();
+  t.strictSame(await organizationIn('env2'), [organizationId], 'also if the person has several');
 });
 
 t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {

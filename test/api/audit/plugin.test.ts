@@ -41,6 +41,7 @@ const cases: readonly (readonly [string, string, string | null, string?])[] = [
   ['POST', '/api/v1/management/storage', 'created file'],
   ['POST', '/api/v1/api-keys', 'created apiKey'],
   ['POST', '/api/v1/organizations/:organizationId/workspaces', 'created workspace'],
+  ['POST', '/api/v1/management/surveys/:surveyId/link-emails', 'created surveyLink surveyId'],
   ['POST', '/api/v1/license/recheck', null],
   ['GET', '/api/v1/management/surveys', null],
 ];
