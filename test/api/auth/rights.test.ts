@@ -1,5 +1,10 @@
-/** Owners and managers have all rights in the workspaces of their organization, and nobody else has any. */
+/**
+ * Owners and managers have all rights in the workspaces of their organization, and other people have none. A key has the
+ * rights that it was made with.
+ */
 import t from 'tap';
+import { hashApiKey } from '#api/auth/api-key.ts';
+import type { Permission } from '#api/auth/principal.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
 import { addPerson, type Person } from '#test/support/people.ts';
 import { startDescribedApi } from '../docs/described-api.ts';
@@ -59,6 +64,67 @@ t.test('a manager sees and changes everything', async (t) => {
   }
   t.equal((await person.browser.call('GET', '/api/v1/api-keys')).status, 200);
 });
+
+/** These routes answer every key, with what it can see. */
+const FOR_ANY_KEY = /^GET \/api\/(v1\/(management\/)?me|v2\/(me|roles))$/;
+/** This GET makes links with which somebody may write. */
+const NEEDS_WRITE = /^GET .*\/singleUseIds$/;
+/** On v3, write is enough to delete. */
+const NEEDS_MANAGE = /^(DELETE (?!\/api\/v3\/)|PUT \/api\/v1\/management\/workspaces)/;
+
+function rightFor({ method, name }: Operation): Permission {
+  if (NEEDS_MANAGE.test(name)) return 'manage';
+  return method === 'GET' && !NEEDS_WRITE.test(name) ? 'read' : 'write';
+}
+
+t.test('each operation needs the documented right of a key', async (t) => {
+  const { workspaceId } = world.options;
+  const levels = ['read', 'write', 'manage'] as const;
+  const forKeys = operations.filter(({ credentials }) => credentials.includes('apiKey'));
+  t.ok(forKeys.length > 80, `${forKeys.length} operations`);
+  for (const level of levels) {
+    const key = await api.addKey({ [workspaceId]: level });
+    for (const operation of forKeys) {
+      const request = await successOf(described, operation);
+      const { status, text } = await world.options.send({ ...request, headers: { 'x-api-key': key } });
+      const isEnough = levels.indexOf(level) >= levels.indexOf(rightFor(operation));
+      if (isEnough) t.ok(status < 300, `${level}: ${operation.name}: ${status} ${text.slice(0, 200)}`);
+      else t.ok(REFUSED.includes(status), `${level}: ${operation.name}: ${status}`);
+      await tidy();
+    }
+  }
+});
+
+t.test('a key of another organization neither sees nor changes anything', async (t) => {
+  const key = await strangersKey();
+  for (const operation of operations.filter(({ credentials }) => credentials.includes('apiKey'))) {
+    if (FOR_ANY_KEY.test(operation.name)) continue;
+    const request = await successOf(described, operation);
+    const { status, text } = await world.options.send({ ...request, headers: { 'x-api-key': key } });
+    if (status === 200) t.notMatch(text, `"${world.options.workspaceId}"`, operation.name);
+    else t.ok(REFUSED.includes(status), `${operation.name}: ${status}`);
+    if (operation.method !== 'GET') t.not(status, 200, operation.name);
+    await tidy();
+  }
+});
+
+/** Returns a key that manages a workspace of another organization. */
+async function strangersKey(): Promise<string> {
+  const { db } = api.context;
+  const row = { createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' };
+  const organization = { ...row, id: 'org2', name: 'Other', isOperators: 0 } as const;
+  await db.insertInto('organizations').values(organization).execute();
+  await api.addWorkspace('ws2');
+  await db.updateTable('workspaces').set({ organizationId: 'org2' }).where('id', '=', 'ws2').execute();
+  const key = await api.addKey({ ws2: 'manage' });
+  const { numUpdatedRows } = await db
+    .updateTable('apiKeys')
+    .set({ organizationId: 'org2' })
+    .where('hashedKey', '=', hashApiKey(key))
+    .executeTakeFirst();
+  if (numUpdatedRows !== 1n) throw new Error('The key is missing');
+  return key;
+}
 
 t.test('a key keeps its own permissions', async (t) => {
   await api.client('POST', `/api/v1/client/${world.options.workspaceId}/user`, { userId: 'u1' });
