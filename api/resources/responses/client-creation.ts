@@ -29,6 +29,9 @@ import { createResponse, createResponseAlone, type NewResponse } from './write.t
 
 type Version = 'v1' | 'v2';
 
+/** The codes of ISO 3166, and those of CDNs for other networks, such as T1. */
+const COUNTRY = /^[A-Za-z0-9]{2}$/;
+
 interface ClientCreation {
   /** A hook that can run before or after the body is read. Replies 404 unless the workspace of the path exists. */
   readonly findScope: (request: FastifyRequest) => Promise<void>;
@@ -157,7 +160,8 @@ function metaOf(
     ...(given.url ? { url: given.url } : {}),
     ...(given.action ? { action: given.action } : {}),
     userAgent: readUserAgent(headers['user-agent'] ?? ''),
-    ...(typeof country === 'string' && country !== '' ? { country } : {}),
+    // The client can send the header too, where no CDN replaces it.
+    ...(typeof country === 'string' && COUNTRY.test(country) ? { country } : {}),
     ...(ipAddress === null ? {} : { ipAddress }),
   };
 }

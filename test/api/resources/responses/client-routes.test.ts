@@ -48,6 +48,20 @@ const contact = await findOrCreateContact(
 const stored = async (id: string) =>
   (await api.manage('GET', `/api/v1/management/responses/${id}`)).json.data;
 
+t.test('200: what is not the code of a country is not stored as one', async (t) => {
+  const body = { surveyId: survey.id, finished: false, data: {} };
+  for (const country of ['x'.repeat(4_000), 'C', '<b']) {
+    const { json } = await api.client('POST', v1, body, { 'cf-ipcountry': country });
+    t.strictSame(
+      (await stored(json.data.id)).meta,
+      { userAgent: { device: 'desktop' } },
+      country.slice(0, 9),
+    );
+  }
+  const { json } = await api.client('POST', v1, body, { 'cloudfront-viewer-country': 'T1' });
+  t.equal((await stored(json.data.id)).meta.country, 'T1');
+});
+
 for (const path of [v1, v2]) {
   t.test(`200: ${path} stores the response and returns its id and quotaFull`, async (t) => {
     const reply = await api.client(
