@@ -9,7 +9,8 @@ export interface Cursor {
   readonly id: string;
 }
 
-const CURSOR_LENGTH_MAX = 4_096;
+/** A name of a survey has up to 1,000 characters, which take up to six bytes each as JSON. */
+const CURSOR_LENGTH_MAX = 8_192;
 
 export function writeCursor({ sortBy, value, id }: Cursor): string {
   return Buffer.from(JSON.stringify([sortBy, value, id])).toString('base64url');

@@ -16,6 +16,7 @@ export const RESPONSE_ID_LENGTH_MAX = 1_024;
 
 /** Maximum size of a whole survey as JSON. */
 export const SURVEY_BYTES_MAX = 1_048_576;
+export const SURVEY_NAME_LENGTH_MAX = 1_000;
 export const QUESTIONS_MAX = 1_000;
 /** Maximum number of choices of one question, and of rows or columns of a matrix. */
 export const CHOICES_MAX = 1_000;

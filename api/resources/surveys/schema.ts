@@ -1,5 +1,6 @@
 /** The shape of a survey: in the database, and in replies of the management API. */
 import { type Static, Type } from 'typebox';
+import { SURVEY_NAME_LENGTH_MAX } from '#api/values/content-limits.ts';
 import { Localized, MapOf, Nullable, OneOf, rowFields } from '#api/values/schemas.ts';
 import { type Element, FieldId } from './question-types.ts';
 
@@ -89,7 +90,8 @@ const TimestampOrNull = Nullable(Type.String({ text: 'Give an ISO 8601 date' }))
 
 /** Everything about a survey that a caller may write, except its references to other rows. */
 export const SurveyContent = Type.Object({
-  name: Type.String({ minLength: 1 }),
+  /** A cursor may contain the name, and it is part of an address. */
+  name: Type.String({ minLength: 1, maxLength: SURVEY_NAME_LENGTH_MAX }),
   type: OneOf(['link', 'app', 'website']),
   status: OneOf(['draft', 'scheduled', 'inProgress', 'paused', 'completed']),
   createdBy: Nullable(Type.String()),

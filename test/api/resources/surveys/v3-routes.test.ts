@@ -1,6 +1,6 @@
 /** v3 reads surveys. */
 import t from 'tap';
-import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 import { column } from '#test/support/column.ts';
 import { logInOwner } from '#test/support/login.ts';
 import { addPerson } from '#test/support/people.ts';
@@ -145,6 +145,27 @@ t.test('400: problem+json that names each parameter', async (t) => {
   const missing = await api.manage('GET', '/api/v3/surveys');
   t.match(missing.json.invalid_params, [{ name: 'workspaceId', reason: 'Required' }]);
   t.equal((await api.manage('GET', '/api/v3/surveys/NO')).json.detail, 'Invalid route parameters');
+});
+
+t.test('200: by name, every nextCursor leads on, also that of the longest name', async (t) => {
+  await api.addWorkspace('ws3');
+  const key = { 'x-api-key': await api.addKey({ ws3: 'write' }) };
+  const make = (name: string) =>
+    api.client('POST', '/api/v1/management/surveys', surveyBody({ workspaceId: 'ws3', name }), key);
+  const names = ['\u0001', 'x', '写'].map((character) => character.repeat(1_000));
+  for (const name of names) t.equal((await make(name)).status, 200);
+  t.match(await make('x'.repeat(1_001)), { status: 400, json: { details: { name: /1000/ } } });
+  const seen: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const after: string = cursor === '' ? '' : `&cursor=${cursor}`;
+    const url = `/api/v3/surveys?workspaceId=ws3&sortBy=name&limit=1${after}`;
+    const { json, status } = await api.client('GET', url, undefined, key);
+    t.equal(status, 200);
+    if (status !== 200) break;
+    seen.push(...json.data.map(({ name }: { name: string }) => name));
+    cursor = json.meta.nextCursor;
+  }
+  t.strictSame(seen, names);
 });
 
 t.test('403: the same for a workspace of others and for an unknown one', async (t) => {
