@@ -16,6 +16,8 @@ export interface UpstreamRequest {
 
 /** A body that is sent while it arrives. */
 export interface SentBody {
+  /** Calls back once a part of it, or its end, has arrived. */
+  whenBegun(then: () => void): void;
   /** Called once, when the connection is ready for the body. */
   start(sink: BodySink): void;
   /** Called when there is room again. */

@@ -5,7 +5,7 @@
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { UpstreamConnection } from './exchange.ts';
+import type { ExchangeHandler, UpstreamConnection, UpstreamRequest } from './exchange.ts';
 import type { ForwardedRequest, ProxyFailure } from './forwarded-request.ts';
 import type { Upstream } from './upstream.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
@@ -17,6 +17,8 @@ interface WaitingCall extends PoolCall {
   readonly request: ForwardedRequest;
 }
 
+type SendingCall = PoolCall & ExchangeHandler;
+
 export class Holdings {
   readonly client: Client;
   connection: UpstreamConnection | null = null;
@@ -24,6 +26,8 @@ export class Holdings {
   pool: UpstreamPool | null = null;
   /** Whether the connection counts against the bound for streams instead of its pool's. */
   isStream = false;
+  /** Whether the request was passed to the connection. */
+  #isSent = false;
   readonly #upstream: Upstream;
   readonly #clients: Clients;
   #holdsUpgrade = false;
@@ -126,6 +130,28 @@ export class Holdings {
     return refusal === null || !isNeeded;
   }
 
+  /**
+   * Passes the request to the connection. A client may begin its upload late. Until then the connection stays idle, so
+   * that the upstream may close it.
+   */
+  send(sent: UpstreamRequest, call: SendingCall): void {
+    const { body } = sent;
+    if (body === null || Buffer.isBuffer(body)) this.#dispatch(sent, call);
+    else {
+      body.whenBegun(() => {
+        if (!this.#isClosed) this.#dispatch(sent, call);
+      });
+    }
+  }
+
+  #dispatch(sent: UpstreamRequest, call: SendingCall): void {
+    const { connection } = this;
+    if (connection === null) return;
+    if (!this.#isSent) this.pool?.freshen(connection, call);
+    this.#isSent = true;
+    connection.dispatch(sent, call);
+  }
+
   giveConnection(): void {
     const { connection, pool } = this;
     if (connection === null || pool === null) return;
@@ -140,6 +166,10 @@ export class Holdings {
   close(call: PoolCall): void {
     this.#isClosed = true;
     this.pool?.leave(call);
+    if (this.connection !== null && !this.#isSent) {
+      this.pool?.freshen(this.connection, call);
+      this.giveConnection();
+    }
     this.#settle();
   }
 

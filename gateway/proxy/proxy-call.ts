@@ -99,11 +99,10 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       this.#fail({ kind: 'bound', bound: 'upgrades', refusal });
       return;
     }
-    const { body } = req;
     const bodyBytes = head.contentLength ?? Number.POSITIVE_INFINITY;
-    if (req.complete || !head.hasBody || body === null) this.#enter(upstream.requests);
+    if (req.complete || !head.hasBody || req.body === null) this.#enter(upstream.requests);
     else if (bodyBytes > AWAITED_BYTES_MAX || options.continuation !== null) this.#enter(upstream.uploads);
-    else body.whenComplete(() => this.#enter(upstream.requests));
+    else req.body.whenComplete(() => this.#enter(upstream.requests));
   }
 
   #enter(pool: UpstreamPool): void {
@@ -138,9 +137,10 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#held.connection = connection;
     if (this.#deadlines !== this.upstream.deadlines) this.#waitIn(this.upstream.deadlines);
     this.request.options.continuation?.writeContinue();
-    const sent = upstreamRequest(this);
-    this.#sent = sent;
-    connection.dispatch(sent, this);
+    this.#sent = upstreamRequest(this);
+    // The upstream gets no blame for a client that begins late.
+    if (this.isUploading) this.#deadlines.delete(this);
+    this.#held.send(this.#sent, this);
   }
 
   /** The upstream has as much time to read more of an upload as to answer, which begins with the end of the upload. */
@@ -233,7 +233,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#mayRetry && isStaleConnection(error) && sent !== null) {
       this.retryable = false;
       this.#exchange = null;
-      this.#held.connection?.dispatch(sent, this);
+      this.#held.send(sent, this);
       return;
     }
     this.#leaveUpstream();

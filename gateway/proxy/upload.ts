@@ -39,6 +39,10 @@ export class Upload implements SentBody, Transfer {
     this.#owner = owner;
   }
 
+  whenBegun(then: () => void): void {
+    this.#body.whenBegun(then);
+  }
+
   start(sink: BodySink): void {
     this.#sink = sink;
     this.#body.onArrival = this.#onArrival;

@@ -246,9 +246,13 @@ export class UpstreamPool {
   }
 
   #give(call: PoolCall, idle: UpstreamConnection | undefined): void {
-    const { open, clock } = this.#options;
-    if (idle !== undefined && !call.retryable && clock() - idle.idleSince > FRESH_MS) idle.renew();
-    call.onConnection(idle ?? open());
+    if (idle !== undefined) this.freshen(idle, call);
+    call.onConnection(idle ?? this.#options.open());
+  }
+
+  /** Drops the socket of an idle connection if it is too old for the request. */
+  freshen(idle: UpstreamConnection, { retryable }: PoolCall): void {
+    if (!retryable && this.#options.clock() - idle.idleSince > FRESH_MS) idle.renew();
   }
 }
 

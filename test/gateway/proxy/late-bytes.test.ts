@@ -147,8 +147,10 @@ for (const kind of KINDS) {
     );
     await until(() => bounds.uploads.held === 1, 'the upload has the kept connection');
     socket?.write(FOREIGN);
-    t.match(await client.until(/HTTP[\s\S]*\r\n\r\n/), /^HTTP\/1\.1 502 /);
-    t.equal(upstream.sockets.length, 1);
+    await until(() => socket?.destroyed === true, 'the gateway closes the connection');
+    client.socket.write(upload);
+    t.match(await client.until(/HTTP[\s\S]*\r\n\r\n.+/), /^HTTP\/1\.1 200 [\s\S]*\/own\/2$/);
+    t.equal(upstream.sockets.length, 2, 'the upload had another one');
     client.socket.destroy();
   });
 }

@@ -148,10 +148,51 @@ t.test('bytes that come before an upload is sent are no reply to it', async (t) 
   const client = sendRaw(port, head('/second', 'Content-Length: 100000'));
   await until(() => bounds.uploads.held === 1 && upstream.sockets.some(({ destroyed }) => !destroyed));
   upstream.sockets.at(-1)?.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong');
-  t.match(await client.until(/\}$/), /^HTTP\/1\.1 502 /);
-  t.notMatch(client.received(), /wrong/);
+  await until(() => upstream.sockets.every(({ destroyed }) => destroyed));
+  client.socket.write(upload.body);
+  t.match(await client.until(/\r\n\r\n.{5}$/), /^HTTP\/1\.1 200 [\s\S]*right$/);
   client.socket.destroy();
   t.equal((await send(port, '/third', upload)).body.toString(), 'right');
+});
+
+t.test('an upload that begins late gets a connection that the upstream keeps', async (t) => {
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    if (text.endsWith('y')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+  });
+  const { port, bounds, clients, upstream: pools } = await startBareServer(t, { origin: upstream.origin });
+  const upload = `${'x'.repeat(99_999)}y`;
+  const begin = async (more: string): Promise<RawConnection> => {
+    t.equal((await send(port, '/', { method: 'POST', body: upload })).status, 200);
+    const client = sendRaw(port, head('/late', `Content-Length: 100000${more}`));
+    await until(() => bounds.uploads.held === 1, 'it has a place');
+    return client;
+  };
+  const open = (): number => upstream.sockets.filter(({ destroyed }) => !destroyed).length;
+
+  for (const more of ['', '\r\nExpect: 100-continue']) {
+    const client = await begin(more);
+    // The keep-alive time of the upstream is over.
+    for (const socket of upstream.sockets) socket.end();
+    await until(() => open() === 0, 'its connection is closed');
+    client.socket.write(upload);
+    t.match(await client.until(/ok$|\}$/), /HTTP\/1\.1 200 OK[^}]*ok$/);
+    client.socket.destroy();
+  }
+
+  const late = await begin('');
+  const before = upstream.sockets.length;
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  late.socket.write(upload);
+  await late.until(/ok$/);
+  t.equal(upstream.sockets.length, before + 1, 'its connection was idle for more than a second');
+  late.socket.destroy();
+
+  const left = await begin('');
+  left.socket.destroy();
+  await until(() => clients.size === 0, 'everything is given back');
+  t.equal(bounds.uploads.held, 0);
+  t.equal(pools.uploads.waiting, 0);
+  t.equal((await send(port, '/', { method: 'POST', body: upload })).status, 200);
 });
 
 t.test('the trailers of an upload are not forwarded', async (t) => {
