@@ -7,7 +7,7 @@ import { prefersHtml } from '#gateway/http/accept.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { SentBody } from '#gateway/identity/body-field.ts';
-import { decide, type Violation } from '#gateway/limiter/decision.ts';
+import { type Decision, decide, type Violation } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
@@ -30,6 +30,8 @@ import { countDegraded, countVisitor, type Spender, spend } from './spend.ts';
 /** Length of a path in the list of those requested most. */
 const PATH_MAX = 200;
 const NOTHING_ADDED: readonly string[] = [];
+
+type Allowed = Extract<Decision, { kind: 'allow' }>;
 
 export interface LimitedParts {
   readonly enforcement: Enforcement;
@@ -231,9 +233,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
     switch (decision.kind) {
       case 'allow':
         metrics.count('allowed', this.arrivedAt);
-        for (const { policy } of decision.verdicts) metrics.countPolicy(policy, 'allowed', this.arrivedAt);
-        for (const policy of decision.shadowDenials)
-          metrics.countPolicy(policy, 'shadowDenied', this.arrivedAt);
+        this.#countPolicies(spent, decision);
         if (decision.shadowDenials.some(({ regulars }) => regulars !== null))
           metrics.newcomersDenied.shadow++;
         if (decision.shadowDenials.length > 0 && !spent.isLocal)
@@ -254,6 +254,18 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
     }
   }
 
+  /** Counts an admitted request once for each policy that has counted it. */
+  #countPolicies({ buckets, states }: Spent, { shadowDenials, marks }: Allowed): void {
+    const { metrics } = this.#parts.enforcement;
+    for (let i = 0; i < buckets.length; i++) {
+      const bucket = buckets[i];
+      if (bucket === undefined || bucket.counter.forUnproven || states[i] === null) continue;
+      const { policy } = bucket;
+      const over = marks.includes(policy) ? 'marked' : 'allowed';
+      metrics.countPolicy(policy, shadowDenials.includes(policy) ? 'shadowDenied' : over, this.arrivedAt);
+    }
+  }
+
   #countVisitor(spent: Spent | null): void {
     const { cover } = this.match;
     if (cover !== null && cover.regulars !== null)
@@ -261,8 +273,6 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
   }
 
   #mark(policies: readonly Policy[]): void {
-    const { metrics } = this.#parts.enforcement;
-    for (const policy of policies) metrics.countPolicy(policy, 'marked', this.arrivedAt);
     const names = policies.map(({ name }) => name);
     this.over = names.join(', ');
     if (this.entry !== null) this.entry.marked = names;
