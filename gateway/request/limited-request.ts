@@ -27,8 +27,6 @@ import type { Banned, ChargedTo, KnownAs } from './reading/reading.ts';
 import { framingOf, type Refusable, type Refusals } from './refuse.ts';
 import { countDegraded, countVisitor, type Spender, spend } from './spend.ts';
 
-/** Length of a path in the list of those requested most. */
-const PATH_MAX = 200;
 const NOTHING_ADDED: readonly string[] = [];
 
 type Allowed = Extract<Decision, { kind: 'allow' }>;
@@ -137,7 +135,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
     this.match = match;
     this.host = located.host;
     this.cors = isClientRoute(path);
-    enforcement.metrics.paths.count(path.slice(0, PATH_MAX), '', this.arrivedAt);
+    enforcement.metrics.requested(path, this.arrivedAt);
     this.entry?.matched(path, cover);
     enforcement.located(match, located.host, this.arrivedAt);
     this.#decide(true);

@@ -93,7 +93,9 @@ export class Refusals {
 
   malformed(request: Refusable, reason: string): void {
     const { code, outcome, logged } = REASONS.malformed;
-    this.#options.enforcement.metrics.count(outcome, request.arrivedAt);
+    const { metrics } = this.#options.enforcement;
+    metrics.count(outcome, request.arrivedAt);
+    metrics.refusedOn(request.match.path);
     if (!request.finish()) return;
     log(request, logged, null, null);
     request.answer(ownReply(code, reason, { ...framingOf(request, null), close: true }));
@@ -249,6 +251,9 @@ export class Refusals {
 
   /** @returns the id of the refusal */
   #noteBusy(request: Refusable, refusal: Refusal): string {
+    const { metrics } = this.#options.enforcement;
+    metrics.replied('bound', request.arrivedAt);
+    metrics.refusedOn(request.match.path);
     const id = this.#record(refusal, request, request.caller);
     // `entry.decision` stays unchanged, because the policies have admitted the request.
     if (request.entry !== null) request.entry.id = id;
@@ -280,7 +285,7 @@ export class Refusals {
     const { arrivedAt, bodyMs, match } = request;
     metrics.count(outcome, arrivedAt);
     metrics.decided(options.clock() - arrivedAt - bodyMs, arrivedAt);
-    metrics.paths.countOther(match.path);
+    metrics.refusedOn(match.path);
     return request.finish();
   }
 }

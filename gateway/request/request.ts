@@ -146,7 +146,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   onFailed(failure: ProxyFailure): void {
     const { enforcement, refusals } = this.#parts;
     if (failure.kind === 'unavailable' || failure.kind === 'timeout')
-      enforcement.metrics.replied(null, this.arrivedAt);
+      enforcement.metrics.replied('none', this.arrivedAt);
     if (this.call?.hasReachedUpstream === true) this.#reservation?.conclude('unknown');
     this.#reservation?.close();
     refusals.failed(this, failure, this.call?.passage.added ?? []);

@@ -54,6 +54,8 @@ const DEGRADED_HELP = 'Decisions by policy that were made without the store, all
 
 const CLIENTS_MAX = 256;
 const PATHS_MAX = 64;
+/** Length of a path in the list of those requested most. */
+const PATH_MAX = 200;
 
 export class Metrics {
   readonly #outcomes: Record<Outcome, number> = {
@@ -120,9 +122,22 @@ export class Metrics {
     this.seconds.observe('storeTime', ms, arrivedAt);
   }
 
-  /** @param status of the application's reply; null if it did not answer */
-  replied(status: number | null, arrivedAt: Millis): void {
-    this.seconds.count('statuses', status === null ? 'none' : `${Math.floor(status / 100)}xx`, arrivedAt);
+  /**
+   * @param status of the application's reply; `none` if it did not answer, `bound` if a bound of the gateway refused the
+   * request
+   */
+  replied(status: number | 'none' | 'bound', arrivedAt: Millis): void {
+    const name = typeof status === 'number' ? `${Math.floor(status / 100)}xx` : status;
+    this.seconds.count('statuses', name, arrivedAt);
+  }
+
+  requested(path: string, arrivedAt: Millis): void {
+    this.paths.count(path.slice(0, PATH_MAX), '', arrivedAt);
+  }
+
+  /** Counts a request that the gateway refused, for whatever reason. */
+  refusedOn(path: string): void {
+    this.paths.countOther(path.slice(0, PATH_MAX));
   }
 
   banned(row: string, mode: 'enforce' | 'shadow'): void {

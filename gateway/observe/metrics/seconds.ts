@@ -19,7 +19,7 @@ export interface Second {
   readonly at: number;
   /** Requests by outcome. */
   readonly requests: Readonly<Record<string, number>>;
-  /** Replies of the application by the class of their status. */
+  /** Replies of the application by the class of their status, see Metrics.replied. */
   readonly statuses: Readonly<Record<string, number>>;
   readonly policies: readonly (readonly [policy: string, counts: readonly number[]])[];
   readonly decisionTime: readonly number[];

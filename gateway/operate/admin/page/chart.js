@@ -83,9 +83,7 @@ function showTotals(traffic) {
 
 function listed(counts, most = counts.length) {
   const more = counts.length - most;
-  const texts = counts
-    .slice(0, most)
-    .map(([name, value]) => `${name === 'none' ? 'no answer' : name} ${count(value)}`);
+  const texts = counts.slice(0, most).map(([name, value]) => `${name} ${count(value)}`);
   return [...texts, ...(more > 0 ? [`${count(more)} more`] : [])].join(', ');
 }
 

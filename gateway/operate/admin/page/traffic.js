@@ -5,6 +5,11 @@ const PASSED = ['allowed', 'uncovered'];
 const SPANS = 360;
 /** Failures of the application are recent, and visitors are counted, for this number of seconds. */
 const RECENT = 5;
+/** What a request has in place of a status of the application. */
+const UNANSWERED = new Map([
+  ['none', 'no answer'],
+  ['bound', 'refused at a bound'],
+]);
 /** A chart has at most so many bars. */
 const BARS_MAX = 120;
 
@@ -203,7 +208,7 @@ export class Traffic {
   statusesIn(bars) {
     const spans = bars.flatMap((bar) => bar.spans);
     return [...this.statuses]
-      .map(([name, series]) => pair(name, sum(spans.map((i) => series[i] ?? 0))))
+      .map(([name, series]) => pair(UNANSWERED.get(name) ?? name, sum(spans.map((i) => series[i] ?? 0))))
       .filter(([, replies]) => replies > 0)
       .sort(([a], [b]) => a.localeCompare(b));
   }
