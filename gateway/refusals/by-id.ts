@@ -66,13 +66,18 @@ export function recordOfId(id: string, salt: string, { policies, replicas }: Nam
   return { ...named, policyVersion: policies.version, algorithm, windowSeconds, limit };
 }
 
-/** @param address of the client; null if unknown */
-export function explained(record: PartialRecord, address: string | null): DecisionText {
-  return isWhole(record) ? textOf(record, address) : textOfPartial(record);
+/**
+ * @param address of the client; null if unknown
+ * @param isStoreAway whether the store, which may have the rest, did not answer
+ */
+export function explained(record: PartialRecord, address: string | null, isStoreAway: boolean): DecisionText {
+  return isWhole(record) ? textOf(record, address) : textOfPartial(record, isStoreAway);
 }
 
-function textOfPartial(record: PartialRecord): DecisionText {
+function textOfPartial(record: PartialRecord, isStoreAway: boolean): DecisionText {
   const { id, at, line, file, policyVersion, replica } = record;
+  const unknown = isStoreAway ? 'that is not known while the store is away' : 'that is not running now';
+  const rest = isStoreAway ? 'while the store is away; ask again later' : 'and the rest is not stored';
   const isInFile = line !== null && line > 0;
   return {
     what: `A request was refused at ${at}.`,
@@ -82,8 +87,8 @@ function textOfPartial(record: PartialRecord): DecisionText {
     ],
     facts: [
       ...(isInFile ? [['Line', `${file}:${line}`] as const] : []),
-      ['Decided', replica === null ? 'in a process that is not running now' : `in ${replica}`],
+      ['Decided', replica === null ? `in a process ${unknown}` : `in ${replica}`],
     ],
-    advice: `The id says only this, and the rest is not stored. floodgate why ${id} --log FILE finds it in the access log.`,
+    advice: `The id says only this, ${rest}. floodgate why ${id} --log FILE finds it in the access log.`,
   };
 }

@@ -1,7 +1,7 @@
 /** The words of a refusal by a limit, for its client and for operators. */
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { type Allowed, allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
-import type { DecisionRecord } from './decision-record.ts';
+import type { DecisionRecord, PartialRecord } from './decision-record.ts';
 
 /** A violation of a policy, as its text needs it. */
 type Violated = Allowed & { readonly canNeverPass: boolean };
@@ -29,13 +29,23 @@ export function newcomersWhy(record: DecisionRecord): string[] {
   ];
 }
 
-export function limitWhy(record: DecisionRecord): string[] {
-  const { policy, limit, used, windowSeconds, algorithm, cost = 1, isUnproven } = record;
-  const takes = cost === 1 ? '' : `; the request takes ${cost}`;
+/** @returns such as `5 in 60 s`; null if the limit is not known */
+export function allowedText({
+  limit,
+  algorithm,
+  windowSeconds,
+}: Pick<PartialRecord, 'limit' | 'algorithm' | 'windowSeconds'>): string | null {
+  if (limit === null || algorithm === null || windowSeconds === null) return null;
   const { isHeld, isBacklog, span } = ALGORITHMS[algorithm];
-  const within = isHeld ? 'in flight at once' : isBacklog ? 'at once' : `in ${span(windowSeconds)}`;
-  const were = isHeld ? 'were in flight' : 'were used';
-  const counted = `policy ${policy} allows ${limit} ${within}, and ${used ?? limit} ${were}${takes}`;
+  if (isHeld) return `${limit} in flight at once`;
+  return isBacklog ? `${limit} at once` : `${limit} in ${span(windowSeconds)}`;
+}
+
+export function limitWhy(record: DecisionRecord): string[] {
+  const { policy, limit, used, algorithm, cost = 1, isUnproven } = record;
+  const takes = cost === 1 ? '' : `; the request takes ${cost}`;
+  const were = ALGORITHMS[algorithm].isHeld ? 'were in flight' : 'were used';
+  const counted = `policy ${policy} allows ${allowedText(record)}, and ${used ?? limit} ${were}${takes}`;
   if (isUnproven) {
     return [
       `For unproven keys, ${counted} by the client's address.`,

@@ -20,7 +20,15 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { ErrorCode } from './codes.ts';
 import type { RefusalKind } from './decision-ids.ts';
 import type { DecisionRecord, PartialRecord } from './decision-record.ts';
-import { limitAdvice, limitText, limitWhy, newcomersText, newcomersWhy, policyText } from './limit-texts.ts';
+import {
+  allowedText,
+  limitAdvice,
+  limitText,
+  limitWhy,
+  newcomersText,
+  newcomersWhy,
+  policyText,
+} from './limit-texts.ts';
 
 interface Reason {
   readonly code: ErrorCode;
@@ -49,9 +57,10 @@ export const REASONS = {
     kind: 'deny',
     why: limitWhy,
     advice: limitAdvice,
-    briefly: ({ policy, isUnproven, limit, windowSeconds }) => {
+    briefly: ({ policy, isUnproven, ...rest }) => {
       const by = isUnproven === true ? ", by the client's address with unproven keys" : '';
-      const allows = limit !== null && windowSeconds ? `: it allows ${limit} in ${windowSeconds} s` : '';
+      const allowed = allowedText(rest);
+      const allows = allowed === null ? '' : `: it allows ${allowed}`;
       return `The limit of ${policyText(policy)} was reached${by}${allows}.`;
     },
   },
@@ -66,8 +75,9 @@ export const REASONS = {
     why: newcomersWhy,
     advice: ({ file, line, path }) =>
       `To let more newcomers in, raise the limit of newcomers in ${file}:${line}; it applies at once. To exempt ${path}, add it to except.`,
-    briefly: ({ policy, limit, windowSeconds }) => {
-      const allows = limit !== null && windowSeconds ? ` of ${limit} in ${windowSeconds} s` : '';
+    briefly: ({ policy, ...rest }) => {
+      const allowed = allowedText(rest);
+      const allows = allowed === null ? '' : ` of ${allowed}`;
       return `Newcomers had used up the limit${allows} for all of them together (${policyText(policy)}).`;
     },
   },

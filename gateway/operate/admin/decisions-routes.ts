@@ -46,31 +46,36 @@ export async function decisionsRoutes(
   { findDecision, listDecisions, addresses, control, policies }: AdminContext,
 ): Promise<void> {
   let searches = 0;
-  const find = async (id: string): Promise<PartialRecord> => {
+  const find = async (id: string): Promise<{ decision: PartialRecord; isStoreAway: boolean }> => {
     if (!isDecisionId(id)) {
       throw new AdminError(
         400,
         'this is not a decision id; take the value of x-gateway-decision from the refused reply',
       );
     }
-    const stored = await findDecision(id).catch(() => null);
-    if (stored !== null) return stored;
+    let isStoreAway = false;
+    const away = (): null => {
+      isStoreAway = true;
+      return null;
+    };
+    const stored = await findDecision(id).catch(away);
+    if (stored !== null) return { decision: stored, isStoreAway };
     // Load this module only here, because searches by id are rare.
     const { recordOfId } = await import('#gateway/refusals/by-id.ts');
-    const names = { policies: policies(), replicas: await control.replicas().catch(() => []) };
+    const names = { policies: policies(), replicas: (await control.replicas().catch(away)) ?? [] };
     const record = recordOfId(id, await control.salt(), names);
     if (record === null) throw new AdminError(404, `${id} ${NOT_OURS}`);
-    return record;
+    return { decision: record, isStoreAway };
   };
   app.get<{ Params: { id: string } }>(
     '/decisions/:id',
     { schema: { params: idSchema } },
     async ({ params }): Promise<ToldDecision> => {
-      const decision = await find(params.id);
+      const { decision, isStoreAway } = await find(params.id);
       const { identity } = decision;
       const address = identity === null ? null : addresses.find(identity);
       const { explained } = await import('#gateway/refusals/by-id.ts');
-      return { ...decision, address, ...explained(decision, address) };
+      return { ...decision, address, ...explained(decision, address, isStoreAway) };
     },
   );
 

@@ -3,6 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
+import { explained, recordOfId } from '#gateway/refusals/by-id.ts';
+import { DecisionIds } from '#gateway/refusals/decision-ids.ts';
 import type { PartialRecord } from '#gateway/refusals/decision-record.ts';
 import { RedisDecisions } from '#gateway/refusals/redis-decisions.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
@@ -137,10 +140,30 @@ t.test('while the store is away, ids are read with the configured salt', async (
   t.teardown(() => store.close());
   await until(async () => (await store.find(id)) !== null);
   await redis.kill();
-  t.match(await (await fetch(`${gateway.admin}/api/decisions/${id}`)).json(), {
-    policy: 'one',
-    replica: null,
-  });
+  const told = await (await fetch(`${gateway.admin}/api/decisions/${id}`)).json();
+  t.match(told, { policy: 'one', replica: null });
+  t.match(told, { facts: [['Line'], ['Decided', /while the store is away/]], advice: /the store is away/ });
+  t.notMatch(JSON.stringify(told), /is not stored|not running/, 'nobody knows that');
+});
+
+t.test('an id says what its policy allows in the words of a stored refusal', async (t) => {
+  const rows = [
+    'name: burst, route: GET /burst, identifier: ip, limit: 1, window: 366d, algorithm: token-bucket, burst: 3',
+    'name: month, route: GET /month, identifier: ip, limit: 2, window: month',
+    'name: held, route: GET /held, identifier: ip, concurrency: 1',
+  ];
+  const set = loadPolicies(policyFile(...rows), 'policies.yaml');
+  const ids = new DecisionIds('salt', 'host:1');
+  const said = (policy: string): readonly string[] => {
+    const id = ids.next({ decision: 'deny', policy, isUnproven: false }, set.version, Date.now());
+    const record = recordOfId(id, 'salt', { policies: set, replicas: ['host:1'] });
+    return record === null ? [] : explained(record, null, false).reasons;
+  };
+  t.strictSame(['burst', 'month', 'held'].flatMap(said), [
+    'The limit of policy burst was reached: it allows 3 at once.',
+    'The limit of policy month was reached: it allows 2 in a calendar month.',
+    'The limit of policy held was reached: it allows 1 in flight at once.',
+  ]);
 });
 
 t.test('--log adds the line of the access log, also without the gateway', async (t) => {
