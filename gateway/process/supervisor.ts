@@ -6,7 +6,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { ControlChange } from '#gateway/bans/control.ts';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
-import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
+import { inexact, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
 import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { RefusedAddress, RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
@@ -79,6 +79,8 @@ export class Supervisor {
   readonly #families = new Map<ChildProcess, readonly Family[]>();
   /** Sum of the counters of workers that have ended. Without it, totals would fall when a worker ends. */
   #endedCounters: Promise<readonly Family[]> = Promise.resolve([]);
+  /** When the last worker ended. Unlike counters, its rankings are lost. */
+  #endedAt: Millis = Number.NEGATIVE_INFINITY;
   readonly #pending = new Map<number, (answer: Answer) => void>();
   #requestId = 0;
   #states: Promise<State[]> | null = null;
@@ -142,8 +144,12 @@ export class Supervisor {
   }
 
   /** Returns the reports of the workers that answer in time. */
-  processes(): Promise<readonly ProcessReport[]> {
-    return this.#readStates();
+  async processes(): Promise<readonly ProcessReport[]> {
+    const states = await this.#readStates();
+    const isWhole = states.length >= this.#pool.ready.size && this.#endedAt < rankedSince(this.#clock());
+    return isWhole
+      ? states
+      : states.map((one) => ({ ...one, limited: inexact(one.limited), paths: inexact(one.paths) }));
   }
 
   /** Takes out the counts of past seconds that the workers have sent. */
@@ -201,6 +207,7 @@ export class Supervisor {
   }
 
   #onEnded(worker: ChildProcess): void {
+    this.#endedAt = this.#clock();
     const counted = (this.#families.get(worker) ?? []).filter(({ type }) => type !== 'gauge');
     this.#endedCounters = this.#endedCounters.then((ended) => sum([ended, counted]));
     this.#families.delete(worker);

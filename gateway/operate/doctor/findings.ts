@@ -186,7 +186,8 @@ function store({ store }: GatewayReport): Finding[] {
 
 function clock({ now, store }: GatewayReport, here: number): Finding {
   const fix = 'set the clocks by NTP (timedatectl set-ntp true)';
-  const aheadMs = store !== null && store.problem === null ? store.aheadMs : 0;
+  const hasStore = store !== null && store.problem === null;
+  const aheadMs = hasStore ? store.aheadMs : 0;
   if (Math.abs(aheadMs) > CLOCK_MS_MAX)
     return bad(
       'clock',
@@ -195,7 +196,8 @@ function clock({ now, store }: GatewayReport, here: number): Finding {
     );
   if (Math.abs(now - here) > CLOCK_MS_MAX)
     return bad('clock', `the gateway's clock is ${seconds(now - here)} of this machine's`, fix);
-  return good('clock', 'the clocks of this machine, the gateway and its store agree');
+  const all = hasStore ? 'this machine, the gateway and its store' : 'this machine and the gateway';
+  return good('clock', `the clocks of ${all} agree`);
 }
 
 function seconds(aheadMs: number): string {

@@ -266,8 +266,10 @@ t.test('finds that Redis is down', async (t) => {
   const redis = await redisWith(t);
   const standing = await stand(t, redis);
   await redis.kill();
-  const { code, wrong } = await ask(standing);
+  const { code, wrong, all } = await ask(standing);
   t.equal(code, 1);
+  const clock = all.find(({ check }) => check === 'clock');
+  t.notMatch(clock?.message, /store/, 'nothing is known of its clock');
   t.match(wrong, [{ check: 'store', message: /the store is unavailable: .* nothing listens there/ }]);
   t.equal(wrong.length, 1);
 });

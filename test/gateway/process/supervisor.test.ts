@@ -161,6 +161,29 @@ t.test('counters do not fall when a worker ends; gauges do', async (t) => {
   t.equal(log.length, 2);
 });
 
+t.test('clients denied most are lower bounds after a worker has taken its counts with it', async (t) => {
+  const ranked = `[{ name: 'a', count: 4, isExact: true, other: 0, label: '', lastAt: 0 }]`;
+  const { supervisor } = await supervise(
+    t,
+    `${NUMBER}${READY}${STAY} process.on('SIGHUP', () => process.exit(1));
+    process.on('message', ({ id }) => process.send(
+      { type: 'state', id, storeAvailable: true, ${MATCHES}, seconds: [], families: [], limited: ${ranked}, paths: ${ranked} }));`,
+    2,
+  );
+  await supervisor.start();
+  const told = async (): Promise<string[]> =>
+    (await supervisor.processes()).flatMap(({ limited, paths }) =>
+      [...limited, ...paths].map(({ count, isExact }) => `${count} ${isExact}`),
+    );
+  t.strictSame(await told(), ['4 true', '4 true', '4 true', '4 true']);
+  supervisor.reload();
+  await eventually('both replaced', async () =>
+    (await exposition(await supervisor.families())).includes('floodgate_worker_restarts_total 2'),
+  );
+  await eventually('ready', async () => (await told()).length === 4);
+  t.strictSame(await told(), ['4 false', '4 false', '4 false', '4 false']);
+});
+
 t.test('a worker that does not end when it is told to is killed', async (t) => {
   const { supervisor } = await supervise(t, `process.on('SIGTERM', () => {}); ${READY}${STAY}`);
   await supervisor.start();
