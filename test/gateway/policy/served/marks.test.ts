@@ -41,13 +41,13 @@ t.test('exactly the requests over the limit are marked, with all gateways togeth
     t.equal(answers.filter(({ status }) => status === 429).length, 10, 'the other policy still denies');
     for (const { headers } of answers)
       t.match(headers.ratelimit, /^"hard";r=\d+;t=\d+$/, 'clients see no marking policy');
-    const counted = (policy: string): number =>
+    // A gateway that has marked nothing has no count for the policy.
+    const counted = (policy: string, decision = 'marked'): number =>
       [...new Set([one, two])]
-        .map(({ sample }) => Math.max(0, sample(MARKED, { policy, decision: 'marked' })))
+        .map(({ sample }) => Math.max(0, sample(MARKED, { policy, decision })))
         .reduce((all, own) => all + own);
     t.strictSame([counted('slow'), counted('slower'), counted('hard')], [13, 10, 0]);
-    t.equal(one.sample(MARKED, { policy: 'slow', decision: 'shadow_denied' }), 0);
-    t.equal(one.sample(MARKED, { policy: 'slow', decision: 'denied' }), 0);
+    t.strictSame([counted('slow', 'shadow_denied'), counted('slow', 'denied')], [0, 0]);
   });
 });
 
