@@ -105,9 +105,10 @@ function runProgram(
   });
 }
 
+/** At the lowest priority it would get nothing at all on a busy machine, where an operator needs it most. */
 function lower(pid: number): void {
   try {
-    setPriority(pid, constants.priority.PRIORITY_LOW);
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
     // The process has already ended, or the system has no such file.
   }

@@ -1,6 +1,7 @@
 /** `POST /api/replay`: the command's result over the admin API, bounded, and without remains. */
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
+import { constants, getPriority } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
@@ -257,6 +258,7 @@ t.test('a client that leaves ends its process and deletes its folder', async (t)
     cache === undefined ? [] : [`NODE_COMPILE_CACHE=${cache}`],
     'the process gets only the compile cache',
   );
+  t.equal(getPriority(pid), constants.priority.PRIORITY_BELOW_NORMAL, 'requests come first');
   late.leave();
   await eventually('it is gone', async () => isEmpty() && !lives(pid), Boolean);
 
