@@ -11,7 +11,14 @@ import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
 import { input } from './input.ts';
 import { type Inspected, inspect, type ShownBan, shownBan } from './inspect.ts';
-import { identityFor, type Subject, subjectProperties, subjectSchema } from './subject.ts';
+import {
+  identityFor,
+  type Subject,
+  subjectProperties,
+  subjectSchema,
+  type Visitor,
+  visitorFor,
+} from './subject.ts';
 
 const REASON_LENGTH_MAX = 200;
 
@@ -39,14 +46,25 @@ export interface ShownBans {
   readonly addresses: Readonly<Record<string, string>>;
 }
 
+interface Identified {
+  readonly identity: Identity;
+  readonly visitor: Visitor;
+}
+
 export async function clientRoutes(
   app: FastifyInstance,
   { clock, policies, control, audit, addresses, showAddresses }: AdminContext,
 ): Promise<void> {
-  const identify = async (subject: Subject): Promise<Identity> =>
-    identityFor(subject, policies(), await control.salt());
-  const known = async (identity: Identity): Promise<Inspected & { address: string | null }> => ({
-    ...(await inspect(identity, policies(), control)),
+  const identify = async (subject: Subject): Promise<Identified> => {
+    const salt = await control.salt();
+    const identity = identityFor(subject, policies(), salt);
+    return { identity, visitor: visitorFor(subject, identity, salt) };
+  };
+  const known = async ({
+    identity,
+    visitor,
+  }: Identified): Promise<Inspected & { address: string | null }> => ({
+    ...(await inspect(identity, policies(), control, visitor)),
     address: addresses.find(identity.digest),
   });
   app.post<{ Body: Subject }>('/inspect', { schema: { body: subjectSchema } }, async ({ body }) =>
@@ -64,23 +82,27 @@ export async function clientRoutes(
   );
 
   app.post<{ Body: Subject }>('/reset', { schema: { body: subjectSchema } }, async (request) => {
-    const identity = await identify(request.body);
+    const found = await identify(request.body);
+    const { identity, visitor } = found;
     const cleared = await control.reset(
       identity,
       // A reset does not change counters of requests in flight.
       countersOf(policies()).filter(({ policy }) => !ALGORITHMS[policy.algorithm].isHeld),
     );
+    // Its days are deleted too.
+    if (visitor.client.digest !== identity.digest) await control.reset(visitor.client, []);
     audit(request, 'reset', { identity: identity.digest, cleared });
-    return { ...(await known(identity)), cleared };
+    return { ...(await known(found)), cleared };
   });
 
   app.post<{ Body: XStatic<typeof banSchema> }>('/ban', { schema: { body: banSchema } }, async (request) => {
     const { seconds, reason = '', ...subject } = request.body;
-    const identity = await identify(subject);
+    const found = await identify(subject);
+    const { identity } = found;
     const { endsAt } = await control.ban(identity, seconds * 1000, reason);
     const until = isoTime(endsAt);
     audit(request, 'ban', { identity: identity.digest, seconds, until, reason });
-    return { ...(await known(identity)), changed: true };
+    return { ...(await known(found)), changed: true };
   });
 
   app.post<{ Body: XStatic<typeof toShowSchema> }>(
@@ -96,9 +118,10 @@ export async function clientRoutes(
   );
 
   app.post<{ Body: Subject }>('/unban', { schema: { body: subjectSchema } }, async (request) => {
-    const identity = await identify(request.body);
+    const found = await identify(request.body);
+    const { identity } = found;
     const changed = await control.unban(identity);
     audit(request, 'unban', { identity: identity.digest, changed });
-    return { ...(await known(identity)), changed };
+    return { ...(await known(found)), changed };
   });
 }

@@ -5,13 +5,14 @@ import type { Ban } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
-import { dayOf, daysOf, type History } from '#gateway/limiter/history.ts';
+import { dayOf, daysOf } from '#gateway/limiter/history.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { regularsIn } from '#gateway/policy/learning.ts';
 import { capacityFor } from '#gateway/policy/overrides.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { DAY_MS, type Regulars } from '#gateway/policy/regulars.ts';
-import { isoTime, type Millis } from '#shared/clock.ts';
+import { isoTime } from '#shared/clock.ts';
+import type { Visitor } from './subject.ts';
 
 /** `policy` is the row of the policy file that made the ban; null if an operator made it. */
 export function shownBan({ endsAt, reason, policy }: Ban) {
@@ -21,15 +22,23 @@ export type ShownBan = ReturnType<typeof shownBan>;
 
 export type Inspected = Awaited<ReturnType<typeof inspect>>;
 
-/** Returns the buckets that are not empty, the ban of the identity, and its history. */
-export async function inspect(identity: Identity, set: PolicySet, control: Control) {
+/**
+ * Returns the buckets that are not empty, the ban of the identity, and its history.
+ *
+ * @param visitor who has the history, if it is not the identity itself
+ */
+export async function inspect(
+  identity: Identity,
+  set: PolicySet,
+  control: Control,
+  visitor: Visitor = { client: identity, address: null },
+) {
   const counters = countersOf(set);
   // Ignore overrides by plan or address, because they depend on the request.
   const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
-  const { now, states, provenUntil } = await control.look(identity, counters, limits);
+  const { now, states } = await control.look(identity, counters, limits);
   const ban = await control.banOf(identity);
   const rule = regularsIn(set);
-  const history = rule === null ? null : await control.historyOf(identity);
   const buckets = counters.flatMap(({ policy, forUnproven }, i) => {
     const limit = limits[i] ?? policy.limit;
     const capacity = capacityFor(policy, limit);
@@ -57,18 +66,17 @@ export async function inspect(identity: Identity, set: PolicySet, control: Contr
     banned: ban !== null,
     ban: ban === null ? null : shownBan(ban),
     /** Whether it is a regular; null without `newcomers` in the policy file. */
-    regular: rule === null ? null : shownRegular(rule, history, provenUntil, now),
+    regular: rule === null ? null : await regularOf(visitor, rule, control),
   };
 }
 
-function shownRegular(
-  { days: within, keys }: Regulars,
-  history: History | null,
-  provenUntil: Millis | null,
-  now: Millis,
-) {
+async function regularOf({ client, address }: Visitor, rule: Regulars, control: Control) {
+  const { days: within, keys, never } = rule;
+  const { now, provenUntil } = await control.look(client, []);
+  const history = await control.historyOf(client);
+  const isNever = address !== null && never?.(address) === true;
   const days = history === null ? [] : daysOf(history).filter((day) => day > dayOf(now) - within);
-  const isRegular = provenUntil !== null && provenUntil > now && days.length + keys.length > 0;
+  const isRegular = !isNever && provenUntil !== null && provenUntil > now && days.length + keys.length > 0;
   return {
     /** When it becomes a newcomer again unless it comes back; ISO 8601; null if it is one. */
     until: isRegular ? isoTime(provenUntil) : null,
@@ -76,4 +84,4 @@ function shownRegular(
     days: days.map((day) => isoTime(day * DAY_MS).slice(0, 10)),
   };
 }
-export type ShownRegular = ReturnType<typeof shownRegular>;
+export type ShownRegular = Awaited<ReturnType<typeof regularOf>>;

@@ -5,7 +5,7 @@ import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts
 import type { AddressIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { bytesOf } from '#gateway/policy/target.ts';
-import { clientAddress } from '#shared/client-address.ts';
+import { ClientAddress, clientAddress } from '#shared/client-address.ts';
 import { AdminError } from './errors.ts';
 import { input } from './input.ts';
 
@@ -23,10 +23,16 @@ const DIGEST = /^[\w-]{21}[AQgw]$/;
 /** Addresses that no client can have. */
 const NOBODYS = new Set(['0.0.0.0', '::/64', '255.255.255.255']);
 
-/** @throws AdminError 400 */
-export function identityFor({ subject, kind, identifier }: Subject, set: PolicySet, salt: string): Identity {
+function kindOf({ subject, kind }: Subject): NonNullable<Subject['kind']> {
   const text = subject.trim();
-  const is = kind ?? (isIP(text) !== 0 ? 'address' : DIGEST.test(text) ? 'digest' : 'key');
+  return kind ?? (isIP(text) !== 0 ? 'address' : DIGEST.test(text) ? 'digest' : 'key');
+}
+
+/** @throws AdminError 400 */
+export function identityFor(written: Subject, set: PolicySet, salt: string): Identity {
+  const { subject, identifier } = written;
+  const text = subject.trim();
+  const is = kindOf(written);
   switch (is) {
     case 'digest':
       if (!DIGEST.test(text))
@@ -53,6 +59,24 @@ export function identityFor({ subject, kind, identifier }: Subject, set: PolicyS
     default:
       return is satisfies never;
   }
+}
+
+/** A client as policies with `newcomers` know it. */
+export interface Visitor {
+  readonly client: Identity;
+  /** The bytes of its address; null if they are unknown. */
+  readonly address: readonly number[] | null;
+}
+
+/**
+ * Policies with `newcomers` know an address by itself, also if others count its network.
+ *
+ * @param identity of the subject
+ */
+export function visitorFor(written: Subject, identity: Identity, salt: string): Visitor {
+  if (kindOf(written) !== 'address') return { client: identity, address: null };
+  const address = new ClientAddress(written.subject.trim(), '', { kind: 'none' });
+  return { client: new Digester(salt).identify(ADDRESS, address.counted()), address: address.bytes };
 }
 
 const ADDRESS: AddressIdentifier = { name: 'address', kind: 'address', ipv6Prefix: 64 };

@@ -9,6 +9,7 @@ import { families } from '#gateway/observe/metrics/exposition.ts';
 import { explainLive } from '#gateway/operate/admin/explain-live.ts';
 import { inspect } from '#gateway/operate/admin/inspect.ts';
 import { newcomersOf } from '#gateway/operate/admin/totals.ts';
+import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import {
@@ -168,6 +169,15 @@ t.test('newcomers share one exact limit on two gateways, and regulars pass', asy
   t.strictSame(await regularOf(client('203.0.113.7')), { days: [], until: null });
   const key = digester.identify({ name: 'api-key', kind: 'credential', sources: [] }, 'fbk_good');
   t.match(await regularOf(key), { days: [], until: Number }, 'a proven key needs no days');
+
+  const excluded = loadPolicies(
+    `${FILE.slice(0, -2)}, never: { network: n.txt } }`,
+    'p.yaml',
+    () => '192.0.2.0/24 A',
+  );
+  const visitor = { client: client('192.0.2.1'), address: [192, 0, 2, 1] };
+  const { regular } = await inspect(visitor.client, excluded, one.gateway.control, visitor);
+  t.match(regular, { until: null, days: { length: 2 } }, 'a network that was added under never');
 
   await one.gateway.control.reset(client('192.0.2.1'), []);
   t.equal(await redis.client.exists(historyKey(client('192.0.2.1'))), 0, 'its days are deleted');
