@@ -130,6 +130,8 @@ export class MemoryLimiter implements Limiter {
     known.noteHistory(client, history);
     const until = regularUntil(history, rule);
     if (until !== null) known.prove(client, until * DAY_MS);
+    // The rule may have asked for fewer days before.
+    else if (before !== null) known.withdraw(client);
   }
 
   async close(): Promise<void> {

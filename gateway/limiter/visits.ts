@@ -149,7 +149,11 @@ export class Visits {
       return;
     }
     const until = clock() + PROVEN_LOCALLY_MS;
-    for (const [i, client] of clients.entries()) if (reply[i] === REGULAR) known.prove(client, until);
+    for (const [i, client] of clients.entries()) {
+      if (reply[i] === REGULAR) known.prove(client, until);
+      // Its days have become too old, or the rule has asked for fewer before.
+      else known.withdraw(client);
+    }
     const stored = reply.filter((said) => said === NEW).length;
     this.#newClients.give(room - stored, day);
     if (reply.includes(NOT_STORED)) this.#newClients.tellFull(rule);

@@ -1,8 +1,11 @@
 /** Tests that only so many clients a day are remembered for the first time: in Redis over all gateways, and in memory. */
 import t, { type Test } from 'tap';
+import { Bucket } from '#gateway/limiter/charge.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import { NewClients } from '#gateway/limiter/new-clients.ts';
-import { DAY_MS, type VisitRule } from '#gateway/policy/regulars.ts';
+import { historyKey } from '#gateway/limiter/visits.ts';
+import { Counter } from '#gateway/policy/counter.ts';
+import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/regulars.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { chargeOf, identity, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
@@ -106,4 +109,31 @@ t.test('what other gateways have stored leaves less room', async (t) => {
   t.equal(clients.take(4, 1, rule(10)), 2, 'four of the eight are own ones');
   clients.hear(7, 0, 1);
   t.equal(clients.take(1, 1, rule(10)), 0, 'an older number');
+});
+
+const stricter: VisitRule = { visits: 5, days: 30, newPerDay: 100 };
+
+t.test('a rule that asks for more days takes effect with the next visit', async (t) => {
+  await insideDay();
+  let now = processClock();
+  const memory = memoryLimiter({ clock: () => now });
+  for (let i = 0; i < 2; i++, now += DAY_MS) visit(memory, ['a'], 100);
+  t.equal(memory.isProven(identity('a')), true);
+  memory.visited(identity('a'), stricter);
+  t.equal(memory.isProven(identity('a')), false, 'in memory');
+
+  const redis = await startRedis(t);
+  const { limiter } = await startTelling(t, redis);
+  const yesterday = Math.floor(Date.now() / DAY_MS) - 1;
+  await redis.client.set(historyKey(identity('a')), String(yesterday * 2 ** HISTORY_DAYS + 1));
+  visit(limiter, ['a'], 100);
+  await until(() => limiter.isProven(identity('a')));
+  const other = await startTelling(t, redis);
+  const charge = chargeOf(
+    new Bucket(new Counter(policy('any', 10, LONG_WINDOW_SECONDS), false), identity('all'), [identity('a')]),
+  );
+  await spend(other.limiter, charge);
+  t.equal(other.limiter.isProven(identity('a')), true);
+  other.limiter.visited(identity('a'), stricter);
+  await until(() => !other.limiter.isProven(identity('a')), 'with Redis');
 });
