@@ -25,7 +25,7 @@ export function newcomersWhy(record: DecisionRecord): string[] {
   const [reached = ''] = limitWhy(record);
   return [
     reached,
-    'The client is a newcomer: it had no good replies on enough different days lately. All newcomers share this limit; regulars are not counted.',
+    'The client is a newcomer: it had no good replies on enough different days lately, or its network is under regulars.never. All newcomers share this limit; regulars are not counted.',
   ];
 }
 

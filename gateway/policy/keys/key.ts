@@ -74,8 +74,8 @@ export interface PolicyKey<S, D, V> extends Key<S, D, V, RowPlace> {
   restarts?(before: LoadedPolicy, after: LoadedPolicy): boolean;
   /** Warns of a valid value that is probably a mistake. */
   warn?(policy: LoadedPolicy, file: WholeFile): Warning | null;
-  /** Adds a remark to the explanation of a policy that applies. */
-  explain?(policy: LoadedPolicy): string | null;
+  /** Adds a remark to the explanation of a policy that applies. @param canBeRegular whether its client ever can */
+  explain?(policy: LoadedPolicy, canBeRegular: boolean): string | null;
 }
 
 /** Lets the compiler infer the types of a row, and check its functions against its schema. */

@@ -19,17 +19,20 @@ export const newcomers = policyKey({
   more: 'See [Regulars first](#regulars-first)',
   counted: ({ regulars }) => regulars !== null,
   warn: (policy, file) => (policy.regulars === null ? null : warnOfLogin(policy, file)),
-  explain: ({ regulars }) => (regulars === null ? null : newcomersText(regulars)),
+  explain: ({ regulars }, canBeRegular) => (regulars === null ? null : newcomersText(regulars, canBeRegular)),
 });
 
-function newcomersText({ visits, days, actsFrom }: Regulars): string {
+function newcomersText({ visits, days, actsFrom }: Regulars, canBeRegular: boolean): string {
   const until =
     actsFrom === null
       ? ''
       : actsFrom === 'unknown'
         ? '; it does not act before the store tells since when clients are known'
         : `; it acts from ${isoTime(actsFrom)}, when enough history exists`;
-  return `not counted once the client is a regular, with good replies on ${visits} different days within ${days}${until}`;
+  const why = canBeRegular
+    ? `not counted once the client is a regular, with good replies on ${visits} different days within ${days}`
+    : 'its network is under regulars.never, so it never becomes a regular';
+  return why + until;
 }
 
 /** Segments of paths by which people log in or sign up, such as login, sign_up and wp-login.php. */

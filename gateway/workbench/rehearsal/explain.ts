@@ -141,6 +141,7 @@ function explainPolicy(
       bucket,
       unproven,
       usedUnproven,
+      bucket.unlessProven.some(({ digest }) => digest === decided.request.caller.identity().digest),
     ),
     identity: bucket.identity.digest,
     used,
@@ -161,11 +162,12 @@ function reasonToCount(
   { limit }: Bucket,
   unproven: Bucket | null,
   usedUnproven: number,
+  canBeRegular: boolean,
 ): string {
   const takes = takesText(policy.cost, units);
   const overridden =
     limit === policy.limit ? null : `an override makes its limit ${limit} instead of ${policy.limit}`;
-  const remarks = POLICY_ROWS.map(([, { explain }]) => explain?.(policy) ?? null);
+  const remarks = POLICY_ROWS.map(([, { explain }]) => explain?.(policy, canBeRegular) ?? null);
   const more = [overridden, ...remarks].flatMap((text) => (text === null ? [] : `; ${text}`)).join('');
   return unproven === null || usedUnproven < 0
     ? `route matches, ${who}${takes}${more}`

@@ -53,6 +53,30 @@ policies: [{ name: ai, route: POST /ai, identifier: ip, limit: 5000, window: 1h,
   });
 });
 
+t.test('explains that clients of some networks never become regulars', async (t) => {
+  const set = loadPolicies(
+    `version: 1
+identifiers: { ip: { source: client-address }, key: { source: [{ header: x-api-key }] } }
+regulars: { keys: [key], never: { network: n.txt } }
+policies: [{ name: site, route: GET /a, identifier: ip, limit: 9, window: 1h, newcomers: { limit: 5, window: 1h } }]
+`,
+    'p.yaml',
+    () => '203.0.113.0/24 AS64500\n',
+  );
+  const rehearsal = new Rehearsal(set, { clock: () => NOON });
+  const reasonFor = (from: string, headers: string[] = []): string | undefined =>
+    explain(set, rehearsal, requestOf('GET /a', headers, from)).policies[1]?.reason;
+  const counted = 'route matches, all newcomers are counted together; ';
+  const wait = 'not counted once the client is a regular, with good replies on 2 different days within 30';
+  const never = `its network is under regulars.never, so it never becomes a regular`;
+  rehearsal.welcome(requestOf('GET /a', [], '203.0.113.1'));
+  t.equal(reasonFor('203.0.113.1'), counted + never);
+  t.equal(reasonFor('203.0.113.1', ['x-api-key: one']), counted + never);
+  t.equal(reasonFor('192.0.2.1'), counted + wait);
+  rehearsal.welcome(requestOf('GET /a', [], '192.0.2.1'));
+  t.equal(reasonFor('192.0.2.1'), 'the client is a regular');
+});
+
 t.test('explains different values: new, used before, none, and one too many', async (t) => {
   const set = loadPolicies(
     `version: 1
