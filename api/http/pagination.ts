@@ -29,6 +29,8 @@ interface PageOptions {
   /** The limit if the caller gives none. Default: the maximum. */
   readonly limitDefault?: number;
   readonly skipName?: string;
+  /** The maximum number of rows that `readPage` reads at once. Default: 250, for small rows. */
+  readonly chunkMax?: number;
 }
 
 /** The number of small rows that are read at once. */
@@ -63,9 +65,10 @@ export async function readPage<Row extends { readonly id: string }>(
   options: PageOptions,
   list: (page: ListPage) => Promise<readonly Row[]>,
 ): Promise<Row[]> {
+  const { chunkMax = CHUNK_ROWS_MAX } = options;
   return fill(exchange, query, options, async function* ({ limit, skip }) {
-    let chunk = CHUNK_ROWS_FIRST;
-    for (let passed = 0; passed < limit; passed += chunk, chunk = CHUNK_ROWS_MAX) {
+    let chunk = Math.min(CHUNK_ROWS_FIRST, chunkMax);
+    for (let passed = 0; passed < limit; passed += chunk, chunk = chunkMax) {
       const rows = await list({ limit: Math.min(chunk, limit - passed), skip: skip + passed });
       yield rows;
       if (rows.length < chunk) return;
@@ -78,7 +81,8 @@ export async function readPage<Row extends { readonly id: string }>(
  * requests wait.
  *
  * @param find must have a total order
- * @param read finds rows by their ids, in any order; deleted ones are left out
+ * @param read finds rows by their ids, in any order, and returns them as the reply shows them, because that is what is
+ *   measured; deleted ones are left out
  */
 export async function readLargePage<Row extends { readonly id: string }>(
   exchange: Exchange,

@@ -16,6 +16,8 @@ import { attributesOf, type Contact, contacts, isIdentified } from './store.ts';
  * Maximum number of people in a page. It is smaller than for contacts, because each person has up to 150 attributes.
  */
 const PEOPLE_MAX = 1_000;
+/** With the longest attributes they take 8 MiB. */
+const PEOPLE_AT_ONCE = 25;
 
 export const PersonReply = Type.Object({
   ...rowFields,
@@ -33,7 +35,7 @@ export const peopleRoutes: Routes = async (app, { context }) => {
     toReplies: (found) => found,
   });
 
-  people.list(PEOPLE_MAX);
+  people.list(PEOPLE_MAX, PEOPLE_AT_ONCE);
   people.read();
   people.removeWithMessage('Person deleted successfully', ({ id }) => deleteContact(context.db, id));
 };

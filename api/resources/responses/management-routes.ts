@@ -54,7 +54,6 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
         const workspaceIds = readableWorkspaces(request);
         const survey = surveyId === undefined ? null : await reachableSurvey(context, request, surveyId);
         const options = { limitMax: LIMIT_MAX, limitDefault: survey === null ? LIMIT_MAX : LIMIT_DEFAULT };
-        // The page is measured with everything that it shows.
         const found = await readLargePage(
           { request, reply },
           request.query,
@@ -63,9 +62,12 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
             survey === null
               ? listResponsesOfWorkspaces(db, workspaceIds, page)
               : listResponses(db, { column: 'surveyId', id: survey.id }, page),
-          async (ids) => withRelations(db, await responses.findAll(db, ids)),
+          async (ids) =>
+            (await withRelations(db, await responses.findAll(db, ids))).map((response) =>
+              toResponseReplyWithNotes(response, config.publicUrl),
+            ),
         );
-        return { data: found.map((response) => toResponseReplyWithNotes(response, config.publicUrl)) };
+        return { data: found };
       },
     );
 

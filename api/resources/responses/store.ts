@@ -40,7 +40,8 @@ export async function findResponse(db: Database, id: string): Promise<Response |
 }
 
 /** The size of the columns that respondents can make large. Neither database reads their texts for it. */
-const responseBytes = sql<number>`octet_length("data") + octet_length("variables") + octet_length("meta")`;
+const responseBytes = sql<number>`octet_length("data") + octet_length("variables") + octet_length("ttc")
+  + octet_length("meta") + coalesce(octet_length("contactAttributes"), 0)`;
 
 /** Lists responses, newest first, ties by id. Reads the index only up to the end of the page. */
 export async function listResponses(

@@ -52,9 +52,9 @@ export const surveyRoutes: Routes = async (app, { context }) => {
           { ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { skip: offset }) },
           { limitMax: SURVEYS_MAX, skipName: 'offset' },
           (page) => listSurveys(db, workspaceIds, page),
-          (ids) => findSurveys(db, ids),
+          async (ids) => (await findSurveys(db, ids)).map(toSurveyReply),
         );
-        return { data: found.map(toSurveyReply) };
+        return { data: found };
       },
     );
 

@@ -66,13 +66,15 @@ export function v1Resource<R extends Owned, Reply extends TSchema>(
   return {
     ...routes,
 
-    list(limitMax = LIST_MAX): void {
+    /** @param chunkMax see `readPage`; for rows that may be large */
+    list(limitMax = LIST_MAX, chunkMax?: number): void {
       app.get<{ Querystring: ListQuery }>(
         url,
         { schema: { querystring: ListQuery, response: { 200: Type.Object({ data: Type.Array(shape) }) } } },
         async (request, reply) => {
           const workspaceIds = readableWorkspaces(request);
-          const found = await readPage({ request, reply }, request.query, { limitMax }, (page) =>
+          const options = { limitMax, ...(chunkMax === undefined ? {} : { chunkMax }) };
+          const found = await readPage({ request, reply }, request.query, options, (page) =>
             rows.list(db, workspaceIds, page),
           );
           return { data: await toReplies(await withEnvironmentIds(db, found)) };

@@ -1,5 +1,7 @@
 /** The links of a list lead to its end. */
 import t from 'tap';
+import { readPage } from '#api/http/pagination.ts';
+import { listResponses } from '#api/resources/responses/store.ts';
 import { LIST_PAGE_BYTES_MAX } from '#api/values/content-limits.ts';
 import { addActionClass, addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { responseRow } from '#test/support/response-row.ts';
@@ -106,6 +108,60 @@ t.test('a page is bounded in bytes', async (t) => {
   const v2 = await api.manage('GET', '/api/v2/management/responses?limit=20');
   t.equal(v2.status, 400);
   t.match(v2.json.error.details, [{ field: 'limit', issue: /16/ }]);
+});
+
+t.test('what a reply repeats counts for the size of a page', async (t) => {
+  const api = await startApi(t);
+  const { db } = api.context;
+  const user = `/api/v1/client/${workspaceId}/user`;
+  const attributes = Object.fromEntries(Array.from({ length: 140 }, (_, i) => [`k${i}`, 'x'.repeat(2_000)]));
+  const identified = await api.client('POST', user, { userId: 'u1', attributes });
+  const contactId = String(identified.json.data.state.data.contactId);
+  for (let i = 0; i < 8; i += 1) {
+    const headline = 'x'.repeat(900_000);
+    await addSurvey(api, { name: `Large ${i}`, questions: [{ id: 'q1', type: 'openText', headline }] });
+  }
+  const { id: surveyId } = await addSurvey(api);
+  const contactAttributes = JSON.stringify(attributes);
+  const rows = Array.from({ length: 14 }, (_, i) => ({
+    ...responseRow(`r${i}`, surveyId),
+    contactId,
+    contactAttributes,
+  }));
+  await db.insertInto('responses').values(rows).execute();
+  for (const url of ['/api/v1/management/surveys', '/api/v1/management/responses']) {
+    const { text } = await api.manage('GET', url);
+    t.ok(text.length <= LIST_PAGE_BYTES_MAX * 1.01, `${url}: ${text.length}`);
+    t.ok((await walk(api, url)).flat().length >= 9, 'the next pages have the rest');
+  }
+});
+
+t.test('every large part of a response counts for what is read at once', async (t) => {
+  const api = await startApi(t);
+  const { db } = api.context;
+  const { id: surveyId } = await addSurvey(api);
+  const large = JSON.stringify({ x: 'x'.repeat(100_000) });
+  for (const part of ['data', 'variables', 'ttc', 'meta', 'contactAttributes'] as const) {
+    await db
+      .insertInto('responses')
+      .values({ ...responseRow(part.toLowerCase(), surveyId), [part]: large })
+      .execute();
+  }
+  const owner = { column: 'surveyId', id: surveyId } as const;
+  for (const { bytes, id } of await listResponses(db, owner, { limit: 10, skip: 0 })) {
+    t.ok(bytes > 100_000, id);
+  }
+});
+
+t.test('reads large rows in small portions', async (t) => {
+  const sizes: number[] = [];
+  const exchange = { request: { url: '/list' }, reply: { header: () => undefined } } as never;
+  const page = await readPage(exchange, {}, { limitMax: 30, chunkMax: 10 }, async ({ limit, skip }) => {
+    sizes.push(limit);
+    return Array.from({ length: limit }, (_, i) => ({ id: String(skip + i) }));
+  });
+  t.equal(page.length, 30);
+  t.strictSame(sizes, [10, 10, 10, 1]);
 });
 
 t.test('large pages share a budget: one megabyte at a time for all requests', async (t) => {
