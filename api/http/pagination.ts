@@ -10,7 +10,7 @@ import { LIST_PAGE_BYTES_MAX } from '#api/values/content-limits.ts';
 import { Work } from './turn.ts';
 
 /** How far into a list a page may reach, because every row before it is an index entry to read. */
-const SKIP_MAX = 1_000_000;
+export const SKIP_MAX = 1_000_000;
 
 export const ListQuery = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1 })),

@@ -6,12 +6,9 @@ import type { Tables, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
 import { LIST_PAGE_BYTES_MAX } from '#api/values/content-limits.ts';
 import { OneOf } from '#api/values/schemas.ts';
-import { pageTooLarge, readPortions, type SizedRow } from './pagination.ts';
+import { pageTooLarge, readPortions, type SizedRow, SKIP_MAX } from './pagination.ts';
 import { Work } from './turn.ts';
 import { timestampIn } from './validation.ts';
-
-/** How far into a list a page may reach. Dates can narrow the list. */
-const SKIP_MAX = 1_000_000;
 
 const timeFields = ['createdAt', 'updatedAt'] as const;
 type TimeField = (typeof timeFields)[number];
