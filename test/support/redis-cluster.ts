@@ -38,6 +38,11 @@ const RANGES = [
   [10_923, 16_383],
 ] as const;
 
+/** Time without an answer after which a node is lost for the others. A busy machine answers earlier. */
+const NODE_TIMEOUT_MS = 15_000;
+/** For tests that wait until the other nodes notice a loss. */
+export const LOST_SOON = ['--cluster-node-timeout', '1500'] as const;
+
 /** @param args further arguments of each redis-server, for instance ['--cluster-require-full-coverage', 'no'] */
 export async function startCluster(owner: Owner, args: readonly string[] = []): Promise<RedisCluster> {
   const folder = temporaryFolder(owner);
@@ -52,8 +57,8 @@ export async function startCluster(owner: Owner, args: readonly string[] = []): 
   );
   for (const other of [b, c]) await a.client.call('CLUSTER', 'MEET', '127.0.0.1', other.port, other.busPort);
   const untilOk = async (): Promise<void> => {
-    for (const { client } of nodes) {
-      if (client.status !== 'ready') continue;
+    for (const { client, isRunning } of nodes) {
+      if (!isRunning()) continue;
       await until(async () =>
         /cluster_state:ok[\s\S]*cluster_slots_assigned:16384[\s\S]*cluster_known_nodes:3/.test(
           await client.cluster('INFO'),
@@ -84,6 +89,8 @@ export async function startCluster(owner: Owner, args: readonly string[] = []): 
 
 interface StartedNode extends ClusterNode {
   readonly busPort: number;
+  /** Whether it was not killed. It may be frozen. */
+  isRunning(): boolean;
 }
 
 async function startNode(
@@ -97,7 +104,8 @@ async function startNode(
   mkdirSync(ownFolder);
   const all = [
     ...memoryOnly(port),
-    ...['--cluster-enabled', 'yes', '--cluster-port', String(busPort), '--cluster-node-timeout', '1500'],
+    ...['--cluster-enabled', 'yes', '--cluster-port', String(busPort)],
+    ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS)],
     ...['--dir', ownFolder],
     ...args,
   ];
@@ -115,6 +123,7 @@ async function startNode(
     busPort,
     client,
     slots,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
     freeze: () => void child.kill('SIGSTOP'),
     thaw: () => void child.kill('SIGCONT'),
     kill: () => endRedis(child),

@@ -17,6 +17,8 @@ interface WatchedRedis {
   readonly first: RedisServer;
   /** The server that was started as its replica. */
   readonly second: RedisServer;
+  /** Lets the sentinels replace a primary that does not answer for a second. Until then they wait for it. */
+  watchClosely(): Promise<void>;
   /**
    * Sends SENTINEL FAILOVER: the primary changes although nothing is wrong. Resolves once the sentinels name the other
    * one.
@@ -35,6 +37,9 @@ interface SentinelProcess {
 }
 
 export const SERVICE = 'floodgate-store';
+/** Time without an answer after which a server counts as down. A busy machine answers earlier. */
+const PATIENT_MS = 60_000;
+const SOON_MS = 1000;
 
 /** @param requirePassword of the servers; the sentinels then know it, and ask for none themselves */
 export async function startWatchedRedis(owner: Owner, requirePassword?: string): Promise<WatchedRedis> {
@@ -61,11 +66,15 @@ export async function startWatchedRedis(owner: Owner, requirePassword?: string):
     const [, port] = (await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', SERVICE)) as string[];
     return Number(port);
   };
-  for (const { client } of sentinels) {
+  /** Returns what the sentinel knows of the primary. */
+  const fieldsOf = async ({ client }: SentinelProcess): Promise<(name: string) => string | undefined> => {
+    const fields = ((await client.call('SENTINEL', 'MASTER', SERVICE)) as unknown[]).map(String);
+    return (name) => fields[fields.indexOf(name) + 1];
+  };
+  for (const sentinel of sentinels) {
     await until(async () => {
-      const fields = ((await client.call('SENTINEL', 'MASTER', SERVICE)) as unknown[]).map(String);
-      const number = (name: string): string | undefined => fields[fields.indexOf(name) + 1];
-      return number('num-slaves') === '1' && number('num-other-sentinels') === '2';
+      const field = await fieldsOf(sentinel);
+      return field('num-slaves') === '1' && field('num-other-sentinels') === '2';
     });
   }
   const untilPrimaryIs = (server: RedisServer): Promise<void> =>
@@ -83,17 +92,22 @@ export async function startWatchedRedis(owner: Owner, requirePassword?: string):
     first,
     second,
     untilPrimaryIs,
+    async watchClosely() {
+      for (const { client } of sentinels)
+        await client.call('SENTINEL', 'SET', SERVICE, 'down-after-milliseconds', SOON_MS);
+    },
     async failover() {
       const [sentinel] = sentinels;
       if (sentinel === undefined) throw new Error('there are three sentinels');
       const to = (await named(sentinel)) === first.port ? second : first;
-      // The sentinel refuses while it is not sure of the replica yet.
-      await until(() =>
-        sentinel.client.call('SENTINEL', 'FAILOVER', SERVICE).then(
-          () => true,
-          () => false,
-        ),
-      );
+      // The sentinel refuses while it is not sure of the replica yet, and on a busy machine it may give up.
+      await until(async () => {
+        const field = await fieldsOf(sentinel);
+        if (field('port') === String(to.port)) return true;
+        if (field('flags')?.includes('failover_in_progress') !== true)
+          await sentinel.client.call('SENTINEL', 'FAILOVER', SERVICE).catch(() => undefined);
+        return false;
+      });
       await untilPrimaryIs(to);
     },
   };
@@ -114,7 +128,7 @@ async function startSentinel(
       'bind 127.0.0.1',
       `dir ${folder}`,
       `sentinel monitor ${SERVICE} 127.0.0.1 ${primaryPort} 2`,
-      `sentinel down-after-milliseconds ${SERVICE} 1000`,
+      `sentinel down-after-milliseconds ${SERVICE} ${PATIENT_MS}`,
       `sentinel failover-timeout ${SERVICE} 5000`,
       ...(password === undefined ? [] : [`sentinel auth-pass ${SERVICE} ${password}`]),
       '',

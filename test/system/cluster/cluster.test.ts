@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import { keySlot } from '#gateway/store/slot-table.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { type ClusterNode, type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';
+import { type ClusterNode, LOST_SOON, type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';
 import { COUNT, fault, load, storeAt } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
@@ -109,7 +109,7 @@ t.test('a node dies: its slots reject, the others work; restarted, it is used ag
 });
 
 t.test('a cluster that needs all its slots reports that it is down, and why', async (t) => {
-  const cluster = await startCluster(t);
+  const cluster = await startCluster(t, LOST_SOON);
   const store = storeAt(t, cluster.url);
   await store.connect();
   const [, b] = keysByNode(cluster);
@@ -134,7 +134,7 @@ t.test(
   'a node that stops answering: its calls reject, and are not executed elsewhere or again',
   async (t) => {
     const cluster = await startCluster(t, ['--cluster-require-full-coverage', 'no']);
-    const store = storeAt(t, cluster.url, { silenceMs: 300 });
+    const store = storeAt(t, cluster.url);
     await store.connect();
     const [a, b] = keysByNode(cluster);
     cluster.nodes[0].freeze();

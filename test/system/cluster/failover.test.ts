@@ -14,6 +14,7 @@ t.test('the primary is killed: the window admits exactly its limit', async (t) =
   t.equal(await burst(limiter, charge(), 50), 50);
   // Redis loses a write that the replica does not have when a primary dies.
   t.ok(Number(await redis.first.client.wait(1, 10_000)) >= 1);
+  await redis.watchClosely();
   await redis.first.kill();
   let admitted = 50;
   for (let i = 0; i < 50; i++) admitted += await burst(limiter, charge(), 1);

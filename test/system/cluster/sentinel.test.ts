@@ -39,6 +39,7 @@ t.test('the primary is killed under load: its replica takes over', async (t) => 
   await store.connect();
   const calls = load(store, 'k');
   await calls.untilMore(200);
+  await redis.watchClosely();
   await redis.first.kill();
   await until(() => !store.ready);
   await redis.untilPrimaryIs(redis.second);
@@ -61,6 +62,7 @@ t.test('leaves an old primary that is reachable and still acts as primary', asyn
   await store.connect();
   // Prevents the sentinels from making it a replica, as if only they had lost it.
   await redis.first.client.call('ACL', 'SETUSER', 'default', '-replicaof', '-slaveof', '-multi');
+  await redis.watchClosely();
   redis.first.freeze();
   await redis.untilPrimaryIs(redis.second);
   redis.first.thaw();
