@@ -28,9 +28,12 @@ interface Asked extends TestGateway, RateLimitClient {
 
 async function startAsked(t: Test, env: Record<string, string> = {}): Promise<Asked> {
   const [decisionPort, grpcPort] = [await freePort(), await freePort()];
+  const begun = Date.now();
   const gateway = await startTestGateway(t, {
     upstream: 'http://127.0.0.1:9',
     policies: policyFile(...ROWS),
+    // The time stands still, because replies of the same time are compared.
+    clock: () => begun,
     env: {
       GATEWAY_DECISION_PORT: String(decisionPort),
       GATEWAY_DECISION_GRPC_PORT: String(grpcPort),
