@@ -8,10 +8,12 @@ import { projectRoot } from '#test/support/process.ts';
 import type { Used } from './report.ts';
 
 /**
- * A process hangs if it and everything that it started used hardly any processor time for this long. There is no limit
- * for a file, because a slow machine is not a failure.
+ * A process hangs if it and everything that it started used hardly any processor time for this long, and none of them
+ * waits for a processor. There is no limit for a file, because a slow machine is not a failure.
  */
 const HANGS_AFTER_MS = 300_000;
+/** It is looked at so often in this time. A pause of the whole machine is one look, however long it is. */
+const LOOKS = 10;
 /** Waiting servers use a little. A busy process gets more, even on an overloaded machine. */
 const IDLE_SHARE = 0.02;
 /** Limit for each file, because it may also hang in an endless loop, or poll for ever. */
@@ -127,16 +129,19 @@ function endedInTime(
   };
   const begun = performance.now();
   let seen = { at: begun, used: 0 };
-  let busyAt = begun;
+  let idleLooks = 0;
   const look = setInterval(() => {
-    const now = { at: performance.now(), used: processorTime(treeOf(pid)) };
+    const tree = treeOf(pid);
+    const now = { at: performance.now(), used: processorTime(tree) };
     // The sum can fall: the times of a process are lost if it ends and its parent does not wait for it.
-    if (Math.abs(now.used - seen.used) > IDLE_SHARE * (now.at - seen.at)) busyAt = now.at;
+    const isBusy = Math.abs(now.used - seen.used) > IDLE_SHARE * (now.at - seen.at);
+    // A replay has a low priority, so on a busy machine it may get less than that.
+    idleLooks = isBusy || tree.some(isRunnable) ? 0 : idleLooks + 1;
     seen = now;
-    if (now.at - busyAt > hangsAfterMs)
+    if (idleLooks > LOOKS)
       end(`it hung: hardly any processor time in ${Math.round(hangsAfterMs / 1000)} seconds`);
     if (now.at - begun > KILL_AFTER_MS * files) end('it did not end within half an hour for each file');
-  }, hangsAfterMs / 10);
+  }, hangsAfterMs / LOOKS);
   const onStop = (): void => end('there was no time left');
   stop?.addEventListener('abort', onStop);
   child.once('exit', () => {
@@ -179,11 +184,22 @@ function endTree(pid: number): void {
 }
 
 function timeOf(pid: number): number {
+  return statOf(pid)
+    .slice(11, 15)
+    .reduce((sum, ticks) => sum + Number(ticks) * MS_PER_TICK, 0);
+}
+
+/** Tells whether the process runs or waits for a processor. */
+function isRunnable(pid: number): boolean {
+  return statOf(pid)[0] === 'R';
+}
+
+/** Returns the fields after the name, beginning with the state; none if the process has ended. */
+function statOf(pid: number): readonly string[] {
   try {
     // The name of the program, in parentheses, may hold spaces.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? [];
-    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * MS_PER_TICK;
+    return readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? [];
   } catch {
-    return 0;
+    return [];
   }
 }

@@ -1,5 +1,5 @@
 /** Tests the runner's report of files that fail, throw, stop half-way or end their process. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -123,6 +123,17 @@ t.test('a file that hangs is ended with all its processes, and fails', async (t)
 t.test('a file that makes progress is not taken for one that hangs', async (t) => {
   const busy = `const end = performance.now() + 3000; while (performance.now() < end); t.ok(1);`;
   const { counts } = await runWith(t, { hangsAfterMs: 1500 }, [busy]);
+  t.strictSame(counts, { total: 1, pass: 1, fail: 0 });
+});
+
+t.test('a file that waits for a processor is not taken for one that hangs', async (t) => {
+  const [, cpu = '0'] = /^Cpus_allowed_list:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  const busy = spawn('taskset', ['-c', cpu, 'sh', '-c', 'while :; do :; done']);
+  t.teardown(() => busy.kill('SIGKILL'));
+  // With the class "idle" it gets a three-hundredth of that processor.
+  const starved = ['-c', cpu, 'chrt', '--idle', '0', 'sh', '-c', 'for i in $(seq 30000); do :; done'];
+  const text = `(await import('node:child_process')).execFileSync('taskset', ${JSON.stringify(starved)}); t.ok(1);`;
+  const { counts } = await runWith(t, { hangsAfterMs: 1500 }, [text]);
   t.strictSame(counts, { total: 1, pass: 1, fail: 0 });
 });
 
