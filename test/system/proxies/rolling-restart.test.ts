@@ -44,6 +44,7 @@ defaults
   timeout connect 60s
   timeout client 60s
   timeout server 60s
+  timeout check 60s
   retries 0
 listen public
   mode tcp

@@ -48,6 +48,8 @@ async function startProxy(t: Test, servers: Readonly<Record<'gateway' | 'api' | 
   const config = readFileSync(file, 'utf8')
     .replace(/^resolvers.*?\n\n/ms, '')
     .replace('maxconn 20000', 'maxconn 200')
+    // The servers are in this process, which may be busy for longer than a second.
+    .replace('timeout connect 3s', 'timeout connect 3s\n    timeout check 60s')
     .replaceAll(/ init-addr none resolvers containers$/gm, '')
     .replace(/^ {4}server-template gateway .*$/m, listed('gateway'))
     .replace(/^ {4}server-template api .*$/m, listed('api'))
