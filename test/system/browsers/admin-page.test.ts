@@ -20,9 +20,9 @@ identifiers:
   api-key: { source: [{ header: x-api-key }] }
 policies:
   # What everybody may read.
-  - { name: items, route: "GET /items", identifier: ip, limit: 3, window: 1d }
-  - { name: keys, route: "GET /keys", identifier: api-key, limit: 3, window: 1d }
-  - { name: watched, route: "GET /watched", identifier: ip, limit: 1, window: 1d, mode: shadow }
+  - { name: items, route: "GET /items", identifier: ip, limit: 3, window: 366d }
+  - { name: keys, route: "GET /keys", identifier: api-key, limit: 3, window: 366d }
+  - { name: watched, route: "GET /watched", identifier: ip, limit: 1, window: 366d, mode: shadow }
 `;
 
 const redis = await startRedis(t);
@@ -150,7 +150,7 @@ t.test('shows why a request was refused, by a click and by its id', async (t) =>
   const id = refused.headers.get('x-gateway-decision') ?? '';
   const search = page.getByLabel('Search for a decision, client, path or policy');
   await page.getByRole('link', { name: 'Why was GET /items refused?' }).first().click();
-  await dialog.getByText('The limit was reached: policy items allows 3 in 86400 s').waitFor();
+  await dialog.getByText('The limit was reached: policy items allows 3 in 31622400 s').waitFor();
   await dialog.getByText(/policies.yaml:7, version/).waitFor();
   await dialog.getByRole('button', { name: 'Reset counters…' }).waitFor();
   t.match(new URL(page.url()).hash, /^#\/why\/[0-9a-z]{26}$/);

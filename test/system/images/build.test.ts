@@ -132,7 +132,7 @@ interface Config {
 function policies(t: Test): string {
   const folder = temporaryFolder(t);
   chmodSync(folder, 0o755);
-  const text = policyFile('name: all, route: GET /*, identifier: ip, limit: 1, window: 1d');
+  const text = policyFile('name: all, route: GET /*, identifier: ip, limit: 1, window: 366d');
   writeFileSync(join(folder, 'policies.yaml'), text);
   return folder;
 }

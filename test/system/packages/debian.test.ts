@@ -153,7 +153,7 @@ t.test(
     writeFileSync(join(cwd, 'gateway.env'), own);
     writeFileSync(
       join(cwd, 'policies.yaml'),
-      policyFile('name: a, route: GET /a, identifier: ip, limit: 1, window: 1d'),
+      policyFile('name: a, route: GET /a, identifier: ip, limit: 1, window: 366d'),
     );
     const settings = await environment(PATIENT);
     const gateway = await startUnit(t, here, settings);

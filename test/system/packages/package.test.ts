@@ -28,7 +28,7 @@ import { createFastifyPlugin, createGateway, type Gateway, loadPolicies } from '
 const policies = loadPolicies(\`
 version: 1
 identifiers: { ip: { source: client-address } }
-policies: [{ name: all, route: GET /*, identifier: ip, limit: 1, window: 1d }]
+policies: [{ name: all, route: GET /*, identifier: ip, limit: 1, window: 366d }]
 \`);
 const gateway: Gateway = await createGateway({ policies });
 createFastifyPlugin(gateway);

@@ -119,7 +119,7 @@ t.test('the gateway starts, limits, reloads and stops with the system calls of i
   const folder = temporaryFolder(t);
   const policies = join(folder, 'policies.yaml');
   const policy = (limit: number): string =>
-    policyFile(`name: a, route: GET /a, identifier: ip, limit: ${limit}, window: 1d`);
+    policyFile(`name: a, route: GET /a, identifier: ip, limit: ${limit}, window: 366d`);
   writeFileSync(policies, policy(1));
   const env = await environment({
     GATEWAY_UPSTREAM: upstream.origin,

@@ -19,7 +19,7 @@ for (const { text, line } of programs) {
     symlinkSync(join(projectRoot, 'node_modules'), join(cwd, 'node_modules'));
     writeFileSync(
       join(cwd, 'policies.yaml'),
-      policyFile('name: all, route: GET /*, identifier: ip, limit: 2, window: 1d'),
+      policyFile('name: all, route: GET /*, identifier: ip, limit: 2, window: 366d'),
     );
     t.match(text, /from 'floodgate-limits'/);
     writeFileSync(

@@ -17,7 +17,7 @@ const blockWith = (text: string): string =>
   page.blocks.find((block) => block.text.includes(text))?.text ?? '';
 /** An address of Cloudflare's list, and one of a visitor. */
 const EDGE = '173.245.48.9';
-const policies = policyFile('name: all, route: GET /*, identifier: ip, limit: 1, window: 1d');
+const policies = policyFile('name: all, route: GET /*, identifier: ip, limit: 1, window: 366d');
 
 t.test('NGINX with a client certificate', async (t) => {
   const trusted =

@@ -60,9 +60,9 @@ async function scrape(t: Test): Promise<string> {
   writeFileSync(
     file,
     `protect: on\n${policyFile(
-      'name: one, route: GET /one, identifier: ip, limit: 1, window: 1h, ban: { after: 1, within: 1h, for: 1h }',
-      'name: units, route: GET /units, identifier: ip, limit: 9, window: 1h, cost: { replyHeader: x-units, reserve: 2 }',
-      'name: new, route: GET /new, identifier: ip, limit: 9, window: 1h, newcomers: { limit: 9, window: 1h }',
+      'name: one, route: GET /one, identifier: ip, limit: 1, window: 366d, ban: { after: 1, within: 1h, for: 1h }',
+      'name: units, route: GET /units, identifier: ip, limit: 9, window: 366d, cost: { replyHeader: x-units, reserve: 2 }',
+      'name: new, route: GET /new, identifier: ip, limit: 9, window: 366d, newcomers: { limit: 9, window: 366d }',
     )}`,
   );
   const env = await environment({
