@@ -2,6 +2,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clients } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
@@ -44,6 +45,8 @@ const HEADER_BYTES_MAX = 16_384;
 /** While the server drains, a request may still begin on an idle connection for this time. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
+/** Far more event-loop ticks than the close of a connection takes. */
+const CLOSE_TURNS_MAX = 100;
 
 /** Optional parts add these objects to a server. */
 export interface ServerSlots extends EntranceSlots {
@@ -318,6 +321,8 @@ export class PublicServer {
       for (const socket of this.#connections.keys()) socket.destroy();
     }, deadlineMs);
     await closed;
+    // A listener counts a connection as closed shortly before its socket closes, and only then its request is logged.
+    for (let turns = 0; this.#connections.size > 0 && turns < CLOSE_TURNS_MAX; turns++) await nextTurn();
     this.#watch.stop();
     this.#plain?.stop();
     this.#http.close();
