@@ -95,11 +95,16 @@ export function showPaths({ paths, limitedSince }, since) {
   setText(byId('paths-since'), `since ${clockTime(Math.max(since, Date.parse(limitedSince)))}`);
 }
 
-export function showLimited({ limited, limitedSince, isLimitedOfAll }) {
+/** `since` is the start of the history in this gateway. */
+export function showLimited({ limited, limitedSince, isLimitedOfAll, store }, since) {
   const items = limited.map((one) => ({ ...one, key: one.identity }));
-  // It is a whole half hour, so seconds would say nothing.
-  const text = `${limited.length === 0 ? 'nobody ' : ''}since ${clockTime(limitedSince).slice(0, -3)}`;
-  const scope = isLimitedOfAll ? 'all gateways' : 'this gateway: the store is unavailable';
+  const hasStore = store.kind !== 'memory';
+  // Without a store, what happened before the start is lost, and no other gateway tells what it knows.
+  const from = hasStore ? limitedSince : Math.max(since, Date.parse(limitedSince));
+  const text = `${limited.length === 0 ? 'nobody ' : ''}since ${clockTime(from).slice(0, -3)}`;
+  for (const node of document.querySelectorAll('.shared'))
+    setText(node, hasStore ? 'all gateways' : 'this gateway');
+  const scope = isLimitedOfAll ? byId('limited-scope').textContent : 'this gateway: the store is unavailable';
   if (isShown('overview')) firstRows.show(items.slice(0, FIRST));
   else if (isShown('clients')) allRows.show(items);
   for (const id of ['limited-since', 'limited-all-since']) setText(byId(id), text);

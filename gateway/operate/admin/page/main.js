@@ -103,7 +103,7 @@ function showSecond() {
         ]
       : []),
     () => showAddressState(last),
-    () => showLimited(last),
+    () => showLimited(last, traffic.since),
     showRefusals,
     ...(isSorting ? [() => showTable(traffic), () => loadBans()] : []),
   ]);

@@ -125,11 +125,15 @@ export function showStatus(traffic, { store, processes, totals, addressesUntil }
       `Store unavailable since ${store.awaySince === null ? 'just now' : clockTime(store.awaySince)} for ${store.processesWithout} of ${processes} processes: each policy decides by its onStoreFailure${failed}`,
     );
   facts.push(`${count(processes)} ${processes === 1 ? 'process' : 'processes'}`);
-  const failures = listed(totals.upstreamFailures);
-  if (traffic.recentFailures() > 0) problems.push(`The application does not answer: ${failures}`);
+  const total = listed(totals.upstreamFailures);
+  const failures = total === '' ? '' : `, failures since the start: ${total}`;
+  const { replied, unanswered } = traffic.replies();
+  if (replied === 0 && unanswered > 0) problems.push(`The application does not answer${failures}`);
+  else if (traffic.recentFailures() > 0)
+    problems.push(`The application does not answer all requests${failures}`);
   else
     facts.push(
-      failures === '' ? 'Application answers' : `Application answers, failures since the start: ${failures}`,
+      `${replied > 0 ? 'Application answers' : 'No reply of the application in the last minute'}${failures}`,
     );
   if (addressesUntil !== null) facts.push(`Addresses are shown until ${clockTime(addressesUntil)}`);
   if (totals.protection !== null) facts.push(protectionText(totals.protection));

@@ -122,6 +122,13 @@ export class Traffic {
     return Math.min(SPANS, this.lastSpan - Math.floor(this.since / this.spanMs) + 1);
   }
 
+  /** Requests of the last minute that the application answered, and those that it did not. */
+  replies() {
+    const of = (name) => sum((this.statuses.get(name) ?? []).slice(-60_000 / this.spanMs));
+    const names = [...this.statuses.keys()].filter((name) => name.endsWith('xx'));
+    return { replied: sum(names.map(of)), unanswered: of('none') };
+  }
+
   /** Requests that the application did not answer, in the last seconds. */
   recentFailures() {
     return (this.failures.at(-1) ?? 0) - (this.failures[0] ?? 0);
