@@ -56,7 +56,7 @@ export function nothingMatchedWarning(
   return (paths) =>
     log.warn(
       { file, paths },
-      'no policy matched any request of the last minute, so nothing is limited; is the policy file for this application? "npx floodgate init" writes one to begin with',
+      'no policy has matched any request since this policy file is in use, so nothing is limited; is the policy file for this application? "npx floodgate init" writes one to begin with',
     );
 }
 

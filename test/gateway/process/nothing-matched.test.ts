@@ -131,7 +131,7 @@ t.test('two workers: requests that match on one of them, then none that match', 
   };
   /** All workers report, and the supervisor decides. */
   const top = async () => (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/api/top`)).json();
-  const lines = () => gateway.output().match(/^.*no policy matched any request.*$/gm) ?? [];
+  const lines = () => gateway.output().match(/^.*no policy has matched any request.*$/gm) ?? [];
 
   await request('/items');
   await unmatched();

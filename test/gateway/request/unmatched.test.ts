@@ -20,7 +20,7 @@ async function start(t: Test) {
     t.equal(reply.status, 200);
     await reply.arrayBuffer();
   };
-  const lines = () => gateway.log.filter(({ msg }) => /no policy matched/.test(String(msg)));
+  const lines = () => gateway.log.filter(({ msg }) => /no policy has matched/.test(String(msg)));
   return { clock, file, get, lines, gateway: gateway.gateway };
 }
 
@@ -41,6 +41,14 @@ t.test('a line with the beginnings of some paths, once', async (t) => {
   clock.advance(3_600_000);
   await get('/api/5');
   t.equal(lines().length, 1);
+});
+
+t.test('rare requests are no traffic of a minute, so the line names none', async (t) => {
+  const { clock, get, lines } = await start(t);
+  await get('/a');
+  clock.advance(86_400_000);
+  await get('/b');
+  t.match(lines(), [{ paths: ['/a', '/b'], msg: /any request since this policy file is in use/ }]);
 });
 
 t.test('no line if a policy or an exclusion matched, until another file is in use', async (t) => {
