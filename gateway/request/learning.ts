@@ -16,8 +16,10 @@ interface LearningOptions {
 
 export class Learning {
   readonly #options: LearningOptions;
-  /** When the histories began; null if it is unknown. */
+  /** When the histories began; null if it is unknown, or no policy needs them. */
   #since: Millis | null = null;
+  /** The same as last heard; null before that. */
+  #heard: Millis | null = null;
   #told = '';
   #timer: NodeJS.Timeout | undefined;
 
@@ -28,8 +30,8 @@ export class Learning {
   /** @param since when the histories began */
   hear(since: Millis): void {
     if (since === this.#since) return;
-    if (this.#since !== null) this.#options.onLost();
-    this.#since = since;
+    if (this.#heard !== null && this.#heard !== since) this.#options.onLost();
+    this.#heard = this.#since = since;
     this.#options.onChange();
   }
 
@@ -39,6 +41,8 @@ export class Learning {
     const applied = whileLearning(set, this.#since, now);
     const regulars = regularsIn(applied);
     clearTimeout(this.#timer);
+    // A store ends histories that nobody uses, so ask again when a file uses them.
+    if (regulars === null) this.#since = null;
     if (regulars === null || this.#since === null) return applied;
     if (applied === set) {
       this.#tell('', 'policies with newcomers act', {});
