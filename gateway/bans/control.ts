@@ -82,8 +82,9 @@ export interface Control {
    * Returns when the histories of clients began; null if none are kept.
    *
    * @param name of the histories, see HistoriesInUse
+   * @param haveEnded without a store: they begin again, because nobody has used them. A store knows this itself
    */
-  historySince(name: string): Promise<Millis | null>;
+  historySince(name: string, haveEnded?: boolean): Promise<Millis | null>;
   /** Returns the days on which a client had good replies; null if none are stored. */
   historyOf(client: Identity): Promise<History | null>;
   /** @returns null without a store @throws ControlUnavailableError */

@@ -76,8 +76,9 @@ export class MemoryControl implements Control {
   }
 
   /** Histories begin when it is first asked. */
-  async historySince(): Promise<Millis> {
-    this.#historySince ??= this.#options.clock();
+  async historySince(_name: string, haveEnded = false): Promise<Millis> {
+    const since = haveEnded ? null : this.#historySince;
+    this.#historySince = since ?? this.#options.clock();
     return this.#historySince;
   }
 

@@ -11,7 +11,7 @@ import type { DecisionStore } from '#gateway/refusals/decision-record.ts';
 import { Decisions } from '#gateway/refusals/decisions.ts';
 import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
-import type { Clock } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { Enforcement, type EnforcementOptions } from './enforcement.ts';
 import { Learning } from './learning.ts';
 import type { LimitingSecrets } from './settings.ts';
@@ -98,11 +98,7 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
     replica,
   });
   isOpen = true;
-  /** Without a store they begin with the first policy that has `newcomers`. */
-  const beginHistories = async (): Promise<void> => {
-    if (guarded === null && enforcement.histories !== null)
-      learning.hear((await control.historySince('')) ?? clock());
-  };
+  const beginHistories = guarded === null ? historiesInMemory(enforcement, control, learning, clock) : null;
   return {
     enforcement,
     decisions,
@@ -112,10 +108,10 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
     use(set) {
       loaded = set;
       useLoaded();
-      void beginHistories();
+      void beginHistories?.();
     },
     async start() {
-      await Promise.all([changeFeed?.start(), guarded?.learnHistories(), beginHistories()]);
+      await Promise.all([changeFeed?.start(), guarded?.learnHistories(), beginHistories?.()]);
     },
     applyChange: async (change) => changeFeed?.apply(change),
     async close() {
@@ -126,6 +122,31 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
       control.close();
       await Promise.all([limiter.close(), decisions.close()]);
     },
+  };
+}
+
+/**
+ * Without a store, histories begin with the first policy that has `newcomers`. As in a store, they end if no policy has
+ * had it for some time.
+ *
+ * @returns a function to call after each change of the policies
+ */
+function historiesInMemory(
+  enforcement: Enforcement,
+  control: Control,
+  learning: Learning,
+  clock: Clock,
+): () => Promise<void> {
+  let unusedSince: Millis | null = null;
+  return async () => {
+    const { histories } = enforcement;
+    if (histories === null) {
+      unusedSince ??= clock();
+      return;
+    }
+    const haveEnded = unusedSince !== null && clock() - unusedSince >= histories.keptMs;
+    unusedSince = null;
+    learning.hear((await control.historySince('', haveEnded)) ?? clock());
   };
 }
 

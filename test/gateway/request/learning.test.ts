@@ -1,8 +1,12 @@
 /** Tests when policies with `newcomers` begin to act, as the policy file and the store change. */
 import t from 'tap';
+import { HeaderFilter } from '#gateway/http/header-filter.ts';
+import { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { DAY_MS } from '#gateway/policy/regulars.ts';
 import { Learning } from '#gateway/request/learning.ts';
+import { openLimiting } from '#gateway/request/open-limiting.ts';
 import { policyFile } from '#test/support/gateway.ts';
 
 const load = (more = '') =>
@@ -42,4 +46,44 @@ t.test('a file that has newcomers again learns as the store says, not as it did 
   learning.hear(now - 2 * DAY_MS);
   t.equal(mode(), 'enforce', 'they have gone on');
   t.equal(lost, 1);
+});
+
+t.test('without a store, histories end as in Redis when no policy uses them', async (t) => {
+  let now = 100 * DAY_MS;
+  const { enforcement, use, start, close } = await openLimiting({
+    policies: WITH,
+    secrets: { store: null, identitySecret: 'salt' },
+    clock: () => now,
+    wallClock: () => now,
+    log: { info: () => undefined, warn: () => undefined },
+    replica: 'a',
+    newSalt: () => 'salt',
+    randomInt: () => 0,
+    countersMax: 16,
+    credentialsMax: 16,
+    metrics: new Metrics(),
+    trust: { kind: 'none' },
+    headerFilter: new HeaderFilter(),
+    onUntrustedChain: () => undefined,
+  });
+  t.teardown(close);
+  await start();
+  /** Uses a file, and waits until the histories have begun. */
+  const modeWith = async (set: PolicySet): Promise<string | undefined> => {
+    use(set);
+    await new Promise(setImmediate);
+    return enforcement.policies.policies[1]?.mode;
+  };
+  t.equal(await modeWith(WITH), 'shadow');
+  now += 2 * DAY_MS;
+  t.equal(await modeWith(WITH), 'enforce');
+  await modeWith(WITHOUT);
+  now += 2 * DAY_MS - 1;
+  t.equal(await modeWith(WITH), 'enforce', 'a short pause');
+  await modeWith(WITHOUT);
+  await modeWith(WITHOUT);
+  now += 2 * DAY_MS;
+  t.equal(await modeWith(WITH), 'shadow', 'a long one');
+  now += 2 * DAY_MS;
+  t.equal(await modeWith(WITH), 'enforce');
 });
