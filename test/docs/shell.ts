@@ -33,6 +33,7 @@ export function startShell(owner: Owner, cwd: string, env: Readonly<Record<strin
   });
   child.stderr.on('data', (chunk: Buffer) => {
     errors += chunk.toString();
+    look();
   });
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   owner.teardown(() => {
@@ -45,7 +46,8 @@ export function startShell(owner: Owner, cwd: string, env: Readonly<Record<strin
       const result = new Promise<string>((resolve, reject) => {
         look = () => {
           const found = new RegExp(`\\n${marker} (\\d+)\\n`).exec(out);
-          if (found === null) return;
+          // The marker is in both pipes, because one may be read before the other.
+          if (found === null || !errors.includes(`${marker}\n`)) return;
           const text = out.slice(0, found.index);
           out = '';
           if (found[1] === '0') resolve(text);
@@ -54,7 +56,7 @@ export function startShell(owner: Owner, cwd: string, env: Readonly<Record<strin
         ended.then(() => reject(new Error(`the shell ended in:\n${block}\n${out}\n${errors}`)));
       });
       // Braces keep variables. Without a stdin of its own, a command would read the rest of the script.
-      child.stdin.write(`{ ${block}\n} < /dev/null; printf '\\n%s %s\\n' ${marker} $?\n`);
+      child.stdin.write(`{ ${block}\n} < /dev/null; printf '\\n%s %s\\n' ${marker} $?; echo ${marker} >&2\n`);
       return result;
     },
   };
