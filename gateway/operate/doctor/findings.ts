@@ -185,23 +185,21 @@ function store({ store }: GatewayReport): Finding[] {
 }
 
 function clock({ now, store }: GatewayReport, here: number): Finding {
-  const fix = 'set the clocks by NTP (timedatectl set-ntp true)';
+  // Windows must not end with a correction of the clock, so a process keeps the time that it was started with.
+  const fix =
+    'set the clocks by NTP (timedatectl set-ntp true), and restart a gateway that was started or suspended before they were right';
   const hasStore = store !== null && store.problem === null;
   const aheadMs = hasStore ? store.aheadMs : 0;
   if (Math.abs(aheadMs) > CLOCK_MS_MAX)
-    return bad(
-      'clock',
-      `the clock of Redis, which windows use, is ${seconds(aheadMs)} of the gateway's`,
-      fix,
-    );
+    return bad('clock', `the clock of Redis, which windows use, is ${seconds(aheadMs)} the gateway's`, fix);
   if (Math.abs(now - here) > CLOCK_MS_MAX)
-    return bad('clock', `the gateway's clock is ${seconds(now - here)} of this machine's`, fix);
+    return bad('clock', `the gateway's clock is ${seconds(now - here)} this machine's`, fix);
   const all = hasStore ? 'this machine, the gateway and its store' : 'this machine and the gateway';
   return good('clock', `the clocks of ${all} agree`);
 }
 
 function seconds(aheadMs: number): string {
-  return `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? 'ahead' : 'behind that'}`;
+  return `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
 }
 
 function openFiles({ openFiles: { max, needed } }: GatewayReport): Finding {

@@ -66,6 +66,9 @@ export function notesOf({
       notes.push(
         `logs do not report the units of replies, so each request under ${name} counts ${cost.reserve}, its reserve`,
       );
+  for (const { name, cost } of set.policies)
+    if (cost.kind === 'body-bytes' || (cost.kind === 'header' && hasDigests))
+      notes.push(`replay does not know what requests cost, so each one under ${name} counts 1`);
   if (set.policies.some(({ ban }) => ban !== null))
     notes.push('bans by policies are ignored: a banned client appears as denied by the policy');
   if (set.protect !== null)

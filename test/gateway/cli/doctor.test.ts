@@ -258,7 +258,7 @@ t.test('finds a missing Redis, an old Node, a wrong clock and an unreachable app
     { check: 'versions', message: /Node\.js 22\.3\.0/, fix: /24\.7 or later/ },
     { check: 'upstream', message: /does not answer the gateway: ECONNREFUSED/, fix: /GATEWAY_UPSTREAM/ },
     { check: 'store', message: /memory of one process/, fix: /GATEWAY_REDIS_URL/ },
-    { check: 'clock', message: /the gateway's clock is 30 s behind/ },
+    { check: 'clock', message: /the gateway's clock is 30 s behind/, fix: /NTP .* restart a gateway/ },
   ]);
 });
 

@@ -319,6 +319,16 @@ policies:
   },
 );
 
+t.test('the length of a body as its cost: logs do not have it, so each request counts 1', async (t) => {
+  const policies = byAddress('name: sent, route: POST /sent, limit: 3, window: 366d, cost: body-bytes');
+  const cwd = folderOf(t, { 'nginx.log': repeated(5, 10, '192.0.2.1', 'POST /sent') }, policies);
+  t.match(await replay(cwd, 'nginx.log'), {
+    allowed: 3,
+    denied: 2,
+    notes: [/replay does not know what requests cost, so each one under sent counts 1/],
+  });
+});
+
 t.test('a cost in a reply header: logs do not have it, so the reserve counts', async (t) => {
   const cost = 'cost: { replyHeader: X-Tokens, reserve: 400 }';
   const policies = byAddress(`name: ai, route: POST /ai, limit: 1000, window: 366d, ${cost}`);
