@@ -132,7 +132,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
       const store = guarded?.stats();
       return {
         storeAvailable: store?.available ?? true,
-        storeAwaySince: store?.openSince ?? null,
+        storeOutage: store?.lastOutage ?? null,
         replicas: store?.replicas ?? 1,
         limited: withRankings ? metrics.limited.list(clock()) : [],
         paths: withRankings ? metrics.paths.list(clock()) : [],

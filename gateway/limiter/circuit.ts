@@ -11,21 +11,32 @@ const PROBE_MS_MAX: Millis = 5000;
 /** If an outage begins within this time after the last one, the store is flapping. */
 const FLAPPING_MS: Millis = 10_000;
 
+/** A time in which the store was not called. */
+export interface Outage {
+  readonly from: Millis;
+  /** null while it lasts */
+  readonly to: Millis | null;
+}
+
 export class Circuit {
   readonly #clock: Clock;
   #failuresInRow = 0;
-  #openSince: Millis | null = null;
+  #lastOutage: Outage | null = null;
   #outages = 0;
-  #closedAt: Millis = Number.NEGATIVE_INFINITY;
   #probeMs: Millis = PROBE_MS;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Time at which the circuit opened. null while it is closed, so the store is called. */
-  get openSince(): Millis | null {
-    return this.#openSince;
+  /** Whether the store is not called. */
+  get isOpen(): boolean {
+    return this.#lastOutage?.to === null;
+  }
+
+  /** null if the circuit has never opened */
+  get lastOutage(): Outage | null {
+    return this.#lastOutage;
   }
 
   /** Number of times that the circuit has opened. */
@@ -57,10 +68,12 @@ export class Circuit {
 
   /** @returns false if it was already open */
   open(): boolean {
-    if (this.#openSince !== null) return false;
-    this.#openSince = this.#clock();
+    if (this.isOpen) return false;
+    const from = this.#clock();
+    const closedAt = this.#lastOutage?.to ?? Number.NEGATIVE_INFINITY;
+    this.#lastOutage = { from, to: null };
     this.#outages++;
-    if (this.#openSince - this.#closedAt < FLAPPING_MS) this.probeFailed();
+    if (from - closedAt < FLAPPING_MS) this.probeFailed();
     else this.#probeMs = PROBE_MS;
     return true;
   }
@@ -68,10 +81,9 @@ export class Circuit {
   /** @returns how long it was open */
   close(): Millis {
     const now = this.#clock();
-    const openMs = now - (this.#openSince ?? now);
-    this.#openSince = null;
-    this.#closedAt = now;
+    const { from } = this.#lastOutage ?? { from: now };
+    this.#lastOutage = { from, to: now };
     this.#failuresInRow = 0;
-    return openMs;
+    return now - from;
   }
 }

@@ -22,7 +22,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Charge } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
-import { Circuit, PROBE_MS } from './circuit.ts';
+import { Circuit, type Outage, PROBE_MS } from './circuit.ts';
 import { KnownCounters } from './known-counters.ts';
 import {
   type Exhausted,
@@ -77,8 +77,8 @@ interface StoreStats {
   /** Number of requests decided without the store. */
   readonly degraded: number;
   readonly available: boolean;
-  /** When the circuit opened; null while it is closed. */
-  readonly openSince: Millis | null;
+  /** The last time without the store; null if there was none. */
+  readonly lastOutage: Outage | null;
   /** How often the circuit has opened. */
   readonly outages: number;
   /** Number of live replicas, as last reported. */
@@ -230,7 +230,7 @@ export class GuardedLimiter implements Limiter {
       failures: { ...this.#failures },
       degraded: this.#local.count,
       available: !this.#isOpen,
-      openSince: this.#circuit.openSince,
+      lastOutage: this.#circuit.lastOutage,
       outages: this.#circuit.outages,
       replicas: this.#replicas.count,
       remembered: this.known.size,
@@ -341,6 +341,6 @@ export class GuardedLimiter implements Limiter {
   }
 
   get #isOpen(): boolean {
-    return this.#circuit.openSince !== null;
+    return this.#circuit.isOpen;
   }
 }

@@ -5,6 +5,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import type { ControlChange } from '#gateway/bans/control.ts';
+import type { Outage } from '#gateway/limiter/circuit.ts';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
 import { inexact, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
 import type { Second } from '#gateway/observe/metrics/seconds.ts';
@@ -18,8 +19,8 @@ import { NothingMatched } from './nothing-matched.ts';
 
 export interface ProcessReport {
   readonly storeAvailable: boolean;
-  /** Time at which this process began to decide without the store. null if the store is available. */
-  readonly storeAwaySince: Millis | null;
+  /** The last time in which this process decided without the store; null if there was none. */
+  readonly storeOutage: Outage | null;
   readonly replicas: number;
   /** Clients denied most, and paths requested most, see Metrics. */
   readonly limited: readonly Ranked[];

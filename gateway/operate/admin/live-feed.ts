@@ -3,6 +3,7 @@
  * While no page is open, nothing is read each second. A page that does not read is disconnected, so no data accumulates.
  */
 import type { ServerResponse } from 'node:http';
+import type { Outage } from '#gateway/limiter/circuit.ts';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
@@ -10,7 +11,7 @@ import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
 import type { TrafficHistory } from './history.ts';
 import type { Mark } from './marks.ts';
-import { deniedHere, mostLimited, mostRequested, storeState, type TopSource } from './top.ts';
+import { deniedHere, lastOutage, mostLimited, mostRequested, storeState, type TopSource } from './top.ts';
 import { totalsOf } from './totals.ts';
 
 export const LISTENERS_MAX = 16;
@@ -27,7 +28,7 @@ export interface LiveFeedOptions
   /** Changes with the policy file, and with shadow modes of operators. */
   readonly policyVersion: () => Promise<string>;
   /** Adds marks for changes of the state. */
-  readonly seeState: (storeAwaySince: string | null) => void;
+  readonly seeState: (storeOutage: Outage | null) => void;
 }
 
 interface Listener {
@@ -124,7 +125,7 @@ export class LiveFeed {
       ]);
       const spans = history.add(seconds, askedAt);
       const store = storeState(storeKind, processes);
-      seeState(store.awaySince);
+      seeState(lastOutage(processes));
       this.#denied = deniedHere(processes);
       this.#asking ??= this.#ask(isWatched).finally(() => {
         this.#asking = null;

@@ -1,4 +1,5 @@
 /** The newest events of the gateway, which the page marks in its chart: reloads, changes by operators, and outages. */
+import type { Outage } from '#gateway/limiter/circuit.ts';
 import { type Clock, isoTime } from '#shared/clock.ts';
 
 export interface Mark {
@@ -13,8 +14,8 @@ interface GatewayState {
   readonly policyVersion: string;
   /** Why the current policy file is not in use; null if it is. */
   readonly policyRefusal: string | null;
-  /** Time at which a process began to decide without the store, in ISO 8601; null if all use the store. */
-  readonly storeAwaySince: string | null;
+  /** The last outage of the store that a process noticed. */
+  readonly storeOutage: Outage | null;
 }
 
 const MARKS_MAX = 100;
@@ -39,15 +40,20 @@ export class Marks {
 
   /** Adds a mark for each difference from the last state. */
   see(state: GatewayState): void {
-    const before = this.#before ?? { ...state, storeAwaySince: null };
+    const { policyVersion, policyRefusal, storeOutage } = state;
+    const isAway = storeOutage?.to === null;
+    const before = this.#before ?? { ...state, storeOutage: isAway ? null : storeOutage };
     this.#before = state;
-    const { policyVersion, policyRefusal, storeAwaySince } = state;
     if (policyVersion !== before.policyVersion) this.add('reload', `policy file version ${policyVersion}`);
     if (policyRefusal !== null && policyRefusal !== before.policyRefusal)
       this.add('reload', 'the edited policy file is refused');
-    if (storeAwaySince !== null && before.storeAwaySince === null)
-      this.add('outage', 'the store is unavailable', storeAwaySince);
-    if (storeAwaySince === null && before.storeAwaySince !== null)
-      this.add('recovery', 'the store is available again');
+    const wasAway = before.storeOutage?.to === null;
+    const backAt = storeOutage?.to ?? null;
+    // An outage may begin and end between two looks at the state.
+    const isMissed = !wasAway && backAt !== null && backAt > (before.storeOutage?.to ?? 0);
+    if (storeOutage !== null && ((isAway && !wasAway) || isMissed))
+      this.add('outage', 'the store is unavailable', isoTime(storeOutage.from));
+    if ((wasAway && !isAway) || isMissed)
+      this.add('recovery', 'the store is available again', isoTime(backAt ?? this.#clock()));
   }
 }

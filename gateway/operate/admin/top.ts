@@ -1,5 +1,6 @@
 /** One snapshot of the gateway's activity: totals since its start. Two snapshots give rates. */
 
+import type { Outage } from '#gateway/limiter/circuit.ts';
 import { mergeRanked, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { EXCHANGED_MAX } from '#gateway/refusals/decision-record.ts';
@@ -30,7 +31,7 @@ export async function topSnapshot(source: TopSource, now: number) {
 export type TopSnapshot = Awaited<ReturnType<typeof topSnapshot>>;
 
 export function storeState(kind: AdminGateway['storeKind'], processes: readonly ProcessReport[]) {
-  const away = processes.flatMap(({ storeAwaySince }) => storeAwaySince ?? []);
+  const away = processes.flatMap(({ storeOutage }) => (storeOutage?.to === null ? storeOutage.from : []));
   return {
     kind,
     available: processes.every(({ storeAvailable }) => storeAvailable),
@@ -41,6 +42,13 @@ export function storeState(kind: AdminGateway['storeKind'], processes: readonly 
     /** Processes that share the store, on all machines. */
     replicas: Math.max(1, ...processes.map(({ replicas }) => replicas)),
   };
+}
+
+/** @returns the last outage that a process noticed; if several notice one now, from when the first did */
+export function lastOutage(processes: readonly ProcessReport[]): Outage | null {
+  const outages = processes.flatMap(({ storeOutage }) => storeOutage ?? []);
+  const end = ({ to }: Outage): Millis => to ?? Number.POSITIVE_INFINITY;
+  return outages.sort((a, b) => end(b) - end(a) || a.from - b.from)[0] ?? null;
 }
 
 /** Merges the lists of all processes of this gateway of clients denied most often, in descending order. */

@@ -1,5 +1,6 @@
 /** Totals, and a stream of events that begins with the traffic of the last hour. */
 import type { FastifyInstance } from 'fastify';
+import type { Outage } from '#gateway/limiter/circuit.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
@@ -16,8 +17,8 @@ const NOTE_MS: Millis = 15_000;
 export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
   const { clock, token, sessions, marks, policies, policyRefusal } = options;
   const history = new TrafficHistory(clock);
-  const seeState = (storeAwaySince: string | null): void =>
-    marks.see({ policyVersion: policies().version, policyRefusal: policyRefusal(), storeAwaySince });
+  const seeState = (storeOutage: Outage | null): void =>
+    marks.see({ policyVersion: policies().version, policyRefusal: policyRefusal(), storeOutage });
   const feed = new LiveFeed({ ...options, history, seeState });
   const timer = setInterval(() => void feed.look(), NOTE_MS).unref();
   app.addHook('preClose', async () => {

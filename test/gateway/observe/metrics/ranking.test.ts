@@ -21,7 +21,7 @@ function flooded(places: number, offset = 0): Ranking {
 function reportOf(limited: Ranking, paths: Ranking): ProcessReport {
   return {
     storeAvailable: true,
-    storeAwaySince: null,
+    storeOutage: null,
     replicas: 1,
     limited: limited.list(NOW),
     paths: paths.list(NOW),

@@ -3,7 +3,9 @@ import t from 'tap';
 import { Marks } from '#gateway/operate/admin/marks.ts';
 
 const AT = 1_800_000_000_000;
-const state = { policyVersion: 'a', policyRefusal: null, storeAwaySince: null };
+const state = { policyVersion: 'a', policyRefusal: null, storeOutage: null };
+const away = { from: AT - 9000, to: null };
+const over = { from: AT - 9000, to: AT - 4000 };
 
 t.test('a mark for each change, and none for the state at the start', async (t) => {
   const marks = new Marks(() => AT);
@@ -12,10 +14,10 @@ t.test('a mark for each change, and none for the state at the start', async (t) 
   t.strictSame(marks.list, []);
   marks.see({ ...state, policyVersion: 'b' });
   marks.see({ ...state, policyVersion: 'b', policyRefusal: 'line 3' });
-  const since = '2026-11-23T10:00:00.000Z';
-  marks.see({ policyVersion: 'b', policyRefusal: 'line 3', storeAwaySince: since });
-  marks.see({ policyVersion: 'b', policyRefusal: 'line 3', storeAwaySince: since });
-  marks.see({ policyVersion: 'b', policyRefusal: null, storeAwaySince: null });
+  marks.see({ policyVersion: 'b', policyRefusal: 'line 3', storeOutage: away });
+  marks.see({ policyVersion: 'b', policyRefusal: 'line 3', storeOutage: away });
+  marks.see({ policyVersion: 'b', policyRefusal: null, storeOutage: over });
+  marks.see({ policyVersion: 'b', policyRefusal: null, storeOutage: over });
   t.strictSame(
     marks.list.map(({ kind, text }) => `${kind}: ${text}`),
     [
@@ -25,13 +27,36 @@ t.test('a mark for each change, and none for the state at the start', async (t) 
       'recovery: the store is available again',
     ],
   );
-  t.equal(marks.list[2]?.at, since, 'the mark has the time at which the outage began');
+  const times = marks.list.slice(2).map(({ at }) => Date.parse(at));
+  t.strictSame(times, [over.from, over.to], 'the times of the outage, not those at which it was noticed');
 });
 
 t.test('marks an outage that began before the start', async (t) => {
   const marks = new Marks(() => AT);
-  marks.see({ ...state, storeAwaySince: '2026-11-23T10:00:00.000Z' });
+  marks.see({ ...state, storeOutage: away });
   t.match(marks.list, [{ kind: 'outage' }]);
+});
+
+t.test('marks an outage that nobody noticed while it lasted', async (t) => {
+  const marks = new Marks(() => AT);
+  marks.see({ ...state, storeOutage: { from: AT - 90_000, to: AT - 80_000 } });
+  t.strictSame(marks.list, [], 'it was before the start');
+  marks.see({ ...state, storeOutage: over });
+  marks.see({ ...state, storeOutage: over });
+  t.strictSame(
+    marks.list.map(({ kind, at }) => [kind, Date.parse(at)]),
+    [
+      ['outage', over.from],
+      ['recovery', over.to],
+    ],
+  );
+});
+
+t.test('the outage of a process that has ended is over', async (t) => {
+  const marks = new Marks(() => AT);
+  marks.see({ ...state, storeOutage: away });
+  marks.see(state);
+  t.match(marks.list, [{ kind: 'outage' }, { kind: 'recovery' }]);
 });
 
 t.test('drops the oldest marks', async (t) => {
