@@ -17,8 +17,8 @@ const DRAIN_MS_MAX: Millis = 5000;
 export function discardBody(body: RequestBody | null): void {
   if (body === null || body.complete || body.socket.destroyed) return;
   body.read();
-  // After a reply that ends the connection, node:http calls this.
-  body.socket.destroySoon = closeAfter(body);
+  // After a reply that ends the connection, node:http calls this. A stream of HTTP/2 has no such method, and no reset.
+  if (body.socket instanceof Socket) body.socket.destroySoon = closeAfter(body);
   // The rest of most bodies arrives in this tick, and those need no timer.
   setImmediate(() => {
     if (body.complete || body.socket.destroyed) return;
