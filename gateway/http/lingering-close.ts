@@ -17,11 +17,13 @@ const DRAIN_MS_MAX: Millis = 5000;
 export function discardBody(body: RequestBody | null): void {
   if (body === null || body.complete || body.socket.destroyed) return;
   body.read();
-  // After a reply that ends the connection, node:http calls this. A stream of HTTP/2 has no such method, and no reset.
-  if (body.socket instanceof Socket) body.socket.destroySoon = closeAfter(body);
+  lingerAtEnd(body.socket, true);
   // The rest of most bodies arrives in this tick, and those need no timer.
   setImmediate(() => {
-    if (body.complete || body.socket.destroyed) return;
+    if (body.complete || body.socket.destroyed) {
+      lingerAtEnd(body.socket, false);
+      return;
+    }
     const discarding = new Discarding(body.socket);
     body.onArrival = () => {
       for (let part = body.take(); part !== null; part = body.take()) discarding.drop(part);
@@ -31,23 +33,18 @@ export function discardBody(body: RequestBody | null): void {
   });
 }
 
-/** @returns method of a socket that closes it once what was written is sent, and lingers while the body is coming */
-function closeAfter(body: RequestBody): () => void {
-  const { socket } = body;
-  return () => {
-    if (body.complete) Socket.prototype.destroySoon.call(socket);
-    else lingeringClose(socket);
-  };
-}
-
 /** Like discardBody, for a request of another server. */
 export function discardStream(req: IncomingMessage): void {
   if (req.complete || req.destroyed) return;
   // Otherwise node:http drops the body after the reply, without a bound.
   req.read(0);
+  lingerAtEnd(req.socket, true);
   // Somebody may read through a 'readable' listener until the end of this tick, which makes resume() do nothing.
   setImmediate(() => {
-    if (req.complete || req.destroyed) return;
+    if (req.complete || req.destroyed) {
+      lingerAtEnd(req.socket, false);
+      return;
+    }
     const discarding = new Discarding(req.socket);
     req.removeAllListeners('readable');
     req.on('data', (chunk: Buffer) => discarding.drop(chunk)).once('close', () => discarding.end());
@@ -80,7 +77,15 @@ class Discarding {
   end(): void {
     clearTimeout(this.#timer);
     this.#socket.off('close', this.#onClose);
+    lingerAtEnd(this.#socket, false);
   }
+}
+
+/** Replaces the method that node:http calls after the last reply of a connection, or puts it back. */
+function lingerAtEnd(socket: Socket, lingers: boolean): void {
+  // A stream of HTTP/2 has no such method, and no reset.
+  if (!(socket instanceof Socket)) return;
+  socket.destroySoon = lingers ? () => lingeringClose(socket) : Socket.prototype.destroySoon;
 }
 
 /** Detaches the connection from node:http's parser. Later bytes are only read. */

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { discardBody, discardStream } from '#gateway/http/lingering-close.ts';
@@ -52,16 +53,28 @@ for (const isOwn of [true, false]) {
     t.ok(timers() <= before);
   });
 
+  t.test(`${what}: the last reply of a connection is not lost`, async (t) => {
+    const { port } = await startDiscarding(t, isOwn);
+    const errors: string[] = [];
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', ({ message }) => errors.push(message));
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4000000\r\n\r\n');
+    await once(socket, 'readable');
+    socket.write(Buffer.alloc(4_000_000));
+    t.match(await text(socket).catch(String), /early/);
+    t.same(errors, []);
+  });
+
   t.test(`${what}: a kept-alive connection accumulates no listeners or timers`, async (t) => {
     const { port, requests } = await startDiscarding(t, isOwn);
     const before = timers();
     const socket = connect(port, '127.0.0.1');
     t.teardown(() => socket.destroy());
-    let text = '';
+    let received = '';
     socket.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
+      received += chunk.toString();
     });
-    const answers = (): number => text.split('early').length - 1;
+    const answers = (): number => received.split('early').length - 1;
     for (let i = 1; i <= 15; i++) {
       socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n');
       await until(() => answers() === i, 'an answer before the body');
