@@ -74,7 +74,7 @@ export function mostLimited(
       /** A lower bound if it is not exact, see Ranking; so are the requests of paths. */
       denied: count,
       isExact,
-      /** Requests that were admitted since it is in the table. */
+      /** Requests that a process admitted after it had denied the client. */
       admitted: other,
       /** The policy that denied it last. */
       policy: label,

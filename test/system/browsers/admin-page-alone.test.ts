@@ -26,6 +26,8 @@ t.test('what nobody has seen is not shown', async (t) => {
   await status
     .getByText('The application does not answer, failures since the start: unavailable 1')
     .waitFor();
+  t.strictSame(await send(3), [502, 502, 429]);
+  await page.locator('#limited-rows tr', { hasText: 'none passed since' }).waitFor();
   // Failures count as recent for five seconds.
   await page.waitForTimeout(8000);
   t.match(await status.textContent(), /The application does not answer/, 'it still does not');

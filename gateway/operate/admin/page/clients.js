@@ -54,10 +54,11 @@ function limitedRow() {
     el('td', { class: 'when' }, policy, last),
     actions,
   );
-  const fill = ({ identity, denied: times, isExact, admitted: passed, policy: name, lastAt }) => {
+  const fill = ({ identity, denied: times, isExact, admitted: passed, isWhole, policy: name, lastAt }) => {
     client.fill(identity);
     setText(denied, atLeast(times, isExact));
-    setText(admitted, passed === 0 ? 'none passed since' : `${count(passed)} passed since`);
+    const none = isWhole ? 'none passed since' : 'none known to have passed';
+    setText(admitted, passed === 0 ? none : `${atLeast(passed, isWhole)} passed since`);
     setText(last, clockTime(lastAt));
     setText(policy, name);
     policy.title = name;
@@ -97,7 +98,9 @@ export function showPaths({ paths, limitedSince }, since) {
 
 /** `since` is the start of the history in this gateway. */
 export function showLimited({ limited, limitedSince, isLimitedOfAll, store }, since) {
-  const items = limited.map((one) => ({ ...one, key: one.identity }));
+  // Each process counts what passes from its own first denial of the client.
+  const isAlone = store.replicas === 1;
+  const items = limited.map((one) => ({ ...one, key: one.identity, isWhole: one.isExact && isAlone }));
   const hasStore = store.kind !== 'memory';
   // Without a store, what happened before the start is lost, and no other gateway tells what it knows.
   const from = hasStore ? limitedSince : Math.max(since, Date.parse(limitedSince));
