@@ -79,8 +79,19 @@ class ChannelNews implements News {
   }
 
   async open(): Promise<void> {
-    const { location, listener, log } = this.#options;
-    const connection = await openListening(location);
+    let connection: Connection;
+    try {
+      connection = await openListening(this.#options.location);
+    } catch (error) {
+      // A certificate that is being replaced cannot be read for a moment.
+      this.#retry(error);
+      return;
+    }
+    await this.#listenOn(connection);
+  }
+
+  async #listenOn(connection: Connection): Promise<void> {
+    const { listener, log } = this.#options;
     // The events `error` and `end` may happen at any time, and more than once.
     const lost = (error: unknown): void => this.#lose(connection, error);
     connection.on('error', lost);

@@ -1,4 +1,5 @@
 /** The channel of PostgreSQL. The test starts its own server, without TEST_DATABASE=postgres. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { openDatabase } from '#api/db/database.ts';
@@ -99,6 +100,31 @@ t.test('a lost connection is opened again, and then all caches are dropped', asy
   t.strictSame(heard, opened);
   t.equal(news.isHeard(), true);
   t.match(lines, [/do not arrive/, /arrive again/]);
+});
+
+t.test('a certificate that is missing during a reconnect is read again later', async (t) => {
+  const heard: string[] = [];
+  const moving = { ...location, applicationName: 'moving' };
+  const log = { info() {}, warn() {} };
+  const news = await startChannelNews({ location: moving, listener: listenerTo(heard), log });
+  t.teardown(() => news.close());
+  const missing = {
+    kind: 'on',
+    checks: 'authority',
+    rootCertificate: '/nowhere/ca.pem',
+    certificate: null,
+    key: null,
+  };
+  Object.assign(moving, { tls: missing });
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'moving'`.execute(
+    db,
+  );
+  await until(() => !news.isHeard());
+  heard.length = 0;
+  await sleep(1_000);
+  Object.assign(moving, { tls: location.tls });
+  await until(() => news.isHeard());
+  t.strictSame(heard, opened);
 });
 
 t.test('a silent server counts as unavailable; a start does not wait for it', async (t) => {
