@@ -63,14 +63,20 @@ function recipient(to: string, response: Response): string | null {
   return typeof address === 'string' ? normalizeEmail(address) : null;
 }
 
-/** Replaces `#recall:<id>/fallback:<text>#` by an answer or a variable. */
+/**
+ * Replaces `#recall:<id>/fallback:<text>#` by an answer or a variable. A text may recall a long answer thousands of times,
+ * so all of them together get no more room than a mail has.
+ */
 function withRecall(text: string, response: Response): string {
+  let left = BODY_LENGTH_MAX;
   return text.replace(/#recall:([A-Za-z0-9_-]+)\/fallback:([^#]*)#/g, (_, id: string, fallback: string) => {
     const value =
       answerOf(response, id) ?? (Object.hasOwn(response.variables, id) ? response.variables[id] : '');
     const shown = value === undefined ? '' : shownAnswer(value);
     // Editors write spaces in fallbacks as &nbsp; without the ampersand.
-    return shown === '' ? fallback.replaceAll('nbsp', ' ').trim() : shown;
+    const recalled = (shown === '' ? fallback.replaceAll('nbsp', ' ').trim() : shown).slice(0, left);
+    left -= recalled.length;
+    return recalled;
   });
 }
 

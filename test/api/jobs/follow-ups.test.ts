@@ -211,3 +211,15 @@ t.test('turns markup into text', async (t) => {
     t.equal(textOf(html), text);
   }
 });
+
+t.test('recalled answers do not make a text longer than a mail may be', async (t) => {
+  const api = await startEventApi(t);
+  const recalls = '#recall:q1/fallback:x#'.repeat(10_000);
+  const survey = await addSurvey(api, {
+    questions,
+    followUps: [followUp({ subject: recalls, body: recalls })],
+  });
+  await finish(api, survey.id, { data: { q1: 'y'.repeat(60_000) } });
+  const [mail] = await mailsOf(api, 'surveyFollowUp');
+  t.equal(mail?.body, 'y'.repeat(100_000));
+});
