@@ -1,5 +1,6 @@
 /** Checks what one part of a survey's content requires of another. */
 import type { Issue } from '#api/errors.ts';
+import { SURVEY_BYTES_MAX } from '#api/values/content-limits.ts';
 import { type Element, reservedIds } from './question-types.ts';
 import type { SurveyContent } from './schema.ts';
 
@@ -16,6 +17,7 @@ export function crossIssues(content: SurveyContent): Issues {
   const issues: Issues = {};
   checkIds(content, issues);
   checkElements(content, issues);
+  checkLabels(content, issues);
   content.endings.forEach((ending, i) => {
     const { buttonLink } = ending;
     if (buttonLink !== undefined && buttonLink !== '' && !/^(https?:\/\/|#recall:)/i.test(buttonLink)) {
@@ -88,6 +90,18 @@ function checkElements(content: SurveyContent, issues: Issues): void {
       if (repeated !== null) issues[`${path}.choices`] = `The id "${repeated}" is used twice`;
     });
   });
+}
+
+/** Replies and states show the labels of a block with each of its questions, so they may take much more room there. */
+function checkLabels({ blocks }: SurveyContent, issues: Issues): void {
+  let bytes = 0;
+  for (const [b, { elements, buttonLabel, backButtonLabel }] of blocks.entries()) {
+    bytes += elements.length * Buffer.byteLength(JSON.stringify([buttonLabel, backButtonLabel]));
+    if (bytes <= SURVEY_BYTES_MAX) continue;
+    issues[`blocks.${b}.buttonLabel`] =
+      `Labels of buttons, repeated by each question of their block, must not take more than ${SURVEY_BYTES_MAX} bytes`;
+    return;
+  }
 }
 
 /** Whether the address runs code. Browsers skip blanks and control characters before the scheme. */

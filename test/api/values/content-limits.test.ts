@@ -162,3 +162,11 @@ t.test('bounds the length of headers and mail addresses', async (t) => {
   );
   t.equal(reply.status, 200);
 });
+
+t.test('400: labels of buttons that the questions of a block repeat too often', async (t) => {
+  const elements = Array.from({ length: 1_000 }, (_, i) => ({ id: `q${i}`, type: 'cta', headline: 'h' }));
+  const blocks = (label: string) => [{ id: 'b1', name: 'Block', elements, buttonLabel: label }];
+  const refused = await write({ questions: undefined, blocks: blocks('x'.repeat(2_000)) });
+  t.match(refused, { status: 400, json: { details: { 'blocks.0.buttonLabel': /1048576 bytes/ } } });
+  t.equal((await write({ questions: undefined, blocks: blocks('x'.repeat(500)) })).status, 200);
+});
