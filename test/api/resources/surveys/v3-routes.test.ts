@@ -244,6 +244,23 @@ t.test('200: one survey, with texts by language', async (t) => {
   t.equal(link.blocks[0].elements[0].headline['en-US'], 'What?');
 });
 
+t.test('400: more languages than one reply has room for', async (t) => {
+  const now = new Date(api.context.clock()).toISOString();
+  const codes = Array.from({ length: 20 }, (_, i) => `x${String.fromCharCode(97 + i)}`);
+  const row = { createdAt: now, updatedAt: now, workspaceId, alias: null };
+  const rows = codes.map((code) => ({ ...row, id: `l${code}`, code }));
+  await db.insertInto('languages').values(rows).execute();
+  const { id } = await addSurvey(api, {
+    languages: codes.map((language, i) => ({ language, default: i === 0, enabled: true })),
+    questions: [{ id: 'q1', type: 'openText', headline: 'x'.repeat(900_000) }],
+  });
+  const refused = await api.manage('GET', `/api/v3/surveys/${id}?lang=${codes.join()}`);
+  t.match(refused, { status: 400, json: { invalid_params: [{ name: 'lang', reason: /at most 9 / }] } });
+  const { status, text } = await api.manage('GET', `/api/v3/surveys/${id}?lang=${codes.slice(0, 9).join()}`);
+  t.equal(status, 200);
+  t.ok(text.length > 8_000_000);
+});
+
 t.test('200: action classes and attribute keys, in pages', async (t) => {
   const now = new Date(api.context.clock()).toISOString();
   await db.deleteFrom('actionClasses').execute();
