@@ -167,7 +167,8 @@ export class Holdings {
     this.#isClosed = true;
     this.pool?.leave(call);
     if (this.connection !== null && !this.#isSent) {
-      this.pool?.freshen(this.connection, call);
+      // Its socket was idle meanwhile, but would count as idle from now on.
+      this.connection.renew();
       this.giveConnection();
     }
     this.#settle();

@@ -188,11 +188,15 @@ t.test('an upload that begins late gets a connection that the upstream keeps', a
   late.socket.destroy();
 
   const left = await begin('');
+  const opened = upstream.sockets.length;
+  await new Promise((resolve) => setTimeout(resolve, 600));
   left.socket.destroy();
   await until(() => clients.size === 0, 'everything is given back');
   t.equal(bounds.uploads.held, 0);
   t.equal(pools.uploads.waiting, 0);
+  await new Promise((resolve) => setTimeout(resolve, 600));
   t.equal((await send(port, '/', { method: 'POST', body: upload })).status, 200);
+  t.equal(upstream.sockets.length, opened + 1, 'nor is one that was held for a client that left');
 });
 
 t.test('the trailers of an upload are not forwarded', async (t) => {
