@@ -117,8 +117,9 @@ export class PlainConnection {
     // If the connection closes after its reply, drop further bytes.
     if (!this.#socket.writable) return;
     // Some clients send an empty line after a body (RFC 9112 2.2). node:http would take it for the start of a request,
-    // which must be complete within 10 s.
-    if (bytes.length === EMPTY_LINE.length && bytes.toString('latin1') === EMPTY_LINE) return;
+    // which must be complete within 10 s. Behind the beginning of a head it is the end of this head.
+    if (this.#early === null && bytes.length === EMPTY_LINE.length && bytes.toString('latin1') === EMPTY_LINE)
+      return;
     if (this.#response === null) this.#read(bytes);
     else this.#keepEarly(bytes, !this.#response.isEnded);
   };

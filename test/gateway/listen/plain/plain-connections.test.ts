@@ -145,6 +145,21 @@ t.test('an empty line behind a request is no request', async (t) => {
   await client.ended();
 });
 
+t.test('the end of a head that arrives before the last reply is no empty line', async (t) => {
+  const { port, responses, accepted, bytes } = await start(t, true);
+  const client = sendRaw(port, GET);
+  await until(() => responses.length === 1);
+  client.socket.write(GET.slice(0, -2));
+  await until(() => accepted[0]?.bytesRead === 2 * GET.length - 2);
+  client.socket.write('\r\n');
+  await until(() => accepted[0]?.bytesRead === 2 * GET.length);
+  responses[0]?.writeHead(200, []);
+  responses[0]?.end('ok', 'latin1');
+  await until(() => bytes.length === 1);
+  t.same(bytes, [GET]);
+  client.socket.destroy();
+});
+
 t.test('reading stops when much has arrived behind a request, and all of it counts', async (t) => {
   const { port, responses, accepted, handedOver, pipelining } = await start(t);
   const client = sendRaw(port, GET);
