@@ -45,7 +45,7 @@ async function supervise(
   t: Test,
   program: string,
   workers = 1,
-  more: { readonly port?: number; readonly reusePort?: boolean } = {},
+  more: { readonly port?: number; readonly reusePort?: boolean; readonly onLine?: () => void } = {},
 ): Promise<{ supervisor: Supervisor; log: string[]; port: number; main: string }> {
   const folder = temporaryFolder(t);
   const main = join(folder, 'worker.cjs');
@@ -67,7 +67,15 @@ async function supervise(
     drainTimeoutMs: 0,
     policyVersion: '',
     onNothingMatched: () => undefined,
-    log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line).msg) }),
+    log: pino(
+      { base: null },
+      {
+        write(line: string) {
+          log.push(JSON.parse(line).msg);
+          more.onLine?.();
+        },
+      },
+    ),
   });
   t.teardown(() => {
     addresses.close();
@@ -114,10 +122,12 @@ t.test('a change of a ban is applied by every worker that answers', async (t) =>
 
 t.test('a replacement that cannot start is tried again until one can', async (t) => {
   const program = `${NUMBER} if (number === 2) process.exit(1); ${READY}${STAY} if (number === 1) setTimeout(() => process.exit(1), 1);`;
-  const { supervisor, log } = await supervise(t, program);
+  const wasReady: boolean[] = [];
+  const onLine = (): void => void wasReady.push(supervisor.ready());
+  const { supervisor, log } = await supervise(t, program, 1, { onLine });
   await supervisor.start();
   await eventually('it ended', () => log.includes('a worker ended and is replaced'));
-  t.equal(supervisor.ready(), false, 'no worker is left');
+  t.equal(wasReady[0], false, 'no worker is left');
   await eventually('replaced', () => supervisor.ready());
   t.equal(log.filter((line) => line === 'the replacement of a worker could not start').length, 1);
 });
