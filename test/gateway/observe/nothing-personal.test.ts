@@ -77,6 +77,8 @@ t.test('nothing personal is in Redis, the log, the access log, the metrics and t
   const admin = async (path: string): Promise<string> =>
     (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}${path}`)).text();
   const statuses = new Set<number>();
+  const statusOf = async (path: string, headers: Record<string, string>): Promise<number> =>
+    (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}${path}`, { headers })).status;
   const sendAll = async (): Promise<void> => {
     // The last path bans the address.
     for (const address of ADDRESSES)
@@ -84,12 +86,18 @@ t.test('nothing personal is in Redis, the log, the access log, the metrics and t
         for (const [name, value] of [...Object.entries(CREDENTIALS), ['x', 'y'] as const])
           for (let i = 0; i < 3; i++) {
             const headers = { 'x-forwarded-for': address, [name]: value };
-            statuses.add((await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}${path}`, { headers })).status);
+            statuses.add(await statusOf(path, headers));
           }
     const garbage = `GET /window HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: ${ADDRESSES[0]}\r\nX-Api-Key : key-of-a-client\r\n\r\n`;
     await sendRaw(Number(env.GATEWAY_PORT), garbage).ended();
   };
   await sendAll();
+  for (const address of ADDRESSES)
+    await eventually(
+      'the address is banned',
+      () => statusOf('/free', { 'x-forwarded-for': address }),
+      (status) => status === 429,
+    );
   await redis.kill();
   await sendAll();
   await redis.restart();
