@@ -2,6 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readProgram } from '#test/support/imports.ts';
+import { rowOf } from '#test/support/neighbour-rows.ts';
 import { projectRoot } from '#test/support/process.ts';
 import type { Program } from './servers.ts';
 
@@ -21,6 +22,8 @@ export const SYSTEM_FOLDERS: Readonly<Record<string, readonly Program[]>> = {
   cluster: [],
   processes: [],
   proxies: ['nginx', 'caddy', 'haproxy', 'promtool', 'curl', 'openssl'],
+  // Each file needs a program of its own.
+  neighbours: [],
   parsers: ['php', 'python3', 'ruby'],
   pages: ['curl', 'initdb'],
   packages: ['python3', 'systemd-analyze', 'dpkg-deb'],
@@ -39,7 +42,7 @@ export function importanceOf(file: string, database: TestDatabase): number {
 
 export function programsOf(file: string, database: TestDatabase): readonly Program[] {
   const folder = folderOf(file);
-  const own = folder === null ? [] : (SYSTEM_FOLDERS[folder] ?? []);
+  const own = rowOf(file)?.programs ?? SYSTEM_FOLDERS[folder ?? ''] ?? [];
   return database === 'postgres' ? ['redis-server', 'initdb', ...own] : ['redis-server', ...own];
 }
 

@@ -1,11 +1,13 @@
 /** Finds and installs the programs that tests start in addition to Node.js. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, appendFileSync, constants } from 'node:fs';
+import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { postgresFolder } from '#test/support/postgres-process.ts';
 
-/** Debian package by program. PostgreSQL's programs need not be on PATH. */
+/**
+ * Debian package by program, or by a file of it if the program is no command. PostgreSQL's programs need not be on PATH.
+ */
 const PACKAGES = {
   'redis-server': 'redis-server',
   initdb: 'postgresql',
@@ -22,6 +24,20 @@ const PACKAGES = {
   'systemd-analyze': 'systemd',
   'dpkg-deb': 'dpkg',
   ruby: 'ruby-rack',
+  git: 'git',
+  apache2: 'apache2',
+  cadaver: 'cadaver',
+  rclone: 'rclone',
+  restic: 'restic',
+  radicale: 'radicale',
+  prometheus: 'prometheus',
+  go: 'golang-go',
+  puma: 'puma',
+  '/usr/bin/python3': 'python3',
+  '/usr/lib/python3/dist-packages/django/__init__.py': 'python3-django',
+  '/usr/lib/python3/dist-packages/fastapi/__init__.py': 'python3-fastapi',
+  uvicorn: 'uvicorn',
+  '/usr/share/tomcat10/bin/catalina.sh': 'tomcat10',
 } as const;
 
 export type Program = keyof typeof PACKAGES;
@@ -49,16 +65,19 @@ export async function install(programs: readonly Program[], signal?: AbortSignal
   // By default the package creates and starts a database.
   if (packages.includes('postgresql') && (await run([...add, 'postgresql-common'], signal)))
     appendFileSync('/etc/postgresql-common/createcluster.conf', '\ncreate_main_cluster = false\n');
-  await run([...add, ...packages], signal);
+  if (await run([...add, ...packages], signal)) return;
+  // One that this system does not have must not keep out the others.
+  for (const name of packages) await run([...add, name], signal);
 }
 
-function packagesOf(programs: readonly Program[]): readonly string[] {
-  return programs.map((program) => PACKAGES[program]);
+export function packagesOf(programs: readonly Program[]): readonly string[] {
+  return [...new Set(programs.map((program) => PACKAGES[program]))];
 }
 
 function isThere(program: Program): boolean {
   // Debian does not put these on PATH.
-  return program === 'initdb' ? postgresFolder() !== null : isOnPath(program);
+  if (program === 'initdb') return postgresFolder() !== null;
+  return program.startsWith('/') ? existsSync(program) : isOnPath(program);
 }
 
 function isOnPath(program: string): boolean {

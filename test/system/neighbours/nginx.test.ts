@@ -1,0 +1,34 @@
+/** NGINX as the application, which serves files. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { ask, startNeighbour } from '#test/support/neighbour.ts';
+import { nginxCommand } from '#test/support/proxy-process.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const folder = temporaryFolder(t);
+mkdirSync(join(folder, 'site/docs/empty'), { recursive: true });
+writeFileSync(join(folder, 'site/docs/index.html'), '<h1>Docs</h1>\n');
+writeFileSync(join(folder, 'site/docs/half.txt'), 'half\n');
+const neighbour = await startNeighbour(t, {
+  cwd: folder,
+  command: (port) =>
+    nginxCommand(
+      folder,
+      `server { listen 127.0.0.1:${port}; root site; autoindex on; types { text/plain txt; } }`,
+    ),
+});
+
+t.test('files, ranges and conditional requests', async (t) => {
+  const path = '/docs/half.txt';
+  const reply = await neighbour.same(t, 'a file', (way) => ask(way, path));
+  t.match(reply, { status: 200, body: 'half\n' });
+  const headers = { 'if-none-match': String(reply.headers.etag) };
+  t.equal((await neighbour.same(t, 'not modified', (way) => ask(way, path, { headers }))).status, 304);
+  const range = await neighbour.same(t, 'a range', (way) =>
+    ask(way, path, { headers: { range: 'bytes=1-2' } }),
+  );
+  t.match(range, { status: 206, body: 'al', headers: { 'content-range': 'bytes 1-2/5' } });
+  t.equal((await neighbour.same(t, 'HEAD', (way) => ask(way, path, { method: 'HEAD' }))).status, 200);
+  t.equal((await neighbour.same(t, 'no file', (way) => ask(way, '/none'))).status, 404);
+});
