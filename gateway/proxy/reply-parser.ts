@@ -4,15 +4,12 @@
  * see the start of the next reply elsewhere.
  */
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
-import { badChunk, hexDigit, isText } from './chunk-syntax.ts';
+import { ChunkReader } from './chunk-reader.ts';
 import { BadReplyError, BrokenReplyError, REPLY_HEAD_BYTES_MAX, ReplyHeadTooLargeError } from './exchange.ts';
 import { fieldsOf, readableFields, switchesTo } from './reply-fields.ts';
 
 /** Limit of interim replies before the final one. */
 const INTERIM_MAX = 32;
-/** Limit of a line with the size of a chunk and its extensions. */
-const CHUNK_LINE_BYTES_MAX = 1024;
-const SIZE_DIGITS_MAX = 12;
 
 const PROTOCOL = 'HTTP/1.';
 const NO_STATUS_LINE = "the upstream's reply has no status line of HTTP/1.1";
@@ -22,24 +19,8 @@ const DIGITS = /^\d{1,15}$/;
 const TIMEOUT = /(?:^|,)[ \t]*timeout=(\d{1,9})/i;
 const FRAMING = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive']);
 
-type State =
-  | 'head'
-  | 'length'
-  | 'until-close'
-  | 'chunk-size'
-  | 'chunk-extension'
-  | 'chunk-size-end'
-  | 'chunk'
-  | 'chunk-end'
-  | 'trailer-start'
-  | 'trailer'
-  | 'trailer-line-end'
-  | 'trailer-end'
-  | 'end'
-  | 'done';
+type State = 'head' | 'length' | 'until-close' | 'chunks' | 'end' | 'done';
 
-const CR = 13;
-const LF = 10;
 const NOTHING = Buffer.alloc(0);
 
 interface ReplyListener {
@@ -70,10 +51,9 @@ export class ReplyParser {
   #interims = 0;
   /** Start of an incomplete header section. */
   #begun: Buffer = NOTHING;
-  /** Remaining bytes of the body or of the chunk. */
+  /** Remaining bytes of the body. */
   #left = 0;
-  #sizeDigits = 0;
-  #lineBytes = 0;
+  readonly #chunks = new ChunkReader();
 
   constructor(listener: ReplyListener) {
     this.#listener = listener;
@@ -228,8 +208,8 @@ export class ReplyParser {
       if (!isHttp11) throw new BadReplyError("the upstream's reply is of HTTP/1.0 and has a transfer coding");
       const isChunked = coding.toLowerCase() === 'chunked';
       this.isReusable &&= isChunked;
-      this.#state = isChunked ? 'chunk-size' : 'until-close';
-      this.#beginSize();
+      this.#state = isChunked ? 'chunks' : 'until-close';
+      this.#chunks.begin();
     } else if (length === null) {
       this.isReusable = false;
       this.#state = 'until-close';
@@ -252,98 +232,9 @@ export class ReplyParser {
       this.#listener.onPiece(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to));
       return to;
     }
-    return this.#state === 'end' || this.#state === 'done' ? from : this.#readChunks(bytes, from);
-  }
-
-  #readChunks(bytes: Buffer, from: number): number {
-    let at = from;
-    let pieceFrom = -1;
-    let pieceTo = -1;
-    try {
-      while (at < bytes.length && this.#state !== 'end') {
-        if (this.#state !== 'chunk') {
-          this.#readChunkByte(bytes[at] ?? 0);
-          at++;
-          continue;
-        }
-        const to = Math.min(bytes.length, at + this.#left);
-        if (pieceFrom < 0) {
-          pieceFrom = at;
-          pieceTo = to;
-        } else {
-          bytes.copyWithin(pieceTo, at, to);
-          pieceTo += to - at;
-        }
-        this.#left -= to - at;
-        if (this.#left === 0) this.#state = 'chunk-end';
-        at = to;
-      }
-    } finally {
-      // If an error follows, the data before it is still valid.
-      if (pieceFrom >= 0) this.#listener.onPiece(bytes.subarray(pieceFrom, pieceTo));
-    }
-    return at;
-  }
-
-  #beginSize(): void {
-    this.#left = 0;
-    this.#sizeDigits = 0;
-    this.#lineBytes = 0;
-  }
-
-  /** Reads one byte outside of the chunks' data (RFC 9112 7.1). */
-  #readChunkByte(byte: number): void {
-    if (++this.#lineBytes > (this.#state.startsWith('trailer') ? REPLY_HEAD_BYTES_MAX : CHUNK_LINE_BYTES_MAX))
-      throw new BadReplyError("the upstream's reply has too much between its chunks");
-    switch (this.#state) {
-      case 'chunk-size': {
-        const digit = hexDigit(byte);
-        if (digit >= 0 && this.#sizeDigits < SIZE_DIGITS_MAX) {
-          this.#left = this.#left * 16 + digit;
-          this.#sizeDigits++;
-          return;
-        }
-        if (this.#sizeDigits > 0 && byte === CR) this.#state = 'chunk-size-end';
-        else if (this.#sizeDigits > 0 && (byte === 0x3b || byte === 0x20 || byte === 0x09))
-          this.#state = 'chunk-extension';
-        else throw badChunk();
-        return;
-      }
-      case 'chunk-extension':
-        if (byte === CR) this.#state = 'chunk-size-end';
-        else if (!isText(byte)) throw badChunk();
-        return;
-      case 'chunk-size-end':
-        if (byte !== LF) throw badChunk();
-        this.#lineBytes = 0;
-        this.#state = this.#left === 0 ? 'trailer-start' : 'chunk';
-        return;
-      case 'chunk-end':
-        // A CR is valid here if an LF follows.
-        if (byte === CR && this.#lineBytes === 1) return;
-        if (byte !== LF || this.#lineBytes !== 2) throw badChunk();
-        this.#beginSize();
-        this.#state = 'chunk-size';
-        return;
-      case 'trailer-start':
-        if (byte === CR) this.#state = 'trailer-end';
-        else if (isText(byte)) this.#state = 'trailer';
-        else throw badChunk();
-        return;
-      case 'trailer':
-        if (byte === CR) this.#state = 'trailer-line-end';
-        else if (!isText(byte)) throw badChunk();
-        return;
-      case 'trailer-line-end':
-        if (byte !== LF) throw badChunk();
-        this.#state = 'trailer-start';
-        return;
-      case 'trailer-end':
-        if (byte !== LF) throw badChunk();
-        this.#state = 'end';
-        return;
-      default:
-        throw badChunk();
-    }
+    if (this.#state !== 'chunks') return from;
+    const to = this.#chunks.read(bytes, from, this.#listener);
+    if (this.#chunks.isDone) this.#state = 'end';
+    return to;
   }
 }
