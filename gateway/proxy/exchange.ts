@@ -40,10 +40,12 @@ export interface Exchange {
   abort(error: Error): void;
 }
 
-/** Called in the order `onBegin`, `onHead`, `onData`, `onEnd`. `onError` may come at any time and is the last call. */
+/** Called in the order `onBegin`, `onInterim`, `onHead`, `onData`, `onEnd`. `onError` may come at any time and is the last call. */
 export interface ExchangeHandler {
   /** @returns false if the request is no longer wanted: it is not sent, and `onError` follows */
   onBegin(exchange: Exchange): boolean;
+  /** Called for each interim reply, of which there are few. @param headers alternating names and values */
+  onInterim(status: number, reason: string, headers: readonly string[]): void;
   /** Called for the header section of the final reply. @param headers alternating names and values */
   onHead(exchange: Exchange, status: number, reason: string, headers: readonly string[]): void;
   /** Called for each piece of the body. The handler owns its memory. */

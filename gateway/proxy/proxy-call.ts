@@ -20,6 +20,7 @@ import {
 } from './exchange.ts';
 import type { CallParts, ForwardedRequest, Passage, ProxyFailure } from './forwarded-request.ts';
 import { Holdings } from './holdings.ts';
+import { writeInterim } from './interim-reply.ts';
 import type { ProtectedCall } from './protected.ts';
 import { clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
@@ -165,6 +166,12 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       this.#protected?.sent();
     } else this.#deadlines.delete(this);
     return true;
+  }
+
+  onInterim(status: number, reason: string, fields: readonly string[]): void {
+    // The application has begun to work on the request.
+    this.retryable = false;
+    if (this.#state === 'waiting') writeInterim(this.request, status, reason, fields, this.passage.added);
   }
 
   onHead(exchange: Exchange, statusCode: number, reason: string, fields: readonly string[]): void {

@@ -8,8 +8,9 @@ import { ChunkReader } from './chunk-reader.ts';
 import { BadReplyError, BrokenReplyError, REPLY_HEAD_BYTES_MAX, ReplyHeadTooLargeError } from './exchange.ts';
 import { fieldsOf, readableFields, switchesTo } from './reply-fields.ts';
 
-/** Limit of interim replies before the final one. */
+/** Limits of the interim replies before the final one, and of their bytes. */
 const INTERIM_MAX = 32;
+const INTERIM_BYTES_MAX = 65_536;
 
 const PROTOCOL = 'HTTP/1.';
 const NO_STATUS_LINE = "the upstream's reply has no status line of HTTP/1.1";
@@ -24,7 +25,9 @@ type State = 'head' | 'length' | 'until-close' | 'chunks' | 'end' | 'done';
 const NOTHING = Buffer.alloc(0);
 
 interface ReplyListener {
-  /** Called for the final reply, not for interim ones. */
+  /** Called for each interim reply but 100 and 101 (RFC 9110 15.2). */
+  onInterim(status: number, reason: string, headers: readonly string[]): void;
+  /** Called for the final reply. */
   onHead(status: number, reason: string, headers: readonly string[]): void;
   /** @param piece part of the buffer that was passed to `read` */
   onPiece(piece: Buffer): void;
@@ -49,6 +52,7 @@ export class ReplyParser {
   #switched: readonly string[] | null = null;
   #isUntouched = true;
   #interims = 0;
+  #interimBytes = 0;
   /** Start of an incomplete header section. */
   #begun: Buffer = NOTHING;
   /** Remaining bytes of the body. */
@@ -66,6 +70,7 @@ export class ReplyParser {
     this.#upgrade = upgrade;
     this.#isUntouched = true;
     this.#interims = 0;
+    this.#interimBytes = 0;
     this.#begun = NOTHING;
     this.isReusable = false;
     this.isSuspect = false;
@@ -170,7 +175,11 @@ export class ReplyParser {
       return;
     }
     if (status < 200) {
-      if (++this.#interims > INTERIM_MAX) throw new BadReplyError('the upstream sends interim replies only');
+      this.#interimBytes += text.length;
+      if (++this.#interims > INTERIM_MAX || this.#interimBytes > INTERIM_BYTES_MAX)
+        throw new BadReplyError('the upstream sends too many interim replies');
+      // The gateway itself asks clients for their bodies.
+      if (status !== 100) this.#listener.onInterim(status, reason, headers);
       return;
     }
     this.#frame(status, minor === '1', headers);

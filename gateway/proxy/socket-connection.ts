@@ -217,6 +217,9 @@ export class SocketConnection implements UpstreamConnection, Exchange {
    */
   #parserOf(socket: Socket | null): ReplyParser {
     return new ReplyParser({
+      onInterim: (status, reason, headers) => {
+        if (this.#socket === socket) this.#handler?.onInterim(status, reason, headers);
+      },
       onHead: (status, reason, headers) => {
         if (this.#socket === socket) this.#handler?.onHead(this, status, reason, headers);
       },

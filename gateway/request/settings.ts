@@ -41,7 +41,7 @@ export const LIMITING_VARIABLES = [
     name: 'GATEWAY_UPSTREAM_TIMEOUT_MS',
     default: '30000',
     meaning:
-      'milliseconds that the application has to begin its reply, or to read the next one or two megabytes of an upload, which wait in buffers of the system',
+      'milliseconds that the application has to begin its final reply, or to read the next one or two megabytes of an upload, which wait in buffers of the system; interim replies do not extend it',
   },
 ] as const satisfies readonly Variable[];
 

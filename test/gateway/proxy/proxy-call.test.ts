@@ -208,7 +208,7 @@ t.test('103: an interim reply is not taken for the final one', async (t) => {
   const { status, body, headers } = await send(port, '/');
   t.equal(status, 200);
   t.equal(body.toString(), 'final');
-  t.equal(headers.link, undefined);
+  t.equal(headers.link, undefined, 'its fields are not those of the final reply');
 });
 
 t.test('replies of every framing arrive whole, with a Date', async (t) => {

@@ -52,6 +52,9 @@ function logOf({ bytes, closes, method, upgrade = null }: Case, cuts: readonly n
   };
   let isOver = false;
   const parser = new ReplyParser({
+    onInterim(status, reason, headers) {
+      log.push(`interim ${status} "${reason}" ${JSON.stringify(headers)}`);
+    },
     onHead(status, reason, headers) {
       log.push(`${status} "${reason}"`);
       for (let i = 0; i < headers.length; i += 2) log.push(`${headers[i]}: ${headers[i + 1]}`);
@@ -133,7 +136,10 @@ t.test('accepts a header section of 16 KiB, and refuses a larger one at once', a
 t.test('bounds interim replies, chunk extensions and trailers', async (t) => {
   const last = (text: string): string | undefined =>
     logOf({ name: '', bytes: Buffer.from(text), closes: false, method: 'GET', log: [] }, []).at(-1);
-  t.match(last('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(33)), /interim replies only/);
+  t.match(last('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(33)), /too many interim replies/);
+  const large = `HTTP/1.1 103 Early Hints\r\nX: ${'x'.repeat(16_000)}\r\n\r\n`;
+  t.match(last(large.repeat(4)), /^interim 103/);
+  t.match(last(large.repeat(5)), /too many interim replies/);
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
   t.match(last(`${chunked}1;${'x'.repeat(1024)}`), /too much between its chunks/);
   t.match(last(`${chunked}0\r\n${'X: y\r\n'.repeat(3000)}`), /too much between its chunks/);

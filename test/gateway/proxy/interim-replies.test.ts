@@ -1,0 +1,179 @@
+/** Interim replies of the application reach clients of HTTP/1.1 on both ways in, before the final reply. */
+import type { Socket } from 'node:net';
+import t, { type Test } from 'tap';
+import { policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
+import { startRawUpstream } from './exchange.ts';
+
+const HINTS =
+  'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nlink: </b.css>\r\nX-Odd: \xe9\r\n\r\n';
+const FINAL = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfinal';
+const COUNTED = policyFile('name: all, route: "* *", identifier: ip, limit: 1000, window: 366d');
+
+const get = (path: string, ...fields: readonly string[]): string =>
+  [`GET ${path} HTTP/1.1`, 'Host: a', ...fields, '', ''].join('\r\n');
+/** Returns what came before the head of the final reply. */
+const before = (text: string, status = 200): string => text.slice(0, text.indexOf(`HTTP/1.1 ${status} `));
+
+type Answer = (socket: Socket, text: string) => void;
+
+async function start(t: Test, env: Record<string, string>, answer: Answer): Promise<TestGateway> {
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    if (text.endsWith('\r\n\r\n')) answer(socket, text);
+  });
+  return startTestGateway(t, { upstream, policies: COUNTED, env });
+}
+
+for (const [way, env] of [
+  ['own parser', { GATEWAY_OWN_PARSER: '1' }],
+  ['node:http', { GATEWAY_OWN_PARSER: '0' }],
+] as const) {
+  t.test(way, async (t) => {
+    t.test('arrive at once, as they were sent, and the final reply behind them', async (t) => {
+      let finish = (): void => undefined;
+      const { port } = await start(t, env, (socket) => {
+        socket.write(HINTS, 'latin1');
+        finish = () => void socket.write(FINAL);
+      });
+      const client = sendRaw(port, get('/'));
+      t.equal(await client.until(/\r\n\r\n$/), HINTS);
+      finish();
+      const text = await client.until(/final$/);
+      t.equal(before(text), HINTS);
+      t.match(text, /\r\n\r\nHTTP\/1\.1 200 OK\r\n(?:.+\r\n)+\r\nfinal$/);
+      client.socket.write(get('/'));
+      await client.until(/200 OK[\s\S]*\r\nX-Odd: [^\n]+\n\r\n$/);
+      finish();
+      await client.until(/final[\s\S]*final$/);
+      client.socket.destroy();
+    });
+
+    t.test('102, 103, 104 and others, in the packet of the final reply, and split everywhere', async (t) => {
+      const many =
+        'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 104 \r\nUpload-Offset: 5\r\n\r\nHTTP/1.1 199 Other\r\n\r\n';
+      const bytes = Buffer.from(many + FINAL);
+      let cut = 0;
+      const { port } = await start(t, env, (socket) => {
+        socket.write(bytes.subarray(0, cut));
+        setImmediate(() => socket.write(bytes.subarray(cut)));
+      });
+      const client = sendRaw(port, '');
+      for (let replies = 1; cut < bytes.length; cut += 7, replies++) {
+        const from = client.received().length;
+        client.socket.write(get('/'));
+        await until(() => client.received().slice(from).endsWith('final'), `reply ${replies}`);
+        t.equal(before(client.received().slice(from)), many, `cut at ${cut}`);
+      }
+      client.socket.destroy();
+    });
+
+    t.test('without hop-by-hop fields, a length, and the fields of the gateway', async (t) => {
+      const { port } = await start(t, env, (socket) =>
+        socket.write(
+          'HTTP/1.1 103 Early Hints\r\nConnection: X-Mine, close\r\nX-Mine: 1\r\nKeep-Alive: timeout=1\r\n' +
+            'Upgrade: h2c\r\nTransfer-Encoding: chunked\r\nContent-Length: 7\r\nx-gateway-ratelimited: true\r\n' +
+            `x-gateway-decision: 1\r\nRateLimit: "a";r=1\r\nLink: </a>\r\n\r\n${FINAL}`,
+        ),
+      );
+      const text = await sendRaw(port, get('/', 'Connection: close')).ended();
+      t.equal(before(text), 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n');
+      t.match(text, /\r\nRateLimit: "all";r=999;t=\d+\r\n/i, 'the final reply has those of the gateway');
+    });
+
+    t.test('100 is passed over, because the gateway itself asks for bodies', async (t) => {
+      const { port } = await start(t, env, (socket) =>
+        socket.write(`HTTP/1.1 100 Continue\r\nX: y\r\n\r\n${FINAL}`),
+      );
+      t.equal(before(await sendRaw(port, get('/', 'Connection: close')).ended()), '');
+    });
+
+    t.test('not to HTTP/1.0', async (t) => {
+      const { port } = await start(t, env, (socket) => socket.write(HINTS + FINAL, 'latin1'));
+      const text = await sendRaw(port, 'GET / HTTP/1.0\r\nHost: a\r\n\r\n').ended();
+      t.equal(before(text), '');
+      t.match(text, /final$/);
+    });
+
+    t.test('HEAD, and bodies that are still on their way', async (t) => {
+      const { port } = await start(t, env, (socket, text) => {
+        if (text.startsWith('POST')) socket.write(HINTS, 'latin1');
+        else socket.write(HINTS + FINAL.replace('final', ''), 'latin1');
+      });
+      const head = get('/', 'Connection: close').replace('GET', 'HEAD');
+      t.equal(before(await sendRaw(port, head).ended()), HINTS);
+      const upload = sendRaw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n\r\n\r\n');
+      t.equal(await upload.until(/\r\n\r\n$/), HINTS);
+      upload.socket.destroy();
+    });
+
+    t.test('in front of a protocol switch', async (t) => {
+      const { port } = await start(t, env, (socket) =>
+        socket.write(
+          `${HINTS}HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nhi`,
+          'latin1',
+        ),
+      );
+      const client = sendRaw(port, get('/', 'Connection: upgrade', 'Upgrade: websocket'));
+      t.equal(before(await client.until(/hi$/), 101), HINTS);
+      client.socket.destroy();
+    });
+
+    t.test('they do not extend the time that the application has', async (t) => {
+      const { port } = await start(t, { ...env, GATEWAY_UPSTREAM_TIMEOUT_MS: '400' }, (socket) => {
+        const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 100);
+        socket.once('close', () => clearInterval(timer));
+      });
+      const text = await sendRaw(port, get('/', 'Connection: close')).ended();
+      t.match(text, /HTTP\/1\.1 504 /);
+    });
+
+    t.test('their number and bytes are bounded: more is a 502', async (t) => {
+      const large = HINTS.replace('\xe9', 'x'.repeat(16_000));
+      const { port } = await start(t, env, (socket, text) => {
+        const [, kind, count] = /GET \/(large\/)?(\d+)(?![\s\S]*GET)/.exec(text) ?? [];
+        socket.write((kind === undefined ? HINTS : large).repeat(Number(count)) + FINAL, 'latin1');
+      });
+      const statuses = async (path: string): Promise<string> =>
+        [...(await sendRaw(port, get(path, 'Connection: close')).ended()).matchAll(/HTTP\/1\.1 (\d+)/g)]
+          .map(([, status]) => status)
+          .join(' ');
+      t.equal(await statuses('/32'), `${'103 '.repeat(32)}200`);
+      t.equal(await statuses('/33'), `${'103 '.repeat(32)}502`);
+      t.equal(await statuses('/large/4'), `${'103 '.repeat(4)}200`);
+      t.equal(await statuses('/large/5'), `${'103 '.repeat(4)}502`);
+    });
+
+    t.test('the request is not sent again behind one', async (t) => {
+      let requests = 0;
+      const { port } = await start(t, env, (socket, text) => {
+        requests++;
+        if (text.includes('/again')) socket.write(HINTS, 'latin1', () => socket.resetAndDestroy());
+        else socket.write(FINAL);
+      });
+      const client = sendRaw(port, get('/'));
+      await client.until(/final$/);
+      client.socket.write(get('/again', 'Connection: close'));
+      t.match(await client.ended(), /HTTP\/1\.1 502 /);
+      t.equal(requests, 2);
+    });
+
+    t.test('a client that has left is no fault', async (t) => {
+      let hint = (): void => undefined;
+      const gateway = await start(t, env, (socket, text) => {
+        if (text.includes('/left')) hint = () => void socket.write(HINTS + FINAL, 'latin1');
+        else socket.write(FINAL);
+      });
+      const client = sendRaw(gateway.port, get('/left'));
+      await until(() => gateway.sample('floodgate_held', { bound: 'upstream_connections' }) === 1, 'sent');
+      client.socket.resetAndDestroy();
+      await until(() => gateway.sample('floodgate_held', { bound: 'connections' }) === 0, 'left');
+      hint();
+      await until(
+        () => gateway.sample('floodgate_held', { bound: 'upstream_connections' }) === 0,
+        'the reply is read',
+      );
+      t.match(await sendRaw(gateway.port, get('/', 'Connection: close')).ended(), /final$/);
+    });
+  });
+}
