@@ -8,6 +8,7 @@
 
 import { isRecord } from '#api/values/schemas.ts';
 import type { Millis } from '#shared/clock.ts';
+import { timeLimit } from '#shared/within.ts';
 
 export const recaptchaVariables = [
   {
@@ -52,7 +53,7 @@ export function createRecaptcha(keys: RecaptchaKeys | null, verifyUrl = VERIFY_U
           method: 'POST',
           body: new URLSearchParams({ secret: secretKey, response: token }),
           redirect: 'error',
-          signal: AbortSignal.timeout(VERIFY_TIMEOUT),
+          signal: timeLimit(VERIFY_TIMEOUT),
         });
         const result: unknown = await reply.json();
         if (!isRecord(result) || result.success !== true) return false;

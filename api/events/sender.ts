@@ -13,6 +13,7 @@ import { request as requestHttps, Agent as TlsAgent } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { percentDecoded } from '#api/values/percent-encoding.ts';
 import type { Millis } from '#shared/clock.ts';
+import { timeLimit } from '#shared/within.ts';
 import type { Reach, Targets } from './targets.ts';
 
 interface Message {
@@ -72,7 +73,7 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
     async send({ url, headers, body, reach }) {
       let isPrivate = false;
       try {
-        const signal = AbortSignal.timeout(timeoutMs);
+        const signal = timeLimit(timeoutMs);
         const check = await targets.check(url, reach);
         if (check.kind === 'refused') throw new TargetRefused(check.reason);
         isPrivate = check.isPrivate;

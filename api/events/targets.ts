@@ -11,6 +11,7 @@
 import { isIP } from 'node:net';
 import { type ApiError, badRequest } from '#api/errors.ts';
 import type { Millis } from '#shared/clock.ts';
+import { within } from '#shared/within.ts';
 import { isPublic, matcher, type Network } from './addresses.ts';
 
 /** Which targets webhooks may have: the public internet, or also the operator's list. */
@@ -178,15 +179,6 @@ async function resolveWithin(
   resolving: Promise<readonly string[]>,
   timeoutMs: Millis,
 ): Promise<readonly string[] | 'timeout'> {
-  const { promise, resolve } = Promise.withResolvers<'timeout'>();
-  const timer = setTimeout(resolve, timeoutMs, 'timeout');
-  const answer = resolving.then(
-    (addresses) => addresses,
-    () => [],
-  );
-  try {
-    return await Promise.race([answer, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const answer = resolving.catch(() => []);
+  return within(timeoutMs, answer).catch(() => 'timeout');
 }

@@ -3,13 +3,15 @@
  * rate-limiter-flexible, and the API's only file that uses ioredis.
  *
  * A use is one Lua script of the library, so it is atomic. It has 50 ms: there is no offline queue, and nothing is sent
- * twice. After three failures in a row, or one lost connection, uses fail at once. A probe then tests four times a
- * second whether the store accepts writes again. The API can also start while the store is unavailable.
+ * twice. After three failures in a row, or one lost connection, uses fail at once. Uses that waited together for the
+ * same pause of the store are one failure. A probe then tests four times a second whether the store accepts writes
+ * again. The API can also start while the store is unavailable.
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Millis } from '#shared/clock.ts';
 import { FAIL_FAST } from '#shared/redis-options.ts';
+import { within } from '#shared/within.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 
 const FAILURES_TO_OPEN = 3;
@@ -28,7 +30,9 @@ interface RedisCountersOptions {
 
 export function createRedisCounters(options: RedisCountersOptions): Counters {
   const { budgetMs } = options;
-  const redis = new Redis(options.url, { ...FAIL_FAST, commandTimeout: budgetMs });
+  const redis = new Redis(options.url, FAIL_FAST);
+  // The library has a time limit of its own, but after a stall of this process it ends before the answer is read.
+  const inTime = <T>(call: Promise<T>): Promise<T> => within(budgetMs, call);
   let failures = 0;
   let probe: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -42,14 +46,16 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
     probe = setInterval(async () => {
       if (isAsking) return;
       isAsking = true;
+      const answer = redis.set(`${PREFIX}:probe`, '1', 'PX', 10_000);
       try {
-        await redis.set(`${PREFIX}:probe`, '1', 'PX', 10_000);
+        await inTime(answer);
         clearInterval(probe);
         probe = undefined;
         failures = 0;
         options.onUp();
       } catch {
-        // The store is still unavailable. The next probe tests it again.
+        // The store is still unavailable. The next probe is sent when this one is answered or its connection is lost.
+        await answer.catch(() => undefined);
       } finally {
         isAsking = false;
       }
@@ -83,13 +89,14 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
 
   const asked = async <T>(ask: () => Promise<T>): Promise<T> => {
     if (probe !== undefined) throw new CountersUnavailable(new Error('the store is known to be away'));
+    const failuresBefore = failures;
     try {
       const answer = await ask();
       failures = 0;
       return answer;
     } catch (error) {
       const cause = asError(error);
-      if (!isConnecting) failures += 1;
+      if (!isConnecting && failures === failuresBefore) failures += 1;
       if (failures >= FAILURES_TO_OPEN || (!isConnecting && redis.status !== 'ready')) down(cause);
       throw new CountersUnavailable(cause);
     }
@@ -98,20 +105,20 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
   return {
     use: (name, key, windowSeconds) =>
       asked(async () => {
-        const { consumedPoints, msBeforeNext } = await limiterFor(name, windowSeconds).consume(key);
+        const { consumedPoints, msBeforeNext } = await inTime(limiterFor(name, windowSeconds).consume(key));
         return { used: consumedPoints, resetMs: Math.max(1, msBeforeNext) };
       }),
     giveBack: (name, key) =>
       asked(async () => {
         const limiter = limiters.get(name);
         // A window that has ended would begin again, below zero.
-        if (limiter === undefined || (await limiter.get(key)) === null) return;
-        const { consumedPoints } = await limiter.reward(key);
-        if (consumedPoints <= 0) await limiter.delete(key);
+        if (limiter === undefined || (await inTime(limiter.get(key))) === null) return;
+        const { consumedPoints } = await inTime(limiter.reward(key));
+        if (consumedPoints <= 0) await inTime(limiter.delete(key));
       }),
     async isUp() {
       if (probe !== undefined) return false;
-      return redis.ping().then(
+      return inTime(redis.ping()).then(
         () => true,
         () => false,
       );

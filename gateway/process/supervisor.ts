@@ -14,6 +14,7 @@ import { counter, gauge } from '#gateway/part/sample.ts';
 import type { MatchReport } from '#gateway/request/unmatched.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { SIGN_OF_LIFE_MS } from '#shared/signs-of-life.ts';
+import { within } from '#shared/within.ts';
 import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 import { NothingMatched } from './nothing-matched.ts';
 
@@ -231,16 +232,14 @@ export class Supervisor {
   async #sendAll(command: WorkerCommand): Promise<Answer[]> {
     const answers = [...this.#pool.ready].map(async (worker): Promise<Answer | null> => {
       const id = ++this.#requestId;
-      let timer: NodeJS.Timeout | undefined;
-      const answer = await new Promise<Answer | null>((resolve) => {
+      const answer = new Promise<Answer | null>((resolve) => {
         this.#pending.set(id, resolve);
-        timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
         // Fails if the worker is just ending; its 'exit' event follows.
         worker.send({ ...command, id } satisfies WorkerRequest, (error) => error && resolve(null));
       });
-      clearTimeout(timer);
-      this.#pending.delete(id);
-      return answer;
+      return within(ANSWER_TIMEOUT_MS, answer)
+        .catch(() => null)
+        .finally(() => this.#pending.delete(id));
     });
     return (await Promise.all(answers)).filter((answer) => answer !== null);
   }

@@ -137,11 +137,16 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     this.#parser = this.#parserOf(socket);
     socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
     this.#socket = socket;
-    this.#connectTimer = setTimeout(() => {
+    let isReady = false;
+    const onLate = (): void => {
+      if (isReady) return;
       this.#lose(socket, new UpstreamTimeoutError(`no connection to the upstream in ${connectTimeoutMs} ms`));
-    }, connectTimeoutMs);
+    };
+    // Timers run before events of sockets, and the connection may have been made during a stall of this process.
+    this.#connectTimer = setTimeout(() => setImmediate(onLate), connectTimeoutMs);
     socket
       .on(address.readyEvent, () => {
+        isReady = true;
         clearTimeout(this.#connectTimer);
         if (this.#socket === socket) this.#begin(socket);
       })

@@ -5,6 +5,7 @@ import { createMemoryCounters } from '#api/limits/memory-counters.ts';
 import { type CountMessage, countFor, createParentCounters } from '#api/limits/parent-counters.ts';
 import { createRedisCounters } from '#api/limits/redis-counters.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { stall, stallUntil } from '#test/support/stall.ts';
 import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
 
 const redis = await startRedis(t);
@@ -141,6 +142,56 @@ t.test('a frozen store delays one call for a bounded time and no other, and is u
   own.thaw();
   await ready(counters);
   t.strictSame(told, ['down', 'up']);
+});
+
+t.test('a stall of this process is no outage of a store that has answered meanwhile', async (t) => {
+  const BUDGET_MS = 50;
+  const own = await startRedis(t);
+  const told: string[] = [];
+  const counters = createRedisCounters({
+    url: own.url,
+    budgetMs: BUDGET_MS,
+    onDown: ({ message }) => told.push(message),
+    onUp: () => told.push('up'),
+  });
+  t.teardown(() => counters.close());
+  await ready(counters);
+  told.length = 0;
+  const uses = Array.from({ length: 60 }, () => counters.use('stalled', 'a', 60));
+  const settled = Promise.allSettled(uses);
+  const COUNTED =
+    "const { Redis } = require('ioredis'); const redis = new Redis(process.argv[1]);" +
+    "redis.get('fga:stalled:a').then((used) => process.exit(used === '60' ? 0 : 1), () => process.exit(1))";
+  stallUntil(process.execPath, ['-e', COUNTED, own.url]);
+  stall(4 * BUDGET_MS);
+  const refused = (await settled).filter(({ status }) => status === 'rejected');
+  t.equal(refused.length, 0, 'every use is counted');
+  t.strictSame(told, []);
+});
+
+t.test('uses that fail together are one failure, and do not begin an outage', async (t) => {
+  const own = await startRedis(t);
+  const told: string[] = [];
+  const counters = createRedisCounters({
+    url: own.url,
+    budgetMs: 300,
+    onDown: () => told.push('down'),
+    onUp: () => told.push('up'),
+  });
+  t.teardown(() => counters.close());
+  await ready(counters);
+  told.length = 0;
+  own.freeze();
+  t.teardown(() => own.thaw());
+  const together = async (): Promise<void> => {
+    const uses = await Promise.allSettled(Array.from({ length: 60 }, () => counters.use('n', 'a', 60)));
+    t.ok(uses.every(({ status }) => status === 'rejected'));
+  };
+  await together();
+  await together();
+  t.strictSame(told, [], 'two pauses of the store are no outage');
+  await together();
+  t.strictSame(told, ['down'], 'the third in a row is one');
 });
 
 t.test('uses a store that becomes available after the start', async (t) => {
