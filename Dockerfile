@@ -23,7 +23,7 @@ FROM ${NODE_IMAGE} AS all-packages
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY package/command ./package/command
-RUN npm ci --omit=dev --no-audit --no-fund
+RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
 
 # Those of the gateway alone, in the same versions.
 FROM ${NODE_IMAGE} AS gateway-packages

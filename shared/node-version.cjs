@@ -6,7 +6,7 @@
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 24 || (major === 24 && minor < 7)) {
   console.error(
-    `Floodgate needs Node.js 24.7 or later, and this is ${process.versions.node}: install a newer one, or run "npm ci" without --omit=dev, which brings its own.`,
+    `Floodgate needs Node.js 24.7 or later, and this is ${process.versions.node}: install a newer one, or run "npm ci" without --omit=optional, which brings its own.`,
   );
   process.exit(1);
 }

@@ -22,22 +22,22 @@ function isNewEnough() {
 }
 
 /**
- * Finds the Node.js that was installed together with Floodgate. In a checkout it is the package `node`; otherwise it is
- * the package for this operating system and processor. @returns null if there is none
+ * Finds the Node.js that was installed together with Floodgate: the package for this operating system and processor.
+ *
+ * @returns null if there is none
  */
 function installedNode() {
   const os = process.platform === 'win32' ? 'win' : process.platform;
   const prefix = os === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
   const { resolve } = createRequire(import.meta.url);
-  for (const name of ['node', `${prefix}-${os}-${process.arch}`]) {
-    try {
-      const file = join(dirname(resolve(`${name}/package.json`)), os === 'win' ? 'bin/node.exe' : 'bin/node');
-      if (existsSync(file)) return file;
-    } catch {
-      // This package is not installed.
-    }
+  try {
+    const folder = dirname(resolve(`${prefix}-${os}-${process.arch}/package.json`));
+    const file = join(folder, os === 'win' ? 'bin/node.exe' : 'bin/node');
+    return existsSync(file) ? file : null;
+  } catch {
+    // This package is not installed.
+    return null;
   }
-  return null;
 }
 
 /**

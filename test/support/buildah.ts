@@ -77,7 +77,7 @@ export function makeBase(folder: string): { readonly root: string; readonly env:
     cpSync(path, join(root, 'bin', name));
     return path;
   });
-  const node = realpathSync(join(projectRoot, 'node_modules/node/bin/node'));
+  const node = realpathSync(join(projectRoot, 'node_modules/.bin/node'));
   cpSync(node, join(root, 'usr/local/bin/node'));
   const npm = dirname(dirname(realpathSync(spawnSync('which', ['npm'], { encoding: 'utf8' }).stdout.trim())));
   cpSync(npm, join(root, 'usr/local/lib/node_modules/npm'), { recursive: true, dereference: true });

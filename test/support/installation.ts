@@ -1,13 +1,14 @@
 /** Installs a fresh copy of the project as users do, and starts it in the same way. */
 import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Test } from 'tap';
 import { freePort } from './ports.ts';
 import { projectRoot } from './process.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-const node = join(projectRoot, 'node_modules/node/bin');
+/** The folder of the project's own Node.js, without the other commands of its packages. */
+const node = dirname(realpathSync(join(projectRoot, 'node_modules/.bin/node')));
 
 /** The caller's environment, which may be needed to reach the registry, without the variables of npm and tap. */
 export function installing(folder: string): Record<string, string> {

@@ -39,7 +39,7 @@ const unshadowSchema = input({ policy: policyName }, ['policy']);
 export async function policyRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
   const { clock, trust, policies, policyText, policyRefusal, control, audit, doctor } = options;
   const { version, nodeVersion } = doctor;
-  const about = { version, nodeVersion, problem: nodeHole(nodeVersion, doctor.certificate !== null) };
+  const about = { version, nodeVersion, problem: nodeHole(nodeVersion) };
 
   app.get('/policies', async () => {
     const set = policies();

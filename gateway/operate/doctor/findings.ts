@@ -71,14 +71,14 @@ export function bad(check: CheckName, message: string, fix: string): Finding {
   return { check, ok: false, message, fix };
 }
 
-function versions({ version, nodeVersion, tls }: GatewayReport, here: string): Finding {
+function versions({ version, nodeVersion }: GatewayReport, here: string): Finding {
   if (isBefore(nodeVersion, NODE_MIN))
     return bad(
       'versions',
       `the gateway runs on Node.js ${nodeVersion}`,
       `use ${NODE_MIN.join('.')} or later`,
     );
-  const hole = nodeHole(nodeVersion, tls !== null);
+  const hole = nodeHole(nodeVersion);
   if (hole !== null) return bad('versions', hole.message, hole.fix);
   if (version !== here)
     return bad(

@@ -1,17 +1,17 @@
 /**
  * Versions of Node.js with known security holes that concern the gateway. The oldest ones without such holes are of
  * 2026-11-11. They mend crashes of TLS servers and HTTP/2 replies with the memory of other connections (CVE-2026-123864,
- * CVE-2026-123866, CVE-2026-126051). A gateway without a certificate uses neither TLS nor HTTP/2 for its clients.
+ * CVE-2026-123866, CVE-2026-126051).
  */
 const MENDED = { LTS: [24, 22, 3], newest: [26, 13, 1] } as const;
 
 /** @returns what is wrong and how to correct it; null if nothing is known */
-export function nodeHole(version: string, hasTls: boolean): { message: string; fix: string } | null {
+export function nodeHole(version: string): { message: string; fix: string } | null {
   const isLts = version.startsWith(`${MENDED.LTS[0]}.`);
-  if (!hasTls || !isBefore(version, isLts ? MENDED.LTS : MENDED.newest)) return null;
+  if (!isBefore(version, isLts ? MENDED.LTS : MENDED.newest)) return null;
   return {
     message: `Node.js ${version} has known security holes in TLS and HTTP/2`,
-    fix: `use ${MENDED.newest.join('.')} or later, or ${MENDED.LTS.join('.')} or later of version ${MENDED.LTS[0]}; or let a proxy in front terminate TLS`,
+    fix: `use ${MENDED.newest.join('.')} or later, or ${MENDED.LTS.join('.')} or later of version ${MENDED.LTS[0]}`,
   };
 }
 

@@ -346,7 +346,11 @@ t.test('recognizes the probe with two workers, and a Redis user that may not run
   }, 'both workers have reached Redis');
   for (let i = 0; i < 2; i++) {
     const found = await ask({ admin });
-    t.strictSame(found.wrong, []);
+    // The program runs on the Node.js of the tests, which may have known holes.
+    t.strictSame(
+      found.wrong.filter(({ check }) => check !== 'versions'),
+      [],
+    );
     t.ok(found.all.some(({ check, message }) => check === 'store' && /may not use INFO/.test(message)));
     t.ok(found.all.some(({ check }) => check === 'trusted-proxies'));
   }
@@ -444,16 +448,17 @@ t.test('knows the certificate of the gateway itself, and its files', async (t) =
   );
 });
 
-t.test('finds a Node.js with known holes in TLS, where the gateway uses TLS', async (t) => {
+t.test('finds a Node.js with known holes, whether or not the gateway terminates TLS', async (t) => {
   const { cert, key } = createAuthority(t).issue('own', 'DNS:localhost,IP:127.0.0.1');
-  const env = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
-  const found = async (nodeVersion: string, more: Record<string, string> = env): Promise<unknown> => {
-    const standing = await stand(t, null, { env: more, admin: { doctor: { nodeVersion } } });
-    return (await ask(standing)).wrong.filter(({ check }) => check === 'versions');
-  };
-  t.match(await found('26.10.0'), [{ message: /26\.10\.0 has known security holes/, fix: /26\.13\.1/ }]);
-  t.strictSame(await found('26.13.1'), []);
-  t.strictSame(await found('26.10.0', {}), []);
+  const tls = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
+  for (const env of [{}, tls]) {
+    const found = async (nodeVersion: string): Promise<unknown> => {
+      const standing = await stand(t, null, { env, admin: { doctor: { nodeVersion } } });
+      return (await ask(standing)).wrong.filter(({ check }) => check === 'versions');
+    };
+    t.match(await found('26.10.0'), [{ message: /26\.10\.0 has known security holes/, fix: /26\.13\.1/ }]);
+    t.strictSame(await found('26.13.1'), []);
+  }
 });
 
 t.test('finds that the public address leads elsewhere or nowhere, or does not speak TLS', async (t) => {

@@ -1,11 +1,11 @@
 /** `npm run release`: its files, which are the same in two runs. */
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { projectRoot } from '#test/support/process.ts';
-import { makeRelease } from '#test/support/release.ts';
+import { makeRelease, RELEASED_NODE, releasedNode } from '#test/support/release.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const run = promisify(execFile);
@@ -46,7 +46,7 @@ t.test('the lists of contents name what is in the packages', async (t) => {
     const listed: string[] = bill.components.map(
       ({ name, version }: Record<string, string>) => `${name}@${version}`,
     );
-    t.ok(listed.includes(`node@${process.versions.node}`), 'Node.js is part of the release');
+    t.ok(listed.includes(`node@${RELEASED_NODE}`), 'Node.js is part of the release');
     const [deb = ''] = readdirSync(folder).filter((file) => file.startsWith(`${name}_`));
     const { stdout } = await run('dpkg-deb', ['--contents', join(folder, deb)], { maxBuffer: 64 << 20 });
     const installed = [
@@ -65,8 +65,21 @@ t.test('the lists of contents name what is in the packages', async (t) => {
   }
 });
 
+t.test('a Node.js with known security holes is refused', async (t) => {
+  const folder = temporaryFolder(t);
+  const holed = join(folder, 'node');
+  writeFileSync(holed, '#!/bin/sh\necho v26.12.1\n', { mode: 0o755 });
+  const args = ['package/release/main.ts', '--out', join(folder, 'out'), '--node', holed];
+  await t.rejects(
+    run(process.execPath, args, { cwd: projectRoot }),
+    /The release is not made: Node.js 26\.12\.1 has known security holes .*--node/,
+  );
+  t.notOk(existsSync(join(folder, 'out')), 'nothing is written');
+});
+
 t.test('a folder with files, and a Node.js that does not exist, are refused', async (t) => {
-  const release = ['package/release/main.ts', '--out'];
+  const node = await releasedNode(t);
+  const release = ['package/release/main.ts', '--node', node, '--out'];
   const inProject = { cwd: projectRoot };
   await t.rejects(run(process.execPath, [...release, projectRoot], inProject), /is not empty: remove it/);
   const other = [...release, temporaryFolder(t), '--node', '/no/such/node'];
