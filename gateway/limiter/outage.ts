@@ -18,11 +18,11 @@ import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import { StoreRefusedError } from '#gateway/store/fault.ts';
 import type { openStore } from '#gateway/store/open.ts';
+import { Circuit, type Outage, PROBE_MS } from '#shared/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Charge } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
-import { Circuit, type Outage, PROBE_MS } from './circuit.ts';
 import { KnownCounters } from './known-counters.ts';
 import {
   type Exhausted,

@@ -5,13 +5,13 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import type { ControlChange } from '#gateway/bans/control.ts';
-import type { Outage } from '#gateway/limiter/circuit.ts';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
 import { inexact, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
 import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { RefusedAddress, RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
 import type { MatchReport } from '#gateway/request/unmatched.ts';
+import type { Outage } from '#shared/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { SIGN_OF_LIFE_MS } from '#shared/signs-of-life.ts';
 import { within } from '#shared/within.ts';

@@ -3,9 +3,9 @@
  * While no page is open, nothing is read each second. A page that does not read is disconnected, so no data accumulates.
  */
 import type { ServerResponse } from 'node:http';
-import type { Outage } from '#gateway/limiter/circuit.ts';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
+import type { Outage } from '#shared/circuit.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';

@@ -1,5 +1,5 @@
 /** The newest events of the gateway, which the page marks in its chart: reloads, changes by operators, and outages. */
-import type { Outage } from '#gateway/limiter/circuit.ts';
+import type { Outage } from '#shared/circuit.ts';
 import { type Clock, isoTime } from '#shared/clock.ts';
 
 export interface Mark {

@@ -1,9 +1,9 @@
 /** One snapshot of the gateway's activity: totals since its start. Two snapshots give rates. */
 
-import type { Outage } from '#gateway/limiter/circuit.ts';
 import { mergeRanked, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { EXCHANGED_MAX } from '#gateway/refusals/decision-record.ts';
+import type { Outage } from '#shared/circuit.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminGateway } from './context.ts';
 import { newcomersOf, policyTotalsOf, totalsBy } from './totals.ts';

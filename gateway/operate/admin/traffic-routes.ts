@@ -1,6 +1,6 @@
 /** Totals, and a stream of events that begins with the traffic of the last hour. */
 import type { FastifyInstance } from 'fastify';
-import type { Outage } from '#gateway/limiter/circuit.ts';
+import type { Outage } from '#shared/circuit.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';

@@ -2,7 +2,7 @@
  * The circuit breaker in front of the store. It decides whether the store is called, and how often it is probed
  * otherwise.
  */
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Clock, Millis } from './clock.ts';
 
 const FAILURES_TO_OPEN = 3;
 export const PROBE_MS: Millis = 250;
