@@ -246,6 +246,7 @@ function openUpstream(
     replyBufferBytes: config.replyBufferBytes,
     clock,
     bounds: createBounds(config.bounds, { clock, log }),
+    log,
     collectYoung: youngCollector(),
     openProtection,
   });

@@ -79,7 +79,7 @@ const CORE_VARIABLES = [
     name: 'GATEWAY_UPSTREAM',
     default: 'http://127.0.0.1:3000',
     meaning:
-      'address of the application that the gateway forwards to, also a Unix socket: `unix:/run/app.sock`',
+      'address of the application that the gateway forwards to, also a Unix socket: `unix:/run/app.sock`. For `https:` with a certificate of your own authority, see [`NODE_EXTRA_CA_CERTS`](operating.md#when-the-application-does-not-answer)',
   },
   { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'path of the policy file' },
   {

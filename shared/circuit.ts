@@ -1,6 +1,6 @@
 /**
- * The circuit breaker in front of the store. It decides whether the store is called, and how often it is probed
- * otherwise.
+ * A circuit breaker. In front of the store it decides whether the store is called, and how often it is probed otherwise.
+ * For the application it only tells when an outage begins and ends.
  */
 import type { Clock, Millis } from './clock.ts';
 
@@ -11,7 +11,7 @@ const PROBE_MS_MAX: Millis = 5000;
 /** If an outage begins within this time after the last one, the store is flapping. */
 const FLAPPING_MS: Millis = 10_000;
 
-/** A time in which the store was not called. */
+/** A time in which the store was not called, or the application did not answer. */
 export interface Outage {
   readonly from: Millis;
   /** null while it lasts */
@@ -78,12 +78,11 @@ export class Circuit {
     return true;
   }
 
-  /** @returns how long it was open */
-  close(): Millis {
-    const now = this.#clock();
-    const { from } = this.#lastOutage ?? { from: now };
-    this.#lastOutage = { from, to: now };
+  /** @param to end of the outage @returns how long it was open */
+  close(to: Millis = this.#clock()): Millis {
+    const { from } = this.#lastOutage ?? { from: to };
+    this.#lastOutage = { from, to };
     this.#failuresInRow = 0;
-    return now - from;
+    return to - from;
   }
 }

@@ -61,7 +61,7 @@ const upstream = new Upstream({
     keepAliveMs: config.upstreamKeepAliveMs,
   },
   ...{ unreadTimeoutMs: config.unreadTimeoutMs, replyBufferBytes: config.replyBufferBytes, clock, bounds },
-  ...{ collectYoung: youngCollector(), openProtection: null },
+  ...{ collectYoung: youngCollector(), openProtection: null, log },
 });
 
 /** As long as the gateway's reply to such a request, so that all rungs write the same number of bytes. */

@@ -8,10 +8,12 @@ import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Match } from '#gateway/policy/match.ts';
 import type { UpgradeSocket } from './upgrade.ts';
 import type { Upstream } from './upstream.ts';
+import type { UpstreamFault } from './upstream-reason.ts';
 
 export type ProxyFailure =
-  | { readonly kind: 'timeout' }
-  | { readonly kind: 'unavailable'; readonly reason: string }
+  | { readonly kind: 'timeout'; readonly fault: UpstreamFault }
+  /** `fault` is null if the upstream is not to blame. */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly fault: UpstreamFault | null }
   /** The adaptive limit refused the request. */
   | { readonly kind: 'overloaded'; readonly priority: Priority }
   | { readonly kind: 'bound'; readonly bound: BoundName; readonly refusal: Refusal };

@@ -8,6 +8,7 @@ import type { Millis } from '#shared/clock.ts';
 import type { ExchangeHandler, UpstreamConnection, UpstreamRequest } from './exchange.ts';
 import type { ForwardedRequest, ProxyFailure } from './forwarded-request.ts';
 import type { Upstream } from './upstream.ts';
+import { LATE_REPLY } from './upstream-faults.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 
 /** If other requests wait for a connection, a client that reads nothing for this time loses its own. */
@@ -94,14 +95,12 @@ export class Holdings {
   /**
    * Tells what a call waited for in vain. A call that waited because of its client's own share, or for an upload slot,
    * did not wait for the upstream.
-   *
-   * @returns null if the upstream was too slow
    */
-  refusalOfWait(): ProxyFailure | null {
+  failureOfWait(): ProxyFailure {
     const { connection, pool } = this;
-    if (connection !== null || pool === null) return null;
+    if (connection !== null || pool === null) return LATE_REPLY;
     const refusal = pool.inUse.refusalFor(this.client);
-    if (refusal === null || (refusal === 'total' && pool !== this.#upstream.uploads)) return null;
+    if (refusal === null || (refusal === 'total' && pool !== this.#upstream.uploads)) return LATE_REPLY;
     pool.inUse.refused(refusal);
     return { kind: 'bound', bound: pool.inUse.name, refusal };
   }

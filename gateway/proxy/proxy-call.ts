@@ -181,6 +181,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     }
     this.#protected?.measure(statusCode < 500);
     if (this.#state === 'abandoned') {
+      this.upstream.outage.answered();
       this.request.onUnreadReply(fields);
       // Close the call, because the reply has no reader and may be endless.
       this.close();
@@ -248,7 +249,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#state === 'closed') return;
     if (this.#state === 'abandoned') this.close();
     else if (this.#reply?.isStreaming === true) this.#cut(this.#reply);
-    else this.#fail(failureBy(error));
+    else this.#fail(failureBy(error, this.#exchange === null));
   }
 
   onDeadline(): void {
@@ -262,12 +263,11 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       else this.#waitIn(this.upstream.deadlines);
       return;
     }
-    this.#fail(this.#held.refusalOfWait() ?? { kind: 'timeout' });
+    this.#fail(this.#held.failureOfWait());
   }
 
   #fail(failure: ProxyFailure): void {
-    if (failure.kind === 'unavailable') this.upstream.unavailable++;
-    else if (failure.kind === 'timeout') this.upstream.timeouts++;
+    if ('fault' in failure) this.upstream.failed(failure.kind, failure.fault);
     this.close();
     this.request.onFailed(failure);
   }
@@ -311,6 +311,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       this.close();
       return;
     }
+    upstream.outage.answered();
     const giveBack = this.#held.handOverUpgrade();
     request.onReplyBegun(101, fields);
     this.close();
@@ -325,8 +326,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
    * Handles a client that has left while the upstream still works on the request, as many applications do. The upstream
    * keeps its connection until it replies, closes, or times out. Only the header section of the reply is read.
    *
-   * @returns false if the upstream has not received the request or has begun to reply; then the caller must close the
-   * call
+   * @returns false if the caller must close the call: the upstream has not received it or has begun to reply
    */
   abandon(): boolean {
     if (this.#state !== 'waiting' || this.#exchange === null || !this.hasReachedUpstream)

@@ -1,6 +1,6 @@
 /** Decides what happens to a request when its upstream connection fails: it is sent again, or refused with a reason. */
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
-import { BadReplyError } from './exchange.ts';
+import { BadReplyError, UpstreamTimeoutError } from './exchange.ts';
 import type { ProxyFailure } from './forwarded-request.ts';
 
 const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -28,15 +28,18 @@ export function isStaleConnection(error: Error): boolean {
   return code === 'UPSTREAM_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE';
 }
 
-export const CODED_REPLY: ProxyFailure = {
-  kind: 'unavailable',
-  reason: "the upstream's reply has a transfer coding that was not asked for",
-};
+export const CODED_REPLY = failureBy(
+  new BadReplyError("the upstream's reply has a transfer coding that was not asked for"),
+);
 
-/** Returns how a request fails that is not sent again. */
-export function failureBy(error: Error): ProxyFailure {
-  if ((error as NodeJS.ErrnoException).code === 'ETIMEDOUT') return { kind: 'timeout' };
+export const LATE_REPLY = failureBy(new UpstreamTimeoutError('no reply to a request'));
+
+/** Returns how a request fails that is not sent again. @param isUnreachable no connection could be made */
+export function failureBy(error: Error, isUnreachable = false): ProxyFailure {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const fault = code === undefined ? null : { code, message, isUnreachable };
+  if (fault?.code === 'ETIMEDOUT') return { kind: 'timeout', fault };
   const isBadReply = error instanceof BadReplyError;
-  const reason = isBadReply ? error.message : 'the upstream cannot be reached or broke off its reply';
-  return { kind: 'unavailable', reason };
+  const reason = isBadReply ? message : 'the upstream cannot be reached or broke off its reply';
+  return { kind: 'unavailable', reason, fault };
 }

@@ -13,7 +13,9 @@ import type { OpenProtection, Protection } from './protected.ts';
 import { Rest } from './rest.ts';
 import { SocketConnection } from './socket-connection.ts';
 import { TransferScheduler } from './transfer-scheduler.ts';
+import { type OutageLog, UpstreamOutage } from './upstream-outage.ts';
 import { UpstreamPool } from './upstream-pool.ts';
+import type { UpstreamFault } from './upstream-reason.ts';
 import { UpstreamAddress } from './upstream-socket.ts';
 
 export interface UpstreamOptions {
@@ -24,6 +26,7 @@ export interface UpstreamOptions {
   readonly connectTimeoutMs?: Millis;
   readonly clock: Clock;
   readonly bounds: Bounds;
+  readonly log: OutageLog;
   /** How long idle connections are kept if the upstream sends no `Keep-Alive: timeout=…`. */
   readonly keepAliveMs: Millis;
   /** Time after which a reply counts as a stream. Default: STREAM_AFTER_MS. Tests set a shorter time. */
@@ -66,6 +69,7 @@ export class Upstream {
   readonly uploads: UpstreamPool;
   readonly deadlines: Deadlines;
   readonly scheduler: TransferScheduler;
+  readonly outage: UpstreamOutage;
   unavailable = 0;
   timeouts = 0;
   /** Protects the application from overload; null if protection is off. */
@@ -83,6 +87,7 @@ export class Upstream {
     this.streamAfterMs = options.streamAfterMs ?? STREAM_AFTER_MS;
     this.deadlines = new Deadlines(timeoutMs, clock);
     this.scheduler = new TransferScheduler(options.collectYoung);
+    this.outage = new UpstreamOutage(options);
     const shared = {
       clock,
       connectTimeoutMs: Math.min(options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs),
@@ -120,8 +125,17 @@ export class Upstream {
       mode === null ? null : (openProtection?.({ mode, inUse, clock, onRaised, waitingIn }) ?? null);
   }
 
+  /** Called for each reply that has begun. */
   begin(reply: BegunReply): void {
+    this.outage.answered();
     if (this.#begun.push(reply) === 1) setImmediate(() => this.#flush());
+  }
+
+  /** Counts a request that got no reply. */
+  failed(kind: 'unavailable' | 'timeout', fault: UpstreamFault | null): void {
+    if (kind === 'timeout') this.timeouts++;
+    else this.unavailable++;
+    if (fault !== null) this.outage.failed(fault);
   }
 
   stats(): UpstreamStats {
@@ -140,6 +154,7 @@ export class Upstream {
   #tick(): void {
     const now = this.options.clock();
     for (const connection of this.#connections) connection.onTick(now);
+    this.outage.onTick();
   }
 
   #flush(): void {

@@ -13,8 +13,11 @@ export interface Identity {
 
 export interface Authority {
   readonly ca: string;
-  /** @param names subject alternative names, such as 'IP:127.0.0.1,DNS:localhost' */
-  issue(name: string, names: string): Identity;
+  /**
+   * @param names subject alternative names, such as 'IP:127.0.0.1,DNS:localhost'
+   * @param daysLeft negative for a certificate that has expired; default: 2
+   */
+  issue(name: string, names: string, daysLeft?: number): Identity;
 }
 
 const CA_NAME = 'Test CA';
@@ -39,14 +42,17 @@ export function createAuthority(owner: Owner): Authority {
   ];
   return {
     ca: write('ca.crt', certificate(CA_NAME, signer.publicKey, signer.privateKey, isAuthority)),
-    issue(name, names) {
+    issue(name, names, daysLeft) {
       const keys = newKeys();
       const extensions = [
         extension('551d11', sequence(...names.split(',').map(alternativeName))),
         extension('551d23', sequence(der(0x80, keyId))),
       ];
       return {
-        cert: write(`${name}.crt`, certificate(name, keys.publicKey, signer.privateKey, extensions)),
+        cert: write(
+          `${name}.crt`,
+          certificate(name, keys.publicKey, signer.privateKey, extensions, daysLeft),
+        ),
         key: write(`${name}.key`, keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
       };
     },
@@ -57,8 +63,14 @@ function newKeys() {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' });
 }
 
-/** Valid from yesterday until the day after tomorrow. @returns PEM */
-function certificate(name: string, key: KeyObject, signer: KeyObject, extensions: Buffer[]): string {
+/** Valid from the day before yesterday. @returns PEM */
+function certificate(
+  name: string,
+  key: KeyObject,
+  signer: KeyObject,
+  extensions: Buffer[],
+  daysLeft = 2,
+): string {
   const now = Date.now();
   const body = sequence(
     der(0xa0, integer(Buffer.from([2]))),
@@ -66,7 +78,7 @@ function certificate(name: string, key: KeyObject, signer: KeyObject, extensions
     integer(Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     ECDSA_SHA256,
     distinguishedName(CA_NAME),
-    sequence(time(now - DAY_MS), time(now + 2 * DAY_MS)),
+    sequence(time(now - 2 * DAY_MS), time(now + daysLeft * DAY_MS)),
     distinguishedName(name),
     key.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(...extensions)),

@@ -17,12 +17,16 @@ export const KINDS = ['http', 'https'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Issues a certificate that this process trusts until the test is over. */
-export function trusted(owner: Owner, names = 'DNS:localhost,IP:127.0.0.1'): { cert: Buffer; key: Buffer } {
+export function trusted(
+  owner: Owner,
+  names = 'DNS:localhost,IP:127.0.0.1',
+  daysLeft?: number,
+): { cert: Buffer; key: Buffer } {
   const authority = createAuthority(owner);
   const before = getCACertificates('default');
   setDefaultCACertificates([...before, readFileSync(authority.ca, 'utf8')]);
   owner.teardown(() => setDefaultCACertificates(before));
-  const { cert, key } = authority.issue('upstream', names);
+  const { cert, key } = authority.issue('upstream', names, daysLeft);
   return { cert: readFileSync(cert), key: readFileSync(key) };
 }
 

@@ -34,10 +34,11 @@ class Call {
 t.test('when protection ends, waiting requests pass, and nothing lowers the bound again', async (t) => {
   const { now, advance } = testClock();
   const { config } = readConfig({});
-  const bounds = createBounds(config.bounds, { clock: now, log: { warn: () => undefined } });
+  const log = { warn: () => undefined, info: () => undefined };
+  const bounds = createBounds(config.bounds, { clock: now, log });
   const upstream = new Upstream({
     ...{ origin: 'http://127.0.0.1:9', timeoutMs: 1000, keepAliveMs: 1000, unreadTimeoutMs: 1000 },
-    ...{ replyBufferBytes: 1000, collectYoung: () => undefined, clock: now, bounds },
+    ...{ replyBufferBytes: 1000, collectYoung: () => undefined, clock: now, bounds, log },
     openProtection: (bound) => new Protection({ ...bound, onOverload: () => undefined }),
   });
   t.teardown(() => upstream.close());

@@ -64,7 +64,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     settings[bound] = { ...settings[bound], ...limits };
   }
   const warnings: Record<string, unknown>[] = [];
-  const log = { warn: (fields: object) => void warnings.push({ ...fields }) };
+  const log = { warn: (fields: object) => void warnings.push({ ...fields }), info: () => undefined };
   const upstream = new Upstream({
     timeoutMs: 20_000,
     keepAliveMs: config.upstreamKeepAliveMs,
@@ -75,6 +75,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     ...upstreamOptions,
     clock,
     bounds: createBounds(settings, { clock, log }),
+    log,
   });
   const enforcement = new Enforcement(loadPolicies(policies, 'test.yaml'), 'salt', {
     clock,

@@ -19,10 +19,18 @@ function startPool(t: Test, waitingMax = 1000) {
     GATEWAY_WAITING: String(waitingMax),
     GATEWAY_CLIENT_SHARE: '1',
   });
-  const bounds = createBounds(config.bounds, { clock: now, log: { warn: () => undefined } });
+  const log = { warn: () => undefined, info: () => undefined };
+  const bounds = createBounds(config.bounds, { clock: now, log });
   const upstream = new Upstream({
     ...{ origin: 'http://127.0.0.1:9', timeoutMs: 1000, keepAliveMs: 1000, unreadTimeoutMs: 1000 },
-    ...{ replyBufferBytes: 1000, collectYoung: () => undefined, clock: now, bounds, openProtection: null },
+    ...{
+      replyBufferBytes: 1000,
+      collectYoung: () => undefined,
+      clock: now,
+      bounds,
+      log,
+      openProtection: null,
+    },
   });
   t.teardown(() => upstream.close());
   const pool = upstream.requests;
