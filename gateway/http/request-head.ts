@@ -111,7 +111,7 @@ export function checkRequestHead(
   return {
     ok: true,
     host,
-    hasBody: chunked || (contentLength !== null && contentLength > 0),
+    hasBody: hasBody(contentLength, chunked),
     contentLength,
     forwardedFor,
     forwardedProto,
@@ -119,6 +119,15 @@ export function checkRequestHead(
     nominated: dropped,
     probe,
   };
+}
+
+/**
+ * Whether a request has a body (RFC 9112 6.3). `Content-Length: 0` says that it has none, also in a GET.
+ *
+ * @param contentLength null if it is not announced
+ */
+export function hasBody(contentLength: number | null, isChunked: boolean): boolean {
+  return isChunked || (contentLength !== null && contentLength > 0);
 }
 
 function bad(reason: string): RequestHead {

@@ -253,10 +253,8 @@ export class AccessEntry {
 
   /** Content-Length; for a chunked body the number of bytes read during the request. */
   #requestBytes(): number {
-    const { headers } = this.#req;
-    const announced = headers['content-length'];
-    if (announced !== undefined) return Number(announced) || 0;
-    return headers['transfer-encoding'] === undefined ? 0 : this.#socket.bytesRead - this.#read;
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = this.#req.headers;
+    return coding === undefined ? Number(length) || 0 : this.#socket.bytesRead - this.#read;
   }
 }
 

@@ -6,10 +6,12 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Canonical path and query. */
   readonly target: string;
-  /** Alternating names and values. A `Content-Length` among them must be that of the body. */
+  /** Alternating names and values, without those of the connection and of the body's length. */
   readonly headers: readonly string[];
-  /** A body that is sent while it arrives, without a `Content-Length`, is sent in chunks; null without a body. */
+  /** A buffer has the announced length. null without a body. */
   readonly body: Buffer | SentBody | null;
+  /** The length that the client has announced; null if it has not, and then a body is sent in chunks. */
+  readonly contentLength: number | null;
   /** Protocol to switch to; null if none. */
   readonly upgrade: string | null;
 }

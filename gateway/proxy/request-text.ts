@@ -9,7 +9,7 @@ const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
 
 /** @returns null if the request cannot be sent safely */
 export function headOf(
-  { method, target, headers, body, upgrade }: UpstreamRequest,
+  { method, target, headers, body, contentLength, upgrade }: UpstreamRequest,
   authority: string,
 ): string | null {
   if (!TARGET.test(target)) return null;
@@ -21,16 +21,8 @@ export function headOf(
     if (UNSENDABLE.test(field)) return null;
     head += `${field}\r\n`;
   }
-  if (!hasLength({ headers })) {
-    if (body === null) {
-      if (EXPECTS_BODY.has(method)) head += 'Content-Length: 0\r\n';
-    } else
-      head += Buffer.isBuffer(body) ? `Content-Length: ${body.length}\r\n` : 'Transfer-Encoding: chunked\r\n';
-  }
+  const length = contentLength ?? (body === null && EXPECTS_BODY.has(method) ? 0 : null);
+  if (length !== null) head += `Content-Length: ${length}\r\n`;
+  else if (body !== null) head += 'Transfer-Encoding: chunked\r\n';
   return `${head}Connection: ${upgrade === null ? 'keep-alive' : `upgrade\r\nUpgrade: ${upgrade}`}\r\n\r\n`;
-}
-
-export function hasLength({ headers }: Pick<UpstreamRequest, 'headers'>): boolean {
-  for (let i = 0; i < headers.length; i += 2) if (headers[i] === 'Content-Length') return true;
-  return false;
 }

@@ -20,7 +20,7 @@ import {
 } from './exchange.ts';
 import { ReadBuffer } from './read-buffer.ts';
 import { ReplyParser } from './reply-parser.ts';
-import { hasLength, headOf } from './request-text.ts';
+import { headOf } from './request-text.ts';
 import type { Rest } from './rest.ts';
 import type { UpstreamAddress } from './upstream-socket.ts';
 
@@ -186,7 +186,7 @@ export class SocketConnection implements UpstreamConnection, Exchange {
       }
     } else {
       this.#upload = body;
-      const writer = new BodyWriter(socket, head, !hasLength(request), {
+      const writer = new BodyWriter(socket, head, request.contentLength === null, {
         // Bytes that come before the head is written are no reply to it.
         onBegin: () => this.#parser.begin(request.method),
         onEnd: () => {

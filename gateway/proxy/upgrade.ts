@@ -11,6 +11,7 @@ import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
+import { hasBody } from '#gateway/http/request-head.ts';
 import { clientHeaders } from './response-headers.ts';
 import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 
@@ -20,11 +21,11 @@ import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
  */
 export function mayUpgrade(req: IncomingMessage, connection: ClientConnection | undefined): boolean {
   const { headers } = req;
-  const bodiless = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = headers;
   return (
     req.method === 'GET' &&
     req.httpVersion === '1.1' &&
-    bodiless &&
+    !hasBody(Number(length), coding !== undefined) &&
     headers.upgrade?.trim().toLowerCase() === 'websocket' &&
     // Replies to earlier pipelined requests must be written first.
     connection !== undefined &&

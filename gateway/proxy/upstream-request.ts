@@ -17,6 +17,7 @@ export function upstreamRequest(call: Call): UpstreamRequest {
     target: match.target,
     headers: call.passage.headers,
     body: head.hasBody && req.body !== null ? bodyOf(req.body, call) : null,
+    contentLength: head.contentLength,
     upgrade: options.upgrade?.protocol ?? null,
   };
 }

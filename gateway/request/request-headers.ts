@@ -5,6 +5,8 @@ import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 
 /**
+ * The fields that frame the body are added when the request is written.
+ *
  * @param rawHeaders alternating names and values, as node:http gives them
  * @param authority of a target in absolute form; it replaces Host (RFC 9112 3.2.2). null if the target is a path
  * @returns alternating names and values
@@ -25,7 +27,6 @@ export function upstreamHeaders(
   }
   if (head.nominated !== null) dropNominated(headers, head.nominated);
 
-  if (head.contentLength !== null) headers.push('Content-Length', String(head.contentLength));
   headers.push('X-Forwarded-For', forwardedFor === '' ? origin.peer : `${forwardedFor}, ${origin.peer}`);
   headers.push(
     'X-Forwarded-Proto',

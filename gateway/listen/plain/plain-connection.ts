@@ -8,6 +8,7 @@ import { type ClientConnection, EMPTY_LINE } from '#gateway/http/client-connecti
 import { free, ownMemory } from '#gateway/http/free-buffer.ts';
 import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { type PieceListener, RequestBody } from '#gateway/http/request-body.ts';
+import { hasBody } from '#gateway/http/request-head.ts';
 import { type Pipelining, unitsOf } from '#gateway/listen/connection/pipelining.ts';
 import { AWAITED_BYTES_MAX } from '#gateway/proxy/upload.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -146,7 +147,9 @@ export class PlainConnection {
     this.#isFresh = false;
     this.#since = options.clock();
     const { contentLength } = head;
-    const body = contentLength === 0 ? null : new RequestBody(socket, options.pieces, ALWAYS_READS, false);
+    const body = hasBody(contentLength, false)
+      ? new RequestBody(socket, options.pieces, ALWAYS_READS, false)
+      : null;
     const req = new PlainRequest(head, socket, body);
     const res = new PlainResponse(req, head.keepsAlive, options, this.#onWritten);
     this.#response = res;

@@ -2,7 +2,14 @@
 import t from 'tap';
 import { headOf } from '#gateway/proxy/request-text.ts';
 
-const request = { method: 'GET', target: '/', headers: [] as string[], body: null, upgrade: null };
+const request = {
+  method: 'GET',
+  target: '/',
+  headers: [] as string[],
+  body: null,
+  contentLength: null,
+  upgrade: null,
+};
 
 t.test('refuses fields and targets that cannot be sent', async (t) => {
   // The last two become CR LF if they are cut to latin1.

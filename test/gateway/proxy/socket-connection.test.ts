@@ -32,7 +32,10 @@ t.test('a connection that was made during a stall of this process is used', asyn
       onError: reject,
       onUpgrade: () => undefined,
     };
-    connection.dispatch({ method: 'GET', target: '/', headers: [], body: null, upgrade: null }, handler);
+    connection.dispatch(
+      { method: 'GET', target: '/', headers: [], body: null, contentLength: null, upgrade: null },
+      handler,
+    );
     stall(4 * CONNECT_MS);
   });
   t.equal(status, 204);

@@ -8,6 +8,11 @@ import { until } from '#test/support/until.ts';
 import { send, startRawUpstream } from './exchange.ts';
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
+const SECOND = 'GET /second HTTP/1.1\r\nHost: app.test\r\n\r\n';
+
+/** Both ways in: without and with the gateway's own parser. */
+const PARSERS = ['0', '1'] as const;
+const parserOf = (parser: string): Record<string, string> => ({ GATEWAY_OWN_PARSER: parser });
 
 function handshake(path = '/ws', more = ''): string {
   return (
@@ -32,7 +37,7 @@ interface Echo {
 /** Accepts every handshake, sends a greeting in the same write, and then echoes all bytes. */
 async function startEcho(owner: Owner, kind: Kind): Promise<Echo> {
   const sockets: Socket[] = [];
-  const { origin, server } = await startApplication(owner, kind, () => undefined);
+  const { origin, server } = await startApplication(owner, kind, (_req, res) => res.end('plain'));
   server.on('upgrade', (req, socket: Socket, head) => {
     echo.requests++;
     sockets.push(socket);
@@ -77,6 +82,37 @@ for (const kind of KINDS)
     const allowed = sample('floodgate_policy_decisions_total', { policy: 'ws', decision: 'allowed' });
     t.equal(allowed, 1, 'counted once, as GET');
     client.socket.destroy();
+  });
+
+// The WebSocket client of Java 11 to 17 sends this field. It says that there is no body (RFC 9110 8.6).
+for (const parser of PARSERS)
+  for (const length of ['0', '00'])
+    t.test(`own parser ${parser}: 101: Content-Length: ${length} in a handshake is no body`, async (t) => {
+      const echo = await startEcho(t, 'http');
+      const { port } = await startTestGateway(t, { upstream: echo, env: parserOf(parser) });
+      const client = sendRaw(port, SECOND);
+      await client.until(/ 200 [\s\S]*plain$/);
+      client.socket.write(handshake('/ws', `Content-Length: ${length}\r\n`) + frame('early'), 'latin1');
+      await client.until(new RegExp(`hello;${literally(frame('early'))}$`));
+      t.equal(echo.requests, 1);
+      client.socket.destroy();
+    });
+
+for (const parser of PARSERS)
+  t.test(`own parser ${parser}: a handshake with a body is an ordinary request`, async (t) => {
+    const { port } = await startTestGateway(t, { env: parserOf(parser) });
+    const bodies = {
+      'Content-Length: 4': 'body',
+      'Transfer-Encoding: chunked': '4\r\nbody\r\n0\r\n\r\n',
+    };
+    for (const [field, body] of Object.entries(bodies)) {
+      const client = sendRaw(port, handshake('/ws', `${field}\r\n`) + body);
+      const text = await client.until(/"body":"body"\}$/);
+      t.notMatch(text, /upgrade/i, field);
+      client.socket.write(SECOND);
+      await client.until(/"url":"\/second"/);
+      client.socket.destroy();
+    }
   });
 
 function literally(text: string): string {
@@ -230,8 +266,6 @@ t.test('an upgrade behind an unanswered request of the same connection is a plai
   client.socket.destroy();
 });
 
-const SECOND = 'GET /second HTTP/1.1\r\nHost: app.test\r\n\r\n';
-
 t.test('a request behind a refused upgrade is answered in order', async (t) => {
   const upstream = await startUpstream(t);
   upstream.server.on('upgrade', (_req, socket) => {
@@ -240,8 +274,12 @@ t.test('a request behind a refused upgrade is answered in order', async (t) => {
   });
   const policies = policyFile('name: ws, route: GET /limited, identifier: ip, limit: 1, window: 366d');
   const { port } = await startTestGateway(t, { upstream, policies });
-  const client = sendRaw(port, handshake() + SECOND);
+  const empty = 'Content-Length: 0\r\n';
+  const client = sendRaw(port, handshake('/ws', empty) + SECOND);
   await client.until(/403 Forbidden[\s\S]*no[\s\S]*"url":"\/second"/);
+  const without = sendRaw(port, handshake() + SECOND);
+  await without.until(/403 Forbidden[\s\S]*no[\s\S]*"url":"\/second"/);
+  without.socket.destroy();
   client.socket.write(handshake());
   t.match(
     await client.ended(),
