@@ -26,6 +26,13 @@ export const NEIGHBOURS: readonly NeighbourRow[] = [
     programs: ['nginx'],
     tried: 'a folder without its slash, a folder with its list, ranges, conditional requests',
   },
+  {
+    file: 'interim',
+    is: 'application',
+    name: 'Puma, Go and Node, with early hints',
+    programs: ['puma', 'go', 'curl'],
+    tried: '102 and 103 before the reply, read by curl and by Node; none for HTTP/1.0',
+  },
 ];
 
 /** @param file path of a test in test/system/neighbours */
