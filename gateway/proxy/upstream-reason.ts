@@ -67,7 +67,7 @@ const REASONS: readonly (readonly [RegExp, reason: string, fix: string])[] = [
   [/UPSTREAM_BROKEN/, 'it broke off its reply', WORKING],
   [/UPSTREAM_CLOSED|UND_ERR_SOCKET|ECONNRESET|EPIPE/, 'it closed the connection without a reply', WORKING],
   [
-    /UPSTREAM_BAD_REPLY|HPE_/,
+    /UPSTREAM_BAD_REPLY|HPE_|does not match the HTTP/,
     'its reply cannot be forwarded',
     'correct the reply, or set GATEWAY_UPSTREAM to the port where it speaks HTTP',
   ],

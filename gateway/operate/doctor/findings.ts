@@ -116,13 +116,9 @@ function policyFile({ policies: { file, version, state, reason } }: GatewayRepor
   }
 }
 
-function upstream({ upstream: { origin, problem } }: GatewayReport): Finding {
+function upstream({ upstream: { origin, problem, fix } }: GatewayReport): Finding {
   if (problem === null) return good('upstream', `${origin} answers`);
-  return bad(
-    'upstream',
-    `${origin} does not answer the gateway: ${problem}`,
-    'start the application, or set GATEWAY_UPSTREAM to where it listens',
-  );
+  return bad('upstream', `${origin} does not answer the gateway: ${problem}`, fix);
 }
 
 function store({ store }: GatewayReport): Finding[] {

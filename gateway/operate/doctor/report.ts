@@ -5,6 +5,7 @@ import type { BoundSettings } from '#gateway/bounds/bounds.ts';
 import * as http from '#gateway/http/node-http.ts';
 import type { CertificateReport } from '#gateway/part/part.ts';
 import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
+import { type UpstreamReason, upstreamReason } from '#gateway/proxy/upstream-reason.ts';
 import { OTHER_HOSTS_MAX } from '#gateway/request/other-hosts.ts';
 import { type ProxyTrust, writtenNetwork } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -75,8 +76,8 @@ export async function gatewayReport(parts: ReportParts) {
       max: parts.openFilesMax(),
       needed: connections.total + upstream_connections.total + upgrades.total + OWN_FILES,
     },
-    /** `problem` is null if the upstream answers. */
-    upstream: { origin: config.upstream, problem: upstream },
+    /** `problem` is null if the upstream answers; `fix` says how to correct it. */
+    upstream: { origin: config.upstream, problem: upstream?.reason ?? null, fix: upstream?.fix ?? '' },
     store,
   };
 }
@@ -119,15 +120,16 @@ function trustReport(trust: ProxyTrust) {
 }
 
 /** @returns the problem with the upstream; null if it sends any reply */
-async function upstreamProblem(origin: string): Promise<string | null> {
+async function upstreamProblem(origin: string): Promise<UpstreamReason | null> {
   try {
     await headOf(origin, AbortSignal.timeout(UPSTREAM_MS));
     return null;
   } catch (error) {
     const { name, message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
-    return name === 'TimeoutError'
-      ? `no answer within ${UPSTREAM_MS} ms`
-      : (cause?.code ?? cause?.message ?? message);
+    if (name === 'TimeoutError')
+      return upstreamReason({ code: 'ETIMEDOUT', message: `no answer within ${UPSTREAM_MS} ms` });
+    const { code = '', message: text } = cause ?? (error as NodeJS.ErrnoException);
+    return upstreamReason({ code, message: text || message });
   }
 }
 

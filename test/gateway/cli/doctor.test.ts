@@ -1,5 +1,7 @@
 /** Tests `floodgate doctor` on a correct set-up, and on one set-up for each mistake that it can find. */
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttp, type RequestListener } from 'node:http';
+import { createServer as createHttps } from 'node:https';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Finding } from '#gateway/operate/doctor/findings.ts';
@@ -9,6 +11,8 @@ import { createAuthority } from '#test/support/certificates.ts';
 import { floodgate, floodgateCommand } from '#test/support/cli.ts';
 import { startFrontProxy } from '#test/support/front-proxy.ts';
 import { BEHIND_PROXY, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startSockets, trusted } from '#test/support/kinds.ts';
+import { listen } from '#test/support/listen.ts';
 import { startOperator } from '#test/support/operator.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
@@ -256,10 +260,33 @@ t.test('finds a missing Redis, an old Node, a wrong clock and an unreachable app
   });
   await finds(t, standing, [
     { check: 'versions', message: /Node\.js 22\.3\.0/, fix: /24\.7 or later/ },
-    { check: 'upstream', message: /does not answer the gateway: ECONNREFUSED/, fix: /GATEWAY_UPSTREAM/ },
+    { check: 'upstream', message: /does not answer the gateway: nothing listens/, fix: /GATEWAY_UPSTREAM/ },
     { check: 'store', message: /memory of one process/, fix: /GATEWAY_REDIS_URL/ },
     { check: 'clock', message: /the gateway's clock is 30 s behind/, fix: /NTP .* restart a gateway/ },
   ]);
+});
+
+t.test('says why the application does not answer, and how to correct it', async (t) => {
+  const ok: RequestListener = (_, res) => void res.end();
+  const untrusted = createAuthority(t).issue('app', 'DNS:localhost');
+  const [cert, key] = [readFileSync(untrusted.cert), readFileSync(untrusted.key)];
+  const secure = async (identity: { cert: Buffer; key: Buffer }): Promise<string> =>
+    `https://localhost:${await listen(t, createHttps(identity, ok))}`;
+  const { origin: noHttp } = await startSockets(t, 'http', (socket) => socket.end('220 ESMTP\r\n'));
+  const cases: readonly (readonly [string, RegExp, RegExp])[] = [
+    [await secure({ cert, key }), /authority that is not trusted/, /NODE_EXTRA_CA_CERTS=FILE/],
+    [await secure(trusted(t, 'DNS:localhost', -1)), /certificate has expired/, /^renew it/],
+    [await secure(trusted(t, 'DNS:other.test')), /issued for another name/, /a name of the certificate/],
+    ['http://no-such-app.invalid:3000', /name cannot be resolved/, /correct the host in GATEWAY_UPSTREAM/],
+    [`http://127.0.0.1:${await freePort()}`, /nothing listens there/, /start the application/],
+    [`https://127.0.0.1:${await listen(t, createHttp(ok))}`, /does it speak TLS/, /http:\/\//],
+    [`unix:${join(temporaryFolder(t), 'app.sock')}`, /no such socket/, /start the application/],
+    [noHttp, /cannot be forwarded/, /speaks HTTP/],
+  ];
+  for (const [upstream, message, fix] of cases) {
+    const { wrong } = await ask(await stand(t, null, { upstream }));
+    t.match(wrong, [{ check: 'upstream', message, fix }, { check: 'store' }], upstream);
+  }
 });
 
 t.test('finds that Redis is down', async (t) => {
