@@ -92,7 +92,11 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
     decisions,
     clock,
   };
-  const server = new PublicServer({ ...core, hasOwnParser: config.hasOwnParser });
+  const server = new PublicServer({
+    ...core,
+    hasOwnParser: config.hasOwnParser,
+    keepAliveMs: config.keepAliveMs,
+  });
   const proxyFiles = await openProxyFiles(config.trust, clock, log);
   const watch = watchPolicies(options, { inUse, load, metrics, limiting, upstream });
 

@@ -50,6 +50,8 @@ export interface GatewayConfig extends LimitingSettings {
   readonly bounds: BoundSettings;
   /** Number of leading bits of an IPv6 address that form a network, whose clients share bounds. */
   readonly networkPrefix: number;
+  /** null: 620 s for trusted proxies, 65 s for others. */
+  readonly keepAliveMs: Millis | null;
   readonly upstreamKeepAliveMs: Millis;
   readonly unreadTimeoutMs: Millis;
   readonly replyBufferBytes: number;
@@ -113,6 +115,12 @@ const CORE_VARIABLES = [
   },
   ...BOUND_VARIABLES,
   {
+    name: 'GATEWAY_KEEPALIVE_MS',
+    default: '',
+    meaning:
+      'milliseconds that a client connection may be idle; unset: 620000 for a trusted proxy, which is [longer than proxies keep theirs](edges.md#idle-connections), and 65000 for others',
+  },
+  {
     name: 'GATEWAY_UPSTREAM_KEEPALIVE_MS',
     default: '4000',
     meaning:
@@ -152,6 +160,8 @@ const SETTINGS = {
 type CoreName = (typeof CORE_VARIABLES)[number]['name'];
 
 const WORKERS_MAX = 64;
+/** A timer of Node.js can wait a little longer than this. */
+const KEEP_ALIVE_MS_MAX = 86_400_000;
 
 /**
  * @param cores that this process may use
@@ -178,6 +188,10 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       bounds: readBounds(read),
       networkPrefix: readNetworkPrefix(read),
+      keepAliveMs:
+        read.text('GATEWAY_KEEPALIVE_MS') === ''
+          ? null
+          : read.integer('GATEWAY_KEEPALIVE_MS', 1000, KEEP_ALIVE_MS_MAX),
       upstreamKeepAliveMs: read.integer('GATEWAY_UPSTREAM_KEEPALIVE_MS', 1, 600_000),
       unreadTimeoutMs: read.integer('GATEWAY_UNREAD_TIMEOUT_MS', 1000, 3_600_000),
       replyBufferBytes: read.integer('GATEWAY_REPLY_BUFFER_BYTES', 16_384, 16_777_216),

@@ -8,6 +8,7 @@ import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { free, ownMemory } from '#gateway/http/free-buffer.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import { originOf, type RequestOrigin } from '#gateway/http/request-origin.ts';
+import type { KeepAlive } from '#gateway/listen/connection/keep-alive.ts';
 import type { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
 import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
@@ -51,6 +52,7 @@ interface SessionEvents {
   readonly onStream: (socket: Socket, origin: RequestOrigin) => void;
   /** Called if the body of a stream arrives in too small pieces. */
   readonly onSmallPieces: () => void;
+  readonly keepAlive: KeepAlive;
 }
 
 /** Sessions of HTTP/2 on secured connections. */
@@ -85,6 +87,7 @@ interface EntranceOptions extends EntranceSlots {
   readonly penalties: Penalties;
   /** Called if the body of an HTTP/2 stream arrives in too small pieces. */
   readonly onSmallPieces: () => void;
+  readonly keepAlive: KeepAlive;
   /** Called when a connection, or a stream of HTTP/2, is ready for requests. Its socket emits 'close'. */
   readonly onOpen: (connection: ClientConnection) => void;
 }
@@ -122,6 +125,7 @@ export class Entrance {
       options.openSessions?.({
         onStream: (socket, origin) => this.#admit({ socket, origin, handshakes: null }),
         onSmallPieces: options.onSmallPieces,
+        keepAlive: options.keepAlive,
       }) ?? null;
   }
 

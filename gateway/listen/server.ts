@@ -1,5 +1,4 @@
 /** The public listener, based on node:http. On shutdown it waits for the requests in flight. */
-import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -7,11 +6,11 @@ import type { Clients } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import { DateField } from '#gateway/http/date-field.ts';
-import { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { closeUnlessUsed, discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
-import { createServer } from '#gateway/http/node-http.ts';
-import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
+import type { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
+import { areScarce, type KeepAlive, keepAliveOf } from '#gateway/listen/connection/keep-alive.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
@@ -32,15 +31,18 @@ import { Refusals } from '#gateway/request/refuse.ts';
 import { type Arrival, type ForwardingParts, GatewayRequest } from '#gateway/request/request.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Entrance, type EntranceSlots } from './entrance.ts';
+import {
+  CHECK_INTERVAL_MS,
+  HEADERS_TIMEOUT_MS,
+  type HttpServer,
+  HttpServers,
+  REQUEST_TIMEOUT_MS,
+} from './http-servers.ts';
 import { Listener, type ListenOptions } from './listener.ts';
-import { HEADER_FIELDS_MAX, unusualReply } from './unusual-request.ts';
+import { unusualReply } from './unusual-request.ts';
 
-const HEADERS_TIMEOUT_MS: Millis = 10_000;
-/** Maximum time for a request with its body. It allows 100 MB at 28 KB/s. A silent client is cut much earlier. */
-const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
-const CHECK_INTERVAL_MS: Millis = 1000;
-/** Idle connections are kept longer than by common load balancers, so that these close them first. */
-const KEEP_ALIVE_MS: Millis = 65_000;
+/** Time after which TCP asks a silent peer whether it is still there. */
+const PROBE_MS: Millis = 65_000;
 const HEADER_BYTES_MAX = 16_384;
 /** While the server drains, a request may still begin on an idle connection for this time. */
 const IDLE_GRACE_MS: Millis = 500;
@@ -64,6 +66,8 @@ export interface PublicServerOptions extends ServerSlots {
   readonly clock: Clock;
   /** Whether the gateway's own parser reads plain requests instead of node:http. Default: false. */
   readonly hasOwnParser?: boolean;
+  /** How long idle connections are kept. Unset: 620 s for trusted proxies, 65 s for others. */
+  readonly keepAliveMs?: Millis | null;
   /** Time between two checks for slow bodies and unread replies. */
   readonly checkMs?: Millis;
   /** Time after a flood in which new connections of the client are refused. */
@@ -83,7 +87,8 @@ export class PublicServer {
   readonly #watch: ConnectionWatch;
   /** Unlike node:http's server, it can stop accepting without closing idle connections. */
   readonly #listener: Listener;
-  readonly #http: Server<typeof IncomingRequest, typeof OutgoingResponse>;
+  readonly #http: HttpServers;
+  readonly #keepAlive: KeepAlive;
   readonly #options: PublicServerOptions;
   readonly #parts: ForwardingParts;
   readonly #connections = new Map<Socket, ClientConnection>();
@@ -96,6 +101,7 @@ export class PublicServer {
   constructor(options: PublicServerOptions) {
     const { enforcement, upstream, clients, decisionServer } = options;
     this.#options = options;
+    this.#keepAlive = keepAliveOf(decisionServer?.keepAliveMs ?? options.keepAliveMs ?? null);
     const denials = new DenialWriter(enforcement.options.wallClock);
     this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options), denials };
     const socketReplies = new SocketReplies({
@@ -104,6 +110,7 @@ export class PublicServer {
       metrics: enforcement.metrics,
       clock: enforcement.options.clock,
       wallClock: enforcement.options.wallClock,
+      proxyKeepAliveMs: this.#keepAlive.proxiesMs,
     });
     this.#pipelining = new Pipelining({
       bound: options.upstream.bounds.pipelined,
@@ -133,75 +140,74 @@ export class PublicServer {
       pipelining: this.#pipelining,
       penalties: this.#smallPieces.penalties,
       onSmallPieces: () => void this.#smallPieces.cut++,
+      keepAlive: this.#keepAlive,
       onOpen: (connection) => this.#open(connection),
     });
-    this.#listener = new Listener((socket) => this.#entrance.accept(socket), KEEP_ALIVE_MS);
-    this.#http = createServer({
-      IncomingMessage: IncomingRequest,
-      ServerResponse: OutgoingResponse,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: CHECK_INTERVAL_MS,
-      keepAliveTimeout: decisionServer?.keepAliveMs ?? KEEP_ALIVE_MS,
+    this.#listener = new Listener((socket) => this.#entrance.accept(socket), PROBE_MS);
+    this.#http = new HttpServers(this.#keepAlive, {
       maxHeaderSize: decisionServer?.headerBytesMax ?? HEADER_BYTES_MAX,
-      optimizeEmptyRequests: true,
-      // The gateway refuses requests without Host itself, because node:http's refusal has no body.
-      requireHostHeader: false,
       shouldUpgradeCallback: (req) =>
         decisionServer === undefined && mayUpgrade(req, this.#connections.get(req.socket)),
+      listen: (http) => this.#listenTo(http, socketReplies),
     });
-    // node:http silently drops header fields above this number. It must exceed the gateway's own limit.
-    this.#http.maxHeadersCount = 2 * HEADER_FIELDS_MAX;
-    this.#http.on('request', (req, res) => this.#handle(req, res, PLAIN));
-    this.#http.on('checkContinue', (req, res) =>
-      this.#handle(req, res, { continuation: res, upgrade: null }),
-    );
-    this.#http.on('checkExpectation', (req, res) => this.#handle(req, res, PLAIN));
-    this.#http.on('upgrade', (req, socket, head) => {
-      const res = this.#responseFor(req, socket, head);
-      const release = (): void => res.detachSocket(req.socket);
-      const upgrade = { protocol: req.headers.upgrade ?? 'websocket', socket, head, release };
-      this.#handle(req, res, { continuation: null, upgrade });
-    });
-    this.#http.on('connect', (_req, socket) => {
-      socket.on('error', () => socket.destroy());
-      socketReplies.refuse(socket, METHOD_NOT_ALLOWED);
-    });
-    // Emitted when the keep-alive time is over. Without a listener, node:http would close the connection at once.
-    this.#http.on('timeout', closeUnlessUsed);
-    this.#http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
     const isPlain =
       options.hasOwnParser === true && options.handshakes === null && decisionServer === undefined;
     this.#plain = isPlain ? this.#plainConnections(socketReplies) : null;
   }
 
+  #listenTo(http: HttpServer, socketReplies: SocketReplies): void {
+    http.on('request', (req, res) => this.#handle(req, res, PLAIN));
+    http.on('checkContinue', (req, res) => this.#handle(req, res, { continuation: res, upgrade: null }));
+    http.on('checkExpectation', (req, res) => this.#handle(req, res, PLAIN));
+    http.on('upgrade', (req, socket, head) => {
+      const res = this.#responseFor(req, socket, head);
+      const release = (): void => res.detachSocket(req.socket);
+      const upgrade = { protocol: req.headers.upgrade ?? 'websocket', socket, head, release };
+      this.#handle(req, res, { continuation: null, upgrade });
+    });
+    http.on('connect', (_req, socket) => {
+      socket.on('error', () => socket.destroy());
+      socketReplies.refuse(socket, METHOD_NOT_ALLOWED);
+    });
+    // Emitted when the keep-alive time is over. Without a listener, node:http would close the connection at once.
+    http.on('timeout', closeUnlessUsed);
+    http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
+  }
+
   #plainConnections(socketReplies: SocketReplies): PlainConnections {
     const { clock, enforcement } = this.#options;
+    const optionsFor = (keepAliveMs: Millis, headersTimeoutMs: Millis) => ({
+      clock,
+      date: new DateField(enforcement.options.wallClock),
+      pieces: this.#smallPieces,
+      pipelining: this.#pipelining,
+      headersTimeoutMs,
+      requestTimeoutMs: REQUEST_TIMEOUT_MS,
+      keepAliveMs,
+      keepAlive: `timeout=${Math.floor(keepAliveMs / 1000)}`,
+      onRequest: (connection: ClientConnection, req: ClientRequest, res: ClientResponse) =>
+        this.#begin(connection, req, res, PLAIN),
+      onClientError: (error: NodeJS.ErrnoException, socket: Socket) =>
+        socketReplies.onClientError(error, socket),
+      onHandOver: (_socket: Socket, connection: ClientConnection) => this.#http.open(connection),
+    });
+    const { proxiesMs, clientsMs } = this.#keepAlive;
     return new PlainConnections(
-      {
-        clock,
-        date: new DateField(enforcement.options.wallClock),
-        keepAlive: `timeout=${KEEP_ALIVE_MS / 1000}`,
-        pieces: this.#smallPieces,
-        pipelining: this.#pipelining,
-        headersTimeoutMs: HEADERS_TIMEOUT_MS,
-        requestTimeoutMs: REQUEST_TIMEOUT_MS,
-        keepAliveMs: KEEP_ALIVE_MS,
-        onRequest: (connection, req, res) => this.#begin(connection, req, res, PLAIN),
-        onClientError: (error, socket) => socketReplies.onClientError(error, socket),
-        onHandOver: (socket) => this.#http.emit('connection', socket),
-      },
+      optionsFor(clientsMs, HEADERS_TIMEOUT_MS),
       CHECK_INTERVAL_MS,
+      // A proxy may open a connection long before it uses it.
+      optionsFor(proxiesMs, Math.max(HEADERS_TIMEOUT_MS, proxiesMs)),
     );
   }
 
   #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): OutgoingResponse {
     return responseFor(req, socket, head, () => {
-      if (this.#options.upstream.draining) {
+      const connection = this.#connections.get(req.socket);
+      if (connection === undefined || this.#options.upstream.draining) {
         lingeringClose(socket);
         return;
       }
-      this.#http.emit('connection', socket);
+      this.#http.open(connection);
       // The socket was paused while the gateway only checked whether the client leaves.
       socket.resume();
     });
@@ -215,7 +221,7 @@ export class PublicServer {
       this.#watch.forget(connection);
       this.#pipelining.forget(connection);
     });
-    if (this.#plain === null) this.#http.emit('connection', socket);
+    if (this.#plain === null) this.#http.open(connection);
     else this.#plain.open(connection);
   }
 
@@ -237,9 +243,9 @@ export class PublicServer {
     res: ClientResponse,
     options: RequestOptions,
   ): void {
-    const { decisionServer } = this.#options;
+    const { tracing, clock, enforcement, upstream, decisionServer } = this.#options;
     connection.begin(res);
-    const { tracing, clock, enforcement } = this.#options;
+    if (areScarce(upstream.bounds.connections)) res.shouldKeepAlive = false;
     const trace = tracing === null ? null : tracing.begin(req.method ?? '', req.rawHeaders, clock());
     const entry = this.#entryFor(req, res, trace);
     const unusual = unusualReply(req);
@@ -252,7 +258,7 @@ export class PublicServer {
       // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
       enforcement.metrics.count('uncovered', clock());
       if (entry !== null) entry.decision = 'uncovered';
-      res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []);
+      res.writeHead(204, upstream.draining ? ['Connection', 'close'] : []);
       res.end();
       discardBody(req.body);
     } else if (decisionServer === undefined)
@@ -285,8 +291,7 @@ export class PublicServer {
   /** @returns the port; the kernel chooses it if the option is 0 */
   async listen(options: ListenOptions): Promise<number> {
     const port = await this.#listener.listen(options);
-    // node:http starts to check its timeouts on this event.
-    this.#http.emit('listening');
+    this.#http.onListening();
     return port;
   }
 
@@ -307,7 +312,7 @@ export class PublicServer {
         isReplyUnread ||= connection.pending !== null && connection.pending.exchange?.isClosed !== false;
       }
       // node:http would also close connections whose complete reply the client has not read yet.
-      if (!isReplyUnread) this.#http.closeIdleConnections();
+      if (!isReplyUnread) this.#http.closeIdle();
       this.#entrance.cutUnsecured();
       // Handshakes may have been completed since the first call.
       this.#entrance.drain();

@@ -24,3 +24,35 @@ export function startRelay(
   });
   return listen(owner, server);
 }
+
+interface DistantRelay {
+  readonly port: number;
+  /** Number of connections whose far side has ended. */
+  readonly ended: number;
+}
+
+/** Starts a TCP proxy that delivers all bytes, and the end of each side, later: as a network between two machines does. */
+export async function startDistantRelay(owner: Owner, to: number, delayMs: number): Promise<DistantRelay> {
+  let ended = 0;
+  const later = (then: () => void): void => void setTimeout(then, delayMs);
+  const pass = (from: Socket, into: Socket): void => {
+    from
+      .on('data', (bytes) => later(() => into.write(bytes)))
+      .on('end', () => later(() => into.end()))
+      .on('error', () => later(() => into.destroy()))
+      .on('close', () => later(() => into.destroy()));
+  };
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    const far = connect({ port: to, host: '127.0.0.1', allowHalfOpen: true });
+    far.on('end', () => void ended++);
+    pass(near, far);
+    pass(far, near);
+  });
+  const port = await listen(owner, server);
+  return {
+    port,
+    get ended() {
+      return ended;
+    },
+  };
+}

@@ -8,7 +8,7 @@ import { type EntryLog, unreadableLine } from '#gateway/observe/log-line.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
 import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
-import type { Clock } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 
 export const METHOD_NOT_ALLOWED = unreadReply(REASONS.method);
 const MALFORMED = unreadReply(REASONS.notHttp1);
@@ -24,6 +24,8 @@ interface SocketRepliesOptions {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly wallClock: Clock;
+  /** How long a trusted proxy may keep a connection that it has not used yet. */
+  readonly proxyKeepAliveMs: Millis;
 }
 
 export class SocketReplies {
@@ -38,11 +40,24 @@ export class SocketReplies {
     // The reply was written, and lingeringClose() waits for the end of the connection.
     if (socket.writableEnded && !socket.destroyed) return;
     // A reply to a silent connection could cross with its first request, and the client would take it for the answer.
-    const silent =
-      code === 'ERR_HTTP_REQUEST_TIMEOUT' && this.#options.connections.get(socket as Socket)?.isSilent;
-    if (silent === true) closeUnlessUsed(socket as Socket);
+    const connection = this.#options.connections.get(socket as Socket);
+    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.isSilent === true) this.#onSilent(connection);
     else if (code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else this.refuse(socket, PARSE_ERRORS[code] ?? MALFORMED);
+  }
+
+  /** A trusted proxy may open connections long before it uses them. */
+  #onSilent(connection: ClientConnection): void {
+    const { socket, origin } = connection;
+    if (!origin.trusted) {
+      closeUnlessUsed(socket);
+      return;
+    }
+    const closeIfSilent = (): void => {
+      if (connection.isSilent) closeUnlessUsed(socket);
+    };
+    const timer = setTimeout(closeIfSilent, this.#options.proxyKeepAliveMs);
+    socket.once('close', () => clearTimeout(timer));
   }
 
   /**

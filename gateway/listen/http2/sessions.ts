@@ -16,6 +16,7 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import { request } from '#gateway/http/node-http.ts';
 import { PieceCount } from '#gateway/http/piece-count.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
+import type { KeepAlive } from '#gateway/listen/connection/keep-alive.ts';
 import { SMALL_PIECES } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED } from '#gateway/listen/connection/socket-replies.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
@@ -28,9 +29,6 @@ import { connectedEnds } from './stream-socket.ts';
 
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } =
   constants;
-
-/** Time limit for idle connections, as for HTTP/1.1. */
-const IDLE_MS: Millis = 65_000;
 
 const OPTIONS: ServerOptions = {
   // This limit is higher than 128 fields. The listener refuses more than 128 with a reply.
@@ -70,6 +68,8 @@ interface Http2Options {
   readonly onStream: (socket: Socket, origin: RequestOrigin) => void;
   /** Called if the body of a stream arrives in too small pieces. */
   readonly onSmallPieces: () => void;
+  /** How long connections may be idle. */
+  readonly keepAlive: KeepAlive;
 }
 
 interface Open {
@@ -108,7 +108,8 @@ export class Http2Sessions {
       count.end();
     });
     session.on('error', () => session.destroy());
-    session.setTimeout(IDLE_MS, () => session.close());
+    const { proxiesMs, clientsMs } = this.#options.keepAlive;
+    session.setTimeout(origin.trusted ? proxiesMs : clientsMs, () => session.close());
     session.on('stream', (stream, _headers, _flags, rawHeaders: string[] = []) =>
       this.#serve(stream, rawHeaders, origin, count),
     );

@@ -21,6 +21,7 @@ export interface PlainConnectionOptions extends ResponseOptions {
   readonly pieces: PieceListener;
   /** Counts the bytes that arrive before the last reply is written. */
   readonly pipelining: Pipelining;
+  /** How long a connection may be silent before its first request. */
   readonly headersTimeoutMs: Millis;
   readonly requestTimeoutMs: Millis;
   readonly keepAliveMs: Millis;
@@ -28,7 +29,7 @@ export interface PlainConnectionOptions extends ResponseOptions {
   /** Called like node:http's event of this name. */
   readonly onClientError: (error: NodeJS.ErrnoException, socket: Socket) => void;
   /** Gives the connection, with all unused bytes, to node:http. */
-  readonly onHandOver: (socket: Socket) => void;
+  readonly onHandOver: (socket: Socket, connection: ClientConnection) => void;
   /** Called when the connection is closed or handed over. */
   readonly onGone: (connection: PlainConnection) => void;
 }
@@ -214,7 +215,7 @@ export class PlainConnection {
     this.#options.onGone(this);
     socket.pause();
     socket.unshift(bytes);
-    this.#options.onHandOver(socket);
+    this.#options.onHandOver(socket, this.#connection);
     // node:http stops reading when it has enough of a body. The steps that unshift() has scheduled would make the socket
     // flow before it resumes, and resuming would then start to read again, without an end. So let them pass first.
     queueMicrotask(() => socket.resume());
