@@ -33,9 +33,21 @@ export const NEIGHBOURS: readonly NeighbourRow[] = [
     programs: ['puma', 'go', 'curl'],
     tried: '102 and 103 before the reply, read by curl and by Node; none for HTTP/1.0',
   },
+  {
+    file: 'git',
+    is: 'application',
+    name: 'git http-backend behind Apache httpd',
+    programs: ['git', 'apache2', 'curl'],
+    tried: 'push with a length and in chunks, clone, shallow clone, fetch, `Expect: 100-continue`',
+  },
 ];
 
 /** @param file path of a test in test/system/neighbours */
 export function rowOf(file: string): NeighbourRow | undefined {
   return NEIGHBOURS.find(({ file: name }) => file.endsWith(`/${name}.test.ts`));
+}
+
+/** Returns the packages of npm that a test installs. */
+export function npmPackagesOf(file: string): readonly string[] {
+  return rowOf(file)?.packages ?? [];
 }

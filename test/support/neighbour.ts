@@ -57,10 +57,11 @@ export async function startNeighbour(
   { command, env = {}, cwd = temporaryFolder(t), gatewayEnv = {} }: ApplicationOptions,
 ): Promise<Neighbour> {
   const port = await freePort();
-  const application = startProgram(command(port), { HOME: cwd, TMPDIR: cwd, LC_ALL: 'C.UTF-8', ...env }, cwd);
+  const line = command(port);
+  const application = startProgram(line, { HOME: cwd, TMPDIR: cwd, LC_ALL: 'C.UTF-8', ...env }, cwd);
   t.teardown(() => application.stop());
   const origin = `http://127.0.0.1:${port}`;
-  await until(() => accepts(port), `${command(port)[0]} accepts connections`, application);
+  await until(() => accepts(port), `${line[0]} accepts connections`, application);
   const gateway = await startGatewayProcess(t, { GATEWAY_UPSTREAM: origin, ...gatewayEnv }, COVER_ALL);
   const ways = [wayTo('directly', port), wayTo('through the gateway', gateway.port)] as const;
   return {
@@ -145,8 +146,17 @@ export function runProgram(
         else resolve({ code: Number(error?.code ?? 0), stdout, stderr });
       },
     );
+    // A program need not read its input, and may have ended.
+    child.stdin?.on('error', () => {});
     child.stdin?.end(input);
   });
+}
+
+/** Runs a program that has to succeed. @returns what it wrote to stdout @throws Error with what it wrote to stderr */
+export async function outputOf(command: readonly string[], options: RunOptions = {}): Promise<string> {
+  const { code, stdout, stderr } = await runProgram(command, options);
+  if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}: ${stderr}`);
+  return stdout;
 }
 
 /**
@@ -157,9 +167,12 @@ export function runProgram(
  */
 export async function installPackages(t: Test, packages: readonly string[]): Promise<string> {
   const folder = temporaryFolder(t);
-  writeFileSync(join(folder, 'package.json'), '{ "private": true }');
-  const command = ['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages];
-  const { code, stderr } = await runProgram(command, { cwd: folder, env: installing(folder) });
-  if (code !== 0) throw new Error(`Could not install ${packages.join(', ')}: ${stderr}`);
+  // Some packages ask for it by a tag that not every registry has.
+  const overrides = { 'node-fetch': '2.7.0' };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, overrides }));
+  await outputOf(['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages], {
+    cwd: folder,
+    env: installing(folder),
+  });
   return folder;
 }
