@@ -91,7 +91,7 @@ export const variables = [
     name: 'SIGNUP_ENABLED',
     default: '0',
     meaning:
-      '1 lets anybody sign up and gives each of them a new organization; 0 admits the very first person only',
+      '1 lets anybody sign up and gives each of them a new organization; 0 admits nobody: you add people, see [Accounts](operating.md#accounts-of-the-survey-api)',
   },
   {
     name: 'SESSION_MAX_AGE',
@@ -209,7 +209,7 @@ export function readConfig(env: Environment, cwd: string, cores = availableParal
       /** 0 keeps them, as in the next line. */
       auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, RETENTION_DAYS_MAX),
       unverifiedAccountDays: read.integer('UNVERIFIED_ACCOUNT_DAYS', 0, RETENTION_DAYS_MAX),
-      /** Whether everybody may sign up. If false, only the very first person may. */
+      /** Whether everybody may sign up. If false, nobody may. */
       isSignupEnabled: read.flag('SIGNUP_ENABLED'),
       sessionMaxAgeSeconds: read.integer('SESSION_MAX_AGE', SESSION_SECONDS_MIN, SESSION_SECONDS_MAX),
       mailFrom: read.parse<MailAddress>('MAIL_FROM', { name: '', address: '' }, parseMailFrom),

@@ -14,7 +14,6 @@ import { escapeHtml } from '#shared/page.ts';
 import { fieldOf, onSameHost, targetIn } from './form.ts';
 import { texts } from './login.ts';
 import { protect } from './protection.ts';
-import { isSignupOpen } from './signup.ts';
 
 const page = {
   schema: {
@@ -64,7 +63,9 @@ export const loginPage: Routes = async (app, { context }) => {
       ),
       links([
         [`${basePath}/auth/forgot-password`, 'Forgot your password?'],
-        ...((await isSignupOpen(context)) ? [[`${basePath}/auth/signup`, 'Create an account'] as const] : []),
+        ...(context.config.isSignupEnabled
+          ? [[`${basePath}/auth/signup`, 'Create an account'] as const]
+          : []),
       ]),
     ]);
   });

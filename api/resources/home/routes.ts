@@ -15,7 +15,6 @@ import { prefersHtml } from '#api/http/error-page.ts';
 import { sendPage } from '#api/http/page.ts';
 import { alert, notice } from '#api/http/page-form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/form.ts';
-import { isSignupOpen } from '#api/resources/accounts/signup.ts';
 import { escapeHtml } from '#shared/page.ts';
 
 const Home = Type.Unsafe<unknown>({
@@ -42,7 +41,7 @@ export const homeRoutes: Routes = async (app, { context }) => {
     }
     const token = isReady ? sessionCookie(request.cookies) : null;
     const isLoggedIn = token !== null && (await findSession(db, token, clock)) !== null;
-    const isOpen = isReady && !isLoggedIn && (await isSignupOpen(context));
+    const isOpen = isReady && !isLoggedIn && context.config.isSignupEnabled;
     return sendPage(reply, isReady ? 200 : 503, 'Surveys and feedback', [
       isReady
         ? notice('This service is ready.')

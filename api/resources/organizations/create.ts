@@ -1,10 +1,9 @@
 /** Creates an organization with its owner and one workspace, at the first start and for people who sign up. */
-import { lockName } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
 import { defaultSettings, insertWorkspace, type Workspace } from '#api/resources/workspaces/store.ts';
 import { newId, type Random } from '#api/values/ids.ts';
-import { hasMembers, insertMembership } from './store.ts';
+import { insertMembership } from './store.ts';
 
 interface NewOrganization {
   readonly name: string;
@@ -66,43 +65,25 @@ export async function createWorkspace(
 }
 
 /**
- * Creates an organization for a person who has none. It runs when the address is verified, so sign-ups with invented
- * addresses leave only a user behind. Call it inside a transaction.
- *
- * The very first person gets the operator's organization. While sign-up is closed, nobody else gets one.
+ * Creates an organization for a person who has none, unless sign-up is closed. It runs when the address is verified, so
+ * sign-ups with invented addresses leave only a user behind. Call it inside a transaction that locks the user.
  */
 export async function ensureOrganization(
   trx: Database,
   user: { readonly id: string; readonly name: string },
   { now, random, isSignupEnabled }: { now: Timestamp; random: Random; isSignupEnabled: boolean },
 ): Promise<void> {
+  if (!isSignupEnabled) return;
   const membership = await trx
     .selectFrom('memberships')
     .select('organizationId')
     .where('userId', '=', user.id)
     .executeTakeFirst();
   if (membership !== undefined) return;
-  // If two people are the first at once, one of them waits.
-  await lockName(trx, 'first member');
-  const isFirst = !(await hasMembers(trx));
-  if (!isFirst && !isSignupEnabled) return;
-  const deserted = isFirst
-    ? await trx.selectFrom('organizations').select('id').where('isOperators', '=', 1).executeTakeFirst()
-    : undefined;
-  if (deserted !== undefined) {
-    const membership = {
-      organizationId: deserted.id,
-      userId: user.id,
-      role: 'owner',
-      createdAt: now,
-    } as const;
-    await insertMembership(trx, membership);
-    return;
-  }
   const name = `Organization of ${user.name}`;
   await createOrganization(
     trx,
-    { name, ownerId: user.id, workspaceId: null, createdAt: now, isOperators: isFirst },
+    { name, ownerId: user.id, workspaceId: null, createdAt: now, isOperators: false },
     random,
   );
 }

@@ -6,12 +6,6 @@ export async function insertMembership(db: Database, membership: Readonly<Member
   await db.insertInto('memberships').values(membership).execute();
 }
 
-/** Whether any organization has a member. False on a server that is not set up. */
-export async function hasMembers(db: Database): Promise<boolean> {
-  const row = await db.selectFrom('memberships').select('userId').limit(1).executeTakeFirst();
-  return row !== undefined;
-}
-
 /** Returns the targets that webhooks of the workspace's organization may have. */
 export async function reachOf(db: Database, workspaceId: string): Promise<Reach> {
   const row = await db

@@ -70,27 +70,36 @@ t.test('closed after a sign-up: the address can be verified, but no organization
   t.equal((await api.context.db.selectFrom('organizations').select('id').execute()).length, 1);
 });
 
-t.test('the first person may sign up, and owns the organization of the operator', async (t) => {
+t.test('an organization that has lost all its people is given to nobody who signs up', async (t) => {
   const api = await begin(t, false);
+  const browser = { accept: 'text/html' };
   await api.context.db.deleteFrom('users').execute();
+  t.equal((await api.client('POST', '/api/auth/signup', me)).status, 403);
+  t.equal((await api.client('GET', '/auth/signup', undefined, browser)).status, 403);
+  t.notMatch((await api.client('GET', '/', undefined, browser)).text, '/auth/signup');
+
+  Object.assign(api.context.config, { isSignupEnabled: true });
   t.equal((await api.client('POST', '/api/auth/signup', me)).status, 200);
   t.notMatch(await verify(api), /error=/);
   t.match(
     await api.context.db
       .selectFrom('memberships')
       .innerJoin('organizations', 'organizations.id', 'memberships.organizationId')
-      .selectAll()
+      .select(['organizations.name', 'organizations.isOperators'])
       .execute(),
-    [{ role: 'owner', isOperators: 1 }],
+    [{ name: 'Organization of Zoe', isOperators: 0 }],
+    'with an open sign-up, a person gets an organization of their own',
   );
-  t.equal((await api.client('POST', '/api/auth/signup', { ...me, email: 'b@example.com' })).status, 403);
 });
 
-t.test('without any organization the first person gets one, which is the operator’s', async (t) => {
-  const api = await begin(t, false);
-  await api.context.db.deleteFrom('organizations').execute();
-  await api.context.db.deleteFrom('users').execute();
-  await api.client('POST', '/api/auth/signup', me);
-  await verify(api);
-  t.match(await api.context.db.selectFrom('organizations').selectAll().execute(), [{ isOperators: 1 }]);
-});
+t.test(
+  'closed before a link is used: the link gives no organization, although none has people',
+  async (t) => {
+    const api = await begin(t, true);
+    await api.client('POST', '/api/auth/signup', me);
+    await api.context.db.deleteFrom('memberships').execute();
+    Object.assign(api.context.config, { isSignupEnabled: false });
+    t.notMatch(await verify(api), /error=/);
+    t.same(await api.context.db.selectFrom('memberships').selectAll().execute(), []);
+  },
+);
