@@ -4,10 +4,6 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSigner } from '#api/auth/signer.ts';
 import { readConfig } from '#api/config.ts';
-import { awaitDatabase, openDatabase } from '#api/db/database.ts';
-import type { DatabaseLocation } from '#api/db/location.ts';
-import { appliedNames, refuseOtherSchema } from '#api/db/migrate.ts';
-import type { Database } from '#api/db/schema.ts';
 import { presentationOf } from '#api/resources/storage/file-types.ts';
 import { copyFiles, countFiles, type FilesCopied } from '#api/storage/copy/files.ts';
 import { extensionOf } from '#api/storage/key.ts';
@@ -18,6 +14,7 @@ import type { GlobalOptions } from '#shared/cli/program.ts';
 import { copyable } from '#shared/cli/program.ts';
 import { Progress } from '#shared/cli/progress.ts';
 import { type AddCommand, type CommandContext, databaseAt, databaseUrl } from './command.ts';
+import { openExisting } from './existing-database.ts';
 
 interface FilesArguments extends GlobalOptions {
   readonly from: string;
@@ -96,21 +93,6 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
     return result.problems === 0 ? EXIT.ok : EXIT.no;
   } finally {
     for (const one of opened.toReversed()) await one.close();
-  }
-}
-
-/** Opens a database that exists and has the schema of this version. */
-async function openExisting(location: DatabaseLocation): Promise<Database> {
-  if (location.kind === 'file' && !existsSync(location.path))
-    throw new CommandError(`cannot open ${location.path}: there is no such file`, EXIT.unreachable);
-  const db = openDatabase(location);
-  try {
-    await awaitDatabase(db, location, 0, () => undefined);
-    refuseOtherSchema(await appliedNames(db), 'the database');
-    return db;
-  } catch (error) {
-    await db.destroy();
-    throw error;
   }
 }
 
