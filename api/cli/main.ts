@@ -1,4 +1,4 @@
-/** `npm run db` and `npm run files`. The output is a table or one JSON document, and the exit code is for scripts. */
+/** `npm run db`, `npm run files` and `npm run people`. The output is a table or one JSON document, and the exit code is for scripts. */
 import { Terminal } from '#shared/cli/terminal.ts';
 import { runCli } from './program.ts';
 

@@ -1,4 +1,4 @@
-/** The commands that copy and back up the API's data. */
+/** The commands of the API: they copy and back up its data, and add people. */
 import { NoBackup } from '#api/db/backup.ts';
 import { CopyRefused } from '#api/db/copy/copy.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseInUse, DatabaseUnavailable } from '#api/db/faults.ts';
@@ -10,6 +10,7 @@ import { ConfigError } from '#shared/configuration.ts';
 import type { CommandContext } from './command.ts';
 import { addDatabase } from './database.ts';
 import { addFiles } from './files.ts';
+import { addPeople } from './people.ts';
 
 type CliOptions = Omit<CommandContext, 'run'>;
 
@@ -26,13 +27,16 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
         .scriptName('node api/cli/main.ts')
         // If an option is given twice, the last one counts.
         .parserConfiguration({ 'duplicate-arguments-array': false })
-        .usage('$0 <command>\n\nMoves the data of the survey API, and backs it up.')
+        .usage('$0 <command>\n\nMoves the data of the survey API, backs it up, and adds people.')
         .demandCommand(1, 'Name a command; --help lists them.')
         .help()
         .alias('help', 'h')
         .version(false)
         .epilogue('Exit codes: 0 fine, 1 refused, 2 wrong call, 3 could not be reached.');
-      return [addDatabase, addFiles].reduce((added, add) => add(added, { ...options, run }), described);
+      return [addDatabase, addFiles, addPeople].reduce(
+        (added, add) => add(added, { ...options, run }),
+        described,
+      );
     },
   });
 }

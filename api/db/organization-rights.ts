@@ -27,5 +27,5 @@ export async function takeOrganizationWrite(trx: Database): Promise<string | nul
 export async function countMembersWithoutRights(trx: Database): Promise<string | null> {
   const members = await countRows(trx.selectFrom('memberships').where('role', '=', 'member'));
   if (members === 0) return null;
-  return `Memberships with the role member, which give no rights any more: ${members}. Change "role" in the table memberships to manager for people who may do everything in their organization`;
+  return `Memberships with the role member, which give no rights any more: ${members}. For people who may do everything in their organization, run: npm run people -- add EMAIL`;
 }

@@ -95,9 +95,9 @@ export async function redeemVerification(
   if (token === '') return refused(texts.invalidToken, 'token_not_provided', null);
   const link = await findToken(db, 'verifyEmail', token, clock());
   const refusal = refusalOf(link);
-  if (refusal !== null) return refusal;
-  const choice = link === null ? null : await choiceFor(context, link, verification);
-  if (choice?.kind === 'refused') return choice;
+  if (refusal !== null || link === null) return refusal ?? invalidToken();
+  const choice = await choiceFor(context, link, verification);
+  if (choice.kind === 'refused') return choice;
 
   return db.transaction().execute(async (trx) => {
     // Check again, because another link of the account may have been used meanwhile.
@@ -105,7 +105,7 @@ export async function redeemVerification(
     const refusal = refusalOf(found);
     if (refusal !== null || found === null) return refusal ?? invalidToken();
     const now = toTimestamp(clock());
-    const change = { ...choice?.account, emailVerified: now };
+    const change = { ...choice.account, emailVerified: now };
     const user = { ...found.user, ...change };
     await updateUser(trx, user.id, change, now);
     await deleteOtherTokens(trx, user.id, token);
@@ -123,12 +123,12 @@ function refusalOf(link: AccountLink | null): Refusal | null {
   return emailVerified === null ? null : refused(texts.alreadyVerified, 'email_already_verified', id);
 }
 
-/** Returns the name and password that the account gets; null if it keeps its own. */
+/** Returns the name and password that the account gets. */
 async function choiceFor(
   { db, passwords }: Pick<Context, 'db' | 'passwords'>,
   { user, choice }: AccountLink,
   { token, password, newPassword, name }: Verification,
-): Promise<Refusal | { readonly kind: 'chosen'; readonly account: Choice } | null> {
+): Promise<Refusal | { readonly kind: 'chosen'; readonly account: Choice }> {
   if (newPassword !== '') {
     const problem = passwordProblem(newPassword);
     if (problem !== null) throw invalidFields({ newPassword: problem });
@@ -136,8 +136,9 @@ async function choiceFor(
     const account = { name: chosenName, passwordHash: await passwords.hash(newPassword) };
     return { kind: 'chosen', account };
   }
-  if (choice === null) return null;
-  if (password === '') return refused(texts.passwordNeeded, 'no_credentials_provided', user.id);
+  // A link of the operator carries no password, and the account may have that of a stranger who signed up with its address.
+  if (choice === null || password === '')
+    return refused(texts.passwordNeeded, 'no_credentials_provided', user.id);
   if (isTooLong(password)) return refused(texts.wrongPassword, 'password_too_long', user.id);
   if (!(await takeAttempt(db, token))) {
     return refused(texts.tooManyPasswords, 'invalid_password', user.id);

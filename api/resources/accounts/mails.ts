@@ -40,6 +40,10 @@ export async function mailAccount(
   if (await mayMail(parts, trx, mail)) await parts.mailer.accept(trx, mail);
 }
 
+export function verificationLink(publicUrl: string, token: string): string {
+  return `${publicUrl}/auth/verify?token=${token}`;
+}
+
 export function verificationMail(publicUrl: string, to: string, token: string): Mail {
   return {
     kind: 'verifyEmail',
@@ -47,7 +51,7 @@ export function verificationMail(publicUrl: string, to: string, token: string): 
     subject: 'Confirm your e-mail address',
     body: lines(
       'Welcome. Open this link within a day to confirm your address and log in:',
-      `${publicUrl}/auth/verify?token=${token}`,
+      verificationLink(publicUrl, token),
       'The page asks for the password of the sign-up. If you did not choose it, or do not know it, choose another one there.',
       'If you did not sign up, ignore this mail: nothing happens without the link.',
     ),

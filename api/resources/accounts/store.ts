@@ -74,7 +74,7 @@ export async function insertUser(
 export async function updateUser(
   db: Database,
   id: string,
-  change: Partial<Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash'>>,
+  change: Partial<Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash' | 'isActive'>>,
   now: Timestamp,
 ): Promise<void> {
   await db

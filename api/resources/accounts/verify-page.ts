@@ -1,6 +1,7 @@
 /**
  * The page behind the link in a verification mail. It has a button, because programs that only open links must not use
- * them up. There are two ways: the password of the sign-up, or a new one for people who did not sign up themselves.
+ * them up. There are two ways: the password of the sign-up, or a new one for people who did not sign up themselves. A link
+ * of the operator has only the second.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
@@ -11,6 +12,7 @@ import { newPassword } from './account-forms.ts';
 import { fieldOf, targetIn } from './form.ts';
 import { texts } from './login.ts';
 import { protect } from './protection.ts';
+import { findToken } from './store.ts';
 
 const TOKEN_LENGTH_MAX = 500;
 const NAME_LENGTH_MAX = 250;
@@ -39,20 +41,23 @@ interface Shown {
 }
 
 /** @param given the query of the address, or the submitted form */
-export function sendVerifyPage(
+export async function sendVerifyPage(
   context: Context,
   request: FastifyRequest,
   reply: FastifyReply,
   given: unknown,
   { status = 200, problem = '', errors = {} }: Partial<Shown> = {},
-): FastifyReply {
+): Promise<FastifyReply> {
   const { basePath } = reply.server;
-  const { publicUrl } = context.config;
+  const { config, db, clock } = context;
+  const { publicUrl } = config;
+  const token = fieldOf(given, 'token').slice(0, TOKEN_LENGTH_MAX);
+  const link = await findToken(db, 'verifyEmail', token, clock());
   const action = `${basePath}/api/auth/callback/token`;
   const carried = [
     protect(context, request, reply),
     hidden('callbackUrl', targetIn(given, publicUrl)),
-    hidden('token', fieldOf(given, 'token').slice(0, TOKEN_LENGTH_MAX)),
+    hidden('token', token),
   ];
   const password: Field = {
     name: 'password',
@@ -64,10 +69,14 @@ export function sendVerifyPage(
   const name = fieldOf(given, 'name').slice(0, NAME_LENGTH_MAX);
   return sendPage(reply, status, 'Confirm your e-mail address', [
     ...(problem === '' ? [] : [alert(escapeHtml(problems.get(problem) ?? problem))]),
-    '<p>One step more: give the password that you chose when you signed up. This confirms that the address is yours, and logs you in.</p>',
-    form(action, [...carried, field(password)], 'Confirm and log in'),
-    '<h2>You did not choose a password, or do not know it?</h2>',
-    '<p>Choose one. It takes the place of every password that was given with this address at sign-up.</p>',
+    ...(link !== null && link.choice === null
+      ? ['<p>One step more: choose a password. This logs you in.</p>']
+      : [
+          '<p>One step more: give the password that you chose when you signed up. This confirms that the address is yours, and logs you in.</p>',
+          form(action, [...carried, field(password)], 'Confirm and log in'),
+          '<h2>You did not choose a password, or do not know it?</h2>',
+          '<p>Choose one. It takes the place of every password that was given with this address at sign-up.</p>',
+        ]),
     form(
       action,
       [

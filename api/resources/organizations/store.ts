@@ -1,9 +1,87 @@
 /** The members of organizations, and what an organization may reach. This file writes the table `memberships`. */
-import type { Database, MembershipTable } from '#api/db/schema.ts';
+import type { Database, MembershipTable, OrganizationTable, Role, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from '#api/events/targets.ts';
 
 export async function insertMembership(db: Database, membership: Readonly<MembershipTable>): Promise<void> {
   await db.insertInto('memberships').values(membership).execute();
+}
+
+/** @param id null for the organization of the first start, which is the operator's */
+export async function findOrganization(
+  db: Database,
+  id: string | null,
+): Promise<Pick<OrganizationTable, 'id' | 'name'> | null> {
+  const query = db.selectFrom('organizations').select(['id', 'name']);
+  const found = id === null ? query.where('isOperators', '=', 1) : query.where('id', '=', id);
+  return (await found.executeTakeFirst()) ?? null;
+}
+
+export interface Member {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly role: Role;
+  /** Whether the person has used a link, and so can log in. */
+  readonly isVerified: boolean;
+  readonly lastLoginAt: Timestamp | null;
+}
+
+/** Lists the people of an organization in the order in which they joined, ties by id. */
+export async function listMembers(db: Database, organizationId: string): Promise<readonly Member[]> {
+  const rows = await db
+    .selectFrom('memberships')
+    .innerJoin('users', 'users.id', 'memberships.userId')
+    .select(['users.id', 'users.email', 'users.name', 'memberships.role', 'emailVerified', 'lastLoginAt'])
+    .where('memberships.organizationId', '=', organizationId)
+    .orderBy('memberships.createdAt')
+    .orderBy('users.id')
+    .execute();
+  return rows.map(({ emailVerified, ...row }) => ({ ...row, isVerified: emailVerified !== null }));
+}
+
+export async function roleIn(db: Database, organizationId: string, userId: string): Promise<Role | null> {
+  const row = await db
+    .selectFrom('memberships')
+    .select('role')
+    .where('organizationId', '=', organizationId)
+    .where('userId', '=', userId)
+    .executeTakeFirst();
+  return row?.role ?? null;
+}
+
+/** Whether somebody else owns the organization and can log in. */
+export async function hasOtherOwner(db: Database, organizationId: string, userId: string): Promise<boolean> {
+  const other = await db
+    .selectFrom('memberships')
+    .innerJoin('users', 'users.id', 'memberships.userId')
+    .select('users.id')
+    .where('memberships.organizationId', '=', organizationId)
+    .where('memberships.role', '=', 'owner')
+    .where('users.isActive', '=', 1)
+    .where('users.emailVerified', 'is not', null)
+    .where('users.id', '!=', userId)
+    .executeTakeFirst();
+  return other !== undefined;
+}
+
+export async function changeRole(
+  db: Database,
+  { organizationId, userId, role }: Pick<MembershipTable, 'organizationId' | 'userId' | 'role'>,
+): Promise<void> {
+  await db
+    .updateTable('memberships')
+    .set({ role })
+    .where('organizationId', '=', organizationId)
+    .where('userId', '=', userId)
+    .execute();
+}
+
+export async function deleteMembership(db: Database, organizationId: string, userId: string): Promise<void> {
+  await db
+    .deleteFrom('memberships')
+    .where('organizationId', '=', organizationId)
+    .where('userId', '=', userId)
+    .execute();
 }
 
 /** Returns the targets that webhooks of the workspace's organization may have. */

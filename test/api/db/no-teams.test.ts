@@ -87,7 +87,7 @@ t.test('tables with rows: the log names them and counts the members, and the row
   const told: string[] = [];
   await migrate(db, (sentence) => told.push(sentence));
   t.equal(told.length, 2, told.join('\n'));
-  t.match(told, [/teamMembers \(2 rows\), teams \(1 row\)/, /role member.*: 2\. .*manager/]);
+  t.match(told, [/teamMembers \(2 rows\), teams \(1 row\)/, /role member.*: 2\. .*people -- add/]);
   const left = await existing(db);
   for (const table of tables) t.notOk(left.includes(table), table);
   const location = parseDatabaseUrl(url, '/');

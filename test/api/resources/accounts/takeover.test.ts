@@ -137,11 +137,13 @@ t.test('links that were requested again need a password too', async (t) => {
   t.ok(await admits(api, owner.password));
 });
 
-t.test('a link of an earlier version, without a password, still verifies', async (t) => {
+t.test('a link without a password confirms none that somebody chose at a sign-up', async (t) => {
   const api = await startApi(t);
   await signUp(api, owner);
   await api.context.db.updateTable('accountTokens').set({ passwordHash: null, name: null }).execute();
   const [token] = await tokensOf(api);
-  t.strictSame((await verify(api, { token })).json, { url: publicUrl });
-  t.ok(await admits(api, owner.password));
+  t.match((await verify(api, { token })).json.url, /error=This%20link%20needs%20a%20password/);
+  t.notOk(await admits(api, owner.password));
+  t.strictSame((await verify(api, { token, newPassword: 'Password9' })).json, { url: publicUrl });
+  t.ok(await admits(api, 'Password9'));
 });
