@@ -96,6 +96,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
     ...core,
     hasOwnParser: config.hasOwnParser,
     keepAliveMs: config.keepAliveMs,
+    headerBytesMax: config.headerBytesMax,
   });
   const proxyFiles = await openProxyFiles(config.trust, clock, log);
   const watch = watchPolicies(options, { inUse, load, metrics, limiting, upstream });
@@ -246,6 +247,7 @@ function openUpstream(
     origin: config.upstream,
     timeoutMs: config.upstreamTimeoutMs,
     keepAliveMs: config.upstreamKeepAliveMs,
+    headerBytesMax: config.headerBytesMax,
     unreadTimeoutMs: config.unreadTimeoutMs,
     replyBufferBytes: config.replyBufferBytes,
     clock,

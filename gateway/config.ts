@@ -21,6 +21,7 @@ import {
   readNetworkPrefix,
 } from './bounds/settings.ts';
 import { parsePassedHeaders } from './http/header-filter.ts';
+import { HEADER_BYTES, HEADER_BYTES_MAX } from './http/header-size.ts';
 import type { Gathered } from './part/part.ts';
 import { PARTS, type PartInUse } from './parts.ts';
 import {
@@ -50,6 +51,7 @@ export interface GatewayConfig extends LimitingSettings {
   readonly bounds: BoundSettings;
   /** Number of leading bits of an IPv6 address that form a network, whose clients share bounds. */
   readonly networkPrefix: number;
+  readonly headerBytesMax: number;
   /** null: 620 s for trusted proxies, 65 s for others. */
   readonly keepAliveMs: Millis | null;
   readonly upstreamKeepAliveMs: Millis;
@@ -114,6 +116,12 @@ const CORE_VARIABLES = [
     meaning: 'milliseconds that requests in flight have to finish after SIGTERM and this delay',
   },
   ...BOUND_VARIABLES,
+  {
+    name: 'GATEWAY_HEADER_BYTES',
+    default: String(HEADER_BYTES),
+    meaning:
+      'maximum size of the header section of a request, and of a reply of the application; up to 65536',
+  },
   {
     name: 'GATEWAY_KEEPALIVE_MS',
     default: '',
@@ -188,6 +196,7 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       bounds: readBounds(read),
       networkPrefix: readNetworkPrefix(read),
+      headerBytesMax: read.integer('GATEWAY_HEADER_BYTES', 4096, HEADER_BYTES_MAX),
       keepAliveMs:
         read.text('GATEWAY_KEEPALIVE_MS') === ''
           ? null

@@ -53,6 +53,7 @@ interface SessionEvents {
   /** Called if the body of a stream arrives in too small pieces. */
   readonly onSmallPieces: () => void;
   readonly keepAlive: KeepAlive;
+  readonly headerBytesMax: number;
 }
 
 /** Sessions of HTTP/2 on secured connections. */
@@ -88,6 +89,7 @@ interface EntranceOptions extends EntranceSlots {
   /** Called if the body of an HTTP/2 stream arrives in too small pieces. */
   readonly onSmallPieces: () => void;
   readonly keepAlive: KeepAlive;
+  readonly headerBytesMax: number;
   /** Called when a connection, or a stream of HTTP/2, is ready for requests. Its socket emits 'close'. */
   readonly onOpen: (connection: ClientConnection) => void;
 }
@@ -126,6 +128,7 @@ export class Entrance {
         onStream: (socket, origin) => this.#admit({ socket, origin, handshakes: null }),
         onSmallPieces: options.onSmallPieces,
         keepAlive: options.keepAlive,
+        headerBytesMax: options.headerBytesMax,
       }) ?? null;
   }
 

@@ -6,6 +6,7 @@ import type { Clients } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import { DateField } from '#gateway/http/date-field.ts';
+import { HEADER_BYTES } from '#gateway/http/header-size.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { closeUnlessUsed, discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
@@ -43,7 +44,6 @@ import { unusualReply } from './unusual-request.ts';
 
 /** Time after which TCP asks a silent peer whether it is still there. */
 const PROBE_MS: Millis = 65_000;
-const HEADER_BYTES_MAX = 16_384;
 /** While the server drains, a request may still begin on an idle connection for this time. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
@@ -66,6 +66,8 @@ export interface PublicServerOptions extends ServerSlots {
   readonly clock: Clock;
   /** Whether the gateway's own parser reads plain requests instead of node:http. Default: false. */
   readonly hasOwnParser?: boolean;
+  /** Maximum size of a header section. Default: HEADER_BYTES. */
+  readonly headerBytesMax?: number;
   /** How long idle connections are kept. Unset: 620 s for trusted proxies, 65 s for others. */
   readonly keepAliveMs?: Millis | null;
   /** Time between two checks for slow bodies and unread replies. */
@@ -89,6 +91,7 @@ export class PublicServer {
   readonly #listener: Listener;
   readonly #http: HttpServers;
   readonly #keepAlive: KeepAlive;
+  readonly #headerBytesMax: number;
   readonly #options: PublicServerOptions;
   readonly #parts: ForwardingParts;
   readonly #connections = new Map<Socket, ClientConnection>();
@@ -102,6 +105,7 @@ export class PublicServer {
     const { enforcement, upstream, clients, decisionServer } = options;
     this.#options = options;
     this.#keepAlive = keepAliveOf(decisionServer?.keepAliveMs ?? options.keepAliveMs ?? null);
+    this.#headerBytesMax = decisionServer?.headerBytesMax ?? options.headerBytesMax ?? HEADER_BYTES;
     const denials = new DenialWriter(enforcement.options.wallClock);
     this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options), denials };
     const socketReplies = new SocketReplies({
@@ -110,6 +114,7 @@ export class PublicServer {
       metrics: enforcement.metrics,
       clock: enforcement.options.clock,
       wallClock: enforcement.options.wallClock,
+      headerBytesMax: this.#headerBytesMax,
       proxyKeepAliveMs: this.#keepAlive.proxiesMs,
     });
     this.#pipelining = new Pipelining({
@@ -141,11 +146,12 @@ export class PublicServer {
       penalties: this.#smallPieces.penalties,
       onSmallPieces: () => void this.#smallPieces.cut++,
       keepAlive: this.#keepAlive,
+      headerBytesMax: this.#headerBytesMax,
       onOpen: (connection) => this.#open(connection),
     });
     this.#listener = new Listener((socket) => this.#entrance.accept(socket), PROBE_MS);
     this.#http = new HttpServers(this.#keepAlive, {
-      maxHeaderSize: decisionServer?.headerBytesMax ?? HEADER_BYTES_MAX,
+      maxHeaderSize: this.#headerBytesMax,
       shouldUpgradeCallback: (req) =>
         decisionServer === undefined && mayUpgrade(req, this.#connections.get(req.socket)),
       listen: (http) => this.#listenTo(http, socketReplies),
@@ -182,6 +188,7 @@ export class PublicServer {
       pieces: this.#smallPieces,
       pipelining: this.#pipelining,
       headersTimeoutMs,
+      headerBytesMax: this.#headerBytesMax,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       keepAliveMs,
       keepAlive: `timeout=${Math.floor(keepAliveMs / 1000)}`,

@@ -1,9 +1,11 @@
 /** Reads the chunks of a reply's body (RFC 9112 7.1). */
 import { badChunk, hexDigit, isText } from './chunk-syntax.ts';
-import { BadReplyError, REPLY_HEAD_BYTES_MAX } from './exchange.ts';
+import { BadReplyError } from './exchange.ts';
 
 /** Limit of a line with the size of a chunk and its extensions. */
 const LINE_BYTES_MAX = 1024;
+/** Limit of the trailer section, which is dropped. */
+const TRAILER_BYTES_MAX = 16_384;
 const SIZE_DIGITS_MAX = 12;
 
 type State =
@@ -84,7 +86,7 @@ export class ChunkReader {
 
   /** Reads one byte outside of the chunks' data (RFC 9112 7.1). */
   #readByte(byte: number): void {
-    if (++this.#lineBytes > (this.#state.startsWith('trailer') ? REPLY_HEAD_BYTES_MAX : LINE_BYTES_MAX))
+    if (++this.#lineBytes > (this.#state.startsWith('trailer') ? TRAILER_BYTES_MAX : LINE_BYTES_MAX))
       throw new BadReplyError("the upstream's reply has too much between its chunks");
     switch (this.#state) {
       case 'chunk-size': {

@@ -1,5 +1,6 @@
 /** Interface between a proxy call and a connection: one request to the upstream and its reply. */
 import type { Duplex } from 'node:stream';
+import { HEADER_ADVICE, sizeText } from '#gateway/http/header-size.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export interface UpstreamRequest {
@@ -82,13 +83,10 @@ export class BadReplyError extends Error {
   readonly code = 'UPSTREAM_BAD_REPLY';
 }
 
-export const REPLY_HEAD_BYTES_MAX = 16_384;
-
 export class ReplyHeadTooLargeError extends BadReplyError {
-  constructor(options?: ErrorOptions) {
+  constructor(bytesMax: number) {
     super(
-      `the header section of the upstream's reply is larger than ${REPLY_HEAD_BYTES_MAX / 1024} KiB`,
-      options,
+      `the header section of the upstream's reply is larger than ${sizeText(bytesMax)}; ${HEADER_ADVICE}`,
     );
   }
 }

@@ -5,7 +5,7 @@
  */
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { ChunkReader } from './chunk-reader.ts';
-import { BadReplyError, BrokenReplyError, REPLY_HEAD_BYTES_MAX, ReplyHeadTooLargeError } from './exchange.ts';
+import { BadReplyError, BrokenReplyError, ReplyHeadTooLargeError } from './exchange.ts';
 import { fieldsOf, readableFields, switchesTo } from './reply-fields.ts';
 
 /** Limits of the interim replies before the final one, and of their bytes. */
@@ -43,6 +43,7 @@ export class ReplyParser {
   isSuspect = false;
   /** How many seconds the upstream keeps an idle connection; null if not announced. */
   keepAliveSeconds: number | null = null;
+  readonly #headBytesMax: number;
   readonly #listener: ReplyListener;
   #state: State = 'done';
   #isHead = false;
@@ -59,7 +60,8 @@ export class ReplyParser {
   #left = 0;
   readonly #chunks = new ChunkReader();
 
-  constructor(listener: ReplyListener) {
+  constructor(headBytesMax: number, listener: ReplyListener) {
+    this.#headBytesMax = headBytesMax;
     this.#listener = listener;
   }
 
@@ -84,7 +86,7 @@ export class ReplyParser {
   /** @returns the readable fields of a header section that is not complete or was refused; otherwise nothing */
   begunFields(): readonly string[] {
     if (this.#state !== 'head') return [];
-    return readableFields(this.#begun.toString('latin1', 0, REPLY_HEAD_BYTES_MAX));
+    return readableFields(this.#begun.toString('latin1', 0, this.#headBytesMax));
   }
 
   /**
@@ -156,7 +158,7 @@ export class ReplyParser {
   }
 
   #checkHeadSize(bytes: number): void {
-    if (bytes > REPLY_HEAD_BYTES_MAX) throw new ReplyHeadTooLargeError();
+    if (bytes > this.#headBytesMax) throw new ReplyHeadTooLargeError(this.#headBytesMax);
   }
 
   /** @param text the header section without the empty line */

@@ -35,6 +35,8 @@ interface SocketConnectionOptions {
   readonly keepAliveMsMax: Millis;
   /** Idle connections are closed this much before the announced time. */
   readonly keepAliveMarginMs: Millis;
+  /** Maximum size of the header section of a reply. */
+  readonly headerBytesMax: number;
   readonly garbage: Garbage;
   readonly rest: Rest;
   readonly onClose: () => void;
@@ -221,7 +223,7 @@ export class SocketConnection implements UpstreamConnection, Exchange {
    * parsing.
    */
   #parserOf(socket: Socket | null): ReplyParser {
-    return new ReplyParser({
+    return new ReplyParser(this.#options.headerBytesMax, {
       onInterim: (status, reason, headers) => {
         if (this.#socket === socket) this.#handler?.onInterim(status, reason, headers);
       },

@@ -5,6 +5,7 @@
  */
 import type { Bounds } from '#gateway/bounds/bounds.ts';
 import type { Lane } from '#gateway/bounds/priority.ts';
+import { HEADER_BYTES } from '#gateway/http/header-size.ts';
 import type { Protect } from '#gateway/policy/policy-set.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Deadlines } from './deadlines.ts';
@@ -29,6 +30,8 @@ export interface UpstreamOptions {
   readonly log: OutageLog;
   /** How long idle connections are kept if the upstream sends no `Keep-Alive: timeout=…`. */
   readonly keepAliveMs: Millis;
+  /** Maximum size of the header section of a reply. Default: HEADER_BYTES. */
+  readonly headerBytesMax?: number;
   /** Time after which a reply counts as a stream. Default: STREAM_AFTER_MS. Tests set a shorter time. */
   readonly streamAfterMs?: Millis;
   /** Longest time in which a client reads nothing of its reply. */
@@ -95,6 +98,7 @@ export class Upstream {
       keepAliveMs: options.keepAliveMs,
       keepAliveMsMax: KEEP_ALIVE_MS_MAX,
       keepAliveMarginMs: KEEP_ALIVE_MARGIN_MS,
+      headerBytesMax: options.headerBytesMax ?? HEADER_BYTES,
       address: new UpstreamAddress(options.origin),
       garbage: this.scheduler,
       rest: new Rest(),

@@ -13,6 +13,7 @@
  */
 import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
 import type { Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
+import { HEADER_ADVICE, sizeText } from '#gateway/http/header-size.ts';
 import type { LoggedDecision } from '#gateway/observe/log-line.ts';
 import type { Outcome } from '#gateway/observe/metrics/metrics.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
@@ -198,7 +199,10 @@ export const REASONS = {
     text: 'a request of HTTP/1.0 cannot have Transfer-Encoding',
   },
   method: { code: 'gateway_method_not_allowed', text: 'CONNECT and TRACE are not served here' },
-  headerBytes: { code: 'gateway_header_too_large', text: 'the header section is larger than 16 KiB' },
+  headerBytes: {
+    code: 'gateway_header_too_large',
+    text: (max: number) => `the header section is larger than ${sizeText(max)}; ${HEADER_ADVICE}`,
+  },
   headerFields: {
     code: 'gateway_header_too_large',
     text: (max: number) => `the header section has more than ${max} fields`,

@@ -12,10 +12,6 @@ import type { Clock, Millis } from '#shared/clock.ts';
 
 export const METHOD_NOT_ALLOWED = unreadReply(REASONS.method);
 const MALFORMED = unreadReply(REASONS.notHttp1);
-const PARSE_ERRORS: Readonly<Record<string, OwnReply>> = {
-  HPE_HEADER_OVERFLOW: unreadReply(REASONS.headerBytes),
-  ERR_HTTP_REQUEST_TIMEOUT: unreadReply(REASONS.slowRequest),
-};
 
 interface SocketRepliesOptions {
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
@@ -24,15 +20,22 @@ interface SocketRepliesOptions {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly wallClock: Clock;
+  readonly headerBytesMax: number;
   /** How long a trusted proxy may keep a connection that it has not used yet. */
   readonly proxyKeepAliveMs: Millis;
 }
 
 export class SocketReplies {
   readonly #options: SocketRepliesOptions;
+  readonly #parseErrors: Readonly<Record<string, OwnReply>>;
 
   constructor(options: SocketRepliesOptions) {
     this.#options = options;
+    const { code, text } = REASONS.headerBytes;
+    this.#parseErrors = {
+      HPE_HEADER_OVERFLOW: unreadReply({ code, text: text(options.headerBytesMax) }),
+      ERR_HTTP_REQUEST_TIMEOUT: unreadReply(REASONS.slowRequest),
+    };
   }
 
   /** Called if node:http could not read a request, or not in time. */
@@ -43,7 +46,7 @@ export class SocketReplies {
     const connection = this.#options.connections.get(socket as Socket);
     if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.isSilent === true) this.#onSilent(connection);
     else if (code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else this.refuse(socket, PARSE_ERRORS[code] ?? MALFORMED);
+    else this.refuse(socket, this.#parseErrors[code] ?? MALFORMED);
   }
 
   /** A trusted proxy may open connections long before it uses them. */

@@ -30,9 +30,11 @@ import { connectedEnds } from './stream-socket.ts';
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } =
   constants;
 
-const OPTIONS: ServerOptions = {
+/** @param headerBytesMax higher than the limit of the listener, which refuses with a reply */
+const optionsFor = (headerBytesMax: number): ServerOptions => ({
   // This limit is higher than 128 fields. The listener refuses more than 128 with a reply.
   maxHeaderListPairs: 160,
+  maxSendHeaderBlockLength: headerBytesMax,
   maxSessionMemory: 4,
   maxSessionInvalidFrames: 100,
   maxSessionRejectedStreams: 100,
@@ -45,17 +47,17 @@ const OPTIONS: ServerOptions = {
   settings: {
     enablePush: false,
     maxConcurrentStreams: 100,
-    maxHeaderListSize: 32_768,
+    maxHeaderListSize: headerBytesMax,
     initialWindowSize: 65_535,
   },
-};
+});
 
 const MALFORMED = unreadReply(REASONS.notHttp2);
 const NO_STATUS = unreadReply(REASONS.upstreamStatus);
 /** The largest status code (RFC 9110 15). */
 const STATUS_MAX = 599;
-/** This limit is higher than the size of any header section of a reply. */
-const HEADER_BYTES_MAX = 32_768;
+/** Room for names that are longer in HTTP/1.1, and for the gateway's own fields. */
+const HEADER_FACTOR = 2;
 
 /** Interval between two checks of sessions that have ended. */
 const CHECK_MS: Millis = 1000;
@@ -70,6 +72,8 @@ interface Http2Options {
   readonly onSmallPieces: () => void;
   /** How long connections may be idle. */
   readonly keepAlive: KeepAlive;
+  /** Maximum size of a header section in HTTP/1.1. */
+  readonly headerBytesMax: number;
 }
 
 interface Open {
@@ -82,9 +86,11 @@ export class Http2Sessions {
   readonly #sessions = new Map<ServerHttp2Session, Open>();
   #timer: NodeJS.Timeout | undefined;
   readonly #options: Http2Options;
+  readonly #http2: ServerOptions;
 
   constructor(options: Http2Options) {
     this.#options = options;
+    this.#http2 = optionsFor(HEADER_FACTOR * options.headerBytesMax);
   }
 
   isPenalized(client: string): boolean {
@@ -95,7 +101,7 @@ export class Http2Sessions {
   begin(socket: TLSSocket, origin: RequestOrigin, client: Client | null): void {
     // The stream ends when the client ends its side.
     socket.allowHalfOpen = false;
-    const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
+    const session = performServerHandshake(socket, this.#http2) as ServerHttp2Session;
     this.#sessions.set(session, { socket, checks: 0 });
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
     const count = this.#options.frames.begin(client?.address ?? null, {
@@ -158,7 +164,7 @@ export class Http2Sessions {
         method: head.method,
         path: head.target,
         headers: [...head.headers],
-        maxHeaderSize: HEADER_BYTES_MAX,
+        maxHeaderSize: HEADER_FACTOR * this.#options.headerBytesMax,
       });
     } catch {
       client.destroy();

@@ -23,6 +23,8 @@ export interface PlainConnectionOptions extends ResponseOptions {
   readonly pipelining: Pipelining;
   /** How long a connection may be silent before its first request. */
   readonly headersTimeoutMs: Millis;
+  /** Maximum size of a header section. Default: HEADER_BYTES. */
+  readonly headerBytesMax?: number;
   readonly requestTimeoutMs: Millis;
   readonly keepAliveMs: Millis;
   readonly onRequest: (connection: ClientConnection, req: PlainRequest, res: PlainResponse) => void;
@@ -137,7 +139,7 @@ export class PlainConnection {
   #read(bytes: Buffer): void {
     const options = this.#options;
     const socket = this.#socket;
-    const head = plainHead(bytes);
+    const head = plainHead(bytes, options.headerBytesMax);
     const missingBytes = head === null ? 0 : head.bytes + head.contentLength - bytes.length;
     // Pipelined requests go to node:http, because only there is their number limited. So do uploads, because only
     // node:http stops reading at once: a paused socket first reads up to 64 KiB.

@@ -3,6 +3,8 @@
  * that every server reads such a request in the same way, above all node:http, which gets all other requests.
  */
 
+import { HEADER_BYTES } from '#gateway/http/header-size.ts';
+
 export interface PlainHead {
   readonly method: string;
   readonly target: string;
@@ -16,8 +18,6 @@ export interface PlainHead {
   readonly bytes: number;
 }
 
-/** Maximum size of a plain header section. It is lower than that of node:http. */
-const BYTES_MAX = 16_384;
 const FIELDS_MAX = 128;
 const END = Buffer.from('\r\n\r\n');
 /** The usual methods, and the characters that RFC 3986 allows in a path and a query, plus brackets. */
@@ -37,10 +37,13 @@ const NOT_PLAIN: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** @returns null if the bytes do not begin with the whole header section of a plain request */
-export function plainHead(bytes: Buffer): PlainHead | null {
+/**
+ * @param bytesMax maximum size of the section. node:http does not count colons and line ends, so it accepts more
+ * @returns null if the bytes do not begin with the whole header section of a plain request
+ */
+export function plainHead(bytes: Buffer, bytesMax = HEADER_BYTES): PlainHead | null {
   const end = bytes.indexOf(END);
-  if (end < 0 || end > BYTES_MAX - END.length) return null;
+  if (end < 0 || end > bytesMax - END.length) return null;
   const text = bytes.toString('latin1', 0, end + 2);
   const [line = '', method = '', target = ''] = REQUEST_LINE.exec(text) ?? [];
   if (line === '') return null;

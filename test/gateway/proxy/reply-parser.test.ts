@@ -51,7 +51,7 @@ function logOf({ bytes, closes, method, upgrade = null }: Case, cuts: readonly n
     body = '';
   };
   let isOver = false;
-  const parser = new ReplyParser({
+  const parser = new ReplyParser(16_384, {
     onInterim(status, reason, headers) {
       log.push(`interim ${status} "${reason}" ${JSON.stringify(headers)}`);
     },

@@ -14,6 +14,7 @@ t.test('a connection that was made during a stall of this process is used', asyn
     clock: () => performance.now(),
     connectTimeoutMs: CONNECT_MS,
     bodyTimeoutMs: 60_000,
+    headerBytesMax: 16_384,
     keepAliveMs: 1000,
     keepAliveMsMax: 1000,
     keepAliveMarginMs: 0,
