@@ -22,6 +22,7 @@ import type { CallParts, ForwardedRequest, Passage, ProxyFailure } from './forwa
 import { Holdings } from './holdings.ts';
 import { writeInterim } from './interim-reply.ts';
 import type { ProtectedCall } from './protected.ts';
+import { keepRedirect } from './redirect.ts';
 import { clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner } from './upload.ts';
@@ -195,6 +196,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       this.#fail(CODED_REPLY);
       return;
     }
+    keepRedirect(statusCode, head.headers, this.passage.headers, upstream.address);
     // Report the status even if the reply cannot be forwarded, because the application has processed the request.
     request.onReplyBegun(statusCode, fields);
     if (head.isEventStream && !this.#held.isStream) {

@@ -11,6 +11,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { Deadlines } from './deadlines.ts';
 import type { UpstreamConnection } from './exchange.ts';
 import type { OpenProtection, Protection } from './protected.ts';
+import { type ApplicationAddress, applicationAddress } from './redirect.ts';
 import { Rest } from './rest.ts';
 import { SocketConnection } from './socket-connection.ts';
 import { TransferScheduler } from './transfer-scheduler.ts';
@@ -73,6 +74,7 @@ export class Upstream {
   readonly deadlines: Deadlines;
   readonly scheduler: TransferScheduler;
   readonly outage: UpstreamOutage;
+  readonly address: ApplicationAddress | null;
   unavailable = 0;
   timeouts = 0;
   /** Protects the application from overload; null if protection is off. */
@@ -91,6 +93,7 @@ export class Upstream {
     this.deadlines = new Deadlines(timeoutMs, clock);
     this.scheduler = new TransferScheduler(options.collectYoung);
     this.outage = new UpstreamOutage(options);
+    this.address = applicationAddress(options.origin);
     const shared = {
       clock,
       connectTimeoutMs: Math.min(options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs),

@@ -7,9 +7,10 @@ import { nginxCommand } from '#test/support/proxy-process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
-mkdirSync(join(folder, 'site/docs/empty'), { recursive: true });
+mkdirSync(join(folder, 'site/docs/list'), { recursive: true });
 writeFileSync(join(folder, 'site/docs/index.html'), '<h1>Docs</h1>\n');
 writeFileSync(join(folder, 'site/docs/half.txt'), 'half\n');
+writeFileSync(join(folder, 'site/docs/list/half.txt'), 'half\n');
 const neighbour = await startNeighbour(t, {
   cwd: folder,
   command: (port) =>
@@ -31,4 +32,15 @@ t.test('files, ranges and conditional requests', async (t) => {
   t.match(range, { status: 206, body: 'al', headers: { 'content-range': 'bytes 1-2/5' } });
   t.equal((await neighbour.same(t, 'HEAD', (way) => ask(way, path, { method: 'HEAD' }))).status, 200);
   t.equal((await neighbour.same(t, 'no file', (way) => ask(way, '/none'))).status, 404);
+});
+
+/** NGINX takes the host of a redirect from the request, and the port from the socket on which it listens. */
+t.test('a redirect does not lead past the gateway', async (t) => {
+  const [, through] = neighbour.ways;
+  const headers = { host: 'example.org:8443' };
+  for (const path of ['/docs', '/docs/list?a=1']) {
+    const { status, headers: got } = await ask(through, path, { headers });
+    const [folder = '', query] = path.split('?');
+    t.strictSame([status, got.location], [301, [`${folder}/`, query].filter(Boolean).join('?')]);
+  }
 });
