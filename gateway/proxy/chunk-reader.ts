@@ -6,18 +6,17 @@ import { BadReplyError } from './exchange.ts';
 const LINE_BYTES_MAX = 1024;
 /** Limit of the trailer section, which is dropped. */
 const TRAILER_BYTES_MAX = 16_384;
-const SIZE_DIGITS_MAX = 12;
+/** A size below this number may have a further digit. Leading zeros do not count. */
+const SIZE_BEFORE_DIGIT_MAX = 16 ** 11;
 
 type State =
   | 'chunk-size'
   | 'chunk-extension'
-  | 'chunk-size-end'
   | 'chunk'
   | 'chunk-end'
+  /** At the start of a line behind the chunk of size 0. An empty line is the end. */
   | 'trailer-start'
   | 'trailer'
-  | 'trailer-line-end'
-  | 'trailer-end'
   | 'end';
 
 const CR = 13;
@@ -32,15 +31,26 @@ export class ChunkReader {
   #state: State = 'end';
   /** Remaining bytes of the chunk. */
   #left = 0;
-  #sizeDigits = 0;
+  #hasSize = false;
+  /** Whether the last byte was a CR, so that an LF must follow. */
+  #hasCr = false;
   #lineBytes = 0;
+
+  /** Whether all lines obey the grammar, which demands CR LF at their ends. */
+  isStrict = true;
+
+  /** Whether the chunk of size 0 was read. The body is then complete, even without the empty line (RFC 9112 8). */
+  get hasLastChunk(): boolean {
+    return this.#state.startsWith('trailer');
+  }
 
   get isDone(): boolean {
     return this.#state === 'end';
   }
 
   begin(): void {
-    this.#state = 'chunk-size';
+    this.isStrict = true;
+    this.#hasCr = false;
     this.#beginSize();
   }
 
@@ -79,8 +89,9 @@ export class ChunkReader {
   }
 
   #beginSize(): void {
+    this.#state = 'chunk-size';
     this.#left = 0;
-    this.#sizeDigits = 0;
+    this.#hasSize = false;
     this.#lineBytes = 0;
   }
 
@@ -88,55 +99,54 @@ export class ChunkReader {
   #readByte(byte: number): void {
     if (++this.#lineBytes > (this.#state.startsWith('trailer') ? TRAILER_BYTES_MAX : LINE_BYTES_MAX))
       throw new BadReplyError("the upstream's reply has too much between its chunks");
+    if (byte === LF) {
+      this.isStrict &&= this.#hasCr;
+      this.#hasCr = false;
+      this.#endLine();
+    } else if (this.#hasCr) throw badChunk();
+    else if (byte === CR) this.#hasCr = true;
+    else this.#readLineByte(byte);
+  }
+
+  #readLineByte(byte: number): void {
     switch (this.#state) {
       case 'chunk-size': {
         const digit = hexDigit(byte);
-        if (digit >= 0 && this.#sizeDigits < SIZE_DIGITS_MAX) {
+        if (digit >= 0 && this.#left < SIZE_BEFORE_DIGIT_MAX) {
           this.#left = this.#left * 16 + digit;
-          this.#sizeDigits++;
-          return;
-        }
-        if (this.#sizeDigits > 0 && byte === CR) this.#state = 'chunk-size-end';
-        else if (this.#sizeDigits > 0 && (byte === 0x3b || byte === 0x20 || byte === 0x09))
+          this.#hasSize = true;
+        } else if (this.#hasSize && (byte === 0x3b || byte === 0x20 || byte === 0x09))
           this.#state = 'chunk-extension';
         else throw badChunk();
         return;
       }
       case 'chunk-extension':
-        if (byte === CR) this.#state = 'chunk-size-end';
-        else if (!isText(byte)) throw badChunk();
+      case 'trailer-start':
+      case 'trailer':
+        if (!isText(byte)) throw badChunk();
+        if (this.#state === 'trailer-start') this.#state = 'trailer';
         return;
-      case 'chunk-size-end':
-        if (byte !== LF) throw badChunk();
+      default:
+        throw badChunk();
+    }
+  }
+
+  #endLine(): void {
+    switch (this.#state) {
+      case 'chunk-size':
+      case 'chunk-extension':
+        if (!this.#hasSize) throw badChunk();
         this.#lineBytes = 0;
         this.#state = this.#left === 0 ? 'trailer-start' : 'chunk';
         return;
       case 'chunk-end':
-        // A CR is valid here if an LF follows.
-        if (byte === CR && this.#lineBytes === 1) return;
-        if (byte !== LF || this.#lineBytes !== 2) throw badChunk();
         this.#beginSize();
-        this.#state = 'chunk-size';
-        return;
-      case 'trailer-start':
-        if (byte === CR) this.#state = 'trailer-end';
-        else if (isText(byte)) this.#state = 'trailer';
-        else throw badChunk();
         return;
       case 'trailer':
-        if (byte === CR) this.#state = 'trailer-line-end';
-        else if (!isText(byte)) throw badChunk();
-        return;
-      case 'trailer-line-end':
-        if (byte !== LF) throw badChunk();
         this.#state = 'trailer-start';
         return;
-      case 'trailer-end':
-        if (byte !== LF) throw badChunk();
-        this.#state = 'end';
-        return;
       default:
-        throw badChunk();
+        this.#state = 'end';
     }
   }
 }

@@ -27,7 +27,7 @@ import { clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner } from './upload.ts';
 import type { Upstream } from './upstream.ts';
-import { CODED_REPLY, failureBy, isRetryable, isStaleConnection, isUnaskedReply } from './upstream-faults.ts';
+import { failureBy, isRetryable, isStaleConnection, isUnaskedReply } from './upstream-faults.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 import { upstreamRequest } from './upstream-request.ts';
 
@@ -191,11 +191,6 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const { request, upstream } = this;
     this.#deadlines.delete(this);
     const head = clientHeaders(fields, this.passage.added, statusCode, request.cors);
-    if (head.isCoded) {
-      request.onUnreadReply(fields);
-      this.#fail(CODED_REPLY);
-      return;
-    }
     keepRedirect(statusCode, head.headers, this.passage.headers, upstream.address);
     // Report the status even if the reply cannot be forwarded, because the application has processed the request.
     request.onReplyBegun(statusCode, fields);
@@ -214,8 +209,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   /** Whether the request can be sent again, because the upstream may have closed an idle connection just now. */
   get #mayRetry(): boolean {
-    const isKept = this.#held.connection?.isFresh === false;
-    return isKept && this.retryable && this.#state === 'waiting';
+    return this.#held.connection?.isFresh === false && this.retryable && this.#state === 'waiting';
   }
 
   onData(_: Exchange, chunk: Buffer): void {

@@ -2,12 +2,22 @@
 import { BadReplyError } from './exchange.ts';
 
 const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/;
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const ODD_FIELD = /^([\x21-\x39\x3b-\x7e\x80-\xff]+)[\t ]*:([^\0\r\n]*)$/;
+const CONTROL = /[^\t\x20-\x7e\x80-\xff]/;
+const CONTROLS = new RegExp(CONTROL, 'g');
+/** These say where the reply ends, so every sign in them matters. */
+const FRAMING = /^(?:content-length|transfer-encoding|connection|upgrade)$/i;
+const LENGTH = /^\d{1,15}$/;
 const UPGRADE = /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/;
 
-/** @returns alternating names and values */
-export function fieldsOf(text: string, from: number): string[] {
+export const badField = (): BadReplyError =>
+  new BadReplyError("a header field of the upstream's reply cannot be read");
+
+/** @returns alternating names and values; null if a line violates the grammar */
+export function fieldsOf(text: string, from: number): string[] | null {
   const section = text.slice(from);
-  if (!FIELDS.test(section)) throw new BadReplyError("a header field of the upstream's reply cannot be read");
+  if (!FIELDS.test(section)) return null;
   const fields: string[] = [];
   for (let at = 0; at < section.length; ) {
     const colon = section.indexOf(':', at);
@@ -21,6 +31,41 @@ export function fieldsOf(text: string, from: number): string[] {
     at = end + 2;
   }
   return fields;
+}
+
+/**
+ * Repairs a line that violates the grammar. RFC 9112 5.1 asks proxies to remove blanks before the colon.
+ *
+ * @returns null if clients cannot read a field with this name
+ */
+export function repairedField(line: string): string | null {
+  const [, name = '', value] = ODD_FIELD.exec(line) ?? [];
+  if (value === undefined || (FRAMING.test(name) && CONTROL.test(value))) throw badField();
+  return TOKEN.test(name) ? `${name}:${value.replace(CONTROLS, ' ')}` : null;
+}
+
+/**
+ * Joins lengths that are equal (RFC 9110 8.6): the first field stays, with one number.
+ *
+ * @param headers alternating names and values
+ */
+export function joinLengths(headers: string[]): number {
+  const isLength = (i: number): boolean => headers[i]?.toLowerCase() === 'content-length';
+  const values = headers.filter((_, i) => i % 2 === 1 && isLength(i - 1)).join(',');
+  const [length = '', ...others] = values.split(',').map((value) => value.replace(/^[\t ]+|[\t ]+$/g, ''));
+  if (!LENGTH.test(length) || others.some((other) => other !== length))
+    throw new BadReplyError("the length of the upstream's reply is not one number");
+  let isFirst = true;
+  for (let i = 0; i < headers.length; i += 2) {
+    if (!isLength(i)) continue;
+    if (isFirst) headers[i + 1] = length;
+    else {
+      headers.splice(i, 2);
+      i -= 2;
+    }
+    isFirst = false;
+  }
+  return Number(length);
 }
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
@@ -41,11 +86,11 @@ export function switchesTo(protocol: string | null, fields: readonly string[]): 
  * @param text may end anywhere in the section or behind it
  */
 export function readableFields(text: string): string[] {
-  const end = text.indexOf('\r\n\r\n');
+  const end = text.search(/\n\r?\n/);
   // Without the status line, and without the last line if it is not complete.
   const lines = text
-    .slice(0, end < 0 ? Math.max(0, text.lastIndexOf('\r\n')) : end)
-    .split('\r\n')
+    .slice(0, end < 0 ? Math.max(0, text.lastIndexOf('\n')) : end)
+    .split(/\r?\n/)
     .slice(1);
-  return lines.filter((line) => FIELDS.test(line)).flatMap((line) => fieldsOf(line, 0));
+  return lines.flatMap((line) => fieldsOf(line.replace(/\r$/, ''), 0) ?? []);
 }

@@ -1,21 +1,18 @@
 /**
- * Parses HTTP/1.1 replies (RFC 9112) strictly: lines end with CR LF, every field has a name and no folded value, and
- * the length of a body is stated once. Replies that can be read in two ways are refused, because another program could
- * see the start of the next reply elsewhere.
+ * Parses HTTP/1.1 replies (RFC 9112). What violates the grammar is read as tolerantly as NGINX reads it if it can be read
+ * in one way only. Its connection is not used again, because its sender may see the end of the reply elsewhere. Replies
+ * that can be read in two ways are refused at once, because another program could see the start of the next reply there.
  */
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { ChunkReader } from './chunk-reader.ts';
-import { BadReplyError, BrokenReplyError, ReplyHeadTooLargeError } from './exchange.ts';
-import { fieldsOf, readableFields, switchesTo } from './reply-fields.ts';
+import { BadReplyError, BrokenReplyError } from './exchange.ts';
+import { joinLengths, readableFields, switchesTo } from './reply-fields.ts';
+import { checkBegun, type ReplyHead, readHead } from './reply-head.ts';
 
 /** Limits of the interim replies before the final one, and of their bytes. */
 const INTERIM_MAX = 32;
 const INTERIM_BYTES_MAX = 65_536;
 
-const PROTOCOL = 'HTTP/1.';
-const NO_STATUS_LINE = "the upstream's reply has no status line of HTTP/1.1";
-const HEAD_END = Buffer.from('\r\n\r\n');
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
 const DIGITS = /^\d{1,15}$/;
 const TIMEOUT = /(?:^|,)[ \t]*timeout=(\d{1,9})/i;
 const FRAMING = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive']);
@@ -52,6 +49,8 @@ export class ReplyParser {
   /** Fields of the reply that switches to it; null before. */
   #switched: readonly string[] | null = null;
   #isUntouched = true;
+  /** Whether all heads so far obey the grammar. */
+  #isStrict = true;
   #interims = 0;
   #interimBytes = 0;
   /** Start of an incomplete header section. */
@@ -71,6 +70,7 @@ export class ReplyParser {
     this.#isHead = method === 'HEAD';
     this.#upgrade = upgrade;
     this.#isUntouched = true;
+    this.#isStrict = true;
     this.#interims = 0;
     this.#interimBytes = 0;
     this.#begun = NOTHING;
@@ -113,7 +113,8 @@ export class ReplyParser {
 
   /** Called when the upstream has closed the connection. @throws BrokenReplyError if the reply is not complete */
   finish(): void {
-    if (this.#state === 'until-close') this.#end(true);
+    const hasLastChunk = this.#state === 'chunks' && this.#chunks.hasLastChunk;
+    if (this.#state === 'until-close' || hasLastChunk) this.#end(true);
     else if (this.#state !== 'done') throw new BrokenReplyError(this.#isUntouched);
   }
 
@@ -126,49 +127,23 @@ export class ReplyParser {
 
   /** @returns offset after the header section; -1 if it is not complete */
   #readHead(bytes: Buffer, from: number): number {
-    if (this.#begun.length === 0) {
-      const end = bytes.indexOf(HEAD_END, from);
-      if (end >= 0) {
-        this.#takeHead(bytes.toString('latin1', from, end));
-        return end + HEAD_END.length;
-      }
-      this.#begun = Buffer.from(bytes.subarray(from));
-      this.#checkBegun();
+    const before = this.#begun.length;
+    const section = before === 0 ? bytes : Buffer.concat([this.#begun, bytes.subarray(from)]);
+    if (before > 0) this.#begun = section;
+    const head = readHead(section, before === 0 ? from : 0, before, this.#headBytesMax);
+    if (head === null) {
+      if (before === 0) this.#begun = Buffer.from(bytes.subarray(from));
+      checkBegun(this.#begun, before, this.#headBytesMax);
       return -1;
     }
-    const before = this.#begun.length;
-    const head = Buffer.concat([this.#begun, bytes.subarray(from)]);
-    const end = head.indexOf(HEAD_END, Math.max(0, before - HEAD_END.length + 1));
-    if (end >= 0) {
-      this.#begun = head;
-      this.#takeHead(head.toString('latin1', 0, end));
-      this.#begun = NOTHING;
-      return from + end + HEAD_END.length - before;
-    }
-    this.#begun = head;
-    this.#checkBegun();
-    return -1;
+    this.#takeHead(head);
+    this.#begun = NOTHING;
+    return before === 0 ? head.end : from + head.end - before;
   }
 
-  /** Checks an incomplete header section: its size, and that it begins like a reply. */
-  #checkBegun(): void {
-    this.#checkHeadSize(this.#begun.length);
-    const start = this.#begun.toString('latin1', 0, PROTOCOL.length);
-    if (!PROTOCOL.startsWith(start)) throw new BadReplyError(NO_STATUS_LINE);
-  }
-
-  #checkHeadSize(bytes: number): void {
-    if (bytes > this.#headBytesMax) throw new ReplyHeadTooLargeError(this.#headBytesMax);
-  }
-
-  /** @param text the header section without the empty line */
-  #takeHead(text: string): void {
-    this.#checkHeadSize(text.length);
-    const lineEnd = text.indexOf('\r\n');
-    const [, minor, code, reason = ''] = STATUS_LINE.exec(lineEnd < 0 ? text : text.slice(0, lineEnd)) ?? [];
-    if (code === undefined) throw new BadReplyError(NO_STATUS_LINE);
-    const status = Number(code);
-    const headers = lineEnd < 0 ? [] : fieldsOf(text, lineEnd + 2);
+  #takeHead(head: ReplyHead): void {
+    const { status, reason, headers } = head;
+    this.#isStrict &&= head.isStrict;
     if (status === 101) {
       if (!switchesTo(this.#upgrade, headers))
         throw new BadReplyError('the upstream switched protocols without being asked');
@@ -177,22 +152,23 @@ export class ReplyParser {
       return;
     }
     if (status < 200) {
-      this.#interimBytes += text.length;
+      this.#interimBytes += head.bytes;
       if (++this.#interims > INTERIM_MAX || this.#interimBytes > INTERIM_BYTES_MAX)
         throw new BadReplyError('the upstream sends too many interim replies');
       // The gateway itself asks clients for their bodies.
       if (status !== 100) this.#listener.onInterim(status, reason, headers);
       return;
     }
-    this.#frame(status, minor === '1', headers);
+    this.#frame(head);
     this.#listener.onHead(status, reason, headers);
   }
 
   /** Determines the length of the body (RFC 9112 6.3) and whether the connection persists (9.3). */
-  #frame(status: number, isHttp11: boolean, headers: readonly string[]): void {
+  #frame({ status, isHttp11, headers }: ReplyHead): void {
     let length: number | null = null;
+    let isRepeated = false;
     let coding: string | null = null;
-    let isKept = isHttp11;
+    let isKept = isHttp11 && this.#isStrict;
     for (let i = 0; i < headers.length; i += 2) {
       const name = (headers[i] ?? '').toLowerCase();
       if (!FRAMING.has(name)) continue;
@@ -202,12 +178,20 @@ export class ReplyParser {
         const seconds = TIMEOUT.exec(value)?.[1];
         if (seconds !== undefined) this.keepAliveSeconds = Number(seconds);
       } else if (name === 'transfer-encoding') coding = coding === null ? value : `${coding}, ${value}`;
-      else {
-        if (length !== null || !DIGITS.test(value))
-          throw new BadReplyError("the length of the upstream's reply is not one number");
-        length = Number(value);
-      }
+      else if (length === null && DIGITS.test(value)) length = Number(value);
+      else isRepeated = true;
     }
+    if (isRepeated) {
+      length = joinLengths(headers);
+      isKept = false;
+    }
+    // RFC 2616 had this name for no coding.
+    if (coding?.toLowerCase() === 'identity') {
+      coding = null;
+      isKept = false;
+    }
+    if (coding !== null && coding.toLowerCase() !== 'chunked')
+      throw new BadReplyError("the upstream's reply has a transfer coding that was not asked for");
     // The socket of a request for a protocol switch is a stream, which other requests do not use.
     this.isReusable = isKept && this.#upgrade === null;
     if (this.#isHead || status === 204 || status === 304) {
@@ -216,10 +200,7 @@ export class ReplyParser {
       this.#state = 'end';
     } else if (coding !== null) {
       if (length !== null) throw new BadReplyError("the upstream's reply says its length twice");
-      if (!isHttp11) throw new BadReplyError("the upstream's reply is of HTTP/1.0 and has a transfer coding");
-      const isChunked = coding.toLowerCase() === 'chunked';
-      this.isReusable &&= isChunked;
-      this.#state = isChunked ? 'chunks' : 'until-close';
+      this.#state = 'chunks';
       this.#chunks.begin();
     } else if (length === null) {
       this.isReusable = false;
@@ -245,6 +226,7 @@ export class ReplyParser {
     }
     if (this.#state !== 'chunks') return from;
     const to = this.#chunks.read(bytes, from, this.#listener);
+    this.isReusable &&= this.#chunks.isStrict;
     if (this.#chunks.isDone) this.#state = 'end';
     return to;
   }

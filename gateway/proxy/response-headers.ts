@@ -14,8 +14,6 @@ export interface ClientHeaders {
   readonly hasDate: boolean;
   /** Whether the reply is text/event-stream. Then it lasts as long as the client listens. */
   readonly isEventStream: boolean;
-  /** Whether there is a transfer coding besides chunked, which the client has not requested. */
-  readonly isCoded: boolean;
 }
 
 const SPECIAL: ReadonlySet<string> = new Set([
@@ -47,7 +45,6 @@ export function clientHeaders(
   let hasContentLength = false;
   let hasDate = false;
   let isEventStream = false;
-  let isCoded = false;
   let isAllExposed = false;
   let dropped: ReadonlySet<string> | null = null;
   for (let i = 0; i < raw.length; i += 2) {
@@ -61,10 +58,7 @@ export function clientHeaders(
       else if (special === 'date') hasDate = true;
       else if (special === 'content-type') isEventStream = EVENT_STREAM.test(value);
       else if (special === 'access-control-expose-headers') isAllExposed ||= exposesAll(value);
-      else if (special === 'transfer-encoding') {
-        isCoded ||= value.trim().toLowerCase() !== 'chunked';
-        continue;
-      } else if (special === 'connection') {
+      else if (special === 'connection') {
         dropped = nominated(value, dropped);
         continue;
       } else if (!LIMITS.has(special) || added.length > 0) continue;
@@ -78,5 +72,5 @@ export function clientHeaders(
   for (const item of added) headers.push(item);
   // The application may have sent this field too. Recipients join both (RFC 9110 5.2).
   if (onClientRoute && added.length > 0 && !isAllExposed) headers.push(EXPOSE_HEADER, EXPOSED_LIMITS);
-  return { headers, hasContentLength, hasDate, isEventStream, isCoded };
+  return { headers, hasContentLength, hasDate, isEventStream };
 }

@@ -28,10 +28,6 @@ export function isStaleConnection(error: Error): boolean {
   return code === 'UPSTREAM_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE';
 }
 
-export const CODED_REPLY = failureBy(
-  new BadReplyError("the upstream's reply has a transfer coding that was not asked for"),
-);
-
 export const LATE_REPLY = failureBy(new UpstreamTimeoutError('no reply to a request'));
 
 /** Returns how a request fails that is not sent again. @param isUnreachable no connection could be made */

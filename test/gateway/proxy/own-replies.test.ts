@@ -22,6 +22,7 @@ const bodyOf = (id: string): string => `${id} `.repeat(1 + (Number(id) % 3) * 40
 const KINDS = [
   'length',
   'chunked',
+  'line-feeds',
   'until-close',
   'more-behind',
   'interim',
@@ -41,6 +42,8 @@ function replyOf(kind: Kind, id: string, roll: (n: number) => number): string {
       return length;
     case 'more-behind':
       return `${length}HTTP/1.1 200 OK\r\nX-Id: nobody\r\nContent-Length: 6\r\n\r\nnobody`;
+    case 'line-feeds':
+      return length.replaceAll('\r\n', roll(2) === 0 ? '\n' : '\r\n').replace('\r\n', '\n');
     case 'interim':
       return `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n${length}`;
     case 'chunked': {
@@ -60,7 +63,7 @@ function replyOf(kind: Kind, id: string, roll: (n: number) => number): string {
     case 'coded':
       return `HTTP/1.1 200 OK\r\nX-Id: ${id}\r\nTransfer-Encoding: gzip, chunked\r\n\r\n${body}`;
     case 'nonsense':
-      return `HTTP/1.1 200 OK\r\nX-Id : ${id}\r\n\r\n`;
+      return `HTTP/1.1 200 OK\r\nX-Id ${id}\r\n\r\n`;
     default:
       return kind satisfies never;
   }
