@@ -138,6 +138,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
       return {
         storeAvailable: store?.available ?? true,
         storeOutage: store?.lastOutage ?? null,
+        upstreamOutage: upstream.outage.last,
         replicas: store?.replicas ?? 1,
         limited: withRankings ? metrics.limited.list(clock()) : [],
         paths: withRankings ? metrics.paths.list(clock()) : [],

@@ -10,6 +10,7 @@ import { inexact, type Ranked, rankedSince } from '#gateway/observe/metrics/rank
 import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { RefusedAddress, RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
+import type { UpstreamOutageReport } from '#gateway/proxy/upstream-outage.ts';
 import type { MatchReport } from '#gateway/request/unmatched.ts';
 import type { Outage } from '#shared/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -22,6 +23,8 @@ export interface ProcessReport {
   readonly storeAvailable: boolean;
   /** The last time in which this process decided without the store; null if there was none. */
   readonly storeOutage: Outage | null;
+  /** The same for requests that the application did not answer. */
+  readonly upstreamOutage: UpstreamOutageReport | null;
   readonly replicas: number;
   /** Clients denied most, and paths requested most, see Metrics. */
   readonly limited: readonly Ranked[];

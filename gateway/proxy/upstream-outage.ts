@@ -18,8 +18,10 @@ export interface OutageLog {
 }
 
 /** A time in which the application did not answer, and why. */
-export interface ExplainedOutage extends Outage {
+export interface UpstreamOutageReport extends Outage {
   readonly reason: string;
+  /** When a request last got no reply. */
+  readonly failedAt: Millis;
 }
 
 /** Maximum number of reasons that the log gives for one outage. */
@@ -37,6 +39,7 @@ export class UpstreamOutage {
   /** Codes that this outage has logged. */
   #codes: string[] = [];
   #reason = '';
+  #failedAt: Millis = 0;
 
   constructor({ clock, log }: { readonly clock: Clock; readonly log: OutageLog }) {
     this.#log = log;
@@ -45,9 +48,9 @@ export class UpstreamOutage {
   }
 
   /** null if there was none */
-  get last(): ExplainedOutage | null {
+  get last(): UpstreamOutageReport | null {
     const { lastOutage } = this.#circuit;
-    return lastOutage === null ? null : { ...lastOutage, reason: this.#reason };
+    return lastOutage === null ? null : { ...lastOutage, reason: this.#reason, failedAt: this.#failedAt };
   }
 
   /** The application has sent the head of a reply. */
@@ -65,6 +68,7 @@ export class UpstreamOutage {
   failed(fault: UpstreamFault): void {
     this.#unanswered++;
     this.#answeredAt = null;
+    this.#failedAt = this.#clock();
     const { code, isUnreachable } = fault;
     if (!this.#circuit.isOpen) {
       if (!this.#circuit.failed(isUnreachable || !this.#hasAnswered)) return;

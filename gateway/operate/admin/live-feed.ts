@@ -5,13 +5,21 @@
 import type { ServerResponse } from 'node:http';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
-import type { Outage } from '#shared/circuit.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
 import type { TrafficHistory } from './history.ts';
 import type { Mark } from './marks.ts';
-import { deniedHere, lastOutage, mostLimited, mostRequested, storeState, type TopSource } from './top.ts';
+import {
+  applicationAway,
+  deniedHere,
+  type LastOutages,
+  lastOutages,
+  mostLimited,
+  mostRequested,
+  storeState,
+  type TopSource,
+} from './top.ts';
 import { totalsOf } from './totals.ts';
 
 export const LISTENERS_MAX = 16;
@@ -28,7 +36,7 @@ export interface LiveFeedOptions
   /** Changes with the policy file, and with shadow modes of operators. */
   readonly policyVersion: () => Promise<string>;
   /** Adds marks for changes of the state. */
-  readonly seeState: (storeOutage: Outage | null) => void;
+  readonly seeState: (outages: LastOutages) => void;
 }
 
 interface Listener {
@@ -125,7 +133,8 @@ export class LiveFeed {
       ]);
       const spans = history.add(seconds, askedAt);
       const store = storeState(storeKind, processes);
-      seeState(lastOutage(processes));
+      const outages = lastOutages(processes, askedAt);
+      seeState(outages);
       this.#denied = deniedHere(processes);
       this.#asking ??= this.#ask(isWatched).finally(() => {
         this.#asking = null;
@@ -137,6 +146,7 @@ export class LiveFeed {
           at: isoTime(history.until),
           processes: processes.length,
           store,
+          applicationAway: applicationAway(outages),
           ...most,
           paths: mostRequested(processes),
           addresses: addressesOf([...most.limited, ...this.#denials], addresses),

@@ -12,6 +12,8 @@ export type TopSource = Pick<AdminGateway, 'storeKind' | 'processes' | 'exchange
 
 const LIMITED_MAX = 20;
 const PATHS_MAX = 10;
+/** A process that has failed in this time knows that an outage of the application lasts. */
+const UNKNOWN_MS: Millis = 60_000;
 
 export async function topSnapshot(source: TopSource, now: number) {
   const [processes, families] = await Promise.all([source.processes(), source.families()]);
@@ -44,11 +46,32 @@ export function storeState(kind: AdminGateway['storeKind'], processes: readonly 
   };
 }
 
+/** Outages of the store and of the application that were noticed last. */
+export function lastOutages(processes: readonly ProcessReport[], now: Millis) {
+  const upstream = processes.flatMap(({ upstreamOutage }) => upstreamOutage ?? []);
+  const isForAll = upstream.length === processes.length && upstream.every(({ to }) => to === null);
+  return {
+    storeOutage: lastOf(processes.flatMap(({ storeOutage }) => storeOutage ?? [])),
+    upstreamOutage: lastOf(
+      // A process without requests does not learn that the application answers the other ones again.
+      upstream.map((one) =>
+        one.to === null && !isForAll && now - one.failedAt > UNKNOWN_MS ? { ...one, to: one.failedAt } : one,
+      ),
+    ),
+  };
+}
+export type LastOutages = ReturnType<typeof lastOutages>;
+
 /** @returns the last outage that a process noticed; if several notice one now, from when the first did */
-export function lastOutage(processes: readonly ProcessReport[]): Outage | null {
-  const outages = processes.flatMap(({ storeOutage }) => storeOutage ?? []);
+function lastOf<One extends Outage>(outages: readonly One[]): One | null {
   const end = ({ to }: Outage): Millis => to ?? Number.POSITIVE_INFINITY;
-  return outages.sort((a, b) => end(b) - end(a) || a.from - b.from)[0] ?? null;
+  return outages.toSorted((a, b) => end(b) - end(a) || a.from - b.from)[0] ?? null;
+}
+
+/** When the application ceased to answer, and why; null if it answers. */
+export function applicationAway({ upstreamOutage }: LastOutages) {
+  if (upstreamOutage?.to !== null) return null;
+  return { since: isoTime(upstreamOutage.from), reason: upstreamOutage.reason };
 }
 
 /** Merges the lists of all processes of this gateway of clients denied most often, in descending order. */

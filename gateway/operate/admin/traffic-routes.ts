@@ -1,13 +1,12 @@
 /** Totals, and a stream of events that begins with the traffic of the last hour. */
 import type { FastifyInstance } from 'fastify';
-import type { Outage } from '#shared/circuit.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
 import { isBearer, sessionOf } from './guard.ts';
 import { TrafficHistory } from './history.ts';
 import { LISTENERS_MAX, LiveFeed, type LiveFeedOptions } from './live-feed.ts';
-import { topSnapshot } from './top.ts';
+import { type LastOutages, topSnapshot } from './top.ts';
 
 interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'policyVersion'> {}
 
@@ -17,8 +16,8 @@ const NOTE_MS: Millis = 15_000;
 export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
   const { clock, token, sessions, marks, policies, policyRefusal } = options;
   const history = new TrafficHistory(clock);
-  const seeState = (storeOutage: Outage | null): void =>
-    marks.see({ policyVersion: policies().version, policyRefusal: policyRefusal(), storeOutage });
+  const seeState = (outages: LastOutages): void =>
+    marks.see({ policyVersion: policies().version, policyRefusal: policyRefusal(), ...outages });
   const feed = new LiveFeed({ ...options, history, seeState });
   const timer = setInterval(() => void feed.look(), NOTE_MS).unref();
   app.addHook('preClose', async () => {

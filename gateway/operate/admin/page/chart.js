@@ -1,4 +1,4 @@
-/** The chart of requests: what passed, what was refused, and marks for events. A pointer or the arrow keys read figures. */
+/** The chart of requests: what passed, what the application failed, what was refused, and marks for events. A pointer or the arrow keys read figures. */
 import { byId, clockTime, count, el, rate, setText, svg } from './dom.js';
 import { latencyText } from './now.js';
 import { sum } from './traffic.js';
@@ -32,7 +32,9 @@ export function showChart(traffic = shown) {
   const range = traffic.range(rangeMs);
   const [first, last] = [range.from, range.to];
   bars = range.bars;
-  const highest = niceAbove(Math.max(...bars.map((bar) => perSecond(bar, bar.passed + bar.refused)), 1));
+  const highest = niceAbove(
+    Math.max(...bars.map((bar) => perSecond(bar, bar.passed + bar.failed + bar.refused)), 1),
+  );
   const scale = {
     x: (at) =>
       LEFT + ((Math.min(last, Math.max(first, at)) - first) / (last - first)) * (width - LEFT - RIGHT),
@@ -56,19 +58,28 @@ export function showChart(traffic = shown) {
         () => 0,
       ),
       area(
+        'fill-failed',
+        scale,
+        ({ failed }) => failed,
+        ({ passed }) => passed,
+      ),
+      area(
         'fill-denied',
         scale,
         ({ refused }) => refused,
-        ({ passed }) => passed,
+        ({ passed, failed }) => passed + failed,
       ),
       ...marks.map((mark) => markLine(mark, scale)),
     ),
   );
   byId('chart').scale = scale;
-  const [passed, refused] = [sum(bars.map((one) => one.passed)), sum(bars.map((one) => one.refused))];
+  const total = (of) => sum(bars.map(of));
+  const failed = total((bar) => bar.failed);
   const isKnown = bars.length > 0;
-  setText(byId('legend-passed'), `passed ${isKnown ? count(passed) : '–'}`);
-  setText(byId('legend-refused'), `refused ${isKnown ? count(refused) : '–'}`);
+  setText(byId('legend-passed'), `passed ${isKnown ? count(total((bar) => bar.passed)) : '–'}`);
+  setText(byId('legend-refused'), `refused ${isKnown ? count(total((bar) => bar.refused)) : '–'}`);
+  byId('legend-failed').hidden = failed === 0;
+  setText(byId('legend-failed'), `application failed ${count(failed)}`);
   byId('legend-marks').hidden = marks.length === 0;
   showTotals(traffic);
   showReading();
@@ -137,16 +148,16 @@ function timeLabels({ x, first, last }) {
   return lines;
 }
 
-/** Shades the times without the store. */
+/** Shades the times without the store, and those without the application. */
 function outages(marks, { x, first, last }) {
-  return marks.flatMap(({ kind, at }, i) => {
+  return marks.flatMap(({ kind, of, at }, i) => {
     if (kind !== 'outage') return [];
-    const end = marks.slice(i).find((mark) => mark.kind === 'recovery')?.at;
+    const end = marks.slice(i).find((mark) => mark.kind === 'recovery' && mark.of === of)?.at;
     const [from, to] = [Date.parse(at), end === undefined ? last : Date.parse(end)];
     if (to < first) return [];
     return [
       svg('rect', {
-        class: 'outage',
+        class: `outage of-${of}`,
         x: x(from),
         y: TOP,
         width: Math.max(2, x(to) - x(from)),
@@ -156,11 +167,11 @@ function outages(marks, { x, first, last }) {
   });
 }
 
-function markLine({ at, kind }, { x }) {
+function markLine({ at, kind, of = 'gateway' }, { x }) {
   const left = x(Date.parse(at)).toFixed(1);
   return svg(
     'g',
-    { class: `mark mark-${kind}` },
+    { class: `mark mark-${kind} of-${of}` },
     svg('path', { d: `M${left} ${TOP - 4}V${height - BOTTOM}` }),
     svg('path', { class: 'flag', d: `M${left} ${TOP - 12}l5 8h-10z` }),
   );
@@ -181,6 +192,9 @@ function showReading() {
   const lines = [
     `${clockTime(bar.from)} – ${clockTime(bar.to)}`,
     `passed ${count(bar.passed)}, ${rate(perSecond(bar, bar.passed))}/s`,
+    ...(bar.failed > 0
+      ? [`application failed ${count(bar.failed)}, ${rate(perSecond(bar, bar.failed))}/s`]
+      : []),
     `refused ${count(bar.refused)}, ${rate(perSecond(bar, bar.refused))}/s`,
     ...shown
       .deniedIn([bar])

@@ -55,7 +55,7 @@ export function showNow(traffic) {
   const { bars } = traffic.range(TREND_MS);
   const trend = (of) => bars.map((bar) => of(bar) / bar.seconds);
   card('Requests', [isKnown ? `${rate(all)}/s` : '–'], 'trend of 15 minutes', {
-    trend: trend(({ passed, refused }) => passed + refused),
+    trend: trend(({ passed, failed, refused }) => passed + failed + refused),
   });
   const otherwise = REFUSED_OTHERWISE.filter((outcome) => (rates[outcome] ?? 0) > 0);
   card(
@@ -109,7 +109,7 @@ export function showVisitors(traffic) {
 }
 
 /** The line of status. Problems come first. A screen reader reads them when they change. */
-export function showStatus(traffic, { store, processes, totals, addressesUntil }) {
+export function showStatus(traffic, { store, applicationAway, processes, totals, addressesUntil }) {
   const problems = [];
   const facts = [];
   const storeFailures = listed(totals.storeFailures);
@@ -128,7 +128,11 @@ export function showStatus(traffic, { store, processes, totals, addressesUntil }
   const total = listed(totals.upstreamFailures);
   const failures = total === '' ? '' : `, failures since the start: ${total}`;
   const { replied, unanswered } = traffic.replies();
-  if (replied === 0 && unanswered > 0) problems.push(`The application does not answer${failures}`);
+  if (applicationAway !== null)
+    problems.push(
+      `The application does not answer since ${clockTime(applicationAway.since)}: ${applicationAway.reason}${failures}`,
+    );
+  else if (replied === 0 && unanswered > 0) problems.push(`The application does not answer${failures}`);
   else if (traffic.recentFailures() > 0)
     problems.push(`The application does not answer all requests${failures}`);
   else

@@ -1,7 +1,9 @@
 /** The traffic of the last hour: the history that the gateway sends first, and what each second adds to it after that. */
 
 export const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded', 'marked'];
-const PASSED = ['allowed', 'uncovered'];
+const ADMITTED = ['allowed', 'uncovered'];
+/** Admitted requests that the application answered with an error, or not at all. */
+const FAILED = ['5xx', 'none'];
 const SPANS = 360;
 /** Failures of the application are recent, and visitors are counted, for this number of seconds. */
 const RECENT = 5;
@@ -18,7 +20,7 @@ const BARS_MAX = 120;
  * A bar of the chart. All bars have the same length. `seconds` is the part of it that is known: the newest bar is not
  * over, and the gateway may have started within the oldest.
  *
- * @typedef {{ from: number, to: number, seconds: number, spans: number[], passed: number, refused: number, times: number[] }} Bar
+ * @typedef {{ from: number, to: number, seconds: number, spans: number[], passed: number, failed: number, refused: number, times: number[] }} Bar
  */
 
 export class Traffic {
@@ -35,7 +37,7 @@ export class Traffic {
     this.storeTime = [];
     /** @type {number[]} */
     this.boundsSeconds = [];
-    /** @type {{ at: string, kind: string, text: string }[]} */
+    /** @type {{ at: string, kind: string, text: string, of?: string }[]} */
     this.marks = [];
     /** Requests per second by outcome, lately. @type {Record<string, number> | null} null: not known yet */
     this.rates = null;
@@ -193,13 +195,16 @@ export class Traffic {
     const length = Math.round((to - from) / this.spanMs);
     const spans = Array.from({ length }, (_, i) => first + i).filter((i) => i >= 0 && i < SPANS);
     const times = spans.reduce((all, i) => addTo(all, this.decisionTime[i] ?? []), []);
-    let [passed, refused] = [0, 0];
+    let [admitted, refused] = [0, 0];
+    const inSpans = (series = []) => sum(spans.map((i) => series[i] ?? 0));
     for (const [outcome, series] of this.requests) {
-      const requests = sum(spans.map((i) => series[i] ?? 0));
-      if (PASSED.includes(outcome)) passed += requests;
-      else refused += requests;
+      if (ADMITTED.includes(outcome)) admitted += inSpans(series);
+      else refused += inSpans(series);
     }
-    return { from, to, seconds, spans, passed, refused, times };
+    const failed = sum(FAILED.map((name) => inSpans(this.statuses.get(name))));
+    const atBound = inSpans(this.statuses.get('bound'));
+    const passed = Math.max(0, admitted - failed - atBound);
+    return { from, to, seconds, spans, passed, failed, refused: refused + atBound, times };
   }
 
   /** @param {Bar[]} bars @returns {[string, number][]} policies that denied requests, those that denied most first */

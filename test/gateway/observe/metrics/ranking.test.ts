@@ -22,6 +22,7 @@ function reportOf(limited: Ranking, paths: Ranking): ProcessReport {
   return {
     storeAvailable: true,
     storeOutage: null,
+    upstreamOutage: null,
     replicas: 1,
     limited: limited.list(NOW),
     paths: paths.list(NOW),

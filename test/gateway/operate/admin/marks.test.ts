@@ -3,7 +3,7 @@ import t from 'tap';
 import { Marks } from '#gateway/operate/admin/marks.ts';
 
 const AT = 1_800_000_000_000;
-const state = { policyVersion: 'a', policyRefusal: null, storeOutage: null };
+const state = { policyVersion: 'a', policyRefusal: null, storeOutage: null, upstreamOutage: null };
 const away = { from: AT - 9000, to: null };
 const over = { from: AT - 9000, to: AT - 4000 };
 
@@ -14,10 +14,11 @@ t.test('a mark for each change, and none for the state at the start', async (t) 
   t.strictSame(marks.list, []);
   marks.see({ ...state, policyVersion: 'b' });
   marks.see({ ...state, policyVersion: 'b', policyRefusal: 'line 3' });
-  marks.see({ policyVersion: 'b', policyRefusal: 'line 3', storeOutage: away });
-  marks.see({ policyVersion: 'b', policyRefusal: 'line 3', storeOutage: away });
-  marks.see({ policyVersion: 'b', policyRefusal: null, storeOutage: over });
-  marks.see({ policyVersion: 'b', policyRefusal: null, storeOutage: over });
+  const later = { ...state, policyVersion: 'b' };
+  marks.see({ ...later, policyRefusal: 'line 3', storeOutage: away });
+  marks.see({ ...later, policyRefusal: 'line 3', storeOutage: away });
+  marks.see({ ...later, storeOutage: over });
+  marks.see({ ...later, storeOutage: over });
   t.strictSame(
     marks.list.map(({ kind, text }) => `${kind}: ${text}`),
     [
@@ -57,6 +58,23 @@ t.test('the outage of a process that has ended is over', async (t) => {
   marks.see({ ...state, storeOutage: away });
   marks.see(state);
   t.match(marks.list, [{ kind: 'outage' }, { kind: 'recovery' }]);
+});
+
+t.test('marks an outage of the application with its reason, beside one of the store', async (t) => {
+  const marks = new Marks(() => AT);
+  const reason = 'nothing listens there';
+  marks.see(state);
+  marks.see({ ...state, upstreamOutage: { ...away, reason } });
+  marks.see({ ...state, upstreamOutage: { ...away, reason }, storeOutage: away });
+  marks.see({ ...state, upstreamOutage: { ...over, reason }, storeOutage: away });
+  t.strictSame(
+    marks.list.map(({ kind, of, text }) => [kind, of, text]),
+    [
+      ['outage', 'application', `the application does not answer: ${reason}`],
+      ['outage', 'store', 'the store is unavailable'],
+      ['recovery', 'application', 'the application answers again'],
+    ],
+  );
 });
 
 t.test('drops the oldest marks', async (t) => {

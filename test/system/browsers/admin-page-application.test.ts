@@ -1,0 +1,77 @@
+/** The page for operators while the application fails: its errors have a colour of their own, and its outage is marked. */
+import { createServer } from 'node:http';
+import type { Page } from 'playwright-core';
+import t from 'tap';
+import { startBrowser } from '#test/support/browser.ts';
+import { startGatewayProcess } from '#test/support/gateway-process.ts';
+import { listen } from '#test/support/listen.ts';
+import { checkPage, watchPage } from '#test/support/page-check.ts';
+import { freePort } from '#test/support/ports.ts';
+
+const POLICIES = `version: 1
+identifiers: { ip: { source: client-address } }
+policies:
+  - { name: items, route: "GET /items", identifier: ip, limit: 2, window: 366d }
+`;
+const upstreamPort = await freePort();
+const { origin, admin } = await startGatewayProcess(
+  t,
+  { GATEWAY_UPSTREAM: `http://127.0.0.1:${upstreamPort}` },
+  POLICIES,
+);
+const browser = await startBrowser(t);
+const complaints: string[] = [];
+const page: Page = watchPage(await browser.newPage(), complaints, (url) => url.startsWith(admin));
+
+async function send(path: string, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) await (await fetch(origin + path)).arrayBuffer();
+}
+const legend = (name: string, text: string) => page.locator(`#legend-${name}`, { hasText: text }).waitFor();
+
+t.test('an outage has a mark, a reason, and its requests did not pass', async (t) => {
+  await page.goto(admin);
+  await page.getByText('Live', { exact: true }).waitFor();
+  t.equal(await page.locator('#legend-failed').isVisible(), false, 'no entry without a failure');
+  await send('/open', 3);
+  await legend('failed', 'application failed 3');
+  await legend('passed', 'passed 0');
+  await page
+    .locator('#status.bad', { hasText: /The application does not answer since .*nothing listens there/ })
+    .waitFor();
+  await page.locator('.outage.of-application').waitFor({ state: 'attached' });
+  await page.locator('.fill-failed[d^=M]').waitFor({ state: 'attached' });
+  await checkPage(t, page, 'application-away');
+  const chart = page.getByRole('slider', { name: 'Figures of the chart by time' });
+  await chart.focus();
+  await page.keyboard.press('End');
+  t.match(
+    await chart.getAttribute('aria-valuetext'),
+    /passed 0, .*application failed 3, .*refused 0, .*the application does not answer: nothing listens/,
+  );
+  await page.keyboard.press('Escape');
+});
+
+t.test('the application answers 5xx: the outage is over, and the colour stays', async (t) => {
+  const server = createServer((req, res) => {
+    res.statusCode = req.url === '/broken' ? 503 : 200;
+    res.end();
+  });
+  await listen(t, server, upstreamPort);
+  await send('/broken', 4);
+  await send('/items', 5);
+  await legend('failed', 'application failed 7');
+  await legend('passed', 'passed 2');
+  await legend('refused', 'refused 3');
+  await page.locator('#status', { hasText: 'Application answers' }).waitFor();
+  await page.locator('.mark-recovery.of-application').waitFor({ state: 'attached' });
+  await page.locator('#chart-statuses', { hasText: '2xx 2, 5xx 4, no answer 3' }).waitFor();
+  const colours = await page.evaluate<readonly string[]>(
+    "['.fill-allowed', '.fill-failed', '.fill-denied'].map((kind) => getComputedStyle(document.querySelector(kind)).fill)",
+  );
+  t.equal(new Set(colours).size, 3, `each has a colour of its own: ${colours.join(' ')}`);
+  await checkPage(t, page, 'application-fails');
+});
+
+t.test('the page logged no errors', async (t) => {
+  t.strictSame(complaints, []);
+});
