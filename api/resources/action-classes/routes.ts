@@ -72,7 +72,7 @@ export const actionClassRoutes: Routes = async (app, { context }) => {
 
   resource.remove({ refuses: ['bad_request'] }, async ({ id, workspaceId, type }) => {
     if (type === 'automatic') throw badRequest('Automatic action classes cannot be deleted');
-    await inWorkspace(db, workspaceId, (trx) => actionClasses.remove(trx, id));
+    return inWorkspace(db, workspaceId, (trx) => actionClasses.remove(trx, id));
   });
 };
 

@@ -76,7 +76,7 @@ export const attributeClassRoutes: Routes = async (app, { context }) => {
 
   resource.remove({ refuses: ['bad_request'] }, async ({ id, type }) => {
     if (type === 'default') throw badRequest('Automatic Attribute Classes cannot be deleted');
-    await deleteAttributeKey(context.db, id);
+    return deleteAttributeKey(context.db, id);
   });
 };
 

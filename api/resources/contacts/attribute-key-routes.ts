@@ -97,7 +97,7 @@ export const contactAttributeKeyRoutes: Routes = async (app, { context }) => {
 
   resource.remove({ refuses: ['bad_request'] }, async ({ id, type }) => {
     if (type === 'default') throw badRequest('Default Contact Attribute Keys cannot be deleted');
-    await deleteAttributeKey(context.db, id);
+    return deleteAttributeKey(context.db, id);
   });
 };
 
@@ -149,7 +149,7 @@ export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
 
   resource.remove({ refuses: ['bad_request'] }, async (stored) => {
     refuseFixed(stored, 'deleted');
-    await deleteAttributeKey(db, stored.id);
+    return deleteAttributeKey(db, stored.id);
   });
 };
 

@@ -96,9 +96,13 @@ export function changeAttributeKey(
   );
 }
 
-/** Deletes the contacts' values for it first, in slices, because every contact may have one. */
-export async function deleteAttributeKey(db: Database, id: string): Promise<void> {
+/**
+ * Deletes the contacts' values for it first, in slices, because every contact may have one.
+ *
+ * @returns false if the key was gone
+ */
+export async function deleteAttributeKey(db: Database, id: string): Promise<boolean> {
   const values = db.selectFrom('contactAttributes').select('id').where('attributeKeyId', '=', id);
   await inSlices((rowsMax) => deleteSome(db, 'contactAttributes', values.limit(rowsMax)));
-  await attributeKeys.remove(db, id);
+  return attributeKeys.remove(db, id);
 }

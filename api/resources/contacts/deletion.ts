@@ -10,12 +10,13 @@ import type { Database } from '#api/db/schema.ts';
 import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { forgetContactOf } from '#api/events/forget-contact.ts';
 import { forgetRecipients } from '#api/mail/outbox.ts';
-import { attributesOf } from './store.ts';
+import { attributesOf, contacts } from './store.ts';
 
 /** Responses of a slice. Each has several events, whose texts are written anew. */
 const RESPONSES = 20;
 
-export async function deleteContact(db: Database, id: string): Promise<void> {
+/** @returns false if the contact was gone */
+export async function deleteContact(db: Database, id: string): Promise<boolean> {
   await inSlices((rowsMax) =>
     db.transaction().execute(async (trx) => {
       // If two requests delete the same contact, one waits.
@@ -26,7 +27,7 @@ export async function deleteContact(db: Database, id: string): Promise<void> {
   );
   const unlinkSome = () => db.transaction().execute((trx) => unlinkResponses(trx, id, 'change'));
   while ((await unlinkSome()) === RESPONSES) await setImmediate();
-  await db.transaction().execute(async (trx) => {
+  return db.transaction().execute(async (trx) => {
     // From here on no response of this contact can be added. The loop takes those that came meanwhile.
     while ((await unlinkResponses(trx, id, 'delete')) > 0);
     const attributes = Object.values((await attributesOf(trx, [id])).get(id) ?? {});
@@ -34,7 +35,7 @@ export async function deleteContact(db: Database, id: string): Promise<void> {
       trx,
       attributes.flatMap((value) => normalizeEmail(value) ?? []),
     );
-    await trx.deleteFrom('contacts').where('id', '=', id).execute();
+    return contacts.remove(trx, id);
   });
 }
 

@@ -22,13 +22,19 @@ export async function insertDisplay(db: Database, display: Display): Promise<voi
   await db.insertInto('displays').values(row).execute();
 }
 
+/** @returns false if it was gone */
 export async function setDisplayContact(
   db: Database,
   id: string,
   contactId: string,
   now: Timestamp,
-): Promise<void> {
-  await db.updateTable('displays').set({ contactId, updatedAt: now }).where('id', '=', id).execute();
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('displays')
+    .set({ contactId, updatedAt: now })
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
 export async function deleteDisplay(db: Database, id: string): Promise<void> {

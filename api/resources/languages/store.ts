@@ -28,8 +28,8 @@ export async function addLanguage(trx: Database, language: Language): Promise<vo
   await languages.insert(trx, language);
 }
 
-/** @throws ApiError conflict while a survey uses it */
-export async function removeLanguage(trx: Database, id: string): Promise<void> {
+/** @returns false if it was gone @throws ApiError conflict while a survey uses it */
+export async function removeLanguage(trx: Database, id: string): Promise<boolean> {
   const used = await trx
     .selectFrom('surveyLanguages')
     .select('surveyId')
@@ -37,5 +37,5 @@ export async function removeLanguage(trx: Database, id: string): Promise<void> {
     .limit(1)
     .executeTakeFirst();
   if (used !== undefined) throw conflict('The language is used by a survey; take it out of the survey first');
-  await languages.remove(trx, id);
+  return languages.remove(trx, id);
 }

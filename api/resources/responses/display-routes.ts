@@ -46,7 +46,8 @@ export const displayLinkRoutes: Routes = async (app, { context }) => {
         if (userId) {
           const contact = await findOrCreateContact(trx, workspaceId, userId, now, random);
           await lockRow(trx, 'contacts', contact.id, 'keep');
-          await setDisplayContact(trx, display.id, contact.id, now);
+          if (!(await setDisplayContact(trx, display.id, contact.id, now)))
+            throw notFound('Display', displayId);
         }
         if (responseId) await link(trx, display, responseId, now);
       });

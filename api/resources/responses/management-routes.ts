@@ -7,6 +7,7 @@ import { Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
+import { notFound } from '#api/errors.ts';
 import { ListQuery, readLargePage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { checkScope } from '#api/resources/workspaces/scope.ts';
@@ -125,7 +126,8 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       },
       async (request) => {
         const response = await related(db, row.of(request));
-        await deleteManagedResponse(context, response, request.log);
+        const isDeleted = await deleteManagedResponse(context, response, request.log);
+        if (!isDeleted) throw notFound('Response', response.id);
         return { data: toResponseReply(response, config.publicUrl) };
       },
     );

@@ -105,29 +105,32 @@ export async function changeManagedResponse(
   );
 }
 
-/** Deletes a response with its display, and then its files. */
+/** Deletes a response with its display, and then its files. @returns false if the response was gone */
 export async function deleteManagedResponse(
   context: Context,
   { id, ...known }: Pick<Response, 'id' | 'displayId'>,
   log: FastifyBaseLogger,
-): Promise<void> {
+): Promise<boolean> {
   let { displayId } = known;
-  const isDeleted = (): Promise<boolean> =>
+  const remove = (): Promise<'deleted' | 'gone' | 'linked'> =>
     context.db.transaction().execute(async (trx) => {
       if (displayId !== null) await lockRow(trx, 'displays', displayId, 'delete');
       await lockRow(trx, 'responses', id);
       const now = (await findResponse(trx, id))?.displayId ?? displayId;
       const isCurrent = now === displayId;
       displayId = now;
-      if (!isCurrent) return false;
-      await deleteResponse(trx, id);
+      if (!isCurrent) return 'linked';
+      if (!(await deleteResponse(trx, id))) return 'gone';
       if (displayId !== null) await deleteDisplay(trx, displayId);
-      return true;
+      return 'deleted';
     });
   // A response gets at most one display. If that has just happened, the display is locked first, in a second
   // transaction.
-  if (!(await isDeleted())) await isDeleted();
+  let outcome = await remove();
+  if (outcome === 'linked') outcome = await remove();
+  if (outcome !== 'deleted') return false;
   await removeFilesOf(context, { responseId: id }, log);
+  return true;
 }
 
 /** Stores meta as sent, without fields that are null. */

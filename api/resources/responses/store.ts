@@ -188,8 +188,10 @@ export async function updateResponse(
     .execute();
 }
 
-export async function deleteResponse(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('responses').where('id', '=', id).execute();
+/** @returns false if it was gone */
+export async function deleteResponse(db: Database, id: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('responses').where('id', '=', id).executeTakeFirst();
+  return numDeletedRows > 0n;
 }
 
 /** @throws the driver's unique violation if another response has the display */

@@ -99,7 +99,7 @@ export const segmentRoutes: Routes = async (app, { context }) => {
 
   resource.remove({ refuses: ['bad_request', 'conflict'] }, async ({ id, workspaceId, isPrivate }) => {
     if (isPrivate) throw badRequest('This segment belongs to a survey and is deleted with it');
-    await inWorkspace(db, workspaceId, async (trx) => {
+    return inWorkspace(db, workspaceId, async (trx) => {
       // Without its segment a survey would not be shown to anybody.
       const surveys = await surveysOfSegments(trx, [id], 1);
       if (surveys.size > 0) throw conflict('The segment is used by a survey; give that another one first');
@@ -107,7 +107,7 @@ export const segmentRoutes: Routes = async (app, { context }) => {
         if (!referencesOf(other.filters).includes(id)) continue;
         throw conflict('Another segment refers to this one; change that first', { segmentId: other.id });
       }
-      await segments.remove(trx, id);
+      return segments.remove(trx, id);
     });
   });
 };

@@ -12,22 +12,23 @@ import { type RemovalLog, removeFilesOf } from '#api/storage/removal.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { deleteSurvey, type Survey } from './store.ts';
 
-/** Deletes a survey for a caller: purges the states of SDKs, and deletes its files. */
+/** Deletes a survey for a caller: purges the states of SDKs, and deletes its files. @returns false if it was gone */
 export async function removeSurvey(
   context: Pick<Context, 'config' | 'db' | 'clock' | 'states' | 'storage'>,
   survey: Survey,
   log: RemovalLog,
-): Promise<void> {
-  await deleteSurveyWithContent(context.db, survey, toTimestamp(context.clock()));
+): Promise<boolean> {
+  if (!(await deleteSurveyWithContent(context.db, survey, toTimestamp(context.clock())))) return false;
   context.states.purge(survey);
   await removeFilesOf(context, { surveyId: survey.id }, log);
+  return true;
 }
 
 async function deleteSurveyWithContent(
   db: Database,
   { id, workspaceId }: Pick<Survey, 'id' | 'workspaceId'>,
   now: Timestamp,
-): Promise<void> {
+): Promise<boolean> {
   if ((await isLarge(db, 'responses', id)) || (await isLarge(db, 'displays', id))) {
     await db
       .updateTable('surveys')
@@ -45,10 +46,11 @@ async function deleteSurveyWithContent(
       );
     }
   }
-  await db.transaction().execute(async (trx) => {
+  return db.transaction().execute(async (trx) => {
     await lockRow(trx, 'workspaces', workspaceId);
-    await deleteSurvey(trx, id);
+    if (!(await deleteSurvey(trx, id))) return false;
     await deletePrivateSegment(trx, workspaceId, id);
+    return true;
   });
 }
 

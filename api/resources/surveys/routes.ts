@@ -113,7 +113,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       },
       async (request) => {
         const survey = surveys.of(request);
-        await removeSurvey(context, survey, request.log);
+        if (!(await removeSurvey(context, survey, request.log))) throw notFound('Survey', survey.id);
         // The schema leaves out what the reply to a deletion does not have.
         return { data: { ...toSurveyReply(survey), questions: [] } };
       },

@@ -140,9 +140,14 @@ function claimPictures(db: Database, { workspaceId, updatedAt, content }: Survey
   return claimFilesIn(db, { workspaceId, text: JSON.stringify(content), now: updatedAt });
 }
 
-/** Deletes a survey with its responses, displays, triggers and languages. The caller deletes its private segment. */
-export async function deleteSurvey(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('surveys').where('id', '=', id).execute();
+/**
+ * Deletes a survey with its responses, displays, triggers and languages. The caller deletes its private segment.
+ *
+ * @returns false if it was gone
+ */
+export async function deleteSurvey(db: Database, id: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('surveys').where('id', '=', id).executeTakeFirst();
+  return numDeletedRows > 0n;
 }
 
 /** Archives or restores a survey, and changes no other field. @param archivedAt null restores it */

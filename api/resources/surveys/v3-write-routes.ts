@@ -117,11 +117,8 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
       config: { refuses: ['forbidden'] },
     },
     async (request, reply) => {
-      await removeSurvey(
-        context,
-        await writableSurvey(context, request, request.params.surveyId),
-        request.log,
-      );
+      const survey = await writableSurvey(context, request, request.params.surveyId);
+      if (!(await removeSurvey(context, survey, request.log))) throw outOfReach();
       return reply.code(204).send(undefined);
     },
   );

@@ -29,9 +29,13 @@ export function namesOneOf(surveyIds: readonly string[]): Expression<SqlBool> {
     : or(surveyIds.map((id) => expressionBuilder<Tables, 'webhooks'>()('surveyIds', 'like', `%"${id}"%`)));
 }
 
-/** Deletes a webhook. Deletes its deliveries first, in slices, because a receiver that was down for a week has many. */
-export async function deleteWebhook(db: Database, id: string): Promise<void> {
+/**
+ * Deletes a webhook. Deletes its deliveries first, in slices, because a receiver that was down for a week has many.
+ *
+ * @returns false if it was gone
+ */
+export async function deleteWebhook(db: Database, id: string): Promise<boolean> {
   const deliveries = db.selectFrom('deliveries').select('id').where('webhookId', '=', id);
   await inSlices((rowsMax) => deleteSome(db, 'deliveries', deliveries.limit(rowsMax)));
-  await webhooks.remove(db, id);
+  return webhooks.remove(db, id);
 }

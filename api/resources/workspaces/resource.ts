@@ -10,7 +10,7 @@ import type { SelectQueryBuilder } from 'kysely';
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Tables } from '#api/db/schema.ts';
-import type { Code, ResourceType } from '#api/errors.ts';
+import { type Code, notFound, type ResourceType } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page, type Sized } from '#api/http/v2-pagination.ts';
 import { Id, type ReplyOf } from '#api/values/schemas.ts';
@@ -196,19 +196,21 @@ function rowRoutes<R extends Owned, Reply extends TSchema>(
       });
     },
 
-    remove(config: Refusing, write: (stored: Shown<R>, request: FastifyRequest) => Promise<void>): void {
+    /** @param write deletes the row, and returns false if it was gone */
+    remove(config: Refusing, write: (stored: Shown<R>, request: FastifyRequest) => Promise<boolean>): void {
       app.delete(oneUrl, { schema: { params, response }, config, ...loading }, async (request) => {
         const stored = rows.of(request);
-        await write(stored, request);
+        if (!(await write(stored, request))) throw notFound(type, stored.id);
         return written(stored);
       });
     },
 
     /** Adds a DELETE route that replies with a message instead of the row. */
-    removeWithMessage(success: string, write: (stored: Shown<R>) => Promise<void>): void {
+    removeWithMessage(success: string, write: (stored: Shown<R>) => Promise<boolean>): void {
       const message = Type.Object({ data: Type.Object({ success: Type.String() }) });
       app.delete(oneUrl, { schema: { params, response: { 200: message } }, ...loading }, async (request) => {
-        await write(rows.of(request));
+        const stored = rows.of(request);
+        if (!(await write(stored))) throw notFound(type, stored.id);
         return { data: { success } };
       });
     },

@@ -11,7 +11,7 @@ import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { existing, forbidden, type ResourceType } from '#api/errors.ts';
+import { existing, forbidden, notFound, type ResourceType } from '#api/errors.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
@@ -144,13 +144,15 @@ export function workspaceTable<R extends Owned>(
         const stored = existing(await find(trx, id), type, id);
         const fields = await change(stored, trx);
         const changed: R = { ...stored, ...fields, updatedAt: toTimestamp(clock()) };
-        await update(trx, changed);
+        if (!(await update(trx, changed))) throw notFound(type, id);
         return changed;
       });
     },
 
-    async remove(db: Database, id: string): Promise<void> {
-      await on(db).deleteFrom(name).where('id', '=', id).execute();
+    /** @returns false if there is no such row any more, for example because another request has just deleted it */
+    async remove(db: Database, id: string): Promise<boolean> {
+      const { numDeletedRows } = await on(db).deleteFrom(name).where('id', '=', id).executeTakeFirst();
+      return numDeletedRows > 0n;
     },
 
     /** @param added how many rows are about to be inserted @throws ApiError forbidden if they are too many */
