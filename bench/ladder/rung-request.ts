@@ -4,7 +4,6 @@ import { prefersHtml } from '#gateway/http/accept.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import type { DateField } from '#gateway/http/date-field.ts';
-import { isClientRoute } from '#gateway/http/header-names.ts';
 import type { SharedReply } from '#gateway/http/shared-reply.ts';
 import { decide, retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
@@ -12,6 +11,7 @@ import type { ForwardedRequest } from '#gateway/proxy/forwarded-request.ts';
 import { ProxyCall } from '#gateway/proxy/proxy-call.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { DECISION_ID_LENGTH } from '#gateway/refusals/decision-ids.ts';
+import { type Cors, UNREAD } from '#gateway/reply/cors.ts';
 import type { DenialWriter } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
@@ -54,7 +54,7 @@ export class RungRequest implements ReadableRequest, Spender, ForwardedRequest, 
   head = NOWHERE.head;
   match = NOWHERE.match;
   host = NOWHERE.host;
-  cors = true;
+  cors: Cors = UNREAD;
   call: ProxyCall | null = null;
   readonly #parts: Parts;
 
@@ -64,6 +64,10 @@ export class RungRequest implements ReadableRequest, Spender, ForwardedRequest, 
     this.res = res;
     this.#parts = parts;
     res.exchange = this;
+  }
+
+  get exposesLimits(): boolean {
+    return this.cors.exposesLimits;
   }
 
   get caller(): Caller {
@@ -81,7 +85,7 @@ export class RungRequest implements ReadableRequest, Spender, ForwardedRequest, 
     this.head = located.head;
     this.match = located.match;
     this.host = located.host;
-    this.cors = isClientRoute(located.match.path);
+    this.cors = enforcement.table.cors.on(this.req.method ?? '', located.match.path, this.req.rawHeaders);
     if (!this.#has('identify')) {
       this.#end();
       return;

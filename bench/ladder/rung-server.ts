@@ -24,6 +24,7 @@ import { readPolicyFile } from '#gateway/policy/policy-file.ts';
 import { loadWatched } from '#gateway/policy/watched-file.ts';
 import { youngCollector } from '#gateway/process/collect-young.ts';
 import { Upstream } from '#gateway/proxy/upstream.ts';
+import { UNREAD } from '#gateway/reply/cors.ts';
 import { DenialWriter, denialReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf, type OwnReply, rawReply } from '#gateway/reply/own-reply.ts';
@@ -70,11 +71,11 @@ function fixedReply(): OwnReply {
   if (policy === undefined) throw new Error('the policy file has no policy');
   const { limit } = policy;
   const verdict = { policy, capacity: limit, limit, remaining: 0, resetMs: 30_000, canNeverPass: false };
-  const framing = { cors: true, close: false, page: null, decision: DECISION };
+  const framing = { cors: UNREAD, close: false, page: null, decision: DECISION };
   if (!plan.forwards) return denialReply([verdict], 30, framing);
   const headers = limitHeaders([verdict]);
   const text = { contentType: 'application/json', body: BODY, bodyBytes: BODY };
-  return { status: 200, title: 'OK', ...text, headers, cors: true, close: false };
+  return { status: 200, title: 'OK', ...text, headers, cors: UNREAD, close: false };
 }
 
 const reply = fixedReply();

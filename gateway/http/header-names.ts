@@ -20,15 +20,7 @@ export const LIMIT_HEADERS: readonly string[] = [
 
 export const EXPOSE_HEADER = 'Access-Control-Expose-Headers';
 
-/** Added to the gateway's own replies for browsers on other origins. */
-export const CORS_HEADERS: readonly string[] = [
-  'Access-Control-Allow-Origin',
-  '*',
-  EXPOSE_HEADER,
-  [...LIMIT_HEADERS, RATELIMITED_HEADER, DECISION_HEADER, 'retry-after'].join(', '),
-];
-
-/** Added to the upstream's replies on client routes. The application decides which origins may read them. */
+/** Added to the upstream's replies for pages of other origins. The application decides which of them may read these. */
 export const EXPOSED_LIMITS = LIMIT_HEADERS.join(', ');
 
 /** @param value of Access-Control-Expose-Headers in a reply of the upstream */

@@ -56,10 +56,8 @@ export class InnerRequest extends LimitedRequest {
 
   override run(): void {
     // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
-    if (this.req.method === 'OPTIONS' && this.req.url === '*') {
-      this.cors = false;
-      this.pass([], null);
-    } else super.run();
+    if (this.req.method === 'OPTIONS' && this.req.url === '*') this.pass([], null);
+    else super.run();
   }
 
   protected pass(added: readonly string[], reservation: Reservation | null): void {
@@ -73,7 +71,11 @@ export class InnerRequest extends LimitedRequest {
     setOver(this.#req, this.over);
     for (let i = 0; i < added.length; i += 2) res.setHeader(added[i] ?? '', added[i + 1] ?? '');
     // Added to values that the application has set before. Values that it sets later replace these.
-    if (this.cors && added.length > 0 && !exposesAll(String(res.getHeader(EXPOSE_HEADER) ?? '')))
+    if (
+      added.length > 0 &&
+      this.cors.exposesLimits &&
+      !exposesAll(String(res.getHeader(EXPOSE_HEADER) ?? ''))
+    )
       res.appendHeader(EXPOSE_HEADER, EXPOSED_LIMITS);
     // Policies and the application see the same path, unless a router has already removed its mount path.
     if (this.match.target !== '' && this.#req.url === this.req.url) this.#req.url = this.#canonicalUrl();
@@ -83,12 +85,13 @@ export class InnerRequest extends LimitedRequest {
 
   override answersPreflight(decision: string | null): boolean {
     const { method, rawHeaders } = this.req;
-    if (!this.cors || !isPreflight(method, rawHeaders)) return false;
+    if (this.cors.origin === null || !isPreflight(method, rawHeaders)) return false;
     const framing = framingOf(this, decision);
     const res = this.#res;
-    if (this.#req.httpVersionMajor < 2) this.#answer((req) => sendPreflight(req, res, framing));
+    if (this.#req.httpVersionMajor < 2)
+      this.#answer((req) => sendPreflight({ ...req, rawHeaders }, res, framing));
     else if (!res.destroyed && !res.headersSent) {
-      res.writeHead(204, recordOf(preflightHeaders(framing)));
+      res.writeHead(204, recordOf(preflightHeaders(framing, rawHeaders)));
       res.end();
     }
     this.#settle(false);

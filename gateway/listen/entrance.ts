@@ -7,10 +7,13 @@ import type { Penalties } from '#gateway/bounds/penalties.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { free, ownMemory } from '#gateway/http/free-buffer.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
+import { originAmong } from '#gateway/http/page-origin.ts';
 import { originOf, type RequestOrigin } from '#gateway/http/request-origin.ts';
+import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
 import type { KeepAlive } from '#gateway/listen/connection/keep-alive.ts';
 import type { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
+import type { CorsTable } from '#gateway/reply/cors.ts';
 import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { Refusals } from '#gateway/request/refuse.ts';
@@ -48,6 +51,7 @@ export interface SecuredConnections {
 }
 
 interface SessionEvents {
+  readonly cors: () => CorsTable;
   /** Called for each stream, as a connection of HTTP/1.1 in memory. */
   readonly onStream: (socket: Socket, origin: RequestOrigin) => void;
   /** Called if the body of a stream arrives in too small pieces. */
@@ -104,6 +108,8 @@ interface Accepted {
 
 /** Maximum number of refused connections that are being answered. Others are closed without a reply. */
 const TOLD_MAX = 64;
+/** How long a refused connection may take until its request arrives. */
+const HEAD_MS: Millis = 1000;
 /** With TLS a reply costs a handshake, so at most TOLD_MAX refused connections get a reply in this time. */
 const TOLD_TLS_MS: Millis = 1000;
 
@@ -125,6 +131,7 @@ export class Entrance {
     this.#options = options;
     this.#sessions =
       options.openSessions?.({
+        cors: () => options.enforcement.table.cors,
         onStream: (socket, origin) => this.#admit({ socket, origin, handshakes: null }),
         onSmallPieces: options.onSmallPieces,
         keepAlive: options.keepAlive,
@@ -201,7 +208,7 @@ export class Entrance {
         socket.off('close', onFailed);
         this.#openSecured(secured, origin, client);
       },
-      () => lingeringClose(socket, this.#raw(NOT_ENCRYPTED)),
+      () => lingeringClose(socket, this.#raw(NOT_ENCRYPTED, null)),
     );
   }
 
@@ -264,8 +271,28 @@ export class Entrance {
     if (client !== null) clients.leave(client);
   }
 
-  #raw(reply: OwnReply): string {
-    return rawReply(reply, this.#options.enforcement.options.wallClock());
+  /** @param pageOrigin null if it is unknown */
+  #raw(reply: OwnReply, pageOrigin: string | null): string {
+    const { table, options } = this.#options.enforcement;
+    return rawReply({ ...reply, cors: table.cors.forOrigin(pageOrigin) }, options.wallClock());
+  }
+
+  /** Answers and closes. If the reply depends on the origin of a page, it first waits a moment for the request. */
+  #tell(socket: Socket, reply: OwnReply): void {
+    let pageOrigin: string | null = null;
+    const end = (): void => {
+      socket.on('data', freeChunk);
+      lingeringClose(socket, this.#raw(reply, pageOrigin));
+    };
+    if (!this.#options.enforcement.table.cors.varies) {
+      end();
+      return;
+    }
+    const look = (bytes: Buffer): number => {
+      pageOrigin = originAmong(bytes);
+      return 0;
+    };
+    readFirstBytes(socket, HEAD_MS, look, end);
   }
 
   #refuse(accepted: Accepted, bound: Bound, refusal: Refusal, client: Client | null): void {
@@ -278,11 +305,10 @@ export class Entrance {
     }
     this.#refused.add(socket);
     const forget = (): void => void this.#refused.delete(socket);
-    const reply = this.#raw(this.#options.refusals.connection(bound, refusal, client, origin));
+    const reply = this.#options.refusals.connection(bound, refusal, client, origin);
     if (handshakes === null) {
       socket.once('close', forget);
-      socket.on('data', freeChunk);
-      lingeringClose(socket, reply);
+      this.#tell(socket, reply);
       return;
     }
     socket.once('close', () => setTimeout(forget, TOLD_TLS_MS).unref());
@@ -291,9 +317,9 @@ export class Entrance {
       client?.address ?? null,
       (secured) => {
         secured.on('error', () => secured.destroy());
-        lingeringClose(secured, reply);
+        this.#tell(secured, reply);
       },
-      () => lingeringClose(socket, this.#raw(NOT_ENCRYPTED)),
+      () => lingeringClose(socket, this.#raw(NOT_ENCRYPTED, null)),
     );
   }
 }

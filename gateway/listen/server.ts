@@ -112,6 +112,7 @@ export class PublicServer {
       connections: this.#connections,
       accessLog: options.accessLog,
       metrics: enforcement.metrics,
+      cors: () => enforcement.table.cors,
       clock: enforcement.options.clock,
       wallClock: enforcement.options.wallClock,
       headerBytesMax: this.#headerBytesMax,
@@ -260,7 +261,7 @@ export class PublicServer {
     if (unusual !== null) {
       enforcement.metrics.count(REASONS.malformed.outcome, clock());
       if (entry !== null) entry.decision = REASONS.malformed.logged;
-      sendOwn(req, res, unusual);
+      sendOwn(req, res, { ...unusual, cors: enforcement.table.cors.unread(req.rawHeaders) });
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
       // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
       enforcement.metrics.count('uncovered', clock());

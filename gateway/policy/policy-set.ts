@@ -23,6 +23,16 @@ export interface LoadedPolicy extends Policy, Conditions {
 /** Whether the application is protected from more concurrent requests than it can handle. */
 export type Protect = 'on' | 'shadow';
 
+/** An entry of `replies: cors`. */
+export interface OriginRule {
+  /** The origin as browsers send it, or `*` for all. */
+  readonly origin: string;
+  /** null for all routes. */
+  readonly route: Route | null;
+  /** Whether pages may read replies to requests with cookies. */
+  readonly credentials: boolean;
+}
+
 export interface PolicyTest {
   readonly name: string;
   readonly line: number;
@@ -77,6 +87,8 @@ export interface PolicySet {
   readonly regulars: { readonly unknownNames: readonly UnknownName[] } | null;
   /** Replaces the gateway's page for browsers; null if there is none. */
   readonly page: NamedPage | null;
+  /** The origins whose pages may read the gateway's own replies; null if the file does not say. */
+  readonly origins: readonly OriginRule[] | null;
   readonly tests: readonly PolicyTest[];
 }
 

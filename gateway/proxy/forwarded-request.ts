@@ -33,8 +33,8 @@ export interface ForwardedRequest {
   readonly match: Match;
   /** Whether the client is a newcomer for a policy with `newcomers` that acts. */
   readonly isNewcomer: boolean;
-  /** Whether browsers may call the route from other origins. */
-  readonly cors: boolean;
+  /** Whether pages of other origins may read the limit headers of the reply. */
+  readonly exposesLimits: boolean;
   readonly options: RequestOptions;
   /** @param headers alternating names and values */
   onReplyBegun(status: number, headers: readonly string[]): void;

@@ -190,7 +190,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     }
     const { request, upstream } = this;
     this.#deadlines.delete(this);
-    const head = clientHeaders(fields, this.passage.added, statusCode, request.cors);
+    const head = clientHeaders(fields, this.passage.added, statusCode, request.exposesLimits);
     keepRedirect(statusCode, head.headers, this.passage.headers, upstream.address);
     // Report the status even if the reply cannot be forwarded, because the application has processed the request.
     request.onReplyBegun(statusCode, fields);

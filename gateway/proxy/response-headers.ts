@@ -33,13 +33,13 @@ const LIMITS: ReadonlySet<string> = new Set(LIMIT_HEADERS);
  * @param raw alternating names and values
  * @param added the gateway's own fields; if there are any, the upstream's limit headers are removed
  * @param status of the reply
- * @param onClientRoute browsers on other origins may read the reply, so the limit headers are exposed to them
+ * @param exposesLimits pages of other origins may read the reply, so the limit headers are exposed to them
  */
 export function clientHeaders(
   raw: readonly string[],
   added: readonly string[],
   status: number,
-  onClientRoute: boolean,
+  exposesLimits: boolean,
 ): ClientHeaders {
   const headers: string[] = [];
   let hasContentLength = false;
@@ -71,6 +71,6 @@ export function clientHeaders(
   }
   for (const item of added) headers.push(item);
   // The application may have sent this field too. Recipients join both (RFC 9110 5.2).
-  if (onClientRoute && added.length > 0 && !isAllExposed) headers.push(EXPOSE_HEADER, EXPOSED_LIMITS);
+  if (exposesLimits && added.length > 0 && !isAllExposed) headers.push(EXPOSE_HEADER, EXPOSED_LIMITS);
   return { headers, hasContentLength, hasDate, isEventStream };
 }

@@ -15,6 +15,7 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import { DECISION_ID_LENGTH } from '#gateway/refusals/decision-ids.ts';
 import { LIST_REASONS, limitReasonOf, REASONS } from '#gateway/refusals/reasons.ts';
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
+import type { Cors } from './cors.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
 import type { Page } from './page.ts';
@@ -79,7 +80,7 @@ export class DenialWriter {
     if (policy === undefined) return textOf(violated, retryAfter, framing);
     const { cors, close, page } = framing;
     const texts = page === null ? this.#textsOf(policy) : this.#pages;
-    let key = `${cors} ${close} ${retryAfter}`;
+    let key = `${cors.key} ${close} ${retryAfter}`;
     for (const { policy, limit, resetMs, remaining, canNeverPass } of violated) {
       // The key needs no `capacity`, because it follows from the limit.
       key += ` ${policy.index}:${limit}:${Math.ceil(resetMs / 1000)}`;
@@ -133,8 +134,8 @@ function textOf(violated: readonly Refusing[], retryAfter: Seconds, framing: Fra
 
 /** Options for writing a refusal. */
 export interface Framing {
-  /** Whether browsers call the route from other origins. */
-  readonly cors: boolean;
+  /** What pages of other origins may read. */
+  readonly cors: Cors;
   /** Whether the connection ends with this reply. */
   readonly close: boolean;
   /** Id of the refusal; null if it has none. */
@@ -169,14 +170,14 @@ export function bannedReply(leftMs: Millis, framing: Framing): OwnReply {
 }
 
 /**
- * Answers clients and routes on the list `deny`. On routes that browsers call from other origins it never uses 403,
- * because survey widgets retry only a 429.
+ * Answers clients and routes on the list `deny`. On client routes it never uses 403, because survey widgets retry only a
+ * 429.
  */
 export function listedReply(
   { names, status, reason }: Pick<ListEntry, 'names' | 'status' | 'reason'>,
   framing: Framing,
 ): OwnReply {
   const { code, text } = LIST_REASONS[names];
-  const isForbidden = status === 403 && !framing.cors;
+  const isForbidden = status === 403 && !framing.cors.isClientRoute;
   return ownReply(isForbidden ? 'gateway_forbidden' : code, text({ reason }), framing);
 }

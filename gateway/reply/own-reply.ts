@@ -3,10 +3,11 @@
  * `message` (string) and `details` (object).
  */
 import type { ClientRequest, WritableResponse } from '#gateway/http/client-exchange.ts';
-import { CORS_HEADERS, DECISION_HEADER } from '#gateway/http/header-names.ts';
+import { DECISION_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
 import type { Millis } from '#shared/clock.ts';
+import { type Cors, NO_CORS, UNREAD } from './cors.ts';
 import { OWN_PAGE, type Page } from './page.ts';
 
 export interface OwnReply {
@@ -18,8 +19,8 @@ export interface OwnReply {
   readonly bodyBytes: string;
   /** Alternating names and values, in addition to those of every reply. */
   readonly headers: readonly string[];
-  /** Whether browsers call the route from other origins. */
-  readonly cors: boolean;
+  /** What pages of other origins may read. */
+  readonly cors: Cors;
   /** Whether the connection closes after the reply. */
   readonly close: boolean;
 }
@@ -27,7 +28,7 @@ export interface OwnReply {
 interface OwnReplyOptions {
   /** Alternating names and values, behind those of the code. */
   readonly headers?: readonly string[];
-  readonly cors?: boolean;
+  readonly cors?: Cors;
   readonly close?: boolean;
   /** Id of a refusal, for the header x-gateway-decision and the body; null if it has none. */
   readonly decision?: string | null;
@@ -40,7 +41,7 @@ interface OwnReplyOptions {
 }
 
 export function ownReply(code: ErrorCode, message: string, options: OwnReplyOptions = {}): OwnReply {
-  const { cors = false, close = false, decision = null, extra, page = null } = options;
+  const { cors = NO_CORS, close = false, decision = null, extra, page = null } = options;
   const { status, title } = CODES[code];
   const headers = [...CODES[code].headers, ...(options.headers ?? [])];
   if (decision !== null) headers.push(DECISION_HEADER, decision);
@@ -76,12 +77,9 @@ function bodyOf(body: string): Pick<OwnReply, 'body' | 'bodyBytes'> {
   return { body, bodyBytes: Buffer.from(body).toString('latin1') };
 }
 
-/**
- * Answers bytes that could not be read as a request. The route is unknown, so browsers on other origins may read the
- * reply.
- */
+/** Answers bytes that could not be read as a request. The writer of the reply looks for the origin of the page. */
 export function unreadReply({ code, text }: { readonly code: ErrorCode; readonly text: string }): OwnReply {
-  return ownReply(code, text, { cors: true, close: true });
+  return ownReply(code, text, { cors: UNREAD, close: true });
 }
 
 /** Returns all headers of the reply, as alternating names and values. */
@@ -95,15 +93,19 @@ export function headersOf(reply: OwnReply): string[] {
     'no-store',
   ];
   for (const item of reply.headers) headers.push(item);
-  if (reply.cors) for (const item of CORS_HEADERS) headers.push(item);
+  for (const item of reply.cors.headers) headers.push(item);
   if (reply.close) headers.push('Connection', 'close');
   return headers;
 }
 
-/** @param headers alternating names and values */
+/** Joins repeated fields. @param headers alternating names and values */
 export function recordOf(headers: readonly string[]): Record<string, string> {
   const record: Record<string, string> = {};
-  for (let i = 0; i < headers.length; i += 2) record[headers[i] ?? ''] = headers[i + 1] ?? '';
+  for (let i = 0; i < headers.length; i += 2) {
+    const [name = '', value = ''] = [headers[i], headers[i + 1]];
+    const before = record[name];
+    record[name] = before === undefined ? value : `${before}, ${value}`;
+  }
   return record;
 }
 

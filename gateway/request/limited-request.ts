@@ -4,7 +4,6 @@
  */
 import type { Client } from '#gateway/bounds/clients.ts';
 import { prefersHtml } from '#gateway/http/accept.ts';
-import { isClientRoute } from '#gateway/http/header-names.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { SentBody } from '#gateway/identity/body-field.ts';
 import { type Decision, decide, type Violation } from '#gateway/limiter/decision.ts';
@@ -13,6 +12,7 @@ import { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { RefusedRequest } from '#gateway/refusals/decisions.ts';
+import type { Cors } from '#gateway/reply/cors.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
@@ -50,8 +50,6 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
   head = NOWHERE.head;
   match = NOWHERE.match;
   host = NOWHERE.host;
-  /** Whether browsers on other origins may read the reply. true until the route is known. */
-  cors = true;
   sentBody: SentBody | null = null;
   charged: ChargedTo | null = null;
   /** The identities whose proof depends on the reply; null if no policy covers the request. */
@@ -106,6 +104,13 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
     return false;
   }
 
+  get cors(): Cors {
+    const { req, match } = this;
+    const { cors } = this.#parts.enforcement.table;
+    if (match === NOWHERE.match) return cors.unread(req.rawHeaders);
+    return cors.on(req.method ?? '', match.path, req.rawHeaders);
+  }
+
   get page(): Page | null {
     return prefersHtml(this.req.rawHeaders) ? this.#parts.enforcement.table.page : null;
   }
@@ -134,7 +139,6 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
     const { path, cover } = match;
     this.match = match;
     this.host = located.host;
-    this.cors = isClientRoute(path);
     enforcement.metrics.requested(path, this.arrivedAt);
     this.entry?.matched(path, cover);
     enforcement.located(match, located.host, this.arrivedAt);

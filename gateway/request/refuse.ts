@@ -27,6 +27,7 @@ import {
   policyRefusal,
   type Refusal,
 } from '#gateway/refusals/refusal.ts';
+import { type Cors, UNREAD } from '#gateway/reply/cors.ts';
 import { bannedReply, type Framing, listedReply } from '#gateway/reply/denial.ts';
 import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
@@ -52,8 +53,8 @@ export interface Refusable extends Refused {
   readonly match: Match;
   /** See LimitedRequest. */
   readonly isNewcomer: boolean;
-  /** Whether browsers may call the route from other origins. */
-  readonly cors: boolean;
+  /** What pages of other origins may read. */
+  readonly cors: Cors;
   /** Whether the connection ends with this reply. */
   readonly closes: boolean;
   /** The page for a browser; null for a JSON reply. */
@@ -230,7 +231,7 @@ export class Refusals {
         : failure.kind === 'overloaded'
           ? this.#overloaded(request, failure.priority)
           : null;
-    if (decision !== null && request.answersPreflight(decision)) return;
+    if (request.answersPreflight(decision)) return;
     request.answer(failureReply(failure, { ...framingOf(request, decision), headers: added }));
   }
 
@@ -276,7 +277,7 @@ export class Refusals {
       describe: () => ({ method: '', target: '', addressFrom, file, policyVersion }),
     };
     const decision = this.#record(record, refused, caller);
-    return boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision, page: null });
+    return boundReply(bound.name, refusal, { cors: UNREAD, close: true, headers: [], decision, page: null });
   }
 
   /** Counts a refusal. @returns false if the request was answered before, or its client has left */

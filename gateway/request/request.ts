@@ -201,9 +201,13 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
 
   override answersPreflight(decision: string | null): boolean {
     const { req, res, cors } = this;
-    if (!cors || !isPreflight(req.method, req.rawHeaders)) return false;
+    if (cors.origin === null || !isPreflight(req.method, req.rawHeaders)) return false;
     sendPreflight(req, res, framingOf(this, decision));
     return true;
+  }
+
+  get exposesLimits(): boolean {
+    return this.cors.exposesLimits;
   }
 
   answer(reply: OwnReply): void {

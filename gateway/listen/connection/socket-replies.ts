@@ -4,9 +4,11 @@ import type { Duplex } from 'node:stream';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
+import { originAmong } from '#gateway/http/page-origin.ts';
 import { type EntryLog, unreadableLine } from '#gateway/observe/log-line.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
+import type { CorsTable } from '#gateway/reply/cors.ts';
 import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
@@ -18,11 +20,18 @@ interface SocketRepliesOptions {
   /** The access log; null if it is off. */
   readonly accessLog: EntryLog | null;
   readonly metrics: Metrics;
+  readonly cors: () => CorsTable;
   readonly clock: Clock;
   readonly wallClock: Clock;
   readonly headerBytesMax: number;
   /** How long a trusted proxy may keep a connection that it has not used yet. */
   readonly proxyKeepAliveMs: Millis;
+}
+
+/** An error of node:http's parser. */
+interface ReadError extends NodeJS.ErrnoException {
+  /** The bytes that it could not read. */
+  readonly rawPacket?: Uint8Array;
 }
 
 export class SocketReplies {
@@ -39,14 +48,14 @@ export class SocketReplies {
   }
 
   /** Called if node:http could not read a request, or not in time. */
-  onClientError({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void {
+  onClientError({ code = '', rawPacket }: ReadError, socket: Duplex): void {
     // The reply was written, and lingeringClose() waits for the end of the connection.
     if (socket.writableEnded && !socket.destroyed) return;
     // A reply to a silent connection could cross with its first request, and the client would take it for the answer.
     const connection = this.#options.connections.get(socket as Socket);
     if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.isSilent === true) this.#onSilent(connection);
     else if (code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else this.refuse(socket, this.#parseErrors[code] ?? MALFORMED);
+    else this.refuse(socket, this.#parseErrors[code] ?? MALFORMED, rawPacket);
   }
 
   /** A trusted proxy may open connections long before it uses them. */
@@ -66,8 +75,10 @@ export class SocketReplies {
   /**
    * Replies and closes the connection. If the request has a reply already, or another one is due, it only closes: the
    * client could mistake one for the other, and the request would count twice.
+   *
+   * @param unread bytes of the request, if its head was not read
    */
-  refuse(socket: Duplex, reply: OwnReply): void {
+  refuse(socket: Duplex, reply: OwnReply, unread?: Uint8Array): void {
     const connection = this.#options.connections.get(socket as Socket);
     const pending = connection?.pending ?? null;
     if (connection?.isBodyDue === true) lingeringClose(socket);
@@ -81,7 +92,12 @@ export class SocketReplies {
     } else {
       pending?.exchange?.close();
       this.#record(pending, reply.status);
-      lingeringClose(socket, rawReply(reply, this.#options.wallClock()));
+      const table = this.#options.cors();
+      const cors =
+        pending === null
+          ? table.forOrigin(unread === undefined ? null : originAmong(unread))
+          : table.unread(pending.req.rawHeaders);
+      lingeringClose(socket, rawReply({ ...reply, cors }, this.#options.wallClock()));
     }
   }
 

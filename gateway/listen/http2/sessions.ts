@@ -20,6 +20,7 @@ import type { KeepAlive } from '#gateway/listen/connection/keep-alive.ts';
 import { SMALL_PIECES } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED } from '#gateway/listen/connection/socket-replies.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
+import type { CorsTable } from '#gateway/reply/cors.ts';
 import { headersOf, type OwnReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import { replyHead, requestHead } from './as-http1.ts';
@@ -66,6 +67,7 @@ const LINGER_CHECKS = 5;
 
 interface Http2Options {
   readonly frames: FrameShare;
+  readonly cors: () => CorsTable;
   /** Called with the server's end of the in-memory connection. */
   readonly onStream: (socket: Socket, origin: RequestOrigin) => void;
   /** Called if the body of a stream arrives in too small pieces. */
@@ -150,9 +152,11 @@ export class Http2Sessions {
   ): void {
     count.requested();
     stream.on('error', () => stream.destroy());
+    const refuse = (reply: OwnReply): void =>
+      answer(stream, { ...reply, cors: this.#options.cors().unread(rawHeaders) });
     const head = requestHead(rawHeaders, !stream.endAfterHeaders);
     if (head === null) {
-      answer(stream, METHOD_NOT_ALLOWED);
+      refuse(METHOD_NOT_ALLOWED);
       return;
     }
     const { server, client } = connectedEnds(origin.peer);
@@ -168,7 +172,7 @@ export class Http2Sessions {
       });
     } catch {
       client.destroy();
-      answer(stream, MALFORMED);
+      refuse(MALFORMED);
       return;
     }
     // node:http2 keeps a stream, and so the connection, until its body has been read.
@@ -188,7 +192,7 @@ export class Http2Sessions {
       if (pieces.add(bytes)) return true;
       this.#options.onSmallPieces();
       isReplied = true;
-      refuseBody(stream);
+      refuseBody(stream, refuse);
       client.destroy();
       count.cutBody();
       return false;
@@ -200,7 +204,7 @@ export class Http2Sessions {
       reply.once('end', () => {
         isReplied = true;
       });
-      passReply(reply, stream, head.method === 'HEAD');
+      passReply(reply, stream, head.method === 'HEAD', refuse);
     });
     call.on('error', () => {
       // If the reply is complete, the rest of the body does not matter.
@@ -213,7 +217,12 @@ export class Http2Sessions {
   }
 }
 
-function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: boolean): void {
+function passReply(
+  reply: IncomingMessage,
+  stream: ServerHttp2Stream,
+  isHead: boolean,
+  refuse: (reply: OwnReply) => void,
+): void {
   const { statusCode = 502, rawHeaders } = reply;
   if (!mayRespond(stream)) {
     reply.destroy();
@@ -221,7 +230,7 @@ function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: bo
   }
   if (statusCode > STATUS_MAX) {
     reply.resume();
-    answer(stream, NO_STATUS);
+    refuse(NO_STATUS);
     return;
   }
   const isBodiless = isHead || statusCode === 204 || statusCode === 205 || statusCode === 304;
@@ -238,9 +247,9 @@ function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: bo
 }
 
 /** Refuses a body that arrives in too small pieces. */
-function refuseBody(stream: ServerHttp2Stream): void {
+function refuseBody(stream: ServerHttp2Stream, refuse: (reply: OwnReply) => void): void {
   if (mayRespond(stream)) {
-    answer(stream, SMALL_PIECES);
+    refuse(SMALL_PIECES);
     stream.close(NGHTTP2_NO_ERROR);
   } else if (!stream.writableEnded) stream.close(NGHTTP2_ENHANCE_YOUR_CALM);
 }

@@ -44,7 +44,7 @@ export async function explainLive(
   const { status, headers } = replyTo(
     { ...banned, match: located.match, request: located },
     now,
-    rehearsal.pageFor(request),
+    rehearsal.askingOf(request),
   );
   const reason = bans.of(banned.identity.digest, now)?.reason ?? '';
   return {

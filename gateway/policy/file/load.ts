@@ -91,7 +91,7 @@ function build(
   const { ignoreCase = false } = file;
   const {
     plan: { header: planHeader, claim: planClaim },
-    replies: page,
+    replies: { page, origins },
     timezone: calendarFor,
     ...readings
   } = readKeys(FILE_KEYS, file, [], { ignoreCase, referenced, report });
@@ -135,6 +135,7 @@ function build(
     lists,
     regulars: file.regulars === undefined ? null : { unknownNames },
     page,
+    origins,
     tests: buildTests(file.tests ?? [], table.rowNames, report, lineOf),
   };
 }

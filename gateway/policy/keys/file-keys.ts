@@ -1,6 +1,5 @@
 /** All keys at the top of the policy file, in the order in which messages and the documentation list them. */
 import type { HostRoute } from '#gateway/policy/host-names.ts';
-import { loadPage } from '#gateway/policy/page-template.ts';
 import { reportMistake } from '#gateway/policy/problems.ts';
 import { parseHostRoute } from './hosts.ts';
 import { identifiers } from './identifier-keys.ts';
@@ -9,7 +8,8 @@ import { allow, deny } from './lists.ts';
 import { plan, plans } from './plans.ts';
 import { policySchema } from './policy-keys.ts';
 import { regulars } from './regulars.ts';
-import { fileName, hostList, list, only, route } from './schema-parts.ts';
+import { replies } from './replies.ts';
+import { hostList, list, route } from './schema-parts.ts';
 import { tests } from './tests.ts';
 import { timezone } from './timezone.ts';
 
@@ -67,19 +67,6 @@ const protect = fileKey({
   default: 'off',
   more: 'See [Protecting the application](#protecting-the-application)',
   read: (mode) => (mode === 'shadow' ? mode : mode === 'on' || mode === true ? 'on' : null),
-});
-
-const replies = fileKey({
-  schema: {
-    ...only('page', {
-      ...fileName,
-      description: 'the name of an HTML file in the same folder, with {seconds}, {policy} or {decision}',
-    }),
-    description: 'the page that browsers get when a request is refused, such as { page: denied.html }',
-  },
-  more: 'See [Pages for browsers](#pages-for-browsers)',
-  read: (replies, { referenced, report }) =>
-    replies === undefined ? null : loadPage(replies.page, referenced, report),
 });
 
 const policies = fileKey({

@@ -10,6 +10,7 @@ import { type CredentialSource, EVERYONE, type TokenIdentifier } from '#gateway/
 import { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
 import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
 import { type PolicySet, usesHosts } from '#gateway/policy/policy-set.ts';
+import { CorsTable } from '#gateway/reply/cors.ts';
 import { OWN_PAGE, type Page, pageFrom } from '#gateway/reply/page.ts';
 import type { Clock } from '#shared/clock.ts';
 
@@ -28,6 +29,7 @@ export class PolicyTable {
   readonly everyone: Identity;
   /** The page that browsers get if their request is refused. */
   readonly page: Page;
+  readonly cors: CorsTable;
   /** All places in which requests present credentials. */
   readonly carriers: readonly CredentialSource[];
   /** Lower-case name of the header in which trusted proxies name plans; empty if there is none. */
@@ -49,6 +51,7 @@ export class PolicyTable {
     this.tokens = new VerifiedTokens(digester, wallClock, set.planClaim);
     this.everyone = digester.identify(EVERYONE, '');
     this.page = set.page === null ? OWN_PAGE : pageFrom(set.page);
+    this.cors = new CorsTable(set);
     this.carriers = set.identifiers.flatMap(carriersOf);
     this.planHeaders = new Set(headers);
     this.planSources = headers.map((header) => ({ kind: 'header', header }));

@@ -65,7 +65,7 @@ const WHERE: Partial<Record<SimpleIdentifier['kind'], string>> = {
 
 export function explain(set: PolicySet, rehearsal: Rehearsal, request: RehearsedRequest): Explanation {
   const asked = rehearsal.ask(request);
-  const { status, headers } = replyTo(asked, rehearsal.clock(), rehearsal.pageFor(request));
+  const { status, headers } = replyTo(asked, rehearsal.clock(), rehearsal.askingOf(request));
   if (asked.kind === 'malformed') {
     const { kind: decision, reason } = asked;
     return { decision, path: request.target, status, headers: {}, reason, priority: null, policies: [] };

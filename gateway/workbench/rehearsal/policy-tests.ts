@@ -4,9 +4,9 @@ import { loadPolicies } from '#gateway/policy/file/load.ts';
 import type { PolicySet, PolicyTest } from '#gateway/policy/policy-set.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
-import type { Page } from '#gateway/reply/page.ts';
+import { recordOf } from '#gateway/reply/own-reply.ts';
 import { Rehearsal } from './rehearsal.ts';
-import { applyingOf, priorityOf, type Rehearsed, replyTo } from './rehearsed.ts';
+import { type Asking, applyingOf, priorityOf, type Rehearsed, replyTo } from './rehearsed.ts';
 
 interface TestFailure {
   readonly name: string;
@@ -62,15 +62,14 @@ function runTest(set: PolicySet, test: PolicyTest): string[] {
     if (i === test.times) break;
     last = ask(i);
   }
-  const page = rehearsal.pageFor(test);
-  return differences(test, allowed, last, page);
+  return differences(test, allowed, last, rehearsal.askingOf(test));
 }
 
 function differences(
   { at, expect, times, reply }: PolicyTest,
   allowed: number,
   last: Rehearsed,
-  page: Page | null,
+  asking: Asking,
 ): string[] {
   const messages: string[] = [];
   const say = (what: string, expected: unknown, got: unknown): void => {
@@ -82,7 +81,7 @@ function differences(
   };
   if (expect.allowed !== null && expect.allowed !== allowed)
     say('allowed', expect.allowed, `${allowed} of ${times}`);
-  const own = replyTo(last, at, page);
+  const own = replyTo(last, at, asking);
   const status = own.status ?? reply;
   if (expect.status !== null && expect.status !== status) say('status', expect.status, status);
   const priority = priorityOf(last);
@@ -100,9 +99,9 @@ function differences(
       marks.map(({ name }) => name),
     );
   }
-  const headers = new Map<string, string>();
-  for (let i = 0; i < own.headers.length; i += 2)
-    headers.set((own.headers[i] ?? '').toLowerCase(), own.headers[i + 1] ?? '');
+  const headers = new Map(
+    Object.entries(recordOf(own.headers)).map(([name, value]) => [name.toLowerCase(), value]),
+  );
   for (const [name, value] of expect.headers) {
     const got = headers.get(name);
     if (got !== value) say(`header ${name}`, value, got ?? 'none');

@@ -15,7 +15,6 @@ import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { type Ending, outcomesOf } from '#gateway/limiter/outcome.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import type { Page } from '#gateway/reply/page.ts';
 import { Callers } from '#gateway/request/reading/caller.ts';
 import { type Known, NO_BANS } from '#gateway/request/reading/listing.ts';
 import { PolicyTable } from '#gateway/request/reading/policy-table.ts';
@@ -25,7 +24,7 @@ import type { ChargedTo, Malformed, Reading, Uncovered } from '#gateway/request/
 import type { Spender } from '#gateway/request/spend.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
-import type { Decided, Rehearsed } from './rehearsed.ts';
+import type { Asking, Decided, Rehearsed } from './rehearsed.ts';
 
 interface RehearsalOptions {
   /** Milliseconds since the epoch. Windows follow it. */
@@ -138,9 +137,10 @@ export class Rehearsal {
       : { kind: 'deny', match, request, charged, spent, decision };
   }
 
-  /** Returns the page for a browser that loads a page; null for a JSON reply. */
-  pageFor({ rawHeaders }: Pick<RehearsedRequest, 'rawHeaders'>): Page | null {
-    return prefersHtml(rawHeaders) ? this.table.page : null;
+  /** Returns what a reply to the request depends on besides the decision. */
+  askingOf({ method, rawHeaders }: Pick<RehearsedRequest, 'method' | 'rawHeaders'>): Asking {
+    const { page, cors } = this.table;
+    return { method, rawHeaders, page: prefersHtml(rawHeaders) ? page : null, cors };
   }
 
   get remembered(): number {

@@ -1,16 +1,17 @@
 /** The results of a rehearsal, and the gateway's reply to each. */
 import type { Priority } from '#gateway/bounds/priority.ts';
-import { isClientRoute } from '#gateway/http/header-names.ts';
 import { type Decision, retryAfterSeconds } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Match } from '#gateway/policy/match.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { CODES } from '#gateway/refusals/codes.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
+import type { CorsTable } from '#gateway/reply/cors.ts';
 import { bannedReply, denialReply, listedReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf, type OwnReply } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
+import { isPreflight, preflightHeaders } from '#gateway/reply/preflight.ts';
 import type { MatchedVisit } from '#gateway/request/reading/prove.ts';
 import type { Banned, ChargedTo, Listed, Malformed, Uncovered } from '#gateway/request/reading/reading.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -32,6 +33,16 @@ export type Decided = DecidedAs<'allow'> | DecidedAs<'deny'>;
 
 export type Rehearsed = Malformed | (Banned & Placed) | (Listed & Placed) | (Uncovered & Placed) | Decided;
 
+/** What the reply depends on besides the decision. */
+export interface Asking {
+  readonly method: string;
+  /** Alternating names and values. */
+  readonly rawHeaders: readonly string[];
+  /** The page for a browser that loads a page; null for a JSON reply. */
+  readonly page: Page | null;
+  readonly cors: CorsTable;
+}
+
 interface Reply {
   /** null if the application answers */
   readonly status: number | null;
@@ -39,10 +50,19 @@ interface Reply {
   readonly headers: readonly string[];
 }
 
-/** @param page for a browser that loads a page; null for a JSON reply */
-export function replyTo(asked: Rehearsed, now: Millis, page: Page | null): Reply {
-  if (asked.kind === 'malformed') return { status: CODES[REASONS.malformed.code].status, headers: [] };
-  const framing = { cors: isClientRoute(asked.match.path), close: false, decision: null, page };
+export function replyTo(
+  asked: Rehearsed,
+  now: Millis,
+  { method, rawHeaders, page, cors: table }: Asking,
+): Reply {
+  if (asked.kind === 'malformed')
+    return { status: CODES[REASONS.malformed.code].status, headers: table.unread(rawHeaders).headers };
+  const cors = table.on(method, asked.match.path, rawHeaders);
+  const framing = { cors, close: false, decision: null, page };
+  const refusal = (reply: OwnReply): Reply =>
+    cors.origin !== null && isPreflight(method, rawHeaders)
+      ? { status: 204, headers: preflightHeaders(framing, rawHeaders) }
+      : { status: reply.status, headers: headersOf(reply) };
   switch (asked.kind) {
     case 'banned':
       return refusal(bannedReply(asked.endsAt - now, framing));
@@ -59,10 +79,6 @@ export function replyTo(asked: Rehearsed, now: Millis, page: Page | null): Reply
     default:
       return asked satisfies never;
   }
-}
-
-function refusal(reply: OwnReply): Reply {
-  return { status: reply.status, headers: headersOf(reply) };
 }
 
 /** Returns the policies that count the request, in the order of the file. */

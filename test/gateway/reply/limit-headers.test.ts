@@ -1,12 +1,8 @@
 import t from 'tap';
-import {
-  CORS_HEADERS,
-  isClientRoute,
-  LIMIT_HEADERS,
-  RATELIMITED_HEADER,
-} from '#gateway/http/header-names.ts';
+import { isClientRoute, LIMIT_HEADERS, RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
 import type { Verdict } from '#gateway/limiter/decision.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import { UNREAD } from '#gateway/reply/cors.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { policy } from '#test/support/spend.ts';
 
@@ -81,7 +77,12 @@ t.test('a client with a limit of its own sees that limit', async (t) => {
 t.test('browsers can read every limit header', async (t) => {
   const exposed =
     'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit-policy, ratelimit, x-gateway-ratelimited, x-gateway-decision, retry-after';
-  t.strictSame(CORS_HEADERS, ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed]);
+  t.strictSame(UNREAD.headers, [
+    'Access-Control-Allow-Origin',
+    '*',
+    'Access-Control-Expose-Headers',
+    exposed,
+  ]);
   t.equal(RATELIMITED_HEADER, 'x-gateway-ratelimited');
   const written = limitHeaders([verdict(management, 1, 1)]).filter((_, i) => i % 2 === 0);
   t.strictSame(

@@ -1,6 +1,7 @@
 import { validateHeaderValue } from 'node:http';
 import t from 'tap';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
+import { UNREAD } from '#gateway/reply/cors.ts';
 import { ownReply, rawReply } from '#gateway/reply/own-reply.ts';
 
 for (const code of Object.keys(CODES) as ErrorCode[]) {
@@ -39,7 +40,7 @@ t.test('refusals have the problem types of the RateLimit draft', async (t) => {
 });
 
 t.test('as raw text: one header section, the exact length, the extra headers', async (t) => {
-  const reply = ownReply('gateway_bad_request', 'nö', { headers: ['X-A', '1'], cors: true, close: true });
+  const reply = ownReply('gateway_bad_request', 'nö', { headers: ['X-A', '1'], cors: UNREAD, close: true });
   const text = rawReply(reply, Date.UTC(2026, 0, 2, 3, 4, 5));
   const end = text.indexOf('\r\n\r\n');
   const head = text.slice(0, end).split('\r\n');

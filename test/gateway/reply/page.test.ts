@@ -10,6 +10,7 @@ import type { SharingResponse } from '#gateway/http/client-exchange.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { templateOf } from '#gateway/policy/page-template.ts';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
+import { NO_CORS } from '#gateway/reply/cors.ts';
 import { bannedReply, DenialWriter, denialReply, listedReply } from '#gateway/reply/denial.ts';
 import { headersOf, ownReply, recordOf } from '#gateway/reply/own-reply.ts';
 import { OWN_PAGE, type Page, pageFrom } from '#gateway/reply/page.ts';
@@ -23,7 +24,7 @@ import { type Answer, send } from '../proxy/exchange.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const ID = '0123456789abcdefghij';
-const framing = { cors: false, close: false, decision: ID, page: OWN_PAGE };
+const framing = { cors: NO_CORS, close: false, decision: ID, page: OWN_PAGE };
 const violation = {
   policy: policy('login', 5, 60),
   capacity: 5,

@@ -140,10 +140,12 @@ t.test('preflights that the gateway refuses because of a bound or its store', as
   for (const reply of await Promise.all(open)) t.equal(reply.status, 200);
 });
 
-t.test('502: an application that is away', async (t) => {
+t.test('an application that is away: the page can read the 502', async (t) => {
   const { port } = await startTestGateway(t, {
     upstream: `http://127.0.0.1:${await freePort()}`,
     policies: policyFile(),
   });
-  t.equal((await send(port, CLIENT, { method: 'OPTIONS', headers: PREFLIGHT })).status, 502);
+  t.match(await send(port, CLIENT, { method: 'OPTIONS', headers: PREFLIGHT }), OF_THE_GATEWAY);
+  const posted = await send(port, CLIENT, { method: 'POST', headers: PREFLIGHT });
+  t.match(posted, { status: 502, headers: { 'access-control-allow-origin': '*' } });
 });

@@ -2,6 +2,7 @@
 import t from 'tap';
 import { surveyBody } from '#test/support/api-app.ts';
 import { startBrowser, startSite } from '#test/support/browser.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import type { Json } from '#test/support/json.ts';
 import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -139,3 +140,86 @@ t.test('a page of a banned client can read the 429, although its request needs a
   const refused = await once('PUT', '/responses/another', {});
   t.match(refused, { status: 429, json: { code: 'gateway_banned' } });
 });
+
+interface Init {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  readonly credentials?: 'include';
+}
+
+/** What a page of the site sees of a fetch; null if the browser hides the reply. */
+function fetched(url: string, init: Init): Promise<{ readonly [part: string]: Json } | null> {
+  return page.evaluate(
+    ({ url, init }) =>
+      fetch(url, init).then(
+        async (reply) => ({
+          status: reply.status,
+          retryAfter: reply.headers.get('retry-after'),
+          limit: reply.headers.get('x-ratelimit-limit'),
+          json: await reply.json(),
+        }),
+        () => null,
+      ),
+    { url, init },
+  );
+}
+
+const SIMPLE: Init = { method: 'POST', headers: {}, body: 'a=b' };
+const PREFLIGHTED: Init = {
+  method: 'PUT',
+  headers: { 'Content-Type': 'application/json', Authorization: 'Bearer a' },
+  body: '{}',
+};
+const WITH_COOKIES = { credentials: 'include' } as const;
+
+for (const parser of ['0', '1'])
+  t.test(`replies: cors on any route, GATEWAY_OWN_PARSER=${parser}`, async (t) => {
+    const upstream = await startUpstream(t);
+    const { origin } = new URL(site);
+    const start = async (cors: string, to: string, limit: number): Promise<string> => {
+      const row = `name: all, route: "* *", identifier: ip, limit: ${limit}, window: 366d`;
+      const policies = `${policyFile(row)}\n${cors}`.replace('OPTIONS *, ', '');
+      const env = { GATEWAY_OWN_PARSER: parser };
+      const { origin } = await startTestGateway(t, { upstream: to, policies, env });
+      return `${origin}/items`;
+    };
+    const listed = `replies: { cors: [${origin}] }`;
+    const trusted = `replies: { cors: [{ origin: "${origin}", credentials: true }] }`;
+    const all = 'replies: { cors: "*" }';
+    const other = 'replies: { cors: [https://app.example.org] }';
+    const away = `http://127.0.0.1:${await freePort()}`;
+    for (const [cors, init, isRead] of [
+      [listed, {}, true],
+      [listed, WITH_COOKIES, false],
+      [trusted, {}, true],
+      [trusted, WITH_COOKIES, true],
+      [all, {}, true],
+      [all, WITH_COOKIES, false],
+      [other, {}, false],
+      ['', {}, false],
+    ] as const) {
+      const limited = await start(cors, upstream.origin, 1);
+      await fetch(limited);
+      const broken = await start(cors, away, 100);
+      for (const request of [SIMPLE, PREFLIGHTED]) {
+        const what = `${cors} ${JSON.stringify({ ...request, ...init })}`;
+        const denied = await fetched(limited, { ...request, ...init });
+        if (isRead)
+          t.match(
+            denied,
+            {
+              status: 429,
+              retryAfter: /^\d+$/,
+              limit: '1',
+              json: { code: 'gateway_rate_limited', message: String, details: {} },
+            },
+            what,
+          );
+        else t.equal(denied, null, what);
+        const failed = await fetched(broken, { ...request, ...init });
+        if (isRead) t.match(failed, { status: 502, json: { code: 'gateway_upstream_unavailable' } }, what);
+        else t.equal(failed, null, what);
+      }
+    }
+  });

@@ -36,7 +36,8 @@ async function startGateway(t: Test, env: Record<string, string> = {}, extra = '
 for (const name of askingProxyNames) {
   t.test(name, async (t) => {
     const application = await startUpstream(t);
-    const { decision } = await startGateway(t);
+    const cors = 'replies: { cors: [{ origin: https://app.example.org, credentials: true }] }';
+    const { decision } = await startGateway(t, {}, cors);
     const { port, errors } = await startAskingProxy(t, name, { decision, application: application.port });
 
     const first = await send(port, '/read/a%20b?c=d', { headers: { 'x-forwarded-for': '203.0.113.9' } });
@@ -105,6 +106,15 @@ for (const name of askingProxyNames) {
     t.match(await send(port, '/api/v1/client/x'), {
       status: 429,
       headers: { 'access-control-allow-origin': '*', 'access-control-expose-headers': /retry-after/ },
+    });
+    t.match(await send(port, '/read/a', { headers: { origin: 'https://app.example.org' } }), {
+      status: 429,
+      headers: {
+        'access-control-allow-origin': 'https://app.example.org',
+        'access-control-allow-credentials': 'true',
+        'access-control-expose-headers': /retry-after/,
+        vary: 'Origin',
+      },
     });
     for (let i = 0; i < 3; i++) await send(port, '/keys/a', { headers: { 'x-api-key': 'k' } });
     t.equal((await send(port, '/keys/a', { headers: { 'x-api-key': 'k' } })).status, 429, 'keys are counted');

@@ -1,0 +1,95 @@
+/** The key `replies`: what browsers get when a request is refused. */
+import type { XStatic } from 'typebox/schema';
+import { ANY_ORIGIN, checkOrigin } from '#gateway/policy/browser-origin.ts';
+import { loadPage } from '#gateway/policy/page-template.ts';
+import type { OriginRule } from '#gateway/policy/policy-set.ts';
+import { type Report, reportMistake } from '#gateway/policy/problems.ts';
+import { parseRoute } from '#gateway/policy/route.ts';
+import { fileKey } from './key.ts';
+import { fileName, list, route } from './schema-parts.ts';
+
+/** Every reply looks through all of them. */
+const ORIGINS_MAX = 100;
+
+const origin = {
+  type: 'string',
+  maxLength: 300,
+  description: 'an origin such as https://app.example.org, or "*" for all',
+} as const;
+
+const entry = {
+  anyOf: [
+    origin,
+    {
+      type: 'object',
+      required: ['origin'],
+      properties: {
+        origin,
+        route: route('METHODS PATH, such as GET /public/*'),
+        credentials: { type: 'boolean', description: 'true if its pages send cookies; false is the default' },
+      },
+      additionalProperties: false,
+    },
+  ],
+  description:
+    'an origin such as https://app.example.org, at most 300 characters; or { origin: ORIGIN, route: METHODS PATH, credentials: true }, where route and credentials may be missing',
+} as const;
+
+const cors = {
+  anyOf: [{ const: ANY_ORIGIN }, list(entry, ORIGINS_MAX, '')],
+  description: `"*", or a list of at most ${ORIGINS_MAX} origins such as https://app.example.org; an entry can also be { origin: ORIGIN, route: METHODS PATH, credentials: true }`,
+} as const;
+
+export const replies = fileKey({
+  schema: {
+    type: 'object',
+    properties: {
+      page: {
+        ...fileName,
+        description: 'the name of an HTML file in the same folder, with {seconds}, {policy} or {decision}',
+      },
+      cors,
+    },
+    minProperties: 1,
+    additionalProperties: false,
+    description:
+      'what browsers get when a request is refused, such as { page: denied.html, cors: [https://app.example.org] }',
+  },
+  more: 'See [Pages for browsers](#pages-for-browsers) and [Pages of other origins](#pages-of-other-origins)',
+  read: (replies, { ignoreCase, referenced, report }) => ({
+    page: replies?.page === undefined ? null : loadPage(replies.page, referenced, report),
+    origins: replies?.cors === undefined ? null : originRules(replies.cors, ignoreCase, report),
+  }),
+});
+
+function originRules(written: XStatic<typeof cors>, ignoreCase: boolean, report: Report): OriginRule[] {
+  if (written === ANY_ORIGIN) return [{ origin: ANY_ORIGIN, route: null, credentials: false }];
+  const known = new Set<string>();
+  const rules: OriginRule[] = [];
+  for (const [i, entry] of written.entries()) {
+    const isShort = typeof entry === 'string';
+    const { origin, route: text = null, credentials = false } = isShort ? { origin: entry } : entry;
+    const here = ['cors', i] as const;
+    try {
+      checkOrigin(origin);
+    } catch (error) {
+      reportMistake(report, isShort ? here : [...here, 'origin'], error);
+    }
+    if (origin === ANY_ORIGIN && credentials)
+      report(
+        [...here, 'credentials'],
+        '"*" cannot have credentials, because browsers refuse such a reply',
+        'name the origins, or remove credentials',
+      );
+    try {
+      const route = text === null ? null : parseRoute(text, ignoreCase);
+      const key = `${origin} ${route?.text}`;
+      if (known.has(key)) report(here, `${origin} appears twice`, 'keep one');
+      known.add(key);
+      rules.push({ origin, route, credentials });
+    } catch (error) {
+      reportMistake(report, [...here, 'route'], error);
+    }
+  }
+  return rules;
+}
