@@ -232,6 +232,11 @@ async function openWith(
     ),
     // The supervisor decides for all workers.
     onNothingMatched: isWorker ? null : nothingMatchedWarning(log, config.policiesFile),
+    onForeignPages: () =>
+      log.warn(
+        { file: config.policiesFile },
+        'the application lets pages of other origins read its replies, but they cannot read a 429: list their origins under replies: { cors: [ORIGIN] } of the policy file, or write cors: []',
+      ),
     onUntrustedChain: onceAMinute(clock, () =>
       log.warn(
         'a trusted proxy sent an X-Forwarded-For chain that cannot be read; such requests share one bucket',

@@ -16,6 +16,7 @@ import { DAY_MS } from '#gateway/policy/regulars.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { RandomInt } from '#shared/random-int.ts';
+import { type AnsweredPage, ForeignPages } from './foreign-pages.ts';
 import { OtherHosts } from './other-hosts.ts';
 import { type Caller, Callers } from './reading/caller.ts';
 import { PolicyTable } from './reading/policy-table.ts';
@@ -42,6 +43,8 @@ export interface EnforcementOptions {
   readonly onUnitsMissing?: (policy: string, header: string) => void;
   /** Called if the policy file matches none of the requests of a minute. null if nobody wants to know. */
   readonly onNothingMatched?: ((paths: readonly string[]) => void) | null;
+  /** Called if pages of other origins use the application and the policy file does not have `replies: cors`. */
+  readonly onForeignPages?: () => void;
 }
 
 export class Enforcement {
@@ -50,6 +53,7 @@ export class Enforcement {
   #table: PolicyTable;
   #unmatched: Unmatched;
   #otherHosts: OtherHosts;
+  #foreignPages: ForeignPages;
 
   constructor(set: PolicySet, salt: string, options: EnforcementOptions) {
     this.options = options;
@@ -60,6 +64,11 @@ export class Enforcement {
     this.#table = new PolicyTable(set, new Digester(salt), options.wallClock);
     this.#unmatched = new Unmatched(this.options.onNothingMatched ?? null);
     this.#otherHosts = new OtherHosts(set.policies);
+    this.#foreignPages = this.#newForeignPages();
+  }
+
+  #newForeignPages(): ForeignPages {
+    return new ForeignPages(this.policies, () => this.options.onForeignPages?.());
   }
 
   get table(): PolicyTable {
@@ -85,6 +94,7 @@ export class Enforcement {
     this.#table = this.#table.withPolicies(set);
     this.#unmatched = new Unmatched(this.options.onNothingMatched ?? null);
     this.#otherHosts = new OtherHosts(set.policies);
+    this.#foreignPages = this.#newForeignPages();
   }
 
   /** Notices whether the policy file fits the traffic. */
@@ -93,9 +103,18 @@ export class Enforcement {
     this.#otherHosts.note(host);
   }
 
+  /** Notices whether pages of other origins use the application. @param headers of its reply */
+  answered(page: AnsweredPage, headers: readonly string[]): void {
+    this.#foreignPages.note(page, headers);
+  }
+
   get matches(): MatchReport {
-    const policyVersion = this.policies.version;
-    return { policyVersion, ...this.#unmatched.report, otherHosts: this.#otherHosts.list };
+    return {
+      policyVersion: this.policies.version,
+      ...this.#unmatched.report,
+      otherHosts: this.#otherHosts.list,
+      hasForeignPages: this.#foreignPages.isSeen,
+    };
   }
 
   /** Called if the replicas agreed on another salt. */

@@ -118,12 +118,14 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
 
   /** The gateway learns whether the application accepts the credential, and whether the request counts. */
   onReplyBegun(status: number, headers: readonly string[]): void {
-    const { metrics, options } = this.#parts.enforcement;
+    const { enforcement } = this.#parts;
+    const { metrics, options } = enforcement;
     const { entry, identified } = this;
     const now = options.clock();
     const upstreamMs = now - this.#forwardedAt;
     metrics.upstreamTime.observe(upstreamMs);
     metrics.replied(status, this.arrivedAt);
+    enforcement.answered(this, headers);
     if (entry !== null) {
       entry.upstreamMs = upstreamMs;
       entry.repliedAt = now;

@@ -17,6 +17,8 @@ export interface MatchReport {
   readonly paths: readonly string[];
   /** Some hosts that no policy names, see OtherHosts. */
   readonly otherHosts: readonly string[];
+  /** See ForeignPages. */
+  readonly hasForeignPages: boolean;
 }
 
 export class Unmatched {

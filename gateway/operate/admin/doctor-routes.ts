@@ -3,19 +3,19 @@ import type { FastifyInstance } from 'fastify';
 import { Digester } from '#gateway/identity/digest.ts';
 import { gatewayReport } from '#gateway/operate/doctor/report.ts';
 import { probeToken } from '#gateway/request/probe.ts';
+import type { MatchReport } from '#gateway/request/unmatched.ts';
 import type { AdminContext } from './context.ts';
 
 export async function doctorRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
   const { doctor, clock, trust, policies, policyText, policyRefusal, control, processes } = options;
-  const otherHosts = async (): Promise<string[]> =>
-    (await processes()).flatMap(({ matches }) => matches.otherHosts);
+  const matches = async (): Promise<MatchReport[]> => (await processes()).map(({ matches }) => matches);
   app.get('/doctor', async () =>
     gatewayReport({
       ...doctor,
       clock,
       trust,
       control,
-      otherHosts,
+      matches,
       policyText,
       policyRefusal,
       policies: policies(),

@@ -23,6 +23,7 @@ type CheckName =
   | 'clock'
   | 'open-files'
   | 'hosts'
+  | 'other-origins'
   | 'trusted-proxies'
   | 'public-address'
   | 'tls'
@@ -58,6 +59,7 @@ export function reportFindings(
     openFiles(report),
     ...ownCertificate(report),
     ...otherHosts(report),
+    ...foreignPages(report),
     ...wideTrust(report),
     ...refusedTrust(report),
   ];
@@ -244,6 +246,17 @@ function otherHosts({ hosts }: GatewayReport): Finding[] {
       'hosts',
       what,
       'name them under hosts of a policy, add a policy without hosts, or let the proxy in front refuse them',
+    ),
+  ];
+}
+
+function foreignPages({ hasForeignPages }: GatewayReport): Finding[] {
+  if (!hasForeignPages) return [];
+  return [
+    bad(
+      'other-origins',
+      'the application lets pages of other origins read its replies, but they cannot read a 429: their browser reports a network error',
+      'list the origins under replies: { cors: [ORIGIN] } of the policy file, or write cors: [] if no page needs it',
     ),
   ];
 }

@@ -7,6 +7,7 @@ import type { CertificateReport } from '#gateway/part/part.ts';
 import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 import { type UpstreamReason, upstreamReason } from '#gateway/proxy/upstream-reason.ts';
 import { OTHER_HOSTS_MAX } from '#gateway/request/other-hosts.ts';
+import type { MatchReport } from '#gateway/request/unmatched.ts';
 import { type ProxyTrust, writtenNetwork } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
@@ -31,8 +32,8 @@ export interface DoctorSources {
 }
 
 interface ReportParts extends DoctorSources {
-  /** Hosts that no policy names, as each process has seen them. */
-  readonly otherHosts: () => Promise<readonly string[]>;
+  /** What each process has seen. */
+  readonly matches: () => Promise<readonly MatchReport[]>;
   readonly policies: PolicySet;
   readonly policyText: () => string;
   readonly policyRefusal: () => string | null;
@@ -53,10 +54,10 @@ export type GatewayReport = Awaited<ReturnType<typeof gatewayReport>>;
 
 export async function gatewayReport(parts: ReportParts) {
   const { config, clock, policies, trust } = parts;
-  const [upstream, store, hosts] = await Promise.all([
+  const [upstream, store, matches] = await Promise.all([
     upstreamProblem(config.upstream),
     storeReport(parts),
-    hostReport(parts),
+    parts.matches(),
   ]);
   const { connections, upstream_connections, upgrades } = config.bounds;
   return {
@@ -68,7 +69,9 @@ export async function gatewayReport(parts: ReportParts) {
     now: clock(),
     policies: policyReport(parts),
     trust: trustReport(trust),
-    hosts,
+    hosts: hostReport(policies, matches),
+    /** Whether pages of other origins use the application, and the policy file does not have `replies: cors`. */
+    hasForeignPages: matches.some(({ hasForeignPages }) => hasForeignPages),
     /** Paths for the test of upper and lower case. */
     spellings: spellingsOf(policies),
     keyPlaces: keyPlacesOf(policies),
@@ -83,11 +86,11 @@ export async function gatewayReport(parts: ReportParts) {
 }
 
 /** Returns hosts of requests that no policy names; null if no policy names any. */
-async function hostReport({ policies, otherHosts }: ReportParts) {
+function hostReport({ policies }: PolicySet, matches: readonly MatchReport[]) {
   const isForAll = ({ hosts }: LoadedPolicy): boolean => hosts === null;
-  if (policies.policies.every(isForAll)) return null;
-  const others = [...new Set(await otherHosts())].slice(0, OTHER_HOSTS_MAX);
-  return { others, /** Whether policies count all hosts. */ areCounted: policies.policies.some(isForAll) };
+  if (policies.every(isForAll)) return null;
+  const others = [...new Set(matches.flatMap(({ otherHosts }) => otherHosts))].slice(0, OTHER_HOSTS_MAX);
+  return { others, /** Whether policies count all hosts. */ areCounted: policies.some(isForAll) };
 }
 
 /** Compares the file with the policies in use, whose version it gives. */

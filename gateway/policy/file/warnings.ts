@@ -1,4 +1,6 @@
 /** Warns of valid settings that are probably mistakes, such as policies that can never deny. Pure. */
+import { isClientRoute } from '#gateway/http/header-names.ts';
+import { originIn } from '#gateway/http/page-origin.ts';
 import { warnOfIdentifier } from '#gateway/policy/keys/identifier-keys.ts';
 import { QUOTA_KEYS } from '#gateway/policy/keys/limits.ts';
 import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
@@ -29,6 +31,13 @@ export function warningsOf(
     ...(set.regulars?.unknownNames ?? []),
   ])
     warn(at, `${file} has no network of ${name}`, 'correct the name, or remove it');
+  for (const [i, { rawHeaders, target }] of set.tests.entries())
+    if (set.origins === null && originIn(rawHeaders) !== null && !isClientRoute(target))
+      warn(
+        ['tests', i],
+        'this request comes from a page of another origin, and the file does not let the page read a refusal',
+        'list its origin under replies: { cors: [ORIGIN] }, or write cors: [] if no page needs it',
+      );
   const file = { ...set, byBucket: Map.groupBy(set.policies, ({ bucket }) => bucket) };
   for (const policy of set.policies) {
     const row = policy.at.slice(0, 2);

@@ -22,6 +22,7 @@ const report = (
   verdict,
   paths,
   otherHosts: [],
+  hasForeignPages: false,
 });
 
 /** Workers whose reports are set by the test. */

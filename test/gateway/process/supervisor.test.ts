@@ -16,7 +16,7 @@ import { until } from '#test/support/until.ts';
 const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PORT), policies: 1 });`;
 /** Stays, and gives signs of life. */
 const STAY = `setInterval(() => process.connected && process.send({ type: 'applied', id: 0 }), 100);`;
-const MATCHES = `matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [] }`;
+const MATCHES = `matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false }`;
 /** Reports a counter of five and a gauge of three. */
 const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, ${MATCHES}, seconds: [], families: [
   { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 5 }] },

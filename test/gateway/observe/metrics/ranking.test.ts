@@ -26,7 +26,7 @@ function reportOf(limited: Ranking, paths: Ranking): ProcessReport {
     replicas: 1,
     limited: limited.list(NOW),
     paths: paths.list(NOW),
-    matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [] },
+    matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false },
   };
 }
 
