@@ -30,7 +30,7 @@ export interface InnerGateway {
   /**
    * Decides about one request. Call it once, before the body is read.
    *
-   * If the request is admitted, the limit headers are set on `res`, `req.url` is the canonical path, and the gateway
+   * If the request is admitted, the limit headers are set on `res`, `req.url` has no dot segments, and the gateway
    * learns from the status of the reply. `req.headers['x-gateway-over']` names the policies that mark it; a client's own
    * field is removed. If it is refused, `res` is already answered and must not be written to.
    *

@@ -77,8 +77,9 @@ export class InnerRequest extends LimitedRequest {
       !exposesAll(String(res.getHeader(EXPOSE_HEADER) ?? ''))
     )
       res.appendHeader(EXPOSE_HEADER, EXPOSED_LIMITS);
-    // Policies and the application see the same path, unless a router has already removed its mount path.
-    if (this.match.target !== '' && this.#req.url === this.req.url) this.#req.url = this.#canonicalUrl();
+    // The application gets the target that a gateway would forward, unless a router has already removed its mount path.
+    const { target } = this.match;
+    if (target !== '' && this.#req.url === this.req.url) this.#req.url = target;
     res.once('close', () => this.#onReplyClosed(reservation));
     this.#settle(true);
   }
@@ -115,14 +116,6 @@ export class InnerRequest extends LimitedRequest {
     // Frameworks put a parsed body into `req.body`.
     send({ method, complete, socket, body: null });
     discardStream(this.#req);
-  }
-
-  /** Keeps a trailing slash, which policies ignore but applications may redirect on. */
-  #canonicalUrl(): string {
-    const [path = ''] = (this.req.url ?? '').split('?', 1);
-    const [canonical = ''] = this.match.target.split('?', 1);
-    if (!path.endsWith('/') || canonical.endsWith('/')) return this.match.target;
-    return `${canonical}/${this.match.target.slice(canonical.length)}`;
   }
 
   /** Called when the reply has ended or the client has left. */

@@ -105,6 +105,23 @@ export class Charge {
   }
 }
 
+/**
+ * Joins the charges of one request by each reading of its path. Each bucket is charged once. A policy that has charged
+ * the client's address for an unproven value does so once.
+ */
+export function joined(charges: readonly (Charge | null)[]): Charge | null {
+  const buckets = new Map<string, Bucket>();
+  const counted = new Set<Policy>();
+  for (const charge of charges) {
+    const added = (charge?.buckets ?? []).filter(
+      ({ key, counter }) => !buckets.has(key) && !(counter.forUnproven && counted.has(counter.policy)),
+    );
+    for (const bucket of added) buckets.set(bucket.key, bucket);
+    for (const { policy } of added) counted.add(policy);
+  }
+  return buckets.size === 0 ? null : new Charge([...buckets.values()]);
+}
+
 /** The identities of a request, in the order of `Cover.identifiers`. */
 export interface Counted {
   /** One entry for each of `Cover.identifiers`, in the same order. null if the request does not present it. */

@@ -5,9 +5,9 @@
 /** The parts of a request that conditions look at. */
 export interface Asked {
   readonly method: string;
-  /** The canonical path; and without segment parameters, if it has some. */
+  /** All readings of the path, the plain one first. */
   readonly paths: readonly string[];
-  /** The canonical path and the query. */
+  /** The forwarded path and query. */
   readonly target: string;
   /** Alternating names and values. */
   readonly rawHeaders: readonly string[];

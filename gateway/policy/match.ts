@@ -8,6 +8,7 @@ import {
   type Identifier,
   isPresented,
   needsProof,
+  partsOf,
   type SimpleIdentifier,
 } from '#gateway/identity/identifier.ts';
 import { type Asked, isConditional, unmetOf } from './condition.ts';
@@ -19,7 +20,7 @@ import type { LoadedPolicy, PolicySet } from './policy-set.ts';
 import type { Regulars } from './regulars.ts';
 import type { Route } from './route.ts';
 import { RouteTree } from './route-tree.ts';
-import { canonicalTarget, withoutSegmentParameters } from './target.ts';
+import { readTarget } from './target.ts';
 
 export interface Cover {
   readonly policies: readonly LoadedPolicy[];
@@ -39,15 +40,23 @@ export interface Cover {
   readonly priority: Priority;
   /** Whether some policies have conditions besides their route. */
   readonly isConditional: boolean;
+  /** Whether some policies count a part of the path. */
+  readonly readsPath: boolean;
 }
 
 /** The routes of the policy file say this about a request. */
 export interface Match {
   readonly ok: true;
-  /** Canonical path and query. */
+  /** The path and query that are forwarded. */
   readonly target: string;
-  /** Canonical path. */
+  /** The plain reading of the path. */
   readonly path: string;
+  /** All readings of the path, the plain one first. */
+  readonly paths: readonly string[];
+  /**
+   * What each reading says, if there are several and a policy counts a part of the path. Otherwise empty.
+   */
+  readonly readings: readonly PathReading[];
   /** The policies that apply; null if there are none. */
   readonly cover: Cover | null;
   /** The policies whose route matches and whose conditions do not hold. */
@@ -56,6 +65,12 @@ export interface Match {
   readonly closedBy: ListEntry | null;
   /** The first route of `exclude` that matches; null if there is none. */
   readonly excludedBy: Route | null;
+}
+
+/** A reading of the path, and the policies that apply to it. */
+export interface PathReading {
+  readonly path: string;
+  readonly cover: Cover | null;
 }
 
 interface NoMatch {
@@ -81,9 +96,6 @@ export type Matcher = (
 
 /** A match by the routes alone. */
 interface Routed extends Match {
-  /** The canonical path and query as they are forwarded if no policy applies. */
-  readonly uncoveredTarget: string;
-  readonly paths: readonly string[];
   /** Matches the same path for a host; null if no entry of `exclude` and `deny` for it depends on the host. */
   readonly forHost: ((host: string) => Routed) | null;
 }
@@ -99,6 +111,7 @@ const COVERS_MAX = 1024;
 
 const NO_HEADERS: readonly string[] = [];
 const NONE: readonly Unmet[] = [];
+const ONE_READING: readonly PathReading[] = [];
 
 export function createMatcher(set: PolicySet): Matcher {
   const coverOf = coverFinder(set);
@@ -143,8 +156,11 @@ function narrowed(found: Routed, cover: Cover, asked: Asked, coverOf: CoverFinde
     if (reason !== null) unmet.push({ policy, reason });
     return reason === null;
   });
-  const target = applying.length === 0 ? found.uncoveredTarget : found.target;
-  return { ...found, target, cover: coverOf(applying), unmet };
+  const readings = found.readings.map(({ path, cover: all }) => ({
+    path,
+    cover: coverOf(all?.policies.filter((policy) => applying.includes(policy)) ?? []),
+  }));
+  return { ...found, cover: coverOf(applying), readings, unmet };
 }
 
 /** Finds the policies of a request by its method and path. */
@@ -163,34 +179,35 @@ function router(set: PolicySet, coverOf: CoverFinder): (method: string, target: 
   );
 
   return (method, rawTarget) => {
-    const canonical = canonicalTarget(rawTarget);
-    if (!canonical.ok) return canonical;
-    const { path, query, trailingSlash } = canonical;
-    const stripped = withoutSegmentParameters(path);
-    const paths = stripped === null ? [path] : [path, stripped];
+    const read = readTarget(rawTarget);
+    if (!read.ok) return read;
+    const { forwarded: target, path, others } = read;
+    const paths = [path, ...others];
     const readings = paths.map((reading) => ({
+      path: reading,
       excluding: exclusions.find(method, reading),
       matching: policies.find(method, reading),
     }));
     const closing = paths.flatMap((reading) => closed.find(method, reading));
-    // Without a policy the trailing slash is forwarded: a site that redirects /docs to /docs/ would loop otherwise.
-    // With a policy the upstream gets exactly the path that was matched.
-    const uncoveredTarget = path + (trailingSlash ? '/' : '') + query;
+    const matching = readings.flatMap((reading) => reading.matching);
     const forHost = (host: string): Routed => {
       const applies = ([{ hosts }]: Exclusion | Closed): boolean => hosts === null || hosts.has(host);
       const [closedBy = null] = closing
         .filter(applies)
         .map(([, entry]) => entry)
         .sort((a, b) => a.line - b.line);
-      const excluding = readings.flatMap((reading) => reading.excluding.filter(applies));
-      const excludedBy = set.exclude[Math.min(...excluding.map(([, i]) => i))] ?? null;
-      // An exclusion removes the policies for one reading of the path.
-      const cover = coverOf(
-        readings.flatMap((reading) => (reading.excluding.some(applies) ? [] : reading.matching)),
-      );
-      const target = cover === null ? uncoveredTarget : path + query;
-      const match = { ok: true, target, path, cover, unmet: NONE, closedBy, excludedBy } as const;
-      return { ...match, uncoveredTarget, paths, forHost: null };
+      const excluding = readings.map((reading) => reading.excluding.filter(applies));
+      // The application may take the path in any of these ways, so an exclusion needs all of them.
+      const isExcluded = excluding.every((found) => found.length > 0);
+      const first = Math.min(...excluding.flatMap((found) => found.map(([, i]) => i)));
+      const excludedBy = isExcluded ? (set.exclude[first] ?? null) : null;
+      const cover = isExcluded ? null : coverOf(matching);
+      const each =
+        cover?.readsPath === true && readings.length > 1
+          ? readings.map((reading) => ({ path: reading.path, cover: coverOf(reading.matching) }))
+          : ONE_READING;
+      const match = { ok: true, target, path, paths, readings: each, cover, unmet: NONE } as const;
+      return { ...match, closedBy, excludedBy, forHost: null };
     };
     const entries = [...readings.flatMap(({ excluding }) => excluding), ...closing];
     const found = forHost('');
@@ -284,5 +301,6 @@ function newCover(
     hasOutcomes: counted.some(({ counter }) => isSettledByReply(counter.policy)),
     priority: highestOf(sorted.map(({ priority }) => priority)),
     isConditional: sorted.some(isConditional),
+    readsPath: [...identifiers.flatMap(partsOf), ...distinct].some(({ kind }) => kind === 'path'),
   };
 }

@@ -18,10 +18,14 @@ interface Entry<T> {
 export class RouteTree<T> {
   readonly #root: Node<T> = newNode();
   readonly #ignoresCase: boolean;
+  /** Number of segments of the longest route. */
+  readonly #depth: number;
 
   constructor(routes: Iterable<readonly [Route, T]>, ignoresCase: boolean) {
     this.#ignoresCase = ignoresCase;
+    let depth = 0;
     for (const [route, value] of routes) {
+      depth = Math.max(depth, route.segments.length);
       let node = this.#root;
       let list = (at: Node<T>): Entry<T>[] => at.here;
       for (const segment of route.segments) {
@@ -41,11 +45,13 @@ export class RouteTree<T> {
       }
       list(node).push({ methods: route.methods, value });
     }
+    this.#depth = depth;
   }
 
   find(method: string, path: string): readonly T[] {
     const found: T[] = [];
-    let segments = path === '/' ? [] : path.slice(1).split('/');
+    // One segment more shows that the path goes on. Long paths have very many.
+    let segments = path === '/' ? [] : path.slice(1).split('/', this.#depth + 1);
     if (path.includes('%')) segments = segments.map(meaningOf);
     if (this.#ignoresCase) segments = segments.map(caseless);
     walk(this.#root, segments, 0, method, found);
@@ -66,7 +72,8 @@ function walk<T>(node: Node<T>, segments: readonly string[], at: number, method:
   }
   const literal = node.literals.get(segment);
   if (literal !== undefined) walk(literal, segments, at + 1, method, found);
-  if (node.param !== null) walk(node.param, segments, at + 1, method, found);
+  // Applications do not take an empty segment for a value.
+  if (node.param !== null && segment !== '') walk(node.param, segments, at + 1, method, found);
 }
 
 function collect<T>(entries: readonly Entry<T>[], method: string, found: T[]): void {

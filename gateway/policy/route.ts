@@ -8,7 +8,7 @@
  */
 import { METHODS } from '#gateway/http/node-http.ts';
 import { Mistake } from './problems.ts';
-import { canonicalTarget, caseless, meaningOf } from './target.ts';
+import { caseless, meaningOf, readTarget } from './target.ts';
 
 export type Segment =
   /** `text` is decoded with `meaningOf`, and case-folded if the route ignores case. */
@@ -98,7 +98,7 @@ function parseLiteral(part: string): string {
       `segment "${part}" begins with a colon`,
       'write {param} for any one segment, and a literal : as %3A',
     );
-  const target = canonicalTarget(`/${part}`);
+  const target = readTarget(`/${part}`);
   if (!LITERAL.test(part) || (target.ok && target.path === '/')) {
     throw new Mistake(
       `segment "${part}" is neither a literal nor a wildcard`,

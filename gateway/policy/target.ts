@@ -1,19 +1,28 @@
 /**
- * Brings a request target into canonical form. The gateway forwards the path that it matched, so the gateway and the
- * upstream cannot disagree about the route. It refuses targets that two servers could read differently. The URL class
- * is not used because it repairs targets silently.
+ * Reads a request target: the target to forward, and the paths that servers may take it for. The application gets the
+ * path as it was sent, but for dot segments, which are resolved. So each reading is matched against the policies. The
+ * URL class is not used because it repairs targets silently.
  */
+import { isReadDifferently, readingsOf } from './path-readings.ts';
+import {
+  decodeUnreserved,
+  encodeBeyondAscii,
+  hasDotSegments,
+  merged,
+  withoutDotSegments,
+} from './path-text.ts';
 
 interface Target {
   readonly ok: true;
+  /** The path and the query to forward. */
+  readonly forwarded: string;
   /**
-   * Absolute. Unreserved characters are decoded once; dot segments, empty segments and a trailing slash are removed.
+   * The plain reading, for logs and values. Absolute. Unreserved characters are decoded once; dot segments, empty
+   * segments and a trailing slash are removed.
    */
   readonly path: string;
-  /** The question mark and the query, as sent; empty if there is no query. */
-  readonly query: string;
-  /** Whether the path was sent with a trailing slash. Matching ignores it. */
-  readonly trailingSlash: boolean;
+  /** The other readings. Empty if all servers read the path in the same way. */
+  readonly others: readonly string[];
 }
 
 interface BadTarget {
@@ -23,29 +32,26 @@ interface BadTarget {
 
 const bad = (reason: string): BadTarget => ({ ok: false, reason });
 
-/** Characters that need no rewriting: unreserved, sub-delims, `:` and `@`, but not `.` and `%`. */
+/** Characters that need no rewriting: unreserved, sub-delims, `:` and `@`, but not `.`, `;` and `%`. */
 const PLAIN = new Uint8Array(256);
-for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~!$&'()*+,;=:@") {
+for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~!$&'()*+,=:@") {
   PLAIN[char.charCodeAt(0)] = 1;
 }
-const UNRESERVED = /[A-Za-z0-9\-._~]/;
 
 const SLASH = 47;
 const QUESTION = 63;
 /** The absolute form (RFC 9112 3.2.2). */
 const ABSOLUTE = /^https?:\/\/([^/?#\\]+)/i;
+const NO_OTHERS: readonly string[] = [];
 
-/**
- * @param raw from the request line, decoded as latin1, so each code unit stands for one byte
- * @returns the canonical target, or the reason for a refusal
- */
-export function canonicalTarget(raw: string): Target | BadTarget {
-  if (raw.charCodeAt(0) === SLASH) return canonicalOrigin(raw);
-  // Only the path of the absolute form is matched here; `authorityOf` returns the rest.
+/** @param raw from the request line, decoded as latin1, so each code unit stands for one byte */
+export function readTarget(raw: string): Target | BadTarget {
+  if (raw.charCodeAt(0) === SLASH) return readOrigin(raw);
+  // Only the path of the absolute form is read here; `authorityOf` returns the rest.
   const absolute = ABSOLUTE.exec(raw);
   if (absolute === null) return bad('the request target must be a path that begins with /');
   const rest = raw.slice(absolute[0].length);
-  return canonicalOrigin(rest.startsWith('/') ? rest : `/${rest}`);
+  return readOrigin(rest.startsWith('/') ? rest : `/${rest}`);
 }
 
 /** @returns the host and port of a target in absolute form; null if the target is a path */
@@ -53,7 +59,7 @@ export function authorityOf(raw: string): string | null {
   return raw.charCodeAt(0) === SLASH ? null : (ABSOLUTE.exec(raw)?.[1] ?? null);
 }
 
-function canonicalOrigin(raw: string): Target | BadTarget {
+function readOrigin(raw: string): Target | BadTarget {
   // Fast path: most targets are canonical already, so one pass without copying is enough.
   let previous = SLASH;
   let i = 1;
@@ -70,92 +76,37 @@ function canonicalOrigin(raw: string): Target | BadTarget {
     }
     previous = code;
   }
-  const query = i < raw.length ? raw.slice(i) : '';
-  if (query !== '' && BAD_QUERY.test(query)) return bad(QUERY_REASON);
-  const trailingSlash = previous === SLASH && i > 1;
-  return { ok: true, path: raw.slice(0, trailingSlash ? i - 1 : i), query, trailingSlash };
+  if (i < raw.length && !PLAIN_QUERY.test(raw.slice(i))) return rewrite(raw);
+  const path = raw.slice(0, previous === SLASH && i > 1 ? i - 1 : i);
+  return { ok: true, forwarded: raw, path, others: NO_OTHERS };
 }
 
-/** Matches all but visible ASCII and bytes from 0x80, and also `#` and the backslash. */
-const BAD_QUERY = /[^!-~\x80-\xff]|[#\\]/;
-const QUERY_REASON = 'the request target contains a control character, a space, # or \\; percent-encode it';
+const PLAIN_QUERY = /^[!"$-~]+$/;
+/** Matches all but visible ASCII and bytes from 0x80, and also `#`. */
+const BAD = /[^!-~\x80-\xff]|#/;
 
 function rewrite(raw: string): Target | BadTarget {
-  const mark = raw.indexOf('?');
-  const sent = mark < 0 ? raw : raw.slice(0, mark);
-  const query = mark < 0 ? '' : raw.slice(mark);
-  if (BAD_QUERY.test(raw)) return bad(QUERY_REASON);
-
-  const decoded = decodeUnreserved(sent);
-  if (typeof decoded !== 'string') return decoded;
-
-  const segments = decoded.split('/');
-  const path = resolved(segments);
-  const last = segments.at(-1);
-  const trailingSlash = path !== '/' && (last === '' || last === '.' || last === '..');
-  return { ok: true, path, query, trailingSlash };
+  if (BAD.test(raw))
+    return bad('the request target contains a control character, a space or #; percent-encode it');
+  const ascii = encodeBeyondAscii(raw);
+  const mark = ascii.indexOf('?');
+  const sent = mark < 0 ? ascii : ascii.slice(0, mark);
+  const query = mark < 0 ? '' : ascii.slice(mark);
+  if (sent.includes('\\')) return bad('the path contains a backslash; percent-encode it');
+  const resolved = hasDotSegments(sent) ? withoutDotSegments(sent) : sent;
+  const decoded = decodeUnreserved(resolved);
+  // Where another proxy forwards the request, the application resolves dot segments itself.
+  const original = resolved === sent ? decoded : decodeUnreserved(sent);
+  if ('reason' in decoded) return bad(decoded.reason);
+  if ('reason' in original) return bad(original.reason);
+  const forwarded = resolved + query;
+  const path = merged(decoded.path);
+  if (!isReadDifferently(original.path)) return { ok: true, forwarded, path, others: NO_OTHERS };
+  const readings = readingsOf([...new Set([decoded.path, original.path])]);
+  if (readings === null) return bad('the path contains a control character that is encoded twice');
+  readings.delete(path);
+  return { ok: true, forwarded, path, others: [...readings] };
 }
-
-function resolved(segments: readonly string[]): string {
-  const kept: string[] = [];
-  for (let i = 1; i < segments.length; i++) {
-    const segment = segments[i] ?? '';
-    if (segment === '..') kept.pop();
-    else if (segment !== '' && segment !== '.') kept.push(segment);
-  }
-  return `/${kept.join('/')}`;
-}
-
-/** Decodes only unreserved characters (%41 becomes A). Others stay encoded, with upper-case hex digits. */
-function decodeUnreserved(path: string): string | BadTarget {
-  let out = '';
-  for (let i = 0; i < path.length; i++) {
-    const code = path.charCodeAt(i);
-    if (code >= 0x80) {
-      out += hex(code);
-      continue;
-    }
-    const char = path.charAt(i);
-    if (char !== '%') {
-      out += char;
-      continue;
-    }
-    const digits = path.slice(i + 1, i + 3);
-    if (!/^[0-9A-Fa-f]{2}$/.test(digits))
-      return bad('the path contains a % that is not followed by two hex digits');
-    const byte = Number.parseInt(digits, 16);
-    i += 2;
-    if (byte < 0x20 || byte === 0x7f) return bad('the path contains an encoded control character');
-    if (byte === 0x2f) return bad('the path contains an encoded slash (%2F)');
-    if (byte === 0x5c) return bad('the path contains an encoded backslash (%5C)');
-    const decoded = String.fromCharCode(byte);
-    out += UNRESERVED.test(decoded) ? decoded : hex(byte);
-  }
-  // The result is checked, not the input: %25%36%31 is double encoding as well as %2561.
-  if (/%25[0-9A-Fa-f]{2}/.test(out)) return bad('the path is percent-encoded twice');
-  return out;
-}
-
-function hex(byte: number): string {
-  return `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-}
-
-/**
- * Some servers strip segment parameters: they read `/a;b=c/d` as `/a/d` and `/a/..;/b` as `/b`. Policies are matched on
- * both readings.
- *
- * @returns the path as such a server reads it; null if it has no parameters
- */
-export function withoutSegmentParameters(path: string): string | null {
-  if (!path.includes(';') && !path.includes('%3B')) return null;
-  return resolved(path.split('/').map(withoutParameters));
-}
-
-export function withoutParameters(segment: string): string {
-  return segment.replace(SEGMENT_PARAMETERS, '');
-}
-
-const SEGMENT_PARAMETERS = /(?:;|%3B).*$/;
 
 /**
  * Decodes a segment of a canonical path completely, to one code unit for each byte. `@me` and `%40me` are forwarded as

@@ -76,10 +76,10 @@ export const PROMISES: readonly Promised[] = [
     'rules of RFC 9110 and 9112 that the table has no case for',
   ),
   row(
-    'All spellings of a path have one canonical form, which is matched and forwarded; a path that two servers could read differently is refused.',
-    ['gateway/policy/target'],
+    'All spellings of a path meet the same policies, also where servers read it differently, and the application gets the path as sent, without dot segments.',
+    ['gateway/policy/target', 'gateway/policy/served/readings'],
     again('gateway/policy/target'),
-    'applications that decode a path twice or rewrite it themselves',
+    'applications that decode a path three times or rewrite it themselves',
   ),
   row(
     'Each client gets the whole reply to its own request, and no field can become another field or request.',

@@ -5,7 +5,7 @@ import type { Test } from 'tap';
 import { parse } from 'yaml';
 import type { Page } from '#test/docs/pages.ts';
 import { startShell } from '#test/docs/shell.ts';
-import type { Formbricks } from './formbricks-stand-in.ts';
+import { type Formbricks, pathOf } from './formbricks-stand-in.ts';
 import { BEHIND_PROXY, type Owner, startTestGateway, type TestGateway } from './gateway.ts';
 import { type LabelledProxy, startLabelledProxy } from './labelled-proxy.ts';
 import { freePort } from './ports.ts';
@@ -189,5 +189,5 @@ export function isReachedOnlyBy(client: string, { seen }: Formbricks): boolean {
 
 /** Returns the number of login requests that reached Formbricks, in any spelling. */
 export function loginsAt({ seen }: Formbricks): number {
-  return seen.filter(({ url }) => url.startsWith('/api/auth/sign-in/email')).length;
+  return seen.filter(({ url }) => pathOf(url) === '/api/auth/sign-in/email').length;
 }

@@ -52,7 +52,7 @@ export async function startFormbricks(owner: Owner, options: FormbricksOptions =
     const { method = '', url = '', rawHeaders } = req;
     const client = clientOf(req, hopCount);
     seen.push({ method, url, client, rawHeaders });
-    const [path = ''] = url.split('?');
+    const path = pathOf(url);
     const counter = `${path} ${client}`;
     const limit = isUnlimited || isOld ? undefined : OWN_LIMITS[path];
     const count = (used.get(counter) ?? 0) + 1;
@@ -73,6 +73,14 @@ export async function startFormbricks(owner: Owner, options: FormbricksOptions =
     return new Promise((resolve) => server.close(resolve));
   });
   return { server, port, origin: `http://${host}:${port}`, seen };
+}
+
+/** Returns the path behind the redirects of Next.js, which removes repeated slashes and one at the end. */
+export function pathOf(url: string): string {
+  const [path = ''] = url.split('?');
+  return decodeURIComponent(path)
+    .replace(/\/+/g, '/')
+    .replace(/(?<=.)\/$/, '');
 }
 
 /** Returns the entry of X-Forwarded-For at that position from the right. */

@@ -65,11 +65,16 @@ function explainFile(file: string, request: RehearsedRequest, clock: Clock): Exp
 }
 
 function print(explanation: Explanation, terminal: Terminal): void {
-  const { decision, path, status, headers, reason, priority, policies } = explanation;
+  const { decision, path, readings, status, headers, reason, priority, policies } = explanation;
   const colour = decision === 'deny' || decision === 'malformed' ? 'red' : 'green';
   terminal.line(
     `${terminal.style(colour, decision)} ${path}${status === null ? '' : `: ${status}`}${reason === null ? '' : `, ${reason}`}`,
   );
+  const [, ...others] = readings;
+  if (others.length > 0) {
+    terminal.line('Servers read this path in several ways, and each of them is matched:');
+    for (const other of others) terminal.line(`  ${other}`);
+  }
   if (priority !== null) terminal.line(`priority ${priority} while the application is overloaded`);
   const applying = policies.filter(({ matched }) => matched);
   if (applying.length > 0) {
@@ -87,12 +92,12 @@ function print(explanation: Explanation, terminal: Terminal): void {
       ]),
     );
   }
-  const others = policies.filter(({ matched }) => !matched);
-  if (others.length > 0) {
+  const idle = policies.filter(({ matched }) => !matched);
+  if (idle.length > 0) {
     terminal.line();
     terminal.table(
       ['does not apply', 'line', 'why'],
-      others.map(({ name, line, reason }) => [name, line, reason]),
+      idle.map(({ name, line, reason }) => [name, line, reason]),
     );
   }
   const fields = Object.entries(headers);

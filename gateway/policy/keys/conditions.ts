@@ -159,7 +159,7 @@ export const except = policyKey({
     );
     return {
       unmet: `except has ${routes.map(({ text }) => `"${text}"`).join(' and ')}`,
-      // If two servers could read the path differently, it has to be on the list in both readings.
+      // If servers read the path differently, it has to be on the list in each reading.
       holds: ({ method, paths }) => paths.some((path) => tree.find(method, path).length === 0),
     };
   },

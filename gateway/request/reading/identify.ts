@@ -26,7 +26,6 @@ import {
   type TokenIdentifier,
   WHOLE_PATH,
 } from '#gateway/identity/identifier.ts';
-import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
 import type { Cover, Match } from '#gateway/policy/match.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
 import type { Sender } from './caller.ts';
@@ -122,13 +121,22 @@ class Identified implements KnownAs {
   }
 }
 
-/** @returns a string with the reason for a refusal, such as two different values of one identifier */
-export function identify(cover: Cover, request: IdentifiableRequest): KnownAs | string {
+/**
+ * @param reading the reading of the path that values are taken from. null: for each identifier the first reading in
+ * which a policy counts it
+ * @returns a string with the reason for a refusal, such as two different values of one identifier
+ */
+export function identify(
+  cover: Cover,
+  request: IdentifiableRequest,
+  reading: string | null = null,
+): KnownAs | string {
   if (request.logged !== undefined) return request.logged.counted;
   const found = new Identified();
   for (const identifier of cover.identifiers) {
+    const path = reading ?? firstPathFor(identifier, request.match);
     if (identifier.kind === 'combined') {
-      const refusal = addCombined(identifier, request, found);
+      const refusal = addCombined(identifier, request, found, path);
       if (refusal !== null && !isTried(identifier, cover)) return refusal;
       if (refusal !== null) found.add(null);
       continue;
@@ -138,12 +146,13 @@ export function identify(cover: Cover, request: IdentifiableRequest): KnownAs | 
       if (refusal !== null) return refusal;
       continue;
     }
-    let identity = identityOf(identifier, request, found);
+    let identity = identityOf(identifier, request, found, path);
     if (typeof identity === 'string') {
       if (!isTried(identifier, cover)) return identity;
       identity = null;
     }
-    if (identifier.kind === 'path' && identity !== null) found.addPathValue(identity);
+    if (identifier.kind === 'path' && identity !== null && isCertain(identifier, identifier, request.match))
+      found.addPathValue(identity);
     found.add(identity);
   }
   if (request.req.method === 'OPTIONS') found.proveNothing();
@@ -152,6 +161,26 @@ export function identify(cover: Cover, request: IdentifiableRequest): KnownAs | 
   if (typeof values === 'string') return values;
   found.values = values;
   return found;
+}
+
+/** Returns the readings of the path in which a policy counts the identifier, if there are several readings. */
+function pathsFor(identifier: Identifier, { readings }: Match): readonly string[] {
+  return readings.flatMap(({ path, cover }) =>
+    cover !== null &&
+    (cover.identifiers.includes(identifier) || cover.distinct.some((one) => one === identifier))
+      ? [path]
+      : [],
+  );
+}
+
+function firstPathFor(identifier: Identifier, match: Match): string {
+  return match.readings.length === 0 ? match.path : (pathsFor(identifier, match)[0] ?? match.path);
+}
+
+/** Whether a part of the path is the same in each reading. Otherwise nobody knows which value a reply proves. */
+function isCertain(part: PathIdentifier, identifier: Identifier, match: Match): boolean {
+  if (match.readings.length === 0) return true;
+  return new Set(pathsFor(identifier, match).map((path) => valueIn(path, part))).size <= 1;
 }
 
 /**
@@ -166,7 +195,8 @@ function valuesOf(
 ): (Identity | null)[] | string {
   const values: (Identity | null)[] = [];
   for (const identifier of cover.distinct) {
-    let value = identityOf(identifier, request, identifier.kind === 'body' ? found : null);
+    const path = firstPathFor(identifier, request.match);
+    let value = identityOf(identifier, request, identifier.kind === 'body' ? found : null, path);
     if (typeof value === 'string' && identifier.kind === 'credential')
       value = `the request presents two different values of ${identifier.name}; send one`;
     if (typeof value === 'string' && !isTried(identifier, cover)) return value;
@@ -185,13 +215,15 @@ function isTried(identifier: Identifier, { policies }: Cover): boolean {
 
 /** @returns the reason for a refusal; null if there is none */
 function addCombined(
-  { parts, proofAt }: CombinedIdentifier,
+  combined: CombinedIdentifier,
   request: IdentifiableRequest,
   found: Identified,
+  path: string,
 ): string | null {
+  const { parts, proofAt } = combined;
   const identities: Identity[] = [];
   for (const part of parts) {
-    const identity = identityOf(part, request, found);
+    const identity = identityOf(part, request, found, path);
     if (typeof identity === 'string') return identity;
     if (identity !== null) identities.push(identity);
   }
@@ -200,7 +232,9 @@ function addCombined(
     return null;
   }
   const proof = identities[proofAt];
-  if (proof !== undefined && parts[proofAt]?.kind === 'path') found.addPathValue(proof);
+  const proving = parts[proofAt];
+  if (proof !== undefined && proving?.kind === 'path' && isCertain(proving, combined, request.match))
+    found.addPathValue(proof);
   found.add(request.caller.table.digester.combine(identities), proof);
   return null;
 }
@@ -224,12 +258,14 @@ function addFirst(
 
 /**
  * @param found collects what the reply may prove; null if that is not needed
+ * @param path the reading of the path that a value is taken from
  * @returns null if the request does not present the identifier; a string with the reason for a refusal
  */
 export function identityOf(
   identifier: SimpleIdentifier,
   request: IdentifiableRequest,
   found: Identified | null,
+  path = request.match.path,
 ): Identity | string | null {
   switch (identifier.kind) {
     case 'address':
@@ -241,7 +277,7 @@ export function identityOf(
     case 'host':
       return hostIdentity(identifier, request);
     case 'path':
-      return pathIdentity(identifier, request.match, request.caller.table.digester);
+      return pathIdentity(identifier, path, request.caller.table.digester);
     case 'body':
       return bodyIdentity(identifier, request, found);
     case 'credential':
@@ -264,17 +300,16 @@ function hostIdentity(identifier: HostIdentifier, { host, caller }: Identifiable
   return entry === null ? null : caller.table.digester.identify(identifier, entry);
 }
 
-/** @returns null if the path has no such part; a string with the reason for a refusal */
-export function pathIdentity(
-  identifier: PathIdentifier,
-  { path }: Match,
-  digester: Digester,
-): Identity | string | null {
-  const value = pathValue(path, identifier.at, identifier.takesRest, identifier.ignoresCase);
+/** @returns null if the path has no such part */
+export function pathIdentity(identifier: PathIdentifier, path: string, digester: Digester): Identity | null {
+  const value = valueIn(path, identifier);
   // The root has no segments, and is a value of the whole path too.
   if (value === null && identifier.param !== WHOLE_PATH) return null;
-  if (value === AMBIGUOUS) return 'the path can be read in two ways; send it without segment parameters';
   return digester.identify(identifier, value ?? '');
+}
+
+function valueIn(path: string, { at, takesRest, ignoresCase }: PathIdentifier): string | null {
+  return pathValue(path, at, takesRest, ignoresCase);
 }
 
 function bodyIdentity(

@@ -3,11 +3,11 @@
 import type { Bans } from '#gateway/bans/bans.ts';
 import { carriersOf, presentedValues, VALUES_MAX } from '#gateway/identity/credential.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import type { PathIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import { entryFor } from '#gateway/policy/lists.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import type { Clock } from '#shared/clock.ts';
-import { type IdentifiableRequest, identityOf, type PresentedIdentities } from './identify.ts';
+import { type IdentifiableRequest, identityOf, type PresentedIdentities, pathIdentity } from './identify.ts';
 import { isProven, type ProofSource, type ProvableRequest } from './prove.ts';
 import type { Banned, Listed, Malformed, Uncovered } from './reading.ts';
 
@@ -103,6 +103,7 @@ export function identitiesOf(request: IdentifiableRequest): PresentedIdentities 
   const doubtful: Identity[] = [];
   for (const identifier of caller.table.set.identifiers) {
     const identity = identityOf(identifier, request, null);
+    if (identifier.kind === 'path') doubtful.push(...otherValues(identifier, request));
     if (typeof identity !== 'string') {
       if (identity === null) continue;
       certain.push(identity);
@@ -115,6 +116,20 @@ export function identitiesOf(request: IdentifiableRequest): PresentedIdentities 
     doubtful.push(...all);
   }
   return { certain, keys, isSigned, doubtful };
+}
+
+/** Returns the values that a part of the path has in the readings besides the plain one. */
+function otherValues(
+  identifier: PathIdentifier,
+  { match, caller }: IdentifiableRequest,
+): readonly Identity[] {
+  if (match.paths.length <= 1) return [];
+  const identities = new Map<string, Identity>();
+  for (const path of match.paths.slice(1)) {
+    const identity = pathIdentity(identifier, path, caller.table.digester);
+    if (identity !== null) identities.set(identity.digest, identity);
+  }
+  return [...identities.values()];
 }
 
 /** Returns all identities of an identifier for which the request presents several different values. */

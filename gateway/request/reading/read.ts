@@ -7,9 +7,9 @@ import { isAuthority, requestHost } from '#gateway/http/host.ts';
 import { type CheckedHead, EMPTY_HEAD } from '#gateway/http/request-head.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { ambiguityOf, presentedCredential } from '#gateway/identity/credential.ts';
-import { chargeFor } from '#gateway/limiter/charge.ts';
+import { type Charge, chargeFor, joined } from '#gateway/limiter/charge.ts';
 import { unitsOf } from '#gateway/limiter/units.ts';
-import type { Cover, Match } from '#gateway/policy/match.ts';
+import type { Cover, Match, PathReading } from '#gateway/policy/match.ts';
 import { type OverrideFacts, PLAN } from '#gateway/policy/overrides.ts';
 import { planIn } from '#gateway/policy/plans.ts';
 import { authorityOf } from '#gateway/policy/target.ts';
@@ -48,7 +48,17 @@ export interface ReadableRequest extends ListableRequest {
 /** The place of a request that is not located yet. */
 export const NOWHERE: Omit<Located, 'kind'> = {
   head: EMPTY_HEAD,
-  match: { ok: true, target: '', path: '', cover: null, unmet: [], closedBy: null, excludedBy: null },
+  match: {
+    ok: true,
+    target: '',
+    path: '',
+    paths: [],
+    readings: [],
+    cover: null,
+    unmet: [],
+    closedBy: null,
+    excludedBy: null,
+  },
   host: '',
 };
 
@@ -102,21 +112,40 @@ function chargedTo(
   if (typeof identified === 'string') return malformed(identified);
   const facts = cover.hasOverrides ? overrideFactsOf(request, identified) : null;
   if (typeof facts === 'string') return malformed(facts);
-  const charge = chargeFor(
-    cover,
-    identified,
-    (identifier) => caller.identity(identifier),
-    (credential) => isProven(credential, request, limiter),
-    facts,
-    (counted, capacity) => unitsOf(counted, capacity, req.rawHeaders, head),
-    (regulars) => visitorOf(regulars, request, limiter),
-  );
+  const chargeOn = (covering: Cover, as: KnownAs): Charge | null =>
+    chargeFor(
+      covering,
+      as,
+      (identifier) => caller.identity(identifier),
+      (credential) => isProven(credential, request, limiter),
+      facts,
+      (counted, capacity) => unitsOf(counted, capacity, req.rawHeaders, head),
+      (regulars) => visitorOf(regulars, request, limiter),
+    );
+  const { readings } = request.match;
+  const isLogged = request.logged !== undefined;
+  const charge =
+    readings.length === 0 || isLogged
+      ? chargeOn(cover, identified)
+      : joined(readings.map((reading) => chargeForReading(reading, request, chargeOn)));
   if (charge === null) return { ...UNCOVERED, identified };
   const { hasOutcomes } = cover;
   const charged = { kind: 'charged', charge, identified, hasOutcomes, plan: facts?.plan ?? null } as const;
   const { charges } = caller;
   if (cover.isByAddress && charges !== null && charges.size < CHARGES_MAX) charges.set(cover, charged);
   return charged;
+}
+
+/** Charges the values that one reading of the path has. Only one of the readings is the application's, but not known. */
+function chargeForReading(
+  { path, cover }: PathReading,
+  request: ReadableRequest,
+  chargeOn: (cover: Cover, as: KnownAs) => Charge | null,
+): Charge | null {
+  const identified = cover === null ? null : identify(cover, request, path);
+  return cover === null || identified === null || typeof identified === 'string'
+    ? null
+    : chargeOn(cover, identified);
 }
 
 /** Returns the facts that overrides depend on. @returns a string with the reason for a refusal */

@@ -26,6 +26,8 @@ export interface Explanation {
   readonly decision: 'allow' | 'deny' | 'uncovered' | 'malformed';
   /** The canonical path. If the path is malformed, the path as sent. */
   readonly path: string;
+  /** All paths that servers may read, the canonical one first. Policies count the request if they cover any of them. */
+  readonly readings: readonly string[];
   /** The status that the gateway sends; null if the application answers. */
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string>>;
@@ -68,13 +70,23 @@ export function explain(set: PolicySet, rehearsal: Rehearsal, request: Rehearsed
   const { status, headers } = replyTo(asked, rehearsal.clock(), rehearsal.askingOf(request));
   if (asked.kind === 'malformed') {
     const { kind: decision, reason } = asked;
-    return { decision, path: request.target, status, headers: {}, reason, priority: null, policies: [] };
+    return {
+      decision,
+      path: request.target,
+      readings: [],
+      status,
+      headers: {},
+      reason,
+      priority: null,
+      policies: [],
+    };
   }
   const decided = asked.kind === 'allow' || asked.kind === 'deny' ? asked : null;
   const bypass = bypassOf(asked);
   return {
     decision: asked.kind === 'listed' || asked.kind === 'banned' ? 'deny' : asked.kind,
     path: asked.match.path,
+    readings: asked.match.paths,
     status,
     headers: recordOf(headers),
     reason: bypass === null ? reasonOf(decided) : `${bypass}: no policy applies`,

@@ -92,10 +92,7 @@ function valueIn(
   digests: LoggedDigests,
   table: PolicyTable,
 ): Identity | null {
-  if (identifier.kind === 'path') {
-    const value = pathIdentity(identifier, match, table.digester);
-    return typeof value === 'string' ? null : value;
-  }
+  if (identifier.kind === 'path') return pathIdentity(identifier, match.path, table.digester);
   const found = foundIn(identifier, digests);
   return found === null ? null : identityOf(found.digest);
 }

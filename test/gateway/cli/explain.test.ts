@@ -94,12 +94,28 @@ t.test('each policy says whether it applies, and why', async (t) => {
     reason: /exclude has "GET \/a\/health"/,
   });
   t.match(await explain('GET /nothing'), { code: 0, decision: 'uncovered' });
-  t.match(await explain('GET /a%2fb'), {
+  t.match(await explain('GET /a%00b'), {
     code: 1,
     decision: 'malformed',
     status: 400,
-    reason: /encoded slash/,
+    reason: /encoded control character/,
   });
+});
+
+t.test('shows the readings of a path that servers read in several ways', async (t) => {
+  const explain = explainer(t, FILE);
+  t.strictSame((await explain('GET /a/1/')).readings, ['/a/1']);
+  const several = await explain('GET /a%2F1');
+  t.strictSame([several.path, several.readings], ['/a%2F1', ['/a%2F1', '/a/1']]);
+  t.match(several.policies[0], { name: 'all', matched: true });
+  t.strictSame((await explain('GET /a%00b')).readings, []);
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'p.yaml'), FILE);
+  const { stdout } = await floodgateCommand(['explain', '--file', 'p.yaml', 'GET /a%2F1'], { cwd });
+  t.match(
+    stdout,
+    /^allow \/a%2F1\nServers read this path in several ways, and each of them is matched:\n {2}\/a\/1\n/,
+  );
 });
 
 t.test('names the override or the list entry that applies', async (t) => {

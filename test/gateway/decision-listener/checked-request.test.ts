@@ -135,7 +135,7 @@ t.test('403: a browser gets a page, except through NGINX', async (t) => {
     `${policyFile()}\ndeny: [{ route: "* /internal/*" }]\n`,
   );
   const accept = { accept: 'text/html,*/*;q=0.8' };
-  for (const path of ['/internal/a', '/a%2fb']) {
+  for (const path of ['/internal/a', '/a%00b']) {
     const page = await ask('GET', path, '192.0.2.1', accept);
     t.match(page.headers, { 'content-type': 'text/html; charset=utf-8', vary: 'Accept' });
     t.match(page.body.toString(), /^<!doctype html>/);
@@ -225,10 +225,10 @@ t.test('400 for the client of a malformed request, and the proxy keeps its conne
   const { decisionPort } = await startAsked(t);
   const lines = (uri: string, path = '/forward-auth'): string =>
     `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Uri: ${uri}\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n`;
-  const { until, socket } = sendRaw(decisionPort, lines('/ip/%252e'));
-  t.match(await until(/encoded twice"/), /^HTTP\/1\.1 400 /);
-  socket.write(lines('/ip/a%2Fb', '/auth-request'));
-  t.match(await until(/encoded slash/), /HTTP\/1\.1 403 [\s\S]*x-gateway-status: 400/);
+  const { until, socket } = sendRaw(decisionPort, lines('/ip/%00'));
+  t.match(await until(/encoded control character/), /^HTTP\/1\.1 400 /);
+  socket.write(lines('/ip/a%00b', '/auth-request'));
+  t.match(await until(/x-gateway-status: 400/), 'HTTP/1.1 403 ');
   socket.write(lines('/elsewhere'));
   t.match(await until(/HTTP\/1\.1 200 /), 'HTTP/1.1 200 ');
   socket.destroy();

@@ -45,7 +45,7 @@ const SCENARIOS: Record<string, { readonly rows: readonly string[]; readonly lin
   },
   'other spellings of one path': {
     rows: ['name: items, route: GET /items, identifier: ip, limit: 2, window: 1m'],
-    lines: ['GET /items?x=1', 'GET /items/', 'GET /%69tems', 'GET /a%2Fb', 'GET /%2569tems'],
+    lines: ['GET /items?x=1', 'GET /items/', 'GET /%69tems', 'GET /a%00b', 'GET /%2569tems'],
   },
   'a key, and two that differ': {
     rows: ['name: keyed, route: GET /*, identifier: api-key, limit: 2, window: 1m'],

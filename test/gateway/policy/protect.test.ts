@@ -40,7 +40,7 @@ t.test('a request has the highest priority of its policies, else normal', async 
   t.strictSame(runTests(loadPolicies(file('protect: on', tests), 'p.yaml')), []);
   const wrong = `tests:
   - { name: wrong, request: POST /login, expect: { priority: low } }
-  - { name: malformed, request: GET /a%2fb, expect: { priority: low } }
+  - { name: malformed, request: GET /a%00b, expect: { priority: low } }
 `;
   t.strictSame(
     runTests(loadPolicies(file('protect: on', wrong), 'p.yaml')).map(({ message }) => message),
@@ -64,5 +64,5 @@ t.test('explain shows the priority', async (t) => {
   t.equal((await explained(ON, '/reports/1')).priority, 'low');
   t.equal((await explained(ON, '/reports/urgent')).priority, 'high');
   t.equal((await explained(file(''), '/reports/1')).priority, null);
-  t.equal((await explained(ON, '/a%2fb')).priority, null);
+  t.equal((await explained(ON, '/a%00b')).priority, null);
 });

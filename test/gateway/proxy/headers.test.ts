@@ -228,7 +228,7 @@ t.test(
     t.equal(denied.headers['access-control-allow-origin'], '*');
     t.match(denied.headers['access-control-expose-headers'], /x-ratelimit-remaining.*retry-after/);
     t.match(JSON.parse(denied.body.toString()), { message: String, details: {} });
-    const bad = await send(port, '/api/v1/client/%2561/environment');
+    const bad = await send(port, '/api/v1/client/%00/environment');
     t.equal(bad.status, 400);
     t.equal(bad.headers['access-control-allow-origin'], '*');
 

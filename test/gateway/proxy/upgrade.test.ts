@@ -229,7 +229,7 @@ for (const kind of KINDS)
       await until(() => seen.length > 0, 'the handshake is with the upstream');
       client.socket[leave]();
       await until(() => upstream.sockets[0]?.destroyed === true, `aborted after ${leave}`);
-      t.equal((await fetch(`${origin}/api/%252e`)).status, 400, 'the gateway still answers');
+      t.equal((await fetch(`${origin}/api/%00`)).status, 400, 'the gateway still answers');
     }
   });
 
@@ -294,7 +294,7 @@ t.test('a request behind a refused upgrade is answered in order', async (t) => {
 
 t.test('nothing is answered after a reply that closes the connection', async (t) => {
   const { port } = await startTestGateway(t);
-  for (const text of [handshake('/%252e'), handshake('/ws', 'Connection: close\r\n')]) {
+  for (const text of [handshake('/%00'), handshake('/ws', 'Connection: close\r\n')]) {
     const answer = await sendRaw(port, text + SECOND).ended();
     t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1);
   }

@@ -3,7 +3,7 @@
  * windows of a minute, whether or not a policy covers them.
  */
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { canonicalTarget } from '#gateway/policy/target.ts';
+import { readTarget } from '#gateway/policy/target.ts';
 import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -57,7 +57,7 @@ export class RouteUse {
   add(request: LoggedRequest, at: Millis): void {
     // Preflight requests of browsers are never limited.
     if (request.method === null || request.method === 'OPTIONS') return;
-    const target = canonicalTarget(request.target);
+    const target = readTarget(request.target);
     if (!target.ok || request.digests?.decision === 'malformed') return;
     const sender = this.#senders.of(request);
     if (sender === null) return;

@@ -161,7 +161,7 @@ t.test('refuses requests that HTTP/1.1 could not carry, and never reads a body a
   const { port } = await startTestGateway(t, { upstream: upstream.origin, env: HTTP2 });
   const one = session(t, port);
   await t.rejects(ask(one, '/a b'), 'the library below does not let it in');
-  t.equal((await ask(one, '/a%2Fb')).status, 400);
+  t.equal((await ask(one, '/a%00b')).status, 400);
   for (const host of ['a:b', 'a%2'])
     t.equal((await ask(one, '/a', { ':authority': host })).status, 400, host);
   for (const method of [{ ':method': 'TRACE' }, { ':method': 'CONNECT', ':authority': 'db:5432' }])

@@ -57,6 +57,7 @@ const PATHS = [
   '/caf%C3%A9',
   '/a"b',
   '/a%2Fb',
+  '/a%00b',
   '/else',
   '/open',
   '/open',
