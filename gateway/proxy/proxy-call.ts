@@ -232,7 +232,6 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   onError(error: Error, begun: readonly string[]): void {
-    const { request } = this;
     const sent = this.#sent;
     if (this.#mayRetry && isStaleConnection(error) && sent !== null) {
       this.retryable = false;
@@ -241,7 +240,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       return;
     }
     this.#leaveUpstream();
-    if (begun.length > 0) request.onUnreadReply(begun);
+    if (begun.length > 0) this.request.onUnreadReply(begun);
     if (this.#state === 'closed') return;
     if (this.#state === 'abandoned') this.close();
     else if (this.#reply?.isStreaming === true) this.#cut(this.#reply);
@@ -278,7 +277,6 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     } else reply.startStreaming();
   }
 
-  /** Called regularly. */
   onTick(unreadMs: Millis): void {
     const { options, bounds, streamAfterMs } = this.upstream;
     const hasRoom = bounds.streams.refusalFor(this.client) === null;
@@ -288,8 +286,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     }
     const reply = this.#reply;
     if (this.#state !== 'replying' || reply?.isStreaming !== true) return;
-    const streamingMs = options.clock() - reply.streamingSince;
-    if (!this.#held.mayKeepConnection(streamingMs, unreadMs)) this.#cut(reply);
+    if (!this.#held.mayKeepConnection(options.clock() - reply.streamingSince, unreadMs)) this.#cut(reply);
   }
 
   #cut(reply: ClientReply): void {
