@@ -45,7 +45,9 @@ function signingKey(jwk: JsonWebKey, where: string): SigningKey | null {
   if (jwk.d !== undefined)
     throw new Mistake(`${where} is a private key`, 'write its public part only, and replace the pair');
   const algorithm = algorithmOf(jwk);
-  if (algorithm === null || (jwk.alg !== undefined && jwk.alg !== algorithm)) return null;
+  // Ed25519 is the newer name of EdDSA with this curve (RFC 9864).
+  const named = jwk.alg === 'Ed25519' ? 'EdDSA' : jwk.alg;
+  if (algorithm === null || (named !== undefined && named !== algorithm)) return null;
   if (jwk.use !== undefined && jwk.use !== 'sig') return null;
   if (Array.isArray(jwk.key_ops) && !jwk.key_ops.includes('verify')) return null;
   let key: KeyObject;

@@ -101,6 +101,37 @@ t.test('without a key id: the only key of its algorithm; with two keys the token
   t.equal(verifiedClaim(token, { ...rules, keys: two }, NOW), 'unsigned');
 });
 
+t.test('Ed25519 is a newer name of EdDSA (RFC 9864), in keys and tokens', async (t) => {
+  const newer = await newSigner('Ed25519', 'newer');
+  const set = parseKeySet(keySetText(ed, newer), 'keys.json');
+  t.equal(set.length, 2);
+  for (const signer of [ed, newer])
+    for (const alg of ['EdDSA', 'Ed25519']) {
+      const token = await sign({ ...signer, algorithm: alg }, { sub: 'ada' });
+      t.match(verifiedClaim(token, { ...rules, keys: set }, NOW), { value: 'ada' }, `${signer.id} ${alg}`);
+    }
+  const token = await sign(rsa, { sub: 'ada' });
+  t.equal(verifiedClaim(token, { ...rules, keys: set }, NOW), 'unsigned');
+});
+
+t.test('keys of one name are all tried, up to four', async (t) => {
+  const six = await Promise.all(Array.from({ length: 6 }, () => newSigner('ES256', 'same')));
+  const set = parseKeySet(keySetText(...six, rsa), 'keys.json');
+  const results = await Promise.all(
+    six.map(async (signer) =>
+      verifiedClaim(await sign(signer, { sub: 'ada' }), { ...rules, keys: set }, NOW),
+    ),
+  );
+  t.strictSame(
+    results.map((result) => typeof result === 'object'),
+    [true, true, true, true, false, false],
+  );
+  t.equal(
+    verifiedClaim(await sign(await newSigner('ES256', 'same'), { sub: 'ada' }), { ...rules, keys: set }, NOW),
+    'unsigned',
+  );
+});
+
 t.test('key sets: ignores unusable keys, and reports forbidden ones', async (t) => {
   const of = (value: unknown) => () => parseKeySet(JSON.stringify(value), 'k.json');
   const unusable = [
