@@ -19,6 +19,9 @@ export type ReportAt = (offset: number, message: string, fix: string) => void;
 /** Maximum number of nodes that aliases may expand to, so that a short file cannot become gigabytes. */
 const ALIASES_MAX = 100;
 
+/** In older versions of YAML, this key merges a map into another. */
+const MERGE_KEY = '<<';
+
 /** Reports all duplicate keys, but only the first other error, because later ones usually follow from it. */
 export function reportSyntax(errors: readonly YAMLParseError[], text: string, at: ReportAt): void {
   const duplicates = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
@@ -64,12 +67,22 @@ function keyAt(text: string, offset: number): string {
   return /^[^\s:]*/.exec(text.slice(offset))?.[0] ?? 'the key';
 }
 
-/** Converts the document to plain data. If an alias is wrong or expands too far, reports it and returns null. */
+/**
+ * Converts the document to plain data. If an alias is wrong or expands too far, or a map is merged, reports it and returns
+ * null.
+ */
 export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
   const anchored = new Map<string, Node>();
   let firstAlias: Node | null = null;
   let isSound = true;
   visit(document, {
+    // Merges within merges could take forever to expand.
+    Pair(_key, { key }) {
+      if (!isScalar(key) || key.value !== MERGE_KEY) return undefined;
+      isSound = false;
+      at(startOf(key), `${MERGE_KEY} does not merge values here`, 'write the keys out');
+      return visit.BREAK;
+    },
     Node(_key, node, ancestors) {
       if (!isAlias(node)) {
         if (node.anchor !== undefined) anchored.set(node.anchor, node);
