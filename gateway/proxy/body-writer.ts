@@ -25,6 +25,10 @@ export class BodyWriter implements BodySink {
     this.#exchange = exchange;
   }
 
+  begin(): void {
+    this.#socket.write(this.#takeBefore(''), 'latin1');
+  }
+
   write(part: Buffer): boolean {
     const socket = this.#socket;
     const before = this.#takeBefore(this.#isChunked ? `${part.length.toString(16)}\r\n` : '');
@@ -47,7 +51,6 @@ export class BodyWriter implements BodySink {
     this.#exchange.onEnd();
   }
 
-  /** The head is written together with the first part. */
   #takeBefore(more: string): string {
     if (!this.#isBegun) this.#exchange.onBegin();
     this.#isBegun = true;

@@ -31,6 +31,8 @@ export interface SentBody {
 
 /** The connection that a body is written to. */
 export interface BodySink {
+  /** Writes the head of the request alone. Otherwise it goes with the first part. */
+  begin(): void;
   /** Writes a part, which may be empty afterwards. @returns false if the next part must wait for `onDrain` */
   write(part: Buffer): boolean;
   end(): void;

@@ -138,9 +138,14 @@ export class Holdings {
     if (body === null || Buffer.isBuffer(body)) this.#dispatch(sent, call);
     else {
       body.whenBegun(() => {
-        if (!this.#isClosed) this.#dispatch(sent, call);
+        if (!this.#isClosed) this.sendBegun(sent, call);
       });
     }
+  }
+
+  /** Passes a request to the connection whose body has begun, or is no longer waited for. */
+  sendBegun(sent: UpstreamRequest, call: SendingCall): void {
+    if (!this.#isSent) this.#dispatch(sent, call);
   }
 
   #dispatch(sent: UpstreamRequest, call: SendingCall): void {

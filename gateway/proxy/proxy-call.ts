@@ -104,7 +104,10 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const bodyBytes = head.contentLength ?? Number.POSITIVE_INFINITY;
     if (req.complete || !head.hasBody || req.body === null) this.#enter(upstream.requests);
     else if (bodyBytes > AWAITED_BYTES_MAX || options.continuation !== null) this.#enter(upstream.uploads);
-    else req.body.whenComplete(() => this.#enter(upstream.requests));
+    else {
+      req.body.whenComplete(() => this.#enter(upstream.requests));
+      this.#waitIn(upstream.headDelays);
+    }
   }
 
   #enter(pool: UpstreamPool): void {
@@ -141,7 +144,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.request.options.continuation?.writeContinue();
     this.#sent = upstreamRequest(this);
     // The upstream gets no blame for a client that begins late.
-    if (this.isUploading) this.#deadlines.delete(this);
+    if (this.isUploading && !Buffer.isBuffer(this.#sent.body)) this.#waitIn(this.upstream.headDelays);
     this.#held.send(this.#sent, this);
   }
 
@@ -247,7 +250,19 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     else this.#fail(failureBy(error, this.#exchange === null));
   }
 
+  /** The client may wait for the reply before it sends the body. */
+  #onBodyLate(): void {
+    const { uploads } = this.upstream;
+    if (this.#sent !== null) this.#held.sendBegun(this.#sent, this);
+    else if (this.request.req.body?.waitingBytes === 0 && uploads.inUse.refusalFor(this.client) === null)
+      this.#enter(uploads);
+  }
+
   onDeadline(): void {
+    if (this.#deadlines === this.upstream.headDelays) {
+      this.#onBodyLate();
+      return;
+    }
     if (this.#state === 'abandoned') {
       this.close();
       return;

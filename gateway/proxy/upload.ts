@@ -11,7 +11,7 @@ import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 export const AWAITED_BYTES_MAX = 16_384;
 
 export interface BodyOwner {
-  /** Set before data, or the end of the body, is sent together with the head of the request. */
+  /** Set before the head of the request is sent, alone or with data. */
   hasReachedUpstream: boolean;
   /** Called when the upstream has to read before more is sent, and when it has read. */
   onBodyBlocked(isBlocked: boolean): void;
@@ -46,7 +46,12 @@ export class Upload implements SentBody, Transfer {
   start(sink: BodySink): void {
     this.#sink = sink;
     this.#body.onArrival = this.#onArrival;
-    this.#onArrival();
+    if (this.#body.waitingBytes > 0 || this.#body.complete) {
+      this.#onArrival();
+      return;
+    }
+    this.#owner.hasReachedUpstream = true;
+    sink.begin();
   }
 
   onDrain(): void {

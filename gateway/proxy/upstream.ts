@@ -33,6 +33,8 @@ export interface UpstreamOptions {
   readonly keepAliveMs: Millis;
   /** Maximum size of the header section of a reply. Default: HEADER_BYTES. */
   readonly headerBytesMax?: number;
+  /** How long the head of a request waits for its body. Default: HEAD_DELAY_MS. */
+  readonly headDelayMs?: Millis;
   /** Time after which a reply counts as a stream. Default: STREAM_AFTER_MS. Tests set a shorter time. */
   readonly streamAfterMs?: Millis;
   /** Longest time in which a client reads nothing of its reply. */
@@ -55,6 +57,8 @@ export interface UpstreamStats {
 }
 
 const CONNECT_TIMEOUT_MS: Millis = 3000;
+/** A client that sends no part of its body for this long may wait for the reply before it does. */
+const HEAD_DELAY_MS: Millis = 250;
 /** Pause between two pieces of a reply body. Finite, so that a connection whose peer has vanished is given back. */
 const BODY_TIMEOUT_MS: Millis = 300_000;
 /** A reply that takes longer than this counts as a stream. */
@@ -72,6 +76,8 @@ export class Upstream {
   readonly requests: UpstreamPool;
   readonly uploads: UpstreamPool;
   readonly deadlines: Deadlines;
+  /** Calls whose body has not begun. */
+  readonly headDelays: Deadlines;
   readonly scheduler: TransferScheduler;
   readonly outage: UpstreamOutage;
   readonly address: ApplicationAddress | null;
@@ -91,6 +97,7 @@ export class Upstream {
     this.bounds = bounds;
     this.streamAfterMs = options.streamAfterMs ?? STREAM_AFTER_MS;
     this.deadlines = new Deadlines(timeoutMs, clock);
+    this.headDelays = new Deadlines(options.headDelayMs ?? HEAD_DELAY_MS, clock);
     this.scheduler = new TransferScheduler(options.collectYoung);
     this.outage = new UpstreamOutage(options);
     this.address = applicationAddress(options.origin);

@@ -23,8 +23,9 @@ const PRESSED_BYTES_PER_CHECK = 20_480;
 
 interface SlowBody {
   response: ClientResponse;
-  /** Number of bytes read at the last progress. */
+  /** Numbers of bytes read, and of reply bytes that the kernel accepted, at the last progress. */
   bytesRead: number;
+  bytesSent: number;
   checks: number;
   /** Number of bytes read at the beginning of the last PRESSED_CHECKS. */
   pressedBytesRead: number;
@@ -96,33 +97,41 @@ export class ConnectionWatch {
   /** @returns bytes of a slow upload over the last PRESSED_CHECKS; null if it is not slow */
   #checkBody(connection: ClientConnection, response: ClientResponse): number | null {
     const { body } = response.req;
-    // After the reply has begun, client and upstream may alternate. And while much of the body waits, the gateway does
-    // not read.
-    const isAwaited = !response.headersSent && body !== null && !body.complete && !body.isFull;
+    const isReplying = response.headersSent;
+    // While much of the body waits, the gateway does not read. After the end of the reply, the rest is discarded.
+    const isAwaited =
+      body !== null &&
+      !body.complete &&
+      !body.isFull &&
+      (!isReplying || response.exchange?.isClosed === false);
     if (!isAwaited) {
       this.#bodies.delete(connection);
       return null;
     }
     const { bytesRead } = connection.socket;
+    const bytesSent = sentBytes(connection);
     const slow = this.#bodies.get(connection);
     if (slow === undefined || slow.response !== response) {
       this.#bodies.set(connection, {
         response,
         bytesRead,
+        bytesSent,
         checks: 0,
         pressedBytesRead: bytesRead,
         pressedChecks: 0,
       });
       return null;
     }
-    if (bytesRead - slow.bytesRead >= SILENCE_BYTES) {
+    // After the reply has begun, client and upstream may alternate, so its bytes are progress too.
+    if (bytesRead - slow.bytesRead >= SILENCE_BYTES || (isReplying && bytesSent > slow.bytesSent)) {
       slow.bytesRead = bytesRead;
+      slow.bytesSent = bytesSent;
       slow.checks = 0;
     } else if (++slow.checks >= SILENCE_CHECKS) {
       this.#cutSilent(connection);
       return null;
     }
-    if (++slow.pressedChecks < PRESSED_CHECKS) return null;
+    if (isReplying || ++slow.pressedChecks < PRESSED_CHECKS) return null;
     const bytes = bytesRead - slow.pressedBytesRead;
     const isSlow =
       response.exchange?.call?.isUploading === true && bytes < slow.pressedChecks * PRESSED_BYTES_PER_CHECK;
@@ -141,7 +150,7 @@ export class ConnectionWatch {
     const { clock } = this.#options;
     const { socket } = connection;
     const isWaiting = response.headersSent && (socket.writableLength > 0 || response.writableLength > 0);
-    const bytesSent = socket.bytesWritten - socket.writableLength;
+    const bytesSent = sentBytes(connection);
     let unread = this.#unread.get(connection);
     if (!isWaiting || (unread !== undefined && unread.bytesSent !== bytesSent)) {
       this.#noLongerUnread(connection);
@@ -190,4 +199,9 @@ export class ConnectionWatch {
     this.#options.upstream.bounds.unread_replies.give(client);
     this.#options.clients.leave(client);
   }
+}
+
+/** Returns the number of bytes that the kernel has accepted. */
+function sentBytes({ socket }: ClientConnection): number {
+  return socket.bytesWritten - socket.writableLength;
 }

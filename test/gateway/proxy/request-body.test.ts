@@ -7,6 +7,9 @@ import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
 import { send, startRawUpstream } from './exchange.ts';
 
+/** Lets the head of an upload wait for its body. */
+const NEVER_MS = 2_000_000_000;
+
 const head = (path: string, more: string): string => `POST ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n\r\n`;
 
 t.test('hundreds of uploads that never arrive leave room for others', async (t) => {
@@ -78,9 +81,12 @@ t.test('408: a sender that is silent, or sends a byte now and then', async (t) =
   await until(() => upstream.sockets.every(({ destroyed }) => destroyed), 'the upstream calls are aborted');
 });
 
-t.test('a slow sender, a slow upstream and a reply that has begun do not count as silence', async (t) => {
+t.test('a slow sender, a slow upstream and a reply that flows do not count as silence', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
-    if (req.url === '/begun') res.writeHead(200).flushHeaders();
+    if (req.url === '/begun') {
+      const timer = setInterval(() => res.write('.'), 50);
+      req.on('close', () => clearInterval(timer));
+    }
     if (req.url !== '/late') req.resume();
     else setTimeout(() => req.resume(), 1000);
     req.on('end', () => res.end('done'));
@@ -142,7 +148,7 @@ t.test('bytes that come before an upload is sent are no reply to it', async (t) 
   const upstream = await startRawUpstream(t, (socket, text) => {
     if (text.endsWith('xy')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright');
   });
-  const { port, bounds } = await startBareServer(t, { origin: upstream.origin });
+  const { port, bounds } = await startBareServer(t, { origin: upstream.origin, headDelayMs: NEVER_MS });
   const upload = { method: 'POST', body: `${'x'.repeat(99_999)}y` };
   t.equal((await send(port, '/first', upload)).body.toString(), 'right');
   const client = sendRaw(port, head('/second', 'Content-Length: 100000'));
@@ -159,7 +165,12 @@ t.test('an upload that begins late gets a connection that the upstream keeps', a
   const upstream = await startRawUpstream(t, (socket, text) => {
     if (text.endsWith('y')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
   });
-  const { port, bounds, clients, upstream: pools } = await startBareServer(t, { origin: upstream.origin });
+  const {
+    port,
+    bounds,
+    clients,
+    upstream: pools,
+  } = await startBareServer(t, { origin: upstream.origin, headDelayMs: NEVER_MS });
   const upload = `${'x'.repeat(99_999)}y`;
   const begin = async (more: string): Promise<RawConnection> => {
     t.equal((await send(port, '/', { method: 'POST', body: upload })).status, 200);

@@ -16,7 +16,7 @@ const bytes = (count: number, letter = 'x'): Buffer => Buffer.alloc(count, lette
 
 function start() {
   const scheduler = new TransferScheduler(() => undefined);
-  const counts = { reads: 0, ended: 0 };
+  const counts = { reads: 0, ended: 0, heads: 0 };
   const listener = { clock: () => 0, onSmallPieces: () => undefined };
   const body = new RequestBody(new Socket(), listener, () => void counts.reads++, false);
   const owner = {
@@ -31,6 +31,7 @@ function start() {
   const written: string[] = [];
   const sink: BodySink & { hasRoom: boolean } = {
     hasRoom: true,
+    begin: () => void counts.heads++,
     write(part) {
       written.push(`${part.length} ${part.toString('latin1', 0, 1)}`);
       return this.hasRoom;
@@ -69,17 +70,24 @@ t.test('sends large pieces at once, and small ones together at the end of the ti
 t.test('tells its owner that something is sent, and of the end', async (t) => {
   for (const part of [bytes(LARGE), null]) {
     const { body, owner, upload, counts, sink } = start();
-    upload.start(sink);
+    if (part === null) body.finish();
+    else body.arrive(part);
     t.equal(owner.hasReachedUpstream, false);
-    if (part !== null) {
-      body.arrive(part);
-      t.equal(owner.hasReachedUpstream, true);
-    }
-    t.equal(counts.ended, 0);
-    body.finish();
+    upload.start(sink);
     t.equal(owner.hasReachedUpstream, true, 'the end may be sent with the head');
-    t.equal(counts.ended, 1);
+    t.equal(counts.ended, part === null ? 1 : 0);
+    body.finish();
+    t.match(counts, { ended: 1, heads: 0 });
   }
+});
+
+t.test('sends the head alone if nothing of the body is there', async (t) => {
+  const { body, owner, upload, counts, sink } = start();
+  upload.start(sink);
+  t.equal(owner.hasReachedUpstream, true);
+  t.equal(counts.heads, 1);
+  body.finish();
+  t.match(counts, { ended: 1, heads: 1 });
 });
 
 t.test('waits until the upstream has read, and lets the client send on then', async (t) => {
