@@ -97,6 +97,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
     hasOwnParser: config.hasOwnParser,
     keepAliveMs: config.keepAliveMs,
     headerBytesMax: config.headerBytesMax,
+    upgrades: new Set(config.upgrades),
   });
   const proxyFiles = await openProxyFiles(config.trust, clock, log);
   const watch = watchPolicies(options, { inUse, load, metrics, limiting, upstream });

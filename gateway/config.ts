@@ -19,6 +19,7 @@ import {
   REMOVED_BOUND_VARIABLES,
   readBounds,
   readNetworkPrefix,
+  readUpgrades,
 } from './bounds/settings.ts';
 import { parsePassedHeaders } from './http/header-filter.ts';
 import { HEADER_BYTES, HEADER_BYTES_MAX } from './http/header-size.ts';
@@ -48,6 +49,8 @@ export interface GatewayConfig extends LimitingSettings {
   readonly drainDelayMs: Millis;
   readonly drainTimeoutMs: Millis;
   readonly logLevel: LogLevel;
+  /** Protocols in lower case that a client may switch to. */
+  readonly upgrades: readonly string[];
   readonly bounds: BoundSettings;
   /** Number of leading bits of an IPv6 address that form a network, whose clients share bounds. */
   readonly networkPrefix: number;
@@ -181,6 +184,7 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
     const warnings = unknownVariables('GATEWAY', GATEWAY_VARIABLES, env);
     const host = read.text('GATEWAY_HOST');
     const port = read.integer('GATEWAY_PORT', 0, 65_535);
+    const upgrades = readUpgrades(read);
     const config: GatewayConfig = {
       ...settings,
       host,
@@ -194,7 +198,8 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
       drainDelayMs: read.integer('GATEWAY_DRAIN_DELAY_MS', 0, 600_000),
       drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
-      bounds: readBounds(read),
+      upgrades: upgrades.protocols,
+      bounds: readBounds(read, upgrades),
       networkPrefix: readNetworkPrefix(read),
       headerBytesMax: read.integer('GATEWAY_HEADER_BYTES', 4096, HEADER_BYTES_MAX),
       keepAliveMs:

@@ -2,6 +2,7 @@
 import { readSettings, type SettingsReader, type Variable } from '#shared/configuration.ts';
 import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds.ts';
+import { DEFAULT_UPGRADES, parseUpgrades, type Upgrades } from './upgrades.ts';
 
 export const BOUND_VARIABLES = [
   { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'maximum number of open client connections' },
@@ -26,7 +27,12 @@ export const BOUND_VARIABLES = [
     default: '1024',
     meaning: 'maximum number of event streams, and of replies that take longer than 5 s',
   },
-  { name: 'GATEWAY_UPGRADES', default: '1024', meaning: 'maximum number of WebSockets' },
+  {
+    name: 'GATEWAY_UPGRADES',
+    default: 'websocket',
+    meaning:
+      'protocols that a client may [switch to](operating.md#upgrades), separated by commas, such as `websocket, tcp, SPDY/3.1`; a number in the list is the maximum number of such connections, by default 1024',
+  },
   {
     name: 'GATEWAY_PIPELINED',
     default: '4096',
@@ -76,19 +82,23 @@ const SHARE_MIN = 0.001;
 
 type Read = SettingsReader<(typeof BOUND_VARIABLES)[number]['name']>;
 
-export function readBounds(read: Read): BoundSettings {
+export function readUpgrades(read: Read): Upgrades {
+  return read.parse('GATEWAY_UPGRADES', DEFAULT_UPGRADES, parseUpgrades);
+}
+
+export function readBounds(read: Read, upgrades = readUpgrades(read)): BoundSettings {
   const share = read.parse('GATEWAY_CLIENT_SHARE', null, clientShare);
-  const limitsOf = (name: BoundName): BoundLimits => {
-    const total = read.integer(boundVariable(name), 1, TOTAL_MAX);
-    return { total, perClient: Math.max(1, Math.floor(total * (share ?? SHARES[name]))) };
-  };
+  const limitsOf = (
+    name: BoundName,
+    total = read.integer(boundVariable(name), 1, TOTAL_MAX),
+  ): BoundLimits => ({ total, perClient: Math.max(1, Math.floor(total * (share ?? SHARES[name]))) });
   return {
     connections: limitsOf('connections'),
     upstream_connections: limitsOf('upstream_connections'),
     waiting: limitsOf('waiting'),
     uploads: limitsOf('uploads'),
     streams: limitsOf('streams'),
-    upgrades: limitsOf('upgrades'),
+    upgrades: limitsOf('upgrades', upgrades.total),
     pipelined: limitsOf('pipelined'),
     unread_replies: limitsOf('unread_replies'),
   };

@@ -70,6 +70,8 @@ export interface PublicServerOptions extends ServerSlots {
   readonly headerBytesMax?: number;
   /** How long idle connections are kept. Unset: 620 s for trusted proxies, 65 s for others. */
   readonly keepAliveMs?: Millis | null;
+  /** Protocols in lower case that a client may switch to. Default: WebSocket. */
+  readonly upgrades?: ReadonlySet<string>;
   /** Time between two checks for slow bodies and unread replies. */
   readonly checkMs?: Millis;
   /** Time after a flood in which new connections of the client are refused. */
@@ -154,7 +156,7 @@ export class PublicServer {
     this.#http = new HttpServers(this.#keepAlive, {
       maxHeaderSize: this.#headerBytesMax,
       shouldUpgradeCallback: (req) =>
-        decisionServer === undefined && mayUpgrade(req, this.#connections.get(req.socket)),
+        decisionServer === undefined && mayUpgrade(req, this.#connections.get(req.socket), options.upgrades),
       listen: (http) => this.#listenTo(http, socketReplies),
     });
     const isPlain =
@@ -169,7 +171,7 @@ export class PublicServer {
     http.on('upgrade', (req, socket, head) => {
       const res = this.#responseFor(req, socket, head);
       const release = (): void => res.detachSocket(req.socket);
-      const upgrade = { protocol: req.headers.upgrade ?? 'websocket', socket, head, release };
+      const upgrade = { protocol: req.headers.upgrade ?? '', socket, head, release };
       this.#handle(req, res, { continuation: null, upgrade });
     });
     http.on('connect', (_req, socket) => {

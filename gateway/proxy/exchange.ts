@@ -13,7 +13,7 @@ export interface UpstreamRequest {
   readonly body: Buffer | SentBody | null;
   /** The length that the client has announced; null if it has not, and then a body is sent in chunks. */
   readonly contentLength: number | null;
-  /** Protocol to switch to; null if none. */
+  /** Protocols to switch to, as the client has offered them; null if none. */
   readonly upgrade: string | null;
 }
 

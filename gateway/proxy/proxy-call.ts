@@ -23,7 +23,7 @@ import { Holdings } from './holdings.ts';
 import { writeInterim } from './interim-reply.ts';
 import type { ProtectedCall } from './protected.ts';
 import { keepRedirect } from './redirect.ts';
-import { clientHeaders } from './response-headers.ts';
+import { addConnection, clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner } from './upload.ts';
 import type { Upstream } from './upstream.ts';
@@ -204,7 +204,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
         return;
       }
     }
-    if (upstream.draining) head.headers.push('Connection', 'close');
+    addConnection(head, upstream.draining, request.res);
     this.#reply = new ClientReply(this, exchange, statusCode, reason, head);
     this.#state = 'replying';
     upstream.begin(this);

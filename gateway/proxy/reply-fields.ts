@@ -70,14 +70,25 @@ export function joinLengths(headers: string[]): number {
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
 
-/** Whether a 101 names this protocol, and no other (RFC 9110 7.8). */
-export function switchesTo(protocol: string | null, fields: readonly string[]): boolean {
+/** Returns the protocols in the value of an Upgrade field (RFC 9110 7.8), in lower case. */
+export function protocolsIn(upgrade: string): string[] {
+  return upgrade.split(',').map((protocol) => protocol.trim().toLowerCase());
+}
+
+/**
+ * Whether a 101 names one of the offered protocols, and no other.
+ *
+ * @param offered value of the Upgrade field in the request; null if it has none
+ */
+export function switchesTo(offered: string | null, fields: readonly string[]): boolean {
   const values = (wanted: string): string =>
     fields
       .filter((_, i) => i % 2 === 1 && fields[i - 1]?.toLowerCase() === wanted)
       .join(', ')
       .toLowerCase();
-  return values('upgrade') === protocol?.toLowerCase() && UPGRADE.test(values('connection'));
+  return (
+    offered !== null && protocolsIn(offered).includes(values('upgrade')) && UPGRADE.test(values('connection'))
+  );
 }
 
 /**

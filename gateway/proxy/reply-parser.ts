@@ -44,7 +44,7 @@ export class ReplyParser {
   readonly #listener: ReplyListener;
   #state: State = 'done';
   #isHead = false;
-  /** Protocol that was asked for; null if none. */
+  /** Protocols that were offered; null if none. */
   #upgrade: string | null = null;
   /** Fields of the reply that switches to it; null before. */
   #switched: readonly string[] | null = null;
@@ -64,7 +64,7 @@ export class ReplyParser {
     this.#listener = listener;
   }
 
-  /** Expects the reply to a request with this method. @param upgrade protocol to switch to; null if none */
+  /** Expects the reply to a request with this method. @param upgrade protocols that it offers; null if none */
   begin(method: string, upgrade: string | null = null): void {
     this.#state = 'head';
     this.#isHead = method === 'HEAD';

@@ -1,3 +1,4 @@
+import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import {
   DECISION_HEADER,
   EXPOSE_HEADER,
@@ -14,6 +15,8 @@ export interface ClientHeaders {
   readonly hasDate: boolean;
   /** Whether the reply is text/event-stream. Then it lasts as long as the client listens. */
   readonly isEventStream: boolean;
+  /** Whether Upgrade is among the headers. Then Connection must name it (RFC 9110 7.8). */
+  readonly namesUpgrade: boolean;
 }
 
 const SPECIAL: ReadonlySet<string> = new Set([
@@ -28,6 +31,17 @@ const SPECIAL: ReadonlySet<string> = new Set([
 ]);
 const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/i;
 const LIMITS: ReadonlySet<string> = new Set(LIMIT_HEADERS);
+
+/** Adds the Connection field, unless the response writes the right one itself. */
+export function addConnection(
+  { headers, namesUpgrade }: ClientHeaders,
+  isDraining: boolean,
+  { shouldKeepAlive }: ClientResponse,
+): void {
+  const option = isDraining || !shouldKeepAlive ? 'close' : 'keep-alive';
+  if (namesUpgrade) headers.push('Connection', `upgrade, ${option}`);
+  else if (isDraining) headers.push('Connection', option);
+}
 
 /**
  * @param raw alternating names and values
@@ -45,6 +59,7 @@ export function clientHeaders(
   let hasContentLength = false;
   let hasDate = false;
   let isEventStream = false;
+  let namesUpgrade = false;
   let isAllExposed = false;
   let dropped: ReadonlySet<string> | null = null;
   for (let i = 0; i < raw.length; i += 2) {
@@ -61,6 +76,10 @@ export function clientHeaders(
       else if (special === 'connection') {
         dropped = nominated(value, dropped);
         continue;
+      } else if (special === 'upgrade') {
+        // These two say in it which protocol follows, or is wanted (RFC 9110 15.2.2 and 15.5.22).
+        if (status !== 101 && status !== 426) continue;
+        namesUpgrade = true;
       } else if (!LIMITS.has(special) || added.length > 0) continue;
     }
     headers.push(name, value);
@@ -72,5 +91,5 @@ export function clientHeaders(
   for (const item of added) headers.push(item);
   // The application may have sent this field too. Recipients join both (RFC 9110 5.2).
   if (exposesLimits && added.length > 0 && !isAllExposed) headers.push(EXPOSE_HEADER, EXPOSED_LIMITS);
-  return { headers, hasContentLength, hasDate, isEventStream };
+  return { headers, hasContentLength, hasDate, isEventStream, namesUpgrade };
 }

@@ -1,5 +1,5 @@
 /**
- * Protocol switches, mostly WebSocket. The request is admitted like any other. If the upstream replies with 101, the
+ * Protocol switches, mostly to WebSocket. The request is admitted like any other. If the upstream replies with 101, the
  * two sockets are joined, and closing one closes the other. Any other reply is forwarded normally.
  */
 import type { IncomingMessage } from 'node:http';
@@ -12,21 +12,33 @@ import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { hasBody } from '#gateway/http/request-head.ts';
+import { protocolsIn } from './reply-fields.ts';
 import { clientHeaders } from './response-headers.ts';
 import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 
+const WEBSOCKET: ReadonlySet<string> = new Set(['websocket']);
+
 /**
- * Whether a request may switch protocols. Only a GET for WebSocket in HTTP/1.1 may (RFC 9110 7.8); other requests are
- * forwarded without the upgrade. `h2c` is never allowed: requests on that connection would not be counted.
+ * Whether a request may switch protocols. Other requests are forwarded without the upgrade, which every recipient may
+ * ignore (RFC 9110 7.8). If the client offers several protocols, all of them must be allowed: the application chooses
+ * one.
+ *
+ * @param allowed protocols in lower case
  */
-export function mayUpgrade(req: IncomingMessage, connection: ClientConnection | undefined): boolean {
+export function mayUpgrade(
+  req: IncomingMessage,
+  connection: ClientConnection | undefined,
+  allowed = WEBSOCKET,
+): boolean {
   const { headers } = req;
-  const { 'content-length': length = '0', 'transfer-encoding': coding } = headers;
+  const { 'content-length': length = '0', 'transfer-encoding': coding, upgrade = '' } = headers;
+  const offered = protocolsIn(upgrade);
   return (
-    req.method === 'GET' &&
+    // RFC 6455 4.1. Docker and Kubernetes ask for theirs with POST.
+    (req.method === 'GET' || !offered.includes('websocket')) &&
     req.httpVersion === '1.1' &&
     !hasBody(Number(length), coding !== undefined) &&
-    headers.upgrade?.trim().toLowerCase() === 'websocket' &&
+    offered.every((protocol) => allowed.has(protocol)) &&
     // Replies to earlier pipelined requests must be written first.
     connection !== undefined &&
     connection.pending === null
@@ -115,10 +127,6 @@ export function joinSockets(
   }
   const { headers } = clientHeaders(raw, added, 101, false);
   let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n';
-  for (let i = 0; i < raw.length; i += 2) {
-    // Upgrade is a hop-by-hop field, but this reply needs it.
-    if (raw[i]?.toLowerCase() === 'upgrade') head += `Upgrade: ${raw[i + 1]}\r\n`;
-  }
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
   stopWatching(client);
   client.write(`${head}\r\n`, 'latin1');

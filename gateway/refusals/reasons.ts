@@ -295,7 +295,7 @@ const HELD: Readonly<Record<BoundName, string>> = {
   waiting: 'waiting requests',
   uploads: 'uploads in progress',
   streams: 'open streams',
-  upgrades: 'open WebSockets',
+  upgrades: 'upgraded connections',
   pipelined: 'pipelined requests',
   unread_replies: 'unread replies',
 };

@@ -7,6 +7,7 @@
 import type { Socket } from 'node:net';
 import type { ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import type { DateField } from '#gateway/http/date-field.ts';
+import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { STATUS_CODES } from '#gateway/http/node-http.ts';
 import { hasTaken, type SharedReply } from '#gateway/http/shared-reply.ts';
 import type { PlainRequest } from './plain-request.ts';
@@ -39,6 +40,8 @@ export class PlainResponse implements ClientResponse {
   #head = '';
   /** Number of lines in the header section. */
   #lines = 1;
+  /** Value of Connection; null if the response chooses it. */
+  #connection: string | null = null;
   #hasDate = false;
   #hasBody = true;
   /** Number of body bytes still to be written; null if it is written in chunks. */
@@ -85,7 +88,8 @@ export class PlainResponse implements ClientResponse {
       const value = headers[i + 1] ?? '';
       switch (name.toLowerCase()) {
         case 'connection':
-          if (value === 'close') this.shouldKeepAlive = false;
+          if (CLOSE.test(value)) this.shouldKeepAlive = false;
+          this.#connection = value;
           continue;
         case 'date':
           this.#hasDate = true;
@@ -201,9 +205,8 @@ export class PlainResponse implements ClientResponse {
     let head = this.#head;
     this.#head = '';
     let added = this.shouldKeepAlive ? 2 : 1;
-    head += this.shouldKeepAlive
-      ? `Connection: keep-alive\r\nKeep-Alive: ${this.#options.keepAlive}\r\n`
-      : 'Connection: close\r\n';
+    head += `Connection: ${this.#connection ?? (this.shouldKeepAlive ? 'keep-alive' : 'close')}\r\n`;
+    if (this.shouldKeepAlive) head += `Keep-Alive: ${this.#options.keepAlive}\r\n`;
     if (!this.#hasDate) {
       head += `Date: ${this.#options.date.text()}\r\n`;
       added++;

@@ -47,3 +47,28 @@ t.test('the share of a single bound is refused with what to set instead', async 
     );
   }
 });
+
+t.test('GATEWAY_UPGRADES lists protocols, and may have the total among them', async (t) => {
+  const read = (value: string) => {
+    const { upgrades, bounds } = readConfig({ GATEWAY_UPGRADES: value }).config;
+    return [upgrades, bounds.upgrades.total];
+  };
+  t.strictSame(read(''), [['websocket'], 1024]);
+  t.strictSame(read('500'), [['websocket'], 500]);
+  t.strictSame(read('websocket,tcp,SPDY/3.1'), [['websocket', 'tcp', 'spdy/3.1'], 1024]);
+  t.strictSame(read(' SPDY/3.1 , 20,'), [['spdy/3.1'], 20]);
+  for (const name of ['h2c', 'H2C', 'h2', 'HTTP/2.0', 'http/1.1', 'HTTP', 'TLS/1.0', 'tls', 'h2c-14', 'h3'])
+    for (const value of [name, `websocket, ${name}`, `${name},tcp`])
+      t.throws(
+        () => read(value),
+        new RegExp(`GATEWAY_UPGRADES: "${name}" would carry requests past the limits; leave it out`),
+      );
+  for (const value of ['web socket', '*', 'a/b/c', 'tcp;q=1', 'tcp/'])
+    t.throws(
+      () => read(value),
+      /GATEWAY_UPGRADES: ".*" is not a protocol, such as websocket or SPDY\/3\.1/,
+      value,
+    );
+  for (const value of ['0', '1,2', '1000001'])
+    t.throws(() => read(value), /GATEWAY_UPGRADES: .*one whole number from 1 to 1000000/, value);
+});

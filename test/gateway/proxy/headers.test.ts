@@ -7,6 +7,7 @@ import { send, startRawUpstream, values } from './exchange.ts';
 const LIMITED = policyFile(
   'name: env, route: "GET /api/v1/client/{id}/environment", identifier: ip, limit: 2, window: 366d',
 );
+const HANDSHAKE = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '99' };
 const ENVIRONMENT = '/api/v1/client/w/environment';
 
 /** Returns the header section that the upstream got of a raw request. */
@@ -253,3 +254,31 @@ t.test('to the client: a 204 has no Content-Length, whatever the upstream sends'
   t.same(values(rawHeaders, 'content-length'), []);
   t.same(values(rawHeaders, 'x-kept'), ['1']);
 });
+
+for (const parser of ['0', '1'])
+  t.test(`own parser ${parser}: a 426 says which protocols the application wants`, async (t) => {
+    const upstream = await startRawUpstream(t, (socket, text) => {
+      const status = /^GET \/(\d+)/.exec(text)?.[1];
+      socket.end(
+        `HTTP/1.1 ${status} x\r\nUpgrade: websocket\r\nUpgrade: tcp\r\nConnection: Upgrade, X-One\r\nX-One: 1\r\nContent-Length: 2\r\n\r\nno`,
+      );
+    });
+    const { port } = await startTestGateway(t, { upstream, env: { GATEWAY_OWN_PARSER: parser } });
+    const ask = (status: number, headers: Record<string, string> = {}) =>
+      send(port, `/${status}`, { headers: { connection: 'keep-alive', ...headers } });
+    const required = await ask(426);
+    t.same(values(required.rawHeaders, 'upgrade'), ['websocket', 'tcp']);
+    t.same(values(required.rawHeaders, 'connection'), ['upgrade, keep-alive']);
+    t.same(values(required.rawHeaders, 'x-one'), []);
+    const asked = await ask(426, { connection: 'upgrade', upgrade: 'h2c' });
+    t.same(values(asked.rawHeaders, 'connection'), ['upgrade, keep-alive']);
+    for (const closing of [await ask(426, { connection: 'close' }), await ask(426, HANDSHAKE)]) {
+      t.same(values(closing.rawHeaders, 'upgrade'), ['websocket', 'tcp']);
+      t.same(values(closing.rawHeaders, 'connection'), ['upgrade, close']);
+    }
+    const old = sendRaw(port, 'GET /426 HTTP/1.0\r\n\r\n');
+    t.match(await old.ended(), /\r\nConnection: upgrade, close\r\n/, 'the connection is closed');
+    const ordinary = await ask(200);
+    t.same(values(ordinary.rawHeaders, 'upgrade'), [], 'no other reply offers a protocol');
+    t.same(values(ordinary.rawHeaders, 'connection'), ['keep-alive']);
+  });
