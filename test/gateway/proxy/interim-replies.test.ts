@@ -1,8 +1,10 @@
 /** Interim replies of the application reach clients of HTTP/1.1 on both ways in, before the final reply. */
 import type { Socket } from 'node:net';
 import t, { type Test } from 'tap';
+import { createAuthority } from '#test/support/certificates.ts';
 import { policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { secured } from '#test/support/tls-client.ts';
 import { until } from '#test/support/until.ts';
 import { startRawUpstream } from './exchange.ts';
 
@@ -177,3 +179,17 @@ for (const [way, env] of [
     });
   });
 }
+
+t.test('with TLS on both sides', async (t) => {
+  const authority = createAuthority(t);
+  const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
+  const answer = (socket: Socket): void => void socket.write(HINTS + FINAL, 'latin1');
+  const upstream = await startRawUpstream(t, answer, 'https');
+  const env = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
+  const { port } = await startTestGateway(t, { upstream, policies: COUNTED, env });
+  const client = await secured(port, authority.ca);
+  client.setEncoding('latin1').write(get('/', 'Connection: close'));
+  let text = '';
+  for await (const piece of client) text += piece;
+  t.equal(before(text), HINTS);
+});
