@@ -200,6 +200,11 @@ export function malformedJson(reason: string): ApiError {
   });
 }
 
+/** Creates an error for a body that is JSON, or too large to be parsed, and breaks a limit of all bodies. */
+export function refusedBody(reason: string): ApiError {
+  return badRequest(reason, { error: reason });
+}
+
 export function payloadTooLarge(): ApiError {
   return new ApiError('payload_too_large', 'Payload Too Large', {
     error: `Request body must not exceed ${BODY_BYTES_MAX} bytes`,

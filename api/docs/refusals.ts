@@ -68,7 +68,12 @@ function refusalsOfBody({ method, schema, config }: RouteFacts): readonly Code[]
   if (READING_METHODS.has(method) || config?.isBodyStreamed === true) return [];
   // A body that the route ignores is still read, within the limit.
   if (!METHODS_WITH_BODY.has(method)) return ['payload_too_large'];
-  return ['malformed_json', 'payload_too_large', ...(schema?.body ? (['invalid_fields'] as const) : [])];
+  return [
+    'malformed_json',
+    'bad_request',
+    'payload_too_large',
+    ...(schema?.body ? (['invalid_fields'] as const) : []),
+  ];
 }
 
 function refusalsOfCredentials({ method, config }: RouteFacts, surface: DescribedSurface): readonly Code[] {

@@ -3,7 +3,7 @@
  * cannot store, and deep nesting.
  */
 
-import { malformedJson } from '#api/errors.ts';
+import { malformedJson, refusedBody } from '#api/errors.ts';
 import { BODY_NAMES_MAX, BODY_VALUES_MAX } from '#api/values/content-limits.ts';
 import { excessOf } from './json-counts.ts';
 
@@ -16,21 +16,21 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * @returns undefined for an empty body
- * @throws ApiError malformed_json
+ * @throws ApiError malformed_json if it is not JSON, bad_request with the reason if it breaks a limit
  */
 export function parseJsonBody(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   const excess = excessOf(body, { names: BODY_NAMES_MAX, values: BODY_VALUES_MAX });
-  if (excess === 'names') throw malformedJson(`The body has more than ${BODY_NAMES_MAX} different keys`);
-  if (excess === 'values') throw malformedJson(TOO_MANY_VALUES);
+  if (excess === 'names') throw refusedBody(`The body has more than ${BODY_NAMES_MAX} different keys`);
+  if (excess === 'values') throw refusedBody(TOO_MANY_VALUES);
   let value: unknown;
   try {
     value = JSON.parse(decoder.decode(body));
   } catch (error) {
-    throw malformedJson(error instanceof SyntaxError ? error.message : 'The body is not UTF-8');
+    throw error instanceof SyntaxError ? malformedJson(error.message) : refusedBody('The body is not UTF-8');
   }
   const problem = problemOf(value);
-  if (problem !== null) throw malformedJson(problem);
+  if (problem !== null) throw refusedBody(problem);
   return value;
 }
 

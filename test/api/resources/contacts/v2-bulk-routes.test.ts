@@ -181,3 +181,20 @@ t.test('PUT 200: 250 contacts at once, while others write', async (t) => {
   const now = await stored();
   t.equal([...now.keys()].filter((email) => email.startsWith('many')).length, 250);
 });
+
+t.test('a batch of the documented size fits into a body', async (t) => {
+  const bulk = await startApi(t);
+  const put = (contacts: readonly object[]) => bulk.manage('PUT', path, { workspaceId, contacts });
+  const batch = (attributes: number) =>
+    Array.from({ length: 250 }, (_, i) =>
+      contact({
+        email: `c${i}@example.com`,
+        ...Object.fromEntries(Array.from({ length: attributes - 1 }, (_, n) => [`key${n}`, 'x'])),
+      }),
+    );
+  t.equal((await put(batch(19_000 / 250))).status, 200);
+  t.match(await put(batch(150)), {
+    status: 413,
+    json: { error: { details: [{ issue: 'Request body must not exceed 2097152 bytes' }] } },
+  });
+});
