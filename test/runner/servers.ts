@@ -33,6 +33,7 @@ const PACKAGES = {
   prometheus: 'prometheus',
   go: 'golang-go',
   puma: 'puma',
+  rackup: 'ruby-rack',
   '/usr/bin/python3': 'python3',
   '/usr/lib/python3/dist-packages/django/__init__.py': 'python3-django',
   '/usr/lib/python3/dist-packages/fastapi/__init__.py': 'python3-fastapi',

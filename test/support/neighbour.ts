@@ -166,6 +166,8 @@ export async function outputOf(command: readonly string[], options: RunOptions =
  * @returns the folder, which has node_modules
  */
 export async function installPackages(t: Test, packages: readonly string[]): Promise<string> {
+  // An installation may take longer than tap gives a file that runs by itself.
+  t.setTimeout(0);
   const folder = temporaryFolder(t);
   // Some packages ask for it by a tag that not every registry has.
   const overrides = { 'node-fetch': '2.7.0' };

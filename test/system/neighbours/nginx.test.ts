@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { ask, startNeighbour } from '#test/support/neighbour.ts';
+import { ask, follow, startNeighbour } from '#test/support/neighbour.ts';
 import { nginxCommand } from '#test/support/proxy-process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
@@ -43,4 +43,9 @@ t.test('a redirect does not lead past the gateway', async (t) => {
     const [folder = '', query] = path.split('?');
     t.strictSame([status, got.location], [301, [`${folder}/`, query].filter(Boolean).join('?')]);
   }
+});
+
+t.test('a folder without its slash, and its list', async (t) => {
+  t.match((await follow(neighbour.ways[1], '/docs')).at(-1), { status: 200, body: '<h1>Docs</h1>\n' });
+  t.match((await follow(neighbour.ways[1], '/docs/list')).at(-1), { status: 200, body: 'half.txt' });
 });
