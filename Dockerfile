@@ -58,9 +58,10 @@ FROM node AS gateway
 LABEL org.opencontainers.image.title=Floodgate
 LABEL org.opencontainers.image.description="An edge rate-limiting gateway"
 LABEL org.opencontainers.image.licenses=MIT
-LABEL org.opencontainers.image.version=0.1.0
-# The commit, for whoever publishes the image: --build-arg REVISION=$(git rev-parse HEAD)
+# For whoever publishes the image: --build-arg VERSION=0.1.0 --build-arg REVISION=$(git rev-parse HEAD)
+ARG VERSION=unknown
 ARG REVISION=unknown
+LABEL org.opencontainers.image.version=${VERSION}
 LABEL org.opencontainers.image.revision=${REVISION}
 COPY --from=gateway-packages /app/node_modules ./node_modules
 COPY package.json ./

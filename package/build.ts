@@ -9,6 +9,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { basename, dirname, join } from 'node:path';
+import { builtVersion } from './version.ts';
 
 const LIBRARY = 'gateway/library/index.ts';
 
@@ -74,7 +75,8 @@ if (isLibrary) {
 } else writeGateway();
 cpSync(join(root, 'LICENSE'), join(home, 'LICENSE'));
 
-const { version } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'));
+// A release builds from a copy of the sources, which is no clone.
+const version = process.env.FLOODGATE_VERSION ?? builtVersion(root);
 write(
   'package.json',
   JSON.stringify(

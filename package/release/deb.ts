@@ -7,6 +7,8 @@ export interface DebianPackage {
   readonly name: string;
   readonly version: string;
   readonly architecture: string;
+  /** Name and mail address. */
+  readonly maintainer: string;
   readonly depends: string;
   readonly recommends?: string;
   /** The first line is the summary. */
@@ -32,7 +34,7 @@ export function buildDeb(tree: string, its: DebianPackage, target: string, secon
     ['Package', its.name],
     ['Version', its.version],
     ['Architecture', its.architecture],
-    ['Maintainer', 'The Floodgate authors <floodgate@localhost>'],
+    ['Maintainer', its.maintainer],
     ['Installed-Size', kib],
     ['Depends', its.depends],
     ...(its.recommends === undefined ? [] : [['Recommends', its.recommends]]),

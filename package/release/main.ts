@@ -21,6 +21,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { nodeHole } from '../../gateway/operate/doctor/node-holes.ts';
+import { builtVersion, git } from '../version.ts';
 import { billOf } from './bill.ts';
 import { buildDeb } from './deb.ts';
 import { install, type Manifest } from './dependencies.ts';
@@ -36,22 +37,45 @@ function read(name: string): string {
   return readFileSync(join(project, name), 'utf8');
 }
 
-/** @returns the section of this version, and its date */
-function changesOf(version: string): { readonly text: string; readonly date: string } {
-  const section = read('CHANGELOG.md')
-    .split(/^## /m)
-    .find((text) => text.startsWith(`${version} - `));
+/** The changes of a release, and the day of its files. */
+interface Changes {
+  readonly text: string;
+  readonly date: string;
+}
+
+/** A version in development has the changes since the last release, and the day of its commit. */
+function changesOf(version: string): Changes {
+  const sections = read('CHANGELOG.md').split(/^## /m);
+  if (version.includes('-')) {
+    const unreleased = sections.find((text) => text.startsWith('Unreleased\n')) ?? '';
+    return {
+      text: unreleased.slice('Unreleased\n\n'.length),
+      date: git(project, 'log', '-1', '--format=%cs'),
+    };
+  }
+  const section = sections.find((text) => text.startsWith(`${version} - `));
   const [, date = '', text = ''] = /^\S+ - (\d{4}-\d\d-\d\d)\n\n(.*)$/s.exec(section ?? '') ?? [];
   if (date === '')
     throw new Error(
       `CHANGELOG.md has no section "## ${version} - YYYY-MM-DD": rename Unreleased, and begin a new one`,
     );
+  if (!git(project, 'tag', '--points-at', 'HEAD').split('\n').includes(`v${version}`))
+    throw new Error(`this commit is not v${version}: tag it first, as docs/releasing.md shows`);
   return { text, date };
+}
+
+/** The person who answers for the package: as Debian's tools take it, or the author of the commit. */
+function maintainer(): string {
+  const { DEBFULLNAME, DEBEMAIL } = process.env;
+  return DEBFULLNAME && DEBEMAIL
+    ? `${DEBFULLNAME} <${DEBEMAIL}>`
+    : git(project, 'log', '-1', '--format=%an <%ae>');
 }
 
 /** Everything that becomes part of the packages, or makes them. */
 const SOURCES = [
   'api',
+  'docs/api.md',
   'examples',
   'gateway',
   'package',
@@ -68,18 +92,20 @@ function copySources(folder: string): void {
 }
 
 /** Packs the package for npm, without the output of its scripts. */
-function pack(sources: string, folder: string): void {
+function pack(sources: string, folder: string, version: string): void {
   const args = ['pack', '--loglevel=error', folder, '--pack-destination', out];
-  const env = { ...process.env, NODE_NO_WARNINGS: '1' };
+  const env = { ...process.env, NODE_NO_WARNINGS: '1', FLOODGATE_VERSION: version };
   execFileSync('npm', args, { cwd: sources, env, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 function run(work: string): void {
-  const gateway: Manifest = JSON.parse(read('package/package.json'));
-  const whole: Manifest = JSON.parse(read('package.json'));
-  const { version } = gateway;
+  const version = builtVersion(project);
+  const gateway: Manifest = { ...JSON.parse(read('package/package.json')), version };
+  const whole: Manifest = { ...JSON.parse(read('package.json')), version };
   const { text, date } = changesOf(version);
   const seconds = Date.parse(date) / 1000;
+  // For Debian, a version with ~ is older than the one without it.
+  const debian = version.replace('-', '~');
   const node =
     options.node === undefined
       ? realpathSync(join(project, 'node_modules/.bin/node'))
@@ -95,15 +121,16 @@ function run(work: string): void {
   const sources = join(work, 'sources');
   copySources(sources);
   // The Debian package contains what this builds.
-  pack(sources, './package');
-  pack(sources, './package/library');
+  pack(sources, './package', version);
+  pack(sources, './package/library', version);
   for (const make of [gatewayTree, apiTree]) {
     const tree = join(work, make.name);
-    const { home, manifest, deb } = make({ sources, tree, node, gateway, whole });
+    const { home, manifest, deb } = make({ sources, tree, node, gateway, whole, version: debian, date });
     const count = install(project, manifest, home);
     writeFileSync(join(out, `${deb.name}-${version}.cdx.json`), billOf(home, date, nodeVersion));
-    const file = `${deb.name}_${version}_${DEBIAN_ARCHITECTURE}.deb`;
-    buildDeb(tree, { ...deb, version, architecture: DEBIAN_ARCHITECTURE }, join(out, file), seconds);
+    const file = `${deb.name}_${debian}_${DEBIAN_ARCHITECTURE}.deb`;
+    const identity = { version: debian, architecture: DEBIAN_ARCHITECTURE, maintainer: maintainer() };
+    buildDeb(tree, { ...deb, ...identity }, join(out, file), seconds);
     console.log(`${file}: ${count} packages of npm, Node.js ${nodeVersion}`);
   }
   const sums = readdirSync(out)

@@ -4,6 +4,7 @@ import { isBuiltin, stripTypeScriptTypes } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { DebianPackage } from './deb.ts';
 import type { Manifest } from './dependencies.ts';
+import { writeManual } from './manual.ts';
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 export const DEBIAN_ARCHITECTURE = ARCHITECTURES[process.arch] ?? process.arch;
@@ -18,6 +19,10 @@ interface Sources {
   readonly gateway: Manifest;
   /** The manifest of the project. */
   readonly whole: Manifest;
+  /** Version of both Debian packages. */
+  readonly version: string;
+  /** Day of the release, YYYY-MM-DD. */
+  readonly date: string;
 }
 
 interface Tree {
@@ -34,7 +39,7 @@ function copier(from: string, tree: string) {
 }
 
 /** The gateway as JavaScript, as the package for npm has it, and Node.js. */
-export function gatewayTree({ sources, tree, node, gateway }: Sources): Tree {
+export function gatewayTree({ sources, tree, node, gateway, version, date }: Sources): Tree {
   const copy = copier(sources, tree);
   copy('package/dist', 'usr/lib/floodgate/dist');
   copy('package/debian/floodgate', 'usr/bin/floodgate');
@@ -47,6 +52,9 @@ export function gatewayTree({ sources, tree, node, gateway }: Sources): Tree {
   // The first comment names the schema by a path that is valid only beside the examples.
   const policies = example.replace(/^# yaml-language-server:.*\n(?:#\n)?/, '');
   writeFileSync(join(tree, 'etc/floodgate/policies.yaml'), policies);
+  // It runs beside the packages of the project; those of the tree are installed later.
+  const program = join(sources, 'package/dist/gateway/cli/floodgate.mjs');
+  writeManual(tree, { call: [process.execPath, program], version, date });
   const { dependencies, ...common } = gateway;
   return {
     home: join(tree, 'usr/lib/floodgate'),
@@ -68,12 +76,13 @@ export function gatewayTree({ sources, tree, node, gateway }: Sources): Tree {
 }
 
 /** The survey API in TypeScript. It runs with the Node.js of the gateway's package. */
-export function apiTree({ sources, tree, whole }: Sources): Tree {
+export function apiTree({ sources, tree, whole, version }: Sources): Tree {
   const copy = copier(sources, tree);
   copy('api', 'usr/lib/floodgate-api/api');
   copy('shared', 'usr/lib/floodgate-api/shared');
   copy('package/debian/api.env', 'etc/floodgate/api.env');
   copy('package/systemd/floodgate-api.service', 'usr/lib/systemd/system/floodgate-api.service');
+  copy('docs/api.md', 'usr/share/doc/floodgate-api/api.md');
   copy('LICENSE', 'usr/share/doc/floodgate-api/copyright');
   const imported = packagesOf(join(tree, 'usr/lib/floodgate-api'));
   const dependencies = Object.fromEntries(
@@ -91,7 +100,7 @@ export function apiTree({ sources, tree, whole }: Sources): Tree {
     },
     deb: {
       name: 'floodgate-api',
-      depends: `floodgate (= ${whole.version})`,
+      depends: `floodgate (= ${version})`,
       description: [
         'survey API that Formbricks clients can use',
         'An application to put behind the gateway of the package floodgate. It keeps',

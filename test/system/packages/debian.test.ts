@@ -7,6 +7,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
+import { builtVersion } from '#package/version.ts';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
 import { environment } from '#test/support/gateway-process.ts';
 import { connectOneByOne } from '#test/support/one-by-one.ts';
@@ -95,7 +96,7 @@ function nextVersion(t: Test, deb: string, version: string): string {
   return next;
 }
 
-const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
+const version = builtVersion(projectRoot);
 const release = await makeRelease(t);
 const debOf = (name: string): string => {
   const [file = ''] = readdirSync(release).filter((file) => file.startsWith(`${name}_`));
