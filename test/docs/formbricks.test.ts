@@ -10,6 +10,7 @@ import { GATEWAY_VARIABLES, readConfig } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import {
+  entryPointsOf,
   floodLogins,
   hopCountOf,
   isReachedOnlyBy,
@@ -28,9 +29,14 @@ const example = readFileSync(join(projectRoot, 'examples/formbricks.yaml'), 'utf
 const set = loadPolicies(example, 'examples/formbricks.yaml');
 
 t.test('the tables have the limits of the policy file', async (t) => {
-  const windows: Readonly<Record<number, string>> = { 60: 'a minute', 3600: 'an hour' };
+  const windows: Readonly<Record<number, string>> = {
+    10: 'in 10 seconds',
+    60: 'a minute',
+    3600: 'an hour',
+  };
   const who: Readonly<Record<string, string>> = {
     ip: 'client address',
+    'ip+action': 'client address and action',
     'api-key': 'API key',
     'path.workspaceId': 'workspace',
   };
@@ -120,25 +126,30 @@ t.test('Docker Compose: a flood of logins stops at the gateway', async (t) => {
   t.ok(isReachedOnlyBy('127.0.0.1', formbricks), 'Formbricks sees the address of the client');
 });
 
-t.test('Traefik: the labels put the gateway before every router', async (t) => {
+t.test('Traefik: each entry point asks the gateway first, so that no router passes it', async (t) => {
   const formbricks = await startFormbricks(t, { hopCount: hopCountOf(RECIPES.traefik), isUnlimited: true });
   const { services, networks } = readRecipe(RECIPES.traefik.file);
   const [network] = networks?.floodgate?.ipam?.config ?? [];
   t.equal(services.gateway.environment.GATEWAY_TRUSTED_PROXIES, network?.subnet);
-  const { port, routers } = await startTraefikRecipe(t, formbricks);
-  t.strictSame(
-    routers.map(({ name, middlewares }) => [name, ...middlewares]),
-    [
-      ['feedback-records-v3', 'floodgate', 'feedback-records-v3'],
-      ['feedback-records-v1', 'floodgate', 'feedback-records-v1'],
-      ['formbricks', 'floodgate'],
-    ],
+  t.strictSame(entryPointsOf(page), { web: ['floodgate@docker'], websecure: ['floodgate@docker'] });
+  const labels = Object.keys(services.formbricks.labels ?? {});
+  t.notOk(
+    labels.some((label) => label.startsWith('traefik.http.routers.')),
+    'Traefik drops a router that two containers define differently',
   );
+  const { port, routers } = await startTraefikRecipe(t, formbricks, page);
+  t.equal(routers.length, 5);
+  for (const { name, middlewares } of routers) t.equal(middlewares[0], 'floodgate@docker', name);
   const site = `http://127.0.0.1:${port}`;
   for (const path of ['/api/v1/client/w/environment', '/api/v3/feedbackRecords', '/v1/feedback-records']) {
     const headers = { 'x-formbricks-client-ip': '192.0.2.1' };
     t.equal((await fetch(`${site}${path}`, { headers })).status, 400, `refused on ${path}`);
   }
+});
+
+t.test('each recipe closes the port that the one-click installation publishes', async (t) => {
+  for (const { file } of Object.values(RECIPES))
+    t.strictSame(readRecipe(file).services.formbricks.ports, [], file);
 });
 
 t.test('names all limits that remain with the application', async (t) => {

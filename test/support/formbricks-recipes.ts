@@ -73,19 +73,33 @@ export function hopCountOf({ file }: Recipe): number {
   return Number(readRecipe(file).services.formbricks.environment.TRUSTED_PROXY_HOP_COUNT);
 }
 
-/** Labels of the one-click installation, before the recipe is added. */
+/** Labels of the one-click installation, of both services, as it writes them for releases 5.0 to 5.4 without HSTS. */
 const INSTALLED_LABELS = {
   'traefik.http.routers.formbricks.rule': 'Host(`forms.example.org`)',
+  'traefik.http.routers.formbricks_http.rule': 'Host(`forms.example.org`)',
+  'traefik.http.routers.feedback-records-token.rule': 'PathPrefix(`/api/v3/feedbackRecords/token`)',
   'traefik.http.routers.feedback-records-v3.rule': 'PathPrefix(`/api/v3/feedbackRecords`)',
-  'traefik.http.routers.feedback-records-v3.middlewares': 'feedback-records-v3',
-  'traefik.http.routers.feedback-records-v1.rule': 'PathPrefix(`/v1/feedback-records`)',
-  'traefik.http.routers.feedback-records-v1.middlewares': 'feedback-records-v1',
+  'traefik.http.routers.feedback-records-v3.middlewares':
+    'feedback-records-auth,feedback-records-v3-rewrite,feedback-records-hub-headers',
+  'traefik.http.routers.feedback-records-sdk.rule': 'PathPrefix(`/v1/feedback-records`)',
+  'traefik.http.routers.feedback-records-sdk.middlewares':
+    'feedback-records-auth,feedback-records-hub-headers',
 };
+
+/** Returns the middlewares that the page adds to each entry point of Traefik. */
+export function entryPointsOf(page: Page): Readonly<Record<string, readonly string[]>> {
+  const block = page.blocks.find(({ text }) => text.startsWith('entryPoints:'))?.text ?? '';
+  const { entryPoints } = parse(block) as {
+    entryPoints: Record<string, { http: { middlewares: readonly string[] } }>;
+  };
+  return Object.fromEntries(Object.entries(entryPoints).map(([name, { http }]) => [name, http.middlewares]));
+}
 
 /** Starts a stand-in for Traefik that reads the labels of the recipe, and the gateway that it asks. */
 export async function startTraefikRecipe(
   owner: Owner,
   formbricks: Formbricks,
+  page: Page,
 ): Promise<LabelledProxy & { readonly asked: TestGateway }> {
   const decision = await freePort();
   const asked = await runRecipe(owner, RECIPES.traefik, formbricks, {
@@ -100,8 +114,10 @@ export async function startTraefikRecipe(
       ...readRecipe(RECIPES.traefik.file).services.formbricks.labels,
       // The test asks an address of this machine.
       'traefik.http.routers.formbricks.rule': 'PathPrefix(`/`)',
+      'traefik.http.routers.formbricks_http.rule': 'PathPrefix(`/`)',
     },
     { forwardAuth: `http://127.0.0.1:${decision}`, service: formbricks.origin },
+    entryPointsOf(page).websecure,
   );
   return { ...proxy, asked };
 }
@@ -117,8 +133,8 @@ export interface Addresses {
 export function checksOf(page: Page, { heading }: Recipe, { site, closed }: Addresses): readonly string[] {
   const begin = page.text.indexOf(`\n${heading}\n`);
   const end = page.text.indexOf('\n## ', begin + 1);
-  const [, , ...fences] = page.text.slice(begin, end).split(/^```(?:sh)?\n/m);
-  const [, block = ''] = fences;
+  const [, , fence = ''] = page.text.slice(begin, end).split(/^```sh\n/m);
+  const [block = ''] = fence.split('\n```');
   return block
     .trim()
     .split('\n')

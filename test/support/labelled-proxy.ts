@@ -22,13 +22,20 @@ export interface LabelledProxy {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** @param to origins that stand for those in the labels: of forwardAuth, and of the service */
+/**
+ * @param to origins that stand for those in the labels: of forwardAuth, and of the service
+ * @param entry middlewares of the entry point, which act before those of each router
+ */
 export async function startLabelledProxy(
   owner: Owner,
   labels: Labels,
   to: { readonly forwardAuth: string; readonly service: string },
+  entry: readonly string[] = [],
 ): Promise<LabelledProxy> {
-  const routers = routersOf(labels);
+  const routers = routersOf(labels).map((router) => ({
+    ...router,
+    middlewares: [...entry, ...router.middlewares],
+  }));
   const server = createServer(async (req, res) => {
     const router = routers.find(
       ({ host, prefix }) => req.url?.startsWith(prefix) && (host === null || host === req.headers.host),

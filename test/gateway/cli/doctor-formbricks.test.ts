@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Finding } from '#gateway/operate/doctor/findings.ts';
+import { readPage } from '#test/docs/pages.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { startTraefikRecipe } from '#test/support/formbricks-recipes.ts';
@@ -141,7 +142,11 @@ t.test('the published table: limits only the older login, and denies no route', 
 t.test('Traefik asks the gateway: doctor recognizes it', async (t) => {
   for (const hopCount of [1, 2]) {
     const formbricks = await startFormbricks(t, { hopCount, host: INSIDE });
-    const { port, asked } = await startTraefikRecipe(t, formbricks);
+    const { port, asked } = await startTraefikRecipe(
+      t,
+      formbricks,
+      readPage('docs/in-front-of-formbricks.md'),
+    );
     const admin = await startTestAdmin(t, asked, { doctor: { openFilesMax: () => 1_000_000 } });
     const front = `http://127.0.0.1:${port}`;
     const { all, wrong } = await ask(admin, ['--public', front, '--formbricks', formbricks.origin]);

@@ -47,7 +47,7 @@ t.test('Docker Compose', async (t) => {
 
 t.test('Traefik, which is not run here: a stand-in reads the labels', async (t) => {
   const formbricks = await startFormbricks(t, { hopCount: hopCountOf(RECIPES.traefik), host: INSIDE });
-  const { port } = await startTraefikRecipe(t, formbricks);
+  const { port } = await startTraefikRecipe(t, formbricks, page);
   const site = `http://127.0.0.1:${port}`;
   const closed = `http://127.0.0.1:${formbricks.port}`;
   await linesWork(t, checksOf(page, RECIPES.traefik, { site, closed }));
