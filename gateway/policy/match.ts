@@ -24,7 +24,7 @@ import { readTarget } from './target.ts';
 
 export interface Cover {
   readonly policies: readonly LoadedPolicy[];
-  /** All counters of the policies, each once. The first policy of the file that uses a counter represents it. */
+  /** All counters of the policies, each once. The first policy that uses a counter and matches represents it. */
   readonly counters: readonly CoverCounter[];
   readonly identifiers: readonly Identifier[];
   /** The identifiers of which policies count different values. */
@@ -263,16 +263,18 @@ function newCover(
     ...new Set([...sorted.map(({ identifier }) => identifier), ...sorted.flatMap(exemptBy)]),
   ];
   const distinct = [...new Set(sorted.flatMap((policy) => policy.distinct ?? []))];
-  const counted = [...new Set(sorted.map((policy) => policy.bucketId))].flatMap((bucketId) => {
-    const of = counters[bucketId];
+  // Of the policies that share a counter, the first one that matched is named in replies and logs.
+  const named = sorted.filter(
+    ({ bucketId }, i) => sorted.findIndex((other) => other.bucketId === bucketId) === i,
+  );
+  const counted = named.flatMap((matched) => {
+    const of = counters[matched.index];
     if (of === undefined) return [];
-    const { policy } = of.counter;
-    const matched = sorted.find((one) => one.bucketId === bucketId) ?? policy;
     return [
       {
         ...of,
         identifierAt: identifiers.indexOf(matched.identifier),
-        exempt: exemptBy(policy).map((identifier) => ({
+        exempt: exemptBy(matched).map((identifier) => ({
           at: identifiers.indexOf(identifier),
           isProof: !needsProof(identifier),
         })),

@@ -92,7 +92,7 @@ class PolicyTally {
   readonly seen: ClientCounts;
   readonly #denied: ClientCounts;
   #firstDeniedAt: Millis | null = null;
-  /** Requests that the policy counted. Rows that share a bucket are reported as the first of them. */
+  /** Requests that the policy counted. Of rows that share a bucket, the first one that matches counts a request. */
   readonly counts = {
     allowed: 0,
     denied: 0,

@@ -84,15 +84,19 @@ t.test('each unproven credential of a request is charged to the address', async 
   ]);
 });
 
-t.test('rows that share a bucket have one counter, reported as that of the first row', async (t) => {
-  const covers = coversOf(
-    ['/first', '/a', '/z'],
-    'name: first, route: GET /first, identifier: ip, limit: 5, bucket: b',
-    'name: second, route: GET /a, identifier: ip, limit: 5, bucket: b',
-    'name: third, route: GET /*, identifier: ip, limit: 5, bucket: b',
-  );
-  for (const cover of covers) {
-    t.strictSame(keys(cover, [ADDRESS]), ['fg:{ADDRESS}:b:60']);
-    t.equal(cover.counters[0]?.counter.policy.name, 'first');
-  }
-});
+t.test(
+  'rows that share a bucket have one counter, reported as that of the first row that matches',
+  async (t) => {
+    const covers = coversOf(
+      ['/first', '/a', '/z'],
+      'name: first, route: GET /first, identifier: ip, limit: 5, bucket: b',
+      'name: second, route: GET /a, identifier: ip, limit: 5, bucket: b',
+      'name: third, route: GET /*, identifier: ip, limit: 5, bucket: b',
+    );
+    for (const cover of covers) t.strictSame(keys(cover, [ADDRESS]), ['fg:{ADDRESS}:b:60']);
+    t.strictSame(
+      covers.map(({ counters }) => counters.map(({ counter }) => counter.policy.name)),
+      [['first'], ['second'], ['third']],
+    );
+  },
+);

@@ -193,8 +193,8 @@ policies:
   );
   t.strictSame(
     cover?.counters.map(({ counter }) => counter.policy.name),
-    ['other', 'first'],
-    'a shared counter has the name of its first row, whichever row matches',
+    ['other', 'second'],
+    'a shared counter has the name of the first row that matches',
   );
 });
 

@@ -1,6 +1,7 @@
 /** Tests tracing with a collector that is slow, down or requires a login, and at the end of the gateway. */
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
+import { VERSION } from '#shared/version.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
@@ -45,7 +46,7 @@ t.test('sends batches, compressed, with the configured headers and resource', as
   });
   t.match(spans[0]?.resource, {
     'service.name': 'edge',
-    'service.version': /^\d+\.\d+\.\d+$/,
+    'service.version': VERSION,
     'service.instance.id': /^test:/,
     'deployment.environment.name': 'production',
     'telemetry.sdk.language': 'nodejs',

@@ -32,6 +32,10 @@ t.test('requests of different costs share one limit', async (t) => {
   t.strictSame(await ask('/dear'), [200, '1']);
   t.strictSame(await ask('/dear'), [429, '1']);
   t.strictSame(await ask('/cheap'), [200, '0']);
+  for (const name of ['cheap', 'dear']) {
+    const denied = (await (await fetch(`${origin}/${name}`)).json()) as Record<string, unknown>;
+    t.strictSame(denied['violated-policies'], [name], 'the policy whose route matched is named');
+  }
 
   const put = (body: string): Promise<Response> => fetch(`${origin}/bytes`, { method: 'PUT', body });
   const whole = await put('x'.repeat(60));
