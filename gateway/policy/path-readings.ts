@@ -17,36 +17,28 @@ export function isReadDifferently(path: string): boolean {
  * @returns every reading. null if a server that decodes twice would find a control character
  */
 export function readingsOf(paths: readonly string[]): Set<string> | null {
-  const readings = new Set<string>();
-  for (const path of paths) {
-    const twice = decodedAgain(path);
-    if (twice === null) return null;
-    const once = splitAtSlashes(path);
-    const ways = new Set([path, ...once, ...(twice === path ? [] : splitAtSlashes(twice))]);
-    // Tomcat removes parameters before it decodes, others decode first.
-    if (path.includes(';')) for (const way of withoutParametersFirst(path, twice)) ways.add(way);
-    for (const way of ways) {
-      addResolved(readings, way);
-      if (PARAMETERS.test(way)) addResolved(readings, way.replaceAll(PARAMETERS_ALL, ''));
-    }
+  const ways = new Set(paths);
+  // Tomcat removes parameters before it decodes, others decode first.
+  addEach(ways, (path) => path.replaceAll(SENT_PARAMETERS, ''));
+  for (const path of [...ways]) {
+    const again = decodedAgain(path);
+    if (again === null) return null;
+    ways.add(again);
   }
+  addEach(ways, (path) => path.replaceAll('%2F', '/'));
+  addEach(ways, (path) => path.replaceAll('%5C', '/'));
+  addEach(ways, (path) => path.replaceAll(PARAMETERS, ''));
+  const readings = new Set<string>();
+  for (const way of ways) addResolved(readings, way);
   return readings;
 }
 
-const PARAMETERS = /;|%3B/;
-const PARAMETERS_ALL = /(?:;|%3B)[^/]*/g;
 const SENT_PARAMETERS = /;[^/]*/g;
+const PARAMETERS = /(?:;|%3B)[^/]*/g;
 
-function withoutParametersFirst(path: string, twice: string): readonly string[] {
-  const bare = path.replaceAll(SENT_PARAMETERS, '');
-  const again = twice === path ? bare : (decodedAgain(bare) ?? bare);
-  return [bare, ...splitAtSlashes(bare), ...splitAtSlashes(again)];
-}
-
-/** Reads encoded slashes as slashes; and backslashes too. */
-function splitAtSlashes(path: string): readonly string[] {
-  const split = path.replaceAll('%2F', '/');
-  return [split, split.replaceAll('%5C', '/')];
+/** Servers do this to a path, or do not. */
+function addEach(ways: Set<string>, read: (path: string) => string): void {
+  for (const path of [...ways]) ways.add(read(path));
 }
 
 /** @returns null if a control character appears */

@@ -77,8 +77,8 @@ export const PROMISES: readonly Promised[] = [
   ),
   row(
     'All spellings of a path meet the same policies, also where servers read it differently, and the application gets the path as sent, without dot segments.',
-    ['gateway/policy/target', 'gateway/policy/served/readings'],
-    again('gateway/policy/target'),
+    ['gateway/policy/target', 'gateway/policy/served/readings', 'system/parsers/path-readings'],
+    again('system/parsers/path-readings'),
     'applications that decode a path three times or rewrite it themselves',
   ),
   row(

@@ -24,7 +24,15 @@ export const SYSTEM_FOLDERS: Readonly<Record<string, readonly Program[]>> = {
   proxies: ['nginx', 'caddy', 'haproxy', 'promtool', 'curl', 'openssl'],
   // Each file needs a program of its own.
   neighbours: [],
-  parsers: ['php', 'python3', 'ruby'],
+  parsers: [
+    'php',
+    'python3',
+    'ruby',
+    'puma',
+    '/usr/bin/python3',
+    'javac',
+    '/usr/share/tomcat10/bin/catalina.sh',
+  ],
   pages: ['curl', 'initdb'],
   packages: ['python3', 'systemd-analyze', 'dpkg-deb'],
   images: ['buildah'],

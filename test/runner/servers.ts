@@ -39,6 +39,7 @@ const PACKAGES = {
   '/usr/lib/python3/dist-packages/fastapi/__init__.py': 'python3-fastapi',
   uvicorn: 'uvicorn',
   '/usr/share/tomcat10/bin/catalina.sh': 'tomcat10',
+  javac: 'default-jdk-headless',
 } as const;
 
 export type Program = keyof typeof PACKAGES;

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { meaningOf, readTarget } from '#gateway/policy/target.ts';
 import { fc } from '#test/support/fast-check.ts';
+import { oddPath } from '#test/support/odd-paths.ts';
 import { SERVERS } from './path-servers.ts';
 
 const RUNS = { numRuns: 400 };
@@ -176,7 +177,7 @@ t.test('has a further reading for each way in which servers read the path', asyn
     ['/;', ['/']],
     ['/a/..%2fb', ['/a/../b', '/b']],
     ['/a/%2e%2e%5cb', ['/a/../b', '/b']],
-    ['/a/%252e%252e%252fb', ['/a/../b', '/b']],
+    ['/a/%252e%252e%252fb', ['/a/../b', '/b', '/a/..%2Fb']],
     ['/a//..%2Fb', ['/a/b', '/b', '/a//../b', '/a/../b', '/a//..%2Fb']],
     ['/a//../b', ['/a/b', '/a//../b', '/a/../b']],
     ['/p%2Fq;x%2F..', ['/p%2Fq', '/p/q', '/p', '/p/q;x/..', '/p/q/..']],
@@ -203,33 +204,6 @@ const hostile = fc
     { maxLength: 14 },
   )
   .map((parts) => parts.join(''));
-/** Paths that are not refused, of all pieces on which servers differ. */
-const confusing = fc
-  .array(
-    fc.constantFrom(
-      ...[
-        '/',
-        '//',
-        '/',
-        '.',
-        '..',
-        '/..',
-        '/../',
-        '/./',
-        ';',
-        '..;',
-        ';x',
-        '%2e',
-        '%2E',
-        '%2f',
-        '%2F',
-        '%5c',
-      ],
-      ...['%25', '%252e', '%252f', '%255c', '%253b', '%3B', '%61', '%2561', 'a', 'b', 'a', '%40', '%7E'],
-    ),
-    { maxLength: 14 },
-  )
-  .map((parts) => `/${parts.join('')}`);
 const latin1 = fc
   .array(fc.integer({ min: 0, max: 255 }), { maxLength: 40 })
   .map((codes) => String.fromCharCode(...codes));
@@ -245,7 +219,7 @@ t.test('never throws, whatever the bytes', async () => {
 t.test('forwards byte for byte, where there is no dot segment and no byte beyond ASCII', async (t) => {
   let compared = 0;
   fc.assert(
-    fc.property(fc.oneof(target, confusing), (raw) => {
+    fc.property(fc.oneof(target, oddPath), (raw) => {
       const result = readTarget(raw);
       if (!result.ok || !raw.startsWith('/') || /[\x80-\xff]/.test(raw)) return;
       const [path = ''] = raw.split('?', 1);
@@ -260,7 +234,7 @@ t.test('forwards byte for byte, where there is no dot segment and no byte beyond
 
 t.test('what is forwarded has the same readings, and no dot segment', async () => {
   fc.assert(
-    fc.property(fc.oneof(target, confusing), (raw) => {
+    fc.property(fc.oneof(target, oddPath), (raw) => {
       const first = readTarget(raw);
       if (!first.ok) return;
       const again = targetOf(first.forwarded);
@@ -277,7 +251,7 @@ t.test('the readings have what each kind of server reads', async (t) => {
   let different = 0;
   const segmentsOf = (reading: string): string => JSON.stringify(reading.slice(1).split('/').map(meaningOf));
   fc.assert(
-    fc.property(confusing, (raw) => {
+    fc.property(oddPath, (raw) => {
       const result = readTarget(raw);
       if (!result.ok) return;
       const readings = new Set([result.path, ...result.others].map(segmentsOf));
@@ -295,7 +269,7 @@ t.test('the readings have what each kind of server reads', async (t) => {
 
 t.test('the plain reading of the plain reading is the same', async () => {
   fc.assert(
-    fc.property(fc.oneof(target, confusing), (raw) => {
+    fc.property(fc.oneof(target, oddPath), (raw) => {
       const once = readTarget(raw);
       if (once.ok && targetOf(once.path).path !== once.path) throw new Error(`${raw} -> ${once.path}`);
     }),
@@ -307,7 +281,7 @@ t.test(
   'a plain reading has no empty or dot segment, no slash at its end, and nothing left to decode',
   async () => {
     fc.assert(
-      fc.property(fc.oneof(target, confusing), (raw) => {
+      fc.property(fc.oneof(target, oddPath), (raw) => {
         const result = readTarget(raw);
         if (!result.ok) return;
         const { path } = result;
@@ -360,6 +334,6 @@ t.test('the readings are few, and the work grows linearly with the length of the
   ]) {
     const raw = `/${unit.repeat(Math.ceil(1_000_000 / unit.length))}`;
     const result = readTarget(raw);
-    t.ok(result.ok && result.others.length <= 120, unit);
+    t.ok(result.ok && result.others.length < 256, unit);
   }
 });
