@@ -13,6 +13,7 @@ import {
   SYSTEM_FOLDERS,
   testQueue,
 } from './plan.ts';
+import { installCommand } from './servers.ts';
 
 const light = [
   'test/api/values/ids.test.ts',
@@ -76,6 +77,17 @@ t.test('every folder of test/system has its place in the order, and lists its re
   t.ok(programsOf(long, 'postgres').includes('initdb'));
   t.ok(programsOf('test/system/browsers/pages.test.ts', 'sqlite').includes('chromium'));
 });
+
+t.test(
+  'each file of test/system/neighbours needs its own programs, or files of their packages',
+  async (t) => {
+    const needed = (name: string) => programsOf(`${SYSTEM}neighbours/${name}.test.ts`, 'sqlite');
+    t.strictSame(needed('restic'), ['redis-server', 'restic', 'rclone']);
+    t.strictSame(needed('node-red'), ['redis-server']);
+    const absent = '/usr/lib/python3/dist-packages/django/__init__.py';
+    t.match(installCommand([absent, '/usr/bin/python3', 'python3']), /install python3-django python3$/);
+  },
+);
 
 t.test('only files that need a program wait for its installation', async (t) => {
   const task = (name: string, programs: Parameters<typeof testQueue>[1]) => ({
