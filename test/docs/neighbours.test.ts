@@ -30,7 +30,7 @@ t.test('the page has these rows', async (t) => {
   else t.equal(page.text, wanted, 'run UPDATE=1 npx node test/docs/neighbours.test.ts');
 });
 
-function lineOf({ file, name, programs, packages = [], tried }: NeighbourRow): string {
-  const used = [...packagesOf(programs), ...packages].map((name) => `\`${name}\``);
+function lineOf({ file, name, programs, tried }: NeighbourRow): string {
+  const used = packagesOf(programs).map((name) => `\`${name}\``);
   return `| ${name} | ${used.join(', ') || 'Node.js'} | ${tried} | [${file}](../${FOLDER}/${file}.test.ts) |\n`;
 }

@@ -72,7 +72,7 @@ const absent = missing(needed);
 const told = `The tests need ${needed.join(', ')}.`;
 const command = installCommand(absent);
 // With a limit of time, run everything that is possible.
-if (absent.length > 0 && !isLimited && !canInstall())
+if (absent.length > 0 && !isLimited && !canInstall(absent))
   exit(`${told} Install ${absent.join(', ')} and run again, on Debian or Ubuntu: sudo ${command}`);
 const isOver = isLimited ? after(minutes * 60_000) : undefined;
 const stop = isLimited ? after(minutes * 60_000 + GRACE_MS) : undefined;
@@ -81,7 +81,7 @@ out.write('TAP version 14\n');
 if (options.system === true) out.write(`# ${told}\n`);
 if (seed !== undefined) out.write(`# TEST_SEED=${seed} repeats the random tests of this run.\n`);
 if (absent.length > 0) out.write(`# Installing: ${command}\n`);
-const installing = absent.length > 0 && canInstall() ? install(absent, isOver) : Promise.resolve();
+const installing = absent.length > 0 ? install(absent, isOver) : Promise.resolve();
 if (!isLimited) await installing;
 if (!isLimited && missing(absent).length > 0)
   exit(`Still missing after the installation: ${missing(absent).join(', ')}. Install by hand: ${command}`);

@@ -83,9 +83,13 @@ t.test(
   async (t) => {
     const needed = (name: string) => programsOf(`${SYSTEM}neighbours/${name}.test.ts`, 'sqlite');
     t.strictSame(needed('restic'), ['redis-server', 'restic', 'rclone']);
-    t.strictSame(needed('node-red'), ['redis-server']);
+    t.strictSame(needed('node-red'), ['redis-server', 'node-red']);
     const absent = '/usr/lib/python3/dist-packages/django/__init__.py';
-    t.match(installCommand([absent, '/usr/bin/python3', 'python3']), /install python3-django python3$/);
+    t.match(
+      installCommand([absent, '/usr/bin/python3', 'python3']),
+      /^apt-get install python3-django python3$/,
+    );
+    t.match(installCommand(['socket.io']), /^npm install socket\.io@[\d.]+ socket\.io-client@[\d.]+$/);
   },
 );
 

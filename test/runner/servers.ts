@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { postgresFolder } from '#test/support/postgres-process.ts';
+import { installFromNpm, isInstalled, isNpmProgram, NPM_PROGRAMS, type NpmProgram } from './npm-programs.ts';
 
 /**
  * Debian package by program, or by a file of it if the program is no command. PostgreSQL's programs need not be on PATH.
@@ -42,26 +43,34 @@ const PACKAGES = {
   javac: 'default-jdk-headless',
 } as const;
 
-export type Program = keyof typeof PACKAGES;
+type DebianProgram = keyof typeof PACKAGES;
+
+export type Program = DebianProgram | NpmProgram;
 
 /** @returns the missing programs, each once */
 export function missing(programs: Iterable<Program>): readonly Program[] {
   return [...new Set(programs)].filter((program) => !isThere(program));
 }
 
-/** Returns the command that installs them on Debian or Ubuntu. */
+/** Returns the command that installs them on Debian or Ubuntu. The runner itself installs those of npm. */
 export function installCommand(programs: readonly Program[]): string {
-  return `apt-get install ${packagesOf(programs).join(' ')}`;
+  const debian = programs.filter(isDebian);
+  return `${debian.length > 0 ? 'apt-get' : 'npm'} install ${packagesOf(debian.length > 0 ? debian : programs).join(' ')}`;
 }
 
-/** Tells whether `install` may be called: it needs root and apt-get. */
-export function canInstall(): boolean {
-  return process.getuid?.() === 0 && isOnPath('apt-get');
+/** Tells whether `install` can install all of them: packages of Debian need root and apt-get. */
+export function canInstall(programs: readonly Program[]): boolean {
+  return !programs.some(isDebian) || (process.getuid?.() === 0 && isOnPath('apt-get'));
 }
 
-/** The caller checks afterwards what is still missing. apt-get writes the reason to stderr. */
+/** The caller checks afterwards what is still missing. apt-get and npm write the reason to stderr. */
 export async function install(programs: readonly Program[], signal?: AbortSignal): Promise<void> {
-  const packages = packagesOf(programs);
+  const packages = packagesOf(programs.filter(isDebian));
+  if (packages.length > 0 && canInstall(programs)) await installFromDebian(packages, signal);
+  for (const program of programs) if (isNpmProgram(program)) await installFromNpm(program, signal);
+}
+
+async function installFromDebian(packages: readonly string[], signal?: AbortSignal): Promise<void> {
   await run(['update', '-qq'], signal);
   const add = ['install', '-y', '-qq', '--no-install-recommends'];
   // By default the package creates and starts a database.
@@ -73,10 +82,16 @@ export async function install(programs: readonly Program[], signal?: AbortSignal
 }
 
 export function packagesOf(programs: readonly Program[]): readonly string[] {
-  return [...new Set(programs.map((program) => PACKAGES[program]))];
+  const names = (program: Program) => (isNpmProgram(program) ? NPM_PROGRAMS[program] : [PACKAGES[program]]);
+  return [...new Set(programs.flatMap<string>(names))];
+}
+
+function isDebian(program: Program): boolean {
+  return !isNpmProgram(program);
 }
 
 function isThere(program: Program): boolean {
+  if (isNpmProgram(program)) return isInstalled(program);
   // Debian does not put these on PATH.
   if (program === 'initdb') return postgresFolder() !== null;
   return program.startsWith('/') ? existsSync(program) : isOnPath(program);

@@ -10,10 +10,8 @@ export interface NeighbourRow {
   readonly is: 'application' | 'client';
   /** For readers. */
   readonly name: string;
-  /** Debian programs that the file starts. */
+  /** Those that the file starts. */
   readonly programs: readonly Program[];
-  /** Packages of npm with exact versions, which the file installs. */
-  readonly packages?: readonly string[];
   /** What the client does: "lists folders, follows redirects". */
   readonly tried: string;
 }
@@ -132,24 +130,21 @@ export const NEIGHBOURS: readonly NeighbourRow[] = [
     file: 'socket-io',
     is: 'application',
     name: 'Socket.IO',
-    programs: [],
-    packages: ['socket.io@4.8.4', 'socket.io-client@4.8.4'],
+    programs: ['socket.io'],
     tried: 'polling, WebSocket, and the change from one to the other',
   },
   {
     file: 'verdaccio',
     is: 'application',
     name: 'Verdaccio with npm',
-    programs: [],
-    packages: ['verdaccio@6.10.4'],
+    programs: ['verdaccio'],
     tried: '`npm publish`, `npm install` and `npm dist-tag` of `@scope/name`',
   },
   {
     file: 'node-red',
     is: 'application',
     name: 'Node-RED',
-    programs: [],
-    packages: ['node-red@5.0.7'],
+    programs: ['node-red'],
     tried: 'its editor, a flow that is deployed and answers requests, the WebSocket of the editor',
   },
 ];
@@ -157,9 +152,4 @@ export const NEIGHBOURS: readonly NeighbourRow[] = [
 /** @param file path of a test in test/system/neighbours */
 export function rowOf(file: string): NeighbourRow | undefined {
   return NEIGHBOURS.find(({ file: name }) => file.endsWith(`/${name}.test.ts`));
-}
-
-/** Returns the packages of npm that a test installs. */
-export function npmPackagesOf(file: string): readonly string[] {
-  return rowOf(file)?.packages ?? [];
 }

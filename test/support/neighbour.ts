@@ -4,12 +4,9 @@
  * first, and the client has to see the same.
  */
 import { type ExecFileException, execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Test } from 'tap';
 import { type Sent, send } from '#test/gateway/proxy/exchange.ts';
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts';
-import { installing } from './installation.ts';
 import { accepts, freePort } from './ports.ts';
 import { type Started, startProgram } from './process.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -157,24 +154,4 @@ export async function outputOf(command: readonly string[], options: RunOptions =
   const { code, stdout, stderr } = await runProgram(command, options);
   if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}: ${stderr}`);
   return stdout;
-}
-
-/**
- * Installs packages of npm into a folder of the test, because they are too large for everybody who works here.
- *
- * @param packages with exact versions
- * @returns the folder, which has node_modules
- */
-export async function installPackages(t: Test, packages: readonly string[]): Promise<string> {
-  // An installation may take longer than tap gives a file that runs by itself.
-  t.setTimeout(0);
-  const folder = temporaryFolder(t);
-  // Some packages ask for it by a tag that not every registry has.
-  const overrides = { 'node-fetch': '2.7.0' };
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, overrides }));
-  await outputOf(['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages], {
-    cwd: folder,
-    env: installing(folder),
-  });
-  return folder;
 }

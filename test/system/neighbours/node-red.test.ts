@@ -2,11 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { ask, follow, installPackages, startNeighbour } from '#test/support/neighbour.ts';
-import { npmPackagesOf } from '#test/support/neighbour-rows.ts';
+import { folderWith } from '#test/runner/npm-programs.ts';
+import { ask, follow, startNeighbour } from '#test/support/neighbour.ts';
 import { until } from '#test/support/until.ts';
 
-const folder = await installPackages(t, npmPackagesOf(import.meta.filename));
+const folder = folderWith(t, 'node-red');
 writeFileSync(
   join(folder, 'settings.js'),
   `module.exports = { uiHost: '127.0.0.1', flowFile: 'flows.json', httpAdminRoot: '/admin', httpNodeRoot: '/', credentialSecret: false,

@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { installPackages, outputOf, startNeighbour } from '#test/support/neighbour.ts';
-import { npmPackagesOf } from '#test/support/neighbour-rows.ts';
+import { folderWith } from '#test/runner/npm-programs.ts';
+import { outputOf, startNeighbour } from '#test/support/neighbour.ts';
 
-const folder = await installPackages(t, npmPackagesOf(import.meta.filename));
+const folder = folderWith(t, 'socket.io');
 writeFileSync(
   join(folder, 'server.cjs'),
   `const { Server } = require('socket.io');

@@ -2,10 +2,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { ask, installPackages, outputOf, startNeighbour, type Way } from '#test/support/neighbour.ts';
-import { npmPackagesOf } from '#test/support/neighbour-rows.ts';
+import { folderWith } from '#test/runner/npm-programs.ts';
+import { ask, outputOf, startNeighbour, type Way } from '#test/support/neighbour.ts';
 
-const folder = await installPackages(t, npmPackagesOf(import.meta.filename));
+const folder = folderWith(t, 'verdaccio');
 writeFileSync(
   join(folder, 'config.yaml'),
   `storage: ${folder}/storage
