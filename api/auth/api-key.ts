@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import type { ApiKeyTable, Database, Permission, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
+import { createBookkeeping } from '#api/work/bookkeeping.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { ApiKeyPrincipal } from './principal.ts';
 
@@ -101,20 +102,14 @@ interface UseRecorder {
 }
 
 export function createUseRecorder(db: Database, clock: Clock): UseRecorder {
-  /** Keys whose write is in progress, so that each key has at most one. */
-  const pending = new Set<string>();
+  const note = createBookkeeping();
   return {
     record({ principal: { apiKeyId }, lastUsedAt }) {
       const now = clock();
       const isRecent = lastUsedAt !== null && now - Date.parse(lastUsedAt) < LAST_USED_PRECISION_MS;
-      if (isRecent || pending.has(apiKeyId)) return;
-      pending.add(apiKeyId);
-      db.updateTable('apiKeys')
-        .set({ lastUsedAt: toTimestamp(now) })
-        .where('id', '=', apiKeyId)
-        .execute()
-        .catch(() => undefined)
-        .finally(() => pending.delete(apiKeyId));
+      if (isRecent) return;
+      const lastUse = { lastUsedAt: toTimestamp(now) };
+      note(apiKeyId, () => db.updateTable('apiKeys').set(lastUse).where('id', '=', apiKeyId).execute());
     },
   };
 }

@@ -16,6 +16,7 @@ import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts'
 import { STATE_DOCUMENTS_BYTES_MAX } from '#api/values/content-limits.ts';
 import { isId } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
+import { createBookkeeping } from '#api/work/bookkeeping.ts';
 import { fitting, toFittingState } from './fit.ts';
 import { State as StateReply } from './schema.ts';
 
@@ -35,13 +36,14 @@ const paths = [
 
 export const environmentRoutes: Routes = async (app, { context }) => {
   const { db, clock, config, recaptcha, states } = context;
+  const note = createBookkeeping();
 
   const build = async (scopeId: string): Promise<State> => {
     const now = clock();
     const workspace = existing(await findWorkspace(db, scopeId), 'Workspace', scopeId);
     // The other id of the workspace finds the same state.
     if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
-    if (!workspace.appSetupCompleted) await markAppSetUp(db, workspace.id);
+    if (!workspace.appSetupCompleted) note(workspace.id, () => markAppSetUp(db, workspace.id));
     const { beginsAt, endsAt } = windowOf(workspace.id, now);
     const live = await listLiveSurveys(db, workspace.id);
     const read = fitting(live, STATE_DOCUMENTS_BYTES_MAX, ({ bytes }) => bytes);

@@ -4,6 +4,7 @@ import { actionClasses } from '#api/resources/action-classes/store.ts';
 import { languages } from '#api/resources/languages/store.ts';
 import { newId } from '#api/values/ids.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
+import { until } from '#test/support/until.ts';
 
 const HOUR_MS = 3_600_000;
 const api = await startApi(t);
@@ -217,7 +218,7 @@ t.test('200: the first fetch completes the setup of the app', async (t) => {
   const isSetUp = async () => (await fresh.manage('GET', '/api/v1/me')).json.appSetupCompleted;
   t.equal(await isSetUp(), false);
   await fresh.client('GET', path);
-  t.equal(await isSetUp(), true);
+  await until(isSetUp, 'the set-up is complete');
 });
 
 t.test('400: malformed ids; 404: unknown ids', async (t) => {
