@@ -1,7 +1,11 @@
 /**
  * Checks whether the database works. Faults of statements are remembered. A check commits a small write, because a full
  * disk shows only then; reachability is checked with a read. Each check runs at most once a second.
+ *
+ * A small write may fit into pages that exist while larger ones find no room. So once a statement has found none, the
+ * checks write as much as a large response, until there is room for it.
  */
+import { createHash } from 'node:crypto';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
@@ -27,6 +31,7 @@ const TRIED_EVERY: Millis = 1_000;
 const REACHED_WITHIN: Millis = 2_000;
 /** A lasting problem is logged again after this time. */
 const SAID_EVERY: Millis = 60_000;
+const ROOM_BYTES = 262_144;
 
 export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHealth {
   /** Damage is permanent, so it is remembered until the process ends. */
@@ -38,11 +43,8 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
   const tryIt = async (db: Database): ReturnType<DatabaseHealth['check']> => {
     const row = { name: 'database', at: toTimestamp(clock()) };
     try {
-      await db
-        .insertInto('probes')
-        .values(row)
-        .onConflict((conflict) => conflict.column('name').doUpdateSet({ at: row.at }))
-        .execute();
+      if (problem === 'database_full') await tryRoom(db);
+      await write(db, row);
     } catch (error) {
       if (error instanceof DatabaseBusy) return 'database_busy';
       return problem ?? 'database_unusable';
@@ -83,6 +85,22 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
       ),
     ),
   };
+}
+
+function write(db: Database, row: { readonly name: string; readonly at: string }): Promise<unknown> {
+  return db
+    .insertInto('probes')
+    .values(row)
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ at: row.at }))
+    .execute();
+}
+
+/** Takes room and gives it back, in two transactions, because only a commit needs the room on the disk. */
+async function tryRoom(db: Database): Promise<void> {
+  // PostgreSQL compresses long texts, so this one must not repeat itself.
+  const bytes = createHash('shake256', { outputLength: (ROOM_BYTES * 3) / 4 }).update('room');
+  await write(db, { name: 'room', at: bytes.digest('base64') });
+  await db.deleteFrom('probes').where('name', '=', 'room').execute();
 }
 
 /** Calls within a second share one result, even one that is still pending. */

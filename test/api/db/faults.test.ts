@@ -64,6 +64,14 @@ t.test('a full database: 503 with the reason, one log line, and recovery without
   if (v3.status === 503) t.match(v3.json, { status: 503, code: 'service_unavailable' });
   t.match(problemsIn(lines), [/^database_full: DATABASE_URL: there is no space left .*free some/]);
   t.notMatch(JSON.stringify(lines), /xxxx/, 'the log has no content of the response');
+  for (let i = 0; i < 2; i += 1) {
+    now += 1_000;
+    t.match(
+      await api.client('GET', '/ready'),
+      { status: 503, json: { status: 'unavailable', problem: 'database_full' } },
+      'not ready, although a small write fits into a page that exists',
+    );
+  }
 
   await sql`pragma max_page_count = 1000000`.execute(db);
   t.equal((await answer(api, survey.id, long)).status, 200, 'no transaction is left open');
