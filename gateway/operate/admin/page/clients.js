@@ -97,13 +97,14 @@ export function showPaths({ paths, limitedSince }, since) {
 }
 
 /** `since` is the start of the history in this gateway. */
-export function showLimited({ limited, limitedSince, isLimitedOfAll, store }, since) {
+export function showLimited({ limited, limitedSince, isLimitedOfAll, store, processes }, since) {
   // Each process counts what passes from its own first denial of the client.
   const isAlone = store.replicas === 1;
   const items = limited.map((one) => ({ ...one, key: one.identity, isWhole: one.isExact && isAlone }));
   const hasStore = store.kind !== 'memory';
-  // Without a store, what happened before the start is lost, and no other gateway tells what it knows.
-  const from = hasStore ? limitedSince : Math.max(since, Date.parse(limitedSince));
+  // What happened before the start is lost, unless another gateway tells of it.
+  const hasOthers = store.replicas > processes;
+  const from = hasOthers ? limitedSince : Math.max(since, Date.parse(limitedSince));
   const text = `${limited.length === 0 ? 'nobody ' : ''}since ${clockTime(from).slice(0, -3)}`;
   for (const node of document.querySelectorAll('.shared'))
     setText(node, hasStore ? 'all gateways' : 'this gateway');
@@ -133,12 +134,12 @@ function banRow() {
 }
 
 /**
- * Reads the newest bans from the gateway, if the view shows them.
+ * Reads the newest bans from the gateway, if the view shows them or offers to lift them.
  *
  * @param isChanged an operator has changed something, so rows move even if somebody uses the table
  */
 export async function loadBans(isChanged = false) {
-  if (!isShown('clients')) return;
+  if (!isShown('clients') && !isShown('overview')) return;
   mayMove ||= isChanged;
   // An answer that is on its way may be older than the change.
   const turn = ++turns;

@@ -84,8 +84,13 @@ export class Rows {
   constructor(body, make) {
     this.body = body;
     this.make = make;
-    /** @type {Map<string, { node: HTMLElement, fill: (item: any) => void }>} */
+    /** @type {Map<string, { node: HTMLElement, fill: (item: any) => void, item: any }>} */
     this.known = new Map();
+  }
+
+  /** Something else that the rows show has changed, such as the bans of their clients. */
+  fillAgain() {
+    for (const { fill, item } of this.known.values()) fill(item);
   }
 
   /** @param {{ key: string }[]} items in their order @param {boolean} isForced moves rows even if they are in use */
@@ -93,7 +98,7 @@ export class Rows {
     const isHeld = !isForced && this.known.size > 0 && isInUse(this.body);
     for (const item of items) {
       if (isHeld && !this.known.has(item.key)) continue;
-      const row = this.known.get(item.key) ?? this.make(item);
+      const row = { ...(this.known.get(item.key) ?? this.make(item)), item };
       this.known.set(item.key, row);
       row.fill(item);
     }

@@ -12,7 +12,12 @@ const HEIGHT = 100;
 const cards = new Map();
 
 /** @param {string[]} values the first one is large */
-function card(name, values, more, { isBad = false, trend = [], kind = 'allowed' } = {}) {
+function card(
+  name,
+  values,
+  more,
+  { isBad = false, trend = [], highest = Math.max(...trend), kind = 'allowed' } = {},
+) {
   let parts = cards.get(name);
   if (parts === undefined) {
     parts = {
@@ -29,14 +34,14 @@ function card(name, values, more, { isBad = false, trend = [], kind = 'allowed' 
   });
   parts.values.at(-1).classList.toggle('bad', isBad);
   setText(parts.more, more);
-  parts.trend.replaceChildren(trendOf(trend, isBad ? 'denied' : kind));
+  parts.trend.replaceChildren(trendOf(trend, highest, isBad ? 'denied' : kind));
 }
 
-/** @param {number[]} values */
-function trendOf(values, kind) {
-  const highest = Math.max(...values, Number.MIN_VALUE);
+/** @param {number[]} values @param {number} highest of the axis */
+function trendOf(values, highest, kind) {
   const points = (values.length === 1 ? [...values, ...values] : values).map(
-    (value, x) => `${x},${(HEIGHT - (value / highest) * (HEIGHT - 8) - 4).toFixed(1)}`,
+    (value, x) =>
+      `${x},${(HEIGHT - (value / Math.max(highest, Number.MIN_VALUE)) * (HEIGHT - 8) - 4).toFixed(1)}`,
   );
   const last = Math.max(1, values.length - 1);
   return svg(
@@ -54,9 +59,8 @@ export function showNow(traffic) {
   const denied = rates.denied ?? 0;
   const { bars } = traffic.range(TREND_MS);
   const trend = (of) => bars.map((bar) => of(bar) / bar.seconds);
-  card('Requests', [isKnown ? `${rate(all)}/s` : '–'], 'trend of 15 minutes', {
-    trend: trend(({ passed, failed, refused }) => passed + failed + refused),
-  });
+  const requests = trend(({ passed, failed, refused }) => passed + failed + refused);
+  card('Requests', [isKnown ? `${rate(all)}/s` : '–'], 'trend of 15 minutes', { trend: requests });
   const otherwise = REFUSED_OTHERWISE.filter((outcome) => (rates[outcome] ?? 0) > 0);
   card(
     'Denied',
@@ -65,7 +69,13 @@ export function showNow(traffic) {
       all === 0 ? (isKnown ? 'no requests' : 'not known yet') : `${rate((100 * denied) / all)} % of requests`,
       ...otherwise.map((outcome) => `${outcome} ${rate(rates[outcome])}/s`),
     ].join(', '),
-    { isBad: denied > 0, trend: trend(({ refused }) => refused), kind: 'denied' },
+    // Both trends have one axis, so that they can be compared.
+    {
+      isBad: denied > 0,
+      trend: trend(({ refused }) => refused),
+      highest: Math.max(...requests),
+      kind: 'denied',
+    },
   );
   const p99 = traffic.quantile('decisionTime', 0.99);
   const quantiles = bars.map(({ times }) => traffic.quantileOf(times, 0.99) ?? 0);
@@ -116,15 +126,12 @@ export function showStatus(traffic, { store, applicationAway, processes, totals,
   const failed = storeFailures === '' ? '' : `, failed checks: ${storeFailures}`;
   if (store.kind === 'memory') facts.push('Store: memory of this process');
   else if (store.available)
-    facts.push(
-      `Store available, p99 ${latencyText(traffic.quantile('storeTime', 0.99))}${failed}`,
-      ...(store.replicas === processes ? [] : [`${count(store.replicas)} processes share it`]),
-    );
+    facts.push(`Store available, p99 ${latencyText(traffic.quantile('storeTime', 0.99))}${failed}`);
   else
     problems.push(
       `Store unavailable since ${store.awaySince === null ? 'just now' : clockTime(store.awaySince)} for ${store.processesWithout} of ${processes} processes: each policy decides by its onStoreFailure${failed}`,
     );
-  facts.push(`${count(processes)} ${processes === 1 ? 'process' : 'processes'}`);
+  facts.push(processesText(processes, store.replicas));
   const total = listed(totals.upstreamFailures);
   const failures = total === '' ? '' : `, failures since the start: ${total}`;
   const { replied, unanswered } = traffic.replies();
@@ -147,6 +154,15 @@ export function showStatus(traffic, { store, applicationAway, processes, totals,
   status.classList.toggle('bad', problems.length > 0);
   setText(byId('status-problems'), problems.join(' · '));
   setText(byId('status-facts'), facts.join(' · '));
+}
+
+/** @param {number} own processes of this gateway @param {number} all those that share its store */
+function processesText(own, all) {
+  const processes = `${count(own)} ${own === 1 ? 'process' : 'processes'}`;
+  if (all <= own) return processes;
+  // Usually all gateways have the same number of processes.
+  if (all % own > 0) return `${count(all)} processes of several gateways, ${count(own)} of this one`;
+  return `${count(all / own)} gateways${own === 1 ? '' : ` of ${processes}`}`;
 }
 
 /** @param {{ mode: string, limit: number, waiting: number, refused: number }} protection */

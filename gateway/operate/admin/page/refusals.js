@@ -178,9 +178,12 @@ export function hearRefusals(records) {
   if (ofClient.identity !== '') ofClient.hear(records);
 }
 
-/** Shows what was heard. */
+/** Shows what was heard, and whether clients are banned. */
 export function showRefusals() {
-  for (const list of [newest, ofClient]) if (list.isStale) list.show(false);
+  for (const list of [newest, ofClient]) {
+    if (list.isStale) list.show(false);
+    else list.rows.fillAgain();
+  }
 }
 
 /** Loads the newest refusals, also those that came while there was no connection. */

@@ -3,8 +3,10 @@ import { writeFileSync } from 'node:fs';
 import t from 'tap';
 import { newcomersSamples } from '#gateway/observe/core-samples.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
+import { applicationAway, lastOutages } from '#gateway/operate/admin/top.ts';
 import { newcomersOf } from '#gateway/operate/admin/totals.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
+import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { policyFile, startTestGateway } from '#test/support/gateway.ts';
@@ -99,3 +101,26 @@ t.test('newcomers that are denied, once the limit acts', async (t) => {
   t.same(newcomersOf(processes), acting, 'of all processes');
   t.equal(newcomersOf([families(newcomersSamples({ policies: [] }))]), null, 'a file without newcomers');
 });
+
+t.test(
+  'an outage of the application is over if another process knows, and the last one has been silent',
+  async (t) => {
+    const report = (upstreamOutage: ProcessReport['upstreamOutage']): ProcessReport => ({
+      ...{ storeAvailable: true, storeOutage: null, upstreamOutage, replicas: 1, limited: [], paths: [] },
+      matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [] },
+    });
+    const lasts = { from: 1000, to: null, failedAt: 5000, reason: 'nothing listens there' };
+    const away = (reports: readonly ProcessReport[], now: number) =>
+      applicationAway(lastOutages(reports, now));
+    const since = new Date(1000).toISOString();
+    t.strictSame(away([report(null)], 6000), null);
+    t.strictSame(away([report(lasts), report(null)], 6000), { since, reason: lasts.reason });
+    t.strictSame(away([report(lasts), report(null)], 65_001), null);
+    t.match(lastOutages([report(lasts), report(null)], 65_001).upstreamOutage, { from: 1000, to: 5000 });
+    t.strictSame(away([report(lasts)], 900_000), { since, reason: lasts.reason }, 'nobody knows better');
+    t.strictSame(away([report({ ...lasts, to: 9000 }), report(lasts)], 9500), {
+      since,
+      reason: lasts.reason,
+    });
+  },
+);
