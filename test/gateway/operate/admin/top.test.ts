@@ -107,7 +107,7 @@ t.test(
   async (t) => {
     const report = (upstreamOutage: ProcessReport['upstreamOutage']): ProcessReport => ({
       ...{ storeAvailable: true, storeOutage: null, upstreamOutage, replicas: 1, limited: [], paths: [] },
-      matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [] },
+      matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false },
     });
     const lasts = { from: 1000, to: null, failedAt: 5000, reason: 'nothing listens there' };
     const away = (reports: readonly ProcessReport[], now: number) =>
