@@ -2,6 +2,7 @@
 import { METHODS } from 'node:http';
 import type { Socket } from 'node:net';
 import t, { type Test } from 'tap';
+import { applicationAddress, keepRedirect } from '#gateway/proxy/redirect.ts';
 import { send, startRawUpstream } from '#test/gateway/proxy/exchange.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
@@ -69,6 +70,14 @@ row('HTTP/2 to the application', async (t) => {
   t.match(await got.promise, /^GET \/ HTTP\/1\.1\r\n/);
 });
 
+row('Upgrades with a body', async (t) => {
+  const gateway = await startTestGateway(t, { env: { GATEWAY_UPGRADES: 'tcp' } });
+  const head = 'POST /exec HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n';
+  const got = await reply(t, gateway, `${head}Content-Length: 2\r\n\r\n{}`);
+  t.match(got, /^HTTP\/1\.1 200[\s\S]*"body":"{}"/);
+  t.notMatch(got, 'tcp');
+});
+
 row('`CONNECT`, `TRACE`', async (t) => {
   const gateway = await startTestGateway(t);
   for (const line of ['CONNECT a.example:443', 'TRACE /'])
@@ -111,6 +120,12 @@ row('Methods that', async (t) => {
   t.match(await reply(t, gateway, 'MKCALENDAR / HTTP/1.1\r\nHost: a\r\n\r\n'), /^HTTP\/1\.1 200/);
 });
 
+row('Paths with dot segments', async (t) => {
+  const { port } = await startTestGateway(t);
+  const { body } = await send(port, '/a/../b');
+  t.match(body.toString(), '"url":"/b"');
+});
+
 row('`%00`', async (t) => {
   const { port } = await startTestGateway(t);
   for (const path of ['/a%00b', '/a%0ab', '/%7F']) t.equal((await send(port, path)).status, 400, path);
@@ -150,6 +165,12 @@ row('Replies that take longer', async (t) => {
   const upstream = await startRawUpstream(t, () => {});
   const { port } = await startTestGateway(t, { upstream, env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '200' } });
   t.equal((await send(port, '/')).status, 504);
+});
+
+row('A redirect of an application on port 80', async (t) => {
+  const headers = ['Location', 'http://example.org/docs/'];
+  keepRedirect(301, headers, ['Host', 'example.org:8080'], applicationAddress('http://127.0.0.1'));
+  t.strictSame(headers, ['Location', 'http://example.org/docs/']);
 });
 
 t.strictSame([...untested], [], 'each row has a test');
