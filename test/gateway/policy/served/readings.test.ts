@@ -34,7 +34,7 @@ t.test('all spellings of a path share one limit, and arrive as they were sent', 
   });
 });
 
-t.test('dot segments are resolved', async (t) => {
+t.test('dot segments are resolved, and bytes beyond ASCII are encoded', async (t) => {
   const upstream = await startUpstream(t, (req, res) => res.end(`<${req.url}>`));
   const { port } = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -42,6 +42,7 @@ t.test('dot segments are resolved', async (t) => {
   });
   const cases = [
     ['/a/./b/../c/', '/a/c/'],
+    ['/caf\xc3\xa9/?q=\xff', '/caf%C3%A9/?q=%FF'],
     ['http://a/b/?x', '/b/?x'],
   ] as const;
   // node:http reads the second kind of request.
