@@ -4,7 +4,7 @@ import type { CounterState } from '#gateway/algorithms/algorithm.ts';
 import { scriptWindow } from '#gateway/algorithms/calendar-window.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import { Bucket, proofKey, valueText } from '#gateway/limiter/charge.ts';
+import { Bucket, proofKey } from '#gateway/limiter/charge.ts';
 import type { History } from '#gateway/limiter/history.ts';
 import { historySinceKey, REPLICAS_KEY, SALT_KEY } from '#gateway/limiter/replicas.ts';
 import { FORGET_VISITS, historyKey, readHistory } from '#gateway/limiter/visits.ts';
@@ -111,7 +111,7 @@ export class StoreControl implements Control {
               calendar === null ? windowMs : scriptWindow(calendar, this.#clock()),
               limits[at + i] ?? limit,
               // Lua takes null for a value.
-              valueText(values[at + i] ?? null) ?? false,
+              values[at + i] ?? false,
             ]),
           ),
         ],

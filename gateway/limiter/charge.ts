@@ -77,11 +77,6 @@ export function proofKey(credential: Identity): string {
   return `fg:{${credential.digest}}:proven`;
 }
 
-/** @returns the text of a value in a store's list of them; null for a bucket that counts requests */
-export function valueText(value: string | null): string | null {
-  return value === null ? null : ` ${value}`;
-}
-
 export class Charge {
   /** The bucket for unproven credentials comes after the bucket of its credential. */
   readonly buckets: readonly Bucket[];

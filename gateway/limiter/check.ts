@@ -6,7 +6,7 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
-import { type Bucket, type Charge, proofKey, valueText } from './charge.ts';
+import { type Bucket, type Charge, proofKey } from './charge.ts';
 import type { LimitListener, Spent } from './limiter.ts';
 
 /** A charge, and all requests that wait for it. */
@@ -17,10 +17,10 @@ export interface PendingCheck {
   readonly leases: string | null;
 }
 
-/** All values of an exhausted bucket that counts different values, as the store's text of them. */
+/** All values of an exhausted bucket that counts different values. */
 export interface Full {
   readonly bucket: Bucket;
-  readonly values: string;
+  readonly values: readonly string[];
   readonly at: Millis;
 }
 
@@ -119,7 +119,7 @@ export function scriptCall(
   let leases: string[] = [];
   for (const { bucket, amount, chargedAt } of adjustments) {
     keys.push(bucket.key);
-    adjusted.push(rules.of(bucket), amount > 0 ? (valueText(bucket.value) ?? amount) : amount, chargedAt);
+    adjusted.push(rules.of(bucket), amount > 0 ? (bucket.value ?? amount) : amount, chargedAt);
   }
   for (const [place, { charge, listeners, leases: name }] of checks.entries()) {
     charges.push(listeners.length, charge.buckets.length);
@@ -127,10 +127,7 @@ export function scriptCall(
       const { key, unlessProven, cost } = bucket;
       for (const one of unlessProven) keys.push(proofKey(one));
       keys.push(key);
-      charges.push(
-        unlessProven.length === 0 ? rules.of(bucket) : -rules.of(bucket),
-        valueText(bucket.value) ?? cost,
-      );
+      charges.push(unlessProven.length === 0 ? rules.of(bucket) : -rules.of(bucket), bucket.value ?? cost);
       if (unlessProven.length > 0) charges.push(unlessProven.length);
     }
     if (name === null) continue;
@@ -171,8 +168,11 @@ export function readReply(reply: unknown, checks: readonly PendingCheck[]): read
       const a = next();
       const values = numbers[at];
       const isListed = value !== null && typeof values === 'string';
-      if (isListed) full = [...full, { bucket, values, at: now }];
-      if (isListed) at++;
+      if (isListed) {
+        // One field of the store's hash has no name.
+        full = [...full, { bucket, values: values.split(' ').filter((one) => one !== ''), at: now }];
+        at++;
+      }
       const state = { at: now, a, b: isListed ? 0 : next() };
       if (state.a >= 0) return new BucketState(policy, state, capacity, limit);
       const credential = unlessProven[state.b];

@@ -44,7 +44,7 @@ function luaOf(name: keyof AlgorithmLua, parameters: string): string {
  */
 export const READ_LUA = `
 local call, pcall, floor, ceil, abs, max, min = redis.call, redis.pcall, math.floor, math.ceil, math.abs, math.max, math.min
-local match, find, format, keys = string.match, string.find, string.format, KEYS
+local match, format, keys = string.match, string.format, KEYS
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
 local values, fresh, value = call('MGET', unpack(keys)), {}

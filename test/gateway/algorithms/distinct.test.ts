@@ -167,31 +167,31 @@ t.test('Redis and memory agree on every case', async (t) => {
     }
 });
 
-t.test('contents that are no list of values count as none, and are replaced', async (t) => {
+t.test('contents that are no values count as none, and are replaced', async (t) => {
   const redis = await startRedis(t);
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
   const bucket = withValue(part(policy('p', 2, 10, { algorithm: 'distinct-fixed-window' })), 'a');
   const checks = [{ charge: chargeOf(bucket), listeners: [nobody], leases: null }];
   const { keys, args } = scriptCall(START, checks);
   const window = START / WINDOW_MS;
-  for (const text of [
-    '',
-    'x',
-    '7',
-    `${window}`,
-    `${window} "]`,
-    `${window} ${'"'.repeat(45)}`,
-    `${window}\n a`,
-  ]) {
-    await redis.client.set(bucket.key, text);
-    const reply = await redis.client.eval(lua, keys.length, ...keys, ...args, String(START / 1000), '0');
-    t.equal(readReply(reply, checks)[0]?.spent.admitted, 1, JSON.stringify(text));
-    t.equal(await redis.client.get(bucket.key), `${window} ${bucket.value}`);
+  const { client } = redis;
+  const contents: readonly (readonly [what: string, put: () => Promise<unknown>])[] = [
+    ['a text', () => client.set(bucket.key, `${window} a`)],
+    ['a list', () => client.lpush(bucket.key, 'a', 'b')],
+    ['a set', () => client.sadd(bucket.key, '', 'b')],
+    ['a hash without a window', () => client.hset(bucket.key, 'b', '', 'c', '')],
+    ['a hash whose window is no number', () => client.hset(bucket.key, '', '"]', 'b', '', 'c', '')],
+    ['a hash of an earlier window', () => client.hset(bucket.key, '', `${window - 1}`, 'b', '', 'c', '')],
+  ];
+  for (const [what, put] of contents) {
+    await client.del(bucket.key);
+    await put();
+    const reply = await client.eval(lua, keys.length, ...keys, ...args, String(START / 1000), '0');
+    t.match(readReply(reply, checks)[0]?.spent, { admitted: 1, states: [{ used: 0 }] }, what);
+    t.strictSame((await client.hkeys(bucket.key)).sort(), ['', bucket.value], what);
+    t.equal(Number(await client.hget(bucket.key, '')), window, what);
+    t.ok((await client.pttl(bucket.key)) > 0, `${what}: it expires`);
   }
-  await redis.client.del(bucket.key);
-  await redis.client.lpush(bucket.key, 'a list');
-  const reply = await redis.client.eval(lua, keys.length, ...keys, ...args, String(START / 1000), '0');
-  t.equal(readReply(reply, checks)[0]?.spent.admitted, 1, 'a key of another type');
 });
 
 t.test('a lowered limit denies new values only, and a raised one applies at once', async (t) => {

@@ -106,7 +106,7 @@ export class ModelStore {
 
   /** @param text of a value. For a number, the charge of all requests */
   #chargeOf(text: number | string | undefined): Charge {
-    const charge = this.#charges.find((one) => ` ${bucketOf(one).value}` === text) ?? this.#charges[0];
+    const charge = this.#charges.find((one) => bucketOf(one).value === text) ?? this.#charges[0];
     if (charge === undefined) throw new Error('there is a charge');
     return charge;
   }
