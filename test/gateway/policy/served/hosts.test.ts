@@ -173,7 +173,7 @@ deny: [{ route: "* /admin/*", hosts: [shop.test], reason: closed }, { route: "* 
   const forbidden = '403 gateway_forbidden';
   for (let i = 0; i < 5; i++) {
     t.equal(await ask('shop.test', '/status'), '200 ');
-    t.equal(await ask('A.blog.test:80', '//status/'), '200 ');
+    t.equal(await ask('A.blog.test:80', '/status/'), '200 ');
     t.equal(await ask('other.test', '/free'), '200 ');
   }
   t.equal(await ask('shop.test', '/admin/users'), forbidden);
