@@ -169,7 +169,7 @@ export class AccessEntry {
       status,
       decision: this.decision,
       id: this.id,
-      policies: this.#cover?.policies.map(({ name }) => name) ?? [],
+      ...this.#byCounting(),
       policy: this.policy,
       identities: this.#identities(),
       address: this.#address?.digest ?? null,
@@ -199,12 +199,26 @@ export class AccessEntry {
       decision: this.decision,
       decisionId: this.id,
       policy: this.policy,
-      policies: policies.map(({ name }) => name),
+      policies: this.#byCounting().policies,
       store: this.#storeWait(),
       repliedAt: this.repliedAt,
       endedAt: this.#clock(),
       isCut,
     });
+  }
+
+  /** The names of the policies that cover the request. Some count nobody: its client has no key, for example. */
+  #byCounting(): Record<'policies' | 'uncounted', string[]> {
+    const counting = new Set<string>();
+    for (const [i, { policy, counter }] of (this.#charged?.charge.buckets ?? []).entries()) {
+      // As in the metrics, see LimitedRequest.
+      if (!counter.forUnproven && this.#spent?.states[i] !== null) counting.add(policy.name);
+    }
+    const names = this.#cover?.policies.map(({ name }) => name) ?? [];
+    return {
+      policies: names.filter((name) => counting.has(name)),
+      uncounted: names.filter((name) => !counting.has(name)),
+    };
   }
 
   #storeWait(): StoreWait | null {

@@ -14,7 +14,9 @@ export type LoggedDecision = (typeof LOGGED_DECISIONS)[number];
 
 export interface LogLine {
   readonly path: string | null;
+  /** Names of the covering policies that counted the request, and of the other ones. */
   readonly policies: readonly string[];
+  readonly uncounted: readonly string[];
   readonly identities: Readonly<Record<string, string>>;
   readonly unproven: readonly string[];
   readonly marked: readonly string[];
@@ -37,6 +39,7 @@ export function unreadableLine(status: number, time: Millis): LogLine {
     decision: 'malformed',
     id: null,
     policies: [],
+    uncounted: [],
     policy: null,
     identities: {},
     address: null,

@@ -6,8 +6,9 @@ import type { LogLine } from '#gateway/observe/log-line.ts';
 
 export const LINE_BYTES_MAX = 4096;
 /** Byte limits for the fields of a line that is too long. Together they leave room for the other fields. */
-const POLICIES_MAX = 800;
-const UNPROVEN_MAX = 400;
+const POLICIES_MAX = 700;
+const UNCOUNTED_MAX = 200;
+const UNPROVEN_MAX = 300;
 const MARKED_MAX = 200;
 const IDENTITIES_MAX = 900;
 const PATH_MAX = 900;
@@ -19,10 +20,11 @@ const NOT_ASCII = /[^\0-\x7f]/g;
 export function lineText(line: LogLine): string {
   const text = written(line);
   if (text.length <= LINE_BYTES_MAX) return text;
-  const { policies, unproven, marked, identities } = line;
+  const { policies, uncounted, unproven, marked, identities } = line;
   const shorter = {
     ...line,
     policies: within(policies, POLICIES_MAX),
+    uncounted: within(uncounted, UNCOUNTED_MAX),
     unproven: within(unproven, UNPROVEN_MAX),
     marked: within(marked, MARKED_MAX),
     shortened: true,

@@ -203,6 +203,16 @@ t.test('our own log: digests are identities, and unknown ones are reported', asy
   writeFileSync(join(cwd, 'wider.yaml'), POLICIES.replace('GET /items/*', 'GET,POST /*'));
   const wider = await replay(cwd, 'own.log', '--file', 'wider.yaml');
   t.match(wider.policies[1], { allowed: 1, unknown: 3 }, 'the log does not tell whether there was a key');
+  const told = readFileSync(fixture, 'utf8').replaceAll(
+    '"policies":["login"],',
+    '"policies":["login"],"uncounted":["items"],',
+  );
+  // Another program may have written the fields anew.
+  for (const text of [told, told.replaceAll('{"time":', '{ "time":')]) {
+    writeFileSync(join(cwd, 'told.log'), text);
+    const known = await replay(cwd, 'told.log', '--file', 'wider.yaml');
+    t.match(known.policies[1], { allowed: 1, unknown: 1 }, 'the gateway looked for a key, and found none');
+  }
 });
 
 t.test('prints the digests of the gateway if its secret is set', async (t) => {

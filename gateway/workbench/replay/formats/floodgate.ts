@@ -15,7 +15,7 @@ export function floodgateReader(): LineReader {
 const USUAL = new RegExp(
   [
     String.raw`^\{"time":"([^"]{24})","method":"([A-Z]+)","path":"([^"\\]*)","status":(\d{3}|null)`,
-    String.raw`"decision":"(\w+)","id":(?:null|"\w+"),"policies":\[([^\]]*)\],"policy":(?:null|"[^"]*")`,
+    String.raw`"decision":"(\w+)","id":(?:null|"\w+"),"policies":\[([^\]]*)\](?:,"uncounted":\[([^\]]*)\])?,"policy":(?:null|"[^"]*")`,
     String.raw`"identities":\{([^}]*)\},"address":(?:null|"([\w-]{22})"),"unproven":\[([^\]]*)\],"proves":(\w+)`,
     String.raw`(?:"plan":(?:null|"([^"]*)"),)?.*"durationMs":([\d.]+),"cut":`,
   ].join(','),
@@ -25,30 +25,39 @@ const USUAL = new RegExp(
 function readUsual(line: string): LoggedRequest | null {
   const fields = USUAL.exec(line);
   if (fields === null) return null;
-  const [, time = '', method = '', target = '', status = '', decision = '', policies = '', pairs = ''] =
-    fields;
+  const [
+    ,
+    time = '',
+    method = '',
+    target = '',
+    status = '',
+    decision = '',
+    policies = '',
+    uncounted = '',
+    pairs = '',
+  ] = fields;
   const at = Date.parse(time);
   if (Number.isNaN(at) || !DECISIONS.includes(decision)) return null;
   // `"name":"DIGEST","name":"DIGEST"`: the texts between the quotes are names, digests and what separates them.
   const texts = pairs.split('"');
   const identities: string[] = [];
   for (let i = 1; i < texts.length; i += 4) identities.push(texts[i] ?? '', texts[i + 2] ?? '');
-  const unproven = fields[9] ?? '';
+  const unproven = fields[10] ?? '';
   return {
     at,
     method,
     target,
     status: status === 'null' ? 0 : Number(status),
-    durationMs: Number(fields[12]),
+    durationMs: Number(fields[13]),
     sender: null,
     digests: {
       decision: decision as LoggedDecision,
       identities,
-      address: fields[8] ?? null,
+      address: fields[9] ?? null,
       unproven: unproven === '' ? NONE : unproven.slice(1, -1).split('","'),
-      proves: fields[10] === 'true',
-      plan: fields[11] ?? null,
-      policies,
+      proves: fields[11] === 'true',
+      plan: fields[12] ?? null,
+      policies: [policies, uncounted].filter((names) => names !== '').join(','),
     },
   };
 }
@@ -78,7 +87,7 @@ function readAny(line: string): LoggedRequest | null {
       unproven: textsIn(fields.unproven),
       proves: fields.proves === true,
       plan: stringIn(fields.plan) || null,
-      policies: textsIn(fields.policies)
+      policies: [...textsIn(fields.policies), ...textsIn(fields.uncounted)]
         .map((name) => JSON.stringify(name))
         .join(','),
     },

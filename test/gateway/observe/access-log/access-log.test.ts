@@ -213,7 +213,14 @@ t.test('a reader that is too slow loses lines, and delays nobody', async (t) => 
     clock: () => 0,
     warn: (fields) => void warnings.push(fields),
   });
-  const line = { path: 'a'.repeat(1000), policies: [], identities: {}, unproven: [], marked: [] };
+  const line = {
+    path: 'a'.repeat(1000),
+    policies: [],
+    uncounted: [],
+    identities: {},
+    unproven: [],
+    marked: [],
+  };
   for (let i = 0; i < 10_000; i++) log.write(line);
   t.ok(log.lost > 5000);
   await until(() => warnings.length > 0);
@@ -231,7 +238,7 @@ t.test('a process that has to end at once does not wait for a full disk', async 
       warn: () => process.exit(3),
     });
     for (let i = 0; i < 100; i++)
-      log.write({ path: 'a'.repeat(1000), policies: [], identities: {}, unproven: [] });`;
+      log.write({ path: 'a'.repeat(1000), policies: [], uncounted: [], identities: {}, unproven: [] });`;
   const { status } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
     cwd: projectRoot,
     timeout: 120_000,

@@ -11,6 +11,7 @@ const usual: LogLine = {
   method: 'GET',
   path: '/items/1',
   policies: ['items'],
+  uncounted: [],
   identities: { ip: 'BIBL6vGlykAjmy6Ss8nJow' },
   unproven: [],
   marked: [],
@@ -42,6 +43,7 @@ t.test('every line is one JSON document, whatever it contains', async (t) => {
   const line = fc.record({
     path: fc.option(anyText({ maxLength: 1000, size: 'max' })),
     policies: fc.array(name, { maxLength: 60, size: 'max' }),
+    uncounted: fc.array(name, { maxLength: 60, size: 'max' }),
     identities: fc.dictionary(name, fc.constant('A'.repeat(22)), { maxKeys: 30, size: 'max' }),
     unproven: fc.array(name, { maxLength: 30, size: 'max' }),
     marked: fc.array(name, { maxLength: 30, size: 'max' }),

@@ -9,6 +9,8 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const POLICIES = policyFile(
   'name: one, route: "POST /one", identifier: ip, limit: 1, window: 366d',
   'name: form, route: "POST /form", identifier: { body: email }, limit: 1, window: 366d',
+  'name: keys, route: "GET /keys", identifier: api-key, limit: 3, window: 366d',
+  'name: all, route: "GET /keys", identifier: ip, limit: 100, window: 366d',
 );
 const OUTCOMES = ['uncovered', 'allowed', 'denied', 'malformed', 'undecided'] as const;
 const DECISIONS: Readonly<Record<string, string>> = { allow: 'allowed', deny: 'denied' };
@@ -84,7 +86,7 @@ t.test('a request that ends before its decision is undecided, not uncovered', as
   const form = 'Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n';
   await sendRaw(gateway.port, `POST /form HTTP/1.1\r\nHost: a\r\n${form}\r\nno chunk\r\n`).ended();
   t.match(await gateway.agreed(t), [
-    { path: '/form', status: 400, decision: 'undecided', policies: ['form'], policy: null },
+    { path: '/form', status: 400, decision: 'undecided', policies: [], uncounted: ['form'], policy: null },
   ]);
 });
 
@@ -113,4 +115,26 @@ t.test('a whole reply is not cut, also if the connection closes after it', async
       ['HEAD', 400, false],
     ],
   );
+});
+
+t.test('a line names the policies that counted the request, and those that did not', async (t) => {
+  const gateway = await start(t);
+  const ask = async (headers: Record<string, string>): Promise<void> => {
+    await (await fetch(`${gateway.origin}/keys`, { headers })).text();
+  };
+  for (let i = 0; i < 5; i++) await ask({});
+  for (let i = 0; i < 4; i++) await ask({ 'x-api-key': 'a' });
+  const lines = await gateway.agreed(t);
+  const named = (field: string, policy: string): number =>
+    lines.filter((line) => (line[field] as string[]).includes(policy)).length;
+  const counted = (policy: string): number =>
+    ['allowed', 'denied'].reduce(
+      (sum, decision) => sum + gateway.sample('floodgate_policy_decisions_total', { policy, decision }),
+      0,
+    );
+  t.equal(named('policies', 'keys'), 4);
+  t.equal(named('policies', 'keys'), counted('keys'));
+  t.equal(named('uncounted', 'keys'), 5, 'a request without a key is not counted by it');
+  t.equal(named('policies', 'all'), 9, 'a denied request was asked about too');
+  t.equal(named('uncounted', 'all'), 0);
 });
