@@ -51,7 +51,10 @@ const newKey = {
 } as const;
 const reloaded = { schema: { response: { 302: toAccount } } };
 const revocation = {
-  schema: { params: Type.Object({ id: Type.String() }), response: { 303: toAccount } },
+  schema: {
+    params: Type.Object({ id: Type.String() }),
+    response: { 303: toAccount, 404: htmlPage('The page of the account: the key was not revoked.') },
+  },
   config: {
     refuses,
     reads: formFields(),
@@ -102,8 +105,11 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
     const principal = await sessionOfForm(request);
     const { id } = request.params;
     const key = await revokeApiKey(db, principal, id);
-    // The key is already deleted, as the page shows.
-    if (key !== null) await noteKey(request, principal, 'deleted', key);
+    if (key === null) {
+      const message = 'This key does not exist any more, or you may not revoke it.';
+      return sendAccount(request, reply, principal, alert(message), NO_FORM, 404);
+    }
+    await noteKey(request, principal, 'deleted', key);
     return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
   });
 

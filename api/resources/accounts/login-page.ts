@@ -30,8 +30,8 @@ export const loginPage: Routes = async (app, { context }) => {
     const isOld = fieldOf(request.query, 'csrf') === 'true';
     const news = notices.get(fieldOf(request.query, 'notice'));
     const target = targetIn(request.query, publicUrl);
-    const isPlain = error === '' && !isOld && news === undefined;
-    if (isPlain && (await isLoggedIn(sessionCookie(request.cookies)))) {
+    // The notices are about people who are logged out.
+    if (error === '' && !isOld && (await isLoggedIn(sessionCookie(request.cookies)))) {
       return reply.redirect(onSameHost(target));
     }
     const problem = isOld ? 'The form was too old. Please try again.' : error === '' ? '' : saidOf(error);

@@ -30,7 +30,7 @@ export const accountPages: Routes = async (app, { context }) => {
   app.get('/auth/forgot-password/email-sent', page, async (_request, reply) =>
     sendPage(reply, 200, 'Look into your mailbox', [
       ...missingServer(context),
-      '<p>If this address has an account, a mail is on its way. Its link serves for an hour. If none arrives, look among the spam, and check the address that you gave.</p>',
+      '<p>If this address has an account, a mail is on its way, unless it got five within the last hour. Its link serves for an hour. If none arrives, look among the spam, and check the address that you gave.</p>',
       links([
         [`${basePath}/auth/forgot-password`, 'Ask again'],
         [`${basePath}/auth/login`, 'Log in'],
@@ -44,6 +44,12 @@ export const accountPages: Routes = async (app, { context }) => {
 };
 
 const notices: ReadonlyMap<string, string> = new Map([
-  ['signed-up', 'Almost done: a mail is on its way to you.'],
-  ['sent', 'If this address waits for its confirmation, another mail is on its way.'],
+  [
+    'signed-up',
+    'Almost done: a mail is on its way to you, unless your address got five within the last hour.',
+  ],
+  [
+    'sent',
+    'If this address waits for its confirmation, another mail is on its way, unless it got five within the last hour.',
+  ],
 ]);

@@ -58,6 +58,11 @@ const finishedAnother: Successes = async ({ api, ids, request, world }) => {
   }));
 };
 
+const revokedTwice: Successes = async (place) => {
+  const once = (await successes['POST /account/api-keys/{id}/revoke']?.(place)) ?? [];
+  return [...once, ...once];
+};
+
 const takenSlug: Successes = async ({ api, request, world }) => {
   const slug = world.unique();
   await addSurvey(api, { slug });
@@ -118,7 +123,7 @@ export const refused: Readonly<Record<string, Refused>> = {
     },
   },
   'POST /account/api-keys': { 401: withoutSession, 403: oldForm },
-  'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm },
+  'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm, 404: revokedTwice },
   'GET /s/{surveyId}': { 404: async ({ request }) => [{ ...request, url: '/s/No-Id' }] },
   'GET /js/{script}': { 404: async ({ request }) => [{ ...request, url: '/js/other.js' }] },
   'POST /api/auth/callback/credentials': {

@@ -79,6 +79,7 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/auth/callback/token',
     'POST /api/auth/reset-password',
     'POST /verify-email-change',
+    'POST /account/api-keys/{id}/revoke',
     ...surveys.map((url) => `DELETE ${url}/{surveyId}`),
     ...responses.map((url) => `DELETE ${url}/{responseId}`),
     `DELETE ${management}/action-classes/{actionClassId}`,
@@ -98,7 +99,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/v3/tags/{tagId}/merge',
   ],
   some: [
-    'POST /account/api-keys/{id}/revoke',
     // One sender may run a few uploads of a file at once, and gets an error for more.
     'POST /api/v1/client/{workspaceId}/storage/upload',
   ],

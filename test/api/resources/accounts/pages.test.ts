@@ -320,3 +320,17 @@ t.test('a refused login gets its page, also if the typed address is cut inside o
   const refused = await submit(browser, page, '/api/auth/callback/credentials', typed);
   t.equal(refused.status, 302, refused.text);
 });
+
+t.test('the login page tells nobody who is logged in that they are logged out', async (t) => {
+  const fresh = await startApi(t);
+  const browser = await logInOwner(fresh);
+  for (const said of ['signed-out', 'password-changed']) {
+    const shown = await browser.call('GET', `/auth/login?notice=${said}`, undefined, { accept: 'text/html' });
+    t.match(shown, { status: 302, headers: { location: '/account' } });
+  }
+  await browser.form('/api/auth/signout', {});
+  const shown = await browser.call('GET', '/auth/login?notice=signed-out', undefined, {
+    accept: 'text/html',
+  });
+  t.match(shown.text, 'You are logged out');
+});

@@ -88,7 +88,9 @@ t.test('the account page: its data, and a key that is created, used, shown once 
   const revoked = await send(browser, path, {});
   t.match(revoked, { status: 303, headers: { location: '/account?notice=revoked' } });
   t.equal((await api.client('GET', '/api/v1/management/me', undefined, { 'x-api-key': key })).status, 401);
-  t.equal((await send(browser, path, {})).status, 303, 'revoking again changes nothing');
+  const again = await send(browser, path, {});
+  t.equal(again.status, 404, 'revoking again changes nothing');
+  t.match(again.text, /role="alert">This key does not exist any more/);
 
   const whole = await send(browser, '/account/api-keys', {
     label: 'all',
@@ -97,6 +99,33 @@ t.test('the account page: its data, and a key that is created, used, shown once 
   });
   t.equal(whole.status, 200);
 });
+
+t.test(
+  'a person who was removed meanwhile does not revoke a key, and the page does not say so',
+  async (t) => {
+    const fresh = await startApi(t);
+    const { db } = fresh.context;
+    const browser = await logInOwner(fresh);
+    const path = /\/account\/api-keys\/\w+\/revoke/.exec((await open(browser, '/account')).text)?.[0] ?? '';
+    const first = await db.selectFrom('memberships').selectAll().executeTakeFirstOrThrow();
+    const other = { createdAt: first.createdAt, updatedAt: first.createdAt, isOperators: 0 } as const;
+    await db
+      .insertInto('organizations')
+      .values({ ...other, id: 'other', name: 'Other' })
+      .execute();
+    await db
+      .insertInto('memberships')
+      .values({ ...first, organizationId: 'other' })
+      .execute();
+    await db.deleteFrom('memberships').where('organizationId', '=', first.organizationId).execute();
+
+    const reply = await send(browser, path, {});
+    t.equal(reply.status, 404);
+    t.match(reply.text, /role="alert">This key does not exist any more, or you may not revoke it/);
+    t.notMatch(reply.text, 'The key is revoked');
+    t.equal((await fresh.manage('GET', '/api/v1/me')).status, 200, 'the key works');
+  },
+);
 
 t.test('a key that cannot be created: the mistake at its field', async (t) => {
   const browser = await logInOwner(api);
