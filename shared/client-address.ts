@@ -193,6 +193,11 @@ export function isTrustedPeer(peer: string | undefined, trust: ProxyTrust): bool
   return address !== null && isTrusted(address, trust);
 }
 
+/** Whether the text is an address, with or without a port. */
+export function isAddress(text: string): boolean {
+  return isIP(text) !== 0 || readAddress(text) !== null;
+}
+
 /** Parses `1.2.3.4`, `1.2.3.4:80`, `::1`, `[::1]:80`, `fe80::1%eth0` and IPv4-mapped IPv6; null for anything else. */
 function readAddress(text: string): Address | null {
   let bare = text.trim();

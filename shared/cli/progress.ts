@@ -34,13 +34,20 @@ export class Progress {
       if (this.#now() - this.#begunAt < DELAY_MS) return;
       this.#bar = new SingleBar({
         stream: this.#terminal.progressStream,
-        format: `{bar} {percentage} % | {value} of {total} ${name} | {eta_formatted} left`,
+        format: `{bar} {percentage} % | {value} of {total} ${name} | {left} left`,
         hideCursor: true,
         clearOnComplete: true,
       });
-      this.#bar.start(Math.ceil(total / size), 0);
+      this.#bar.start(Math.ceil(total / size), 0, { left: '' });
     }
-    this.#bar.update(Math.floor(done / size));
+    this.#bar.update(Math.floor(done / size), { left: this.#left(done, total) });
+  }
+
+  /** Estimates the remaining time from the average speed, because the speed of the last moment varies too much. */
+  #left(done: number, total: number): string {
+    const seconds = Math.round(((this.#now() - this.#begunAt) / 1000) * (total / Math.max(1, done) - 1));
+    const minutes = Math.floor(seconds / 60);
+    return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds % 60}s`;
   }
 
   end(): void {

@@ -85,13 +85,14 @@ function documentOf(result: ReplayResult, linesPerSecond: number): object {
 }
 
 function print(result: ReplayResult, seconds: number, terminal: Terminal): void {
-  const { requests, allowed, denied, uncovered, malformed, unknown, unreadable } = result;
+  const { requests, allowed, denied, uncovered, malformed, banned, unknown, unreadable } = result;
   const parts = [
     `${count(allowed)} allowed`,
     terminal.style(denied > 0 ? 'red' : 'green', `${count(denied)} denied`),
   ];
   parts.push(`${count(uncovered)} without a policy`);
   if (malformed > 0) parts.push(`${count(malformed)} malformed`);
+  if (banned > 0) parts.push(`${count(banned)} of banned clients`);
   if (unknown > 0) parts.push(`${count(unknown)} cannot be judged`);
   terminal.line(`${counted(requests, 'request')} from ${result.from} to ${result.to}: ${parts.join(', ')}`);
   terminal.line();

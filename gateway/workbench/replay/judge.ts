@@ -40,8 +40,13 @@ export interface JudgeOptions {
   readonly salt: string;
 }
 
+/** The log says that a ban refused the request. Bans are not part of the policy file. */
+interface LoggedBan {
+  readonly kind: 'logged-ban';
+}
+
 export interface Judged {
-  readonly weighed: Rehearsed;
+  readonly weighed: Rehearsed | LoggedBan;
   /** Policies that match, but whose identity is not in the line. */
   readonly unknown: readonly Policy[];
 }
@@ -72,6 +77,8 @@ export class Judge {
   #isLearning = false;
   /** Number of requests in flight whose duration is unknown. */
   endless = 0;
+  /** Number of requests without a readable client in X-Forwarded-For. As in the gateway, they count as one client. */
+  unreadChains = 0;
 
   constructor(set: PolicySet, { clock, trust, salt }: JudgeOptions) {
     this.#set = set;
@@ -102,7 +109,8 @@ export class Judge {
     const { method, target, digests, sender } = request;
     this.#inFlight.endBy(this.#clock());
     this.#letLearn(this.#clock());
-    if (method === null || isRefusedUncounted(digests)) return MALFORMED;
+    if (digests?.decision === 'banned') return BANNED;
+    if (method === null || digests?.decision === 'malformed') return MALFORMED;
     if (digests !== null) {
       const weighed = this.#askLogged(method, target, digests);
       return {
@@ -114,9 +122,10 @@ export class Judge {
     const weighed = this.#rehearsal.ask({
       method,
       target,
-      rawHeaders: headersOf(sender),
-      socket: this.#socketOf(this.#trust.kind === 'none' ? sender.client : sender.peer),
+      rawHeaders: headersOf(sender, chainOf(sender, this.#trust)),
+      socket: this.#socketOf(usesChain(sender, this.#trust) ? sender.peer : sender.client),
     });
+    if (weighed.kind !== 'malformed' && weighed.request.caller.address.bytes === null) this.unreadChains++;
     return { weighed, unknown: this.#unknown(weighed, (identifier) => !isTold(identifier, sender)) };
   }
 
@@ -224,9 +233,17 @@ const MALFORMED: Judged = {
   unknown: NO_POLICIES,
 };
 
-/** Whether the gateway refused the request before it matched policies. */
-function isRefusedUncounted(digests: LoggedDigests | null): boolean {
-  return digests?.decision === 'malformed' || digests?.decision === 'banned';
+const BANNED: Judged = { weighed: { kind: 'logged-ban' }, unknown: NO_POLICIES };
+
+/** Whether X-Forwarded-For names the client. Without it, the client is the one that the logging proxy names. */
+function usesChain({ forwardedFor }: LoggedSender, trust: ProxyTrust): boolean {
+  return trust.kind !== 'none' && forwardedFor !== '';
+}
+
+/** Returns X-Forwarded-For as the trusted proxies sent it. If the log does not have it, they all named the client. */
+function chainOf({ forwardedFor, client }: LoggedSender, trust: ProxyTrust): string {
+  if (forwardedFor !== '' || trust.kind !== 'hops') return forwardedFor;
+  return new Array<string>(trust.hops).fill(client).join(', ');
 }
 
 /** Whether the log shows if the request presents such a credential. */
@@ -255,7 +272,7 @@ function headerOf(source: CredentialSource): string | null {
   }
 }
 
-function headersOf({ headers, forwardedFor }: LoggedSender): readonly string[] {
+function headersOf({ headers }: LoggedSender, forwardedFor: string): readonly string[] {
   if (headers.length === 0 && forwardedFor === '') return HOST;
   const list = [...HOST];
   for (let i = 0; i < headers.length; i += 2) {

@@ -17,6 +17,8 @@ interface Circumstances {
   readonly cutShort: readonly string[];
   /** Requests with X-Forwarded-For although no proxy is trusted. */
   readonly chained: number;
+  /** Requests whose X-Forwarded-For does not name a client, although proxies are trusted. */
+  readonly unreadChains?: number;
   /** Requests in flight whose duration is not in the log. */
   readonly endless: number;
   /** Whether the log is from Floodgate, with digests. */
@@ -33,6 +35,7 @@ export function notesOf({
   late,
   cutShort,
   chained,
+  unreadChains = 0,
   endless,
   hasDigests,
   newcomers = null,
@@ -42,6 +45,10 @@ export function notesOf({
   if (chained > 0)
     notes.push(
       `X-Forwarded-For, which ${counted(chained, 'request')} had, was not used; give --trusted-proxies as GATEWAY_TRUSTED_PROXIES is set`,
+    );
+  if (unreadChains > 0)
+    notes.push(
+      `X-Forwarded-For of ${counted(unreadChains, 'request')} names no client behind these --trusted-proxies; as in the gateway, they count as one client`,
     );
   if (endless > 0)
     notes.push(

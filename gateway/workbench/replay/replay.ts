@@ -130,7 +130,7 @@ export class Replay {
     const { logs, set, trust } = this.#options;
     const { counts, formats, cutShort } = logs;
     const { judge, tally } = this.#own;
-    const { allowed, denied, uncovered, malformed, unknown, results } = tally;
+    const { allowed, denied, uncovered, malformed, banned, unknown, results } = tally;
     return {
       file: set.file,
       formats: [...formats],
@@ -144,6 +144,8 @@ export class Replay {
       denied,
       uncovered,
       malformed,
+      /** Requests that a ban refused, according to the log. */
+      banned,
       /** Requests with policies whose counted client is not in the log. */
       unknown,
       policies: results,
@@ -160,6 +162,7 @@ export class Replay {
         cutShort,
         chained: trust.kind === 'none' ? this.#chained : 0,
         endless: judge.endless,
+        unreadChains: judge.unreadChains,
         hasDigests: this.#digested > 0,
         newcomers: judge.actsFrom === null ? null : { actsFrom: judge.actsFrom, to: this.#now },
         isFull: judge.isFull,

@@ -15,6 +15,8 @@ export class Tally {
   denied = 0;
   uncovered = 0;
   malformed = 0;
+  /** Requests that a ban refused, according to the log. */
+  banned = 0;
   /** Requests with policies none of which can be decided. */
   unknown = 0;
 
@@ -28,6 +30,9 @@ export class Tally {
     switch (weighed.kind) {
       case 'malformed':
         this.malformed++;
+        return;
+      case 'logged-ban':
+        this.banned++;
         return;
       case 'uncovered':
         if (unknown.length > 0) this.unknown++;

@@ -411,3 +411,49 @@ t.test('--routes: counts by a key that the policy file names', async (t) => {
     { identifier: 'ip', requests: 1, identities: 1 },
   ]);
 });
+
+t.test('our own log: requests of banned clients are not malformed', async (t) => {
+  const line = (decision: string): string =>
+    JSON.stringify({
+      ...{ time: '2026-11-22T08:23:01.123Z', method: 'GET', path: '/items/1', status: 429, decision },
+      ...{ identities: {}, address: 'A'.repeat(22), policies: [] },
+    });
+  const cwd = folderOf(t, { 'own.log': [line('banned'), line('banned'), line('malformed')] });
+  t.match(await replay(cwd, 'own.log'), { requests: 3, banned: 2, malformed: 1, denied: 0, allowed: 0 });
+  const { stdout } = await floodgateCommand(['replay', 'own.log'], { cwd });
+  t.match(stdout, /1 malformed, 2 of banned clients/);
+});
+
+t.test('trusted proxies: a line without X-Forwarded-For has the client that its proxy names', async (t) => {
+  const lines = [1, 2, 3].map((n) => nginx(n, `192.0.2.${n}`, 'GET /a'));
+  const cwd = folderOf(t, { 'a.log': lines }, byAddress('name: all, route: "* /*", limit: 9, window: 1m'));
+  for (const trusted of ['1', '2', '10.0.0.0/8']) {
+    const result = await replay(cwd, 'a.log', '--routes', '--trusted-proxies', trusted);
+    t.match(
+      result,
+      { policies: [{ identities: 3 }], routes: [{ identities: 3, limit: 1 }], notes: [] },
+      trusted,
+    );
+  }
+});
+
+t.test('an unreadable chain of proxies is told, and gives no limit', async (t) => {
+  const lines = [1, 2, 3].map((n) => `${nginx(n, '10.0.0.1', 'GET /a')} "198.51.100.${n}"`);
+  const cwd = folderOf(t, { 'a.log': lines }, byAddress('name: all, route: "* /*", limit: 9, window: 1m'));
+  t.match(await replay(cwd, 'a.log', '--routes', '--trusted-proxies', '2'), {
+    policies: [{ identities: 1 }],
+    routes: [],
+    notes: [/X-Forwarded-For of 3 requests names no client.*one client/],
+  });
+});
+
+t.test('a line without an address is unreadable and gives no limit', async (t) => {
+  const lines = [nginx(1, '192.0.2.1', 'GET /a'), nginx(2, 'unix:', 'GET /a'), nginx(3, 'host', 'GET /a')];
+  const cwd = folderOf(t, { 'a.log': lines });
+  t.match(await replay(cwd, 'a.log', '--routes'), {
+    lines: 3,
+    unreadable: 2,
+    unreadableLines: [{ line: 2, text: /^unix: - -/ }, { line: 3 }],
+    routes: [{ requests: 1, identities: 1, limit: 1 }],
+  });
+});

@@ -6,13 +6,15 @@ import { clockTime, count, el, figures, timeOf } from './dom.js';
 const POLICIES_MAX = 200;
 
 export function replayResult(result) {
-  const { requests, from, to, allowed, denied, uncovered, malformed, unknown, unreadable, lines } = result;
+  const { requests, from, to, allowed, denied, uncovered, malformed, banned, unknown, unreadable, lines } =
+    result;
   const parts = [
     `${count(allowed)} allowed`,
     `${count(denied)} denied`,
     `${count(uncovered)} without a policy`,
   ];
   if (malformed > 0) parts.push(`${count(malformed)} malformed`);
+  if (banned > 0) parts.push(`${count(banned)} of banned clients`);
   if (unknown > 0) parts.push(`${count(unknown)} cannot be judged`);
   const notes = result.notes.map((note) => `${note}.`);
   if (unreadable > 0)

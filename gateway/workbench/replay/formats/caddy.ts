@@ -1,6 +1,8 @@
 /** Caddy's access log in its default encoding. It has all header fields, some of them redacted. */
 
+import type { Millis } from '#shared/clock.ts';
 import {
+  addressesOf,
   documentIn,
   durationIn,
   type Fields,
@@ -11,9 +13,17 @@ import {
   textOf,
 } from './fields.ts';
 import type { LineReader } from './logged-request.ts';
+import { timeOf } from './times.ts';
 
 const HOLDS_ALL = (): boolean => true;
 const HOLDS_NOTHING = (): boolean => false;
+
+/** Durations are seconds, or whole nanoseconds with `duration_format nano`. No request takes 10,000 s. */
+const NANOSECONDS_MIN = 10_000;
+
+function unitOf(duration: unknown): Millis {
+  return typeof duration === 'number' && duration >= NANOSECONDS_MIN ? 1e-6 : 1000;
+}
 
 export function caddyReader(): LineReader {
   return {
@@ -22,23 +32,24 @@ export function caddyReader(): LineReader {
       const fields = documentIn(line);
       const request = fields === null ? null : fieldsOf(fields.request);
       if (fields === null || request === null) return null;
-      const endedAt = typeof fields.ts === 'number' ? fields.ts * 1000 : Date.parse(textOf(fields, 'ts'));
+      const endedAt = timeOf(fields.ts);
       const peer = textOf(request, 'remote_ip', 'remote_addr');
+      const addresses = addressesOf(peer, textOf(request, 'client_ip') || peer);
       const method = textOf(request, 'method');
-      if (Number.isNaN(endedAt) || peer === '' || method === '') return null;
+      if (Number.isNaN(endedAt) || addresses === null || method === '') return null;
+      const durationMs = durationIn(fields, 'duration', unitOf(fields.duration));
       const headers = fieldsOf(request.headers);
       const list = new HeaderList();
       for (const name in headers ?? {}) for (const value of valuesOf(headers, name)) list.add(name, value);
       return {
-        at: Math.round(endedAt - numberOf(fields, 'duration') * 1000),
+        at: Math.round(endedAt - (durationMs ?? 0)),
         method,
         target: targetOf(textOf(request, 'uri')),
         status: numberOf(fields, 'status'),
-        durationMs: durationIn(fields, 'duration', 1000),
+        durationMs,
         digests: null,
         sender: {
-          peer,
-          client: textOf(request, 'client_ip') || peer,
+          ...addresses,
           forwardedFor: valuesOf(headers, 'X-Forwarded-For').join(', '),
           headers: list.headers,
           concealed: list.concealed,

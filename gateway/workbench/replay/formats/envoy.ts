@@ -1,7 +1,8 @@
 /** Envoy's access log as JSON, with the field names of Envoy Gateway and Istio. */
 
-import { documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
+import { addressesOf, documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
 import type { LineReader } from './logged-request.ts';
+import { timeOf } from './times.ts';
 
 /** @param headers maps lower-case header names to the fields of a line */
 export function envoyReader(headers: ReadonlyMap<string, string>): LineReader {
@@ -11,10 +12,11 @@ export function envoyReader(headers: ReadonlyMap<string, string>): LineReader {
     read(line) {
       const fields = documentIn(line);
       if (fields === null) return null;
-      const at = Date.parse(textOf(fields, 'start_time'));
+      const at = timeOf(fields.start_time);
       const client = textOf(fields, 'downstream_remote_address');
+      const addresses = addressesOf(textOf(fields, 'downstream_direct_remote_address') || client, client);
       const method = textOf(fields, 'method');
-      if (Number.isNaN(at) || client === '' || method === '') return null;
+      if (Number.isNaN(at) || addresses === null || method === '') return null;
       const list = new HeaderList();
       for (const [header, field] of headers) list.add(header, textOf(fields, field) || undefined);
       return {
@@ -25,8 +27,7 @@ export function envoyReader(headers: ReadonlyMap<string, string>): LineReader {
         durationMs: durationIn(fields, 'duration', 1),
         digests: null,
         sender: {
-          peer: textOf(fields, 'downstream_direct_remote_address') || client,
-          client,
+          ...addresses,
           forwardedFor: textOf(fields, 'x-forwarded-for', 'x_forwarded_for'),
           headers: list.headers,
           concealed: list.concealed,

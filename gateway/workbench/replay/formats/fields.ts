@@ -1,5 +1,7 @@
 /** Reads fields of JSON logs. */
+import { isAddress } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
+import type { LoggedSender } from './logged-request.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -41,6 +43,16 @@ export function numberOf(fields: Fields, name: string): number {
 export function durationIn(fields: Fields, name: string, unitMs: number): Millis | null {
   const value = typeof fields[name] === 'string' ? Number(fields[name]) : fields[name];
   return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value * unitMs : null;
+}
+
+/**
+ * Returns the addresses of the peer and the client. The peer may be a socket without an address.
+ *
+ * @returns null if there is no address of the client
+ */
+export function addressesOf(peer: string, client: string): Pick<LoggedSender, 'peer' | 'client'> | null {
+  if (!isAddress(client)) return null;
+  return { peer: isAddress(peer) ? peer : client, client };
 }
 
 /** Returns a request target as in the request line; each code unit stands for one byte. */

@@ -2,6 +2,7 @@
 import { LOGGED_DECISIONS, type LoggedDecision } from '#gateway/observe/log-line.ts';
 import { documentIn, durationIn, fieldsOf, numberOf } from './fields.ts';
 import type { LineReader, LoggedRequest } from './logged-request.ts';
+import { timeOf } from './times.ts';
 
 const DECISIONS: readonly string[] = LOGGED_DECISIONS;
 const DIGEST = /^[\w-]{22}$/;
@@ -66,7 +67,7 @@ function readUsual(line: string): LoggedRequest | null {
 function readAny(line: string): LoggedRequest | null {
   const fields = documentIn(line);
   if (fields === null) return null;
-  const at = Date.parse(stringIn(fields.time));
+  const at = timeOf(fields.time);
   const decision = stringIn(fields.decision);
   const identities = fieldsOf(fields.identities);
   if (Number.isNaN(at) || !DECISIONS.includes(decision) || identities === null) return null;

@@ -1,31 +1,48 @@
 /**
- * `combined` and `common` of NGINX, Apache and others, and NGINX's `main`, which has X-Forwarded-For at the end. Times
- * are those of the end of the reply, in whole seconds.
+ * `combined` and `common` of NGINX, Apache, Traefik and others, also behind the host as in `vhost_combined`, and NGINX's
+ * `main`, which has X-Forwarded-For at the end. Times are those of the end of the reply, in whole seconds.
  */
-import type { Millis } from '#shared/clock.ts';
+import { isAddress } from '#shared/client-address.ts';
 import type { LineReader, LoggedRequest } from './logged-request.ts';
+import { withoutPrefix } from './prefix.ts';
+import { commonTime } from './times.ts';
 
 const NONE: readonly string[] = [];
 const HOLDS_NOTHING = (): boolean => false;
-const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
-/** Matches a time such as `22/Nov/2026:06:30:12 +0000`. */
-const TIME = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)$/;
 /** The text between two quotes. Apache escapes a quote as \". */
 const QUOTED = String.raw`(?:[^"\\]|\\.)*`;
-/** Address, time, request and status; after referrer and browser the third quoted field. */
+/** The first two fields, time, request and status; after referrer and browser the third quoted field. */
 const LINE = new RegExp(
-  String.raw`^(\S+) .*?\[([^\]]{26})\] "(${QUOTED})" (\d{3})(?:(?:[^"]*"${QUOTED}"){2}[^"]*"(${QUOTED})")?`,
+  String.raw`^(\S+) (\S+) .*?\[([^\]]{26})\] "(${QUOTED})" (\d{3})(?:(?:[^"]*"${QUOTED}"){2}[\d. ]*"(${QUOTED})")?`,
 );
 const REQUEST = /^([A-Z][A-Z-]*) ([^ ]*)/;
+/** An address of IPv4 without a port, which most lines begin with. */
+const PLAIN = /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3} /;
+const WITH_PORT = /\]:\d+$|^[\d.]+:\d+$/;
 
 export function nginxReader(): LineReader {
-  return { format: 'nginx', read };
+  /** Whether the lines begin with a host, as in Apache's `vhost_combined`. A host can be an address too. */
+  let isHostFirst = false;
+  return {
+    format: 'nginx',
+    read(line) {
+      const fields = LINE.exec(PLAIN.test(line) ? line : withoutPrefix(line));
+      if (fields === null) return null;
+      const [, first = '', second = ''] = fields;
+      const hasAddressFirst = isAddress(first);
+      const hasAddressSecond = isAddress(second);
+      if (!hasAddressFirst && hasAddressSecond) isHostFirst = true;
+      const isBehindHost = hasAddressSecond && (isHostFirst || WITH_PORT.test(first));
+      if (!hasAddressFirst && !isBehindHost) return null;
+      return requestIn(fields, isBehindHost ? second : first);
+    },
+  };
 }
 
-function read(line: string): LoggedRequest | null {
-  const [, address, time = '', request = '', status, forwardedFor = ''] = LINE.exec(line) ?? [];
-  const at = parse(time);
-  if (address === undefined || Number.isNaN(at)) return null;
+function requestIn(fields: RegExpExecArray, client: string): LoggedRequest | null {
+  const [, , , time = '', request = '', status, third = ''] = fields;
+  const at = commonTime(time);
+  if (Number.isNaN(at)) return null;
   const [, method = null, target = ''] = REQUEST.exec(request) ?? [];
   return {
     at,
@@ -35,24 +52,15 @@ function read(line: string): LoggedRequest | null {
     durationMs: null,
     digests: null,
     sender: {
-      peer: address,
-      client: address,
-      forwardedFor: forwardedFor === '-' ? '' : forwardedFor,
+      peer: client,
+      client,
+      // Formats can have other fields at this place. Traefik writes the router.
+      forwardedFor: isAddress(third.slice(third.lastIndexOf(',') + 1).trim()) ? third : '',
       headers: NONE,
       concealed: NONE,
       holds: HOLDS_NOTHING,
     },
   };
-}
-
-/** @returns NaN if there is no valid time */
-function parse(text: string): Millis {
-  const [, day, month = '', year, hour, minute, second, sign, zoneHours, zoneMinutes] = TIME.exec(text) ?? [];
-  const monthAt = MONTHS.indexOf(month) / 3;
-  if (year === undefined || !Number.isInteger(monthAt)) return Number.NaN;
-  const local = Date.UTC(Number(year), monthAt, Number(day), Number(hour), Number(minute), Number(second));
-  const zoneMs = (Number(zoneHours) * 60 + Number(zoneMinutes)) * 60_000;
-  return sign === '-' ? local + zoneMs : local - zoneMs;
 }
 
 /** Decodes escapes: `\x22` is one byte. */

@@ -1,7 +1,8 @@
 /** Traefik's access log with `format: json`. It has header fields if `fields.headers` keeps them. */
 
-import { documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
+import { addressesOf, documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
 import type { LineReader } from './logged-request.ts';
+import { timeOf } from './times.ts';
 
 const HEADER = 'request_';
 
@@ -13,11 +14,13 @@ export function traefikReader(): LineReader {
     read(line) {
       const fields = documentIn(line);
       if (fields === null) return null;
-      const at = Date.parse(textOf(fields, 'StartUTC', 'StartLocal', 'time'));
+      const at = timeOf(fields.StartUTC ?? fields.StartLocal ?? fields.time);
       const peer = textOf(fields, 'ClientAddr', 'ClientHost');
       const host = textOf(fields, 'ClientHost');
+      // Behind a proxy that Traefik trusts, ClientHost is the address in X-Forwarded-For.
+      const addresses = addressesOf(peer, host === '' || host.includes(',') ? peer : host);
       const method = textOf(fields, 'RequestMethod');
-      if (Number.isNaN(at) || peer === '' || method === '') return null;
+      if (Number.isNaN(at) || addresses === null || method === '') return null;
       const list = new HeaderList();
       let forwardedFor = '';
       for (const key in fields) {
@@ -36,9 +39,7 @@ export function traefikReader(): LineReader {
         durationMs: durationIn(fields, 'Duration', 1e-6),
         digests: null,
         sender: {
-          peer,
-          // Behind a proxy that Traefik trusts, ClientHost is the address in X-Forwarded-For.
-          client: host === '' || host.includes(',') ? peer : host,
+          ...addresses,
           forwardedFor: forwardedFor === '' && !peer.includes(host) ? host : forwardedFor,
           headers: list.headers,
           concealed: list.concealed,

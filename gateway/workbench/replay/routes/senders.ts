@@ -8,7 +8,7 @@ import type {
   LoggedRequest,
   LoggedSender,
 } from '#gateway/workbench/replay/formats/logged-request.ts';
-import { clientAddress, type ProxyTrust } from '#shared/client-address.ts';
+import { clientAddress, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 
 export interface Sender {
   /** Name of the identifier. */
@@ -20,6 +20,7 @@ const ADDRESS = 'ip';
 const KEY = 'key';
 
 const IP: SimpleIdentifier = { name: ADDRESS, kind: 'address', ipv6Prefix: 64 };
+const NO_TRUST: ProxyTrust = { kind: 'none' };
 const ADDRESSES_MAX = 16_384;
 
 export class Senders {
@@ -52,12 +53,16 @@ export class Senders {
     return null;
   }
 
-  #address({ peer, client, forwardedFor }: LoggedSender): Sender {
-    const isDirect = this.#trust.kind === 'none';
+  #address({ peer, client, forwardedFor }: LoggedSender): Sender | null {
+    const isDirect = this.#trust.kind === 'none' || forwardedFor === '';
     const text = isDirect ? client : `${peer} ${forwardedFor}`;
     let known = this.#addresses.get(text);
     if (known === undefined) {
-      const address = clientAddress(isDirect ? client : peer, forwardedFor, this.#trust);
+      const address = isDirect
+        ? clientAddress(client, '', NO_TRUST)
+        : clientAddress(peer, forwardedFor, this.#trust);
+      // Many clients may be behind an unreadable chain, so no limit can be derived from it.
+      if (address === UNTRUSTED) return null;
       known = { identifier: ADDRESS, identity: this.#digester.identify(IP, address) };
       if (this.#addresses.size >= ADDRESSES_MAX) this.#addresses.clear();
       this.#addresses.set(Buffer.from(text, 'latin1').toString('latin1'), known);
