@@ -126,7 +126,9 @@ export class RungRequest implements ReadableRequest, Spender, ForwardedRequest, 
       this.#end();
       return;
     }
-    const headers = upstreamHeaders(this.req.rawHeaders, this.head, origin, enforcement.options.headerFilter);
+    const { host = '' } = this.head;
+    const { headerFilter } = enforcement.options;
+    const headers = upstreamHeaders(this.req.rawHeaders, this.head, origin, headerFilter, host);
     if (!this.#has('forward')) {
       this.#end(added);
       return;

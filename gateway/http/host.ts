@@ -57,6 +57,22 @@ export function isAuthority(text: string): boolean {
   return USUAL.test(text) || AUTHORITY.test(text);
 }
 
+interface LocalAddress {
+  readonly localAddress?: string | undefined;
+  readonly localPort?: number | undefined;
+}
+
+/** Returns the authority of the address that a client has connected to, for requests of HTTP/1.0 without Host. */
+export function localAuthority(
+  { localAddress = 'localhost', localPort }: LocalAddress,
+  scheme: 'http' | 'https',
+): string {
+  const [address = ''] = localAddress.replace(/^::ffff:/, '').split('%');
+  const host = isIPv6(address) ? `[${address}]` : address;
+  const isUsual = localPort === undefined || localPort === (scheme === 'https' ? 443 : 80);
+  return isUsual ? host : `${host}:${localPort}`;
+}
+
 interface HostFields {
   readonly host: string | undefined;
   readonly forwardedHost: string | undefined;

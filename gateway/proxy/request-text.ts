@@ -8,14 +8,16 @@ const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
 const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
 
 /** @returns null if the request cannot be sent safely */
-export function headOf(
-  { method, target, headers, body, contentLength, upgrade }: UpstreamRequest,
-  authority: string,
-): string | null {
+export function headOf({
+  method,
+  target,
+  headers,
+  body,
+  contentLength,
+  upgrade,
+}: UpstreamRequest): string | null {
   if (!TARGET.test(target)) return null;
   let head = `${method} ${target} HTTP/1.1\r\n`;
-  // If there is a Host, it is the first field.
-  if (headers[0] !== 'Host') head += `Host: ${authority}\r\n`;
   for (let i = 0; i < headers.length; i += 2) {
     const field = `${headers[i]}: ${headers[i + 1]}`;
     if (UNSENDABLE.test(field)) return null;

@@ -170,7 +170,7 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     }
     this.#readAt = this.#options.clock();
     const { body } = request;
-    const head = headOf(request, this.#options.address.authority);
+    const head = headOf(request);
     if (head === null) {
       this.#fail(new Error('the request has a target or a header field that cannot be sent'));
       return;

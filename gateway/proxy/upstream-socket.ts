@@ -7,8 +7,6 @@ import { unixPart } from '#shared/unix-socket.ts';
 type Written = (error?: Error | null) => void;
 
 export class UpstreamAddress {
-  /** Value of Host for requests without one, as in HTTP/1.0. */
-  readonly authority: string;
   /** The event of a socket on which a request can be sent. */
   readonly readyEvent: 'connect' | 'secureConnect';
   /** Whether a reset spares a port. Node cannot reset TLS, and Unix sockets have no port. */
@@ -23,7 +21,6 @@ export class UpstreamAddress {
     const url = new URL(path === null ? origin : 'http://localhost');
     const isTls = url.protocol === 'https:';
     this.#isTls = isTls;
-    this.authority = url.host;
     this.readyEvent = isTls ? 'secureConnect' : 'connect';
     this.canReset = path === null && !isTls;
     const host = url.hostname.replace(/^\[|\]$/g, '');

@@ -8,7 +8,7 @@ import type { RequestOrigin } from '#gateway/http/request-origin.ts';
  * The fields that frame the body are added when the request is written.
  *
  * @param rawHeaders alternating names and values, as node:http gives them
- * @param authority of a target in absolute form; it replaces Host (RFC 9112 3.2.2). null if the target is a path
+ * @param host value of Host
  * @returns alternating names and values
  */
 export function upstreamHeaders(
@@ -16,11 +16,10 @@ export function upstreamHeaders(
   head: CheckedHead,
   origin: RequestOrigin,
   filter: HeaderFilter,
-  authority: string | null = null,
+  host: string,
 ): string[] {
   const { forwardedFor, forwardedProto, forwardedHost } = head;
-  const host = authority ?? head.host;
-  const headers: string[] = host === undefined ? [] : ['Host', host];
+  const headers: string[] = ['Host', host];
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     if (!filter.stops(name, origin.trusted)) headers.push(name, rawHeaders[i + 1] ?? '');
@@ -32,7 +31,6 @@ export function upstreamHeaders(
     'X-Forwarded-Proto',
     origin.trusted && forwardedProto !== undefined ? forwardedProto : origin.scheme,
   );
-  const seenHost = origin.trusted && forwardedHost !== undefined ? forwardedHost : host;
-  if (seenHost !== undefined) headers.push('X-Forwarded-Host', seenHost);
+  headers.push('X-Forwarded-Host', origin.trusted && forwardedHost !== undefined ? forwardedHost : host);
   return headers;
 }

@@ -8,6 +8,7 @@ import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import { OVER_HEADER } from '#gateway/http/header-names.ts';
 import { dropNominated } from '#gateway/http/hop-by-hop.ts';
+import { localAuthority } from '#gateway/http/host.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import { announcedBody, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
@@ -101,8 +102,11 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   #upstreamHeaders(): string[] {
     const { options, table } = this.#parts.enforcement;
     const { origin } = this.connection;
-    const authority = authorityOf(this.req.url ?? '');
-    const headers = upstreamHeaders(this.req.rawHeaders, this.head, origin, options.headerFilter, authority);
+    // The authority of a target in absolute form replaces Host (RFC 9112 3.2.2). The application must not take its own
+    // address for the host of a request of HTTP/1.0 without one, and tell it to the client in links and redirects.
+    const named = authorityOf(this.req.url ?? '') ?? this.head.host;
+    const host = named ?? localAuthority(this.req.socket, origin.scheme);
+    const headers = upstreamHeaders(this.req.rawHeaders, this.head, origin, options.headerFilter, host);
     if (table.planHeaders.size > 0 && !origin.trusted) dropNominated(headers, table.planHeaders);
     // Added last, so that nothing in the request can remove it.
     if (this.over !== null) headers.push(OVER_HEADER, this.over);

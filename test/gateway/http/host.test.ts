@@ -1,6 +1,6 @@
 /** Tests that each host has one spelling, and which hosts have none. */
 import t from 'tap';
-import { canonicalHost, haveSameHost, requestHost } from '#gateway/http/host.ts';
+import { canonicalHost, haveSameHost, localAuthority, requestHost } from '#gateway/http/host.ts';
 
 t.test('a host in canonical form', async (t) => {
   const label = 'a'.repeat(63);
@@ -97,4 +97,18 @@ t.test('the host of a request', async (t) => {
       of('a.test', undefined, false, authority),
       'the request target and the Host header name different',
     );
+});
+
+t.test('the authority of the address that a client has connected to', async (t) => {
+  for (const [localAddress, localPort, scheme, authority] of [
+    ['192.0.2.1', 8080, 'http', '192.0.2.1:8080'],
+    ['192.0.2.1', 80, 'http', '192.0.2.1'],
+    ['192.0.2.1', 443, 'https', '192.0.2.1'],
+    ['192.0.2.1', 80, 'https', '192.0.2.1:80'],
+    ['::ffff:192.0.2.1', 8080, 'http', '192.0.2.1:8080'],
+    ['2001:db8::1', 8080, 'http', '[2001:db8::1]:8080'],
+    ['fe80::1%eth0', 80, 'http', '[fe80::1]'],
+    [undefined, undefined, 'http', 'localhost'],
+  ] as const)
+    t.equal(localAuthority({ localAddress, localPort }, scheme), authority);
 });

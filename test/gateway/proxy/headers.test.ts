@@ -1,5 +1,5 @@
 import t from 'tap';
-import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { send, startRawUpstream, values } from './exchange.ts';
@@ -52,6 +52,34 @@ t.test('to the upstream: removes hop-by-hop fields, and those that Connection na
   t.same(values(headers, 'connection'), ['keep-alive'], 'the gateway sends its own Connection');
   t.same(values(headers, 'host'), ['app.test']);
 });
+
+t.test(
+  'to the upstream: HTTP/1.0 without Host gets the address that the client has connected to',
+  async (t) => {
+    const upstream = await startUpstream(t, (req, res) => {
+      res.writeHead(302, {
+        location: `http://${req.headers.host}/login`,
+        'x-seen': String(req.headers['x-forwarded-host']),
+      });
+      res.end(`Host: ${req.headers.host}`);
+    });
+    for (const GATEWAY_OWN_PARSER of ['1', '0']) {
+      const { port } = await startTestGateway(t, {
+        upstream,
+        policies: policyFile(),
+        env: { GATEWAY_OWN_PARSER, ...BEHIND_PROXY },
+      });
+      const redirect = (text: string): Promise<string> => sendRaw(port, `${text}\r\n\r\n`).ended();
+      const own = `http://127.0.0.1:${port}/login`;
+      t.match(await redirect('GET / HTTP/1.0'), `location: ${own}\r\nx-seen: 127.0.0.1:${port}\r\n`);
+      t.match(await redirect('GET / HTTP/1.0'), `Host: 127.0.0.1:${port}`);
+      t.match(await redirect('GET / HTTP/1.0\r\nHost: b.test'), 'location: http://b.test/login');
+      t.match(await redirect('GET http://c.test/ HTTP/1.0'), 'location: http://c.test/login');
+      const forwarded = await redirect('GET / HTTP/1.0\r\nX-Forwarded-Host: d.test');
+      t.match(forwarded, `location: ${own}\r\nx-seen: d.test\r\n`, 'that of a trusted proxy is kept');
+    }
+  },
+);
 
 t.test('to the client: removes hop-by-hop fields, and those that Connection names', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {

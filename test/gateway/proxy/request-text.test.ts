@@ -22,21 +22,21 @@ t.test('refuses fields and targets that cannot be sent', async (t) => {
     'a\u010d\u010aX: y',
     'a\u560d\u560aX: y',
   ]) {
-    t.equal(headOf({ ...request, headers: ['X-A', text] }, 'a'), null, JSON.stringify(text));
-    t.equal(headOf({ ...request, headers: [text, 'a'] }, 'a'), null, `name ${JSON.stringify(text)}`);
-    t.equal(headOf({ ...request, target: `/${text}` }, 'a'), null, `target ${JSON.stringify(text)}`);
+    t.equal(headOf({ ...request, headers: ['X-A', text] }), null, JSON.stringify(text));
+    t.equal(headOf({ ...request, headers: [text, 'a'] }), null, `name ${JSON.stringify(text)}`);
+    t.equal(headOf({ ...request, target: `/${text}` }), null, `target ${JSON.stringify(text)}`);
   }
-  t.equal(headOf({ ...request, target: '/a b' }, 'a'), null);
+  t.equal(headOf({ ...request, target: '/a b' }), null);
 });
 
 t.test('sends everything else unchanged, with the fields of the connection last', async (t) => {
   const headers = ['Host', 'a.test', 'X-A', 'tab\t\xe9\xff'];
   t.equal(
-    headOf({ ...request, headers }, 'other'),
+    headOf({ ...request, headers }),
     'GET / HTTP/1.1\r\nHost: a.test\r\nX-A: tab\t\xe9\xff\r\nConnection: keep-alive\r\n\r\n',
   );
   t.equal(
-    headOf({ ...request, upgrade: 'websocket' }, 'b.test'),
+    headOf({ ...request, headers: ['Host', 'b.test'], upgrade: 'websocket' }),
     'GET / HTTP/1.1\r\nHost: b.test\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
   );
 });
