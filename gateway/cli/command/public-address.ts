@@ -59,8 +59,8 @@ export function ask(
   });
 }
 
-/** The public listener refuses this path as malformed before it counts anything, and the application never sees it. */
-const MALFORMED = '/floodgate%2561';
+/** Proxies in front pass this path on, and the public listener refuses it before it counts anything. */
+const MALFORMED = '/floodgate%2500';
 
 /** Checks for the public listener of a gateway. @throws the error of the connection */
 export async function isGateway(origin: URL): Promise<boolean> {
