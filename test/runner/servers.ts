@@ -39,6 +39,11 @@ const PACKAGES = {
   '/usr/lib/python3/dist-packages/django/__init__.py': 'python3-django',
   '/usr/lib/python3/dist-packages/fastapi/__init__.py': 'python3-fastapi',
   uvicorn: 'uvicorn',
+  wget: 'wget',
+  '/usr/lib/python3/dist-packages/requests/__init__.py': 'python3-requests',
+  '/usr/lib/python3/dist-packages/httpx/__init__.py': 'python3-httpx',
+  '/usr/share/perl5/LWP.pm': 'libwww-perl',
+  '/usr/lib/php/20220829/curl.so': 'php8.2-curl',
   '/usr/share/tomcat10/bin/catalina.sh': 'tomcat10',
   javac: 'default-jdk-headless',
 } as const;

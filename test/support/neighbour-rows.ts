@@ -16,6 +16,10 @@ export interface NeighbourRow {
   readonly tried: string;
 }
 
+/** The steps of each client, see test/support/clients/demo.ts. */
+const STEPS =
+  'redirects, encoded characters, upload, downloads of both framings, HEAD, 204, 304, ranges, gzip, 413 during an upload, 429';
+
 export const NEIGHBOURS: readonly NeighbourRow[] = [
   {
     file: 'nginx',
@@ -146,6 +150,73 @@ export const NEIGHBOURS: readonly NeighbourRow[] = [
     name: 'Node-RED',
     programs: ['node-red'],
     tried: 'its editor, a flow that is deployed and answers requests, the WebSocket of the editor',
+  },
+  {
+    file: 'curl-client',
+    is: 'client',
+    name: 'curl',
+    programs: ['curl'],
+    tried: `${STEPS}, chunked upload, \`Expect: 100-continue\`, cookies, events`,
+  },
+  {
+    file: 'wget-client',
+    is: 'client',
+    name: 'GNU Wget',
+    programs: ['wget'],
+    tried: `${STEPS}, cookies, resumed download`,
+  },
+  {
+    file: 'java-client',
+    is: 'client',
+    name: 'Java 17, `java.net.http`',
+    programs: ['javac', 'nginx', 'haproxy', 'apache2'],
+    tried: `${STEPS}, chunked upload, \`Expect: 100-continue\`, cookies, events; WebSocket, also with NGINX, HAProxy or Apache in front`,
+  },
+  {
+    file: 'go-client',
+    is: 'client',
+    name: 'Go, `net/http`',
+    programs: ['go'],
+    tried: `${STEPS}, chunked upload, \`Expect: 100-continue\`, cookies, events`,
+  },
+  {
+    file: 'python-client',
+    is: 'client',
+    name: 'Python, requests and httpx',
+    programs: [
+      '/usr/bin/python3',
+      '/usr/lib/python3/dist-packages/requests/__init__.py',
+      '/usr/lib/python3/dist-packages/httpx/__init__.py',
+    ],
+    tried: `${STEPS}, chunked upload, cookies, events`,
+  },
+  {
+    file: 'node-client',
+    is: 'client',
+    name: 'Node.js, `fetch` (undici) and `WebSocket`',
+    programs: [],
+    tried: `${STEPS}, chunked upload, events, WebSocket`,
+  },
+  {
+    file: 'php-client',
+    is: 'client',
+    name: 'PHP, curl and streams',
+    programs: ['php', '/usr/lib/php/20220829/curl.so'],
+    tried: `${STEPS}; with curl also chunked upload, \`Expect: 100-continue\` and cookies`,
+  },
+  {
+    file: 'perl-client',
+    is: 'client',
+    name: 'Perl, LWP',
+    programs: ['/usr/share/perl5/LWP.pm'],
+    tried: `${STEPS}, chunked upload, \`Expect: 100-continue\`, cookies, events`,
+  },
+  {
+    file: 'chromium-client',
+    is: 'client',
+    name: 'Chromium',
+    programs: ['chromium'],
+    tried: `${STEPS} with \`fetch\`, cookies, a form with a file, EventSource, WebSocket`,
   },
 ];
 

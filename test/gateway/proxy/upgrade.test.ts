@@ -84,7 +84,7 @@ for (const kind of KINDS)
     client.socket.destroy();
   });
 
-// The WebSocket client of Java 11 to 17 sends this field. It says that there is no body (RFC 9110 8.6).
+// The WebSocket client of older releases of Java sends this field. It says that there is no body (RFC 9110 8.6).
 for (const parser of PARSERS)
   for (const length of ['0', '00'])
     t.test(`own parser ${parser}: 101: Content-Length: ${length} in a handshake is no body`, async (t) => {
