@@ -1,6 +1,6 @@
 /**
- * Parses request bodies as JSON, whatever their content type. Refuses keys that change prototypes, values that databases
- * cannot store, and deep nesting.
+ * Parses request bodies as JSON, whatever their content type. Refuses the key that changes prototypes when it is copied,
+ * values that databases cannot store, and deep nesting.
  */
 
 import { malformedJson, refusedBody } from '#api/errors.ts';
@@ -63,10 +63,7 @@ function problemOf(root: unknown): string | null {
 }
 
 function keyProblem(key: string): string | null {
-  if (key === '__proto__' || key === 'constructor' || key === 'prototype') {
-    return `The key "${key}" is not allowed`;
-  }
-  return textProblem(key);
+  return key === '__proto__' ? 'The key "__proto__" is not allowed' : textProblem(key);
 }
 
 /** Finds text that cannot be stored. PostgreSQL stores no NUL, and half a surrogate pair is not a character. */

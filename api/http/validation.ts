@@ -73,7 +73,7 @@ function converted(schema: TSchema, given: unknown): unknown {
   const { properties } = schema as { readonly properties?: unknown };
   if (!isRecord(value) || !isRecord(properties)) return value;
   const entries = Object.entries(value).map(([name, part]) => {
-    const property = properties[name];
+    const property = memberOf(properties, name);
     const isInteger = isRecord(property) && property.type === 'integer';
     return [name, isInteger && !/^-?\d+$/.test(String(texts[name])) ? texts[name] : part];
   });
@@ -94,7 +94,11 @@ function cut(schema: unknown, value: unknown): unknown {
   const { properties } = schema;
   if (!isRecord(value) || !isRecord(properties)) return value;
   const entries = Object.entries(value);
-  return Object.fromEntries(entries.map(([name, part]) => [name, cut(properties[name], part)]));
+  return Object.fromEntries(entries.map(([name, part]) => [name, cut(memberOf(properties, name), part)]));
+}
+
+function memberOf(properties: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
 /** Returns the list of a schema that may also be null. */

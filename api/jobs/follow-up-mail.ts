@@ -70,9 +70,8 @@ function recipient(to: string, response: Response): string | null {
 function withRecall(text: string, response: Response): string {
   let left = BODY_LENGTH_MAX;
   return text.replace(/#recall:([A-Za-z0-9_-]+)\/fallback:([^#]*)#/g, (_, id: string, fallback: string) => {
-    const value =
-      answerOf(response, id) ?? (Object.hasOwn(response.variables, id) ? response.variables[id] : '');
-    const shown = value === undefined ? '' : shownAnswer(value);
+    const value = answerOf(response, id) ?? variableOf(response, id) ?? '';
+    const shown = shownAnswer(value);
     // Editors write spaces in fallbacks as &nbsp; without the ampersand.
     const recalled = (shown === '' ? fallback.replaceAll('nbsp', ' ').trim() : shown).slice(0, left);
     left -= recalled.length;
@@ -93,7 +92,7 @@ function answersText(survey: BareSurvey, response: Response): string {
 
 function variablesText(survey: BareSurvey, response: Response): string {
   return survey.content.variables
-    .map(({ id, name, value }) => `${name}: ${response.variables[id] ?? value}`)
+    .map(({ id, name, value }) => `${name}: ${variableOf(response, id) ?? value}`)
     .join('\n');
 }
 
@@ -104,6 +103,10 @@ function hiddenFieldsText(survey: BareSurvey, response: Response): string {
       return answer === undefined ? [] : [`${id}: ${shownAnswer(answer)}`];
     })
     .join('\n');
+}
+
+function variableOf(response: Response, id: string): string | number | undefined {
+  return Object.hasOwn(response.variables, id) ? response.variables[id] : undefined;
 }
 
 function answerOf(response: Response, id: string): Answer | undefined {

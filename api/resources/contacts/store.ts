@@ -144,8 +144,7 @@ export async function attributesOf(
   db: Database,
   contactIds: readonly string[],
 ): Promise<ReadonlyMap<string, Attributes>> {
-  const byContact = new Map<string, Record<string, string>>();
-  if (contactIds.length === 0) return byContact;
+  if (contactIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('contactAttributes')
     .innerJoin('contactAttributeKeys', 'contactAttributeKeys.id', 'contactAttributes.attributeKeyId')
@@ -153,10 +152,8 @@ export async function attributesOf(
     .where('contactAttributes.contactId', 'in', contactIds)
     .orderBy('contactAttributeKeys.key')
     .execute();
-  for (const { contactId, key, value } of rows) {
-    const attributes = byContact.get(contactId) ?? {};
-    attributes[key] = value;
-    byContact.set(contactId, attributes);
-  }
-  return byContact;
+  const byContact = Map.groupBy(rows, ({ contactId }) => contactId);
+  return new Map(
+    [...byContact].map(([id, own]) => [id, Object.fromEntries(own.map(({ key, value }) => [key, value]))]),
+  );
 }

@@ -1,6 +1,7 @@
 /** Checks what one part of a survey's content requires of another. */
 import type { Issue } from '#api/errors.ts';
 import { SURVEY_BYTES_MAX } from '#api/values/content-limits.ts';
+import type { LocalizedText } from '#api/values/schemas.ts';
 import { type Element, reservedIds } from './question-types.ts';
 import type { SurveyContent } from './schema.ts';
 
@@ -86,9 +87,23 @@ function checkElements(content: SurveyContent, issues: Issues): void {
         const { min = 0, max = Number.POSITIVE_INFINITY } = element.charLimit;
         if (min > max) issues[`${path}.charLimit`] = 'min must not be over max';
       }
+      if (element.type === 'matrix') checkRowLabels(element.rows, `${path}.rows`, issues);
       const repeated = repeatedChoice(element);
       if (repeated !== null) issues[`${path}.choices`] = `The id "${repeated}" is used twice`;
     });
+  });
+}
+
+/** Answers to a matrix have the labels of its rows as keys, and this one is refused in every body (request-body.ts). */
+function checkRowLabels(
+  rows: readonly { readonly label: LocalizedText }[],
+  path: string,
+  issues: Issues,
+): void {
+  rows.forEach(({ label }, i) => {
+    if (Object.values(label).includes('__proto__')) {
+      issues[`${path}.${i}.label`] = 'must not be "__proto__"';
+    }
   });
 }
 

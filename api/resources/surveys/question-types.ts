@@ -26,7 +26,7 @@ export const reservedIds: ReadonlySet<string> = new Set(
     'multiLanguage',
     'embed',
     'verify',
-    // Bodies with these keys are refused, so no answer could ever name such a question (request-body.ts).
+    // A body with the first as a key is refused (request-body.ts), and renderers may use ids as keys of plain objects.
     '__proto__',
     'constructor',
     'prototype',

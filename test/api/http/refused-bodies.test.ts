@@ -9,7 +9,7 @@ const bodies = [
   ['too many values', `{"data":[${'0,'.repeat(100_001)}0]}`, 'The body has more than 100000 values'],
   ['too deep', `{"data":${'['.repeat(200) + ']'.repeat(200)}}`, 'The body is nested deeper than 100 levels'],
   ['NUL', '{"name":"a\\u0000"}', 'The body contains a NUL character'],
-  ['a key', '{"constructor":1}', 'The key "constructor" is not allowed'],
+  ['a key', '{"__proto__":1}', 'The key "__proto__" is not allowed'],
 ] as const;
 
 for (const [name, body, reason] of bodies) {

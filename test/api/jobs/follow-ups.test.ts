@@ -120,7 +120,10 @@ t.test('the mail has text without markup, recalled answers, and the response on 
   const survey = await addSurvey(api, {
     questions,
     hiddenFields: { enabled: true, fieldIds: ['ref'] },
-    variables: [{ id: 'v1', name: 'score', type: 'number', value: 3 }],
+    variables: [
+      { id: 'v1', name: 'score', type: 'number', value: 3 },
+      { id: 'constructor', name: 'plan', type: 'text', value: 'free' },
+    ],
     followUps: [
       followUp({
         subject: 'Hello #recall:q1/fallback:you#',
@@ -153,6 +156,7 @@ t.test('the mail has text without markup, recalled answers, and the response on 
       '<b>bold</b>\r\nBcc: x@example.com',
       '',
       'score: 7',
+      'plan: free',
       '',
       'ref: r1',
     ].join('\n'),

@@ -149,6 +149,12 @@ const cases: readonly {
     bad: [{ Colour: 'Good' }, { Speed: 'Great' }, 'Good', ['Good']],
   },
   {
+    name: 'matrix whose labels are names of JavaScript',
+    question: { type: 'matrix', rows: lines('constructor', 'prototype'), columns: lines('toString') },
+    good: [{ constructor: 'toString', prototype: 'toString' }, { constructor: '' }],
+    bad: [{ toString: 'toString' }, { constructor: 'constructor' }],
+  },
+  {
     name: 'address',
     question: { type: 'address', ...address },
     good: [['1 Street', '', 'Town', '', '', ''], ['', '', '', '', '', ''], ['1 Street']],
