@@ -44,6 +44,11 @@ export interface DecisionRecord {
   readonly decidedBy: 'store' | 'local';
   /** Whether the process denied without calling the store, because it knew that the counter was exhausted. */
   readonly fromMemory: boolean;
+  /**
+   * How many refusals of this client by this policy it stands for: itself, and those without a record since the last one.
+   * Missing if it stands for itself only.
+   */
+  readonly refusals?: number;
   /** Name of the process that decided. */
   readonly replica: string;
 }

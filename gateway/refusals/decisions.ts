@@ -9,22 +9,16 @@ import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { DecisionIds } from './decision-ids.ts';
 import type { DecisionRecord, DecisionStore } from './decision-record.ts';
+import { FEW, FloodSample } from './flood-sample.ts';
 import type { Refusal } from './refusal.ts';
 
 const BATCH_MS: Millis = 100;
 const AGAIN_MS: Millis = 1000;
 /** Largest batch. */
 const BATCH_MAX = 120;
-/** Size of a batch beyond which only clients with few refusals are recorded. */
-const BATCH_OF_ALL = 20;
-/** Number of refusals by one policy in a minute up to which a client has few. */
-const FEW = 10;
-/** Maximum number of records of one client and policy in a minute. */
-const RECORDS_MAX = 60;
-const MINUTE_MS: Millis = 60_000;
+/** Maximum number of records of clients with more than a few refusals in a batch. */
+const BATCH_OF_MANY = 20;
 const PENDING_MAX = 1000;
-/** Maximum number of pairs of client and policy whose refusals are counted. */
-const PAIRS_MAX = 16_384;
 const PATH_MAX = 200;
 
 /** The parts of a refused request that its record needs. */
@@ -40,6 +34,13 @@ export interface RefusedRequest {
 /** Describes a refused request. Called only if the refusal is recorded. */
 export interface Refused {
   describe(): RefusedRequest;
+}
+
+interface Described {
+  readonly id: string;
+  readonly refusal: Refusal;
+  readonly request: RefusedRequest;
+  readonly now: Millis;
 }
 
 interface DecisionsOptions {
@@ -61,11 +62,7 @@ export class Decisions {
   /** Number of records since the last batch. */
   #kept = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Number of refusals in this minute, by policy and digest. */
-  readonly #refusals = new Map<string, Map<string, number>>();
-  /** Number of pairs in #refusals. */
-  #pairs = 0;
-  #minuteEndsAt: Millis = 0;
+  readonly #sample = new FloodSample<Described>();
   /** Number of refusals that were not recorded, because there were too many. */
   unrecorded = 0;
 
@@ -82,17 +79,11 @@ export class Decisions {
   add(refusal: Refusal, refused: Refused): string {
     const now = this.#options.wallClock();
     const id = this.#ids.next(refusal, this.#options.policyVersion(), now);
-    const number = this.#count(refusal, now);
-    if (number > RECORDS_MAX || this.#kept >= (number <= FEW ? BATCH_MAX : BATCH_OF_ALL)) {
-      this.unrecorded++;
-      return id;
-    }
-    this.#kept++;
-    this.#pending.push(this.#record(id, refusal, refused.describe(), now));
-    if (this.#pending.length > PENDING_MAX) {
-      this.#pending.shift();
-      this.unrecorded++;
-    }
+    const pair = this.#sample.count(refusal.policy, refusal.identity, now);
+    if (pair.number > FEW) {
+      if (!this.#sample.add(pair, { id, refusal, request: refused.describe(), now })) this.unrecorded++;
+    } else if (this.#kept < BATCH_MAX) this.#keep({ id, refusal, request: refused.describe(), now }, 1);
+    else this.unrecorded++;
     this.#timer ??= this.#later(BATCH_MS);
     return id;
   }
@@ -115,29 +106,24 @@ export class Decisions {
   /** Makes one attempt to write the remaining records. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
+    this.#keepSampled(Number.POSITIVE_INFINITY, PENDING_MAX);
     if (this.#pending.length > 0) await this.#options.store.write(this.#pending).catch(() => undefined);
     this.#options.store.close();
   }
 
-  /** @returns the number of refusals of this client by this policy in this minute */
-  #count({ policy, identity }: Refusal, now: Millis): number {
-    if (now >= this.#minuteEndsAt || this.#pairs >= PAIRS_MAX) {
-      this.#refusals.clear();
-      this.#pairs = 0;
-      this.#minuteEndsAt = now + MINUTE_MS;
-    }
-    let ofPolicy = this.#refusals.get(policy);
-    if (ofPolicy === undefined) {
-      ofPolicy = new Map();
-      this.#refusals.set(policy, ofPolicy);
-    }
-    const number = (ofPolicy.get(identity) ?? 0) + 1;
-    if (number === 1) this.#pairs++;
-    ofPolicy.set(identity, number);
-    return number;
+  #keep(described: Described, refusals: number): void {
+    this.#kept++;
+    this.#pending.push(this.#record(described, refusals));
+    if (this.#pending.length <= PENDING_MAX) return;
+    this.#pending.shift();
+    this.unrecorded++;
   }
 
-  #record(id: string, refusal: Refusal, request: RefusedRequest, now: Millis): DecisionRecord {
+  #keepSampled(now: Millis, max: number): void {
+    for (const { last, refusals } of this.#sample.take(now, max)) this.#keep(last, refusals);
+  }
+
+  #record({ id, refusal, request, now }: Described, refusals: number): DecisionRecord {
     const { decision, policy, line, violated, limit, used, cost, windowSeconds, algorithm } = refusal;
     const { resetMs, identity, identifier, isUnproven, isLocal, fromMemory } = refusal;
     const { method, target, addressFrom, file, policyVersion } = request;
@@ -166,6 +152,7 @@ export class Decisions {
       decidedBy: isLocal || !this.#options.isStoreUsed() ? 'local' : 'store',
       fromMemory,
       replica: this.#options.replica,
+      ...(refusals === 1 ? {} : { refusals }),
     };
   }
 
@@ -176,12 +163,13 @@ export class Decisions {
   }
 
   async #write(): Promise<void> {
+    this.#keepSampled(this.#options.wallClock(), Math.min(BATCH_OF_MANY, BATCH_MAX - this.#kept));
     const batch = this.#pending;
     this.#pending = [];
     this.#kept = 0;
     let delayMs = BATCH_MS;
     try {
-      await this.#options.store.write(batch);
+      if (batch.length > 0) await this.#options.store.write(batch);
     } catch {
       // Ignore the error, because the limiter reports the outage.
       const all = [...batch, ...this.#pending];
@@ -189,6 +177,7 @@ export class Decisions {
       this.#pending = all.slice(-PENDING_MAX);
       delayMs = AGAIN_MS;
     }
-    this.#timer = this.#pending.length > 0 ? this.#later(delayMs) : undefined;
+    const isIdle = this.#pending.length === 0 && this.#sample.isEmpty;
+    this.#timer = isIdle ? undefined : this.#later(delayMs);
   }
 }

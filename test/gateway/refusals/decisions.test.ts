@@ -125,6 +125,42 @@ t.test('one identity does not displace the records of others', async (t) => {
   await all.close();
 });
 
+t.test(
+  'in a flood the newest record is of this second, and the records stand for all refusals',
+  async (t) => {
+    const shelf = new Shelf();
+    let now = NOW;
+    const all = decisions(shelf, () => now);
+    const one = part(five);
+    const records = (): readonly DecisionRecord[] => shelf.batches.flat();
+    const ids: string[] = [];
+    for (let second = 0; second < 70; second++) {
+      for (let i = 0; i < 300; i++) ids.push(all.add(refusal(one), refused));
+      await until(() => records().at(-1)?.at === new Date(now).toISOString(), `a record of second ${second}`);
+      now += 1000;
+    }
+    const sum = records().reduce((total, { refusals = 1 }) => total + refusals, 0);
+    t.equal(sum, ids.length);
+    t.equal(records().length + all.unrecorded, ids.length);
+    t.strictSame(
+      records()
+        .slice(0, 10)
+        .map(({ id }) => id),
+      ids.slice(0, 10),
+      'the first ten are there',
+    );
+    t.equal(records().at(-1)?.id, ids.at(-1), 'and the last one');
+    t.ok(records().length <= 70 + 20, `${records().length} records`);
+    for (let i = 0; i < 20; i++) all.add(refusal(one), refused);
+    await all.close();
+    t.equal(
+      records().reduce((total, { refusals = 1 }) => total + refusals, 0),
+      ids.length + 20,
+      'closing writes the rest',
+    );
+  },
+);
+
 t.test('a batch is bounded, even with all different identities', async (t) => {
   const shelf = new Shelf();
   const all = decisions(shelf);

@@ -47,6 +47,11 @@ t.test('requests and denied ones have one axis', async (t) => {
   t.ok((tops[1] ?? 0) > (tops[0] ?? 0), `${tops[1]} is below ${tops[0]}`);
 });
 
+t.test('a flood: the table of refusals counts all of them', async () => {
+  await send(60);
+  await page.locator('#newest-rows .count', { hasText: /^66$/ }).waitFor();
+});
+
 t.test('after a ban, both tables offer to lift it, also on a page that is opened later', async (t) => {
   const buttons = (table: string) => page.locator(`#${table}-rows .actions button`);
   await buttons('newest').getByText('Ban', { exact: true }).click();

@@ -25,7 +25,11 @@ const KINDS = {
   busy: 'bound reached',
 };
 
-/** @typedef {{ key: string, record: any, count: number, firstAt: string, lastAt: string, paths: Set<string> }} Group */
+/**
+ * `stored` are the records of the group, which stand for `count` refusals.
+ *
+ * @typedef {{ key: string, record: any, count: number, stored: number, firstAt: string, lastAt: string, paths: Set<string> }} Group
+ */
 
 class Refusals {
   /** @param {string} prefix of the ids in the page */
@@ -94,17 +98,21 @@ class Refusals {
 
   #group(records) {
     for (const record of records) {
-      const { id, at, decision, path, policy, identity } = record;
+      const { id, at, decision, path, policy, identity, refusals = 1 } = record;
       if (this.ids.has(id)) continue;
       if (this.ids.size >= IDS_MAX) this.ids.clear();
       this.ids.add(id);
       const key = [identity, decision, policy].join('\n');
       const group = this.groups.get(key);
       if (group === undefined) {
-        this.groups.set(key, { key, record, count: 1, firstAt: at, lastAt: at, paths: new Set([path]) });
+        this.groups.set(key, {
+          ...{ key, record, count: refusals, stored: 1, firstAt: at, lastAt: at },
+          paths: new Set([path]),
+        });
         continue;
       }
-      group.count++;
+      group.count += refusals;
+      group.stored++;
       if (group.paths.size < PATHS_MAX) group.paths.add(path);
       if (at >= group.lastAt) Object.assign(group, { record, lastAt: at });
       if (at < group.firstAt) group.firstAt = at;
@@ -143,7 +151,7 @@ function rowOf() {
     client.node,
     actions,
   );
-  const fill = ({ record, count: seen, firstAt, lastAt, paths }) => {
+  const fill = ({ record, count: seen, stored, firstAt, lastAt, paths }) => {
     const { id, method, path, decision, identity, identifier } = record;
     const request = method === '' ? 'a connection' : `${method} ${path}`;
     last.dateTime = lastAt;
@@ -152,7 +160,7 @@ function rowOf() {
     setText(times, count(seen));
     setText(what, request);
     const many = `${count(paths.size)}${paths.size < PATHS_MAX ? '' : ' or more'}`;
-    setText(extent, paths.size > 1 ? `${count(seen)} stored refusals on ${many} paths` : '');
+    setText(extent, paths.size > 1 ? `${count(stored)} stored refusals on ${many} paths` : '');
     what.href = `#/why/${id}`;
     what.title = request;
     what.setAttribute('aria-label', `Why was ${request} refused?`);
