@@ -3,6 +3,7 @@
  * because policies that share a bucket must have the same mode. Requests do not read this list: each change makes a new
  * policy table.
  */
+import type { Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
@@ -86,13 +87,13 @@ export class Shadows {
   }
 }
 
-/** Returns the policies, with those of the given buckets in shadow mode. */
+/** Returns the policies, with those of the given buckets in shadow mode, and the shares of their limits. */
 export function shadowed(set: PolicySet, buckets: ReadonlyMap<string, unknown>): PolicySet {
-  if (!set.policies.some(({ bucket, mode }) => mode !== 'shadow' && buckets.has(bucket))) return set;
+  const isShadowed = ({ bucket, shareOf }: Policy): boolean =>
+    buckets.has(bucket) || (shareOf !== null && buckets.has(shareOf));
+  if (!set.policies.some((policy) => policy.mode !== 'shadow' && isShadowed(policy))) return set;
   return {
     ...set,
-    policies: set.policies.map((policy) =>
-      buckets.has(policy.bucket) ? { ...policy, mode: 'shadow' } : policy,
-    ),
+    policies: set.policies.map((policy) => (isShadowed(policy) ? { ...policy, mode: 'shadow' } : policy)),
   };
 }

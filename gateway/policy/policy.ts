@@ -73,6 +73,8 @@ export interface Policy {
   readonly distinct: SimpleIdentifier | null;
   /** The policy counts only clients that are not regulars. null if it counts all. */
   readonly regulars: Regulars | null;
+  /** The bucket of the limit for newcomers of which this is the share of one client or network. null if it is none. */
+  readonly shareOf: string | null;
   /** Limit for clients without an override. */
   readonly limit: number;
   readonly overrides: Overrides | null;

@@ -238,15 +238,19 @@ export const LIST_REASONS = {
 } as const satisfies Readonly<Record<ListEntry['names'], RecordedReason>>;
 
 /** Returns the reason why a policy denies. */
-export function limitReasonOf({
-  regulars,
-}: Pick<Policy, 'regulars'>): typeof REASONS.policyLimit | typeof REASONS.newcomers {
-  return regulars === null ? REASONS.policyLimit : REASONS.newcomers;
+export function limitReasonOf(
+  policy: Pick<Policy, 'regulars' | 'shareOf'>,
+): typeof REASONS.policyLimit | typeof REASONS.newcomers {
+  return countsNewcomersTogether(policy) ? REASONS.newcomers : REASONS.policyLimit;
 }
 
 /** Returns the name in the record for the clients that a policy counts. */
-export function countedBy({ regulars, identifier }: Pick<Policy, 'regulars' | 'identifier'>): string {
-  return regulars === null ? identifier.name : REASONS.newcomers.counted;
+export function countedBy(policy: Pick<Policy, 'regulars' | 'shareOf' | 'identifier'>): string {
+  return countsNewcomersTogether(policy) ? REASONS.newcomers.counted : policy.identifier.name;
+}
+
+function countsNewcomersTogether({ regulars, shareOf }: Pick<Policy, 'regulars' | 'shareOf'>): boolean {
+  return regulars !== null && shareOf === null;
 }
 
 /** Returns the reason of a recorded refusal. */

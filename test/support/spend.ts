@@ -26,6 +26,7 @@ export function policy(
     unless: null,
     distinct: more.algorithm?.startsWith('distinct') === true ? EMAIL : null,
     regulars: null,
+    shareOf: null,
     identifier: { name: 'ip', kind: 'address', ipv6Prefix: 64 },
     limit,
     overrides: null,

@@ -54,9 +54,10 @@ export class PolicyTable {
     if (route !== null) this.#checkReachable(route, [...here, 'route']);
     for (const limit of limits) {
       const identifier =
-        limit.identifier === row.identifier
+        limit.share?.identifier ??
+        (limit.identifier === row.identifier
           ? rowIdentifier
-          : identifiers.of(limit.identifier, where, [...limit.at, 'identifier']);
+          : identifiers.of(limit.identifier, where, [...limit.at, 'identifier']));
       const place = {
         bucket: row.bucket ?? row.name,
         identifier,
@@ -94,7 +95,8 @@ export class PolicyTable {
       );
     const line = lineOf(here);
     for (const name of names) this.#lines.set(name, line);
-    for (const name of own) this.rowNames.set(name, [name]);
+    // Tests name the whole limit for newcomers, and not its shares.
+    for (const { name, share } of limits) if (share === null) this.rowNames.set(name, [name]);
     // Regulars are not counted by the limit for newcomers, so tests name it apart.
     this.rowNames.set(
       row.name,
@@ -117,7 +119,7 @@ export class PolicyTable {
   }
 
   #policy(
-    { at, overrides: written, window, identifier: _, isForNewcomers, ...limit }: RowLimit,
+    { at, overrides: written, window, identifier: _, isForNewcomers, share, ...limit }: RowLimit,
     {
       readings,
       ...read
@@ -134,6 +136,7 @@ export class PolicyTable {
       line: lineOf(at),
       overrides: overrides.of(written, read.identifier, at),
       regulars: isForNewcomers ? regulars : null,
+      shareOf: share?.of ?? null,
       windowMs: limit.windowSeconds * 1000,
       calendar: calendarFor(window),
       bucketId: this.#byBucket.get(limit.bucket)?.index ?? index,

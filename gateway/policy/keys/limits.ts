@@ -10,6 +10,7 @@ import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { secondsOf } from '#gateway/policy/duration.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
+import { SHARES, type Share, sharedBy } from '#gateway/policy/shares.ts';
 import type { Seconds } from '#shared/clock.ts';
 import { algorithm, burst, checkAlgorithm, tooManyValues } from './algorithm.ts';
 import type { identifier } from './identifier.ts';
@@ -72,6 +73,8 @@ export interface RowLimit {
   readonly identifier: WrittenIdentifier;
   /** Whether it counts only newcomers, all of them together. */
   readonly isForNewcomers: boolean;
+  /** null if it is a whole limit. */
+  readonly share: (Share & { readonly of: string }) | null;
 }
 
 const WINDOW_SECONDS_MAX = 366 * 86_400;
@@ -80,10 +83,14 @@ const NAME_LENGTH_MAX = 64;
 const OF_AN_ENTRY = Object.keys(QUOTA_KEYS) as (keyof typeof QUOTA_KEYS)[];
 const NOT_IN_FLIGHT = ['limit', 'window', 'algorithm', 'burst'] as const;
 
-/** Returns the limits of a row: its own, those of its list, and that of newcomers. */
+/** Returns the limits of a row: its own, those of its list, and that of newcomers with its shares. */
 export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
   const { newcomers, name, bucket = name } = row;
-  const own = ownLimitsOf(row, here, report).map((limit) => ({ ...limit, isForNewcomers: false }));
+  const own = ownLimitsOf(row, here, report).map((limit) => ({
+    ...limit,
+    isForNewcomers: false,
+    share: null,
+  }));
   if (newcomers === undefined) return own;
   const full = fullName(name, 'newcomers', here, report);
   if (row.distinct !== undefined)
@@ -94,7 +101,16 @@ export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
       'key',
     );
   const limit = quotaOf(newcomers, [...here, 'newcomers'], full, `${bucket}.newcomers`, report);
-  return [...own, { ...limit, identifier: EVERYONE.name, isForNewcomers: true }];
+  const whole = { ...limit, identifier: EVERYONE.name, isForNewcomers: true, share: null };
+  const shares = SHARES.map((share) => ({
+    ...whole,
+    name: fullName(name, `newcomers.${share.name}`, here, report),
+    bucket: `${whole.bucket}.${share.name}`,
+    limit: sharedBy(share, whole.limit),
+    burst: whole.burst === null ? null : sharedBy(share, whole.burst),
+    share: { ...share, of: whole.bucket },
+  }));
+  return [...own, whole, ...shares];
 }
 
 /** Each limit of a row has a name of its own. */
@@ -109,7 +125,7 @@ function fullName(name: string, suffix: string, here: Path, report: Report): str
   return full;
 }
 
-type OwnLimit = Omit<RowLimit, 'isForNewcomers'>;
+type OwnLimit = Omit<RowLimit, 'isForNewcomers' | 'share'>;
 
 function ownLimitsOf(row: Row, here: Path, report: Report): OwnLimit[] {
   const { limits, name, bucket = name } = row;

@@ -11,6 +11,8 @@ const RATE_MAX = 100_000;
 
 export function neverReached(policy: LoadedPolicy, { byBucket }: WholeFile): Warning | null {
   const { limit, capacity, windowSeconds, bucket } = policy;
+  // Nobody has written the limit of a share.
+  if (policy.shareOf !== null) return null;
   const rows = byBucket.get(bucket) ?? [];
   if (!countEach(rows)) return null;
   if (Math.min(limit, capacity) / windowSeconds > RATE_MAX) {

@@ -146,7 +146,7 @@ function explainPolicy(
     matched: true,
     reason: reasonToCount(
       policy,
-      policy.regulars !== null
+      policy.regulars !== null && policy.shareOf === null
         ? 'all newcomers are counted together'
         : whoIsCounted(identifier, decided.charged.identified.parts?.[cover.identifiers.indexOf(identifier)]),
       unitsOf(decided, bucket),

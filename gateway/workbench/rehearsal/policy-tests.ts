@@ -1,6 +1,7 @@
 /** Runs the tests of a policy file, each with its own counters in memory. */
 
 import { loadPolicies } from '#gateway/policy/file/load.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet, PolicyTest } from '#gateway/policy/policy-set.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
@@ -65,6 +66,8 @@ function runTest(set: PolicySet, test: PolicyTest): string[] {
   return differences(test, allowed, last, rehearsal.askingOf(test));
 }
 
+const isWhole = ({ shareOf }: Policy): boolean => shareOf === null;
+
 function differences(
   { at, expect, times, reply }: PolicyTest,
   allowed: number,
@@ -88,7 +91,13 @@ function differences(
   if (expect.priority !== null && expect.priority !== priority)
     say('priority', expect.priority, priority ?? 'none');
   if (expect.policies !== null) {
-    const applied = [...new Set(applyingOf(last).map(({ name }) => name))];
+    const applied = [
+      ...new Set(
+        applyingOf(last)
+          .filter(isWhole)
+          .map(({ name }) => name),
+      ),
+    ];
     sayNames('policies', expect.policies, applied);
   }
   if (expect.marked !== null) {
@@ -96,7 +105,7 @@ function differences(
     sayNames(
       'marked',
       expect.marked,
-      marks.map(({ name }) => name),
+      marks.filter(isWhole).map(({ name }) => name),
     );
   }
   const headers = new Map(

@@ -120,7 +120,8 @@ function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[])
   const strangers: string[] = [];
   for (const [i, { unknown }] of results.entries()) {
     const policy = policies[i];
-    if (policy === undefined || unknown === 0) continue;
+    // What counts for a limit of newcomers also counts for its shares.
+    if (policy === undefined || policy.shareOf !== null || unknown === 0) continue;
     const { name, identifier, distinct } = policy;
     const keys = exemptBy(policy).map((one) => one.name);
     const by = distinct === null ? identifier.name : `${identifier.name} and different ${distinct.name}`;

@@ -73,7 +73,8 @@ t.test('regulars and newcomers, and from when their limit acts', async (t) => {
       regulars: 0,
       newcomers: 3,
       denied: 0,
-      shadowDenied: 1,
+      // The share of a client is one request.
+      shadowDenied: 2,
       waiting: 0,
       overloaded: 0,
       acts: false,

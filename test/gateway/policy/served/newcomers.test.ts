@@ -189,6 +189,49 @@ t.test('newcomers share one exact limit on two gateways, and regulars pass', asy
   );
 });
 
+t.test('one client or network leaves most of the limit to the others', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  await withHistory(redis);
+  const policies = FILE.replace('limit: 20', 'limit: 1000').replace('limit: 5', 'limit: 200');
+  const { gateways, ask } = await start(t, redis, policies);
+  const admittedOf = async (clients: readonly string[]): Promise<number> => {
+    const replies = await Promise.all(clients.map((from, i) => ask(i, from)));
+    return replies.filter(({ status }) => status === 200).length;
+  };
+  const times = <T>(count: number, of: (i: number) => T): T[] =>
+    Array.from({ length: count }, (_, i) => of(i));
+  t.equal(await admittedOf(times(200, () => '192.0.2.1')), 10, 'a twentieth for one address');
+  t.equal(await admittedOf(times(40, (i) => `198.51.100.${i}`)), 40, 'all others get in');
+  t.equal(await admittedOf(times(40, (i) => `2001:db8:1::${i}`)), 10, 'a /64 is one client');
+  t.equal(await admittedOf(times(100, (i) => `2001:db8:1:${i + 1}::1`)), 40, 'a quarter for its /48');
+  t.equal(await admittedOf(times(40, (i) => `203.0.113.${i}`)), 40);
+  t.equal(await admittedOf(times(100, (i) => `10.0.0.${i}`)), 60, 'the limit of all is as exact as before');
+
+  const refused = await ask(0, '192.0.2.1');
+  t.match(JSON.parse(refused.body.toString()), {
+    code: 'gateway_newcomers',
+    'violated-policies': ['site.newcomers', 'site.newcomers.client'],
+  });
+  await gateways[0].gateway.control.shadow('site.newcomers', 60_000);
+  await until(async () => (await ask(0, '192.0.2.1')).status === 200, 'shadow mode includes the shares');
+});
+
+t.test('a client that has used its share is told so', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  await withHistory(redis);
+  const { ask } = await start(t, redis);
+  t.equal((await ask(0, '192.0.2.1')).status, 200);
+  const refused = await ask(0, '192.0.2.1');
+  t.match(refused, { status: 429, headers: { ratelimit: /"site.newcomers.client";r=0/ } });
+  t.match(JSON.parse(refused.body.toString()), {
+    code: 'gateway_rate_limited',
+    message: /policy site.newcomers.client allows 1 in/,
+    'violated-policies': ['site.newcomers.client'],
+  });
+});
+
 t.test('a visitor is counted once a request, however many policies have newcomers', async (t) => {
   await insideLongWindow();
   const redis = await startRedis(t);

@@ -230,7 +230,8 @@ tests:
   - { name: newcomers, request: GET /, from: 192.0.2.0/24, times: 4, expect: { allowed: 2, policies: [site, site.newcomers], status: 429 } }
   - { name: regulars, request: GET /, from: 192.0.0.0/16, regular: true, times: 2000, expect: { allowed: 2000, policies: [site] } }
   - { name: their own limit, request: GET /, regular: true, times: 10, expect: { allowed: 9, policies: [site] } }
-  - { name: it is of this test only, request: GET /, times: 4, regular: false, expect: { allowed: 2 } }
+  - { name: it is of this test only, request: GET /, from: 192.0.2.0/24, times: 4, regular: false, expect: { allowed: 2 } }
+  - { name: a client has a share, request: GET /, times: 4, expect: { allowed: 1, policies: [site, site.newcomers], status: 429 } }
 `,
     'p.yaml',
   );
