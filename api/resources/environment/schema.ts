@@ -39,7 +39,20 @@ const common = {
 };
 
 const OuterSurvey = Type.Object(
-  { ...common, triggers: Type.Array(Type.Object({ actionClass: Type.String() })) },
+  {
+    ...common,
+    environmentId: Type.String(),
+    createdAt: Type.String(),
+    updatedAt: Type.String(),
+    createdBy: Type.Null(),
+    pin: Type.Null(),
+    autoComplete: Nullable(Type.Number()),
+    redirectUrl: Nullable(Type.String()),
+    surveyClosedMessage: Type.Unknown(),
+    isVerifyEmailEnabled: Type.Boolean(),
+    singleUse: Type.Unknown(),
+    triggers: Type.Array(Type.Object({ actionClass: Type.String() })),
+  },
   { description: 'Localized texts are plain strings, those of the default language.' },
 );
 

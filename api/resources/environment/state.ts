@@ -122,7 +122,18 @@ function toOuterSurvey(survey: Survey) {
   const { endings, welcomeCard } = SurveyContent.properties;
   return {
     ...common(survey),
+    environmentId: survey.environmentId,
+    createdAt: survey.createdAt,
+    updatedAt: survey.updatedAt,
+    // The format has these two, and readers may require them. Their values are private.
+    createdBy: null,
+    pin: null,
     type: content.type,
+    autoComplete: content.autoComplete,
+    redirectUrl: content.redirectUrl,
+    surveyClosedMessage: content.surveyClosedMessage,
+    isVerifyEmailEnabled: content.isVerifyEmailEnabled,
+    singleUse: content.singleUse,
     productOverwrites: content.overwrites,
     questions: toQuestions(content.blocks).map(plainQuestion),
     welcomeCard: reshape(welcomeCard, content.welcomeCard, plainText),

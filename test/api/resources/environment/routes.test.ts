@@ -76,7 +76,13 @@ t.test('200: plain strings at the top, localized maps inside', async (t) => {
   const survey = await addSurvey(api, {
     type: 'website',
     pin: '1234',
+    createdBy: 'author',
     followUps: [],
+    autoComplete: 9,
+    redirectUrl: 'https://example.com/thanks',
+    surveyClosedMessage: { heading: 'Closed' },
+    isVerifyEmailEnabled: true,
+    singleUse: { enabled: true, isEncrypted: false },
     welcomeCard: { enabled: true, headline: { default: 'Hi', de: 'Hallo' } },
     endings: [{ id: 'e1', type: 'endScreen', headline: 'Bye', imageUrl: '/storage/ws1/public/x.png' }],
     triggers: [{ actionClass: { id: code.id } }],
@@ -100,6 +106,16 @@ t.test('200: plain strings at the top, localized maps inside', async (t) => {
   t.match(outer, {
     id: survey.id,
     type: 'website',
+    createdAt: survey.createdAt,
+    updatedAt: survey.updatedAt,
+    environmentId: workspaceId,
+    createdBy: null,
+    pin: null,
+    autoComplete: 9,
+    redirectUrl: 'https://example.com/thanks',
+    surveyClosedMessage: { heading: 'Closed' },
+    isVerifyEmailEnabled: true,
+    singleUse: { enabled: true, isEncrypted: false },
     welcomeCard: { headline: 'Hi' },
     endings: [{ headline: 'Bye', imageUrl: `${publicUrl}/storage/ws1/public/x.png` }],
     triggers: [{ actionClass: 'Sign up' }],
@@ -127,7 +143,8 @@ t.test('200: plain strings at the top, localized maps inside', async (t) => {
   });
   t.strictSame(inner.blocks, survey.blocks);
   const text = (await api.client('GET', path)).text;
-  t.notMatch(text, /1234|"pin"|followUps|createdBy|customHeadScripts/, 'internal fields are not sent');
+  t.notMatch(text, /1234|author|followUps|customHeadScripts/, 'internal fields are not sent');
+  t.strictSame([outer.pin, outer.createdBy], [null, null]);
   await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
 });
 
