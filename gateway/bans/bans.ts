@@ -1,5 +1,6 @@
 /** The bans that this process knows. A ban stays in force until it ends, even while the store is unavailable. */
 import type { Millis } from '#shared/clock.ts';
+import { NetworkBans } from './network-bans.ts';
 
 /** Maximum number of bans, for all replicas together. */
 export const BANS_MAX = 10_000;
@@ -49,8 +50,10 @@ export function readNote(note: string): Pick<Ban, 'reason' | 'policy'> {
 }
 
 export class Bans {
-  /** Bans by digest of the client, oldest first. Ends are on the clock of this process. */
+  /** Bans by digest of the client, or by network, oldest first. Ends are on the clock of this process. */
   readonly #bans = new Map<string, Ban>();
+  /** The bans whose name is a network. */
+  readonly #networks = new NetworkBans();
   /** Version of each ban in the store, by digest. */
   readonly #versions = new Map<string, number>();
   /** No ban ends before this time. */
@@ -73,17 +76,32 @@ export class Bans {
     return null;
   }
 
+  /** Returns the ban of a network with this address. @param address 4 or 16 bytes; null if it is unknown */
+  onAddress(address: readonly number[] | null, now: Millis): Ban | null {
+    while (this.#networks.size > 0 && address !== null) {
+      const network = this.#networks.find(address);
+      if (network === undefined) return null;
+      const ban = this.of(network, now);
+      if (ban !== null) return ban;
+      // A larger network may be banned for longer.
+      this.dropEnded(now);
+    }
+    return null;
+  }
+
   /** @param version version of this change in the store; 0 without a store */
   set(digest: string, ban: Ban, version = 0): void {
     // A Map keeps the position of a known key. Delete it first, so that the newest ban is last.
     this.#bans.delete(digest);
     this.#bans.set(digest, ban);
+    this.#networks.add(digest);
     this.#versions.set(digest, version);
     this.#nextEnd = Math.min(this.#nextEnd, ban.endsAt);
   }
 
   delete(digest: string): void {
     this.#bans.delete(digest);
+    this.#networks.delete(digest);
     this.#versions.delete(digest);
   }
 
@@ -99,6 +117,7 @@ export class Bans {
 
   clear(): void {
     this.#bans.clear();
+    this.#networks.clear();
     this.#versions.clear();
   }
 

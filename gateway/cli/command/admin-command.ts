@@ -1,6 +1,7 @@
 /** Commands that ask the admin API about one client or one policy, and print the reply. */
 import type { Argv, Options } from 'yargs';
-import type { Inspected, ShownRegular } from '#gateway/operate/admin/inspect.ts';
+import type { InspectedClient } from '#gateway/operate/admin/client-routes.ts';
+import type { ShownRegular } from '#gateway/operate/admin/inspect.ts';
 import { secondsOf } from '#gateway/policy/duration.ts';
 import { counted } from '#gateway/workbench/number-text.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
@@ -37,7 +38,7 @@ interface Shadowed {
 }
 
 const SUBJECT_OPTIONS = {
-  address: { type: 'string', describe: 'Reads the value as an address' },
+  address: { type: 'string', describe: 'Reads the value as an address or a network' },
   key: { type: 'string', describe: 'Reads the value as a key' },
   digest: { type: 'string', describe: 'Reads the value as a digest' },
   identifier: {
@@ -46,15 +47,18 @@ const SUBJECT_OPTIONS = {
   },
 } as const;
 
-/** Creates a command about one client, named by an address, a key or a digest. It prints the counters of the client. */
-export function subjectCommand<T extends Inspected>(command: AdminCommand<T>): AddCommand {
+/** Creates a command about one client, named by an address, a network, a key or a digest. It prints the counters of the client. */
+export function subjectCommand<T extends InspectedClient>(command: AdminCommand<T>): AddCommand {
   return (program, context) =>
     program.command(
       `${command.name} [subject]`,
       command.describe,
       (builder) =>
         withOptions(builder, command)
-          .positional('subject', { type: 'string', describe: 'An address, a digest, or else a key' })
+          .positional('subject', {
+            type: 'string',
+            describe: 'An address, a network, a digest, or else a key',
+          })
           .options(SUBJECT_OPTIONS),
       (given) =>
         context.run(() => {
@@ -142,7 +146,7 @@ function subjectOf({ subject, address, key, digest }: SubjectArguments): {
   const [kind = '', value = ''] = first ?? [];
   const text = value === '' ? (subject ?? '') : value;
   if (given.length !== 1 || text === '' || (value !== '' && subject !== undefined))
-    throw new CommandError('name one address, key or digest; --help has an example', EXIT.usage);
+    throw new CommandError('name one address, network, key or digest; --help has an example', EXIT.usage);
   return { subject: text, kind };
 }
 
@@ -152,10 +156,14 @@ function regularText({ until, days: [first, ...others] }: ShownRegular): string 
   return until === null ? `a newcomer${here}` : `a regular until ${until}${here}`;
 }
 
-function printInspected({ identity, buckets, ban, regular }: Inspected, terminal: Terminal): void {
+function printInspected(
+  { identity, kind, name, buckets, ban, regular }: InspectedClient,
+  terminal: Terminal,
+): void {
   const reason = ban === null || ban.reason === '' ? '' : ` (${ban.reason})`;
-  const state = ban === null ? 'not banned' : terminal.style('red', `banned until ${ban.until}${reason}`);
-  terminal.line(`${identity}: ${state}${regular === null ? '' : `, ${regularText(regular)}`}`);
+  const state = ban === null ? ': not banned' : terminal.style('red', ` banned until ${ban.until}${reason}`);
+  terminal.line(`${kind} ${name}${state}${regular === null ? '' : `, ${regularText(regular)}`}`);
+  if (name !== identity) terminal.line(`digest ${identity}`);
   terminal.line();
   if (buckets.length === 0) {
     terminal.line('All buckets are empty in their current window.');

@@ -1,33 +1,40 @@
 /** Commands about one client: its usage, its digest, its counters and its ban. */
 import { BAN_DAYS_MAX } from '#gateway/bans/bans.ts';
 import { forOption, readFor, subjectCommand } from '#gateway/cli/command/admin-command.ts';
-import type { Inspected } from '#gateway/operate/admin/inspect.ts';
-import { EXIT } from '#shared/cli/exit.ts';
+import type { InspectedClient } from '#gateway/operate/admin/client-routes.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
 const IN_FORCE = 'Applies at once, and within a second in other gateways';
 
-export const addInspect = subjectCommand<Inspected>({
+export const addInspect = subjectCommand<InspectedClient>({
   name: 'inspect',
   describe: 'What has this client used, and is it banned?',
   example: ['$0 inspect 192.0.2.7', 'Counters of an address'],
 });
 
-export const addDigest = subjectCommand<Inspected>({
+export const addDigest = subjectCommand<InspectedClient>({
   name: 'digest',
   path: 'inspect',
   describe: 'Which digest names this client in policy files and logs?',
   example: ['$0 digest --key my-api-key', 'For overrides, plans, allow and deny'],
-  print: ({ identity }, terminal) => terminal.line(identity),
+  print: ({ identity, kind }, terminal) => {
+    if (kind === 'network' && identity.includes('/'))
+      throw new CommandError(
+        'no policy counts this network as one client; write it in policy files as it is',
+        EXIT.no,
+      );
+    terminal.line(identity);
+  },
 });
 
-export const addReset = subjectCommand<Inspected & { readonly cleared: number }>({
+export const addReset = subjectCommand<InspectedClient & { readonly cleared: number }>({
   name: 'reset',
   describe: 'Clears the counters of a client in all policies',
   example: ['$0 reset --key fbk_1', 'Clears what a key has used'],
   tell: ({ cleared }) => (cleared === 0 ? 'There was nothing to clear.' : `Buckets cleared: ${cleared}.`),
 });
 
-export const addBan = subjectCommand<Inspected>({
+export const addBan = subjectCommand<InspectedClient>({
   name: 'ban',
   describe: 'Refuses all requests of a client for a while, with 429',
   example: ['$0 ban 192.0.2.7 --for 1h --reason "credential stuffing"', IN_FORCE],
@@ -38,7 +45,7 @@ export const addBan = subjectCommand<Inspected>({
   more: (options) => ({ seconds: readFor(String(options.for), BAN_DAYS_MAX), reason: options.reason }),
 });
 
-export const addUnban = subjectCommand<Inspected & { readonly changed: boolean }>({
+export const addUnban = subjectCommand<InspectedClient & { readonly changed: boolean }>({
   name: 'unban',
   describe: 'Lets a banned client in again',
   example: ['$0 unban 192.0.2.7', IN_FORCE],

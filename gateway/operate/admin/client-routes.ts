@@ -12,7 +12,8 @@ import { addressesOf } from './decisions-routes.ts';
 import { input } from './input.ts';
 import { type Inspected, inspect, type ShownBan, shownBan } from './inspect.ts';
 import {
-  identityFor,
+  type Named,
+  namedBy,
   type Subject,
   subjectProperties,
   subjectSchema,
@@ -46,8 +47,16 @@ export interface ShownBans {
   readonly addresses: Readonly<Record<string, string>>;
 }
 
-interface Identified {
-  readonly identity: Identity;
+export interface InspectedClient extends Inspected {
+  /** What the operator named. */
+  readonly kind: Named['kind'];
+  /** The address or the network; otherwise the digest. */
+  readonly name: string;
+  /** The address that was refused lately, if such addresses are shown. */
+  readonly address: string | null;
+}
+
+interface Identified extends Named {
   readonly visitor: Visitor;
 }
 
@@ -57,16 +66,20 @@ export async function clientRoutes(
 ): Promise<void> {
   const identify = async (subject: Subject): Promise<Identified> => {
     const salt = await control.salt();
-    const identity = identityFor(subject, policies(), salt);
-    return { identity, visitor: visitorFor(subject, identity, salt) };
+    const named = namedBy(subject, policies(), salt);
+    return { ...named, visitor: visitorFor(subject, named.identity, salt) };
   };
-  const known = async ({
-    identity,
-    visitor,
-  }: Identified): Promise<Inspected & { address: string | null }> => ({
-    ...(await inspect(identity, policies(), control, visitor)),
-    address: addresses.find(identity.digest),
-  });
+  const known = async ({ kind, name, identity, bannedAs, visitor }: Identified): Promise<InspectedClient> => {
+    const found = await inspect(identity, policies(), control, visitor);
+    const ban = bannedAs === identity ? found.ban : await networkBan(bannedAs);
+    const banned = ban !== null;
+    const address = addresses.find(identity.digest);
+    return { ...found, identity: bannedAs.digest, kind, name, banned, ban, address };
+  };
+  const networkBan = async (network: Identity): Promise<ShownBan | null> => {
+    const ban = await control.banOf(network);
+    return ban === null ? null : shownBan(ban);
+  };
   app.post<{ Body: Subject }>('/inspect', { schema: { body: subjectSchema } }, async ({ body }) =>
     known(await identify(body)),
   );
@@ -98,10 +111,10 @@ export async function clientRoutes(
   app.post<{ Body: XStatic<typeof banSchema> }>('/ban', { schema: { body: banSchema } }, async (request) => {
     const { seconds, reason = '', ...subject } = request.body;
     const found = await identify(subject);
-    const { identity } = found;
-    const { endsAt } = await control.ban(identity, seconds * 1000, reason);
+    const { bannedAs } = found;
+    const { endsAt } = await control.ban(bannedAs, seconds * 1000, reason);
     const until = isoTime(endsAt);
-    audit(request, 'ban', { identity: identity.digest, seconds, until, reason });
+    audit(request, 'ban', { identity: bannedAs.digest, seconds, until, reason });
     return { ...(await known(found)), changed: true };
   });
 
@@ -119,9 +132,9 @@ export async function clientRoutes(
 
   app.post<{ Body: Subject }>('/unban', { schema: { body: subjectSchema } }, async (request) => {
     const found = await identify(request.body);
-    const { identity } = found;
-    const changed = await control.unban(identity);
-    audit(request, 'unban', { identity: identity.digest, changed });
+    const { bannedAs } = found;
+    const changed = await control.unban(bannedAs);
+    audit(request, 'unban', { identity: bannedAs.digest, changed });
     return { ...(await known(found)), changed };
   });
 }

@@ -1,7 +1,7 @@
 /** `explain` with the counters of the running gateway. It charges nothing. */
 
 import { EMPTY } from '#gateway/algorithms/algorithm.ts';
-import { Bans } from '#gateway/bans/bans.ts';
+import type { Bans } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
 import { Digester } from '#gateway/identity/digest.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
@@ -9,13 +9,17 @@ import type { Bucket } from '#gateway/limiter/charge.ts';
 import { regularsIn, whileLearning } from '#gateway/policy/learning.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
-import type { PresentedIdentities } from '#gateway/request/reading/identify.ts';
 import { identitiesOf } from '#gateway/request/reading/listing.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
-import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import {
+  type LocatedRequest,
+  Rehearsal,
+  type RehearsedRequest,
+} from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { replyTo } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
+import { networkBans } from './inspect.ts';
 
 interface LiveExplainOptions {
   readonly set: PolicySet;
@@ -34,7 +38,7 @@ export async function explainLive(
   const rehearsal = new Rehearsal(set, { clock: () => now, trust, salt });
   const located = rehearsal.locate(request);
   if (located.kind === 'malformed') return explain(set, rehearsal, request);
-  const bans = await copyBans(rehearsal, identitiesOf(located), control);
+  const bans = await copyBans(rehearsal, located, control);
   const banned = rehearsal.read(located, bans);
   // The policies are explained as they apply when the ban has ended.
   const reading = rehearsal.read(located);
@@ -46,7 +50,8 @@ export async function explainLive(
     now,
     rehearsal.askingOf(request),
   );
-  const reason = bans.of(banned.identity.digest, now)?.reason ?? '';
+  const ban = bans.of(banned.identity.digest, now) ?? bans.onAddress(located.caller.address.bytes, now);
+  const reason = ban?.reason ?? '';
   return {
     ...explanation,
     decision: 'deny',
@@ -99,12 +104,9 @@ async function seed(rehearsal: Rehearsal, buckets: readonly Bucket[], control: C
 }
 
 /** Copies the bans of a request. If there are any, the proofs that they depend on are copied too. */
-async function copyBans(
-  rehearsal: Rehearsal,
-  presented: PresentedIdentities | string,
-  control: Control,
-): Promise<Bans> {
-  const bans = new Bans();
+async function copyBans(rehearsal: Rehearsal, located: LocatedRequest, control: Control): Promise<Bans> {
+  const bans = await networkBans(control);
+  const presented = identitiesOf(located);
   const identities = typeof presented === 'string' ? [] : [...presented.certain, ...presented.doubtful];
   for (const identity of identities) {
     const ban = await control.banOf(identity);

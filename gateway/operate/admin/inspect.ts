@@ -1,8 +1,9 @@
 /** Reads the counters and the ban of one identity. */
 
 import { EMPTY } from '#gateway/algorithms/algorithm.ts';
-import type { Ban } from '#gateway/bans/bans.ts';
+import { BANS_MAX, type Ban, Bans } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
+import { isNetwork } from '#gateway/bans/network-bans.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import { dayOf, daysOf } from '#gateway/limiter/history.ts';
@@ -37,7 +38,7 @@ export async function inspect(
   // Ignore overrides by plan or address, because they depend on the request.
   const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
   const { now, states } = await control.look(identity, counters, limits);
-  const ban = await control.banOf(identity);
+  const ban = (await control.banOf(identity)) ?? (await networkBanOn(visitor.address, control));
   const rule = regularsIn(set);
   const buckets = counters.flatMap(({ policy, forUnproven }, i) => {
     const limit = limits[i] ?? policy.limit;
@@ -68,6 +69,19 @@ export async function inspect(
     /** Whether it is a regular; null without `newcomers` in the policy file. */
     regular: rule === null ? null : await regularOf(visitor, rule, control),
   };
+}
+
+/** Returns the ban of a network with this address. */
+async function networkBanOn(address: readonly number[] | null, control: Control): Promise<Ban | null> {
+  return address === null ? null : (await networkBans(control)).onAddress(address, 0);
+}
+
+/** Reads the bans of networks. */
+export async function networkBans(control: Control): Promise<Bans> {
+  const bans = new Bans();
+  for (const { digest, ...ban } of (await control.listBans(BANS_MAX)).bans)
+    if (isNetwork(digest)) bans.set(digest, ban);
+  return bans;
 }
 
 async function regularOf({ client, address }: Visitor, rule: Regulars, control: Control) {

@@ -5,13 +5,20 @@ import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts
 import type { AddressIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { bytesOf } from '#gateway/policy/target.ts';
-import { ClientAddress, clientAddress } from '#shared/client-address.ts';
+import {
+  ClientAddress,
+  clientAddress,
+  type Network,
+  parseNetwork,
+  writtenNetwork,
+} from '#shared/client-address.ts';
 import { AdminError } from './errors.ts';
 import { input } from './input.ts';
+import { isDigest, kindOf, type SubjectKind } from './subject-kind.ts';
 
 export const subjectProperties = {
   subject: { type: 'string', minLength: 1, maxLength: 8192 },
-  kind: { enum: ['address', 'key', 'digest'] },
+  kind: { enum: ['address', 'network', 'key', 'digest'] },
   identifier: { type: 'string', maxLength: 200 },
 } as const;
 
@@ -19,23 +26,78 @@ export const subjectSchema = input(subjectProperties, ['subject']);
 
 export type Subject = XStatic<typeof subjectSchema>;
 
-const DIGEST = /^[\w-]{21}[AQgw]$/;
+/** A shorter prefix would ban whole continents. */
+const IPV4_BITS_MIN = 8;
+const IPV6_BITS_MIN = 16;
+const IPV6_BITS_MAX = 64;
 /** Addresses that no client can have. */
 const NOBODYS = new Set(['0.0.0.0', '::/64', '255.255.255.255']);
 
-function kindOf({ subject, kind }: Subject): NonNullable<Subject['kind']> {
-  const text = subject.trim();
-  return kind ?? (isIP(text) !== 0 ? 'address' : DIGEST.test(text) ? 'digest' : 'key');
+/** Who is named, and by what. */
+export interface Named {
+  readonly kind: SubjectKind;
+  /** The address, the network or the digest. Of a key, its digest. */
+  readonly name: string;
+  /** The identity that is counted. */
+  readonly identity: Identity;
+  /** The identity that a ban is stored for. It differs for a network that no policy counts as one client. */
+  readonly bannedAs: Identity;
+}
+
+/** @throws AdminError 400 */
+export function namedBy(written: Subject, set: PolicySet, salt: string): Named {
+  const text = written.subject.trim();
+  const given = written.kind ?? kindOf(text);
+  const kind = given === 'address' && text.includes('/') ? 'network' : given;
+  if (kind === 'network') return networkNamed(text, set, salt);
+  const identity = identityFor({ ...written, kind }, set, salt);
+  return { kind, name: kind === 'address' ? text : identity.digest, identity, bannedAs: identity };
+}
+
+function networkNamed(text: string, set: PolicySet, salt: string): Named {
+  const network = networkIn(text);
+  const isIpv4 = network.bytes.length === 4;
+  const least = isIpv4 ? IPV4_BITS_MIN : IPV6_BITS_MIN;
+  if (network.bits < least)
+    throw new AdminError(
+      400,
+      `${text} has too many clients for one ban; name networks of at least /${least}`,
+    );
+  if (!isIpv4 && network.bits > IPV6_BITS_MAX)
+    throw new AdminError(
+      400,
+      `an IPv6 client is its /64; name an address, or a network of at most /${IPV6_BITS_MAX}`,
+    );
+  const [address = ''] = writtenNetwork(network).split('/');
+  const form = { ...ADDRESS, ...(isIpv4 ? { ipv4Prefix: network.bits } : { ipv6Prefix: network.bits }) };
+  const counted = clientAddress(address, '', { kind: 'none' }, form.ipv6Prefix, form.ipv4Prefix);
+  const name = counted.includes('/') ? counted : `${counted}/32`;
+  const identity = new Digester(salt).identify(ADDRESS, counted);
+  const forms = [ADDRESS, ...set.identifiers.filter((one) => one.kind === 'address')];
+  const isClient = forms.some((one) =>
+    isIpv4 ? (one.ipv4Prefix ?? 32) === network.bits : one.ipv6Prefix === network.bits,
+  );
+  return { kind: 'network', name, identity, bannedAs: isClient ? identity : identityOf(name) };
+}
+
+function networkIn(text: string): Network {
+  try {
+    return parseNetwork(text);
+  } catch (error) {
+    throw new AdminError(400, `${(error as Error).message}; write one such as 192.0.2.0/24 or 2001:db8::/32`);
+  }
 }
 
 /** @throws AdminError 400 */
 export function identityFor(written: Subject, set: PolicySet, salt: string): Identity {
   const { subject, identifier } = written;
   const text = subject.trim();
-  const is = kindOf(written);
+  const is = written.kind ?? kindOf(text);
   switch (is) {
+    case 'network':
+      return networkNamed(text, set, salt).identity;
     case 'digest':
-      if (!DIGEST.test(text))
+      if (!isDigest(text))
         throw new AdminError(400, 'a digest has 22 characters, as the log and "floodgate explain" show it');
       return identityOf(text);
     case 'address':
@@ -74,7 +136,8 @@ export interface Visitor {
  * @param identity of the subject
  */
 export function visitorFor(written: Subject, identity: Identity, salt: string): Visitor {
-  if (kindOf(written) !== 'address') return { client: identity, address: null };
+  if ((written.kind ?? kindOf(written.subject.trim())) !== 'address' || written.subject.includes('/'))
+    return { client: identity, address: null };
   const address = new ClientAddress(written.subject.trim(), '', { kind: 'none' });
   return { client: new Digester(salt).identify(ADDRESS, address.counted()), address: address.bytes };
 }

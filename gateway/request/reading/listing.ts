@@ -13,12 +13,12 @@ import type { Banned, Listed, Malformed, Uncovered } from './reading.ts';
 
 /** The bans and proofs that are known. */
 export interface Known {
-  readonly bans: Pick<Bans, 'size' | 'of'>;
+  readonly bans: Pick<Bans, 'size' | 'of' | 'onAddress'>;
   readonly limiter: ProofSource;
   readonly clock: Clock;
 }
 
-export const NO_BANS: Known['bans'] = { size: 0, of: () => null };
+export const NO_BANS: Known['bans'] = { size: 0, of: () => null, onAddress: () => null };
 const NOBODY: PresentedIdentities = { certain: [], keys: [], isSigned: false, doubtful: [] };
 const NO_KEYS: readonly Identity[] = [];
 
@@ -90,6 +90,11 @@ function bansOn(
   };
   for (const identity of certain) look(identity);
   for (const identity of doubtful) look(identity);
+  const onNetwork = bans.onAddress(request.caller.address.bytes, now);
+  if (onNetwork !== null && onNetwork.endsAt > (found.byOperator?.endsAt ?? 0)) {
+    const { endsAt, policy } = onNetwork;
+    found.byOperator = { kind: 'banned', identity: address, endsAt, policy, unlessProven: NO_KEYS };
+  }
   return found;
 }
 

@@ -121,7 +121,7 @@ export async function resetClient({ digest, label }) {
   isWaiting = true;
   const timer = setTimeout(() => {
     isWaiting = false;
-    change('/api/reset', { subject: digest, kind: 'digest' }, ({ cleared }) =>
+    change('/api/reset', { subject: digest, kind: kindOf(digest) }, ({ cleared }) =>
       cleared === 0 ? `${label} had used nothing.` : `${count(cleared)} counters of ${label} are reset.`,
     );
   }, UNDO_MS);
@@ -157,12 +157,12 @@ export async function banClient({ digest, label }) {
 
 function ban({ digest, label }, seconds, reason) {
   const undo = () => lift({ digest }, `${label} is not banned any more.`);
-  const body = { subject: digest, kind: 'digest', seconds, reason };
+  const body = { subject: digest, kind: kindOf(digest), seconds, reason };
   return change('/api/ban', body, `${label} is banned for ${spanText(seconds)}.`, undo);
 }
 
 function lift({ digest }, text, undo) {
-  return change('/api/unban', { subject: digest, kind: 'digest' }, text, undo);
+  return change('/api/unban', { subject: digest, kind: kindOf(digest) }, text, undo);
 }
 
 /** @param {{ until: string, reason: string }} was */
@@ -225,4 +225,9 @@ export async function unshadowPolicy(policy, endsAt) {
     const seconds = Math.max(1, Math.round((Date.parse(endsAt) - Date.now()) / 1000));
     return change('/api/shadow', { policy, seconds }, `${policy} is in shadow until ${clockTime(endsAt)}.`);
   });
+}
+
+/** Of a banned network, the name is the network. @param {string} name */
+export function kindOf(name) {
+  return name.includes('/') ? 'network' : 'digest';
 }

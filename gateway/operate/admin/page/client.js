@@ -95,7 +95,8 @@ export async function lookUp(text, kind = '', identifier = '') {
     ...(identifier === '' ? {} : { identifier }),
   });
   const typed = text.trim();
-  if (typed !== found.identity) names.set(found.identity, isAddress(typed) ? typed : `${typed.slice(0, 6)}…`);
+  if (typed !== found.identity)
+    names.set(found.identity, isAddress(typed) || typed.includes('/') ? typed : `${typed.slice(0, 6)}…`);
   if (found.address !== null) takeAddresses({ [found.identity]: found.address });
   if (found.ban === null) bans.delete(found.identity);
   else bans.set(found.identity, found.ban);

@@ -1,6 +1,6 @@
 /** The view of clients, with the tables of those that are denied most and of bans. */
 import { call } from './api.js';
-import { askForAddresses, bans, showAddresses, tell } from './changes.js';
+import { askForAddresses, bans, kindOf, showAddresses, tell } from './changes.js';
 import {
   actionsFor,
   clientCell,
@@ -186,7 +186,7 @@ export async function openClient(digest) {
   }
   if (digest === openDigest) return;
   byId('client-form').subject.value = labelOf(digest);
-  await showClient(digest, 'digest');
+  await showClient(digest, kindOf(digest));
 }
 
 async function showClient(text, kind, identifier = '') {
