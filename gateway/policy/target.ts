@@ -85,6 +85,10 @@ const PLAIN_QUERY = /^[!"$-~]+$/;
 /** Matches all but visible ASCII and bytes from 0x80, and also `#`. */
 const BAD = /[^!-~\x80-\xff]|#/;
 
+/** All readings of a longer path would cost a client nothing, and the gateway several milliseconds. */
+const READ_DIFFERENTLY_BYTES_MAX = 4096;
+const TOO_LONG = `the path is longer than ${READ_DIFFERENTLY_BYTES_MAX} bytes and has a spelling that servers read differently, such as %2F, ; or //; shorten it`;
+
 function rewrite(raw: string): Target | BadTarget {
   if (BAD.test(raw))
     return bad('the request target contains a control character, a space or #; percent-encode it');
@@ -102,6 +106,7 @@ function rewrite(raw: string): Target | BadTarget {
   const forwarded = resolved + query;
   const path = merged(decoded.path);
   if (!isReadDifferently(original.path)) return { ok: true, forwarded, path, others: NO_OTHERS };
+  if (original.path.length > READ_DIFFERENTLY_BYTES_MAX) return bad(TOO_LONG);
   const readings = readingsOf([...new Set([decoded.path, original.path])]);
   if (readings === null) return bad('the path contains a control character that is encoded twice');
   readings.delete(path);
