@@ -35,6 +35,8 @@ export interface SendResult {
   readonly error: string | null;
   /** Whether there was no reply in time. */
   readonly isHung: boolean;
+  /** The header `Retry-After` of a 429 or a 503, as it was sent. */
+  readonly retryAfter: string | null;
   /** Whether the receiver is in a private network. Then only the operator may see its reply and its errors. */
   readonly isPrivate: boolean;
 }
@@ -88,11 +90,12 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
           ...headers,
         });
         const reply = await firstBytes(answer);
-        return { ...resultOf(answer.statusCode ?? 0, reply), isPrivate };
+        return { ...resultOf(answer, reply), isPrivate };
       } catch (error) {
         const isHung = isTimeout(error);
         const text = isHung ? `No answer within ${timeoutMs / 1_000} s` : explain(error);
-        return { isDelivered: false, statusCode: null, reply: null, error: text, isHung, isPrivate };
+        const none = { statusCode: null, reply: null, retryAfter: null };
+        return { isDelivered: false, ...none, error: text, isHung, isPrivate };
       }
     },
   };
@@ -141,7 +144,10 @@ function post(
 }
 
 /** Returns the result of a reply. Only 2xx counts as delivered. */
-function resultOf(statusCode: number, reply: string): Omit<SendResult, 'isPrivate'> {
+function resultOf(
+  { statusCode = 0, headers }: IncomingMessage,
+  reply: string,
+): Omit<SendResult, 'isPrivate'> {
   const isRedirect = statusCode >= 300 && statusCode < 400;
   return {
     isDelivered: statusCode >= 200 && statusCode < 300,
@@ -149,6 +155,7 @@ function resultOf(statusCode: number, reply: string): Omit<SendResult, 'isPrivat
     reply,
     error: isRedirect ? 'Redirects are not followed; give the webhook the address that answers' : null,
     isHung: false,
+    retryAfter: statusCode === 429 || statusCode === 503 ? (headers['retry-after'] ?? null) : null,
   };
 }
 

@@ -32,7 +32,9 @@ export async function settleDelivery(
   return db.transaction().execute(async (trx) => {
     const outcome = attempt.isDelivered
       ? { status: 'delivered' as const, dueAt: null }
-      : afterFailure(failures, endedAt, options);
+      : isGone(attempt)
+        ? parked
+        : afterFailure(failures, endedAt, options, attempt.retryAfter);
     const { numUpdatedRows } = await trx
       .updateTable('deliveries')
       .set({
@@ -162,18 +164,35 @@ export async function failDue(
   });
 }
 
+/** Whether the receiver says that it wants nothing any more. Standard Webhooks asks senders to stop then. */
+function isGone({ statusCode }: Pick<Attempt, 'statusCode'>): boolean {
+  return statusCode === 410;
+}
+
+const parked = { status: 'parked', dueAt: null } as const;
+
+/** @param retryAfter the pause that the receiver asks for; it makes the usual one longer, and never shorter */
 function afterFailure(
   failures: number,
   now: Millis,
   { attemptsMax, random }: SettleOptions,
+  retryAfter: string | null = null,
 ): Pick<DeliveryTable, 'dueAt'> & { readonly status: 'pending' | 'parked' } {
-  return failures < attemptsMax
-    ? { status: 'pending', dueAt: toTimestamp(now + retryDelay(failures, random)) }
-    : { status: 'parked', dueAt: null };
+  if (failures >= attemptsMax) return parked;
+  const pause = Math.max(retryDelay(failures, random), askedPause(retryAfter, now));
+  return { status: 'pending', dueAt: toTimestamp(now + pause) };
+}
+
+/** Reads `Retry-After`, seconds or a date (RFC 9110 10.2.3). @returns 0 if it is absent or unreadable; at most an hour */
+function askedPause(retryAfter: string | null, now: Millis): Millis {
+  if (retryAfter === null) return 0;
+  const pause = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - now;
+  return Number.isNaN(pause) ? 0 : Math.min(pause, RETRY_LONGEST);
 }
 
 function failedAt(now: Millis) {
-  return { isDelivered: false, statusCode: null, reply: null, isPrivate: false, startedAt: now, duration: 0 };
+  const none = { statusCode: null, reply: null, retryAfter: null };
+  return { isDelivered: false, ...none, isPrivate: false, startedAt: now, duration: 0 };
 }
 
 const RETRY_FIRST: Millis = 5_000;

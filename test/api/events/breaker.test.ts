@@ -66,6 +66,7 @@ function manualSender() {
               error: 'x',
               isHung: true,
               isPrivate: false,
+              retryAfter: null,
               ...result,
             });
           open.push({ url, end });
@@ -140,6 +141,7 @@ t.test('a backlog at a hanging receiver is parked with few attempts, and recover
               error: 'No answer',
               isHung: true,
               isPrivate: false,
+              retryAfter: null,
             },
             ...results.shift(),
           };

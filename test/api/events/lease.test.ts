@@ -125,6 +125,8 @@ t.test('concurrent attempts are bounded: for a webhook, a workspace, a receiver,
     ...{ webhookId: id, workspaceId: `w${id}`, organizationId: `o${id}`, receiver: `https://${id}.example` },
   });
   const head = { ...other('a'), workspaceId: 'w' };
+  for (const id of ['a', 'b', 'c', 'd', 'e', 'f', 'z']) limits.record(other(id).receiver, 10);
+  for (let i = 0; i < 83; i += 1) limits.record(other(`x${i}`).receiver, 10);
   t.equal(limits.available(head), 4);
   const release = limits.acquire(head);
   for (let i = 0; i < 3; i += 1) limits.acquire(head);
@@ -149,11 +151,38 @@ t.test('one organization has a quarter of all places, with any number of workspa
   const of = (organizationId: string, i: number) => ({
     ...{ webhookId: `h${i}`, workspaceId: `w${i}`, organizationId, receiver: `https://${i}.example` },
   });
+  for (let i = 0; i < 42; i += 1) limits.record(of('o', i).receiver, 10);
   for (let i = 0; i < 31; i += 1) limits.acquire(of('o', i));
   t.equal(limits.available(of('o', 40)), 1);
   limits.acquire(of('o', 40));
   t.equal(limits.available(of('o', 41)), 0);
   t.equal(limits.available(of('p', 41)), 4);
+  t.end();
+});
+
+t.test('a quarter of all places is kept for receivers that are known to be quick', (t) => {
+  const limits = createAttemptLimits();
+  const of = (organizationId: string, workspaceId: string, i: number) => ({
+    ...{ webhookId: `h${i}`, workspaceId, organizationId, receiver: `https://${i}.example` },
+  });
+  limits.record('https://1.example', 1_000);
+  limits.record('https://2.example', 1_001);
+  const places = (organizationId: string, workspaceId: string): number[] =>
+    [1, 2, 3].map((i) => limits.available(of(organizationId, workspaceId, i)));
+  const releases = Array.from({ length: 12 }, (_, i) => limits.acquire(of('o', 'w', 100 + i)));
+  t.strictSame(places('o', 'w'), [4, 0, 0], 'of a workspace: a quick, a slow and an unknown receiver');
+  for (let i = 0; i < 12; i += 1) releases.push(limits.acquire(of('o', `w${i}`, 200 + i)));
+  t.strictSame(places('o', 'other'), [4, 0, 0], 'of an organization');
+  for (let i = 0; i < 72; i += 1) releases.push(limits.acquire(of(`o${i}`, `v${i}`, 300 + i)));
+  t.strictSame(places('p', 'p'), [4, 0, 0], 'of all');
+  for (const release of releases) release();
+  t.strictSame(places('o', 'w'), [4, 4, 4]);
+  const quick = Array.from({ length: 32 }, (_, i) => of('o', `w${i}`, 400 + i));
+  for (const one of quick) {
+    limits.record(one.receiver, 10);
+    releases.push(limits.acquire(one));
+  }
+  t.strictSame(places('o', 'w'), [0, 0, 0], 'quick ones may have all places');
   t.end();
 });
 

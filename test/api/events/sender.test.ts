@@ -42,6 +42,7 @@ t.test('delivered: the request, and the stored part of the reply', async (t) => 
   t.same(await sender.send({ ...message, url }), {
     isDelivered: true,
     isHung: false,
+    retryAfter: null,
     statusCode: 200,
     reply: 'thanks',
     error: null,
@@ -92,6 +93,7 @@ t.test('a receiver that hangs takes no longer than one attempt may', async (t) =
     reply: null,
     error: 'No answer within 0.3 s',
     isHung: true,
+    retryAfter: null,
     isPrivate: true,
   });
 });
