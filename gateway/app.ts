@@ -20,6 +20,7 @@ import type { Sample } from './part/sample.ts';
 import { openParts, type PartInUse } from './parts.ts';
 import { changesOf } from './policy/file/changes.ts';
 import type { PolicySet } from './policy/policy-set.ts';
+import { refusingShrunken } from './policy/referenced-files.ts';
 import { FileWatch, loadWatched, type WatchedTexts } from './policy/watched-file.ts';
 import { youngCollector } from './process/collect-young.ts';
 import type { ProcessReport } from './process/supervisor.ts';
@@ -280,7 +281,7 @@ function watchPolicies(
   return new FileWatch(inUse, {
     file: config.policiesFile,
     read: readPolicyFile,
-    load,
+    load: refusingShrunken(load, () => limiting.policySet()),
     clock,
     onLoaded: (set) => {
       metrics.reloads++;

@@ -20,7 +20,9 @@ import { openFilesMax } from './operate/doctor/open-files.ts';
 import type { Operated } from './part/part.ts';
 import { openParts } from './parts.ts';
 import { assertPoliciesAreChosen, readPolicyFile } from './policy/policy-file.ts';
+import type { PolicySet } from './policy/policy-set.ts';
 import { PolicyFileError } from './policy/problems.ts';
+import { refusingShrunken } from './policy/referenced-files.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import { Stop, type StopOptions } from './process/stop.ts';
 import { Supervisor, type WorkerMessage } from './process/supervisor.ts';
@@ -106,7 +108,7 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
   const watch = new FileWatch(inUse, {
     file: config.policiesFile,
     read: readPolicyFile,
-    load,
+    load: refusingShrunken<PolicySet>(load, () => set),
     clock,
     onLoaded: (loaded) => {
       set = loaded;

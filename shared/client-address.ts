@@ -30,6 +30,7 @@ export interface TrustedFile {
   readonly name: string;
   /** The text that was read at the start. */
   readonly firstText: string;
+  readonly networks: readonly Network[];
   /** Why the current text of the file is not in use; null if it is in use. */
   readonly problem: string | null;
   use(networks: readonly Network[]): void;

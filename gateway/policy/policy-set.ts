@@ -83,6 +83,8 @@ export interface PolicySet {
   /** Identifiers that do not depend on a route. */
   readonly identifiers: readonly SimpleIdentifier[];
   readonly lists: Lists | null;
+  /** Numbers of entries of the files that the policy file names and that have one a line. */
+  readonly listSizes: ReadonlyMap<string, number>;
   /** The key `regulars`, also if no policy has `newcomers`: the unknown names under `never`. null if it is not written. */
   readonly regulars: { readonly unknownNames: readonly UnknownName[] } | null;
   /** Replaces the gateway's page for browsers; null if there is none. */

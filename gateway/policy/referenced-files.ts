@@ -24,6 +24,8 @@ const TOTAL_MAX = 67_108_864;
 export class ReferencedFiles {
   readonly #read: ReadReferenced;
   readonly texts = new Map<string, string>();
+  /** Numbers of entries of the files that have one a line. */
+  readonly listSizes = new Map<string, number>();
   #total = 0;
 
   constructor(read: ReadReferenced) {
@@ -55,4 +57,42 @@ export class ReferencedFiles {
       throw new Mistake(`${name} has more than ${bytesMax} bytes`, 'remove what is not needed');
     return text;
   }
+}
+
+/** A list must not lose nine tenths of its entries at once. */
+const LEFT_AT_LEAST = 1 / 10;
+
+/**
+ * A program that renews a list but fails to fetch it often leaves an empty or a short file. Such a list would lift bans
+ * and limits in silence.
+ *
+ * @throws Error if the list is empty, or nearly so, and was not
+ */
+export function refuseShrunken(name: string, before: number, now: number, instead: string): void {
+  if (now >= before || now > before * LEFT_AT_LEAST) return;
+  const left = now === 0 ? 'no entries any more' : `${now} ${now === 1 ? 'entry' : 'entries'}`;
+  throw new Error(`${name} has ${left}, and had ${before}; renew it, or ${instead}`);
+}
+
+interface WithLists {
+  readonly listSizes: ReadonlyMap<string, number>;
+}
+
+/** @returns a loader that compares the lists with those in use. At the start there are none, so it is not for that */
+export function refusingShrunken<T extends WithLists>(
+  load: (text: string, file: string, readReferenced: ReadReferenced) => T,
+  inUse: () => T,
+): typeof load {
+  return (...read) => {
+    const loaded = load(...read);
+    const before = inUse().listSizes;
+    for (const [name, size] of loaded.listSizes)
+      refuseShrunken(
+        name,
+        before.get(name) ?? 0,
+        size,
+        'if this is right, restart the gateway or name a new file in the policy file',
+      );
+    return loaded;
+  };
 }

@@ -1,5 +1,6 @@
 /** Watches the files of GATEWAY_TRUSTED_PROXIES. A file with a mistake changes nothing. */
 import type { Logger } from 'pino';
+import { refuseShrunken } from '#gateway/policy/referenced-files.ts';
 import { FileWatch } from '#gateway/policy/watched-file.ts';
 import type { Network, TrustedFile } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -38,7 +39,16 @@ function watchOf(
     {
       file: file.name,
       read: readRegularFile,
-      load: networksIn,
+      load: (text) => {
+        const networks = networksIn(text, file.name);
+        refuseShrunken(
+          file.name,
+          file.networks.length,
+          networks.length,
+          'restart the gateway if this is right',
+        );
+        return networks;
+      },
       clock,
       onLoaded: (networks) => {
         file.use(networks);

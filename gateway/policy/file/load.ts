@@ -133,6 +133,7 @@ function build(
     ),
     identifiers: identifiers.declared,
     lists,
+    listSizes: referenced.listSizes,
     regulars: file.regulars === undefined ? null : { unknownNames },
     page,
     origins,

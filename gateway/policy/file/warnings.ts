@@ -38,6 +38,8 @@ export function warningsOf(
         'this request comes from a page of another origin, and the file does not let the page read a refusal',
         'list its origin under replies: { cors: [ORIGIN] }, or write cors: [] if no page needs it',
       );
+  for (const [name, size] of set.listSizes)
+    if (size === 0) warn([], `${name} has no entries`, 'write some, or remove the file from the policy file');
   const file = { ...set, byBucket: Map.groupBy(set.policies, ({ bucket }) => bucket) };
   for (const policy of set.policies) {
     const row = policy.at.slice(0, 2);

@@ -36,6 +36,7 @@ export function addLines(
     return null;
   }
   let mistakes = 0;
+  let entries = 0;
   let at = 0;
   for (let number = 1; at < text.length; number++) {
     // A list of all lines would need the memory of a large file a second time.
@@ -43,15 +44,17 @@ export function addLines(
     const line = text.slice(at, end < 0 ? text.length : end);
     at = end < 0 ? text.length : end + 1;
     const bare = line.trim();
-    if (bare === '' || bare.startsWith('#')) continue;
+    if (bare === '' || /^[#;]/.test(bare)) continue;
     try {
       add(line);
+      entries++;
     } catch (error) {
       if (!(error instanceof Mistake)) throw error;
       report(here, `${name}:${number}: ${error.what}`, error.fix);
       if (++mistakes === MISTAKES_MAX) break;
     }
   }
+  referenced.listSizes.set(name, entries);
   return mistakes > 0 ? null : text;
 }
 

@@ -16,10 +16,12 @@ const LINE = new RegExp(`^\\s*([^\\s#]+)[ \\t]+(${NETWORK_NAME})\\s*(?:#.*)?\\r?
 /** Names of networks, from one file. */
 export class NetworkFile {
   readonly text: string;
+  readonly size: number;
   readonly #table: NetworkTable<string>;
 
-  constructor(text: string, table: NetworkTable<string>) {
+  constructor(text: string, size: number, table: NetworkTable<string>) {
     this.text = text;
+    this.size = size;
     this.#table = table;
   }
 
@@ -53,6 +55,7 @@ export class NetworkLoader {
   of(name: string, here: Path): NetworkFile {
     const file = this.#files.get(name) ?? this.#known(name) ?? this.#read(name, here);
     this.#files.set(name, file);
+    this.#referenced.listSizes.set(name, file.size);
     return file;
   }
 
@@ -71,7 +74,7 @@ export class NetworkLoader {
   #read(name: string, here: Path): NetworkFile {
     const list = new NetworkList<string>();
     const text = addLines(name, here, this.#referenced, this.#report, (line) => addLine(list, line), MAX);
-    const file = new NetworkFile(text ?? '', list.table());
+    const file = new NetworkFile(text ?? '', list.size, list.table());
     if (text !== null) inUse.set(name, new WeakRef(file));
     return file;
   }
