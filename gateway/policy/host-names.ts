@@ -2,13 +2,6 @@
 import { domainToASCII } from 'node:url';
 import { canonicalHost } from '#gateway/http/host.ts';
 import { Mistake } from './problems.ts';
-import type { Route } from './route.ts';
-
-/** An entry of `exclude` or `deny`. */
-export interface HostRoute extends Route {
-  /** The hosts for which it applies; null for all. */
-  readonly hosts: HostNames | null;
-}
 
 const WILDCARD = '*.';
 const BEYOND_ASCII = /[^\0-\x7f]/;

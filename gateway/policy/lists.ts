@@ -2,9 +2,10 @@
  * The lists `allow` and `deny`: clients that no policy counts, and clients that the gateway refuses. `deny` also denies
  * routes to everybody.
  */
-import type { HostNames, HostRoute } from './host-names.ts';
+import type { HostNames } from './host-names.ts';
 import type { NetworkTable } from './network-table.ts';
 import type { Path } from './problems.ts';
+import type { HostRoute } from './route.ts';
 
 export interface ListEntry {
   readonly list: 'allow' | 'deny';

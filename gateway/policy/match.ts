@@ -13,12 +13,11 @@ import {
 } from '#gateway/identity/identifier.ts';
 import { type Asked, isConditional, unmetOf } from './condition.ts';
 import { Counter, type CoverCounter } from './counter.ts';
-import type { HostRoute } from './host-names.ts';
 import type { ListEntry } from './lists.ts';
 import { countsBody, isSettledByReply, type Policy } from './policy.ts';
 import type { LoadedPolicy, PolicySet } from './policy-set.ts';
 import type { Regulars } from './regulars.ts';
-import type { Route } from './route.ts';
+import type { HostRoute, Route } from './route.ts';
 import { RouteTree } from './route-tree.ts';
 import { readTarget } from './target.ts';
 

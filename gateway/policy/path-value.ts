@@ -1,4 +1,4 @@
-import { withoutParameters } from './path-text.ts';
+import { withoutParameters } from './path-readings.ts';
 import { caseless, meaningOf } from './target.ts';
 
 /**

@@ -3,13 +3,12 @@ import type { Priority } from '#gateway/bounds/priority.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Conditions } from './condition.ts';
-import type { HostRoute } from './host-names.ts';
 import type { Lists, UnknownName } from './lists.ts';
 import type { NamedPage } from './page-template.ts';
 import type { Plans } from './plans.ts';
 import type { Policy } from './policy.ts';
 import type { Path } from './problems.ts';
-import type { Route } from './route.ts';
+import type { HostRoute, Route } from './route.ts';
 
 /** A policy with what the limiter does not need: where it applies, and where it is written. */
 export interface LoadedPolicy extends Policy, Conditions {

@@ -7,6 +7,7 @@
  * - `OPTIONS *`: every path
  */
 import { METHODS } from '#gateway/http/node-http.ts';
+import type { HostNames } from './host-names.ts';
 import { Mistake } from './problems.ts';
 import { caseless, meaningOf, readTarget } from './target.ts';
 
@@ -28,6 +29,12 @@ export interface Route {
   readonly methods: ReadonlySet<string> | null;
   readonly segments: readonly Segment[];
   readonly ignoresCase: boolean;
+}
+
+/** An entry of `exclude` or `deny`. */
+export interface HostRoute extends Route {
+  /** The hosts for which it applies; null for all. */
+  readonly hosts: HostNames | null;
 }
 
 const LITERAL = /^(?:[A-Za-z0-9\-_~!$&'()+,=:@.]|%[0-9A-Fa-f]{2})+$/;

@@ -3,14 +3,15 @@
  * path as it was sent, but for dot segments, which are resolved. So each reading is matched against the policies. The
  * URL class is not used because it repairs targets silently.
  */
-import { isReadDifferently, readingsOf } from './path-readings.ts';
 import {
   decodeUnreserved,
   encodeBeyondAscii,
   hasDotSegments,
+  isReadDifferently,
   merged,
+  readingsOf,
   withoutDotSegments,
-} from './path-text.ts';
+} from './path-readings.ts';
 
 interface Target {
   readonly ok: true;

@@ -2,7 +2,7 @@
  * Some clients send bytes beyond ASCII in the request target: curl with a URL as it was typed, and old scripts. A URI has
  * no such bytes, and node:http refuses them. Their percent-encoding means the same.
  */
-import { encodeBeyondAscii } from '#gateway/policy/path-text.ts';
+import { encodeBeyondAscii } from '#gateway/policy/path-readings.ts';
 
 /** No part of it repeats another one, so the time grows linearly with the length. */
 const LINE = /^([A-Z-]+ )([^ \r\n]+)(?= HTTP\/1\.[01]\r?\n)/;

@@ -1,6 +1,7 @@
 /** All keys at the top of the policy file, in the order in which messages and the documentation list them. */
-import type { HostRoute } from '#gateway/policy/host-names.ts';
+
 import { reportMistake } from '#gateway/policy/problems.ts';
+import type { HostRoute } from '#gateway/policy/route.ts';
 import { parseHostRoute } from './hosts.ts';
 import { identifiers } from './identifier-keys.ts';
 import { fileKey } from './key.ts';

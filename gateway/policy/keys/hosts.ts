@@ -1,6 +1,7 @@
 /** Reads lists of hosts, and routes that are limited to some hosts. */
-import { HostNames, type HostRoute } from '#gateway/policy/host-names.ts';
+import { HostNames } from '#gateway/policy/host-names.ts';
 import { type Report, reportMistake } from '#gateway/policy/problems.ts';
+import type { HostRoute } from '#gateway/policy/route.ts';
 import { parseRoute } from '#gateway/policy/route.ts';
 
 /** Reports mistakes by the number of the entry. */

@@ -1,11 +1,12 @@
 /** The keys `allow` and `deny`: lists of clients, networks, programs and routes. */
 
 import type { XStatic } from 'typebox/schema';
-import type { HostNames, HostRoute } from '#gateway/policy/host-names.ts';
+import type { HostNames } from '#gateway/policy/host-names.ts';
 import type { ListEntry, Lists, UnknownName } from '#gateway/policy/lists.ts';
 import { NetworkList } from '#gateway/policy/network-table.ts';
 import { Mistake, type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
 import { type ReferencedFiles, versionOf } from '#gateway/policy/referenced-files.ts';
+import type { HostRoute } from '#gateway/policy/route.ts';
 import { PROGRAM_NAME } from '#gateway/policy/user-agent.ts';
 import { parseHostRoute, readHosts } from './hosts.ts';
 import { fileKey } from './key.ts';

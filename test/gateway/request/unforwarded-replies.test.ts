@@ -31,7 +31,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'too-large': { bytes: `${HEAD}${LONG}\r\n`, status: 502, cost: 40 },
   'too-large-without-end': { bytes: `${HEAD}${LONG}`, status: 502, cost: 40 },
   'too-late': { bytes: `HTTP/1.1 200 OK\r\n${LONG}X-Tokens: 40\r\n\r\n`, status: 502, cost: 1 },
-  malformed: { bytes: `${HEAD}X-A : 1\r\n\r\n`, status: 502, cost: 40 },
+  malformed: { bytes: `${HEAD}X-A 1\r\n\r\n`, status: 502, cost: 40 },
   'two-lengths': { bytes: `${HEAD}Content-Length: 1\r\nContent-Length: 2\r\n\r\nx`, status: 502, cost: 40 },
   coded: { bytes: `${HEAD}Transfer-Encoding: gzip, chunked\r\n\r\n`, status: 502, cost: 40 },
   'no-http': { bytes: 'SSH-2.0-x\r\n', status: 502, cost: 1 },
