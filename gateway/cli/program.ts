@@ -4,8 +4,8 @@ import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { runProgram } from '#shared/cli/program.ts';
 import { ConfigError } from '#shared/configuration.ts';
-import { VERSION } from '#shared/version.ts';
-import { COMMANDS, OTHER_NAMES, REMOVED } from './commands/all.ts';
+import { COMMAND_GROUPS, COMMANDS, OTHER_NAMES, REMOVED } from './commands/all.ts';
+import { VERSION_TEXT } from './version-text.ts';
 
 const DIGEST = /^-[\w-]{21}$/;
 
@@ -25,15 +25,36 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
         .completion('completion', 'Prints a script that completes commands and options in your shell')
         .help()
         .alias('help', 'h')
-        .version(`${VERSION} (Node.js ${process.versions.node})`)
+        .version(VERSION_TEXT)
         .epilogue('Exit codes: 0 fine, 1 the answer is no, 2 wrong call, 3 could not be reached.')
         .fail((message, error) => {
           throw error ?? new CommandError(message + hintFor(args), EXIT.usage);
         });
       const commands = await commandsFor(args);
-      return commands.reduce((added, add) => add(added, { ...options, run }), described);
+      const whole = commands.reduce((added, add) => add(added, { ...options, run }), described);
+      if (!asksForOverview(args)) return whole;
+      options.terminal.line(inGroups(await whole.getHelp()));
+      return null;
     },
   });
+}
+
+function asksForOverview(args: readonly string[]): boolean {
+  return firstWord(args) === '' && (args.includes('--help') || args.includes('-h'));
+}
+
+/** Replaces the one list of commands by one for each group. */
+function inGroups(help: string): string {
+  const [before = '', rest = ''] = help.split(/^Commands:\n/m);
+  const [list = ''] = rest.split('\n\n');
+  const lines = list.split('\n');
+  const lineOf = (name: string): string =>
+    lines.find((line) => line.trim().split(' ')[1] === name) ?? `  floodgate ${name}`;
+  const groups = Object.entries(COMMAND_GROUPS).map(([title, commands]) =>
+    [`${title}:`, ...Object.keys(commands).map(lineOf)].join('\n'),
+  );
+  groups.push(['This command line:', lineOf('completion')].join('\n'));
+  return before + groups.join('\n\n') + rest.slice(list.length);
 }
 
 function hintFor(args: readonly string[]): string {

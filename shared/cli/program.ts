@@ -15,8 +15,8 @@ interface Program {
   /** Arguments without the names of Node and of the program. */
   readonly args: readonly string[];
   readonly terminal: Terminal;
-  /** Adds the commands and the help texts. */
-  readonly build: (program: Argv<GlobalOptions>, run: RunCommand) => Promise<Argv<GlobalOptions>>;
+  /** Adds the commands and the help texts. Returns null if nothing is left to do. */
+  readonly build: (program: Argv<GlobalOptions>, run: RunCommand) => Promise<Argv<GlobalOptions> | null>;
   /** Returns null if the program does not expect this error. */
   readonly exitCodeOf: (error: Error) => ExitCode | null;
   /** Returns the sentence for an error. Default: its message. */
@@ -57,7 +57,7 @@ export async function runProgram(program: Program): Promise<ExitCode> {
       throw error ?? new CommandError(message, EXIT.usage);
     });
   await run(async () => {
-    await (await build(frame, run)).parseAsync();
+    await (await build(frame, run))?.parseAsync();
     return exitCode;
   });
   return exitCode;

@@ -17,17 +17,28 @@ export interface AdminAccess {
   readonly token: string | undefined;
 }
 
-/** Takes the token from the environment unless the option is given. */
-export function accessOf({ gateway, token }: AdminAccess, env: CommandContext['env']): AdminAccess {
-  return { gateway, token: token ?? env.GATEWAY_ADMIN_TOKEN };
+/** The options below, as they were given. */
+export interface AdminOptions {
+  readonly gateway: string | undefined;
+  readonly token: string | undefined;
 }
 
-/** Options of every command that asks a running gateway; `GATEWAY_ADMIN_TOKEN` is the default of `--token`. */
+/** Takes what is not given from the variables that configure the gateway. */
+export function accessOf({ gateway, token }: AdminOptions, env: CommandContext['env']): AdminAccess {
+  return { gateway: gateway ?? adminOrigin(env), token: token ?? env.GATEWAY_ADMIN_TOKEN };
+}
+
+function adminOrigin({ GATEWAY_ADMIN_HOST: host, GATEWAY_ADMIN_PORT: port }: CommandContext['env']): string {
+  const isAny = host === undefined || host === '' || host === '0.0.0.0' || host === '::';
+  const reached = isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return `http://${reached}:${port || '9090'}`;
+}
+
+/** Options of every command that asks a running gateway. */
 export const ADMIN_OPTIONS = {
   gateway: {
     type: 'string',
-    default: 'http://127.0.0.1:9090',
-    describe: 'Admin listener of the gateway',
+    describe: 'Admin listener of the gateway; http://127.0.0.1:9090, or as GATEWAY_ADMIN_HOST and _PORT say',
   },
   token: { type: 'string', describe: 'Admin token; GATEWAY_ADMIN_TOKEN unless given' },
 } as const;

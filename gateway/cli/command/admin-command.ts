@@ -8,7 +8,7 @@ import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
 import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
-import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-client.ts';
+import { ADMIN_OPTIONS, type AdminOptions, accessOf, askAdmin } from './admin-client.ts';
 import type { AddCommand, CommandContext } from './command.ts';
 
 interface AdminCommand<T> {
@@ -114,7 +114,7 @@ function withOptions<T>(builder: Argv<GlobalOptions>, { options = {}, example }:
 
 async function run<T>(
   { name, path = name, more, tell, print, exitCode }: AdminCommand<T>,
-  given: AdminAccess & GlobalOptions,
+  given: AdminOptions & GlobalOptions,
   fields: object,
   { terminal, env }: CommandContext,
 ): Promise<ExitCode> {

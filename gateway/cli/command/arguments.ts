@@ -32,8 +32,16 @@ export function readText(file: string, fix: string): string {
     return readFileSync(file, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new CommandError(`${file} cannot be read (${code}); ${fix}`, EXIT.unreachable);
+    throw new CommandError(`${file} ${whyUnreadable(code, fix)}`, EXIT.unreachable);
   }
+}
+
+/** @param code of the error @param fix what to do about a file that does not exist */
+export function whyUnreadable(code: string | undefined, fix: string): string {
+  if (code === 'EISDIR') return 'is a folder; name a file in it';
+  if (code === 'EACCES' || code === 'EPERM')
+    return 'cannot be read: you have no permission; change that, or call the command as a user who has it';
+  return `cannot be read (${code}); ${fix}`;
 }
 
 /** Writes a new file. @throws CommandError exit 2 if it exists, 3 */

@@ -8,7 +8,7 @@ import { Progress } from '#shared/cli/progress.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
-import { HEADER_OPTION } from './arguments.ts';
+import { HEADER_OPTION, whyUnreadable } from './arguments.ts';
 import { STANDARD_INPUT } from './command.ts';
 
 /** Options of every command that reads access logs. */
@@ -95,8 +95,7 @@ export function readable(error: unknown): unknown {
     );
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   if (typeof code !== 'string' || typeof syscall !== 'string') return error;
-  const what =
-    code === 'EISDIR' ? 'is a folder; name the logs in it' : `cannot be read (${code}); name an existing log`;
+  const what = whyUnreadable(code, 'name an existing log');
   return new CommandError(`${path ?? 'the log'} ${what}`, EXIT.unreachable);
 }
 

@@ -2,6 +2,7 @@
 
 import { readPolicyText } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { policyFileOf } from '#gateway/cli/command/policy-file.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { warningsOf } from '#gateway/policy/file/warnings.ts';
 import { placesIn } from '#gateway/policy/file/yaml-text.ts';
@@ -16,7 +17,11 @@ export const addCheck: AddCommand = (program, context) =>
     'Is this policy file right?',
     (command) =>
       command
-        .positional('file', { type: 'string', default: 'policies.yaml', describe: 'The policy file' })
+        .positional('file', {
+          type: 'string',
+          default: policyFileOf(context.env),
+          describe: 'The policy file',
+        })
         .example(...copyable('$0 check policies.yaml', 'Lists every mistake with line, column and fix')),
     ({ file, json }) => context.run(() => check(file, json, context)),
   );

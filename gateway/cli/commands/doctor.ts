@@ -1,6 +1,12 @@
 /** `doctor`: checks the set-up of a running gateway. */
 
-import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import {
+  ADMIN_OPTIONS,
+  type AdminAccess,
+  type AdminOptions,
+  accessOf,
+  askAdmin,
+} from '#gateway/cli/command/admin-client.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import { probeFormbricks } from '#gateway/cli/command/formbricks-probes.ts';
 import { probeKey, probeSpellings, probeTrust, tlsFinding } from '#gateway/cli/command/probes.ts';
@@ -12,7 +18,7 @@ import type { GlobalOptions } from '#shared/cli/program.ts';
 import { copyable } from '#shared/cli/program.ts';
 import { VERSION } from '#shared/version.ts';
 
-interface DoctorArguments extends AdminAccess, GlobalOptions {
+interface DoctorArguments extends AdminOptions, GlobalOptions {
   readonly public: string | undefined;
   readonly formbricks: string | undefined;
   readonly key: string | undefined;

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { writeText } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand } from '#gateway/cli/command/command.ts';
+import { policyFileOf } from '#gateway/cli/command/policy-file.ts';
 import { EXIT } from '#shared/cli/exit.ts';
 import { copyable } from '#shared/cli/program.ts';
 
@@ -15,7 +16,7 @@ export const addInit: AddCommand = (program, context) =>
       command
         .positional('file', {
           type: 'string',
-          default: 'policies.yaml',
+          default: policyFileOf(context.env),
           describe: 'File to write, which must not exist yet',
         })
         .option('from', {

@@ -10,6 +10,7 @@ import {
   openLogs,
   readingLogs,
 } from '#gateway/cli/command/log-options.ts';
+import { policyFileOf } from '#gateway/cli/command/policy-file.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { Replay, type ReplayResult } from '#gateway/workbench/replay/replay.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
@@ -30,7 +31,11 @@ export const addReplay: AddCommand = (program, context) =>
     (command) =>
       command
         .positional('logs', LOGS)
-        .option('file', { type: 'string', default: 'policies.yaml', describe: 'The policy file to try' })
+        .option('file', {
+          type: 'string',
+          default: policyFileOf(context.env),
+          describe: 'The policy file to try',
+        })
         .option('against', {
           type: 'string',
           describe: 'The policy file to compare with, such as the one in use',

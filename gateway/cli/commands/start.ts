@@ -1,6 +1,7 @@
 /** `start`: starts the gateway where there is no checkout and no image. */
 import { existsSync } from 'node:fs';
 import type { AddCommand } from '#gateway/cli/command/command.ts';
+import { policyFileOf } from '#gateway/cli/command/policy-file.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { copyable } from '#shared/cli/program.ts';
 
@@ -18,7 +19,7 @@ export const addStart: AddCommand = (program, context) =>
         ),
     ({ upstream, policies, port }) =>
       context.run(async () => {
-        const file = policies ?? (context.env.GATEWAY_POLICIES || 'policies.yaml');
+        const file = policies ?? policyFileOf(context.env);
         if (!existsSync(file))
           throw new CommandError(
             `there is no policy file ${file}; "floodgate init ${file}" writes one to begin with, --policies names another`,

@@ -1,6 +1,12 @@
 /** `top`: shows the activity of the gateway in one second. */
 import { setTimeout } from 'node:timers/promises';
-import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import {
+  ADMIN_OPTIONS,
+  type AdminAccess,
+  type AdminOptions,
+  accessOf,
+  askAdmin,
+} from '#gateway/cli/command/admin-client.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import type { TopSnapshot } from '#gateway/operate/admin/top.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
@@ -24,7 +30,7 @@ export const addTop: AddCommand = (program, context) =>
   );
 
 async function top(
-  options: AdminAccess & GlobalOptions,
+  options: AdminOptions & GlobalOptions,
   { terminal, env, now }: CommandContext,
 ): Promise<ExitCode> {
   const access = accessOf(options, env);
