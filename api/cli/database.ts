@@ -25,6 +25,7 @@ const addCopy: AddCommand = (program, context) =>
         .option('from', {
           type: 'string',
           default: databaseUrl(context),
+          defaultDescription: 'DATABASE_URL',
           describe: 'The source, file:PATH; that of DATABASE_URL unless given',
         })
         .option('to', { type: 'string', demandOption: true, describe: 'The target, postgres://…' })
@@ -65,7 +66,12 @@ const addBackup: AddCommand = (program, context) =>
           demandOption: true,
           describe: 'A file that does not exist yet',
         })
-        .option('from', { type: 'string', default: databaseUrl(context), describe: 'The database' }),
+        .option('from', {
+          type: 'string',
+          default: databaseUrl(context),
+          defaultDescription: 'DATABASE_URL',
+          describe: 'The database',
+        }),
     ({ file, from, json }) =>
       context.run(async () => {
         const path = resolve(context.cwd, file);

@@ -37,6 +37,7 @@ export const addFiles: AddCommand = (program, context) =>
             .option('database', {
               type: 'string',
               default: databaseUrl(context),
+              defaultDescription: 'DATABASE_URL',
               describe: 'The database that knows the files; that of DATABASE_URL unless given',
             })
             .epilogue('The S3_… variables set the access to a bucket, as for the API.')

@@ -61,6 +61,7 @@ function withOptions(command: Argv<GlobalOptions>, context: CommandContext) {
     .option('database', {
       type: 'string',
       default: databaseUrl(context),
+      defaultDescription: 'DATABASE_URL',
       describe: 'The database; that of DATABASE_URL unless given',
     });
 }
