@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { WatchedTexts } from '#gateway/policy/watched-file.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { timeLimit } from '#shared/within.ts';
 import { type ReplayOutcome, replayFiles, STOPPED } from './replay-process.ts';
 
 export interface ReplayBounds {
@@ -69,12 +70,12 @@ async function receive(
   const edited = await open(join(folder, NAMES.edited), 'wx', 0o600);
   const log = await open(join(folder, NAMES.log), 'wx', 0o600);
   const pieces = body.iterator({ destroyOnReturn: false });
-  const tooLong = once(AbortSignal.timeout(bounds.uploadMs));
+  const tooLong = once(timeLimit(bounds.uploadMs));
   const stopped = once(signal);
   let total = 0;
   try {
     for (;;) {
-      const silent = once(AbortSignal.timeout(bounds.silenceMs));
+      const silent = once(timeLimit(bounds.silenceMs));
       const next = await Promise.race([pieces.next(), silent, tooLong, stopped]);
       if (signal.aborted) return STOPPED;
       if (next === null) return refusal(408, 'the log came too slowly; send a shorter part of it');

@@ -11,6 +11,7 @@ import type { MatchReport } from '#gateway/request/unmatched.ts';
 import { type ProxyTrust, writtenNetwork } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
+import { timeLimit } from '#shared/within.ts';
 import { keyPlacesOf, spellingsOf } from './spellings.ts';
 
 /** Data that only doctor needs, not the rest of the admin API. */
@@ -125,7 +126,7 @@ function trustReport(trust: ProxyTrust) {
 /** @returns the problem with the upstream; null if it sends any reply */
 async function upstreamProblem(origin: string): Promise<UpstreamReason | null> {
   try {
-    await headOf(origin, AbortSignal.timeout(UPSTREAM_MS));
+    await headOf(origin, timeLimit(UPSTREAM_MS));
     return null;
   } catch (error) {
     const { name, message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
