@@ -7,6 +7,7 @@
  */
 import { caseless, comparable } from './comparable.ts';
 import { formText, spellingOf } from './pairs.ts';
+import { PARAMETERS_MAX } from './query-names.ts';
 
 export const BODY_BYTES_MAX = 8192;
 
@@ -177,15 +178,14 @@ function* members(text: string): Generator<[name: string, value: string]> {
   }
 }
 
-/** PHP and Node's querystring ignore fields after this number. */
-const FIELDS_MAX = 1000;
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;
 
 /** @param text each code unit stands for one byte */
 function formValues(text: string, field: string): string[] | Malformed {
   const values: string[] = [];
-  const pairs = text.split(/[&;]+/, FIELDS_MAX + 1);
-  if (pairs.length > FIELDS_MAX) return malformed(`the query or the form has more than ${FIELDS_MAX} fields`);
+  const pairs = text.split(/[&;]+/, PARAMETERS_MAX + 1);
+  if (pairs.length > PARAMETERS_MAX)
+    return malformed(`the query or the form has more than ${PARAMETERS_MAX} fields`);
   for (const pair of pairs) {
     const [name = ''] = pair.split('=', 1);
     // Classic ASP reads %u0065 as "e".

@@ -44,6 +44,10 @@ export function carriersOf(identifier: SimpleIdentifier): readonly CredentialSou
   return identifier.kind === 'token' ? identifier.sources.map(({ carrier }) => carrier) : [];
 }
 
+export function isInQuery(identifier: SimpleIdentifier): boolean {
+  return carriersOf(identifier).some(({ kind }) => kind === 'query');
+}
+
 export function presentedCredential(
   rawHeaders: readonly string[],
   sources: readonly CredentialSource[],

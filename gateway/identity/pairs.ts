@@ -108,28 +108,6 @@ export function eachQueryValue(target: string, name: string, visit: (value: stri
   });
 }
 
-/**
- * Whether an application may find a parameter of one of these names, with or without a value. Each name in the query is
- * decoded at most twice, because a client chooses how many there are.
- */
-export function hasQueryParameter(target: string, names: readonly string[]): boolean {
-  let isThere = false;
-  const spell = (begin: number, end: number): Spelling => {
-    let sent: string | null = null;
-    for (const name of names) {
-      if (differsAtOnce(target, begin, name)) continue;
-      sent ??= formText(target.slice(begin, end));
-      const spelling = spellingOf(sent, name);
-      if (spelling !== 'other') return spelling;
-    }
-    return 'other';
-  };
-  eachNamed(target, spell, () => {
-    isThere = true;
-  });
-  return isThere;
-}
-
 type VisitPair = (begin: number, equals: number, end: number, spelling: Spelling) => void;
 
 /**
@@ -152,14 +130,15 @@ function eachNamed(target: string, spell: (begin: number, end: number) => Spelli
   });
 }
 
-const BRACKET_OR_NUL = /[[\]]|%(?:5[bd]|00)/i;
+/** Where only some applications end a name. */
+export const BRACKET_OR_NUL = /[[\]]|%(?:5[bd]|00)/i;
 const BRACKET_EQUALS = /(?:\]|%5d)=/i;
 
 /**
  * Calls `visit` with the places of each pair. Without a value, the place of its `=` is its end. Some servers accept a
  * semicolon as separator.
  */
-function eachPair(
+export function eachPair(
   text: string,
   from: number,
   splitsAtSemicolons: boolean,
@@ -215,7 +194,7 @@ export function spellingOf(name: string, configured: string): Spelling {
     if (code === 0) break;
     if (isDropped(code)) {
       spare++;
-      hasBracket ||= code === BRACKET || code === CLOSING_BRACKET;
+      hasBracket ||= isBracket(code);
       continue;
     }
     if (code !== UNDERSCORE) skipUnderscores();
@@ -234,9 +213,12 @@ const BRACKET_AT = /[[\]]/;
 const BRACKETS = /[[\]]/g;
 
 /** URLSearchParams drops a question mark too, at the start of a query or of a form. */
-function isDropped(code: number): boolean {
-  const isBracket = code === BRACKET || code === CLOSING_BRACKET;
-  return isBracket || code <= SPACE || code === DOT || code === QUESTION;
+export function isDropped(code: number): boolean {
+  return isBracket(code) || code <= SPACE || code === DOT || code === QUESTION;
+}
+
+export function isBracket(code: number): boolean {
+  return code === BRACKET || code === CLOSING_BRACKET;
 }
 
 /** Replaces a character as PHP does: characters that a variable name cannot have become `_`. */
@@ -249,7 +231,7 @@ function isPlain(lower: number): boolean {
   return (lower >= 97 && lower <= 122) || lower === UNDERSCORE;
 }
 
-function lowerCase(code: number): number {
+export function lowerCase(code: number): number {
   return code >= 65 && code <= 90 ? code + 32 : code;
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { highestOf, type Priority } from '#gateway/bounds/priority.ts';
+import { isInQuery } from '#gateway/identity/credential.ts';
 import {
   type Identifier,
   isPresented,
@@ -11,6 +12,7 @@ import {
   partsOf,
   type SimpleIdentifier,
 } from '#gateway/identity/identifier.ts';
+import { hasTooManyParameters, TOO_MANY_PARAMETERS } from '#gateway/identity/query-names.ts';
 import { type Asked, isConditional, unmetOf } from './condition.ts';
 import { Counter, type CoverCounter } from './counter.ts';
 import type { ListEntry } from './lists.ts';
@@ -41,6 +43,8 @@ export interface Cover {
   readonly isConditional: boolean;
   /** Whether some policies count a part of the path. */
   readonly readsPath: boolean;
+  /** Whether some policies look for parameters of the query. */
+  readonly readsQuery: boolean;
 }
 
 /** The routes of the policy file say this about a request. */
@@ -108,6 +112,7 @@ const CACHE_TARGET_LENGTH_MAX = 256;
  */
 const COVERS_MAX = 1024;
 
+const TOO_MANY: NoMatch = { ok: false, reason: TOO_MANY_PARAMETERS };
 const NO_HEADERS: readonly string[] = [];
 const NONE: readonly Unmet[] = [];
 const ONE_READING: readonly PathReading[] = [];
@@ -142,6 +147,7 @@ export function createMatcher(set: PolicySet): Matcher {
     const known = routed(effective, rawTarget);
     if (!known.ok) return known;
     const found = known.forHost?.(host) ?? known;
+    if (found.cover?.readsQuery === true && hasTooManyParameters(found.target)) return TOO_MANY;
     if (found.cover?.isConditional !== true) return found;
     return narrowed(found, found.cover, { ...found, method: effective, rawHeaders, host }, coverOf);
   };
@@ -302,6 +308,9 @@ function newCover(
     hasOutcomes: counted.some(({ counter }) => isSettledByReply(counter.policy)),
     priority: highestOf(sorted.map(({ priority }) => priority)),
     isConditional: sorted.some(isConditional),
+    readsQuery:
+      sorted.some(({ query }) => query !== null) ||
+      [...identifiers, ...distinct].flatMap(partsOf).some(isInQuery),
     readsPath: [...identifiers.flatMap(partsOf), ...distinct].some(({ kind }) => kind === 'path'),
   };
 }

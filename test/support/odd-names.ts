@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { fieldOf } from '#gateway/identity/body-field.ts';
 import { comparable } from '#gateway/identity/comparable.ts';
 import { presentedCredential, presentedValues } from '#gateway/identity/credential.ts';
-import { hasQueryParameter } from '#gateway/identity/pairs.ts';
+import { hasQueryParameter } from '#gateway/identity/query-names.ts';
 
 export const FIELD = 'api_key';
 const SOURCES = [{ kind: 'query', parameter: FIELD }] as const;

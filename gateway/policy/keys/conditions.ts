@@ -5,7 +5,7 @@ import {
   needsProof,
   partsOf,
 } from '#gateway/identity/identifier.ts';
-import { hasQueryParameter } from '#gateway/identity/pairs.ts';
+import { hasQueryParameter } from '#gateway/identity/query-names.ts';
 import { areImpliedBy, type Condition } from '#gateway/policy/condition.ts';
 import { reportMistake } from '#gateway/policy/problems.ts';
 import { coveredBy } from '#gateway/policy/route.ts';

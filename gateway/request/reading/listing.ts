@@ -1,9 +1,10 @@
 /** Decides whether a ban, or an entry of the lists `allow` and `deny`, applies to a request. */
 
 import type { Bans } from '#gateway/bans/bans.ts';
-import { carriersOf, presentedValues, VALUES_MAX } from '#gateway/identity/credential.ts';
+import { carriersOf, isInQuery, presentedValues, VALUES_MAX } from '#gateway/identity/credential.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { PathIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import { hasTooManyParameters, TOO_MANY_PARAMETERS } from '#gateway/identity/query-names.ts';
 import { entryFor } from '#gateway/policy/lists.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -102,11 +103,13 @@ function bansOn(
 export function identitiesOf(request: IdentifiableRequest): PresentedIdentities | string {
   if (request.logged !== undefined) return request.logged.presented;
   const { caller } = request;
+  const { identifiers } = caller.table.set;
+  if (identifiers.some(isInQuery) && hasTooManyParameters(request.match.target)) return TOO_MANY_PARAMETERS;
   const certain = [caller.identity()];
   const keys: Identity[] = [];
   let isSigned = false;
   const doubtful: Identity[] = [];
-  for (const identifier of caller.table.set.identifiers) {
+  for (const identifier of identifiers) {
     const identity = identityOf(identifier, request, null);
     if (identifier.kind === 'path') doubtful.push(...otherValues(identifier, request));
     if (typeof identity !== 'string') {

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import t from 'tap';
 import { presentedCredential, presentedValues } from '#gateway/identity/credential.ts';
-import { AMBIGUOUS, cookieValue, queryValue } from '#gateway/identity/pairs.ts';
+import { AMBIGUOUS, cookieValue, formText, queryValue, spellingOf } from '#gateway/identity/pairs.ts';
+import { hasQueryParameter } from '#gateway/identity/query-names.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
 import { fc } from '#test/support/fast-check.ts';
+import { oddQueries } from '#test/support/odd-names.ts';
 import { rounds } from '#test/support/seed.ts';
 
 t.test('finds a cookie by its name', async (t) => {
@@ -302,3 +304,53 @@ t.test('a key is the same in a query, a cookie and a header, and as an applicati
     { numRuns: rounds(2000) },
   );
 });
+
+t.test('the table of names finds a parameter where a comparison of each name does', (t) => {
+  const wanted = ['api_key', 'a[pi]', '_', 'x', 'apikey', 'a.b', 'API-KEY'];
+  const letter = fc.constantFrom(
+    'a',
+    'P',
+    'i',
+    'k',
+    'x',
+    '_',
+    '.',
+    '[',
+    ']',
+    '%5B',
+    '%00',
+    '+',
+    '%u005f',
+    '?',
+    '-',
+  );
+  const name = fc.array(letter, { maxLength: 8 }).map((letters) => letters.join(''));
+  const pairs = fc.array(fc.tuple(name, fc.constantFrom('&', ';', '=', '=1&', '&&')), { maxLength: 6 });
+  const check = (query: string): void => {
+    for (const one of wanted)
+      assert.equal(
+        hasQueryParameter(`/a?${query}`, ['nothing', one]),
+        isIn(query, one),
+        `${one} in ${query}`,
+      );
+  };
+  fc.assert(
+    fc.property(pairs, (parts) => check(parts.flat().join(''))),
+    { numRuns: rounds(4000) },
+  );
+  for (const query of oddQueries(rounds(4000))) check(query);
+  t.end();
+});
+
+/** Compares each name by itself. */
+function isIn(query: string, wanted: string): boolean {
+  const spellings = (separator: RegExp) =>
+    query
+      .split(separator)
+      .filter((pair) => pair !== '')
+      .map((pair) => spellingOf(formText(pair.split('=', 1)[0] ?? ''), wanted));
+  return (
+    spellings(/[&;]/).some((spelling) => spelling !== 'other') ||
+    (/[[\]]|%5[bd]|%00/i.test(query) && spellings(/&/).includes('odd'))
+  );
+}

@@ -132,6 +132,40 @@ t.test('query: requests with the parameter are counted, however it is spelled', 
     t.equal(await ask(target), 200, target);
 });
 
+t.test(
+  '400: a query of more than 1,000 parameters where a policy, a ban or a list reads the query',
+  async (t) => {
+    await insideLongWindow();
+    const policies = `version: 1
+identifiers:
+  ip: { source: client-address }
+  key: { source: [{ query: key }] }
+policies:
+  - { name: deep, route: "GET /list", identifier: ip, query: [page], limit: 100, window: 366d }
+  - { name: keys, route: "GET /keys", identifier: key, limit: 100, window: 366d }
+  - { name: unless, route: "GET /unless", identifier: ip, unless: key, limit: 100, window: 366d }
+  - { name: free, route: "GET /free", identifier: ip, limit: 100, window: 366d }
+`;
+    const { port } = await startTestGateway(t, { policies });
+    const denied = 'deny: [{ digest: AAAAAAAAAAAAAAAAAAAAAA }]';
+    const listing = await startTestGateway(t, { policies: `${denied}\n${policies}` });
+    const ask = async (path: string, parameters: number, separator = '&', to = port) =>
+      send(to, `${path}?${Array.from({ length: parameters }, (_, i) => i).join(separator)}`);
+    for (const path of ['/list', '/keys', '/unless']) {
+      t.equal((await ask(path, 1000)).status, 200, path);
+      for (const separator of ['&', ';', '&;']) {
+        const reply = await ask(path, 1001, separator);
+        t.equal(reply.status, 400, `${path} with ${separator}`);
+        t.match(reply.body.toString(), 'the query has more than 1000 parameters; send fewer');
+      }
+    }
+    for (const path of ['/free', '/other']) {
+      t.equal((await ask(path, 1001)).status, 200, `no policy reads the query of ${path}`);
+      t.equal((await ask(path, 1001, '&', listing.port)).status, 400, 'the list looks for a key in it');
+    }
+  },
+);
+
 t.test('except: another policy counts these routes', async (t) => {
   await insideLongWindow();
   const { port } = await startTestGateway(t, {
