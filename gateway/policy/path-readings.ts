@@ -1,7 +1,7 @@
 /**
  * Servers differ in how they read some paths: whether %2F, %5C or a backslash is a slash, whether they remove segment
- * parameters (`;a=b`), merge slashes, resolve what is a dot segment only then, or decode twice. A path with such a
- * spelling has a reading for each kind of server. The set is closed, so the work for a request is bounded.
+ * parameters (`;a=b`), merge slashes, resolve what is a dot segment only then, decode twice, or take what follows two
+ * slashes at the start for a host. A path with such a spelling has a reading for each kind of server. The set is closed, so the work for a request is bounded.
  */
 const DIFFERING = /\/\/|;|%(?:2F|5C|3B|25[0-9A-Fa-f]{2})/;
 
@@ -26,6 +26,8 @@ export function readingsOf(paths: readonly string[]): Set<string> | null {
   addEach(ways, (path) => path.replaceAll('%2F', '/'));
   addEach(ways, (path) => path.replaceAll('%5C', '/'));
   addEach(ways, (path) => path.replaceAll(PARAMETERS, ''));
+  // So do URL parsers that read the path as a reference (RFC 3986 4.2).
+  addEach(ways, (path) => path.replace(HOST, '') || '/');
   const readings = new Set<string>();
   for (const way of ways) addResolved(readings, way);
   return readings;
@@ -33,6 +35,8 @@ export function readingsOf(paths: readonly string[]): Set<string> | null {
 
 const SENT_PARAMETERS = /;[^/]*/g;
 const PARAMETERS = /(?:;|%3B)[^/]*/g;
+/** Some parsers also skip further slashes. */
+const HOST = /^\/{2,}[^/]*/;
 
 /** Servers do this to a path, or do not. */
 function addEach(ways: Set<string>, read: (path: string) => string): void {

@@ -32,7 +32,20 @@ export const oddPath = fc
 
 /** Paths from real clients, and from lists of attacks. */
 const KNOWN: readonly string[] = [
-  ...['/', '/docs', '/docs/', '/docs//', '//docs', '/%7Euser/', '/%6dail', '/a.b/...', '/a/./b', '/a/../b/'],
+  ...[
+    '/',
+    '/docs',
+    '/docs/',
+    '/docs//',
+    '//docs',
+    '//x/docs',
+    '///x/docs',
+    '/%7Euser/',
+    '/%6dail',
+    '/a.b/...',
+    '/a/./b',
+    '/a/../b/',
+  ],
   ...['/@scope%2fname', '/api/v4/projects/group%2Fname', '/api/queues/%2F/q', '/dav/50%25de.txt', '/100%25'],
   ...['/app;jsessionid=1/me', '/a;v=1', '/a%3Bb', '/..;/admin', '/a/..;/b', '/a/.;/b', '/a/..;x=y/b', '/;/a'],
   ...[

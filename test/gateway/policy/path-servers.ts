@@ -48,6 +48,10 @@ export const SERVERS: Readonly<Record<string, Read>> = {
   'Jetty: resolved before slashes are merged': (path) =>
     merge(resolve(segments(decode(withoutParameters(path))))),
   'Spring: parameters are removed from what is decoded': (path) => clean(withoutParameters(decode(path))),
+  'new URL() of Node: what follows two slashes is a host': (path) =>
+    segments(path.replace(/^\/{2,}[^/]+/, '') || '/').map(decode),
+  'parse_url() of PHP, then decoded, merged': (path) =>
+    merge(segments(decode(path.replace(/^\/\/[^/]+/, '') || '/'))),
   'decoded twice': (path) => clean(decode(decode(path))),
   'decoded twice, not resolved': (path) => segments(decode(decode(path))),
   'decoded twice, a backslash is a slash': (path) => clean(decode(decode(path)).replaceAll('\\', '/')),

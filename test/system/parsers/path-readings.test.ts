@@ -37,7 +37,8 @@ run lambda { |env|
 
 const PHP = `<?php
 [$path] = explode('?', $_SERVER['REQUEST_URI'], 2);
-echo rawurldecode($path), "\\n", $_SERVER['PHP_SELF'];
+$parsed = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH);
+echo rawurldecode($path), "\\n", $_SERVER['PHP_SELF'], is_string($parsed) ? "\\n" . rawurldecode($parsed) : '';
 `;
 
 /** WSGI, which Flask and Django read the path from; and the files of http.server. */
@@ -81,6 +82,16 @@ async function startExpress(t: Test): Promise<Server[]> {
   return [{ name: 'Express', port: await listen(t, createServer(app)), isEncoded: true }];
 }
 
+/** Many programs read the path so, as the pages of Node.js show it. */
+async function startNode(t: Test): Promise<Server[]> {
+  const server = createServer((req, res) => {
+    const url = URL.parse(req.url ?? '', 'http://localhost');
+    res.statusCode = url === null ? 400 : 200;
+    res.end(url?.pathname);
+  });
+  return [{ name: 'Node', port: await listen(t, server), isEncoded: true }];
+}
+
 async function start(
   t: Test,
   names: readonly string[],
@@ -98,6 +109,7 @@ async function start(
 
 const SERVERS: Readonly<Record<string, (t: Test) => Promise<readonly Server[]>>> = {
   Express: startExpress,
+  Node: startNode,
   Rack: (t) =>
     start(t, ['Rack'], (_, [port]) => ['puma', '-b', `tcp://127.0.0.1:${port}`, 'config.ru'], {
       'config.ru': RACK,
