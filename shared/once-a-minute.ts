@@ -10,7 +10,7 @@ export function onceAMinute<Args extends readonly unknown[]>(
   let loggedAt = Number.NEGATIVE_INFINITY;
   return (...args) => {
     const now = clock();
-    if (now - loggedAt < INTERVAL_MS) return;
+    if (Math.abs(now - loggedAt) < INTERVAL_MS) return;
     loggedAt = now;
     log(...args);
   };

@@ -106,7 +106,7 @@ export function createUseRecorder(db: Database, clock: Clock): UseRecorder {
   return {
     record({ principal: { apiKeyId }, lastUsedAt }) {
       const now = clock();
-      const isRecent = lastUsedAt !== null && now - Date.parse(lastUsedAt) < LAST_USED_PRECISION_MS;
+      const isRecent = lastUsedAt !== null && Math.abs(now - Date.parse(lastUsedAt)) < LAST_USED_PRECISION_MS;
       if (isRecent) return;
       const lastUse = { lastUsedAt: toTimestamp(now) };
       note(apiKeyId, () => db.updateTable('apiKeys').set(lastUse).where('id', '=', apiKeyId).execute());

@@ -88,7 +88,8 @@ export function createWorkspaceCache<T extends Kept>({
 
   const isGood = ({ madeAt, validUntil }: Entry<T>): boolean => {
     const now = clock();
-    return now < validUntil && (isHeard() || now < madeAt + UNHEARD_MS);
+    // Before it was made: the clock was set back.
+    return now >= madeAt && now < validUntil && (isHeard() || now < madeAt + UNHEARD_MS);
   };
 
   return {

@@ -43,7 +43,9 @@ export function createBreaker(clock: Clock, knownMax = KNOWN_MAX): Breaker {
   const stateOf = (webhookId: string): BreakerState => {
     const one = known.get(webhookId);
     if (one === undefined || one.openUntil === null) return 'closed';
-    return one.isProbed || clock() < one.openUntil ? 'open' : 'probing';
+    const left = one.openUntil - clock();
+    // If more than the pause is left, the clock was set back.
+    return one.isProbed || (left > 0 && left <= one.pauseMs) ? 'open' : 'probing';
   };
 
   return {

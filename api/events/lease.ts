@@ -10,6 +10,9 @@
 import { type NotNull, type RawBuilder, sql } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
+import { STEP_MS } from '#api/work/clock-step.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { Reach } from './targets.ts';
 
 /** The number of webhooks in one step. */
@@ -109,6 +112,7 @@ export function leaseQuery(
       .updateTable('deliveries')
       .set((row) => ({
         dueAt: lease.until,
+        updatedAt: wanted.now,
         lease: lease.name,
         attemptCount: row('attemptCount', '+', 1),
         failureCount: row('failureCount', '+', 1),
@@ -155,4 +159,21 @@ export async function leaseDeliveries(
     lease: lease.name,
     reach: isOperators === 1 ? 'operators' : 'public',
   }));
+}
+
+/**
+ * Makes deliveries due that were written at a later time than now, because the clock was set back since. Those that are
+ * leased keep their lease for as long as a new one lasts.
+ */
+export async function mendDueTimes(db: Database, now: Millis, leaseMs: Millis): Promise<void> {
+  const leasedUntil = toTimestamp(now + leaseMs);
+  await db
+    .updateTable('deliveries')
+    .set((row) => ({
+      updatedAt: toTimestamp(now),
+      dueAt: row.case().when('lease', 'is', null).then(toTimestamp(now)).else(leasedUntil).end(),
+    }))
+    .where('dueAt', 'is not', null)
+    .where('updatedAt', '>', toTimestamp(now + STEP_MS))
+    .execute();
 }

@@ -9,12 +9,13 @@
 import type { Database } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
+import { watchClock } from '#api/work/clock-step.ts';
 import { type Pass, startQueueRunner } from '#api/work/queue-runner.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { createBreaker } from './breaker.ts';
 import { type Counted, createAttemptLimits } from './concurrency.ts';
 import { type Attempt, attemptDelivery } from './deliver.ts';
-import { findHeads, type Head, type Leased, leaseDeliveries } from './lease.ts';
+import { findHeads, type Head, type Leased, leaseDeliveries, mendDueTimes } from './lease.ts';
 import type { Sender } from './sender.ts';
 import { failDue, giveUp, hasNoAttemptLeft, settleDelivery } from './settle.ts';
 import type { Signal } from './signal.ts';
@@ -61,6 +62,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const limits = createAttemptLimits();
   const breaker = createBreaker(clock);
   const turns = createTurns();
+  const wasSetBack = watchClock(clock);
   /** Id of the webhook where the next round begins. */
   let cursor = '';
 
@@ -156,6 +158,7 @@ export function startWorker(options: WorkerOptions): Worker {
     stopTimeoutMs: STOP_TIMEOUT_MS,
     onError: (error) => log.error({ err: error }, 'the event worker could not read its work; it tries again'),
     async pass(pass) {
+      if (wasSetBack()) await mendDueTimes(db, clock(), LEASE_MS);
       while ((await fanOut()) > 0 && !pass.isStopping()) await leaseDue(pass);
       return pass.isStopping() ? false : leaseDue(pass);
     },

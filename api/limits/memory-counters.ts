@@ -23,7 +23,9 @@ export function createMemoryCounters(clock: Clock, size = WINDOWS_MAX): Counters
       const now = clock();
       const windowKey = `${name}:${key}`;
       let window = windows.get(windowKey);
-      if (window === undefined || window.endsAt <= now) {
+      const left = (window?.endsAt ?? now) - now;
+      // If more than a window is left, the clock was set back.
+      if (window === undefined || left <= 0 || left > windowSeconds * 1000) {
         // Reinserted at the end, so that the map is in the order in which windows began.
         windows.delete(windowKey);
         const oldest = windows.size >= size ? windows.keys().next().value : undefined;

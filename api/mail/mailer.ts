@@ -8,6 +8,7 @@
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
+import { STEP_MS, watchClock } from '#api/work/clock-step.ts';
 import { type QueueRunner, startQueueRunner } from '#api/work/queue-runner.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
@@ -22,7 +23,7 @@ import {
   SenderRefused,
   senderPauseAfter,
 } from './mail.ts';
-import { insertMail, type LeasedMail, leaseMails, updateMail } from './outbox.ts';
+import { insertMail, type LeasedMail, leaseMails, mendMails, updateMail } from './outbox.ts';
 
 /** How often the table is read for mails whose pause is over, and for mails of other processes. */
 const POLL_MS: Millis = 5_000;
@@ -71,6 +72,17 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
   /** Refusals of every mail in a row, and the time until which none is tried. */
   const refusal = { count: 0, pausedUntil: 0 };
   const now = (): Timestamp => toTimestamp(clock());
+  const wasSetBack = watchClock(clock);
+  let hasMended = false;
+
+  /** At the start only new mails tell that the clock was set back before; later it concerns all that wait. */
+  const mend = async (): Promise<void> => {
+    const time = clock();
+    const createdAfter = hasMended ? 0 : time + STEP_MS;
+    await mendMails(db, { now: time, pauseMs: LEASE_MS, createdAfter });
+    hasMended = true;
+    refusal.pausedUntil = 0;
+  };
 
   const attempt = async (mail: LeasedMail, to: MailTransport): Promise<void> => {
     const { id, kind, attempts } = mail;
@@ -117,6 +129,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
 
   const sendAll = async (isStopping: () => boolean): Promise<void> => {
     if (transport === null) return;
+    if (wasSetBack()) await mend();
     while (!isStopping() && clock() >= refusal.pausedUntil) {
       const limit = refusal.count > 0 ? 1 : BATCH;
       const mails = await leaseMails(db, { now: clock(), leaseMs: LEASE_MS, limit });

@@ -71,6 +71,26 @@ export async function leaseMails(
   return rows.map(({ recipient, ...mail }) => ({ ...mail, to: recipient }));
 }
 
+/**
+ * Makes mails due in a moment that wait too long, because the clock was set back. The pause is that of a lease, so that
+ * attempts that are running can end.
+ *
+ * @param createdAfter only mails that were accepted after this
+ */
+export async function mendMails(
+  db: Database,
+  options: { readonly now: Millis; readonly pauseMs: Millis; readonly createdAfter: Millis },
+): Promise<void> {
+  const soon = toTimestamp(options.now + options.pauseMs);
+  await db
+    .updateTable('mailOutbox')
+    .set({ nextAttemptAt: soon })
+    .where('status', '=', 'pending')
+    .where('nextAttemptAt', '>', soon)
+    .where('createdAt', '>', toTimestamp(options.createdAfter))
+    .execute();
+}
+
 /** Records the result of an attempt. */
 export async function updateMail(
   db: Database,
