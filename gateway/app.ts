@@ -1,4 +1,5 @@
 /** Builds a running gateway from its parts, in dependency order. */
+
 import type { Logger } from 'pino';
 import type { ControlChange } from '#gateway/bans/control.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
@@ -19,6 +20,7 @@ import type { LoadPolicies } from './part/part.ts';
 import type { Sample } from './part/sample.ts';
 import { openParts, type PartInUse } from './parts.ts';
 import { changesOf } from './policy/file/changes.ts';
+import { skippedTexts } from './policy/lists.ts';
 import type { PolicySet } from './policy/policy-set.ts';
 import { refusingShrunken } from './policy/referenced-files.ts';
 import { FileWatch, loadWatched, type WatchedTexts } from './policy/watched-file.ts';
@@ -211,6 +213,7 @@ async function openWith(
     );
   if (policies.planHeader !== null && config.trust.kind === 'none')
     log.warn('the policy file has plans, but no proxy is trusted to name them; set GATEWAY_TRUSTED_PROXIES');
+  warnOfSkippedLines(policies, log);
   return openLimiting({
     policies,
     secrets,
@@ -266,6 +269,10 @@ function openUpstream(
   });
 }
 
+function warnOfSkippedLines({ file, lists }: PolicySet, log: GatewayParts['log']): void {
+  for (const { text } of skippedTexts(lists)) log.warn({ file }, text);
+}
+
 interface Watched {
   readonly inUse: WatchedTexts;
   readonly load: LoadPolicies;
@@ -292,6 +299,7 @@ function watchPolicies(
         { file: set.file, policies: set.policies.length, changes },
         'the edited policy file is in use',
       );
+      warnOfSkippedLines(set, log);
     },
     onRefused: (error) => {
       metrics.reloadFailures++;

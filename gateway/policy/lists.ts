@@ -44,13 +44,34 @@ export interface UnknownName {
   readonly file: string;
 }
 
+/** The lines of a file that a lenient list skips. */
+export interface SkippedLines {
+  readonly at: Path;
+  readonly file: string;
+  count: number;
+  /** The first of them: its number, and why it cannot be used. */
+  first: string;
+}
+
+/** Returns a sentence for each file with such lines. */
+export function skippedTexts(lists: Lists | null): readonly { readonly at: Path; readonly text: string }[] {
+  const found = lists?.skippedLines.filter(({ count }) => count > 0) ?? [];
+  return found.map(({ at, file, count, first }) => {
+    const what = count === 1 ? `line of ${file} is` : `lines of ${file} are`;
+    return { at, text: `${count} ${what} skipped, such as ${first}` };
+  });
+}
+
 export interface Lists {
   /** Those for some hosts come before those for all. */
   readonly clients: readonly ListedClients[];
   readonly hasDigests: boolean;
-  readonly hasPrograms: boolean;
+  /** Number of words in the longest name of a program; 0 without programs. */
+  readonly programWordsMax: number;
   /** Names of entries that their file does not have, for warnings. They may come back with its next version. */
   readonly unknownNames: readonly UnknownName[];
+  /** Lines of lenient files that cannot be used, for warnings. */
+  readonly skippedLines: readonly SkippedLines[];
   /** Routes denied to everybody, in the order of the file. */
   readonly routes: readonly (readonly [HostRoute, ListEntry])[];
   /** Entries of both lists. */
@@ -66,7 +87,7 @@ interface Client {
   readonly doubtful: readonly string[];
   /** Bytes of the client address; null if unknown. */
   readonly address: readonly number[] | null;
-  /** Words of its User-Agent; empty if no list names programs. */
+  /** Words of its User-Agent, and the names that they may form; empty if no list names programs. */
   readonly words: readonly string[];
 }
 

@@ -5,6 +5,7 @@ import { warnOfIdentifier } from '#gateway/policy/keys/identifier-keys.ts';
 import { QUOTA_KEYS } from '#gateway/policy/keys/limits.ts';
 import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
 import { regularsIn } from '#gateway/policy/learning.ts';
+import { skippedTexts } from '#gateway/policy/lists.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { inOrder, type Path, type Problem, type Report } from '#gateway/policy/problems.ts';
 
@@ -31,6 +32,8 @@ export function warningsOf(
     ...(set.regulars?.unknownNames ?? []),
   ])
     warn(at, `${file} has no network of ${name}`, 'correct the name, or remove it');
+  for (const { at, text } of skippedTexts(set.lists))
+    warn(at, text, 'correct the list, or leave it as it is if the lines do not matter');
   for (const [i, { rawHeaders, target }] of set.tests.entries())
     if (set.origins === null && originIn(rawHeaders) !== null && !isClientRoute(target))
       warn(

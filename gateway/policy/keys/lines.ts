@@ -6,6 +6,12 @@ import type { ReferencedFiles } from '#gateway/policy/referenced-files.ts';
 const USUAL = { lines: 100_000, bytes: 8_388_608 } as const;
 const MISTAKES_MAX = 10;
 
+interface LineOptions {
+  readonly max?: { readonly lines: number; readonly bytes: number };
+  /** Called for every line with a mistake, instead of reporting it; null to report it. */
+  readonly skip?: ((number: number, what: string) => void) | null;
+}
+
 /**
  * @param here place in the policy file where it is named
  * @param add called for every line that is neither blank nor a comment. @throws Mistake
@@ -17,7 +23,7 @@ export function addLines(
   referenced: ReferencedFiles,
   report: Report,
   add: (line: string) => void,
-  max: { readonly lines: number; readonly bytes: number } = USUAL,
+  { max = USUAL, skip = null }: LineOptions = {},
 ): string | null {
   let text: string;
   try {
@@ -50,6 +56,10 @@ export function addLines(
       entries++;
     } catch (error) {
       if (!(error instanceof Mistake)) throw error;
+      if (skip !== null) {
+        skip(number, error.what);
+        continue;
+      }
       report(here, `${name}:${number}: ${error.what}`, error.fix);
       if (++mistakes === MISTAKES_MAX) break;
     }

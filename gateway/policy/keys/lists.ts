@@ -2,15 +2,16 @@
 
 import type { XStatic } from 'typebox/schema';
 import type { HostNames } from '#gateway/policy/host-names.ts';
-import type { ListEntry, Lists, UnknownName } from '#gateway/policy/lists.ts';
+import type { ListEntry, Lists, SkippedLines, UnknownName } from '#gateway/policy/lists.ts';
 import { NetworkList } from '#gateway/policy/network-table.ts';
 import { Mistake, type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
 import { type ReferencedFiles, versionOf } from '#gateway/policy/referenced-files.ts';
 import type { HostRoute } from '#gateway/policy/route.ts';
-import { PROGRAM_NAME } from '#gateway/policy/user-agent.ts';
+import { longestName } from '#gateway/policy/user-agent.ts';
 import { parseHostRoute, readHosts } from './hosts.ts';
 import { fileKey } from './key.ts';
 import { addLines } from './lines.ts';
+import { readListedLine } from './listed-line.ts';
 import { DIGEST, networkOf, programName } from './named-clients.ts';
 import { NamedLists, NETWORK_NAME, type NetworkLoader } from './networks.ts';
 import { fileName, hostList, list, route as routeText } from './schema-parts.ts';
@@ -32,6 +33,10 @@ const listed = {
   file: {
     ...fileName,
     description: 'the name of a file in the same folder, with one network or program a line',
+  },
+  lenient: {
+    type: 'boolean',
+    description: 'for a file: true skips lines that cannot be used, with a warning',
   },
   hosts: hostList(', for which the entry applies'),
 } as const;
@@ -114,6 +119,7 @@ export function buildLists(
 ): Lists | null {
   const scopes = new Map<string, ClientTables>();
   const unknownNames: UnknownName[] = [];
+  const skippedLines: SkippedLines[] = [];
   const routes = new Map<string, readonly [HostRoute, ListEntry]>();
   const entries: ListEntry[] = [];
   for (const list of NAMES) addEntries(list, false);
@@ -127,8 +133,9 @@ export function buildLists(
   return {
     clients,
     hasDigests: clients.some(({ digests }) => digests.size > 0),
-    hasPrograms: clients.some(({ programs }) => programs.size > 0),
+    programWordsMax: Math.max(0, ...clients.map(({ programs }) => longestName(programs.keys()))),
     unknownNames,
+    skippedLines,
     routes: [...routes.values()],
     entries,
   };
@@ -171,7 +178,9 @@ export function buildLists(
     checkEntry(entry.list, written);
     const { digest, file: listFile, hosts } = written;
     if (listFile !== undefined) {
-      addFile(entry, listFile, tablesFor(hosts, here), [...here, 'file']);
+      const skipped = { at: [...here, 'file'], file: listFile, count: 0, first: '' };
+      if (written.lenient === true) skippedLines.push(skipped);
+      addFile(entry, tablesFor(hosts, here), skipped, written.lenient === true);
       return;
     }
     if (digest !== undefined && !DIGEST.test(digest))
@@ -182,16 +191,23 @@ export function buildLists(
   }
 
   /** Programs renew such files, so a repeated entry is no mistake; the first one counts. */
-  function addFile(entry: ListEntry, name: string, { networks, programs }: ClientTables, here: Path): void {
-    const text = addLines(name, here, referenced, report, (line) => {
-      const [, word = '', rest = ''] = /^\s*([^\s;#]+)\s*(?:[;#].*)?(.*)$/.exec(line) ?? [];
-      // The line contains only a comment.
-      if (word === '') return;
-      if (rest !== '')
-        throw new Mistake(`"${line.trim().slice(0, 60)}" names two things`, 'write one a line');
-      if (entry.list === 'allow' || !PROGRAM_NAME.test(word)) networks.add(networkOf(word), entry);
-      else if (!programs.has(word.toLowerCase())) programs.set(word.toLowerCase(), entry);
-    });
+  function addFile(
+    entry: ListEntry,
+    { networks, programs }: ClientTables,
+    skipped: SkippedLines,
+    isLenient: boolean,
+  ): void {
+    const { file: name, at } = skipped;
+    const add = (line: string): void => {
+      const listed = readListedLine(line, entry.list === 'deny');
+      if (listed === null) return;
+      if ('network' in listed) networks.add(listed.network, entry);
+      else if (!programs.has(listed.program)) programs.set(listed.program, entry);
+    };
+    const skip = (number: number, what: string): void => {
+      if (skipped.count++ === 0) skipped.first = `line ${number}: ${what}`;
+    };
+    const text = addLines(name, at, referenced, report, add, { skip: isLenient ? skip : null });
     if (text === null) return;
     entries.push({ ...entry, text: `${entry.text}, version ${versionOf(text)}` });
   }
@@ -237,6 +253,8 @@ function checkEntry(list: ListEntry['list'], written: DenyEntry): void {
         ? 'write one of address, digest, network, userAgent, route and file'
         : 'write one of address, digest, network and file',
     );
+  if (written.lenient !== undefined && listFile === undefined)
+    throw new Mistake('lenient is for a file', 'remove it');
   if ((network === undefined) !== (written.name === undefined))
     throw new Mistake(
       'network and name belong together',

@@ -11,7 +11,7 @@ const MAX = { lines: 2_000_000, bytes: 67_108_864 } as const;
 
 export const NETWORK_NAME = '[A-Za-z0-9][A-Za-z0-9._~-]{0,63}';
 
-const LINE = new RegExp(`^\\s*([^\\s#]+)[ \\t]+(${NETWORK_NAME})\\s*(?:#.*)?\\r?$`);
+const LINE = new RegExp(`^\\s*([^\\s#;]+)[ \\t]+(${NETWORK_NAME})\\s*(?:[#;].*)?\\r?$`);
 
 /** Names of networks, from one file. */
 export class NetworkFile {
@@ -73,7 +73,9 @@ export class NetworkLoader {
 
   #read(name: string, here: Path): NetworkFile {
     const list = new NetworkList<string>();
-    const text = addLines(name, here, this.#referenced, this.#report, (line) => addLine(list, line), MAX);
+    const text = addLines(name, here, this.#referenced, this.#report, (line) => addLine(list, line), {
+      max: MAX,
+    });
     const file = new NetworkFile(text ?? '', list.size, list.table());
     if (text !== null) inUse.set(name, new WeakRef(file));
     return file;

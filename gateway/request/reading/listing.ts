@@ -6,7 +6,7 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { PathIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import { hasTooManyParameters, TOO_MANY_PARAMETERS } from '#gateway/identity/query-names.ts';
 import { entryFor } from '#gateway/policy/lists.ts';
-import { userAgentWords } from '#gateway/policy/user-agent.ts';
+import { userAgentNames } from '#gateway/policy/user-agent.ts';
 import type { Clock } from '#shared/clock.ts';
 import { type IdentifiableRequest, identityOf, type PresentedIdentities, pathIdentity } from './identify.ts';
 import { isProven, type ProofSource, type ProvableRequest } from './prove.ts';
@@ -50,7 +50,7 @@ export function listingOf(
     digests: presented.certain.map(({ digest }) => digest),
     doubtful: presented.doubtful.map(({ digest }) => digest),
     address: caller.address.bytes,
-    words: lists.hasPrograms ? userAgentWords(request.req.rawHeaders) : [],
+    words: lists.programWordsMax > 0 ? userAgentNames(request.req.rawHeaders, lists.programWordsMax) : [],
   });
   if (byPolicy !== null && entry?.list !== 'allow') return byPolicy;
   if (entry === null) return null;
