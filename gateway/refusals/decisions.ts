@@ -28,18 +28,19 @@ export interface RefusedRequest {
   readonly target: string;
   readonly addressFrom: string;
   readonly file: string;
-  readonly policyVersion: string;
 }
 
-/** Describes a refused request. Called only if the refusal is recorded. */
+/** Describes a refused request. Called only if the refusal is recorded, up to seconds later. */
 export interface Refused {
   describe(): RefusedRequest;
 }
 
-interface Described {
+/** A refusal that may get a record. */
+interface Candidate {
   readonly id: string;
   readonly refusal: Refusal;
-  readonly request: RefusedRequest;
+  readonly refused: Refused;
+  readonly policyVersion: string;
   readonly now: Millis;
 }
 
@@ -62,7 +63,7 @@ export class Decisions {
   /** Number of records since the last batch. */
   #kept = 0;
   #timer: NodeJS.Timeout | undefined;
-  readonly #sample = new FloodSample<Described>();
+  readonly #sample = new FloodSample<Candidate>();
   /** Number of refusals that were not recorded, because there were too many. */
   unrecorded = 0;
 
@@ -78,11 +79,13 @@ export class Decisions {
   /** @returns the id */
   add(refusal: Refusal, refused: Refused): string {
     const now = this.#options.wallClock();
-    const id = this.#ids.next(refusal, this.#options.policyVersion(), now);
+    const policyVersion = this.#options.policyVersion();
+    const id = this.#ids.next(refusal, policyVersion, now);
     const pair = this.#sample.count(refusal.policy, refusal.identity, now);
+    const candidate = { id, refusal, refused, policyVersion, now };
     if (pair.number > FEW) {
-      if (!this.#sample.add(pair, { id, refusal, request: refused.describe(), now })) this.unrecorded++;
-    } else if (this.#kept < BATCH_MAX) this.#keep({ id, refusal, request: refused.describe(), now }, 1);
+      if (!this.#sample.add(pair, candidate)) this.unrecorded++;
+    } else if (this.#kept < BATCH_MAX) this.#keep(candidate, 1);
     else this.unrecorded++;
     this.#timer ??= this.#later(BATCH_MS);
     return id;
@@ -111,9 +114,9 @@ export class Decisions {
     this.#options.store.close();
   }
 
-  #keep(described: Described, refusals: number): void {
+  #keep(candidate: Candidate, refusals: number): void {
     this.#kept++;
-    this.#pending.push(this.#record(described, refusals));
+    this.#pending.push(this.#record(candidate, refusals));
     if (this.#pending.length <= PENDING_MAX) return;
     this.#pending.shift();
     this.unrecorded++;
@@ -123,10 +126,10 @@ export class Decisions {
     for (const { last, refusals } of this.#sample.take(now, max)) this.#keep(last, refusals);
   }
 
-  #record({ id, refusal, request, now }: Described, refusals: number): DecisionRecord {
+  #record({ id, refusal, refused, policyVersion, now }: Candidate, refusals: number): DecisionRecord {
     const { decision, policy, line, violated, limit, used, cost, windowSeconds, algorithm } = refusal;
     const { resetMs, identity, identifier, isUnproven, isLocal, fromMemory } = refusal;
-    const { method, target, addressFrom, file, policyVersion } = request;
+    const { method, target, addressFrom, file } = refused.describe();
     const [path = ''] = target.split('?', 1);
     return {
       id,

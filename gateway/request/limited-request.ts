@@ -326,13 +326,11 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
 
   describe(): RefusedRequest {
     const { policies, options } = this.#parts.enforcement;
-    const { file, version } = policies;
     return {
       method: this.req.method ?? '',
       target: this.match.target,
       addressFrom: addressSource(this.caller, options.trust),
-      file,
-      policyVersion: version,
+      file: policies.file,
     };
   }
 

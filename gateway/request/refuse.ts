@@ -269,12 +269,12 @@ export class Refusals {
    */
   connection(bound: Bound, refusal: BoundRefusal, client: Client | null, origin: RequestOrigin): OwnReply {
     const { enforcement } = this.#options;
-    const { file, version: policyVersion } = enforcement.policies;
+    const { file } = enforcement.policies;
     const addressFrom = origin.isIntroduced ? 'PROXY header' : 'socket';
     const caller = enforcement.callerOf(origin, '');
     const record = boundRefusal(bound, refusal, client, caller.identity());
     const refused = {
-      describe: () => ({ method: '', target: '', addressFrom, file, policyVersion }),
+      describe: () => ({ method: '', target: '', addressFrom, file }),
     };
     const decision = this.#record(record, refused, caller);
     return boundReply(bound.name, refusal, { cors: UNREAD, close: true, headers: [], decision, page: null });

@@ -206,8 +206,8 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   }
 
   override answersPreflight(decision: string | null): boolean {
-    const { req, res, cors } = this;
-    if (cors.origin === null || !isPreflight(req.method, req.rawHeaders)) return false;
+    const { req, res } = this;
+    if (!isPreflight(req.method, req.rawHeaders) || this.cors.origin === null) return false;
     sendPreflight(req, res, framingOf(this, decision));
     return true;
   }
