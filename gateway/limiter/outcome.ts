@@ -3,8 +3,9 @@
  * header of the reply. A request is charged when it is admitted, before its outcome is known. When its reply begins,
  * unused units are given back and further units are charged. So requests in flight are never charged more than the
  * limit in total, however many there are. If the client leaves before the reply, or gets none from the application, the
- * request counts both as a failure and as a success, and costs the reported units or the whole reserve. Otherwise leaving
- * early, or provoking replies that come too late or cannot be forwarded, would make every request cheap.
+ * request counts both as a failure and as a success, and costs the reported units or the whole reserve. If only a part of
+ * the header section could be read, and it has no report, the request costs the most that a reply can report. Otherwise
+ * leaving early, or provoking replies that come too late or cannot be read, would make every request cheap.
  */
 import { isSettledByReply, type Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -32,7 +33,7 @@ function counts({ count }: Policy, ending: Ending): boolean {
 
 /** Maximum cost of a reply, in limits, so that a mistake of the application does not lock out a client for longer. */
 const LIMITS_PER_REPLY_MAX = 10;
-const WHOLE_NUMBER = /^[\t ]*[0-9]{1,15}[\t ]*$/;
+const WHOLE_NUMBER = /^[\t ]*[0-9]+[\t ]*$/;
 
 /**
  * Reads the units that a reply reports.
@@ -56,12 +57,14 @@ function reportedUnits(header: string, headers: readonly string[]): number | nul
  *
  * @param position of the request in its batch
  * @param headers of the reply, alternating names and values; null if no reply has begun
+ * @param isWhole whether these are all headers of the reply
  */
 export function outcomesOf(
   { buckets, states }: Spent,
   position: number,
   ending: Ending,
   headers: readonly string[] | null,
+  isWhole = true,
 ): Outcome[] {
   const outcomes: Outcome[] = [];
   for (const [i, bucket] of buckets.entries()) {
@@ -74,7 +77,8 @@ export function outcomesOf(
     else {
       const isReported = policy.cost.kind === 'reply-header' && headers !== null;
       const reported = isReported ? reportedUnits(policy.cost.header, headers) : cost;
-      const units = Math.min(reported ?? cost, Math.max(limit, capacity) * LIMITS_PER_REPLY_MAX);
+      const most = Math.max(limit, capacity) * LIMITS_PER_REPLY_MAX;
+      const units = Math.min(reported ?? (isWhole ? cost : most), most);
       outcomes.push({ bucket, chargedAt, units, lacksUnits: reported === null });
     }
   }
@@ -128,12 +132,15 @@ export class Reservation {
     return this.#held !== null;
   }
 
-  /** @param headers of the reply, alternating names and values; null if no reply has begun */
-  conclude(ending: Ending, headers: readonly string[] | null = null): void {
+  /**
+   * @param headers of the reply, alternating names and values; null if no reply has begun
+   * @param isWhole whether these are all headers of the reply
+   */
+  conclude(ending: Ending, headers: readonly string[] | null = null, isWhole = true): void {
     const spent = this.#spent;
     if (spent === null) return;
     this.#spent = null;
-    const outcomes = outcomesOf(spent, this.#position, ending, headers);
+    const outcomes = outcomesOf(spent, this.#position, ending, headers, isWhole);
     this.#limiter.conclude(outcomes, spent.isLocal);
     this.#onSettled(outcomes);
   }

@@ -8,7 +8,7 @@ export interface BodyLength {
   readonly contentLength: number | null;
 }
 
-const WHOLE_NUMBER = /^[0-9]{1,15}$/;
+const WHOLE_NUMBER = /^[0-9]+$/;
 
 /**
  * @param capacity the maximum that the client can use at once

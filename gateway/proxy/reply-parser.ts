@@ -83,10 +83,10 @@ export class ReplyParser {
     return this.#state !== 'head' && this.#state !== 'done';
   }
 
-  /** @returns the readable fields of a header section that is not complete or was refused; otherwise nothing */
-  begunFields(): readonly string[] {
-    if (this.#state !== 'head') return [];
-    return readableFields(this.#begun.toString('latin1', 0, this.#headBytesMax));
+  /** @returns the readable fields of a header section that is not complete or was refused; null if there is none */
+  begunFields(): readonly string[] | null {
+    const text = this.#state === 'head' ? this.#begun.toString('latin1', 0, this.#headBytesMax) : '';
+    return text.startsWith('HTTP/') ? readableFields(text) : null;
   }
 
   /**

@@ -165,7 +165,7 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     if (!handler.onBegin(this)) {
       this.#handler = null;
       this.#keep();
-      handler.onError(new Error('the reply is no longer needed'), []);
+      handler.onError(new Error('the reply is no longer needed'), null);
       return;
     }
     this.#readAt = this.#options.clock();

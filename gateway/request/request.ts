@@ -140,8 +140,8 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     this.#reservation?.conclude(status, headers);
   }
 
-  onUnreadReply(headers: readonly string[]): void {
-    this.#reservation?.conclude('unknown', headers);
+  onUnreadReply(headers: readonly string[], isWhole: boolean): void {
+    this.#reservation?.conclude('unknown', headers, isWhole);
   }
 
   onUpstreamDone(): void {

@@ -15,6 +15,8 @@ const POLICIES = policyFile(
   `name: tokens, route: "POST /tokens/{kind}", identifier: ip, ${TOKENS}`,
 );
 
+/** Ten limits. */
+const MOST = 1000;
 const HEAD = 'HTTP/1.1 200 OK\r\nX-Tokens: 40\r\n';
 const LONG = `X-Long: ${'x'.repeat(17_000)}\r\n`;
 
@@ -23,14 +25,16 @@ interface Kind {
   /** How the connection ends. Default: it stays open. */
   readonly ending?: 'end' | 'reset';
   readonly status: 502 | 504;
-  /** The cost that is charged: what the reply reports, or the reserve. */
-  readonly cost: 40 | 1;
+  /** The cost that is charged: what the reply reports, the reserve, or the largest that a reply can report. */
+  readonly cost: 40 | 1 | typeof MOST;
 }
 
 const KINDS: Readonly<Record<string, Kind>> = {
   'too-large': { bytes: `${HEAD}${LONG}\r\n`, status: 502, cost: 40 },
   'too-large-without-end': { bytes: `${HEAD}${LONG}`, status: 502, cost: 40 },
-  'too-late': { bytes: `HTTP/1.1 200 OK\r\n${LONG}X-Tokens: 40\r\n\r\n`, status: 502, cost: 1 },
+  'too-late': { bytes: `HTTP/1.1 200 OK\r\n${LONG}X-Tokens: 40\r\n\r\n`, status: 502, cost: MOST },
+  'too-late-without-end': { bytes: `HTTP/1.1 200 OK\r\n${LONG}`, status: 502, cost: MOST },
+  'unreadable-report': { bytes: 'HTTP/1.1 200 OK\r\nX-Tokens\0: 40\r\n\r\n', status: 502, cost: MOST },
   malformed: { bytes: `${HEAD}X-A 1\r\n\r\n`, status: 502, cost: 40 },
   'two-lengths': { bytes: `${HEAD}Content-Length: 1\r\nContent-Length: 2\r\n\r\nx`, status: 502, cost: 40 },
   coded: { bytes: `${HEAD}Transfer-Encoding: gzip, chunked\r\n\r\n`, status: 502, cost: 40 },
@@ -38,9 +42,16 @@ const KINDS: Readonly<Record<string, Kind>> = {
   switched: { bytes: `${HEAD.replace('200', '101')}\r\n`, status: 502, cost: 40 },
   'ended-in-head': { bytes: HEAD, ending: 'end', status: 502, cost: 40 },
   'reset-in-head': { bytes: HEAD, ending: 'reset', status: 502, cost: 40 },
-  'cut-in-the-field': { bytes: HEAD.slice(0, -3), ending: 'end', status: 502, cost: 1 },
+  'cut-in-the-field': { bytes: HEAD.slice(0, -3), ending: 'end', status: 502, cost: MOST },
   closed: { bytes: '', ending: 'end', status: 502, cost: 1 },
   'stalled-in-head': { bytes: HEAD, status: 504, cost: 40 },
+  'stalled-before-the-field': { bytes: 'HTTP/1.1 200 OK\r\nX-A: 1\r\n', status: 504, cost: MOST },
+  'longest-number': {
+    bytes: `${HEAD.replace('40', '9'.repeat(16))}X-A: 1`,
+    ending: 'end',
+    status: 502,
+    cost: MOST,
+  },
   silent: { bytes: '', status: 504, cost: 1 },
 };
 
@@ -90,7 +101,8 @@ t.test('cost what their first 16 KiB report', async (t) => {
   for (const [i, [name, { status, cost }]] of Object.entries(KINDS).entries()) {
     const options = { method: 'POST', localAddress: `127.0.1.${i + 1}`, headers: { 'content-length': 0 } };
     t.equal((await send(port, `/tokens/${name}`, options)).status, status, name);
-    const { headers } = await send(port, '/tokens/good', options);
-    t.match(headers.ratelimit, `"tokens";r=${100 - cost - 1};`, name);
+    const { status: then, headers } = await send(port, '/tokens/good', options);
+    t.equal(then, cost === MOST ? 429 : 200, name);
+    t.match(headers.ratelimit, `"tokens";r=${Math.max(0, 100 - cost - 1)};`, name);
   }
 });

@@ -169,7 +169,7 @@ for (const [name, application, store] of WAYS) {
     });
 
     t.test('a missing or invalid header keeps the reserve', async (t) => {
-      const invalid = ['-1', '1.5', '1e3', '0x10', '', 'many', '5, 7', '\u00a05', '9999999999999999'];
+      const invalid = ['-1', '1.5', '1e3', '0x10', '', 'many', '5, 7', '\u00a05'];
       for (const value of invalid) t.equal(await costOf({ say: reported(value) }), RESERVE, `"${value}"`);
       t.equal(await costOf({ say: [] }), RESERVE, 'without the header');
       t.equal(await costOf({ say: [...reported(5), ...reported(5)] }), RESERVE, 'with two headers');
