@@ -15,10 +15,12 @@ export interface ApplicationAddress {
   readonly port: string;
 }
 
-const ABSOLUTE = /^(https?:)\/\/([^/?#\\]*)/i;
+/** Without a protocol, it is that of the page. */
+const ABSOLUTE = /^(https?:)?\/\/([^/?#\\]*)/i;
 /** Browsers read a backslash as a slash and remove tabs, so these would begin with the name of another host. */
 const LIKE_HOST = /^\/[/\\\t]/;
 const PORT = /:\d*$/;
+const USUAL_PORT: Readonly<Record<string, RegExp>> = { 'http:': /:80$/, 'https:': /:443$/ };
 
 /** @returns null for a Unix socket, which has no address that a client could follow */
 export function applicationAddress(origin: string): ApplicationAddress | null {
@@ -47,9 +49,9 @@ export function keepRedirect(
 }
 
 function relative(location: string, host: string | undefined, application: ApplicationAddress): string {
-  const [origin, protocol, named] = ABSOLUTE.exec(location) ?? [];
-  if (origin === undefined || protocol?.toLowerCase() !== application.protocol) return location;
-  const authority = named?.toLowerCase();
+  const [origin, protocol = application.protocol, named = ''] = ABSOLUTE.exec(location) ?? [];
+  if (origin === undefined || protocol.toLowerCase() !== application.protocol) return location;
+  const authority = named.toLowerCase().replace(USUAL_PORT[application.protocol] ?? PORT, '');
   const seen = host?.toLowerCase();
   const ofRequest = `${seen?.replace(PORT, '')}:${application.port}`;
   // It may listen on the port that the client has used.

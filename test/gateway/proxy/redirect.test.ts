@@ -1,5 +1,6 @@
 /** Redirects of an application that names its own address do not lead clients past the gateway. */
 import t, { type Test } from 'tap';
+import { applicationAddress, keepRedirect } from '#gateway/proxy/redirect.ts';
 import { startTestGateway } from '#test/support/gateway.ts';
 import { KINDS, type Kind } from '#test/support/kinds.ts';
 import { send, startRawUpstream } from './exchange.ts';
@@ -31,11 +32,29 @@ for (const kind of KINDS) {
       [`${kind.toUpperCase()}://example.org:PORT`, '/'],
       [`${kind}://example.org:PORT?a=1`, '/?a=1'],
       [`${kind}://127.0.0.1:PORT/docs/`, '/docs/'],
+      // Without a protocol it is that of the page.
+      ['//example.org:PORT/docs/', '/docs/'],
+      ['//127.0.0.1:PORT', '/'],
     ] as const)
       t.equal(await locationOf('301 Moved Permanently', location, host), wanted, location);
     t.equal(await locationOf('201 Created', `${kind}://example.org:PORT/1`), '/1');
   });
 }
+
+t.test('an address may name the usual port of its protocol', async (t) => {
+  for (const [origin, location, wanted] of [
+    ['http://app.internal', 'http://app.internal:80/a', '/a'],
+    ['http://app.internal', '//app.internal:80/a', '/a'],
+    ['https://app.internal', 'https://app.internal:443/a', '/a'],
+    ['http://app.internal', 'http://app.internal:443/a', 'http://app.internal:443/a'],
+    ['http://app.internal', 'http://example.org:80/a', 'http://example.org:80/a'],
+    ['http://app.internal:8080', 'http://app.internal:80/a', 'http://app.internal:80/a'],
+  ] as const) {
+    const headers = ['Location', location];
+    keepRedirect(302, headers, ['Host', 'example.org'], applicationAddress(origin));
+    t.strictSame(headers, ['Location', wanted], `${origin} sends ${location}`);
+  }
+});
 
 t.test('the path is never taken for another host', async (t) => {
   const locationOf = await redirecting(t);
@@ -58,7 +77,9 @@ t.test('all other addresses stay', async (t) => {
   for (const [location, host] of [
     ['/docs/'],
     ['docs/'],
-    ['//example.org:PORT/'],
+    ['//other.example:PORT/'],
+    ['//example.org/docs/'],
+    ['///127.0.0.1:PORT/'],
     ['http://example.org/docs/'],
     ['https://example.org:PORT/docs/'],
     ['http://example.org:1/docs/'],
