@@ -84,6 +84,8 @@ export interface LimitListener {
 export interface Limiter {
   /** Returns the buckets of a charge that this process knows to be exhausted; null if the charge must be decided. */
   knownExhausted(charge: Charge): readonly Exhausted[] | null;
+  /** Whether this process knows that it will deny the charge, so that the body of the request need not be read. */
+  surelyDenies(charge: Charge): boolean;
   /** Calls the listener exactly once, now or later. Never throws. */
   spend(charge: Charge, listener: LimitListener): void;
   /**

@@ -60,6 +60,14 @@ export class MemoryLimiter implements Limiter {
     return null;
   }
 
+  surelyDenies({ buckets }: Charge): boolean {
+    const now = this.#storeNow;
+    return buckets.some((bucket) => {
+      const state = bucket.policy.mode === 'enforce' ? this.#stateOf(bucket, now) : null;
+      return state?.hasRoom(bucket.cost) === false;
+    });
+  }
+
   spend({ buckets, hasLeases }: Charge, listener: LimitListener): void {
     const { known, share } = this.#options;
     const now = this.#storeNow;

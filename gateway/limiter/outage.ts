@@ -176,6 +176,10 @@ export class GuardedLimiter implements Limiter {
     return this.known.exhausted(charge, this.#options.clock(), this.storeClock);
   }
 
+  surelyDenies(charge: Charge): boolean {
+    return this.knownExhausted(charge) !== null;
+  }
+
   spend(charge: Charge, listener: LimitListener): void {
     if (this.#isOpen) this.#local.spend(charge, listener);
     else this.#store.spend(charge, listener);

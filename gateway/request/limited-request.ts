@@ -169,8 +169,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
         return;
       case 'charged':
         // If another policy is known to deny the request, it is denied before its body is read.
-        if (this.#lacksBody && enforcement.options.limiter.knownExhausted(reading.charge) === null)
-          this.#readBody();
+        if (this.#lacksBody && !enforcement.options.limiter.surelyDenies(reading.charge)) this.#readBody();
         else this.#charge(reading, reading.identified);
         return;
       default:

@@ -41,7 +41,8 @@ export async function explainLive(
   const bans = await copyBans(rehearsal, located, control);
   const banned = rehearsal.read(located, bans);
   // The policies are explained as they apply when the ban has ended.
-  const reading = rehearsal.read(located);
+  const whole = rehearsal.read(located);
+  const reading = whole.kind === 'malformed' ? rehearsal.readWithoutBody(located) : whole;
   if (reading.kind === 'charged') now = await seed(rehearsal, reading.charge.buckets, control);
   const explanation = explain(set, rehearsal, request);
   if (banned.kind !== 'banned') return explanation;

@@ -120,10 +120,18 @@ export class Rehearsal {
     return read(request, { bans, limiter: this.#limiter, clock: this.clock });
   }
 
+  /** Reads a request as the gateway does before it has the body. */
+  readWithoutBody(request: ReadableRequest): Reading {
+    return this.read({ ...request, sentBody: null });
+  }
+
   /** Reads a request and charges it. */
   spend(request: ReadableRequest): Rehearsed {
-    const reading = this.read(request);
+    const whole = this.read(request);
     const { match } = request;
+    const early = whole.kind === 'malformed' ? this.readWithoutBody(request) : null;
+    // The gateway denies a request before it reads the body, so nobody learns that the body is malformed.
+    const reading = early?.kind === 'charged' && this.#limiter.surelyDenies(early.charge) ? early : whole;
     if (reading.kind === 'malformed') return reading;
     if (reading.kind !== 'charged') return { ...reading, match, request };
     const asker = this.#asker;
