@@ -1,7 +1,8 @@
 /**
  * Builds the description with @fastify/swagger, and adds texts, errors and names. It is loaded for its first reader, so
- * that a start does not wait for it.
+ * that a start does not wait for it, and works in slices, so that nobody else waits for long.
  */
+import { setImmediate as otherWork } from 'node:timers/promises';
 import fastifySwagger from '@fastify/swagger';
 import fastify, { type RouteOptions } from 'fastify';
 import type { Code } from '#api/errors.ts';
@@ -18,36 +19,57 @@ type Part = Record<string, unknown>;
 type FindSurface = (path: string) => DescribedSurface;
 type Errors = ReturnType<typeof errorComponents>;
 
-/**
- * Adds the routes to an application that gets no requests, because @fastify/swagger reads routes when they are added.
- *
- * @param routes all routes of the API, as they were added
- */
+/** The number of routes that are described together. Between them the process does other work. */
+const SLICE = 10;
+
+/** @param routes all routes of the API, as they were added */
 export async function describeRoutes(
   publicUrl: string,
   routes: readonly RouteOptions[],
   findSurface: FindSurface,
 ): Promise<object> {
+  const parts = createParts(findSurface);
+  for (const slice of slicesOf(routes)) {
+    parts.add(await describeSlice(slice, findSurface));
+    await otherWork();
+  }
+  return { ...documentOf(publicUrl), ...parts.all() };
+}
+
+/** Divides the routes. Those of one path stay together, because the document joins them. */
+function slicesOf(routes: readonly RouteOptions[]): readonly (readonly RouteOptions[])[] {
+  const slices: RouteOptions[][] = [[]];
+  for (const samePath of Map.groupBy(routes, ({ url }) => url).values()) {
+    if ((slices.at(-1)?.length ?? 0) + samePath.length > SLICE) slices.push([]);
+    slices.at(-1)?.push(...samePath);
+  }
+  return slices;
+}
+
+/**
+ * Adds the routes to an application that gets no requests, because @fastify/swagger reads routes when they are added.
+ *
+ * @returns the paths with their parameters, bodies and successes
+ */
+async function describeSlice(routes: readonly RouteOptions[], findSurface: FindSurface): Promise<Part> {
   const app = fastify({ exposeHeadRoutes: false });
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => () => '');
   await app.register(fastifySwagger, {
-    openapi: documentOf(publicUrl),
+    openapi: { openapi: '3.1.0', components: { securitySchemes } },
     stripBasePath: false,
     transform: (described) => describeRoute(described, findSurface(described.url)),
-    transformObject: (built) =>
-      'openapiObject' in built ? completed(built.openapiObject, findSurface) : built.swaggerObject,
   });
   for (const route of routes) app.route({ ...route, exposeHeadRoute: false });
   await app.ready();
-  const description = app.swagger();
+  const paths = recordAt({ ...app.swagger() }, 'paths');
   await app.close();
-  return description;
+  return paths;
 }
 
 function documentOf(publicUrl: string) {
   return {
-    openapi: '3.1.0' as const,
+    openapi: '3.1.0',
     info: {
       title: 'Floodgate API',
       version: '1.0.0',
@@ -60,40 +82,35 @@ function documentOf(publicUrl: string) {
       ].join('\n\n'),
     },
     servers: [{ url: publicUrl }],
-    components: { securitySchemes },
   };
 }
 
-/** @param built the document with paths, parameters, bodies and successes */
-function completed(built: object, findSurface: FindSurface): Part {
-  const document: Part = { ...built };
+/** Collects the finished operations, and what they share. */
+function createParts(findSurface: FindSurface) {
   const namer = createNamer(namedShapes);
   const errors = errorComponents();
-  const paths = recordAt(document, 'paths');
+  const paths: [string, Part][] = [];
   const tags = new Set<string>();
-  const finished = Object.entries(paths).map(([path, item]) => [
-    path,
-    Object.fromEntries(
-      operationsOf(item).map(([method, operation]) => {
-        const done = operationOf(method.toUpperCase(), path, isRecord(operation) ? operation : {}, {
-          errors,
-          namer,
-          errorShape: findSurface(path).errorShape,
-        });
-        tags.add(done.tags[0]);
-        return [method, done];
-      }),
-    ),
-  ]);
   return {
-    ...document,
-    tags: [...tags].sort().map((name) => ({ name })),
-    paths: Object.fromEntries(finished),
-    components: {
-      ...recordAt(document, 'components'),
-      responses: errors,
-      schemas: namer.components(),
+    add(built: Part): void {
+      for (const [path, item] of Object.entries(built)) {
+        const operations = operationsOf(item).map(([method, operation]) => {
+          const done = operationOf(method.toUpperCase(), path, isRecord(operation) ? operation : {}, {
+            errors,
+            namer,
+            errorShape: findSurface(path).errorShape,
+          });
+          tags.add(done.tags[0]);
+          return [method, done];
+        });
+        paths.push([path, Object.fromEntries(operations)]);
+      }
     },
+    all: (): Part => ({
+      tags: [...tags].sort().map((name) => ({ name })),
+      paths: Object.fromEntries(paths),
+      components: { securitySchemes, responses: errors, schemas: namer.components() },
+    }),
   };
 }
 

@@ -20,7 +20,7 @@ export const docsPlugin = fastifyPlugin<DocsOptions>(
       // HEAD belongs to GET, and OPTIONS are preflights: neither is an operation of its own.
       if (route.method !== 'HEAD' && route.method !== 'OPTIONS') routes.push(route);
     });
-    /** Generated once, for the first reader: it blocks the process for a tenth of a second. */
+    /** Generated once, for the first reader. */
     const description = onFirstUse(async () => {
       const { describeRoutes } = await import('./document.ts');
       return JSON.stringify(await describeRoutes(publicUrl, routes, findSurface));
