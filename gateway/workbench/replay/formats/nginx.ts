@@ -30,7 +30,7 @@ export function nginxReader(): LineReader {
       if (fields === null) return null;
       const [, first = '', second = ''] = fields;
       const hasAddressFirst = isAddress(first);
-      const hasAddressSecond = isAddress(second);
+      const hasAddressSecond = second !== '-' && isAddress(second);
       if (!hasAddressFirst && hasAddressSecond) isHostFirst = true;
       const isBehindHost = hasAddressSecond && (isHostFirst || WITH_PORT.test(first));
       if (!hasAddressFirst && !isBehindHost) return null;
@@ -55,12 +55,16 @@ function requestIn(fields: RegExpExecArray, client: string): LoggedRequest | nul
       peer: client,
       client,
       // Formats can have other fields at this place. Traefik writes the router.
-      forwardedFor: isAddress(third.slice(third.lastIndexOf(',') + 1).trim()) ? third : '',
+      forwardedFor: endsInAddress(third) ? third : '',
       headers: NONE,
       concealed: NONE,
       holds: HOLDS_NOTHING,
     },
   };
+}
+
+function endsInAddress(chain: string): boolean {
+  return chain !== '' && chain !== '-' && isAddress(chain.slice(chain.lastIndexOf(',') + 1).trim());
 }
 
 /** Decodes escapes: `\x22` is one byte. */
