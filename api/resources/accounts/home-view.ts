@@ -53,11 +53,19 @@ export async function readAccount(
           .execute(),
     listApiKeys(db, organizationIds),
   ]);
-  const workspaces = rows.map((row) => ({
+  const workspaces = toldApart(rows).map((row) => ({
     ...row,
     permission: permissions.get(row.id) ?? ('read' as const),
   }));
-  return { user, workspaces, organizations, keys };
+  return { user, workspaces, organizations: toldApart(organizations), keys };
+}
+
+/** Adds the id to each name that several have, because forms and lists show names only. */
+function toldApart<Row extends { readonly id: string; readonly name: string }>(rows: readonly Row[]): Row[] {
+  const byName = Map.groupBy(rows, ({ name }) => name);
+  return rows.map((row) =>
+    byName.get(row.name)?.length === 1 ? row : { ...row, name: `${row.name} (${row.id})` },
+  );
 }
 
 interface AccountFormState {

@@ -127,6 +127,23 @@ t.test(
   },
 );
 
+t.test('two workspaces with one name can be told apart wherever they are named', async (t) => {
+  const fresh = await startApi(t);
+  const { db } = fresh.context;
+  await fresh.addWorkspace('second');
+  await fresh.addWorkspace('third');
+  await db.updateTable('workspaces').set({ name: 'My workspace' }).where('id', '=', 'second').execute();
+  await db.updateTable('workspaces').set({ name: 'Third' }).where('id', '=', 'third').execute();
+  const browser = await logInOwner(fresh);
+  const { text } = await open(browser, '/account');
+  const options = [...text.matchAll(/<option value="workspace:\w+">([^<]*)/g)].map(([, label]) => label);
+  t.strictSame(options.sort(), [
+    'Only My workspace (second)',
+    `Only My workspace (${workspaceId})`,
+    'Only Third',
+  ]);
+});
+
 t.test('a key that cannot be created: the mistake at its field', async (t) => {
   const browser = await logInOwner(api);
   const reach = `workspace:${workspaceId}`;
