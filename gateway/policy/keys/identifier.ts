@@ -5,6 +5,7 @@ import { coveredBy } from '#gateway/policy/route.ts';
 import { BODY_FIELD } from './identifier-keys.ts';
 import { policyKey } from './key.ts';
 import { only } from './schema-parts.ts';
+import { easilyUsedUp } from './shared-limit.ts';
 
 const NAMES = {
   type: 'array',
@@ -26,11 +27,12 @@ export const identifier = policyKey({
   // An address is the same identity under every identifier.
   restarts: (before, after) => before.identifier.kind !== 'address' || after.identifier.kind !== 'address',
   /**
-   * Warns of a field that clients can invent. Each value has its own counter, so another policy must bound how many
+   * Warns of a limit that one client can use up, and of a field that clients can invent. Each value has its own counter, so another policy must bound how many
    * values one client sends.
    */
-  warn({ name, identifier, route }, { policies }) {
-    if (!readsBody(identifier)) return null;
+  warn(policy, { policies }) {
+    const { name, identifier, route } = policy;
+    if (!readsBody(identifier)) return easilyUsedUp(policy, { policies });
     const counts = (other: LoadedPolicy): boolean =>
       other.identifier.kind === 'address' &&
       other.mode === 'enforce' &&

@@ -37,7 +37,7 @@ export function neverReached(policy: LoadedPolicy, { byBucket }: WholeFile): War
 }
 
 /** Whether the policies are comparable: each request counts, and costs 1. Of different values, not each one counts. */
-function countEach(rows: readonly LoadedPolicy[]): boolean {
+export function countEach(rows: readonly LoadedPolicy[]): boolean {
   return rows.every(
     ({ algorithm, cost, count, distinct }) =>
       !ALGORITHMS[algorithm].isHeld &&
@@ -71,7 +71,7 @@ function deniesFirst(wide: LoadedPolicy, policy: LoadedPolicy): boolean {
  * Returns how many requests `wide` allows at most during one window of `policy`. Windows begin at multiples of their
  * length.
  */
-function mostIn(wide: LoadedPolicy, { windowSeconds }: LoadedPolicy): number {
+export function mostIn(wide: LoadedPolicy, { windowSeconds }: LoadedPolicy): number {
   if (ALGORITHMS[wide.algorithm].isBacklog)
     return wide.capacity + Math.ceil((wide.limit * windowSeconds) / wide.windowSeconds);
   if (wide.windowSeconds % windowSeconds === 0) return wide.limit;

@@ -161,6 +161,24 @@ t.test('warns of a body field that one client can invent without a limit', async
   t.strictSame(warnings([login, `${address}, distinct: path`])[0], told);
 });
 
+t.test('warns of a shared limit that one client can use up', async (t) => {
+  const all = 'name: all, route: "GET /*", identifier: everyone, limit: 100, window: 1m';
+  const own = (limit: number, more = ''): string =>
+    `name: own, route: "* /*", identifier: ip, limit: ${limit}, window: 1m${more}`;
+  const fix = 'add a policy by address that allows each client at most a tenth of it';
+  const missing = `5:47 one client can use up all, because no policy limits single clients on this route; ${fix}`;
+  const elsewhere = own(10).replace('/*', '/a/*');
+  t.strictSame(warnings([all, elsewhere]), [missing]);
+  t.strictSame(warnings([all, own(10)]), []);
+  t.strictSame(warnings([all, own(11)]), [
+    `5:47 one client can use 11 of the 100 requests that all clients of all share; ${fix}`,
+  ]);
+  t.strictSame(warnings([all, own(1).replace('1m', '1s')])[0]?.includes('use 60 of the 100'), true);
+  t.strictSame(warnings([all, own(10, ', mode: shadow')]), [missing]);
+  t.strictSame(warnings([`${all}, userAgent: [GPTBot]`, elsewhere]), [], 'robots may use it up');
+  t.strictSame(warnings([`${all}, mode: shadow`, elsewhere]), []);
+});
+
 t.test('a limit of different values and one of requests do not make each other useless', async (t) => {
   const row = 'route: "GET /*", identifier: ip, window: 1h';
   const values = `name: values, ${row}, distinct: path, limit: 5`;
