@@ -4,7 +4,12 @@ import { onceAMinute } from '#shared/once-a-minute.ts';
 
 export const http2 = optionalPart({
   variables: [
-    { name: 'GATEWAY_HTTP2', default: '0', meaning: '1 offers HTTP/2 in addition to HTTP/1.1; needs TLS' },
+    {
+      name: 'GATEWAY_HTTP2',
+      default: '0',
+      meaning:
+        '1 offers HTTP/2 in addition to HTTP/1.1; needs TLS. Leave it off: the next release removes it',
+    },
   ],
   read(read, { scheme, protocols }) {
     if (!read.flag('GATEWAY_HTTP2')) return null;
