@@ -106,7 +106,10 @@ export class PublicServer {
   constructor(options: PublicServerOptions) {
     const { enforcement, upstream, clients, decisionServer } = options;
     this.#options = options;
-    this.#keepAlive = keepAliveOf(decisionServer?.keepAliveMs ?? options.keepAliveMs ?? null);
+    this.#keepAlive = keepAliveOf(
+      decisionServer?.keepAliveMs ?? options.keepAliveMs ?? null,
+      enforcement.options.trust,
+    );
     this.#headerBytesMax = decisionServer?.headerBytesMax ?? options.headerBytesMax ?? HEADER_BYTES;
     const denials = new DenialWriter(enforcement.options.wallClock);
     this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options), denials };
@@ -118,7 +121,7 @@ export class PublicServer {
       clock: enforcement.options.clock,
       wallClock: enforcement.options.wallClock,
       headerBytesMax: this.#headerBytesMax,
-      proxyKeepAliveMs: this.#keepAlive.proxiesMs,
+      unusedMs: this.#keepAlive.unusedMs,
     });
     this.#pipelining = new Pipelining({
       bound: options.upstream.bounds.pipelined,
@@ -201,12 +204,11 @@ export class PublicServer {
         socketReplies.onClientError(error, socket),
       onHandOver: (_socket: Socket, connection: ClientConnection) => this.#http.open(connection),
     });
-    const { proxiesMs, clientsMs } = this.#keepAlive;
+    const { proxiesMs, clientsMs, unusedMs } = this.#keepAlive;
     return new PlainConnections(
       optionsFor(clientsMs, HEADERS_TIMEOUT_MS),
       CHECK_INTERVAL_MS,
-      // A proxy may open a connection long before it uses it.
-      optionsFor(proxiesMs, Math.max(HEADERS_TIMEOUT_MS, proxiesMs)),
+      optionsFor(proxiesMs, Math.max(HEADERS_TIMEOUT_MS, unusedMs)),
     );
   }
 

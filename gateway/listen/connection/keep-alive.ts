@@ -3,20 +3,29 @@
  * is lost, and a proxy must not repeat a POST. So a proxy has to be the one that closes it.
  */
 import type { Bound } from '#gateway/bounds/bounds.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export interface KeepAlive {
   /** For connections of a trusted proxy. */
   readonly proxiesMs: Millis;
   readonly clientsMs: Millis;
+  /** For connections of a trusted proxy that it has not used yet. */
+  readonly unusedMs: Millis;
 }
 
 /** Proxies keep idle connections for up to 600 s (Google's load balancers), clients rarely longer than a minute. */
-const KEEP_ALIVE: KeepAlive = { proxiesMs: 620_000, clientsMs: 65_000 };
+const KEEP_ALIVE = { proxiesMs: 620_000, clientsMs: 65_000 };
 
-/** @param keepAliveMs the same time for all connections; null for the usual ones */
-export function keepAliveOf(keepAliveMs: Millis | null): KeepAlive {
-  return keepAliveMs === null ? KEEP_ALIVE : { proxiesMs: keepAliveMs, clientsMs: keepAliveMs };
+/**
+ * Many proxies open connections before they need them. With a hop count, everybody who reaches the port counts as a
+ * proxy, and could fill it with connections that say nothing.
+ *
+ * @param keepAliveMs the same time for all connections; null for the usual ones
+ */
+export function keepAliveOf(keepAliveMs: Millis | null, { kind }: Pick<ProxyTrust, 'kind'>): KeepAlive {
+  const times = keepAliveMs === null ? KEEP_ALIVE : { proxiesMs: keepAliveMs, clientsMs: keepAliveMs };
+  return { ...times, unusedMs: kind === 'cidrs' ? times.proxiesMs : 0 };
 }
 
 /** From this part of all connections on, each one closes after its reply, which says so. */

@@ -24,8 +24,8 @@ interface SocketRepliesOptions {
   readonly clock: Clock;
   readonly wallClock: Clock;
   readonly headerBytesMax: number;
-  /** How long a trusted proxy may keep a connection that it has not used yet. */
-  readonly proxyKeepAliveMs: Millis;
+  /** How long a trusted proxy may keep a connection that it has not used yet, beyond the time for others. */
+  readonly unusedMs: Millis;
 }
 
 /** An error of node:http's parser. */
@@ -68,7 +68,7 @@ export class SocketReplies {
     const closeIfSilent = (): void => {
       if (connection.isSilent) closeUnlessUsed(socket);
     };
-    const timer = setTimeout(closeIfSilent, this.#options.proxyKeepAliveMs);
+    const timer = setTimeout(closeIfSilent, this.#options.unusedMs);
     socket.once('close', () => clearTimeout(timer));
   }
 

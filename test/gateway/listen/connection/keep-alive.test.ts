@@ -69,13 +69,19 @@ for (const [name, GATEWAY_OWN_PARSER] of WAYS) {
   });
 }
 
-t.test('a connection that a proxy has opened in advance is kept', async (t) => {
+t.test('a connection that a proxy of a known address has opened in advance is kept', async (t) => {
   const keepsEarly = async (GATEWAY_OWN_PARSER: string): Promise<void> => {
     const env = { GATEWAY_OWN_PARSER, GATEWAY_TRUSTED_PROXIES: PROXY };
     const { port } = await startTestGateway(t, { policies: policyFile(), env });
     const early = sendRaw(port, '', PROXY);
     const silent = sendRaw(port, '', CLIENT);
+    const hops = await startTestGateway(t, {
+      policies: policyFile(),
+      env: { ...env, GATEWAY_TRUSTED_PROXIES: '1' },
+    });
+    const anybody = sendRaw(hops.port, '', PROXY);
     t.equal(await silent.ended(), '', 'a client must begin within ten seconds');
+    t.equal(await anybody.ended(), '', 'with a hop count everybody must');
     early.socket.write(GET);
     t.match(await early.until(/\}$/), /^HTTP\/1\.1 200 OK\r\n/);
     early.socket.destroy();
