@@ -121,10 +121,10 @@ t.test('200: each order reads an index that has all it needs, also with a deep s
   for (const query of [
     'sortBy=createdAt&skip=600000',
     'sortBy=updatedAt&skip=600000',
-    'sortBy=updatedAt&order=asc&limit=1',
-    `sortBy=updatedAt&surveyId=${surveyId}`,
-    `sortBy=createdAt&surveyId=${surveyId}`,
-    'sortBy=updatedAt&filterDateField=updatedAt&startDate=2026-01-01',
+    'sortBy=updatedAt&order=asc&limit=1&skip=1',
+    `sortBy=updatedAt&surveyId=${surveyId}&skip=1`,
+    `sortBy=createdAt&surveyId=${surveyId}&skip=1`,
+    'sortBy=updatedAt&filterDateField=updatedAt&startDate=2026-01-01&skip=1',
   ]) {
     queries.length = 0;
     t.equal((await recorded.manage('GET', `${list}?${query}`)).status, 200, query);
