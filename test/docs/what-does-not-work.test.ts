@@ -126,6 +126,14 @@ row('Paths with dot segments', async (t) => {
   t.match(body.toString(), '"url":"/b"');
 });
 
+row('Bytes beyond ASCII', async (t) => {
+  const bytes = 'GET /caf\xe9 HTTP/1.1\r\nHost: a\r\n\r\n';
+  const own = await startTestGateway(t);
+  t.match(await reply(t, own, bytes), /^HTTP\/1\.1 200/);
+  const others = await startTestGateway(t, { env: { GATEWAY_OWN_PARSER: '0' } });
+  t.match(await reply(t, others, bytes), /^HTTP\/1\.1 400/, 'as with TLS: node:http reads the request line');
+});
+
 row('`%00`', async (t) => {
   const { port } = await startTestGateway(t);
   for (const path of ['/a%00b', '/a%0ab', '/%7F']) t.equal((await send(port, path)).status, 400, path);
