@@ -12,13 +12,18 @@ const folder = join(projectRoot, 'examples');
 const files = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
 
-const check = async (file: string): Promise<string> => (await floodgateCommand(['check', file])).stdout;
+async function check(file: string): Promise<string> {
+  const { stdout, stderr } = await floodgateCommand(['check', file]);
+  return stdout + stderr;
+}
 
-t.test('each example is valid, and the page lists it', async (t) => {
+t.test('each example is valid and has no warning, and the page lists it', async (t) => {
   t.ok(files.length >= 4);
   const { text } = readPage('examples/README.md');
   for (const file of files) {
-    t.match(await check(`examples/${file}`), /no mistakes/, file);
+    const told = await check(`examples/${file}`);
+    t.match(told, /no mistakes/, file);
+    t.notMatch(told, /warning/, file);
     t.ok(text.includes(`(${file})`), `${file} is on the page`);
   }
 });
@@ -39,7 +44,7 @@ t.test('Formbricks: the limits of this project, further policies, and a test for
     'POST /api/auth/request-password-reset 3 60 ip',
     'POST /api/auth/two-factor/* 5 60 ip',
     '* /api/mcp 100 60 ip',
-    '* /api/v2/client/{workspaceId}/* 1000 60 path.workspaceId',
+    '* /api/v2/client/{workspaceId}/* 2000 60 path.workspaceId',
     'POST /api/v1/client/{workspaceId}/storage 100 60 path.workspaceId',
   ])
     t.ok(example.includes(row), row);
