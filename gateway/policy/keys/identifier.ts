@@ -27,8 +27,8 @@ export const identifier = policyKey({
   // An address is the same identity under every identifier.
   restarts: (before, after) => before.identifier.kind !== 'address' || after.identifier.kind !== 'address',
   /**
-   * Warns of a limit that one client can use up, and of a field that clients can invent. Each value has its own counter, so another policy must bound how many
-   * values one client sends.
+   * Warns of a limit that one client can use up, and of a field that clients can invent. Each value has its own counter,
+   * so another policy must bound how many values one client sends.
    */
   warn(policy, { policies }) {
     const { name, identifier, route } = policy;

@@ -1,6 +1,7 @@
 /** Warns of a limit that many clients share, and that a single one of them could use up. */
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
-import { isConditional } from '#gateway/policy/condition.ts';
+import { partsOf, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import { areImpliedBy } from '#gateway/policy/condition.ts';
 import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
 import { coveredBy } from '#gateway/policy/route.ts';
 import type { Warning, WholeFile } from './key.ts';
@@ -8,6 +9,8 @@ import { countEach, mostIn } from './never-reached.ts';
 
 /** One client should get at most one in so many of what all share. */
 const ONE_IN = 10;
+/** Parameters of a path that only one client knows, such as `/hooks/{token}`. */
+const SECRET = /(token|secret|key)$/i;
 
 export function easilyUsedUp(
   policy: LoadedPolicy,
@@ -15,7 +18,7 @@ export function easilyUsedUp(
 ): Warning | null {
   if (!isShared(policy) || policy.mode !== 'enforce' || !countEach([policy])) return null;
   const own = policies.filter(
-    (other) => limitsClients(other) && coveredBy(policy.route, [other.route]).length > 0,
+    (other) => limitsClients(other, policy) && coveredBy(policy.route, [other.route]).length > 0,
   );
   const least = Math.min(...own.map((other) => mostIn(other, policy)));
   if (least <= policy.limit / ONE_IN) return null;
@@ -28,19 +31,38 @@ export function easilyUsedUp(
       ];
 }
 
-/** Limits for newcomers have shares, and conditions choose some clients, such as robots, whose limit may be used up. */
-function isShared(policy: LoadedPolicy): boolean {
-  const { identifier, regulars } = policy;
-  if (regulars !== null || isConditional(policy)) return false;
-  return identifier.kind === 'everyone' || identifier.kind === 'host';
+/**
+ * Limits for newcomers have shares, and robots may use up a limit that counts them together. No policy can allow a
+ * tenth of fewer than ten requests.
+ */
+function isShared({ identifier, regulars, userAgent, limit }: LoadedPolicy): boolean {
+  return (
+    regulars === null && userAgent === null && limit >= ONE_IN && partsOf(identifier).every(hasManyClients)
+  );
 }
 
-function limitsClients(policy: LoadedPolicy): boolean {
-  const { identifier, mode, unless, regulars, rollout, algorithm } = policy;
-  const isOfClients =
-    identifier.kind === 'address' || (identifier.kind === 'first' && identifier.address !== null);
-  const isForAll = unless === null && regulars === null && rollout === null && !isConditional(policy);
+function hasManyClients(part: SimpleIdentifier): boolean {
+  if (part.kind === 'path') return !SECRET.test(part.param);
+  return part.kind === 'everyone' || part.kind === 'host' || part.kind === 'network';
+}
+
+function limitsClients(policy: LoadedPolicy, shared: LoadedPolicy): boolean {
+  const { mode, unless, regulars, rollout, algorithm } = policy;
+  const isForAll = unless === null && regulars === null && rollout === null && areImpliedBy(policy, shared);
   return (
-    isOfClients && isForAll && mode === 'enforce' && !ALGORITHMS[algorithm].isHeld && countEach([policy])
+    isForAll &&
+    mode === 'enforce' &&
+    !ALGORITHMS[algorithm].isHeld &&
+    countEach([policy]) &&
+    countsAddresses(policy, shared)
   );
+}
+
+/** Whether an address has one counter for all that the shared limit counts together. */
+function countsAddresses({ identifier }: LoadedPolicy, shared: LoadedPolicy): boolean {
+  if (identifier.kind === 'first') return identifier.address !== null;
+  const parts = partsOf(identifier);
+  const others = parts.filter(({ kind }) => kind !== 'address');
+  const together = partsOf(shared.identifier);
+  return others.length < parts.length && others.every((part) => together.includes(part));
 }

@@ -11,7 +11,8 @@ identifiers:
 
 function warnings(rows: readonly string[], identifiers = ''): string[] {
   const text = `${HEAD}${identifiers}policies:\n${rows.map((row) => `  - { ${row} }`).join('\n')}\n`;
-  return warningsOf(loadPolicies(text, 'p.yaml'), placesIn(text)).map(
+  const set = loadPolicies(text, 'p.yaml', () => '203.0.113.0/24 AS64500\n');
+  return warningsOf(set, placesIn(text)).map(
     ({ line, column, message, fix }) => `${line}:${column} ${message}; ${fix}`,
   );
 }
@@ -177,6 +178,38 @@ t.test('warns of a shared limit that one client can use up', async (t) => {
   t.strictSame(warnings([all, own(10, ', mode: shadow')]), [missing]);
   t.strictSame(warnings([`${all}, userAgent: [GPTBot]`, elsewhere]), [], 'robots may use it up');
   t.strictSame(warnings([`${all}, mode: shadow`, elsewhere]), []);
+});
+
+t.test('warns of a shared limit of a path, a network or a host that one client can use up', async (t) => {
+  const provider = '  provider: { source: [{ network: networks.txt }] }\n';
+  const row = 'limit: 100, window: 1m';
+  const shop = `name: shop, route: "* /s/{shop}/*", identifier: path.shop, ${row}`;
+  const told = (rows: readonly string[], identifiers = ''): string[] =>
+    warnings(rows, provider + identifiers).filter((warning) => !warning.includes('no policy uses'));
+  const hosts = 'hosts: [a.example.org, b.example.org]';
+  const host = `name: host, route: "* /*", identifier: host, ${hosts}, ${row}`;
+  const net = `name: net, route: "* /*", identifier: provider, ${row}`;
+  const both = `name: both, route: "* /s/{shop}/*", identifier: [provider, path.shop], ${row}`;
+  const own = (limit: number, more = 'identifier: ip', route = '* /*'): string =>
+    `name: own, route: "${route}", ${more}, limit: ${limit}, window: 1m`;
+  for (const shared of [shop, host, net, both]) {
+    t.match(told([shared]), [/one client can use up \w+, because no policy/], shared);
+    t.match(told([shared, own(11)]), [/one client can use 11 of the 100 requests/], shared);
+    t.match(told([shared, own(10, `identifier: ip, except: [GET /s/1/a]`)]), [/because/], shared);
+    t.strictSame(told([shared, own(10)]), [], shared);
+  }
+  const ofShop = 'identifier: [ip, path.shop]';
+  t.strictSame(told([shop, own(10, ofShop, '* /s/{shop}/*')]), [], 'a limit of each client in each shop');
+  t.strictSame(told([host, own(10, `identifier: ip, ${hosts}`)]), [], 'a limit of the same hosts');
+  t.match(told([host, own(10, 'identifier: ip, hosts: [a.example.org]')]), [/because no policy/]);
+  const session = '  session: { source: [{ cookie: sid }] }\n';
+  t.match(told([shop, own(10, 'identifier: [ip, session]')], session), [/because no policy/], 'invented');
+  t.strictSame(told([shop.replace('100', '9')]), [], 'a tenth would be less than one request');
+  t.strictSame(
+    told(['name: hook, route: "POST /hooks/{token}", identifier: path.token, limit: 60, window: 1m']),
+    [],
+    'a secret in the path is the client itself',
+  );
 });
 
 t.test('a limit of different values and one of requests do not make each other useless', async (t) => {
