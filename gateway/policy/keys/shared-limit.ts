@@ -26,7 +26,7 @@ export function easilyUsedUp(
   return own.length === 0
     ? [`one client can use up ${policy.name}, because no policy limits single clients on this route`, fix]
     : [
-        `one client can use ${least} of the ${policy.limit} requests that all clients of ${policy.name} share`,
+        `one client can use ${Math.min(least, policy.limit)} of the ${policy.limit} requests that all clients of ${policy.name} share`,
         fix,
       ];
 }

@@ -101,7 +101,9 @@ t.test(
     const warnings = warningsOf(loadPolicies(text, 'envoy.yaml'), placesIn(text));
     t.strictSame(
       warnings.map(({ message }) => message),
-      ['one client can use 10000 of the 5000 requests that all clients of limits-api-v1-management-3 share'],
+      ['limits-api-v1-management-3', 'limits-api-v1-client-2', 'limits-upload-2'].map(
+        (name) => `one client can use 5000 of the 5000 requests that all clients of ${name} share`,
+      ),
     );
   },
 );
