@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
-import { startGateway } from '#bench/peers/floodgate.ts';
+import { IDENTITY_SECRET, startGateway } from '#bench/peers/floodgate.ts';
 import { type Answer, Client } from '#bench/run/client.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { BENCH } from '#bench/run/programs.ts';
@@ -15,18 +15,16 @@ import { quantile } from '#bench/run/statistics.ts';
 import { COUNT_HEADER, countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf, usageOf } from '#bench/run/usage.ts';
 import { Digester } from '#gateway/identity/digest.ts';
-import { EVERYONE } from '#gateway/identity/identifier.ts';
-import { historySinceKey } from '#gateway/limiter/replicas.ts';
 import { historyKey } from '#gateway/limiter/visits.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import type { Millis } from '#shared/clock.ts';
 import { freePort } from '#test/support/ports.ts';
 import { ATTACKER_ADDRESS, flood, head, inTurn } from './attacker.ts';
+import { beginHistories } from './histories.ts';
 import type { AbuseScenario } from './scenario.ts';
 import { RSS_MB_MAX } from './verdict.ts';
 
 const PATH = '/bench/swarm';
-const SECRET = 'secret-of-the-swarm-of-no-worth-to-anybody';
 const SWARM_PER_SECOND = 333;
 const HONEST_MIN = 0.9;
 const EVERY_MS = 10;
@@ -113,10 +111,7 @@ export async function runSwarm(processes: Processes, plan: SwarmPlan): Promise<S
   const regulars = Array.from({ length: plan.regulars }, (_, i) => `192.0.2.${i}`);
   await writeHistory(redis, regulars);
   const ports = [await freePort(), await freePort()];
-  const env = {
-    GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32,127.0.0.1/32`,
-    GATEWAY_IDENTITY_SECRET: SECRET,
-  };
+  const env = { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32,127.0.0.1/32` };
   const launch = { processes, upstreamPort, redisPort: redis.port, policies: fileOf(plan), env };
   const gateways = await Promise.all(ports.map((port) => startGateway({ ...launch, port })));
   for (const gateway of gateways) ends.defer(() => gateway.stop('SIGKILL'));
@@ -193,13 +188,12 @@ function tableOf(result: SwarmResult): Table & { readonly isReached: boolean } {
 }
 
 /** The regulars were here yesterday, and histories began a week ago. */
-async function writeHistory({ client }: RedisServer, regulars: readonly string[]): Promise<void> {
-  const digester = new Digester(SECRET);
-  const { digest } = digester.identify(EVERYONE, '');
-  await client.set(historySinceKey(digest), Date.now() - 7 * DAY_MS);
+async function writeHistory(redis: RedisServer, regulars: readonly string[]): Promise<void> {
+  await beginHistories(redis);
+  const digester = new Digester(IDENTITY_SECRET);
   const yesterday = (Math.floor(Date.now() / DAY_MS) - 1) * 2 ** HISTORY_DAYS + 1;
   for (const address of regulars)
-    await client.set(
+    await redis.client.set(
       historyKey(digester.identify({ name: 'ip', kind: 'address', ipv6Prefix: 64 }, address)),
       yesterday,
     );

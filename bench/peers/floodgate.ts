@@ -7,6 +7,8 @@ import { ROOT } from '#bench/run/programs.ts';
 import { freePort } from '#test/support/ports.ts';
 import { HIGH_LIMIT, type Peer, type Place } from './peer.ts';
 
+export const IDENTITY_SECRET = 'bench-secret-of-no-worth-to-anybody';
+
 export interface PolicyFile {
   policies: {
     name: string;
@@ -71,7 +73,7 @@ export async function startGateway(launch: GatewayLaunch): Promise<Started> {
       GATEWAY_REDIS_URL: `redis://127.0.0.1:${redisPort}`,
       GATEWAY_POLICIES: processes.file(policyFile(port), policies),
       GATEWAY_WORKERS: String(workers),
-      GATEWAY_IDENTITY_SECRET: 'bench-secret-of-no-worth-to-anybody',
+      GATEWAY_IDENTITY_SECRET: IDENTITY_SECRET,
       LOG_LEVEL: 'warn',
       ...env,
     },
