@@ -16,8 +16,11 @@ interface Surroundings {
   readonly visitor: VisitorKind;
   /** Whether the attacker's address is a trusted proxy, so that its X-Forwarded-For counts. */
   readonly trustsAttacker: boolean;
-  /** `frozen`: Redis is stopped for two seconds during the attack. `small`: it has only 12 MB of memory. */
-  readonly store: 'frozen' | 'small';
+  /**
+   * `frozen`: Redis is stopped for two seconds during the attack. `small`: it has only 12 MB of memory.
+   * `week-old`: it has kept histories of clients for a week, so limits of newcomers act.
+   */
+  readonly store: 'frozen' | 'small' | 'week-old';
   /** Whether to use TLS, also for the visitor. Then the attacker may ask for HTTP/2. */
   readonly isTls: boolean;
   /** Whether one of two workers hangs, and the visitor comes when it has been replaced. */

@@ -7,12 +7,13 @@ import { BODIES } from './attacks/bodies.ts';
 import { CONNECTIONS } from './attacks/connections.ts';
 import { HOARDING } from './attacks/hoarding.ts';
 import { IDENTITIES } from './attacks/identities.ts';
+import { LIMITS } from './attacks/limits.ts';
 import { REQUESTS } from './attacks/requests.ts';
 import type { AbuseScenario } from './scenario.ts';
 import { SWARM } from './swarm.ts';
 
 export const SCENARIOS: readonly AbuseScenario[] = [
-  ...[...REQUESTS, ...BODIES, ...HOARDING, ...CONNECTIONS, ...IDENTITIES, SWARM],
+  ...[...REQUESTS, ...BODIES, ...HOARDING, ...CONNECTIONS, ...IDENTITIES, ...LIMITS, SWARM],
 ];
 
 if (import.meta.main) {

@@ -12,6 +12,7 @@ import { createAuthority } from '#test/support/certificates.ts';
 import { childrenOf } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
 import { ATTACKER_ADDRESS, type AttackCounts } from './attacker.ts';
+import { beginHistories } from './histories.ts';
 import type { AbuseScenario } from './scenario.ts';
 import { CONTROL, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
 
@@ -62,6 +63,7 @@ export async function runScenario(
   ends.defer(() => upstream.stop('SIGKILL'));
   const redis = await startRedis(processes, store === 'small' ? SMALL_REDIS : []);
   ends.defer(() => redis.stop());
+  if (store === 'week-old') await beginHistories(redis);
   const port = await freePort();
   const server = await startGateway({
     ...{ processes, port, upstreamPort, redisPort: redis.port },

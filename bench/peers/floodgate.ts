@@ -16,8 +16,12 @@ export interface PolicyFile {
     identifier: string | { readonly body: string };
     limit?: number;
     window?: string;
+    limits?: readonly { readonly limit: number; readonly window: string }[];
     count?: string;
     concurrency?: number;
+    distinct?: { readonly query: string };
+    query?: readonly string[];
+    newcomers?: { readonly limit: number; readonly window: string };
     overrides?: unknown;
     ban?: object;
   }[];

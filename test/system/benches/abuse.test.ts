@@ -62,6 +62,28 @@ t.test('beside a client that gets banned, both visitors get every reply', async 
   }
 });
 
+t.test('beside attacks on limits, the visitor gets every reply', async (t) => {
+  const processes = new Processes();
+  t.teardown(() => processes.stopAll());
+  const statuses = {
+    'shared-limit': ['200', '429'],
+    newcomer: ['200', '429'],
+    'distinct-values': ['200'],
+    'long-queries': ['200', '429'],
+  };
+  for (const [name, expected] of Object.entries(statuses)) {
+    const result = await runScenario(scenario(name), SHORT, processes);
+    t.same(Object.keys(result.attack.answers).sort(), expected, `${name}: the attack arrives`);
+    t.same(result.attacked.failures, {}, name);
+    t.equal(result.attacked.success, 1);
+    const missed = judge(scenario(name), result).filter(({ isReached }) => !isReached);
+    t.notOk(
+      missed.some((goal) => goal.name === 'admitted'),
+      `${name}: the attacker has its share`,
+    );
+  }
+});
+
 t.test('beside a swarm, regulars get every reply, and newcomers no more than their limit', async (t) => {
   const processes = new Processes();
   t.teardown(() => processes.stopAll());
