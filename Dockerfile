@@ -31,7 +31,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 COPY package/package.json ./package/package.json
 RUN npm pkg set --json dependencies="$(cd package && npm pkg get dependencies)" \
-  && npm install --omit=dev --ignore-scripts --no-audit --no-fund
+  && npm install --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 
 FROM node AS api
 LABEL org.opencontainers.image.title="Floodgate with the survey API"
