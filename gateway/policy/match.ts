@@ -57,7 +57,7 @@ export interface Match {
   /** All readings of the path, the plain one first. */
   readonly paths: readonly string[];
   /**
-   * What each reading says, if there are several and a policy counts a part of the path. Otherwise empty.
+   * The result of each reading, if there are several and a policy counts a part of the path. Otherwise empty.
    */
   readonly readings: readonly PathReading[];
   /** The policies that apply; null if there are none. */
@@ -268,7 +268,7 @@ function newCover(
     ...new Set([...sorted.map(({ identifier }) => identifier), ...sorted.flatMap(exemptBy)]),
   ];
   const distinct = [...new Set(sorted.flatMap((policy) => policy.distinct ?? []))];
-  // Of the policies that share a counter, the first one that matched is named in replies and logs.
+  // Replies and logs name the first policy that matched, of those that share a counter.
   const named = sorted.filter(
     ({ bucketId }, i) => sorted.findIndex((other) => other.bucketId === bucketId) === i,
   );

@@ -9,7 +9,7 @@ export interface Share {
   /** End of the names of its policies and counters. */
   readonly name: string;
   readonly identifier: AddressIdentifier | NetworkIdentifier;
-  /** What part of the limit it is: one in so many. */
+  /** The share is the limit divided by this number. */
   readonly oneIn: number;
 }
 

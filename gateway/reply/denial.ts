@@ -134,7 +134,7 @@ function textOf(violated: readonly Refusing[], retryAfter: Seconds, framing: Fra
 
 /** Options for writing a refusal. */
 export interface Framing {
-  /** What pages of other origins may read. */
+  /** Decides what pages of other origins may read. */
   readonly cors: Cors;
   /** Whether the connection ends with this reply. */
   readonly close: boolean;

@@ -19,7 +19,7 @@ export interface OwnReply {
   readonly bodyBytes: string;
   /** Alternating names and values, in addition to those of every reply. */
   readonly headers: readonly string[];
-  /** What pages of other origins may read. */
+  /** Decides what pages of other origins may read. */
   readonly cors: Cors;
   /** Whether the connection closes after the reply. */
   readonly close: boolean;

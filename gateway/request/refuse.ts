@@ -53,7 +53,7 @@ export interface Refusable extends Refused {
   readonly match: Match;
   /** See LimitedRequest. */
   readonly isNewcomer: boolean;
-  /** What pages of other origins may read. */
+  /** Decides what pages of other origins may read. */
   readonly cors: Cors;
   /** Whether the connection ends with this reply. */
   readonly closes: boolean;

@@ -204,7 +204,7 @@ t.test('the image runs the gateway as npm does, and says its version', async (t)
   t.ok(flags.includes('--max-old-space-size=') && flags.includes('--max-semi-space-size='), flags);
   t.match(scripts['start:gateway'], /MALLOC_ARENA_MAX:-1/);
   t.match(dockerfile, /^ENV MALLOC_ARENA_MAX=1$/m);
-  // Whoever publishes the image gives it its version.
+  // The person who publishes the image gives it its version.
   t.match(dockerfile, 'ARG VERSION=unknown\n');
   t.match(dockerfile, /^LABEL org\.opencontainers\.image\.version=\$\{VERSION\}$/m);
 });

@@ -12,7 +12,7 @@ export interface NeighbourRow {
   readonly name: string;
   /** Those that the file starts. */
   readonly programs: readonly Program[];
-  /** What the client does: "lists folders, follows redirects". */
+  /** The actions of the client: "lists folders, follows redirects". */
   readonly tried: string;
 }
 

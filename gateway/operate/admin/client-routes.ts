@@ -48,7 +48,7 @@ export interface ShownBans {
 }
 
 export interface InspectedClient extends Inspected {
-  /** What the operator named. */
+  /** The name as the operator wrote it. */
   readonly kind: Named['kind'];
   /** The address or the network; otherwise the digest. */
   readonly name: string;

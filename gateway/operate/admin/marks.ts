@@ -7,7 +7,7 @@ export interface Mark {
   readonly kind: 'reload' | 'change' | 'outage' | 'recovery';
   /** Description of the event for people. */
   readonly text: string;
-  /** What has an outage or is back; missing for other kinds. */
+  /** The side that has an outage or is back; missing for other kinds. */
   readonly of?: 'store' | 'application';
 }
 

@@ -33,7 +33,7 @@ export interface DoctorSources {
 }
 
 interface ReportParts extends DoctorSources {
-  /** What each process has seen. */
+  /** The observations of each process. */
   readonly matches: () => Promise<readonly MatchReport[]>;
   readonly policies: PolicySet;
   readonly policyText: () => string;

@@ -120,7 +120,7 @@ function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[])
   const strangers: string[] = [];
   for (const [i, { unknown }] of results.entries()) {
     const policy = policies[i];
-    // What counts for a limit of newcomers also counts for its shares.
+    // A share of a limit of newcomers counts like the limit itself.
     if (policy === undefined || policy.shareOf !== null || unknown === 0) continue;
     const { name, identifier, distinct } = policy;
     const keys = exemptBy(policy).map((one) => one.name);

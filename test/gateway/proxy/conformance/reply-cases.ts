@@ -14,7 +14,7 @@ type Demand = 'read' | 'refuse' | 'break';
 export type OfNginx = 'reads' | 'refuses' | 'waits' | 'as HTTP/0.9';
 
 export interface ReplyCase {
-  /** What is special about the reply. */
+  /** The special part of the reply, in words. */
   readonly about: string;
   /** Number and section of the RFC, such as `9112 2.2`. */
   readonly rfc: string;
