@@ -1,7 +1,8 @@
 /**
  * Servers differ in how they read some paths: whether %2F, %5C or a backslash is a slash, whether they remove segment
  * parameters (`;a=b`), merge slashes, resolve what is a dot segment only then, decode twice, or take what follows two
- * slashes at the start for a host. A path with such a spelling has a reading for each kind of server. The set is closed, so the work for a request is bounded.
+ * slashes at the start for a host. A path with such a spelling has a reading for each kind of server. The set is closed,
+ * so the work for a request is bounded.
  */
 const DIFFERING = /\/\/|;|%(?:2F|5C|3B|25[0-9A-Fa-f]{2})/;
 
@@ -15,6 +16,18 @@ export function isReadDifferently(path: string): boolean {
  * @returns every reading. null if a server that decodes twice would find a control character
  */
 export function readingsOf(paths: readonly string[]): Set<string> | null {
+  const ways = waysToRead(paths);
+  // URL parsers that read the path as a reference (RFC 3986 4.2) find a host. Applications decode before that, or after.
+  const hostless = waysToRead(paths.filter(startsWithHost).map(withoutHost));
+  if (ways === null || hostless === null) return null;
+  addEach(ways, withoutHost);
+  const readings = new Set<string>();
+  for (const way of ways.union(hostless)) addResolved(readings, way);
+  return readings;
+}
+
+/** @returns null if a control character appears */
+function waysToRead(paths: readonly string[]): Set<string> | null {
   const ways = new Set(paths);
   // Tomcat removes parameters before it decodes, others decode first.
   addEach(ways, (path) => path.replaceAll(SENT_PARAMETERS, ''));
@@ -26,17 +39,21 @@ export function readingsOf(paths: readonly string[]): Set<string> | null {
   addEach(ways, (path) => path.replaceAll('%2F', '/'));
   addEach(ways, (path) => path.replaceAll('%5C', '/'));
   addEach(ways, (path) => path.replaceAll(PARAMETERS, ''));
-  // So do URL parsers that read the path as a reference (RFC 3986 4.2).
-  addEach(ways, (path) => path.replace(HOST, '') || '/');
-  const readings = new Set<string>();
-  for (const way of ways) addResolved(readings, way);
-  return readings;
+  return ways;
 }
 
 const SENT_PARAMETERS = /;[^/]*/g;
 const PARAMETERS = /(?:;|%3B)[^/]*/g;
 /** Some parsers also skip further slashes. */
 const HOST = /^\/{2,}[^/]*/;
+
+function startsWithHost(path: string): boolean {
+  return path.startsWith('//');
+}
+
+function withoutHost(path: string): string {
+  return path.replace(HOST, '') || '/';
+}
 
 /** Servers do this to a path, or do not. */
 function addEach(ways: Set<string>, read: (path: string) => string): void {

@@ -87,7 +87,7 @@ const PLAIN_QUERY = /^[!"$-~]+$/;
 const BAD = /[^!-~\x80-\xff]|#/;
 
 /** All readings of a longer path would cost a client nothing, and the gateway several milliseconds. */
-const READ_DIFFERENTLY_BYTES_MAX = 4096;
+const READ_DIFFERENTLY_BYTES_MAX = 2048;
 const TOO_LONG = `the path is longer than ${READ_DIFFERENTLY_BYTES_MAX} bytes and has a spelling that servers read differently, such as %2F, ; or //; shorten it`;
 
 function rewrite(raw: string): Target | BadTarget {

@@ -59,6 +59,12 @@ function caseText(roll: Dice): string {
   return mutated(text, roll);
 }
 
+/**
+ * Bytes beyond ASCII in a target. The own parser encodes them and node:http refuses the request, on purpose: the
+ * conformance cases and the page about what does not work hold both.
+ */
+const BEYOND_ASCII_TARGET = /^[A-Z-]+ [^ \r\n]*[\x80-\xff][^ \r\n]* HTTP\/1\.[01]\r?$/m;
+
 async function comparedWith(
   readers: Readers,
   seed: number,
@@ -75,6 +81,7 @@ async function comparedWith(
     readers.read(bytes, cuts, 'node', replyAt, isSlow),
   ]);
   const text = bytes.toString('latin1');
+  if (BEYOND_ASCII_TARGET.test(text)) return null;
   const what = differenceOf(bytes, own, node);
   return what === null ? null : { seed, what, text, own, node };
 }
@@ -90,7 +97,7 @@ export function differenceOf(bytes: Buffer, own: Reading, node: Reading): string
     return 'the order of the replies';
   if (
     own.handedOver !== null &&
-    !bytes.toString('latin1').startsWith(own.handedOver, lengthOf(bytes, own.plain))
+    !isRest(own.handedOver, bytes.toString('latin1'), lengthOf(bytes, own.plain))
   )
     return 'the bytes that were handed over';
   // A connection that closes, or a 400, may come before or after the next request is read.
@@ -99,6 +106,13 @@ export function differenceOf(bytes: Buffer, own: Reading, node: Reading): string
   const outcome = ({ requests, replied, statuses }: Reading): string =>
     JSON.stringify({ requests, replied, statuses });
   return outcome(own) === outcome(node) ? null : 'the outcome';
+}
+
+/** Behind a body, an empty line that arrives alone is dropped. */
+function isRest(handedOver: string, text: string, at: number): boolean {
+  return (
+    text.startsWith(handedOver, at) || (text.startsWith('\r\n', at) && text.startsWith(handedOver, at + 2))
+  );
 }
 
 function isSameRequest(own: ReadRequest, node: ReadRequest): boolean {
