@@ -108,14 +108,17 @@ class DescribedRequest extends LimitedRequest {
   }
 }
 
-function entryFor({ method, url }: Sent, { accessLog, parts }: DescribedOptions): AccessEntry | null {
+function entryFor(
+  { method, url, rawHeaders }: Sent,
+  { accessLog, parts }: DescribedOptions,
+): AccessEntry | null {
   if (accessLog === null || !accessLog.takes()) return null;
   const { clock, wallClock } = parts.enforcement.options;
-  return new AccessEntry(accessLog, { ...UNMEASURED, method, url }, ANSWERED, clock, wallClock);
+  return new AccessEntry(accessLog, { ...UNMEASURED, method, url, rawHeaders }, ANSWERED, clock, wallClock);
 }
 
 /** Stand-ins for socket and response: no byte counts are logged, and a log entry ends with the answer. */
-const UNMEASURED: LoggedRequest = {
+const UNMEASURED: Omit<LoggedRequest, 'rawHeaders'> = {
   headers: {},
   socket: { bytesWritten: 0, bytesRead: 0, destroyed: false, once: () => undefined, off: () => undefined },
 };

@@ -12,10 +12,13 @@ import { PLAN } from '#gateway/policy/overrides.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { EntryLog, LoggedDecision } from './log-line.ts';
 import type { RequestTrace, StoreWait } from './trace.ts';
+import { traceIdIn } from './trace-id.ts';
 
 export interface LoggedRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
+  /** Alternating names and values. */
+  readonly rawHeaders: readonly string[];
   readonly headers: {
     readonly 'content-length'?: string | undefined;
     readonly 'transfer-encoding'?: string | undefined;
@@ -183,7 +186,7 @@ export class AccessEntry {
       storeMs: rounded(this.storeMs),
       durationMs: rounded(this.#clock() - this.#begunAt),
       cut,
-      trace: this.#trace?.traceId ?? null,
+      trace: this.#trace?.traceId ?? traceIdIn(this.#req.rawHeaders),
     });
   }
 
