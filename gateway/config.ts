@@ -157,10 +157,7 @@ export const GATEWAY_VARIABLES: readonly Variable[] = [
 ];
 
 const SETTINGS = {
-  variables: [
-    ...GATEWAY_VARIABLES,
-    ...Object.values(PARTS).flatMap(({ foreignVariables = [] }) => foreignVariables),
-  ],
+  variables: GATEWAY_VARIABLES,
   removed: {
     ...REMOVED_LIMITING_VARIABLES,
     ...REMOVED_BOUND_VARIABLES,
@@ -210,10 +207,9 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
       unreadTimeoutMs: read.integer('GATEWAY_UNREAD_TIMEOUT_MS', 1000, 3_600_000),
       replyBufferBytes: read.integer('GATEWAY_REPLY_BUFFER_BYTES', 16_384, 16_777_216),
     };
-    const { trust, upstream, reusePort } = config;
+    const { trust, reusePort } = config;
     const gathered: Gathered = {
       trust,
-      upstream,
       reusePort,
       ports: new Set([port]),
       warnings,

@@ -8,7 +8,6 @@ import type { PublicServerOptions, ServerSlots } from './listen/server.ts';
 import { tls } from './listen/tls/part.ts';
 import { accessLog } from './observe/access-log/part.ts';
 import type { RefusedAddresses } from './observe/refused-addresses.ts';
-import { tracing } from './observe/tracing/part.ts';
 import { admin, type OperatedGateway } from './operate/admin/part.ts';
 import type { OpenPart, OptionalPart, Surroundings, SwitchedOn } from './part/part.ts';
 import { protection } from './protection/part.ts';
@@ -16,7 +15,6 @@ import type { OpenProtection } from './proxy/protected.ts';
 
 export const PARTS: Readonly<Record<string, OptionalPart<PartInUse>>> = {
   accessLog,
-  tracing,
   tls,
   http2,
   proxyProtocol,
@@ -34,7 +32,6 @@ interface Slots extends ServerSlots {
 
 const NO_SLOTS: Slots = {
   accessLog: null,
-  tracing: null,
   introductions: null,
   handshakes: null,
   openSessions: null,

@@ -18,7 +18,6 @@ import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/so
 import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
 import { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { EntryLog } from '#gateway/observe/log-line.ts';
-import type { RequestTrace, Tracing } from '#gateway/observe/trace.ts';
 import { counter, type Sample } from '#gateway/part/sample.ts';
 import type { RequestOptions } from '#gateway/proxy/forwarded-request.ts';
 import { mayUpgrade, responseFor } from '#gateway/proxy/upgrade.ts';
@@ -55,7 +54,6 @@ export interface ServerSlots extends EntranceSlots {
   /** null if the access log is off */
   readonly accessLog: EntryLog | null;
   /** null if requests are not traced */
-  readonly tracing: Tracing | null;
 }
 
 export interface PublicServerOptions extends ServerSlots {
@@ -255,11 +253,10 @@ export class PublicServer {
     res: ClientResponse,
     options: RequestOptions,
   ): void {
-    const { tracing, clock, enforcement, upstream, decisionServer } = this.#options;
+    const { clock, enforcement, upstream, decisionServer } = this.#options;
     connection.begin(res);
     if (areScarce(upstream.bounds.connections)) res.shouldKeepAlive = false;
-    const trace = tracing === null ? null : tracing.begin(req.method ?? '', req.rawHeaders, clock());
-    const entry = this.#entryFor(req, res, trace);
+    const entry = this.#entryFor(req, res);
     const unusual = unusualReply(req);
     const arrival = { connection, req, res, entry };
     if (unusual !== null) {
@@ -273,17 +270,14 @@ export class PublicServer {
       res.writeHead(204, upstream.draining ? ['Connection', 'close'] : []);
       res.end();
       discardBody(req.body);
-    } else if (decisionServer === undefined)
-      new GatewayRequest(arrival, { options, trace }, this.#parts).run();
+    } else if (decisionServer === undefined) new GatewayRequest(arrival, options, this.#parts).run();
     else decisionServer.begin(arrival, this.#parts);
   }
 
-  #entryFor(req: ClientRequest, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {
+  #entryFor(req: ClientRequest, res: ClientResponse): AccessEntry | null {
     const { accessLog, clock, enforcement } = this.#options;
-    const log = accessLog?.takes() === true ? accessLog : null;
-    const trace = begun?.isRecorded === true ? begun : null;
-    if (log === null && trace === null) return null;
-    const entry = new AccessEntry(log, req, res, clock, enforcement.options.wallClock, trace);
+    if (accessLog?.takes() !== true) return null;
+    const entry = new AccessEntry(accessLog, req, res, clock, enforcement.options.wallClock);
     res.entry = entry;
     return entry;
   }

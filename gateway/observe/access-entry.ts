@@ -1,7 +1,4 @@
-/**
- * Collects the data of one request for the access log and the trace. It is filled while the request is processed, and
- * written once, at the end.
- */
+/** Collects the data of one request for the access log. It is filled while the request is processed, and written once. */
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Identifier } from '#gateway/identity/identifier.ts';
@@ -11,7 +8,6 @@ import type { Cover } from '#gateway/policy/match.ts';
 import { PLAN } from '#gateway/policy/overrides.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { EntryLog, LoggedDecision } from './log-line.ts';
-import type { RequestTrace, StoreWait } from './trace.ts';
 import { traceIdIn } from './trace-id.ts';
 
 export interface LoggedRequest {
@@ -63,12 +59,10 @@ export class AccessEntry {
   marked: readonly string[] = [];
   upstreamMs: Millis | null = null;
   storeMs: Millis | null = null;
-  repliedAt: Millis | null = null;
   /** Status of a reply that bypasses the response object: protocol switches, and errors written to the socket. */
   status: number | null = null;
 
-  readonly #log: EntryLog | null;
-  readonly #trace: RequestTrace | null;
+  readonly #log: EntryLog;
   readonly #clock: Clock;
   readonly #req: LoggedRequest;
   readonly #res: LoggedResponse;
@@ -83,24 +77,10 @@ export class AccessEntry {
   #identified: LoggedIdentities | null = null;
   #address: Identity | null = null;
   #spent: Spent | null = null;
-  #askedAt: Millis | null = null;
-  #answeredAt: Millis | null = null;
   #isOver = false;
 
-  /**
-   * @param log null if no line is written
-   * @param trace null if the request is not recorded
-   */
-  constructor(
-    log: EntryLog | null,
-    req: LoggedRequest,
-    res: LoggedResponse,
-    clock: Clock,
-    wallClock: Clock,
-    trace: RequestTrace | null = null,
-  ) {
+  constructor(log: EntryLog, req: LoggedRequest, res: LoggedResponse, clock: Clock, wallClock: Clock) {
     this.#log = log;
-    this.#trace = trace;
     this.#req = req;
     this.#res = res;
     this.#clock = clock;
@@ -135,15 +115,9 @@ export class AccessEntry {
     this.#address = address;
   }
 
-  /** Called when the store is asked. Ignored if the answer is already known. */
-  asked(at: Millis): void {
-    if (this.#answeredAt === null) this.#askedAt = at;
-  }
-
   /** @param spent null if it was refused because the store is unavailable */
   spent(spent: Spent | null): void {
     this.#spent = spent;
-    this.#answeredAt = this.#clock();
   }
 
   /** Prevents the line, because this is not a client's request. */
@@ -159,13 +133,8 @@ export class AccessEntry {
     this.#forget();
     const { headersSent, statusCode, writableFinished } = this.#res;
     const status = this.status ?? (headersSent ? statusCode : null);
-    const isCut = this.status === null && !writableFinished;
-    if (this.#log !== null) this.#writeLine(this.#log, status, isCut);
-    if (this.#trace !== null) this.#endTrace(this.#trace, status, isCut);
-  }
-
-  #writeLine(log: EntryLog, status: number | null, cut: boolean): void {
-    log.write({
+    const cut = this.status === null && !writableFinished;
+    this.#log.write({
       time: new Date(this.#time).toISOString(),
       method: this.#req.method ?? null,
       path: this.#path.slice(0, PATH_MAX),
@@ -186,27 +155,7 @@ export class AccessEntry {
       storeMs: rounded(this.storeMs),
       durationMs: rounded(this.#clock() - this.#begunAt),
       cut,
-      trace: this.#trace?.traceId ?? traceIdIn(this.#req.rawHeaders),
-    });
-  }
-
-  #endTrace(trace: RequestTrace, status: number | null, isCut: boolean): void {
-    const policies = this.#cover?.policies ?? [];
-    const { route } = policies.find(({ name }) => name === this.policy) ?? policies[0] ?? {};
-    trace.end({
-      method: this.#req.method ?? '',
-      path: this.#path,
-      scheme: 'encrypted' in this.#socket ? 'https' : 'http',
-      route: route === undefined ? null : route.text.slice(route.text.indexOf(' ') + 1),
-      status,
-      decision: this.decision,
-      decisionId: this.id,
-      policy: this.policy,
-      policies: this.#byCounting().policies,
-      store: this.#storeWait(),
-      repliedAt: this.repliedAt,
-      endedAt: this.#clock(),
-      isCut,
+      trace: traceIdIn(this.#req.rawHeaders),
     });
   }
 
@@ -222,13 +171,6 @@ export class AccessEntry {
       policies: names.filter((name) => counting.has(name)),
       uncounted: names.filter((name) => !counting.has(name)),
     };
-  }
-
-  #storeWait(): StoreWait | null {
-    const askedAt = this.#askedAt;
-    const answeredAt = this.#answeredAt;
-    if (askedAt === null || answeredAt === null) return null;
-    return { askedAt, answeredAt, hasFailed: this.#spent?.isLocal !== false };
   }
 
   #identities(): Record<string, string> {

@@ -36,8 +36,6 @@ import type { Sample } from './sample.ts';
 /** Settings of the gateway that parts use, and those that parts add to while they are read in their order. */
 export interface Gathered {
   readonly trust: ProxyTrust;
-  /** Address of the application. */
-  readonly upstream: string;
   /** Whether another gateway may listen on the same ports. */
   readonly reusePort: boolean;
   /** Ports of the listeners that were read so far. */
@@ -111,8 +109,6 @@ export interface SwitchedOn<Slots extends object = object, Core = unknown, Runni
 
 export interface OptionalPart<On, Name extends string = string> {
   readonly variables: readonly (Variable & { readonly name: Name })[];
-  /** Variables that another project documents. */
-  readonly foreignVariables?: readonly { readonly name: Name; readonly default: string }[];
   /** @returns null if the part is off */
   read(read: SettingsReader<Name>, gathered: Gathered): On | null;
 }

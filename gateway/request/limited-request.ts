@@ -217,7 +217,6 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
     }
     this.#askedAt = this.#now;
     spend(enforcement, charged, this);
-    this.entry?.asked(this.#askedAt);
   }
 
   onSpent(spent: Spent, position: number): void {

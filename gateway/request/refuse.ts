@@ -43,7 +43,7 @@ import { countDegraded } from './spend.ts';
 export interface Refusable extends Refused {
   /** The client that holds the request's resources; null if it holds none. */
   readonly client: Client | null;
-  /** Entry of the access log and the trace; null if the request is neither logged nor traced. */
+  /** Entry of the access log; null if the request is not logged. */
   readonly entry: AccessEntry | null;
   readonly caller: Caller;
   readonly charged: ChargedTo | null;

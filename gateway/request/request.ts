@@ -14,7 +14,6 @@ import { announcedBody, type SentBody, TOO_LARGE } from '#gateway/identity/body-
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
-import type { RequestTrace } from '#gateway/observe/trace.ts';
 import { authorityOf } from '#gateway/policy/target.ts';
 import type {
   CallParts,
@@ -39,7 +38,7 @@ export interface Arrival {
   readonly connection: ClientConnection;
   readonly req: ClientRequest;
   readonly res: ClientResponse;
-  /** Entry of the access log and the trace; null if the request is neither logged nor traced. */
+  /** Entry of the access log; null if the request is not logged. */
   readonly entry: AccessEntry | null;
 }
 
@@ -53,7 +52,6 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   readonly connection: ClientConnection;
   options: RequestOptions;
   readonly entry: AccessEntry | null;
-  readonly trace: RequestTrace | null;
   readonly #parts: ForwardingParts;
   /** Forwards the request; null until it is admitted. */
   call: ProxyCall | null = null;
@@ -63,11 +61,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   /** The client whose place the request takes while its body arrives. null if the request does not wait. */
   #waiting: Client | null = null;
 
-  constructor(
-    { connection, req, res, entry }: Arrival,
-    { options, trace }: Pick<GatewayRequest, 'options' | 'trace'>,
-    parts: ForwardingParts,
-  ) {
+  constructor({ connection, req, res, entry }: Arrival, options: RequestOptions, parts: ForwardingParts) {
     super(parts);
     this.connection = connection;
     this.req = req;
@@ -75,7 +69,6 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     this.#parts = parts;
     this.options = options;
     this.entry = entry;
-    this.trace = trace;
     res.exchange = this;
   }
 
@@ -90,7 +83,6 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
 
   protected pass(added: readonly string[], reservation: Reservation | null, now: Millis): void {
     const headers = this.#upstreamHeaders();
-    this.trace?.forward(headers, now);
     const outlivesClient = reservation?.isHeld === true || reservation?.awaitsReply === true;
     this.#reservation = reservation;
     this.#forwardedAt = now;
@@ -132,7 +124,6 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     enforcement.answered(this, headers);
     if (entry !== null) {
       entry.upstreamMs = upstreamMs;
-      entry.repliedAt = now;
       if (status === 101) entry.status = status;
     }
     if (identified !== null) learn(options.limiter, identified, status);

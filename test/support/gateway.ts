@@ -94,7 +94,6 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
     }),
   );
   const log: Record<string, unknown>[] = [];
-  const forgetTracing = setOpenTelemetry(options.env ?? {});
   const gateway = await startGateway({
     settings,
     clock: options.clock ?? (() => performance.timeOrigin + performance.now()),
@@ -105,7 +104,7 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     readPolicyFile: policies === undefined ? readPolicyFile : () => policies,
     isWorker: false,
-  }).finally(forgetTracing);
+  });
   owner.teardown(() => gateway.close());
   const { config } = settings;
   const { port } = gateway;
@@ -119,19 +118,6 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
   const logged = (pattern: RegExp): Promise<void> =>
     until(() => log.some((line) => pattern.test(JSON.stringify(line))), String(pattern));
   return { gateway, config, settings, port, origin: `http://127.0.0.1:${port}`, log, logged, sample };
-}
-
-/**
- * OpenTelemetry's SDK reads the environment of the process, so the variables are set there.
- *
- * @returns a function that removes the variables again
- */
-function setOpenTelemetry(env: Readonly<Record<string, string>>): () => void {
-  const ours = Object.entries(env).filter(([name]) => name.startsWith('OTEL_'));
-  for (const [name, value] of ours) process.env[name] = value;
-  return () => {
-    for (const [name] of ours) delete process.env[name];
-  };
 }
 
 /** Writes a policy file with these policies, and with the identifiers and exclusions of the project's own file. */

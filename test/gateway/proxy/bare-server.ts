@@ -105,7 +105,6 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     clients,
     decisions,
     accessLog: null,
-    tracing: null,
     clock,
     introductions,
     handshakes,
