@@ -213,7 +213,6 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
       reusePort,
       ports: new Set([port]),
       warnings,
-      protocols: ['http/1.1'],
       scheme: 'http',
       certificate: null,
     };

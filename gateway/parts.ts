@@ -2,7 +2,6 @@
 
 import { addresses } from './addresses/part.ts';
 import { decisionListener } from './decision-listener/part.ts';
-import { http2 } from './listen/http2/part.ts';
 import { proxyProtocol } from './listen/proxy-protocol/part.ts';
 import type { PublicServerOptions, ServerSlots } from './listen/server.ts';
 import { tls } from './listen/tls/part.ts';
@@ -16,7 +15,6 @@ import type { OpenProtection } from './proxy/protected.ts';
 export const PARTS: Readonly<Record<string, OptionalPart<PartInUse>>> = {
   accessLog,
   tls,
-  http2,
   proxyProtocol,
   admin,
   decisionListener,
@@ -34,7 +32,6 @@ const NO_SLOTS: Slots = {
   accessLog: null,
   introductions: null,
   handshakes: null,
-  openSessions: null,
   addresses: null,
   openProtection: null,
 };

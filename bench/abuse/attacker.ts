@@ -35,7 +35,7 @@ interface Conduct {
   /** Whether to close its half of the connection after the request. */
   readonly isHalfClosed?: boolean;
   /** Does something else with the connection. */
-  readonly act?: (socket: Socket, counts: AttackCounts) => void;
+  readonly act?: (socket: Socket) => void;
 }
 
 /** Keeps a number of connections open. A connection that closes is replaced. */
@@ -125,7 +125,7 @@ export class Attacker {
         repeat(socket, drip.everyMs, () => {
           if (!socket.writableNeedDrain) socket.write(drip.bytes);
         });
-      act?.(socket, this.counts);
+      act?.(socket);
     });
     if (isUnread === true) return socket;
     return socket.on('data', (chunk: Buffer) => {

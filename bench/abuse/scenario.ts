@@ -21,8 +21,6 @@ interface Surroundings {
    * `week-old`: it has kept histories of clients for a week, so limits of newcomers act.
    */
   readonly store: 'frozen' | 'small' | 'week-old';
-  /** Whether to use TLS, also for the visitor. Then the attacker may ask for HTTP/2. */
-  readonly isTls: boolean;
   /** Whether one of two workers hangs, and the visitor comes when it has been replaced. */
   readonly hangsWorker: boolean;
   /** Whether the number of new Redis keys must be in proportion to the number of admitted requests. */

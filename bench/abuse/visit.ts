@@ -8,7 +8,6 @@ import { type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { BANS_KEY } from '#gateway/bans/scripts.ts';
-import { createAuthority } from '#test/support/certificates.ts';
 import { childrenOf } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
 import { ATTACKER_ADDRESS, type AttackCounts } from './attacker.ts';
@@ -56,7 +55,7 @@ export async function runScenario(
   { aloneSeconds, attackSeconds, replyMsMax: timeoutMs }: VisitPlan,
   processes: Processes,
 ): Promise<AbuseResult> {
-  const { isTls = false, store, hangsWorker = false } = scenario;
+  const { store, hangsWorker = false } = scenario;
   await using ends = new AsyncDisposableStack();
   const upstreamPort = await freePort();
   const upstream = await startUpstream(processes, upstreamPort);
@@ -69,18 +68,15 @@ export async function runScenario(
     ...{ processes, port, upstreamPort, redisPort: redis.port },
     policies: policiesOf(ROOT, scenario.policies ?? raiseLimits),
     workers: hangsWorker ? 2 : 1,
-    env: {
-      ...(scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {}),
-      ...(isTls ? tlsSettings() : {}),
-    },
+    env: scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {},
   });
   // Do not wait for requests that hang after an attack.
   ends.defer(() => server.stop('SIGKILL'));
-  await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls, timeoutMs }, 1)));
+  await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, timeoutMs }, 1)));
 
   const visitAll = (seconds: number) =>
     Promise.all([
-      visit(VISITORS[scenario.visitor ?? 'stranger'], { port, isTls, timeoutMs }, seconds),
+      visit(VISITORS[scenario.visitor ?? 'stranger'], { port, timeoutMs }, seconds),
       visit(CONTROL, { port: upstreamPort, timeoutMs }, seconds),
     ]);
   const [alone] = await visitAll(aloneSeconds);
@@ -141,10 +137,4 @@ async function hangWorker(supervisor: number): Promise<void> {
 /** @returns 0 while Redis does not answer */
 function keysIn({ client }: RedisServer): Promise<number> {
   return client.dbsize().catch(() => 0);
-}
-
-function tlsSettings(): Record<string, string> {
-  const owner = { teardown: (clean: () => unknown) => process.once('exit', clean) };
-  const { cert, key } = createAuthority(owner).issue('server', 'IP:127.0.0.1');
-  return { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' };
 }

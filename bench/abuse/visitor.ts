@@ -76,7 +76,7 @@ export interface VisitFigures {
 
 export async function visit(
   visitor: Visitor,
-  place: Pick<ClientOptions, 'port' | 'isTls' | 'timeoutMs'>,
+  place: Pick<ClientOptions, 'port' | 'timeoutMs'>,
   seconds: number,
 ): Promise<VisitFigures> {
   const { address, key, perSecond, steps, uploadEvery } = visitor;

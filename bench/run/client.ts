@@ -1,6 +1,5 @@
 /** A well-behaved HTTP client. It sends complete requests, and expects complete replies within a time limit. */
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
-import { request as requestTls, Agent as TlsAgent } from 'node:https';
 
 /** A body consists of this digit only. A long number is valid JSON. */
 const DIGIT = '1';
@@ -11,7 +10,6 @@ const PIECE_MS = 10;
 export interface ClientOptions {
   readonly port: number;
   readonly address?: string;
-  readonly isTls?: boolean;
   /** A request without a reply after this time has failed. */
   readonly timeoutMs: number;
 }
@@ -42,17 +40,17 @@ export class Client {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#agent = new (options.isTls === true ? TlsAgent : Agent)({ keepAlive: true, maxSockets: 128 });
+    this.#agent = new Agent({ keepAlive: true, maxSockets: 128 });
   }
 
   /** @throws Error when there is no complete reply in time */
   send(ask: Ask, isRepeated = false): Promise<Answer> {
-    const { port, address = '127.0.0.1', isTls = false, timeoutMs } = this.#options;
+    const { port, address = '127.0.0.1', timeoutMs } = this.#options;
     const { method, path, headers = {}, bytes = 0, framing = 'length', isAlone = false } = ask;
     let sentMs = performance.now();
     return new Promise((resolve, reject) => {
-      const req = (isTls ? requestTls : request)({
-        ...{ host: '127.0.0.1', port, localAddress: address, method, path, rejectUnauthorized: false },
+      const req = request({
+        ...{ host: '127.0.0.1', port, localAddress: address, method, path },
         agent: isAlone ? false : this.#agent,
         headers: {
           host: 'bench.example',

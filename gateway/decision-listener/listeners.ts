@@ -24,7 +24,7 @@ const KEEP_ALIVE_MS: Millis = 3_700_000;
 /** Room for the largest client header section that proxies accept, and for what they add. */
 const HEADER_BYTES_MAX = 65_536;
 /** Features that make no sense between a proxy and the gateway. */
-const PLAIN = { introductions: null, handshakes: null, openSessions: null } as const;
+const PLAIN = { introductions: null, handshakes: null } as const;
 
 export async function openDecisionListeners(
   { host, port, grpcPort, isCredentialProven }: DecisionSettings,

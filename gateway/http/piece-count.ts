@@ -1,6 +1,6 @@
 /**
- * Counts the pieces of a body. node:http calls back for each chunk, and node:http2 for each frame, which takes about a
- * microsecond whatever the size. So the pieces of a body must have a minimum size on average.
+ * Counts the pieces of a body. node:http calls back for each chunk, which takes about a microsecond whatever the size. So
+ * the pieces of a body must have a minimum size on average.
  */
 import type { Millis } from '#shared/clock.ts';
 

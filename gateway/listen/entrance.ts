@@ -10,10 +10,8 @@ import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import { originAmong } from '#gateway/http/page-origin.ts';
 import { originOf, type RequestOrigin } from '#gateway/http/request-origin.ts';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
-import type { KeepAlive } from '#gateway/listen/connection/keep-alive.ts';
 import type { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
-import type { CorsTable } from '#gateway/reply/cors.ts';
 import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { Refusals } from '#gateway/request/refuse.ts';
@@ -50,36 +48,12 @@ export interface SecuredConnections {
   cut(): void;
 }
 
-interface SessionEvents {
-  readonly cors: () => CorsTable;
-  /** Called for each stream, as a connection of HTTP/1.1 in memory. */
-  readonly onStream: (socket: Socket, origin: RequestOrigin) => void;
-  /** Called if the body of a stream arrives in too small pieces. */
-  readonly onSmallPieces: () => void;
-  readonly keepAlive: KeepAlive;
-  readonly headerBytesMax: number;
-}
-
-/** Sessions of HTTP/2 on secured connections. */
-interface Sessions {
-  /** Whether new connections of this client are currently refused. */
-  isPenalized(client: string): boolean;
-  begin(secured: TLSSocket, origin: RequestOrigin, client: Client | null): void;
-  /** Accepts no further streams; open ones may end. */
-  drain(): void;
-  cut(): void;
-}
-
-export type OpenSessions = (events: SessionEvents) => Sessions;
-
 /** Optional parts add these objects to the way in. */
 export interface EntranceSlots {
   /** null if connections do not begin with a PROXY header */
   readonly introductions: IntroducedConnections | null;
   /** null without TLS */
   readonly handshakes: SecuredConnections | null;
-  /** null if HTTP/2 is off, which needs TLS */
-  readonly openSessions: OpenSessions | null;
 }
 
 interface EntranceOptions extends EntranceSlots {
@@ -90,15 +64,10 @@ interface EntranceOptions extends EntranceSlots {
   readonly pipelining: Pipelining;
   /** Penalties for clients that send bodies in too small pieces. */
   readonly penalties: Penalties;
-  /** Called if the body of an HTTP/2 stream arrives in too small pieces. */
-  readonly onSmallPieces: () => void;
-  readonly keepAlive: KeepAlive;
-  readonly headerBytesMax: number;
-  /** Called when a connection, or a stream of HTTP/2, is ready for requests. Its socket emits 'close'. */
+  /** Called when a connection is ready for requests. Its socket emits 'close'. */
   readonly onOpen: (connection: ClientConnection) => void;
 }
 
-/** An accepted connection, or a stream of HTTP/2. */
 interface Accepted {
   readonly socket: Socket;
   readonly origin: RequestOrigin;
@@ -125,18 +94,9 @@ export class Entrance {
   readonly #options: EntranceOptions;
   /** Refused connections that get a reply. */
   readonly #refused = new Set<Socket>();
-  readonly #sessions: Sessions | null;
 
   constructor(options: EntranceOptions) {
     this.#options = options;
-    this.#sessions =
-      options.openSessions?.({
-        cors: () => options.enforcement.table.cors,
-        onStream: (socket, origin) => this.#admit({ socket, origin, handshakes: null }),
-        onSmallPieces: options.onSmallPieces,
-        keepAlive: options.keepAlive,
-        headerBytesMax: options.headerBytesMax,
-      }) ?? null;
   }
 
   accept(socket: Socket): void {
@@ -213,11 +173,6 @@ export class Entrance {
   }
 
   #openSecured(secured: TLSSocket, origin: RequestOrigin, client: Client | null): void {
-    if (this.#sessions !== null && secured.alpnProtocol === 'h2') {
-      secured.once('close', () => this.#release(client));
-      this.#sessions.begin(secured, origin, client);
-      return;
-    }
     this.#open(new ClientConnection(secured, origin, client));
     // Check again, because the client may have exceeded its share during the handshake.
     if (this.#options.pipelining.refusalFor(client) !== null) secured.destroy();
@@ -229,7 +184,7 @@ export class Entrance {
     const { socket, origin } = accepted;
     // A trusted proxy's connections carry the requests of many clients.
     const client = origin.trusted ? null : clients.enter(enforcement.callerOf(origin, '').address.counted());
-    if (client !== null && (this.#sessions?.isPenalized(client.address) === true || penalties.has(client))) {
+    if (client !== null && penalties.has(client)) {
       clients.leave(client);
       socket.destroy();
       return undefined;
@@ -242,11 +197,6 @@ export class Entrance {
     return undefined;
   }
 
-  /** Accepts no further streams; open ones may end. */
-  drain(): void {
-    this.#sessions?.drain();
-  }
-
   /** Cuts connections without a request. */
   cutUnsecured(): void {
     this.#options.introductions?.cut();
@@ -256,7 +206,6 @@ export class Entrance {
   /** Cuts connections that were refused, or whose handshake is not complete. */
   cut(): void {
     for (const socket of this.#refused) socket.destroy();
-    this.#sessions?.cut();
     this.cutUnsecured();
   }
 

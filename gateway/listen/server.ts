@@ -148,9 +148,6 @@ export class PublicServer {
       connections: options.upstream.bounds.connections,
       pipelining: this.#pipelining,
       penalties: this.#smallPieces.penalties,
-      onSmallPieces: () => void this.#smallPieces.cut++,
-      keepAlive: this.#keepAlive,
-      headerBytesMax: this.#headerBytesMax,
       onOpen: (connection) => this.#open(connection),
     });
     this.#listener = new Listener((socket) => this.#entrance.accept(socket), PROBE_MS);
@@ -309,7 +306,6 @@ export class PublicServer {
     this.#options.upstream.draining = true;
     await this.#listener.emptyQueue();
     const closed = this.#listener.close();
-    this.#entrance.drain();
     const closeIdle = (): void => {
       this.#plain?.closeIdle();
       let isReplyUnread = false;
@@ -320,8 +316,6 @@ export class PublicServer {
       // node:http would also close connections whose complete reply the client has not read yet.
       if (!isReplyUnread) this.#http.closeIdle();
       this.#entrance.cutUnsecured();
-      // Handshakes may have been completed since the first call.
-      this.#entrance.drain();
     };
     // Let node:http first read the requests that have already arrived in the kernel.
     const afterRead = (): void => void setImmediate(closeIdle);

@@ -41,8 +41,6 @@ export interface Gathered {
   /** Ports of the listeners that were read so far. */
   readonly ports: Set<number>;
   readonly warnings: string[];
-  /** Protocols of the public listener, the preferred one first. */
-  readonly protocols: string[];
   scheme: 'http' | 'https';
   /** Reads the certificate on the disk, for doctor; null without one. */
   certificate: ((now: Millis) => CertificateReport) | null;

@@ -187,7 +187,6 @@ export const REASONS = {
   // Faults of a request. If it was not counted before, it is counted and logged as `malformed`.
   malformed: { code: 'gateway_bad_request', text: null, outcome: 'malformed', logged: 'malformed' },
   notHttp1: { code: 'gateway_bad_request', text: 'the request is not valid HTTP/1.1' },
-  notHttp2: { code: 'gateway_bad_request', text: 'the request is not valid HTTP/2' },
   notEncrypted: {
     code: 'gateway_bad_request',
     text: 'this port is for HTTPS: begin the address with https://',
@@ -217,10 +216,6 @@ export const REASONS = {
 
   // Faults of the upstream. The request was admitted, and is counted and logged so.
   upstreamUnavailable: { code: 'gateway_upstream_unavailable', text: null },
-  upstreamStatus: {
-    code: 'gateway_upstream_unavailable',
-    text: 'the upstream answered with a status that HTTP/2 does not know',
-  },
   upstreamTimeout: { code: 'gateway_upstream_timeout', text: 'the upstream did not answer in time' },
 } as const satisfies Readonly<Record<string, Reason>>;
 

@@ -4,8 +4,10 @@ import type { Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { applicationAddress, keepRedirect } from '#gateway/proxy/redirect.ts';
 import { send, startRawUpstream } from '#test/gateway/proxy/exchange.ts';
+import { createAuthority } from '#test/support/certificates.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { secured } from '#test/support/tls-client.ts';
 import { until } from '#test/support/until.ts';
 import { readPage } from './pages.ts';
 
@@ -52,9 +54,20 @@ row('gRPC', async (t) => {
   t.notMatch(seen, 'x-sum');
 });
 
-row('HTTP/2 without TLS', async (t) => {
+row('HTTP/2 from clients', async (t) => {
+  const authority = createAuthority(t);
+  const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
+  const { port } = await startTestGateway(t, { env: { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key } });
+  const both = await secured(port, authority.ca, { ALPNProtocols: ['h2', 'http/1.1'] });
+  t.teardown(() => both.destroy());
+  t.equal(both.alpnProtocol, 'http/1.1');
+  await t.rejects(secured(port, authority.ca, { ALPNProtocols: ['h2'] }), /no application protocol/);
+
   const gateway = await startTestGateway(t);
-  t.match(await reply(t, gateway, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), /^HTTP\/1\.1 400/);
+  t.match(
+    await reply(t, gateway, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+    /^HTTP\/1\.1 400[\s\S]*not valid HTTP\/1\.1/,
+  );
   const upgrade =
     'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n';
   const got = await reply(t, gateway, upgrade);

@@ -1,14 +1,10 @@
 /** Bodies that are sent slowly or in tiny pieces, are abandoned, or never come. */
 import type { Socket } from 'node:net';
-import { connect } from 'node:tls';
 import { raiseLimits } from '#bench/peers/floodgate.ts';
-import { beginFramed } from '#test/support/http2-frames.ts';
-import { type Attack, type AttackCounts, type Attacker, head, hold } from '../attacker.ts';
+import { type Attack, type Attacker, head, hold } from '../attacker.ts';
 import { countByEmail, RESPONSES, scenarios } from '../scenario.ts';
 
 const PIECE = 'x'.repeat(65_536);
-/** Number of DATA frames of one byte, so that the flow-control window of a stream is nearly used up. */
-const FRAMES = 65_000;
 const JSON_BODY = 'Content-Type: application/json';
 
 function begin(bytes: number, path = RESPONSES, fields: readonly string[] = []): string {
@@ -22,19 +18,6 @@ function sendChunks(socket: Socket): void {
   };
   socket.on('drain', fill);
   fill();
-}
-
-function sendFrames(below: Socket, counts: AttackCounts): void {
-  const socket = connect({ socket: below, ALPNProtocols: ['h2'], rejectUnauthorized: false }, () => {
-    counts.requests++;
-    const request = beginFramed(socket, RESPONSES);
-    request.send(FRAMES, 1);
-    request.status.then((status) => {
-      counts.answers[status] = (counts.answers[status] ?? 0) + 1;
-      below.destroy();
-    });
-  });
-  socket.on('error', () => below.destroy());
 }
 
 /**
@@ -69,11 +52,6 @@ export const BODIES = scenarios({
   'one-byte-chunks': [
     'chunked bodies in chunks of 1 byte, as fast as they are read',
     hold(20, { send: head('POST', RESPONSES, ['Transfer-Encoding: chunked']), act: sendChunks }),
-  ],
-  'one-byte-frames': [
-    'HTTP/2 bodies in frames of 1 byte, as fast as they are read',
-    hold(20, { act: sendFrames, isUnread: true }),
-    { isTls: true },
   ],
   'expect-and-leave': [
     '128 uploads that expect 100-continue and leave when it comes',

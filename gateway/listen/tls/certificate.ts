@@ -14,8 +14,6 @@ interface CertificateOptions {
   readonly files: KeyPairFiles;
   /** Contents of the files at the start. */
   readonly pair: KeyPair;
-  /** Protocols for ALPN, the preferred one first. */
-  readonly protocols: readonly string[];
   /** Number of handshakes that one client may begin each second on average. */
   readonly handshakesPerClient: number;
   readonly clock: Clock;
@@ -31,10 +29,9 @@ export class Certificate {
   #reloadFailures = 0;
 
   constructor(options: CertificateOptions) {
-    const { files, pair, protocols, handshakesPerClient, clock, log } = options;
+    const { files, pair, handshakesPerClient, clock, log } = options;
     this.#options = options;
     this.handshakes = new Handshakes(pair, {
-      protocols,
       pace: new HandshakePace({ perSecond: handshakesPerClient, clock }),
       onTooFast: onceAMinute(clock, () =>
         log.warn(

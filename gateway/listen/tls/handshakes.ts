@@ -22,8 +22,6 @@ export type HandshakeFailure = 'timeout' | 'protocol' | 'closed' | 'pace';
 
 interface HandshakesOptions {
   readonly timeoutMs?: Millis;
-  /** Protocols for ALPN, the preferred one first. */
-  readonly protocols?: readonly string[];
   /** Limits the handshakes of one client; null for no limit. */
   readonly pace?: HandshakePace | null;
   /** Called when a client must wait, or its connection is closed, because it began too many handshakes. */
@@ -46,12 +44,7 @@ export class Handshakes implements SecuredConnections {
 
   constructor(
     pair: KeyPair,
-    {
-      timeoutMs = HANDSHAKE_MS,
-      protocols = ['http/1.1'],
-      pace = null,
-      onTooFast = () => undefined,
-    }: HandshakesOptions = {},
+    { timeoutMs = HANDSHAKE_MS, pace = null, onTooFast = () => undefined }: HandshakesOptions = {},
   ) {
     this.#pair = pair;
     this.#timeoutMs = timeoutMs;
@@ -59,7 +52,7 @@ export class Handshakes implements SecuredConnections {
     this.#onTooFast = onTooFast;
     this.#server = createServer({
       ...contextOf(pair),
-      ALPNProtocols: [...protocols],
+      ALPNProtocols: ['http/1.1'],
       handshakeTimeout: timeoutMs,
     });
     this.#server.on('secureConnection', (secured) => this.#onSecure(secured));

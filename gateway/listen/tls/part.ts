@@ -32,11 +32,10 @@ export const tls = optionalPart({
     gathered.certificate = (now) => certificateReport(files, now);
     const pair = read.parse('GATEWAY_TLS_CERT', null, () => readKeyPair(files));
     if (pair === null) return null;
-    const { protocols } = gathered;
     return {
       async open({ clock, wallClock, log }: Surroundings) {
         const { Certificate } = await import('./certificate.ts');
-        const settings = { files, pair, handshakesPerClient, protocols };
+        const settings = { files, pair, handshakesPerClient };
         const certificate = new Certificate({ ...settings, clock, wallClock, log });
         const slots: { readonly handshakes: SecuredConnections } = { handshakes: certificate.handshakes };
         return {

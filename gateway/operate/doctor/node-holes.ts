@@ -1,7 +1,6 @@
 /**
  * Versions of Node.js with known security holes that concern the gateway. The oldest ones without such holes are of
- * 2026-11-11. They mend crashes of TLS servers and HTTP/2 replies with the memory of other connections (CVE-2026-123864,
- * CVE-2026-123866, CVE-2026-126051).
+ * 2026-11-11. Among others, they mend crashes of TLS servers (CVE-2026-123864, CVE-2026-123866, CVE-2026-126051).
  */
 const MENDED = { LTS: [24, 22, 3], newest: [26, 13, 1] } as const;
 
@@ -10,7 +9,7 @@ export function nodeHole(version: string): { message: string; fix: string } | nu
   const isLts = version.startsWith(`${MENDED.LTS[0]}.`);
   if (!isBefore(version, isLts ? MENDED.LTS : MENDED.newest)) return null;
   return {
-    message: `Node.js ${version} has known security holes in TLS and HTTP/2`,
+    message: `Node.js ${version} has known security holes in TLS`,
     fix: `use ${MENDED.newest.join('.')} or later, or ${MENDED.LTS.join('.')} or later of version ${MENDED.LTS[0]}`,
   };
 }

@@ -1,9 +1,6 @@
 /** The size of header sections: of requests and of replies, in each way in. */
-import { readFileSync } from 'node:fs';
-import { connect } from 'node:http2';
 import t from 'tap';
 import { startRawUpstream } from '#test/gateway/proxy/exchange.ts';
-import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 
@@ -66,41 +63,3 @@ for (const [name, GATEWAY_OWN_PARSER] of [
     t.match(await ask(1, 5100), /^HTTP\/1\.1 502 .*larger than 5000 bytes;/s);
   });
 }
-
-t.test('HTTP/2: the same', async (t) => {
-  const authority = createAuthority(t);
-  const files = authority.issue('server', 'IP:127.0.0.1');
-  const env = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_HTTP2: '1' };
-  const upstream = await startMirror(t);
-  const start = async (more: Readonly<Record<string, string>>) => {
-    const { port } = await startTestGateway(t, { upstream, policies, env: { ...env, ...more } });
-    const session = connect(`https://127.0.0.1:${port}`, {
-      ca: readFileSync(authority.ca),
-      maxSendHeaderBlockLength: 200_000,
-      settings: { maxHeaderListSize: 200_000 },
-    });
-    t.teardown(() => session.destroy());
-    return (requestBytes: number, replyBytes = 0): Promise<[unknown, string]> =>
-      new Promise((resolve, reject) => {
-        const stream = session.request({ ':path': `/${replyBytes}`, x: 'x'.repeat(requestBytes) });
-        let status: unknown;
-        let body = '';
-        stream
-          .on('response', (headers) => {
-            status = headers[':status'];
-          })
-          .on('data', (chunk: Buffer) => {
-            body += chunk.toString();
-          })
-          .on('error', reject)
-          .on('close', () => resolve([status, body]));
-      });
-  };
-  const ask = await start({});
-  t.strictSame(await ask(16_000), [200, 'got 16000.']);
-  t.match(await ask(17_000), [431, /larger than 16 KiB;/]);
-  t.match(await ask(1, 17_000), [502, /larger than 16 KiB;/]);
-  const askMore = await start(LARGEST);
-  t.strictSame(await askMore(64_000, 64_000), [200, 'got 64000.']);
-  t.match(await askMore(66_000), [431, /larger than 64 KiB;/]);
-});

@@ -51,7 +51,6 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     penaltyMs,
     networkPrefix = 48,
     handshakes = null,
-    openSessions = null,
     introductions = null,
     decisionServer,
     ...upstreamOptions
@@ -108,7 +107,6 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     clock,
     introductions,
     handshakes,
-    openSessions,
     ...(decisionServer === undefined
       ? {}
       : {

@@ -1,15 +1,11 @@
 /** Requests of clients that leave before the reply count, and keep their places until the application has answered. */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import t, { type Test } from 'tap';
-import { createAuthority } from '#test/support/certificates.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { sendTls } from '#test/support/tls-client.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -209,39 +205,4 @@ t.test('a reply that the gateway has no room for counts by its status', async (t
   t.equal(app.arrived.length, LIMIT);
   const refusals = visitors.filter(({ reply }) => reply.includes('x-gateway-ratelimited: true'));
   t.equal(refusals.length, CLIENTS - LIMIT, 'the policy refuses the others');
-});
-
-t.test('a reset HTTP/2 stream counts, and holds its place until the application is done', async (t) => {
-  await insideLongWindow();
-  const { ca, issue } = createAuthority(t);
-  const files = issue('server', 'IP:127.0.0.1');
-  const app = await started(t, {
-    GATEWAY_TLS_CERT: files.cert,
-    GATEWAY_TLS_KEY: files.key,
-    GATEWAY_HTTP2: '1',
-  });
-  const session = connectHttp2(`https://127.0.0.1:${app.port}`, { ca: readFileSync(ca) });
-  session.on('error', () => undefined);
-  t.teardown(() => session.destroy());
-  for (const [path, method] of [
-    ['/login', 'POST'],
-    ['/codes', 'POST'],
-    ['/slow/hang', 'GET'],
-  ] as const) {
-    const statuses: unknown[] = [];
-    for (let i = 0; i < CLIENTS; i++) {
-      const had = app.arrived.length + statuses.length;
-      const stream = session.request({ ':path': path, ':method': method }, { endStream: true });
-      stream.on('error', () => undefined);
-      stream.on('response', (headers) => statuses.push(headers[':status']));
-      stream.resume();
-      await until(() => app.arrived.length + statuses.length > had);
-      stream.close(8);
-      if (!stream.closed) await once(stream, 'close');
-    }
-    t.equal(app.arrived.length, LIMIT, `${path}: the limit reached the application`);
-    t.strictSame(statuses, Array(CLIENTS - LIMIT).fill(429), path);
-    for (const { res } of app.arrived.splice(0)) res.end('nobody reads this');
-  }
-  await until(async () => (await sendTls(app.port, '/slow/now', ca)).status === 200);
 });

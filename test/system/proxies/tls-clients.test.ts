@@ -9,16 +9,13 @@ const { ca } = authority;
 const { cert, key } = authority.issue('server', 'IP:127.0.0.1,DNS:localhost');
 const TLS = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
 
-t.test('curl, with HTTP/1.1 and HTTP/2', async (t) => {
-  const { port } = await startTestGateway(t, { env: { ...TLS, GATEWAY_HTTP2: '1' } });
-  for (const [option, version] of [
-    ['--http1.1', '1.1'],
-    ['--http2', '2'],
-  ] as const) {
+t.test('curl, also if it offers HTTP/2', async (t) => {
+  const { port } = await startTestGateway(t, { env: TLS });
+  for (const option of ['--http1.1', '--http2']) {
     const args = ['-sS', '-D', '-', option, '--cacert', ca, `https://127.0.0.1:${port}/from-curl`];
     const { output, code } = await run('curl', args);
     t.equal(code, 0, output);
-    t.match(output, `HTTP/${version} 200`);
+    t.match(output, 'HTTP/1.1 200');
     t.match(output, '"url":"/from-curl"');
   }
 });

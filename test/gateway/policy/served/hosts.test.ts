@@ -1,9 +1,6 @@
 /** Policies with `hosts` on running gateways. No spelling of a host may be a way around its policies. */
-import { readFileSync } from 'node:fs';
-import { connect } from 'node:http2';
 import t, { type Test } from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
-import { createAuthority } from '#test/support/certificates.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { rateLimitClient } from '#test/support/rate-limit-client.ts';
@@ -187,33 +184,6 @@ deny: [{ route: "* /admin/*", hosts: [shop.test], reason: closed }, { route: "* 
   t.equal(await ask('shop.test', '/a'), '429 gateway_rate_limited');
   t.equal(await ask('shop.test', '/status'), '200 ', 'the same target again, for another host');
   t.equal(await ask('127.1', '/status'), '400 gateway_bad_request', 'these routes alone need a host');
-});
-
-t.test('HTTP/2: :authority is the host, and Host must name the same', async (t) => {
-  await insideLongWindow();
-  const authority = createAuthority(t);
-  const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
-  const { port } = await startTestGateway(t, {
-    policies: policyFile(SHOP),
-    env: { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' },
-  });
-  const session = connect(`https://127.0.0.1:${port}`, { ca: readFileSync(authority.ca) });
-  t.teardown(() => session.destroy());
-  const ask = (headers: Record<string, string>): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const stream = session.request({ ':path': '/a', ...headers });
-      stream.on('response', (received) => resolve(Number(received[':status'])));
-      stream.on('error', reject);
-      stream.resume();
-    });
-  t.equal(await ask({ ':authority': 'shop.example.org' }), 200);
-  t.equal(await ask({ ':authority': 'SHOP.example.org:443', host: 'shop.example.org' }), 200);
-  t.equal(await ask({ ':authority': 'shop.example.org.' }), 200);
-  t.equal(await ask({ host: 'shop.example.org' }), 200, 'without :authority');
-  t.equal(await ask({ ':authority': 'shop.example.org' }), 429);
-  t.equal(await ask({ ':authority': 'a.test', host: 'shop.example.org' }), 400);
-  t.equal(await ask({ ':authority': 'shop.example.org', host: 'a.test' }), 400);
-  t.equal(await ask({ ':authority': 'a.test' }), 200);
 });
 
 async function startAsked(

@@ -1,11 +1,8 @@
 /** Policies that count a field of the body, such as logins by account, on running gateways. */
-import { readFileSync } from 'node:fs';
-import { connect } from 'node:http2';
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { type Answer, send, startRawUpstream } from '#test/gateway/proxy/exchange.ts';
-import { createAuthority } from '#test/support/certificates.ts';
 import {
   BEHIND_PROXY,
   policyFile,
@@ -411,32 +408,4 @@ t.test('forwards bodies to an upstream with TLS', async (t) => {
       t.equal(answer.body.toString(), body, `${bytes} bytes in ${pieces ?? 'one piece'}`);
     }
   }
-});
-
-t.test('reads and forwards bodies of HTTP/2', async (t) => {
-  await insideLongWindow();
-  const authority = createAuthority(t);
-  const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
-  const { port } = await startTestGateway(t, {
-    policies: FILE,
-    env: { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' },
-  });
-  const session = connect(`https://127.0.0.1:${port}`, { ca: readFileSync(authority.ca) });
-  t.teardown(() => session.destroy());
-  const post = async (body: string): Promise<string> => {
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': '/login',
-      'content-type': 'application/json',
-    });
-    stream.end(body);
-    const chunks: Buffer[] = [];
-    for await (const chunk of stream) chunks.push(chunk as Buffer);
-    return Buffer.concat(chunks).toString();
-  };
-  const body = '{"email":"a@example.org"}';
-  for (let i = 0; i < 3; i++) t.equal(JSON.parse(await post(body)).body, body);
-  t.strictSame(JSON.parse(await post(body))['violated-policies'], ['logins']);
-  const large = `${body}${' '.repeat(20_000)}`;
-  t.equal(JSON.parse(await post(large)).body, large);
 });
