@@ -1,8 +1,9 @@
 /** A response of node:http with a reference to its exchange, so that all responses share their listeners. */
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { ClientResponse, Exchange } from './client-exchange.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import * as http from './node-http.ts';
+import { hasBody } from './request-head.ts';
 import type { SharedReply } from './shared-reply.ts';
 
 function onClose(this: ServerResponse): void {
@@ -27,6 +28,28 @@ export class OutgoingResponse<R extends IncomingRequest = IncomingRequest>
   set exchange(exchange: Exchange) {
     this.#exchange = exchange;
     this.on('close', onClose).on('drain', onDrain);
+  }
+
+  get #offersUpgrade(): boolean {
+    return this.req.headers.upgrade !== undefined;
+  }
+
+  get #hasBody(): boolean {
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = this.req.headers;
+    return hasBody(Number(length), coding !== undefined);
+  }
+
+  override writeHead(
+    status: number,
+    reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
+    headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
+  ): this {
+    // node:http drops what it reads together with the end of a request that offers another protocol. After an early
+    // reply, the rest of the body and the next request may arrive together.
+    if (!this.req.complete && this.#offersUpgrade && this.#hasBody) this.shouldKeepAlive = false;
+    return typeof reason === 'string'
+      ? super.writeHead(status, reason, headers)
+      : super.writeHead(status, reason);
   }
 
   endShared(reply: SharedReply, id: string, date: string): void {

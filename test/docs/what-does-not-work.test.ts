@@ -91,6 +91,22 @@ row('Upgrades with a body', async (t) => {
   t.notMatch(got, 'tcp');
 });
 
+row('Requests sent right behind', async (t) => {
+  const { port } = await startTestGateway(t);
+  const request = (path: string, fields: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
+  const offering = request('/one', 'Connection: Upgrade\r\nUpgrade: h2c\r\n');
+  const client = sendRaw(port, offering + request('/two', ''));
+  t.teardown(() => client.socket.destroy());
+  await client.until(/"url":"\/one"/);
+  client.socket.write(request('/three', 'Connection: close\r\n'));
+  const got = await client.ended();
+  t.strictSame(
+    [...got.matchAll(/"url":"(.*?)"/g)].map(([, url]) => url),
+    ['/one', '/three'],
+  );
+});
+
 row('`CONNECT`, `TRACE`', async (t) => {
   const gateway = await startTestGateway(t);
   for (const line of ['CONNECT a.example:443', 'TRACE /'])
