@@ -59,7 +59,7 @@ const EXT_AUTHZ = '/ext-authz';
 const REPLIED = '/replied';
 
 /** Pattern of a method (RFC 9110 9.1). */
-export const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** Limits the length because clients choose the method and it appears in logs. Registered methods are shorter. */
 const METHOD_LENGTH_MAX = 32;
@@ -68,7 +68,7 @@ const METHOD_LENGTH_MAX = 32;
 const UPPER_CASE = /^[A-Z-]+$/;
 
 /** @returns null if the method is short enough for the log */
-export function longMethod(method: string): BadAuthorizationRequest | null {
+function longMethod(method: string): BadAuthorizationRequest | null {
   if (method.length <= METHOD_LENGTH_MAX) return null;
   return bad(
     `the method is longer than ${METHOD_LENGTH_MAX} characters; send one such as GET or POST`,

@@ -19,7 +19,7 @@ export function loadPredictable(text: string, file: string, readReferenced?: Rea
   const problems = set.policies.flatMap((policy): Problem[] => {
     const why = unpredictability(policy);
     if (why === null) return [];
-    const message = `${policy.name} ${why}, which the gateway cannot see on GATEWAY_DECISION_PORT or GATEWAY_DECISION_GRPC_PORT`;
+    const message = `${policy.name} ${why}, which the gateway cannot see on GATEWAY_DECISION_PORT`;
     const fix =
       policy.cost.kind === 'reply-header'
         ? `write cost: ${policy.cost.reserve} to charge the reserve, ${OR_FORWARD}`

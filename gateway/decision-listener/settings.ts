@@ -3,8 +3,7 @@ import type { SettingsReader, Variable } from '#shared/configuration.ts';
 
 export interface DecisionSettings {
   readonly host: string;
-  readonly port: number | null;
-  readonly grpcPort: number | null;
+  readonly port: number;
   /** Whether the proxy has already checked the credentials, so that they count as proven. */
   readonly isCredentialProven: boolean;
 }
@@ -17,14 +16,9 @@ export const DECISION_VARIABLES = [
       'TCP port for proxies that ask the gateway about each request and forward it themselves, see [Behind another proxy](behind-another-proxy.md); or `off`',
   },
   {
-    name: 'GATEWAY_DECISION_GRPC_PORT',
-    default: 'off',
-    meaning: 'TCP port for the rate limit filter of Envoy, over gRPC; or `off`',
-  },
-  {
     name: 'GATEWAY_DECISION_HOST',
     default: '127.0.0.1',
-    meaning: 'address of both decision ports; clients must not be able to reach it',
+    meaning: 'address of the decision port; clients must not be able to reach it',
   },
   {
     name: 'GATEWAY_DECISION_CREDENTIALS',
@@ -36,6 +30,7 @@ export const DECISION_VARIABLES = [
 
 type DecisionName = (typeof DECISION_VARIABLES)[number]['name'];
 
+const PORT = 'GATEWAY_DECISION_PORT';
 const CREDENTIALS = ['unproven', 'proven'] as const;
 
 export function readDecisionSettings<Name extends string>(
@@ -44,22 +39,16 @@ export function readDecisionSettings<Name extends string>(
   taken: Set<number>,
 ): DecisionSettings | null {
   const isCredentialProven = read.choice('GATEWAY_DECISION_CREDENTIALS', CREDENTIALS) === 'proven';
-  const portOf = (name: 'GATEWAY_DECISION_PORT' | 'GATEWAY_DECISION_GRPC_PORT'): number | null => {
-    if (read.text(name).toLowerCase() === 'off') return null;
-    const port = read.integer(name, 1, 65_535);
-    // Workers share their ports, so the operating system would not report the conflict.
-    if (taken.has(port)) read.refuse(name, `port ${port} is used by another listener; choose another one`);
-    taken.add(port);
-    if (trust.kind === 'none') {
-      read.refuse(
-        name,
-        'name the proxies that use it in GATEWAY_TRUSTED_PROXIES; otherwise all clients count as one',
-      );
-    }
-    return port;
-  };
-  const port = portOf('GATEWAY_DECISION_PORT');
-  const grpcPort = portOf('GATEWAY_DECISION_GRPC_PORT');
-  if (port === null && grpcPort === null) return null;
-  return { host: read.text('GATEWAY_DECISION_HOST'), port, grpcPort, isCredentialProven };
+  if (read.text(PORT).toLowerCase() === 'off') return null;
+  const port = read.integer(PORT, 1, 65_535);
+  // Workers share their ports, so the operating system would not report the conflict.
+  if (taken.has(port)) read.refuse(PORT, `port ${port} is used by another listener; choose another one`);
+  taken.add(port);
+  if (trust.kind === 'none') {
+    read.refuse(
+      PORT,
+      'name the proxies that use it in GATEWAY_TRUSTED_PROXIES; otherwise all clients count as one',
+    );
+  }
+  return { host: read.text('GATEWAY_DECISION_HOST'), port, isCredentialProven };
 }

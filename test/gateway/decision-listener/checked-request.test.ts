@@ -393,7 +393,7 @@ t.test('refuses to start with policies that an authorization request cannot deci
   const cases: readonly (readonly [string, RegExp])[] = [
     [
       `${row}, concurrency: 2`,
-      /:7:1: odd counts requests in flight.* cannot see on GATEWAY_DECISION_PORT or GATEWAY_DECISION_GRPC_PORT; remove it/,
+      /:7:1: odd counts requests in flight.* cannot see on GATEWAY_DECISION_PORT; remove it/,
     ],
     [`${row}, limit: 2, window: 1m, count: failure`, /odd has "count: failure", .*status of replies/],
     [`${row}, limit: 2, window: 1m, count: success`, /odd has "count: success"/],

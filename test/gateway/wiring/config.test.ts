@@ -64,7 +64,6 @@ t.test('GATEWAY_DECISION_PORT: its own port, and a list of proxies', async (t) =
   t.strictSame(asking(env), {
     host: '127.0.0.1',
     port: 8081,
-    grpcPort: null,
     isCredentialProven: false,
   });
   t.match(asking({ ...env, GATEWAY_DECISION_CREDENTIALS: 'proven' }), { isCredentialProven: true });
@@ -79,14 +78,6 @@ t.test('GATEWAY_DECISION_PORT: its own port, and a list of proxies', async (t) =
       new RegExp(`port ${port} is used by another listener`),
     );
   t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '0' }), /"0" is not a whole number from 1/);
-  t.match(asking({ ...env, GATEWAY_DECISION_PORT: 'off', GATEWAY_DECISION_GRPC_PORT: '8082' }), {
-    port: null,
-    grpcPort: 8082,
-  });
-  t.throws(
-    () => asking({ ...env, GATEWAY_DECISION_GRPC_PORT: '8081' }),
-    /GRPC_PORT: port 8081 is used by another/,
-  );
   t.throws(() => asking({ ...env, GATEWAY_DECISION_CREDENTIALS: 'yes' }), /not one of unproven, proven/);
 });
 

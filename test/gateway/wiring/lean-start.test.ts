@@ -30,7 +30,7 @@ t.test('a gateway with limits loads only the listed modules', async (t) => {
   t.same(find(/internal\/deps\/undici/), [], 'the HTTP client of Node is not loaded');
   t.same(find(/^language:/), [], 'the tables of languages are not loaded');
   t.same(
-    find(/\/gateway\/(?:cli|request\/proxy-files|tls\/certificate|store\/node|decision-listener\/listeners)/),
+    find(/\/gateway\/(?:cli|request\/proxy-files|tls\/certificate|store\/node|decision-listener\/listener)/),
     [],
     'features that are switched off are not loaded',
   );

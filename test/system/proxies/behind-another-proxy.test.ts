@@ -14,7 +14,6 @@ import { floodgateCommand } from '#test/support/cli.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
-import { rateLimitClient } from '#test/support/rate-limit-client.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { inOneWindow } from '#test/support/window.ts';
@@ -123,44 +122,6 @@ t.test('Traefik and Envoy, which are not run here: their files say what the page
   const allowed = filter.typed_config.allowed_headers.patterns.map(({ exact }: { exact: string }) => exact);
   for (const header of ['x-forwarded-for', 'x-api-key']) t.ok(allowed.includes(header), header);
 });
-
-t.test(
-  "Envoy's rate limit filter: the entries of the page and of the example describe a request",
-  async (t) => {
-    const grpcPort = await freePort();
-    const command = blockOf(examples, 'npm run start:gateway');
-    await startProduct(
-      t,
-      command.replace('GATEWAY_DECISION_PORT=9091', `GATEWAY_DECISION_GRPC_PORT=${grpcPort}`),
-    );
-    const manager = managerOf('envoy-rate-limit.yaml');
-    t.equal(manager.use_remote_address, true);
-    t.match(manager.http_filters[0].typed_config, { failure_mode_deny: true, domain: 'floodgate' });
-    const [{ rate_limits: limits }] = manager.route_config.virtual_hosts[0].routes.map(
-      ({ route }: { route: unknown }) => route,
-    );
-    t.strictSame(limits, parse(blockOf(page, 'rate_limits:')).rate_limits);
-    t.equal(limits.length, 1);
-    const sent: Readonly<Record<string, string>> = { ':method': 'GET', ':path': '/api/a', 'x-api-key': 'k' };
-    const entries = limits[0].actions.flatMap((action: EnvoyAction) =>
-      action.request_headers === undefined
-        ? ['remote_address', '192.0.2.1']
-        : [action.request_headers.descriptor_key, sent[action.request_headers.header_name] ?? ''],
-    );
-    const { ask } = rateLimitClient(t, grpcPort);
-    const codes = await inOneWindow(60_000, async () => {
-      const asked: number[] = [];
-      for (let i = 0; i < 6; i++) asked.push((await ask([entries])).code);
-      return asked;
-    });
-    t.strictSame(codes.at(-1), 2);
-    t.equal(codes[0], 1);
-  },
-);
-
-interface EnvoyAction {
-  readonly request_headers?: { readonly header_name: string; readonly descriptor_key: string };
-}
 
 function managerOf(file: string) {
   const [listener] = parse(readExample(file)).static_resources.listeners;

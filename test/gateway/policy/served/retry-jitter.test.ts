@@ -4,7 +4,6 @@ import { HOSTS } from '#test/gateway/library/hosts.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
-import { rateLimitClient } from '#test/support/rate-limit-client.ts';
 import { onEachStore } from '#test/support/stores.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -58,16 +57,14 @@ t.test('the library and other proxies get it too', async (t) => {
     }
     t.strictSame(sorted(waits), EACH, name);
   }
-  const [decisionPort, grpcPort] = [await freePort(), await freePort()];
+  const decisionPort = await freePort();
   await startTestGateway(t, {
     policies: policyFile(JITTERED),
     env: {
       GATEWAY_DECISION_PORT: String(decisionPort),
-      GATEWAY_DECISION_GRPC_PORT: String(grpcPort),
       ...BEHIND_PROXY,
     },
   });
-  const { ask } = rateLimitClient(t, grpcPort);
   const described = {
     'x-forwarded-method': 'GET',
     'x-forwarded-uri': '/late',
@@ -77,7 +74,6 @@ t.test('the library and other proxies get it too', async (t) => {
   const asked = {
     'forward-auth': () => send(decisionPort, '/forward-auth', { headers: described }),
     'auth-request': () => send(decisionPort, '/auth-request', { headers: described }),
-    'rate limit service': () => ask([['method', 'GET', 'path', '/late', 'remote_address', '192.0.2.1']]),
   };
   for (const [name, one] of Object.entries(asked)) {
     const waits: number[] = [];
