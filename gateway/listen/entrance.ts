@@ -68,13 +68,6 @@ interface EntranceOptions extends EntranceSlots {
   readonly onOpen: (connection: ClientConnection) => void;
 }
 
-interface Accepted {
-  readonly socket: Socket;
-  readonly origin: RequestOrigin;
-  /** The TLS handshakes, which a refused client needs to read a reply; null without TLS. */
-  readonly handshakes: SecuredConnections | null;
-}
-
 /** Maximum number of refused connections that are being answered. Others are closed without a reply. */
 const TOLD_MAX = 64;
 /** How long a refused connection may take until its request arrives. */
@@ -102,7 +95,7 @@ export class Entrance {
   accept(socket: Socket): void {
     const { introductions, connections } = this.#options;
     if (introductions === null) {
-      this.#admit(this.#accepted(socket, null));
+      this.#admit(socket, null);
       return;
     }
     if (!introductions.accepts(socket)) {
@@ -124,23 +117,22 @@ export class Entrance {
     introductions.begin(socket, (address) => {
       socket.off('close', giveBack);
       giveBack();
-      this.#admit(this.#accepted(socket, address));
+      this.#admit(socket, address);
     });
   }
 
   /** @param introducedAs the address in the PROXY header; null without one */
-  #accepted(socket: Socket, introducedAs: string | null): Accepted {
+  #originOf({ remoteAddress }: Socket, introducedAs: string | null): RequestOrigin {
     const { enforcement, handshakes } = this.#options;
-    const { remoteAddress } = socket;
     const peer = { remoteAddress, encrypted: handshakes !== null };
-    return { socket, origin: originOf(peer, enforcement.options.trust, introducedAs), handshakes };
+    return originOf(peer, enforcement.options.trust, introducedAs);
   }
 
   /** Refuses a connection whose PROXY header has not arrived yet. */
   #refuseUnread(socket: Socket, introductions: IntroducedConnections, refusal: Refusal): void {
     const { connections, handshakes } = this.#options;
     const refuse = (address: string | null): void =>
-      this.#refuse(this.#accepted(socket, address), connections, refusal, null);
+      this.#refuse(socket, this.#originOf(socket, address), connections, refusal, null);
     if (handshakes === null || this.#refused.size >= TOLD_MAX) {
       refuse(null);
       return;
@@ -151,9 +143,10 @@ export class Entrance {
     introductions.begin(socket, refuse);
   }
 
-  #admit(accepted: Accepted): void {
-    const { socket, origin, handshakes } = accepted;
-    const client = this.#count(accepted);
+  #admit(socket: Socket, introducedAs: string | null): void {
+    const { handshakes, pipelining } = this.#options;
+    const origin = this.#originOf(socket, introducedAs);
+    const client = this.#count(socket, origin);
     if (client === undefined) return;
     if (handshakes === null) {
       this.#open(new ClientConnection(socket, origin, client));
@@ -161,27 +154,28 @@ export class Entrance {
     }
     const onFailed = (): void => this.#release(client);
     socket.once('close', onFailed);
-    handshakes.begin(
-      socket,
-      client?.address ?? null,
-      (secured) => {
-        socket.off('close', onFailed);
-        this.#openSecured(secured, origin, client);
-      },
-      () => lingeringClose(socket, this.#raw(NOT_ENCRYPTED, null)),
+    this.#secure(handshakes, socket, client, (secured) => {
+      socket.off('close', onFailed);
+      this.#open(new ClientConnection(secured, origin, client));
+      // Check again, because the client may have exceeded its share during the handshake.
+      if (pipelining.refusalFor(client) !== null) secured.destroy();
+    });
+  }
+
+  #secure(
+    handshakes: SecuredConnections,
+    socket: Socket,
+    client: Client | null,
+    onSecure: (secured: TLSSocket) => void,
+  ): void {
+    handshakes.begin(socket, client?.address ?? null, onSecure, () =>
+      lingeringClose(socket, this.#raw(NOT_ENCRYPTED, null)),
     );
   }
 
-  #openSecured(secured: TLSSocket, origin: RequestOrigin, client: Client | null): void {
-    this.#open(new ClientConnection(secured, origin, client));
-    // Check again, because the client may have exceeded its share during the handshake.
-    if (this.#options.pipelining.refusalFor(client) !== null) secured.destroy();
-  }
-
   /** @returns the client that holds the connection; null if only the total counts; undefined if it was refused */
-  #count(accepted: Accepted): Client | null | undefined {
+  #count(socket: Socket, origin: RequestOrigin): Client | null | undefined {
     const { enforcement, clients, connections, pipelining, penalties } = this.#options;
-    const { socket, origin } = accepted;
     // A trusted proxy's connections carry the requests of many clients.
     const client = origin.trusted ? null : clients.enter(enforcement.callerOf(origin, '').address.counted());
     if (client !== null && penalties.has(client)) {
@@ -192,7 +186,7 @@ export class Entrance {
     const penalty = pipelining.refusalFor(client);
     const refusal = penalty ?? connections.take(client);
     if (refusal === null) return client;
-    this.#refuse(accepted, penalty === null ? connections : pipelining.bound, refusal, client);
+    this.#refuse(socket, origin, penalty === null ? connections : pipelining.bound, refusal, client);
     if (client !== null) clients.leave(client);
     return undefined;
   }
@@ -244,8 +238,14 @@ export class Entrance {
     readFirstBytes(socket, HEAD_MS, look, end);
   }
 
-  #refuse(accepted: Accepted, bound: Bound, refusal: Refusal, client: Client | null): void {
-    const { socket, origin, handshakes } = accepted;
+  #refuse(
+    socket: Socket,
+    origin: RequestOrigin,
+    bound: Bound,
+    refusal: Refusal,
+    client: Client | null,
+  ): void {
+    const { handshakes } = this.#options;
     bound.refused(refusal);
     socket.on('error', () => socket.destroy());
     if (this.#refused.size >= TOLD_MAX) {
@@ -261,14 +261,9 @@ export class Entrance {
       return;
     }
     socket.once('close', () => setTimeout(forget, TOLD_TLS_MS).unref());
-    handshakes.begin(
-      socket,
-      client?.address ?? null,
-      (secured) => {
-        secured.on('error', () => secured.destroy());
-        this.#tell(secured, reply);
-      },
-      () => lingeringClose(socket, this.#raw(NOT_ENCRYPTED, null)),
-    );
+    this.#secure(handshakes, socket, client, (secured) => {
+      secured.on('error', () => secured.destroy());
+      this.#tell(secured, reply);
+    });
   }
 }
