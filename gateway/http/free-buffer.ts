@@ -3,7 +3,6 @@
  * fast bodies, buffers live long enough to reach V8's old generation, which is then collected 15 to 40 times a second.
  * An upload of 1 MB took twice the CPU, and each collection stalled the process for up to 20 ms.
  */
-import { Socket } from 'node:net';
 
 /** Minimum size of a buffer that is freed. Smaller buffers may share a pool with others. */
 const BYTES_MIN = 16_384;
@@ -29,6 +28,7 @@ export function free(memory: ArrayBuffer): number {
   return byteLength;
 }
 
+/** A socket, or a response that writes to one. The kernel has copied the data by the time its callback runs. */
 interface Written {
   write(chunk: Buffer, written?: (error?: Error | null) => void): boolean;
 }
@@ -36,12 +36,10 @@ interface Written {
 /**
  * Writes a chunk that is not used afterwards. A large chunk is empty once it has been written.
  *
- * @param socket that `to` writes to. Memory is freed only for a kernel socket, which has copied the data by the time
- * its callback runs; other streams may still refer to it.
  * @returns result of `write`
  */
-export function writeLast(to: Written, socket: unknown, chunk: Buffer, garbage: Garbage): boolean {
-  const memory = socket instanceof Socket ? ownMemory(chunk) : null;
+export function writeLast(to: Written, chunk: Buffer, garbage: Garbage): boolean {
+  const memory = ownMemory(chunk);
   if (memory === null) return to.write(chunk);
   return to.write(chunk, (error) => {
     // Do not free the buffer after an error, because the kernel may still be using it.

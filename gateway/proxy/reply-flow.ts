@@ -25,7 +25,7 @@ export class ReplyFlow implements Transfer {
   write(chunk: Buffer): void {
     const res = this.#res;
     const { scheduler, options } = this.#upstream;
-    if (writeLast(res, res.socket, chunk, scheduler) || res.writableLength < options.replyBufferBytes) return;
+    if (writeLast(res, chunk, scheduler) || res.writableLength < options.replyBufferBytes) return;
     this.#awaitsDrain = true;
     this.#exchange.pause();
   }

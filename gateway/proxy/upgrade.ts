@@ -163,7 +163,7 @@ function passOn(from: Duplex, to: Duplex, scheduler: TransferScheduler, client: 
     if (!to.writable) return;
     awaitsSlot = !scheduler.pass(transfer, chunk.length);
     // Write last, because `writeLast` empties the chunk.
-    awaitsDrain = !writeLast(to, to, chunk, scheduler);
+    awaitsDrain = !writeLast(to, chunk, scheduler);
     if (awaitsDrain || awaitsSlot) from.pause();
   });
   to.on('drain', () => {
