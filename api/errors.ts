@@ -67,7 +67,6 @@ export type ResourceType =
   | 'Webhook'
   | 'Segment'
   | 'Language'
-  | 'Tag'
   | 'Organization'
   | 'API Key'
   | 'file'
@@ -143,13 +142,6 @@ export function invalidFields(issues: Issues): FieldError {
 /** Creates an error for a document that has the right shape, but whose parts contradict each other. v3 only. */
 export function invalidDocument(issues: Issues): FieldError {
   return new FieldError('unprocessable_content', 'Survey document failed validation', issues);
-}
-
-/**
- * Creates an error for a value that has the right shape, but is taken. v3 only; other surfaces answer with a conflict.
- */
-export function unprocessable(issues: Issues): FieldError {
-  return new FieldError('unprocessable_content', 'The request cannot be carried out as it is', issues);
 }
 
 export function notAuthenticated(): ApiError {

@@ -18,8 +18,7 @@ type LockedTable =
   | 'responses'
   | 'segments'
   | 'webhooks'
-  | 'contactAttributeKeys'
-  | 'tags';
+  | 'contactAttributeKeys';
 
 /**
  * - `keep`: the row is not deleted until the transaction ends. Compatible with `keep` and `change`; foreign keys use

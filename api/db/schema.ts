@@ -42,8 +42,6 @@ export interface Tables {
   contactAttributes: ContactAttributeTable;
   displays: DisplayTable;
   responses: ResponseTable;
-  tags: TagTable;
-  responseTags: ResponseTagTable;
   webhooks: WebhookTable;
   files: FileTable;
   storageUsage: StorageUsageTable;
@@ -188,16 +186,6 @@ export interface ResponseTable extends Row {
   language: string | null;
   /** Digest of the respondent's verified address, if the survey takes one finished response of each. */
   emailDigest: string | null;
-}
-
-export interface TagTable extends Row {
-  workspaceId: string;
-  name: string;
-}
-
-interface ResponseTagTable {
-  responseId: string;
-  tagId: string;
 }
 
 /** A file with an upload grant. The row is deleted after its object. */

@@ -11,6 +11,7 @@ import {
   conflict,
   forbidden,
   internalError,
+  invalidDocument,
   invalidFields,
   malformedJson,
   methodNotAllowed,
@@ -20,7 +21,6 @@ import {
   serviceUnavailable,
   tooManyRequests,
   unauthorized,
-  unprocessable,
 } from '#api/errors.ts';
 import { type ErrorShape, toErrorReply } from '#api/http/envelopes.ts';
 import { hasErrorPages } from '#api/http/error-page.ts';
@@ -99,9 +99,7 @@ const samples: Readonly<Record<Code, ApiError>> = {
   method_not_allowed: methodNotAllowed('PATCH', ['GET', 'HEAD', 'DELETE']),
   conflict: conflict('Another survey has this slug; choose another one'),
   payload_too_large: payloadTooLarge(),
-  unprocessable_content: unprocessable({
-    name: 'Another tag of the workspace has this name; merge the two instead',
-  }),
+  unprocessable_content: invalidDocument({ defaultLanguage: 'The text in en-US is missing' }),
   too_many_requests: tooManyRequests(30),
   internal_server_error: internalError(null),
   service_unavailable: serviceUnavailable('The database is busy. Please try again in a few seconds.'),

@@ -6,7 +6,6 @@ import { v3ActionClassRoutes } from '#api/resources/action-classes/routes.ts';
 import { v3AttributeKeyRoutes } from '#api/resources/contacts/attribute-key-routes.ts';
 import { v3SurveyRoutes } from '#api/resources/surveys/v3-routes.ts';
 import { v3SurveyWriteRoutes } from '#api/resources/surveys/v3-write-routes.ts';
-import { v3TagRoutes } from '#api/resources/tags/v3-routes.ts';
 import type { Surface } from './surface.ts';
 
 export const v3: Surface = {
@@ -17,5 +16,5 @@ export const v3: Surface = {
   isCrossOrigin: false,
   showsRequestId: true,
   limit: { name: 'api.v3', isCountedByGateway: () => false },
-  routes: [v3SurveyRoutes, v3SurveyWriteRoutes, v3ActionClassRoutes, v3AttributeKeyRoutes, v3TagRoutes],
+  routes: [v3SurveyRoutes, v3SurveyWriteRoutes, v3ActionClassRoutes, v3AttributeKeyRoutes],
 };

@@ -55,4 +55,5 @@ export const migrations: readonly Migration[] = [
   },
   { name: '030-responses-by-change', statements: responsesByChange },
   { name: '031-no-notes', drops: ['responseNotes'], statements: [] },
+  { name: '032-no-tags', drops: ['responseTags', 'tags'], statements: [] },
 ];

@@ -37,7 +37,8 @@ export function toResponseReply(response: ResponseWithRelations, publicUrl: stri
     contactAttributes: response.contactAttributes,
     singleUseId: response.singleUseId,
     language: response.language,
-    tags: response.tags.map((tag) => ({ ...tag, environmentId })),
+    // Clients expect a list. Nothing writes tags.
+    tags: [],
   };
 }
 

@@ -1,14 +1,6 @@
 /** The shapes of responses in requests and replies. */
 import { type Static, Type } from 'typebox';
-import {
-  Id,
-  MapOf,
-  Nullable,
-  type ReplyOf,
-  rowFields,
-  scopeFields,
-  TextOrNull,
-} from '#api/values/schemas.ts';
+import { Id, MapOf, Nullable, type ReplyOf, scopeFields, TextOrNull } from '#api/values/schemas.ts';
 
 export const Answer = Type.Union([
   Type.String(),
@@ -115,11 +107,6 @@ export const V2ResponseChange = Type.Object({
   meta: Type.Optional(Nullable(FullMeta)),
 });
 
-const TagReply = Type.Object({
-  ...rowFields,
-  name: Type.String(),
-});
-
 const shown = {
   id: Type.String(),
   createdAt: Type.String(),
@@ -136,13 +123,13 @@ const shown = {
   singleUseId: TextOrNull,
   language: TextOrNull,
 };
-/** All fields that old and new clients of v1 expect. */
+/** All fields that old and new clients of v1 expect. Nothing writes tags or notes. */
 const reply = {
   ...shown,
   person: Type.Unknown(),
   personAttributes: Type.Unknown(),
   contact: Type.Unknown(),
-  tags: Type.Array(TagReply),
+  tags: Type.Array(Type.Unknown()),
 };
 /** The reply to updates and deletions, which has no notes. */
 export const ResponseReply = Type.Object(reply);

@@ -1,6 +1,6 @@
-/** Queries for responses. They write only to `responses`, and also read contacts and tags. */
+/** Queries for responses. They write only to `responses`, and also read contacts. */
 import { sql } from 'kysely';
-import type { Database, Decoded, ResponseTable, TagTable, Timestamp } from '#api/db/schema.ts';
+import type { Database, Decoded, ResponseTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage, SizedRow } from '#api/http/pagination.ts';
 import { type Attributes, attributesOf, type Contact, contacts } from '#api/resources/contacts/store.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
@@ -19,13 +19,10 @@ interface Decodings {
 }
 export type Response = Omit<Decoded<ResponseTable, Decodings>, 'emailDigest'>;
 
-export type Tag = Decoded<TagTable>;
-
 /** A response with the other rows that replies show. */
 export interface ResponseWithRelations extends Response {
   readonly environmentId: string;
   readonly contact: (Contact & { readonly attributes: Attributes }) | null;
-  readonly tags: readonly Tag[];
 }
 
 export const responses = workspaceTable<Response>('responses', {
@@ -133,28 +130,15 @@ export async function withRelations(
   responses: readonly Response[],
 ): Promise<readonly ResponseWithRelations[]> {
   if (responses.length === 0) return [];
-  const ids = responses.map(({ id }) => id);
   const contactIds = [...new Set(responses.flatMap(({ contactId }) => contactId ?? []))];
   const found = await contacts.findAll(db, contactIds);
   const attributes = await attributesOf(db, contactIds);
   const contactOf = new Map(
     found.map((contact) => [contact.id, { ...contact, attributes: attributes.get(contact.id) ?? {} }]),
   );
-  const tags = Map.groupBy(
-    await db
-      .selectFrom('responseTags')
-      .innerJoin('tags', 'tags.id', 'responseTags.tagId')
-      .selectAll('tags')
-      .select('responseTags.responseId')
-      .where('responseTags.responseId', 'in', ids)
-      .orderBy('tags.name')
-      .execute(),
-    ({ responseId }) => responseId,
-  );
   return (await withEnvironmentIds(db, responses)).map((response) => ({
     ...response,
     contact: response.contactId === null ? null : (contactOf.get(response.contactId) ?? null),
-    tags: (tags.get(response.id) ?? []).map(({ responseId: _, ...tag }) => tag),
   }));
 }
 

@@ -24,7 +24,6 @@ type Name =
   | 'languages'
   | 'responses'
   | 'segments'
-  | 'tags'
   | 'webhooks';
 
 /** The columns of every such table. The queries name no other column, except those of the description. */

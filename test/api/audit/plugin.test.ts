@@ -29,7 +29,6 @@ const cases: readonly (readonly [string, string, string | null, string?])[] = [
   ['POST', '/api/v1/management/responses', 'created response'],
   ['DELETE', '/api/v1/management/people/:personId', 'deleted contact personId'],
   ['PUT', '/api/v2/management/contacts/bulk', 'bulkCreated contact'],
-  ['POST', '/api/v3/tags/:tagId/merge', 'merged tag tagId'],
   ['PUT', '/api/v2/management/webhooks/:webhookId', 'updated webhook webhookId'],
   ['POST', '/api/v1/management/action-classes', 'created actionClass'],
   [

@@ -152,18 +152,18 @@ t.test('a refused row names the index that refused it', async (t) => {
   t.ok(isUniqueViolation(primary));
   t.ok(isUniqueViolation(primary, 'secrets.name'));
   t.notOk(isUniqueViolation(primary, 'users.email'));
-  const tag = { createdAt: now, updatedAt: now, workspaceId: 'ws1', name: 'a)=(b, "c' };
-  const insertTag = (id: string, fields: object = {}) =>
+  const language = { createdAt: now, updatedAt: now, workspaceId: 'ws1', code: 'a)=(b, "c', alias: null };
+  const insertLanguage = (id: string, fields: object = {}) =>
     db
-      .insertInto('tags')
-      .values({ ...tag, id, ...fields })
+      .insertInto('languages')
+      .values({ ...language, id, ...fields })
       .execute();
-  await insertTag('t1');
-  const twice = await failure(insertTag('t2'));
-  t.ok(isUniqueViolation(twice, 'tags.workspaceId', 'tags.name'));
-  t.notOk(isUniqueViolation(twice, 'tags.name'));
-  t.notOk(isUniqueViolation(twice, 'tags.name', 'tags.workspaceId'));
-  const noParent = await failure(insertTag('t3', { workspaceId: 'no' }));
+  await insertLanguage('l1');
+  const twice = await failure(insertLanguage('l2'));
+  t.ok(isUniqueViolation(twice, 'languages.workspaceId', 'languages.code'));
+  t.notOk(isUniqueViolation(twice, 'languages.code'));
+  t.notOk(isUniqueViolation(twice, 'languages.code', 'languages.workspaceId'));
+  const noParent = await failure(insertLanguage('l3', { workspaceId: 'no' }));
   t.ok(noParent instanceof Error);
   t.notOk(isUniqueViolation(noParent));
 });

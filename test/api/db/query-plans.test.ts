@@ -9,7 +9,6 @@ import { readDescription } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
 import { planOf, startRecordedApi } from '#test/support/query-plan.ts';
 import { bodies, ids } from '#test/support/requests.ts';
-import { addTag } from '#test/support/tags.ts';
 import { createWorld, logIn } from '#test/support/world.ts';
 
 /** Tables with a row for each action of users, and those that every workspace fills. */
@@ -18,7 +17,6 @@ const growing = [
   'displays',
   'contacts',
   'contactAttributes',
-  'responseTags',
   'events',
   'deliveries',
   'deliveryAttempts',
@@ -63,8 +61,7 @@ t.test('no request of a walk over the API scans a table', async (t) => {
   t.teardown(close);
   const description = readDescription((await api.client('GET', '/api/docs/openapi.json')).json);
   const world = createWorld({
-    ...{ send, description, workspaceId, apiKey, bodies, session: await logIn(send) },
-    ids: { ...ids, tagId: (_ids, { unique }) => addTag(api, unique()) },
+    ...{ send, description, workspaceId, apiKey, bodies, ids, session: await logIn(send) },
     // Nothing listens on this port.
     known: { url: 'http://127.0.0.1:9/hook' },
   });

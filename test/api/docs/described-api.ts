@@ -9,7 +9,6 @@ import { type ApiOptions, apiKey, startApi, type TestApi, workspaceId } from '#t
 import { type Description, type Operation, readDescription, type Sent } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
 import { bodies, ids } from '#test/support/requests.ts';
-import { addTag } from '#test/support/tags.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { createWorld, logIn, type Request, type World } from '#test/support/world.ts';
 import { startReceiver } from '../events/support.ts';
@@ -52,8 +51,7 @@ export async function startDescribedApi(
   const describing = options.isReady === undefined ? api : await startApi(t);
   const description = readDescription((await describing.client('GET', '/api/docs/openapi.json')).json);
   const world = createWorld({
-    ...{ send, description, workspaceId, apiKey, bodies, known: { url: hook.url } },
-    ids: { ...ids, tagId: (_ids, { unique }) => addTag(api, unique()) },
+    ...{ send, description, workspaceId, apiKey, bodies, ids, known: { url: hook.url } },
     session: options.isReady === undefined ? await logIn(send) : '',
   });
   const seen = new Map<string, Set<number>>();

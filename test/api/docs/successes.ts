@@ -106,11 +106,6 @@ export const successes: Readonly<Record<string, Successes>> = {
   'GET /api/v1/client/{workspaceId}/app/environment': environment,
   'GET /api/v1/client/{workspaceId}/website/environment': environment,
 
-  async 'POST /api/v3/tags/{tagId}/merge'({ operation, request, world }) {
-    const { tagId: newTagId } = await world.idsFor(operation);
-    return [{ ...request, body: JSON.stringify({ newTagId }) }];
-  },
-
   // Another contact has the user id, so all contacts but this one are written.
   async 'PUT /api/v2/management/contacts/bulk'({ request, world }) {
     const { workspaceId } = world.options;

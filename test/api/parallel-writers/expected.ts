@@ -57,7 +57,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/v3/surveys/{surveyId}/archive',
     'POST /api/v3/surveys/{surveyId}/restore',
     'POST /api/v3/surveys/validate',
-    'PATCH /api/v3/tags/{tagId}',
     'POST /api/auth/callback/credentials',
     'POST /api/auth/signout',
     'POST /api/auth/signup',
@@ -95,8 +94,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'DELETE /api/v2/management/webhooks/{id}',
     'DELETE /api/v2/management/contact-attribute-keys/{id}',
     'DELETE /api/v3/surveys/{surveyId}',
-    'DELETE /api/v3/tags/{tagId}',
-    'POST /api/v3/tags/{tagId}/merge',
   ],
   some: [
     // One sender may run a few uploads of a file at once, and gets an error for more.

@@ -29,9 +29,6 @@ const checks: Readonly<Record<string, string>> = {
   'a response is in the workspace of its survey': `
     select r."id" from "responses" r join "surveys" s on s."id" = r."surveyId"
     where r."workspaceId" <> s."workspaceId"`,
-  'a response has tags of its workspace': `
-    select r."id" from "responses" r join "responseTags" rt on rt."responseId" = r."id"
-    join "tags" t on t."id" = rt."tagId" where t."workspaceId" <> r."workspaceId"`,
   'a response and its display are of one survey': `
     select r."id" from "responses" r join "displays" d on d."id" = r."displayId"
     where d."surveyId" <> r."surveyId"`,

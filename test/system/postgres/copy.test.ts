@@ -116,14 +116,14 @@ t.test('names the rows that PostgreSQL refuses; once they are mended, the copy e
   const server = await emptyPostgres(t);
   for (const [bad, good, message] of [
     [
-      `update "tags" set "name" = 'a' || char(0) || 'b' where "rowid" = 3`,
-      `update "tags" set "name" = 'a b' where "rowid" = 3`,
-      /^the target refuses rows of tags, from \S.* to \S.*: .*0x00/,
+      `update "languages" set "code" = 'a' || char(0) || 'b' where "rowid" = 3`,
+      `update "languages" set "code" = 'a b' where "rowid" = 3`,
+      /^the target refuses rows of languages, from \S.* to \S.*: .*0x00/,
     ],
     [
-      `update "tags" set "workspaceId" = 'nobody' where "rowid" = 3`,
-      `update "tags" set "workspaceId" = (select min("id") from "workspaces") where "rowid" = 3`,
-      /^the target refuses rows of tags, .* violates foreign key constraint/,
+      `update "languages" set "workspaceId" = 'nobody' where "rowid" = 3`,
+      `update "languages" set "workspaceId" = (select min("id") from "workspaces") where "rowid" = 3`,
+      /^the target refuses rows of languages, .* violates foreign key constraint/,
     ],
   ] as const) {
     execute(source.path, bad);

@@ -128,18 +128,6 @@ t.test('GET one and DELETE: the reply, the display, and then 404', async (t) => 
   t.equal(displayGone.status, 404);
 });
 
-t.test('shows tags', async (t) => {
-  const { id } = await create();
-  const row = { createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' };
-  await db
-    .insertInto('tags')
-    .values({ ...row, id: 'tag1', workspaceId, name: 'Bug' })
-    .execute();
-  await db.insertInto('responseTags').values({ responseId: id, tagId: 'tag1' }).execute();
-  const { data } = (await api.manage('GET', `${path}/${id}`)).json;
-  t.strictSame(data.tags, [{ ...row, id: 'tag1', name: 'Bug', workspaceId, environmentId: workspaceId }]);
-});
-
 t.test('GET list: order, pages and limits', async (t) => {
   const fresh = await startApi(t);
   await fresh.addWorkspace('ws2');
