@@ -6,7 +6,7 @@
  * $_REQUEST, Rails and Java servlets take a field from either place.
  */
 import { caseless, comparable } from './comparable.ts';
-import { formText, spellingOf } from './pairs.ts';
+import { bytesOf, formText, spellingOf } from './pairs.ts';
 import { PARAMETERS_MAX } from './query-names.ts';
 
 export const BODY_BYTES_MAX = 8192;
@@ -137,7 +137,7 @@ function jsonValues(bytes: Buffer, field: string): string[] | Malformed {
   for (const [name, json] of members(text)) {
     // An application that copies the object would read the members of this one as its own.
     if (name === '__proto__') return malformed('the body has a member __proto__; remove it');
-    const spelling = spellingOf(caseless(name), wanted);
+    const spelling = spellingOf(wanted, Buffer.from(caseless(name)), 0, undefined, false);
     if (spelling === 'odd') return oddName(field);
     if (spelling === 'other') continue;
     const value: unknown = JSON.parse(json);
@@ -191,7 +191,7 @@ function formValues(text: string, field: string): string[] | Malformed {
     // Classic ASP reads %u0065 as "e".
     if (BAD_ESCAPE.test(name))
       return malformed('the name of a field has a % without two hex digits after it');
-    const spelling = spellingOf(formText(name), field);
+    const spelling = spellingOf(field, bytesOf(name));
     if (spelling === 'odd') return oddName(field);
     if (spelling === 'other' || name.length === pair.length) continue;
     const value = pair.slice(name.length + 1);

@@ -14,15 +14,18 @@ export type PairValue = string | null | typeof AMBIGUOUS;
 const TAB = 9;
 const CARRIAGE_RETURN = 13;
 const SPACE = 32;
-const AMPERSAND = 38;
+const PERCENT = 37;
+export const AMPERSAND = 38;
+const PLUS = 43;
 const COMMA = 44;
 const DOT = 46;
-const SEMICOLON = 59;
-const EQUALS = 61;
+export const SEMICOLON = 59;
+export const EQUALS = 61;
 const QUESTION = 63;
 const BRACKET = 91;
 const CLOSING_BRACKET = 93;
-const UNDERSCORE = 95;
+export const UNDERSCORE = 95;
+const LETTER_U = 117;
 
 /** @param field the value of a Cookie field (RFC 6265 4.2.1) */
 export function cookieValue(field: string, name: string): PairValue {
@@ -61,8 +64,9 @@ export function eachCookieValue(field: string, name: string, visit: (value: stri
   /** The beginning of the last word. */
   let word = 0;
   let isBetweenWords = true;
-  for (let at = 0; at < field.length; at++) {
-    const code = field.charCodeAt(at);
+  const bytes = bytesOf(field);
+  for (let at = 0; at < bytes.length; at++) {
+    const code = bytes[at] ?? 0;
     // Inside a word, which most characters are.
     if (code > EQUALS && !isBetweenWords) continue;
     if (code === SEMICOLON) begin = equals = -1;
@@ -74,12 +78,12 @@ export function eachCookieValue(field: string, name: string, visit: (value: stri
     isBetweenWords = false;
     if (begin < 0) begin = at;
     if (code !== EQUALS) continue;
-    if (equals < 0 && spellingIn(field, begin, at, name) !== 'other') {
+    if (equals < 0 && spellingOf(name, bytes, begin, at) !== 'other') {
       const semicolon = field.indexOf(';', at);
       const raw = field.slice(at + 1, semicolon < 0 ? field.length : semicolon);
       found(raw);
       if (HAS_WORDS.test(raw)) foundWords(raw);
-    } else if (word > equals && word > begin && spellingIn(field, word, at, name) !== 'other') {
+    } else if (word > equals && word > begin && spellingOf(name, bytes, word, at) !== 'other') {
       foundWords(field.slice(at + 1));
     }
     equals = at;
@@ -97,8 +101,7 @@ export function eachQueryValue(target: string, name: string, visit: (value: stri
     const value = withoutBlanks(formText(raw));
     if (value !== '') visit(value);
   };
-  const spell = (begin: number, end: number): Spelling => spellingIn(target, begin, end, name);
-  eachNamed(target, spell, (begin, equals, end, spelling) => {
+  eachNamed(target, name, (begin, equals, end, spelling) => {
     found(target.slice(equals + 1, end));
     if (spelling !== 'odd') return;
     // qs splits a pair behind the first `]=`.
@@ -110,103 +113,105 @@ export function eachQueryValue(target: string, name: string, visit: (value: stri
 
 type VisitPair = (begin: number, equals: number, end: number, spelling: Spelling) => void;
 
-/**
- * Calls `visit` with the places of each pair that an application may read under a wanted name.
- *
- * @param spell compares the name between two places
- */
-function eachNamed(target: string, spell: (begin: number, end: number) => Spelling, visit: VisitPair): void {
+/** Calls `visit` with the places of each pair that an application may read under this name. */
+function eachNamed(target: string, name: string, visit: VisitPair): void {
   const mark = target.indexOf('?');
   if (mark < 0) return;
-  eachPair(target, mark + 1, true, (begin, equals, end) => {
-    const spelling = spell(begin, equals);
+  const bytes = bytesOf(target);
+  eachPair(bytes, mark + 1, true, (begin, equals, end) => {
+    const spelling = spellingOf(name, bytes, begin, equals);
     if (spelling !== 'other') visit(begin, equals, end, spelling);
   });
   if (!BRACKET_OR_NUL.test(target)) return;
   // qs and PHP do not split at a semicolon, and ignore one behind the name.
-  eachPair(target, mark + 1, false, (begin, equals, end) => {
-    const spelling = spell(begin, equals);
+  eachPair(bytes, mark + 1, false, (begin, equals, end) => {
+    const spelling = spellingOf(name, bytes, begin, equals);
     if (spelling === 'odd') visit(begin, equals, end, spelling);
   });
 }
 
 /** Where only some applications end a name. */
-export const BRACKET_OR_NUL = /[[\]]|%(?:5[bd]|00)/i;
+const BRACKET_OR_NUL = /[[\]]|%(?:5[bd]|00)/i;
 const BRACKET_EQUALS = /(?:\]|%5d)=/i;
 
 /**
  * Calls `visit` with the places of each pair. Without a value, the place of its `=` is its end. Some servers accept a
  * semicolon as separator.
  */
-export function eachPair(
-  text: string,
+function eachPair(
+  bytes: Uint8Array,
   from: number,
   splitsAtSemicolons: boolean,
   visit: (begin: number, equals: number, end: number) => void,
 ): void {
   let begin = from;
   let equals = -1;
-  for (let at = from; at <= text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === EQUALS && equals < 0) equals = at;
-    const ends = code === AMPERSAND || (code === SEMICOLON && splitsAtSemicolons) || at === text.length;
-    if (!ends) continue;
+  const end = (at: number): void => {
     if (at > begin) visit(begin, equals < 0 ? at : equals, at);
     begin = at + 1;
     equals = -1;
+  };
+  for (let at = from; at < bytes.length; at++) {
+    const code = bytes[at];
+    if (code === EQUALS && equals < 0) equals = at;
+    if (code === AMPERSAND || (code === SEMICOLON && splitsAtSemicolons)) end(at);
   }
+  end(bytes.length);
 }
 
 /** `exact` but for case, or `odd` if only some applications read it as the wanted name. */
 type Spelling = 'exact' | 'odd' | 'other';
 
-function spellingIn(text: string, begin: number, end: number, configured: string): Spelling {
-  return differsAtOnce(text, begin, configured)
-    ? 'other'
-    : spellingOf(formText(text.slice(begin, end)), configured);
-}
-
-/** Most names differ in the first character. This saves the time to decode them. */
-function differsAtOnce(text: string, begin: number, configured: string): boolean {
-  const first = lowerCase(text.charCodeAt(begin));
-  const wanted = lowerCase(configured.charCodeAt(0));
-  return first !== wanted && isPlain(first) && isPlain(wanted);
-}
-
 /**
- * Compares the decoded name of a parameter with the configured one.
+ * Compares the name of a parameter with the configured one. It ends at the first letter that differs, and decodes no
+ * text before, because a client may send many names.
  *
  * Applications drop brackets, blanks and dots, or read them as `_`. Some ignore what follows a bracket behind the name,
  * and PHP ends a name at NUL.
+ *
+ * @param isEncoded whether the name has escapes, as in a query or a form
  */
-export function spellingOf(name: string, configured: string): Spelling {
-  if (name.length === configured.length && name.toLowerCase() === configured.toLowerCase()) return 'exact';
+export function spellingOf(
+  configured: string,
+  bytes: Uint8Array,
+  begin = 0,
+  end = bytes.length,
+  isEncoded = true,
+): Spelling {
   const wanted = BRACKET_AT.test(configured) ? configured.replace(BRACKETS, '') : configured;
   let matched = 0;
+  let read = 0;
+  let isExact = true;
   /** Brackets, blanks and dots since the last letter. Each of them may stand for one `_`. */
   let spare = 0;
   let hasBracket = false;
-  const skipUnderscores = (): void => {
-    for (; spare > 0 && phpName(wanted.charCodeAt(matched)) === UNDERSCORE; matched++) spare--;
-  };
-  for (let at = 0; at < name.length; at++) {
-    const code = name.charCodeAt(at);
+  for (let at = begin; at < end; at += isEncoded ? widthAt(bytes, at) : 1) {
+    const code = lowerCase(isEncoded ? codeAt(bytes, at) : (bytes[at] ?? 0));
+    isExact &&= code === lowerCase(configured.charCodeAt(read++));
     if (code === 0) break;
     if (isDropped(code)) {
       spare++;
       hasBracket ||= isBracket(code);
       continue;
     }
-    if (code !== UNDERSCORE) skipUnderscores();
+    if (code !== UNDERSCORE) matched += underscoresAt(wanted, matched, spare);
     if (hasBracket && matched === wanted.length) return 'odd';
-    if (lowerCase(code) !== lowerCase(phpName(wanted.charCodeAt(matched)))) return 'other';
+    if (code !== lowerCase(phpName(wanted.charCodeAt(matched)))) return 'other';
     matched++;
     if (code === UNDERSCORE) continue;
     spare = 0;
     hasBracket = false;
   }
-  skipUnderscores();
+  if (isExact && read === configured.length) return 'exact';
+  matched += underscoresAt(wanted, matched, spare);
   return matched < wanted.length ? 'other' : 'odd';
+}
+
+/** Returns how many underscores follow, at most `max`. */
+function underscoresAt(wanted: string, from: number, max: number): number {
+  let count = 0;
+  while (count < max && phpName(wanted.charCodeAt(from + count)) === UNDERSCORE) count++;
+  return count;
 }
 
 const BRACKET_AT = /[[\]]/;
@@ -226,13 +231,52 @@ function phpName(code: number): number {
   return code === DOT || code === SPACE || code === BRACKET ? UNDERSCORE : code;
 }
 
-/** Whether it is a letter or `_`, which no application drops. */
-function isPlain(lower: number): boolean {
-  return (lower >= 97 && lower <= 122) || lower === UNDERSCORE;
-}
-
 export function lowerCase(code: number): number {
   return code >= 65 && code <= 90 ? code + 32 : code;
+}
+
+/**
+ * Returns the bytes of a text in which each code unit stands for one. They are read several times faster than the code
+ * units of a part of a string.
+ */
+export function bytesOf(text: string): Uint8Array {
+  return Buffer.from(text, 'latin1');
+}
+
+/** Returns the code that stands at a place of a query or a form. A malformed escape stands for its `%`. */
+export function codeAt(bytes: Uint8Array, at: number): number {
+  const code = bytes[at] ?? 0;
+  if (code === PLUS) return SPACE;
+  if (code !== PERCENT) return code;
+  const escaped = escapeAt(bytes, at);
+  return escaped < 0 ? PERCENT : escaped;
+}
+
+/** Returns how many bytes stand for this code. */
+export function widthAt(bytes: Uint8Array, at: number): number {
+  if (bytes[at] !== PERCENT || escapeAt(bytes, at) < 0) return 1;
+  return isWideAt(bytes, at) ? 6 : 3;
+}
+
+/** @returns -1 if the escape is malformed */
+function escapeAt(bytes: Uint8Array, at: number): number {
+  return isWideAt(bytes, at) ? hexAt(bytes, at + 2, 4) : hexAt(bytes, at + 1, 2);
+}
+
+/** Whether it is an escape as ASP.NET reads it, such as `%u005f` for `_`. */
+function isWideAt(bytes: Uint8Array, at: number): boolean {
+  return lowerCase(bytes[at + 1] ?? 0) === LETTER_U;
+}
+
+function hexAt(bytes: Uint8Array, from: number, digits: number): number {
+  let value = 0;
+  for (let at = from; at < from + digits; at++) {
+    const code = lowerCase(bytes[at] ?? 0);
+    if (code >= 48 && code <= 57) value = value * 16 + code - 48;
+    else if (code >= 97 && code <= 102) value = value * 16 + code - 87;
+    else return -1;
+  }
+  return value;
 }
 
 /** Removes quotes, and backslashes inside: some servers read them so, and others keep them as part of the value. */
@@ -272,7 +316,7 @@ function isBlank(code: number): boolean {
   return code === SPACE || (code >= TAB && code <= CARRIAGE_RETURN);
 }
 
-/** Decodes byte by byte and leaves malformed escapes as they are. ASP.NET reads `%u005f` as `_`. */
+/** Decodes byte by byte and leaves malformed escapes as they are. */
 function percentDecoded(text: string): string {
   if (!text.includes('%')) return text;
   return text.replace(/%([\da-f]{2})|(?:%u[\da-f]{4})+/gi, (escapes, digits?: string) => {

@@ -1,9 +1,21 @@
 /**
  * The names of the parameters of a query. A client chooses how many there are, and the policy file how many are looked
- * for. So a query is read once for all policies, and its names are kept in a table by their letters. Only names with
- * the letters of the wanted one are compared with it.
+ * for. So a query is read once for all policies: their names form a tree by letters, and most names of a query leave it
+ * at one of their first letters. Only names with the letters of a wanted one are compared with it.
  */
-import { BRACKET_OR_NUL, eachPair, formText, isBracket, isDropped, lowerCase, spellingOf } from './pairs.ts';
+import {
+  AMPERSAND,
+  bytesOf,
+  codeAt,
+  EQUALS,
+  isBracket,
+  isDropped,
+  lowerCase,
+  SEMICOLON,
+  spellingOf,
+  UNDERSCORE,
+  widthAt,
+} from './pairs.ts';
 
 /** PHP and Node's querystring ignore parameters after this number. */
 export const PARAMETERS_MAX = 1000;
@@ -11,88 +23,92 @@ export const PARAMETERS_MAX = 1000;
 /** Why a request is refused whose query nobody reads to its end. Otherwise the rest would be a way past a policy. */
 export const TOO_MANY_PARAMETERS = `the query has more than ${PARAMETERS_MAX} parameters; send fewer`;
 
+interface Letter {
+  readonly next: Map<number, Letter>;
+  /** The wanted names that end here. */
+  readonly names: string[];
+}
+
+/** Names of parameters that policies look for. */
+export class QueryNames {
+  readonly #tree: Letter = { next: new Map(), names: [] };
+
+  constructor(wanted: Iterable<string>) {
+    for (const name of new Set(wanted)) {
+      let last = this.#tree;
+      for (const letter of name.toLowerCase().replace(/[[\]._]/g, '')) {
+        const code = letter.charCodeAt(0);
+        const next = last.next.get(code) ?? { next: new Map(), names: [] };
+        last.next.set(code, next);
+        last = next;
+      }
+      last.names.push(name);
+    }
+  }
+
+  /**
+   * Finds the wanted names under which an application may find a parameter, with or without a value.
+   *
+   * @param target path and query
+   * @returns null if the query has too many parameters
+   */
+  in(target: string): ReadonlySet<string> | null {
+    const found = new Set<string>();
+    const mark = target.indexOf('?');
+    if (mark < 0) return found;
+    const bytes = bytesOf(target);
+    let count = 0;
+    let isBetween = true;
+    for (let at = mark + 1; at < bytes.length; at++) {
+      const code = bytes[at];
+      if (code === AMPERSAND || code === SEMICOLON) isBetween = true;
+      else if (isBetween) {
+        isBetween = false;
+        if (++count > PARAMETERS_MAX) return null;
+        this.#look(bytes, at, found);
+      }
+    }
+    return found;
+  }
+
+  /** Adds the wanted names that an application may read at this place. Some end a name at a bracket. */
+  #look(bytes: Uint8Array, begin: number, found: Set<string>): void {
+    let last = this.#tree;
+    let hasBracket = false;
+    for (let at = begin; !isNameEnd(bytes, at); at += widthAt(bytes, at)) {
+      const code = codeAt(bytes, at);
+      if (code === 0) break;
+      if (isDropped(code)) {
+        hasBracket ||= isBracket(code);
+        continue;
+      }
+      if (hasBracket) compare(last.names, bytes, begin, found);
+      hasBracket = false;
+      if (code === UNDERSCORE) continue;
+      const next = last.next.get(lowerCase(code));
+      if (next === undefined) return;
+      last = next;
+    }
+    compare(last.names, bytes, begin, found);
+  }
+}
+
+const NONE = new QueryNames([]);
+
 /** @param target path and query */
 export function hasTooManyParameters(target: string): boolean {
-  if (target.length <= PARAMETERS_MAX) return false;
-  let count = 0;
-  eachPair(target, queryOf(target), true, () => {
-    count++;
-  });
-  return count > PARAMETERS_MAX;
+  return target.length > PARAMETERS_MAX && NONE.in(target) === null;
 }
 
-/** Whether an application may find a parameter of one of these names, with or without a value. */
-export function hasQueryParameter(target: string, wanted: readonly string[]): boolean {
-  if (!target.includes('?')) return false;
-  if (latest?.target !== target) latest = { target, names: namesIn(target), found: new Map() };
-  const { names, found } = latest;
-  return wanted.some((name) => {
-    let isThere = found.get(name);
-    if (isThere === undefined) {
-      isThere = names.get(lettersOf(name))?.some((sent) => spellingOf(sent, name) !== 'other') ?? false;
-      found.set(name, isThere);
-    }
-    return isThere;
-  });
+function compare(names: readonly string[], bytes: Uint8Array, begin: number, found: Set<string>): void {
+  if (names.length === 0) return;
+  let end = begin;
+  while (!isNameEnd(bytes, end)) end++;
+  for (const name of names)
+    if (!found.has(name) && spellingOf(name, bytes, begin, end) !== 'other') found.add(name);
 }
 
-interface ReadQuery {
-  readonly target: string;
-  /** The decoded names by the letters that spellingOf compares. */
-  readonly names: ReadonlyMap<string, readonly string[]>;
-  readonly found: Map<string, boolean>;
-}
-
-/** The query that was read last, because the policies of a request ask one after the other. */
-let latest: ReadQuery | null = null;
-
-function namesIn(target: string): ReadQuery['names'] {
-  const sent = new Set<string>();
-  const add = (begin: number, equals: number): void => {
-    sent.add(formText(target.slice(begin, equals)));
-  };
-  eachPair(target, queryOf(target), true, add);
-  // qs and PHP do not split at a semicolon, and ignore one behind the name.
-  if (BRACKET_OR_NUL.test(target)) eachPair(target, queryOf(target), false, add);
-  const names = new Map<string, string[]>();
-  for (const name of sent)
-    eachSpelledBy(name, (letters) => {
-      const same = names.get(letters);
-      if (same === undefined) names.set(letters, [name]);
-      else same.push(name);
-    });
-  return names;
-}
-
-function queryOf(target: string): number {
-  const mark = target.indexOf('?');
-  return mark < 0 ? target.length : mark + 1;
-}
-
-const UNDERSCORE = 95;
-/** No name in a policy file is longer. */
-const LETTERS_MAX = 100;
-
-/** Calls `visit` with the letters of a name, and with those in front of each bracket. */
-function eachSpelledBy(name: string, visit: (letters: string) => void): void {
-  let letters = '';
-  let hasBracket = false;
-  for (let at = 0; at < name.length; at++) {
-    const code = name.charCodeAt(at);
-    if (code === 0) break;
-    if (isDropped(code)) {
-      hasBracket ||= isBracket(code);
-      continue;
-    }
-    if (hasBracket) visit(letters);
-    hasBracket = false;
-    if (code === UNDERSCORE) continue;
-    letters += String.fromCharCode(lowerCase(code));
-    if (letters.length > LETTERS_MAX) return;
-  }
-  visit(letters);
-}
-
-function lettersOf(wanted: string): string {
-  return wanted.toLowerCase().replace(/[[\]._]/g, '');
+function isNameEnd(bytes: Uint8Array, at: number): boolean {
+  const code = bytes[at];
+  return code === undefined || code === EQUALS || code === AMPERSAND || code === SEMICOLON;
 }

@@ -5,7 +5,6 @@ import {
   needsProof,
   partsOf,
 } from '#gateway/identity/identifier.ts';
-import { hasQueryParameter } from '#gateway/identity/query-names.ts';
 import { areImpliedBy, type Condition } from '#gateway/policy/condition.ts';
 import { reportMistake } from '#gateway/policy/problems.ts';
 import { coveredBy } from '#gateway/policy/route.ts';
@@ -136,7 +135,8 @@ export const query = policyKey({
       ? null
       : {
           unmet: `its query has none of: ${names.join(', ')}`,
-          holds: ({ target }) => hasQueryParameter(target, names),
+          parameters: names,
+          holds: ({ parameters }) => names.some((name) => parameters.has(name)),
         },
 });
 

@@ -104,7 +104,10 @@ export function identitiesOf(request: IdentifiableRequest): PresentedIdentities 
   if (request.logged !== undefined) return request.logged.presented;
   const { caller } = request;
   const { identifiers } = caller.table.set;
-  if (identifiers.some(isInQuery) && hasTooManyParameters(request.match.target)) return TOO_MANY_PARAMETERS;
+  // If a policy of the route reads the query, its parameters have been counted.
+  const isCounted = request.match.cover?.readsQuery === true;
+  if (!isCounted && identifiers.some(isInQuery) && hasTooManyParameters(request.match.target))
+    return TOO_MANY_PARAMETERS;
   const certain = [caller.identity()];
   const keys: Identity[] = [];
   let isSigned = false;

@@ -2,8 +2,15 @@
 import assert from 'node:assert/strict';
 import t from 'tap';
 import { presentedCredential, presentedValues } from '#gateway/identity/credential.ts';
-import { AMBIGUOUS, cookieValue, formText, queryValue, spellingOf } from '#gateway/identity/pairs.ts';
-import { hasQueryParameter } from '#gateway/identity/query-names.ts';
+import {
+  AMBIGUOUS,
+  bytesOf,
+  cookieValue,
+  formText,
+  queryValue,
+  spellingOf,
+} from '#gateway/identity/pairs.ts';
+import { QueryNames } from '#gateway/identity/query-names.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
 import { fc } from '#test/support/fast-check.ts';
 import { oddQueries } from '#test/support/odd-names.ts';
@@ -305,8 +312,9 @@ t.test('a key is the same in a query, a cookie and a header, and as an applicati
   );
 });
 
-t.test('the table of names finds a parameter where a comparison of each name does', (t) => {
-  const wanted = ['api_key', 'a[pi]', '_', 'x', 'apikey', 'a.b', 'API-KEY'];
+t.test('one pass over a query finds the parameters that a comparison of each name finds', (t) => {
+  const wanted = ['api_key', 'a[pi]', '_', 'x', 'apikey', 'a.b', 'API-KEY', 'api', 'api_key_'];
+  const names = new QueryNames(['nothing', ...wanted]);
   const letter = fc.constantFrom(
     'a',
     'P',
@@ -327,12 +335,8 @@ t.test('the table of names finds a parameter where a comparison of each name doe
   const name = fc.array(letter, { maxLength: 8 }).map((letters) => letters.join(''));
   const pairs = fc.array(fc.tuple(name, fc.constantFrom('&', ';', '=', '=1&', '&&')), { maxLength: 6 });
   const check = (query: string): void => {
-    for (const one of wanted)
-      assert.equal(
-        hasQueryParameter(`/a?${query}`, ['nothing', one]),
-        isIn(query, one),
-        `${one} in ${query}`,
-      );
+    const found = names.in(`/a?${query}`);
+    for (const one of wanted) assert.equal(found?.has(one), isIn(query, one), `${one} in ${query}`);
   };
   fc.assert(
     fc.property(pairs, (parts) => check(parts.flat().join(''))),
@@ -348,7 +352,7 @@ function isIn(query: string, wanted: string): boolean {
     query
       .split(separator)
       .filter((pair) => pair !== '')
-      .map((pair) => spellingOf(formText(pair.split('=', 1)[0] ?? ''), wanted));
+      .map((pair) => spellingOf(wanted, bytesOf(formText(pair.split('=', 1)[0] ?? '')), 0, undefined, false));
   return (
     spellings(/[&;]/).some((spelling) => spelling !== 'other') ||
     (/[[\]]|%5[bd]|%00/i.test(query) && spellings(/&/).includes('odd'))
