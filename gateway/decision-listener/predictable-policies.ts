@@ -21,7 +21,8 @@ export function loadPredictable(text: string, file: string, readReferenced?: Rea
     if (why === null) return [];
     const message = `${policy.name} ${why}, which the gateway cannot see on GATEWAY_DECISION_PORT`;
     const fix =
-      policy.cost.kind === 'reply-header'
+      (policy.cost.kind === 'reply-header' || policy.cost.kind === 'reply-bytes') &&
+      policy.cost.reserve !== null
         ? `write cost: ${policy.cost.reserve} to charge the reserve, ${OR_FORWARD}`
         : `remove it, ${OR_FORWARD}`;
     return [{ line: policy.line, column: 1, message, fix }];
@@ -33,6 +34,7 @@ export function loadPredictable(text: string, file: string, readReferenced?: Rea
 function unpredictability(policy: Policy): string | null {
   const { algorithm, cost, count } = policy;
   if (cost.kind === 'reply-header') return `has a cost that the header ${cost.header} of replies reports`;
+  if (cost.kind === 'reply-bytes') return 'depends on the length of replies';
   if (ALGORITHMS[algorithm].isHeld) return 'counts requests in flight, so it depends on the end of replies';
   if (count !== 'request') return `has "count: ${count}", so it depends on the status of replies`;
   if (countsBody(policy)) return 'counts a field of bodies';

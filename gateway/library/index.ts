@@ -37,12 +37,16 @@ export interface CreateGatewayOptions {
  */
 export function loadPolicies(text: string, file = 'policies.yaml'): PolicySet {
   const set = load(text, file);
-  const problems = set.policies.filter(countsBody).map(({ name, line }) => ({
-    line,
-    column: 1,
-    message: `${name} counts a field of bodies, which the library does not read`,
-    fix: 'remove it, or use it in a gateway',
-  }));
+  const problems = set.policies.flatMap((policy) => {
+    const { name, line, cost } = policy;
+    const why = countsBody(policy)
+      ? 'counts a field of bodies, which the library does not read'
+      : cost.kind === 'reply-bytes'
+        ? 'counts the bytes of replies, which the library does not see'
+        : null;
+    if (why === null) return [];
+    return [{ line, column: 1, message: `${name} ${why}`, fix: 'remove it, or use it in a gateway' }];
+  });
   if (problems.length > 0) throw new PolicyFileError(set.file, problems);
   return set;
 }

@@ -13,7 +13,7 @@
  *    still do, and when.
  * 5. What the reply says of counters and credentials is remembered for step 2, and for an outage.
  * 6. `conclude` settles what the reply decides: successes of a policy that counts failures are given back, and units
- *    that a reply reports are given back or charged (outcome.ts). `release` gives back a place in flight (leases.ts).
+ *    that a reply has cost are given back or charged (outcome.ts). `release` gives back a place in flight (leases.ts).
  *
  * When the store does not answer in time (patience.ts), outage.ts stops asking it until it is back, and
  * local-decisions.ts decides by each policy's `onStoreFailure`. memory.ts then counts in this process: from what it
@@ -89,7 +89,9 @@ export interface Limiter {
   /** Calls the listener exactly once, now or later. Never throws. */
   spend(charge: Charge, listener: LimitListener): void;
   /**
-   * Called once for each admitted request when its outcome is known. @param isLocal it was decided without the store
+   * Called once for each bucket of an admitted request that its reply settles, when its outcome is known.
+   *
+   * @param isLocal the request was decided without the store
    */
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void;
   /** Called once for each admitted request when it is no longer in flight. @param position in its batch */

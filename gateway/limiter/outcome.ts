@@ -1,14 +1,16 @@
 /**
  * Policies whose charge depends on the reply: those that count only failures or successes, and those whose cost is in a
- * header of the reply. A request is charged when it is admitted, before its outcome is known. When its reply begins,
- * unused units are given back and further units are charged. So requests in flight are never charged more than the
+ * header of the reply, or is the length of its body. A request is charged when it is admitted, before its outcome is
+ * known. When its reply begins, unused units are given back and further units are charged; for the length of the body,
+ * when its reply ends. So requests in flight are never charged more than the
  * limit in total, however many there are. If the client leaves before the reply, or gets none from the application, the
  * request counts both as a failure and as a success, and costs the reported units or the whole reserve. If only a part of
  * the header section could be read, and it has no report, the request costs the most that a reply can report. Otherwise
  * leaving early, or provoking replies that come too late or cannot be read, would make every request cheap.
  */
-import { isSettledByReply, type Policy } from '#gateway/policy/policy.ts';
+import { type Policy, settledAt } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
+import type { Bucket } from './charge.ts';
 import type { Adjustment } from './check.ts';
 import type { Limiter, Outcome, Spent } from './limiter.ts';
 
@@ -52,37 +54,57 @@ function reportedUnits(header: string, headers: readonly string[]): number | nul
   return reported !== null && WHOLE_NUMBER.test(reported) ? Number(reported) : null;
 }
 
+/** What is known when a reply begins, and when it ends. */
+export type Moment =
+  | {
+      readonly at: 'begin';
+      /** Headers of the reply, alternating names and values; null if no reply has begun. */
+      readonly headers: readonly string[] | null;
+      /** Whether these are all headers of the reply. */
+      readonly isWhole: boolean;
+    }
+  | {
+      readonly at: 'end';
+      /** Bytes of the body that were sent to the client; null if unknown. */
+      readonly sentBytes: number | null;
+    };
+
 /**
- * Returns the outcomes for the buckets that depend on the reply.
+ * Returns the outcomes for the buckets that are settled at this moment.
  *
  * @param position of the request in its batch
- * @param headers of the reply, alternating names and values; null if no reply has begun
- * @param isWhole whether these are all headers of the reply
  */
 export function outcomesOf(
   { buckets, states }: Spent,
   position: number,
   ending: Ending,
-  headers: readonly string[] | null,
-  isWhole = true,
+  moment: Moment,
 ): Outcome[] {
   const outcomes: Outcome[] = [];
   for (const [i, bucket] of buckets.entries()) {
-    const { policy, cost, capacity, limit } = bucket;
+    const { policy, cost } = bucket;
     const state = states[i] ?? null;
     // A policy that never denies counts up to its limit.
-    if (!isSettledByReply(policy) || state === null || position >= state.roomFor(cost)) continue;
+    if (settledAt(policy) !== moment.at || state === null || position >= state.roomFor(cost)) continue;
     const { at: chargedAt } = state.state;
-    if (!counts(policy, ending)) outcomes.push({ bucket, chargedAt, units: 0, lacksUnits: false });
-    else {
-      const isReported = policy.cost.kind === 'reply-header' && headers !== null;
-      const reported = isReported ? reportedUnits(policy.cost.header, headers) : cost;
-      const most = Math.max(limit, capacity) * LIMITS_PER_REPLY_MAX;
-      const units = Math.min(reported ?? (isWhole ? cost : most), most);
-      outcomes.push({ bucket, chargedAt, units, lacksUnits: reported === null });
-    }
+    const final = counts(policy, ending) ? finalUnits(bucket, moment) : NOTHING;
+    outcomes.push({ bucket, chargedAt, ...final });
   }
   return outcomes;
+}
+
+const NOTHING = { units: 0, lacksUnits: false } as const;
+
+function finalUnits(
+  { policy, cost, capacity, limit }: Bucket,
+  moment: Moment,
+): Pick<Outcome, 'units' | 'lacksUnits'> {
+  const most = Math.max(limit, capacity) * LIMITS_PER_REPLY_MAX;
+  if (moment.at === 'end') return { units: Math.min(moment.sentBytes ?? cost, most), lacksUnits: false };
+  const { headers, isWhole } = moment;
+  const isReported = policy.cost.kind === 'reply-header' && headers !== null;
+  const reported = isReported ? reportedUnits(policy.cost.header, headers) : cost;
+  return { units: Math.min(reported ?? (isWhole ? cost : most), most), lacksUnits: reported === null };
 }
 
 /**
@@ -99,13 +121,15 @@ export function settlement({ bucket, chargedAt, units }: Outcome, now: Millis): 
 
 /**
  * The charge of an admitted request until its outcome is known, and its leases while it is in flight. Call `conclude`
- * once, when the outcome is known, and `close` once, at the end.
+ * when its reply begins or will not come, and `close` when it has ended. Further calls do nothing.
  */
 export class Reservation {
   readonly #limiter: Limiter;
   readonly #position: number;
-  /** The charge of the request. null once `conclude` was called. */
+  /** The charge of the request. null once all of it is settled. */
   #spent: Spent | null;
+  /** How the request ended; undefined until that is known. */
+  #ending: Ending | undefined = undefined;
   /** The lease of the request. null if none is held. */
   #held: Spent | null;
   readonly #onSettled: (outcomes: readonly Outcome[]) => void;
@@ -137,20 +161,28 @@ export class Reservation {
    * @param isWhole whether these are all headers of the reply
    */
   conclude(ending: Ending, headers: readonly string[] | null = null, isWhole = true): void {
-    const spent = this.#spent;
-    if (spent === null) return;
-    this.#spent = null;
-    const outcomes = outcomesOf(spent, this.#position, ending, headers, isWhole);
-    this.#limiter.conclude(outcomes, spent.isLocal);
-    this.#onSettled(outcomes);
+    if (this.#ending !== undefined) return;
+    this.#ending = ending;
+    this.#settle(ending, { at: 'begin', headers, isWhole });
   }
 
-  /** Called when the request is over, for any reason. */
-  close(): void {
+  /** Called when the request is over, for any reason. @param sentBytes bytes of the reply's body that the client was sent */
+  close(sentBytes = 0): void {
     this.conclude(null);
+    this.#settle(this.#ending ?? null, { at: 'end', sentBytes });
+    this.#spent = null;
     const held = this.#held;
     if (held === null) return;
     this.#held = null;
     this.#limiter.release(held, this.#position);
+  }
+
+  #settle(ending: Ending, moment: Moment): void {
+    const spent = this.#spent;
+    if (spent === null) return;
+    const outcomes = outcomesOf(spent, this.#position, ending, moment);
+    if (outcomes.length === 0) return;
+    this.#limiter.conclude(outcomes, spent.isLocal);
+    this.#onSettled(outcomes);
   }
 }

@@ -27,6 +27,8 @@ export function unitsOf(
       return Math.min(headerUnits(cost.header, rawHeaders), capacity);
     case 'reply-header':
       return cost.reserve;
+    case 'reply-bytes':
+      return cost.reserve ?? Math.ceil(capacity / 100);
     case 'body-bytes':
       return hasBody ? Math.max(1, contentLength ?? cost.unannounced ?? capacity) : 1;
     default:

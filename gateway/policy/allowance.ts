@@ -1,5 +1,5 @@
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
-import type { Policy } from './policy.ts';
+import { countsBytes, type Policy } from './policy.ts';
 
 /** A policy with the limit of one client: its own or an override. */
 export interface Allowed {
@@ -21,7 +21,8 @@ export function allowanceOf({ policy, capacity, limit }: Allowed, second: ' seco
 }
 
 /** Returns the unit that is counted, with a leading space; '' for plain requests. */
-export function unitOf({ cost, count }: Policy): string {
-  if (cost.kind === 'body-bytes') return ' bytes';
+export function unitOf(policy: Policy): string {
+  if (countsBytes(policy)) return ' bytes';
+  const { count } = policy;
   return count === 'request' ? '' : count === 'failure' ? ' failures' : ' successes';
 }

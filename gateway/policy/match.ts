@@ -305,7 +305,7 @@ function newCover(
       !identifiers.some(isPresented) &&
       distinct.length === 0 &&
       regulars === null &&
-      counted.every(({ cost }) => cost.kind === 'units' || cost.kind === 'reply-header') &&
+      !counted.some(({ cost }) => cost.kind === 'header' || cost.kind === 'body-bytes') &&
       !sorted.some(
         ({ overrides }) => overrides !== null && (planClaim !== null || overrides.programs.size > 0),
       ),

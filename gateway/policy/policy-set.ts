@@ -46,6 +46,8 @@ export interface PolicyTest {
   readonly reply: number;
   /** Headers of the application's replies, alternating names and values. */
   readonly replyHeaders: readonly string[];
+  /** Length of the body of the replies; null if it is not given. */
+  readonly replyBytes: number | null;
   readonly at: Millis;
   /** Whether the clients were here on enough days for policies with `newcomers`. */
   readonly isRegular: boolean;

@@ -20,14 +20,30 @@ export type Cost =
    * case.
    */
   | { readonly kind: 'reply-header'; readonly header: string; readonly reserve: number }
+  /**
+   * Bytes of the reply's body that were sent to the client. `reserve` is charged until the reply ends; null for a
+   * hundredth of the capacity.
+   */
+  | { readonly kind: 'reply-bytes'; readonly reserve: number | null }
   /** Length of the body. @param unannounced cost if there is no Content-Length; null for the whole capacity */
   | { readonly kind: 'body-bytes'; readonly unannounced: number | null };
 
 export type Count = 'request' | 'failure' | 'success';
 
+/** Returns what decides how much of its charge a request keeps: the begin of its reply, the end of it, or neither. */
+export function settledAt({ count, cost }: Pick<Policy, 'count' | 'cost'>): 'begin' | 'end' | null {
+  if (cost.kind === 'reply-bytes') return 'end';
+  return count !== 'request' || cost.kind === 'reply-header' ? 'begin' : null;
+}
+
 /** Whether the reply decides how much of its charge a request keeps. */
-export function isSettledByReply({ count, cost }: Pick<Policy, 'count' | 'cost'>): boolean {
-  return count !== 'request' || cost.kind === 'reply-header';
+export function isSettledByReply(policy: Pick<Policy, 'count' | 'cost'>): boolean {
+  return settledAt(policy) !== null;
+}
+
+/** Whether a limit is a number of bytes of bodies. */
+export function countsBytes({ cost }: Pick<Policy, 'cost'>): boolean {
+  return cost.kind === 'body-bytes' || cost.kind === 'reply-bytes';
 }
 
 /** Whether a policy depends on the body of a request. */

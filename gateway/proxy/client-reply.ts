@@ -27,6 +27,8 @@ interface RepliedCall {
 export class ClientReply {
   /** Time when the first part was written; 0 before that. */
   streamingSince: Millis = 0;
+  /** Bytes of the body that were written to the client. */
+  sentBytes = 0;
   /** Whether all of the reply was received before any part of it was written. */
   isWhole = false;
   readonly #call: RepliedCall;
@@ -65,8 +67,7 @@ export class ClientReply {
     }
     const flow = this.#flowOf();
     flow.count(chunk.length);
-    // Write last, because `write` empties the chunk.
-    flow.write(chunk);
+    this.#send(flow, chunk);
   }
 
   onDrain(): void {
@@ -88,7 +89,13 @@ export class ClientReply {
     const received = this.#received;
     this.#received = null;
     if (received === null) res.flushHeaders();
-    else this.#flowOf().write(received);
+    else this.#send(this.#flowOf(), received);
+  }
+
+  #send(flow: ReplyFlow, piece: Buffer): void {
+    this.sentBytes += piece.length;
+    // Write last, because `write` empties the piece.
+    flow.write(piece);
   }
 
   /** Ends a reply that is streaming. */
@@ -107,8 +114,11 @@ export class ClientReply {
     if (!hasContentLength && hasBody) headers.push('Content-Length', String(body?.length ?? 0));
     res.writeHead(status, this.#reason, headers);
     if (body === null || !hasBody) res.end();
-    else if (body.length <= ONE_WRITE_BYTES) res.end(body.toString('latin1'), 'latin1');
-    else res.end(body);
+    else {
+      this.sentBytes = body.length;
+      if (body.length <= ONE_WRITE_BYTES) res.end(body.toString('latin1'), 'latin1');
+      else res.end(body);
+    }
     discardBody(req.body);
   }
 

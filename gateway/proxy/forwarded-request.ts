@@ -43,8 +43,10 @@ export interface ForwardedRequest {
   /**
    * Called when a tunnel has closed, or the upstream has finished a request whose client has left. Both outlive the
    * call.
+   *
+   * @param sentBytes bytes that the client was sent through the tunnel
    */
-  onUpstreamDone(): void;
+  onUpstreamDone(sentBytes: number): void;
   /** Called when the call is closed before any part of a reply was written. */
   onFailed(failure: ProxyFailure): void;
 }

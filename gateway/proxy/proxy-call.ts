@@ -83,6 +83,11 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     return this.#state === 'closed' || this.#state === 'abandoned';
   }
 
+  /** Bytes of the reply's body that were sent to the client. */
+  get sentBytes(): number {
+    return this.#reply?.sentBytes ?? 0;
+  }
+
   get hasContinued(): boolean {
     return this.#sent !== null;
   }
@@ -324,9 +329,9 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     request.onReplyBegun(101, fields);
     this.close();
     upgrade.release();
-    joinSockets(upgrade, socket, fields, passage.added, upstream.scheduler, this.client, () => {
+    joinSockets(upgrade, socket, fields, passage.added, upstream.scheduler, this.client, (sentBytes) => {
       giveBack();
-      request.onUpstreamDone();
+      request.onUpstreamDone(sentBytes);
     });
   }
 
@@ -354,7 +359,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#reply?.endFlow();
     if (this.#held.connection !== null) this.#exchange?.abort(ABORTED);
     this.#held.close(this);
-    if (wasAbandoned) this.request.onUpstreamDone();
+    if (wasAbandoned) this.request.onUpstreamDone(0);
   }
 
   #leaveUpstream(): void {

@@ -106,7 +106,7 @@ function stopWatching(socket: Duplex): void {
  *
  * @param raw alternating names and values of the upstream's reply
  * @param owner client of the tunnel
- * @param onClosed called once, when both sockets are closed
+ * @param onClosed called once, when both sockets are closed, with the bytes that the client was sent behind the 101
  */
 export function joinSockets(
   { socket: client, head: clientHead }: UpgradeSocket,
@@ -115,11 +115,12 @@ export function joinSockets(
   added: readonly string[],
   scheduler: TransferScheduler,
   owner: Client,
-  onClosed: () => void,
+  onClosed: (sentBytes: number) => void,
 ): void {
   let open = 2;
+  let sentBytes = 0;
   const onClose = (): void => {
-    if (--open === 0) onClosed();
+    if (--open === 0) onClosed(sentBytes);
   };
   for (const side of [client, upstream]) {
     if (side.closed) onClose();
@@ -132,6 +133,10 @@ export function joinSockets(
   client.write(`${head}\r\n`, 'latin1');
   if (clientHead.length > 0) upstream.write(clientHead);
 
+  // Listens first, because passing a piece on may empty it.
+  upstream.on('data', ({ length }: Buffer) => {
+    if (client.writable) sentBytes += length;
+  });
   for (const [side, other] of [
     [client, upstream],
     [upstream, client],

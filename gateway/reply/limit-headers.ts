@@ -1,7 +1,7 @@
 /** Formats the limit headers of a reply, as alternating names and values. */
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Verdict } from '#gateway/limiter/decision.ts';
-import type { Policy } from '#gateway/policy/policy.ts';
+import { countsBytes, type Policy } from '#gateway/policy/policy.ts';
 
 interface PolicyText {
   readonly limit: string;
@@ -28,7 +28,7 @@ function newText(verdict: Verdict): PolicyText {
   const item = `"${policy.name}";q=${capacity};`;
   const seconds = ALGORITHMS[policy.algorithm].quotaSeconds(policy.windowSeconds, capacity, limit);
   if (seconds === null) return { limit: String(capacity), quota: `${item}qu="concurrent-requests"` };
-  const unit = policy.cost.kind === 'body-bytes' ? 'qu="content-bytes";' : '';
+  const unit = countsBytes(policy) ? 'qu="content-bytes";' : '';
   return { limit: String(capacity), quota: `${item}${unit}w=${seconds}` };
 }
 

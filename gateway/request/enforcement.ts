@@ -122,15 +122,17 @@ export class Enforcement {
     this.#table = this.#table.withSalt(salt);
   }
 
-  /** Counts the units that replies have reported. */
+  /** Counts the units that replies have cost. */
   settled(outcomes: readonly Outcome[]): void {
     const { metrics, onUnitsMissing } = this.options;
     for (const { bucket, units, lacksUnits } of outcomes) {
       const { policy, cost, counter } = bucket;
       // An unproven credential is also charged to its address, by the same policy.
-      if (policy.cost.kind !== 'reply-header' || counter.forUnproven) continue;
-      metrics.settled(policy, cost, units, lacksUnits);
-      if (lacksUnits) onUnitsMissing?.(policy.name, policy.cost.header);
+      if (counter.forUnproven) continue;
+      if (policy.cost.kind === 'reply-header' || policy.cost.kind === 'reply-bytes')
+        metrics.settled(policy, cost, units, lacksUnits);
+      if (policy.cost.kind === 'reply-header' && lacksUnits)
+        onUnitsMissing?.(policy.name, policy.cost.header);
     }
   }
 

@@ -135,9 +135,9 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     this.#reservation?.conclude('unknown', headers, isWhole);
   }
 
-  onUpstreamDone(): void {
+  onUpstreamDone(sentBytes: number): void {
     this.#reservation?.conclude('unknown');
-    this.#reservation?.close();
+    this.#reservation?.close(sentBytes);
   }
 
   onFailed(failure: ProxyFailure): void {
@@ -239,6 +239,6 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     if (call === null || (call.passage.outlivesClient && call.abandon())) return;
     if (call.hasReachedUpstream) this.#reservation?.conclude('unknown');
     call.close();
-    this.#reservation?.close();
+    this.#reservation?.close(call.sentBytes);
   }
 }

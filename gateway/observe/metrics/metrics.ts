@@ -32,7 +32,7 @@ interface PolicyCounts {
   readonly labels: Readonly<Record<'policy' | PolicyDecision, Sample['labels']>>;
 }
 
-/** Counts for a policy whose cost replies report: units, and replies that did not report them. */
+/** Counts for a policy whose cost depends on replies: units, and replies that did not report them. */
 interface UnitCounts {
   reserved: number;
   givenBack: number;
@@ -41,7 +41,7 @@ interface UnitCounts {
 }
 
 const UNITS_HELP =
-  'Units of policies whose cost replies report: reserved when admitted, given_back or charged beyond when the reply began.';
+  'Units of policies whose cost depends on replies: reserved when admitted, given_back or charged beyond when the reply began or ended.';
 const MISSING_HELP = 'Replies without the header that should report their units; the reserve stayed charged.';
 const BANS_HELP = 'Clients that a policy has banned; in shadow mode, that it would have banned.';
 const DECISIONS_HELP =
@@ -146,7 +146,7 @@ export class Metrics {
     this.#bans.set(row, counts);
   }
 
-  /** Counts the units of a request. Called when its reply has begun, or will not come. */
+  /** Counts the units of a request. Called when they are settled. */
   settled({ name }: Policy, reserved: number, units: number, lacksUnits: boolean): void {
     let counts = this.#units.get(name);
     if (counts === undefined) {

@@ -15,9 +15,11 @@ export const cost = policyKey({
         additionalProperties: false,
       },
       only('body-bytes', units),
+      { type: 'string', const: 'reply-bytes' },
+      only('reply-bytes', units),
     ],
     description:
-      'how much of the limit a request uses: a number (1 unless given), { header: NAME }, { replyHeader: NAME, reserve: N } if a header of the reply reports it, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
+      'how much of the limit a request uses: a number (1 unless given), { header: NAME }, { replyHeader: NAME, reserve: N } if a header of the reply reports it, body-bytes, { body-bytes: N } with the cost of a body of unknown length, reply-bytes, or { reply-bytes: N } with the bytes to reserve until the reply ends',
   },
   default: 1,
   more: 'See [Costs](#costs)',
@@ -28,9 +30,16 @@ export const cost = policyKey({
     if (mistake !== null) report([], mistake, `write at most ${capacity}`);
     return cost;
   },
-  // Only costs that replies report must be equal in policies that share a bucket.
-  counted: ({ cost }) => cost.kind === 'reply-header' && cost.header,
-  countedAs: 'cost.replyHeader',
+  // Only costs that depend on the reply must be equal in policies that share a bucket.
+  counted: ({ cost }) => (cost.kind === 'reply-header' ? cost.header : cost.kind === 'reply-bytes'),
+  countedAs: 'cost that depends on the reply',
+  warn: ({ cost }) =>
+    cost.kind === 'reply-header' && cost.header === 'content-length'
+      ? [
+          'replies to HEAD announce a length that is not sent, and chunked replies announce none',
+          `write cost: { reply-bytes: ${cost.reserve} }, which counts the bytes that are sent`,
+        ]
+      : null,
 });
 
 type Written =
@@ -38,12 +47,16 @@ type Written =
   | 'body-bytes'
   | { header: string }
   | { replyHeader: string; reserve: number }
-  | { 'body-bytes': number };
+  | { 'body-bytes': number }
+  | 'reply-bytes'
+  | { 'reply-bytes': number };
 
 function costOf(cost: Written): Cost {
   if (typeof cost === 'number') return { kind: 'units', units: cost };
   // A body of unknown length (null) costs the whole capacity.
   if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
+  if (cost === 'reply-bytes') return { kind: 'reply-bytes', reserve: null };
+  if ('reply-bytes' in cost) return { kind: 'reply-bytes', reserve: cost['reply-bytes'] };
   if ('header' in cost) return { kind: 'header', header: cost.header.toLowerCase() };
   if ('replyHeader' in cost)
     return { kind: 'reply-header', header: cost.replyHeader.toLowerCase(), reserve: cost.reserve };
@@ -54,7 +67,7 @@ function costOf(cost: Written): Cost {
 export function neverPasses(cost: Cost, capacity: number, said: string): string | null {
   if (cost.kind === 'units' && cost.units > capacity)
     return `a request costs ${cost.units} and ${said}, so none could ever pass`;
-  if (cost.kind === 'reply-header' && cost.reserve > capacity)
+  if ((cost.kind === 'reply-header' || cost.kind === 'reply-bytes') && (cost.reserve ?? 0) > capacity)
     return `a request reserves ${cost.reserve} and ${said}, so none could ever pass`;
   if (cost.kind === 'body-bytes' && (cost.unannounced ?? 0) > capacity)
     return `a body of unknown length costs ${cost.unannounced} and ${said}, so none could ever pass`;

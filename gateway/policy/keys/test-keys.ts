@@ -84,6 +84,10 @@ export const TEST_KEYS = {
     schema: headerFields("header fields of the application's replies, such as { x-tokens: 1200 }"),
     more: 'For [costs that replies report](#costs-that-replies-report)',
   }),
+  replyBytes: fileKey({
+    schema: whole(0, Number.MAX_SAFE_INTEGER, 'the length of the body of each reply, a whole number'),
+    more: 'For [`cost: reply-bytes`](#bytes-of-replies). Without it, the reserve stays charged',
+  }),
   at: fileKey({
     schema: {
       type: 'string',

@@ -89,6 +89,7 @@ function buildTest(
       times,
       reply,
       replyHeaders: rawHeadersOf(entry.replyHeaders),
+      replyBytes: entry.replyBytes ?? null,
       at,
       isRegular: regular,
       plan: entry.plan ?? null,

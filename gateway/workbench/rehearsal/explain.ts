@@ -189,6 +189,8 @@ function reasonToCount(
 function takesText(cost: Cost, units: number): string {
   if (cost.kind === 'reply-header')
     return `, it reserves ${units} until the reply reports its units in ${cost.header}`;
+  if (cost.kind === 'reply-bytes')
+    return `, it reserves ${units} until the reply ends and takes the bytes of its body`;
   if (units === 0) return ', its value was used before, so it takes nothing';
   return units === 1 ? '' : `, it takes ${units}`;
 }

@@ -58,7 +58,7 @@ function runTest(set: PolicySet, test: PolicyTest): string[] {
   let last = ask(0);
   for (let i = 1; ; i++) {
     if (last.kind === 'allow' || last.kind === 'uncovered') allowed++;
-    if (last.kind === 'allow') rehearsal.answered(last, test.reply, test.replyHeaders);
+    if (last.kind === 'allow') rehearsal.answered(last, test.reply, test.replyHeaders, test.replyBytes);
     else if (last.kind === 'uncovered') rehearsal.learn(last, test.reply);
     if (i === test.times) break;
     last = ask(i);

@@ -160,14 +160,18 @@ export class Rehearsal {
    *
    * @param ending null if the upstream was not asked
    * @param headers of the reply, alternating names and values; null if unknown
+   * @param sentBytes length of its body; null if unknown
    */
   answered(
     { charged, spent, request }: Decided,
     ending: Ending,
     headers: readonly string[] | null = null,
+    sentBytes: number | null = null,
   ): void {
     this.learn({ identified: charged.identified, request }, ending);
-    if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, ending, headers));
+    if (!charged.hasOutcomes) return;
+    this.#limiter.conclude(outcomesOf(spent, 0, ending, { at: 'begin', headers, isWhole: true }));
+    this.#limiter.conclude(outcomesOf(spent, 0, ending, { at: 'end', sentBytes }));
   }
 
   /** Learns from the reply to a request whether its credential works, and that the client was here. */

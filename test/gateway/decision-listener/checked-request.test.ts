@@ -410,6 +410,14 @@ t.test('refuses to start with policies that an authorization request cannot deci
       `${row}, limit: 9, window: 1m, cost: { replyHeader: X-Tokens, reserve: 5 }`,
       /odd has a cost that the header x-tokens of replies reports, .*; write cost: 5 to charge the reserve, or use it/,
     ],
+    [
+      `${row}, limit: 9, window: 1m, cost: reply-bytes`,
+      /odd depends on the length of replies, .*; remove it/,
+    ],
+    [
+      `${row}, limit: 9, window: 1m, cost: { reply-bytes: 5 }`,
+      /odd depends on the length of replies, .*; write cost: 5 to charge the reserve, or use it/,
+    ],
   ];
   for (const [text, message] of cases)
     await t.rejects(startAsked(t, {}, policyFile(text)), { name: 'PolicyFileError', message }, text);

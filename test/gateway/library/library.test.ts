@@ -242,6 +242,8 @@ t.test('reports mistakes as the gateway does', async (t) => {
   t.throws(() => loadPolicies(policyFile(login)), {
     message: /login counts a field of bodies, which the library does not read; remove it/,
   });
+  const files = 'name: files, route: GET /a, identifier: ip, limit: 2, window: 1m, cost: reply-bytes';
+  t.throws(() => loadPolicies(policyFile(files)), { message: /files counts the bytes of replies, which/ });
   await t.rejects(
     createGateway({
       policies: loadPolicies(limited(1)),

@@ -9,7 +9,7 @@ import { Bucket } from '#gateway/limiter/charge.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
 import type { LimitListener, Outcome, Spent } from '#gateway/limiter/limiter.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
-import { type Ending, outcomesOf, settlement } from '#gateway/limiter/outcome.ts';
+import { type Ending, type Moment, outcomesOf, settlement } from '#gateway/limiter/outcome.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
 import { Counter } from '#gateway/policy/counter.ts';
 import type { Algorithm, Cost, Count, Policy } from '#gateway/policy/policy.ts';
@@ -31,6 +31,7 @@ const ALGORITHMS: readonly Algorithm[] = [
   'calendar-window',
 ];
 const REPORTED: Cost = { kind: 'reply-header', header: 'x-units', reserve: 1 };
+const begun = (headers: readonly string[] | null): Moment => ({ at: 'begin', headers, isWhole: true });
 const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 type Event =
@@ -128,8 +129,8 @@ t.test('admits at most the limit of requests that count, and gives the others ba
             const { status } = event;
             const headers = event.reported === null ? [] : ['X-Units', event.reported];
             const fields = typeof status === 'number' || status === 'unknown' ? headers : null;
-            const outcomes = outcomesOf(one.spent, 0, status, fields);
-            memory.conclude(outcomesOf(one.alone, 0, status, fields));
+            const outcomes = outcomesOf(one.spent, 0, status, begun(fields));
+            memory.conclude(outcomesOf(one.alone, 0, status, begun(fields)));
             for (const { bucket, chargedAt, units } of outcomes) {
               if (units === 0) note(bucket, chargedAt, -1);
               if (units < bucket.cost) given++;
@@ -164,7 +165,7 @@ async function request(
   const answer = await spend(limiter, chargeOf(...parts));
   if (answer.kind !== 'spent' || !answer.admitted) return false;
   await new Promise((resolve) => setImmediate(resolve));
-  const outcomes: Outcome[] = outcomesOf(answer.spent, answer.position, status, headers);
+  const outcomes: Outcome[] = outcomesOf(answer.spent, answer.position, status, begun(headers));
   limiter.conclude(outcomes, answer.spent.isLocal);
   return true;
 }
@@ -259,7 +260,7 @@ t.test(
       const settle = (which: number, units: string): void => {
         const answer = asked[which];
         if (answer?.kind !== 'spent') throw new Error('memory answers');
-        memory.conclude(outcomesOf(answer.spent, 0, 200, ['x-units', units]));
+        memory.conclude(outcomesOf(answer.spent, 0, 200, begun(['x-units', units])));
       };
       settle(0, '1');
       t.equal(await used(), before, `${algorithm}: before`);
@@ -293,7 +294,7 @@ for (const [name, start] of [
         await until(async () => {
           const answer = await spend(limiter, one);
           if (answer.kind !== 'spent') return false;
-          limiter.conclude(outcomesOf(answer.spent, answer.position, 200, ['x-units', '0']), false);
+          limiter.conclude(outcomesOf(answer.spent, answer.position, 200, begun(['x-units', '0'])), false);
           return answer.spent.states[0]?.used === 180;
         });
       const left = (times: number): Promise<number> =>
@@ -322,7 +323,7 @@ t.test('the store is down when replies begin: it is charged and given back later
   const units = ['1', '15', '30'];
   for (const [i, answer] of inFlight.entries()) {
     if (answer.kind !== 'spent') throw new Error('the store was there');
-    const outcomes = outcomesOf(answer.spent, answer.position, 200, ['x-units', units[i % 3] ?? '']);
+    const outcomes = outcomesOf(answer.spent, answer.position, 200, begun(['x-units', units[i % 3] ?? '']));
     limiter.conclude(outcomes, answer.spent.isLocal);
   }
   for (const bucket of buckets)
@@ -395,7 +396,7 @@ t.test('a lost answer of the store: nothing is given back twice', async (t) => {
     if (answer.kind !== 'spent') throw new Error('the store was there');
     // Two of the six of each bucket.
     if (i % 3 === 0)
-      limiter.conclude(outcomesOf(answer.spent, answer.position, 200, ['x-units', '0']), false);
+      limiter.conclude(outcomesOf(answer.spent, answer.position, 200, begun(['x-units', '0'])), false);
   }
   breaker.breakAfter(buckets[0]?.key ?? '');
   breaker.open();
@@ -420,7 +421,7 @@ t.test('how much one reply can charge: ten limits, or ten bursts if those are mo
     const memory = memoryLimiter({ clock: () => 1_000_000_000 });
     const answer = await spend(memory, chargeOf(part(policy('p', limit, 60, row))));
     if (answer.kind !== 'spent') throw new Error('memory answers');
-    const [outcome] = outcomesOf(answer.spent, 0, 200, ['x-units', '999999']);
+    const [outcome] = outcomesOf(answer.spent, 0, 200, begun(['x-units', '999999']));
     t.equal(outcome?.units, most, `limit ${limit}, burst ${burst}`);
   }
 });

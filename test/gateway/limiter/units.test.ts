@@ -29,6 +29,15 @@ t.test('reads a cost header as a whole number from one to the limit', async (t) 
   for (const [headers, expected] of cases) t.equal(units(cost, headers), expected, headers.join(' '));
 });
 
+t.test('a reply of unknown length reserves a hundredth of what can be used at once', async (t) => {
+  const reserveOf = (reserve: number | null, capacity: number): number =>
+    unitsOf({ cost: { kind: 'reply-bytes', reserve } }, capacity, [], NO_BODY);
+  t.equal(reserveOf(null, 40_000), 400);
+  t.equal(reserveOf(null, 101), 2);
+  t.equal(reserveOf(null, 1), 1);
+  t.equal(reserveOf(7, 40_000), 7);
+});
+
 t.test('the cost of a body is its announced length', async (t) => {
   const cost: Cost = { kind: 'body-bytes', unannounced: 50 };
   t.equal(units(cost), 1, 'no body');

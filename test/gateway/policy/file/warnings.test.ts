@@ -281,6 +281,15 @@ t.test('warns of newcomers who cannot log in', async (t) => {
   t.match(warnings([login('POST /authors'), site()]), [/this route may include logins/], 'no login');
 });
 
+t.test('warns of a cost by the announced length of replies', async (t) => {
+  const files = (header: string): string =>
+    `name: files, route: GET /files/*, identifier: ip, limit: 1000, window: 1h, cost: { replyHeader: ${header}, reserve: 10 }`;
+  t.strictSame(warnings([files('Content-Length')]), [
+    '5:88 replies to HEAD announce a length that is not sent, and chunked replies announce none; write cost: { reply-bytes: 10 }, which counts the bytes that are sent',
+  ]);
+  t.strictSame(warnings([files('x-bytes')]), []);
+});
+
 t.test('warns of rules for regulars that have no effect', async (t) => {
   const site = (more = '') => `name: site, route: GET /a, identifier: ip, limit: 10, window: 1m${more}`;
   const told = (regulars: string, ...rows: string[]): string[] => {

@@ -53,6 +53,27 @@ policies: [{ name: ai, route: POST /ai, identifier: ip, limit: 5000, window: 1h,
   });
 });
 
+t.test('explains a cost in bytes of replies', async (t) => {
+  const file = (cost: string): string => `version: 1
+identifiers: { ip: { source: client-address } }
+policies: [{ name: files, route: GET /a, identifier: ip, limit: 5000, window: 1h, cost: ${cost} }]
+`;
+  for (const [cost, reserve] of [
+    ['reply-bytes', 50],
+    ['{ reply-bytes: 700 }', 700],
+  ] as const) {
+    const set = loadPolicies(file(cost), 'p.yaml');
+    const rehearsal = new Rehearsal(set, { clock: () => NOON });
+    const request = requestOf('GET /a', [], '192.0.2.1');
+    const asked = rehearsal.ask(request);
+    if (asked.kind === 'allow') rehearsal.answered(asked, 200, null, 1300);
+    const reason = new RegExp(
+      `, it reserves ${reserve} until the reply ends and takes the bytes of its body$`,
+    );
+    t.match(explain(set, rehearsal, request), { policies: [{ used: 1300, cost: reserve, reason }] });
+  }
+});
+
 t.test('explains that clients of some networks never become regulars', async (t) => {
   const set = loadPolicies(
     `version: 1

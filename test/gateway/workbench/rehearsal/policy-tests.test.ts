@@ -108,6 +108,18 @@ t.test('a test can set the cost that replies report', async (t) => {
   t.strictSame(runTests(loadPolicies(file, 'p.yaml')), []);
 });
 
+t.test('a test can set the length of replies', async (t) => {
+  const files =
+    '  - { name: files, route: GET /files, identifier: ip, limit: 1000, window: 100s, algorithm: token-bucket, cost: { reply-bytes: 100 } }\ntests:';
+  const [identifiers = ''] = TABLE.split('exclude:');
+  const file = `${identifiers}policies:\n${files}
+  - { name: reserve, request: GET /files, times: 11, expect: { allowed: 10 } }
+  - { name: large, request: GET /files, replyBytes: 450, times: 4, expect: { allowed: 3, status: 429, headers: { Retry-After: 45 } } }
+  - { name: empty, request: HEAD /files, replyBytes: 0, replyHeaders: { content-length: 450 }, times: 11, expect: { allowed: 11 } }
+`;
+  t.strictSame(runTests(loadPolicies(file, 'p.yaml')), []);
+});
+
 t.test('a network: uses its addresses in turn', async (t) => {
   t.strictSame(
     failuresOf(`

@@ -1,0 +1,397 @@
+/**
+ * Tests `cost: reply-bytes` over real connections: however a reply ends, its request costs the bytes of the body that were
+ * sent. The client counts them too, and the access log has the bytes of the connection.
+ */
+import { type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import t, { type Test } from 'tap';
+import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { jsonLines } from '#test/support/json.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+import { insideLongWindow, LONG_WINDOW } from '#test/support/window.ts';
+
+const LIMIT = 100_000_000;
+const RESERVE = 5000;
+const COST = `cost: { reply-bytes: ${RESERVE} }`;
+const ROW = `identifier: ip, limit: ${LIMIT}, window: ${LONG_WINDOW}`;
+const POLICIES = policyFile(
+  `name: bytes, route: "* /files/*", ${ROW}, ${COST}`,
+  `name: good, route: "* /good/*", ${ROW}, ${COST}, count: success`,
+  `name: small, route: "* /small/*", identifier: ip, limit: 40000, window: ${LONG_WINDOW}, cost: reply-bytes`,
+  `name: both-bytes, route: "* /both/*", ${ROW}, ${COST}`,
+  `name: both-failures, route: "* /both/*", identifier: ip, limit: 1, window: ${LONG_WINDOW}, count: failure`,
+);
+
+interface Application {
+  readonly origin: string;
+  /** Replies that have begun and not ended. */
+  readonly held: ServerResponse[];
+  readonly upgrades: Duplex[];
+}
+
+const WAYS_TO_ANSWER: Readonly<
+  Record<string, (res: ServerResponse, bytes: number, held: ServerResponse[]) => void>
+> = {
+  announced: (res, bytes) => void res.writeHead(200, { 'content-length': bytes }).end(Buffer.alloc(bytes)),
+  // HEAD: the length that GET would have.
+  head: (res, bytes) => void res.writeHead(200, { 'content-length': bytes }).end(),
+  'not-modified': (res, bytes) => void res.writeHead(304, { 'content-length': bytes }).end(),
+  'no-content': (res) => void res.writeHead(204).end(),
+  failed: (res, bytes) => void res.writeHead(500).end(Buffer.alloc(bytes)),
+  hinted(res, bytes) {
+    res.writeEarlyHints({ link: '</a>; rel=preload' });
+    res.end(Buffer.alloc(bytes));
+  },
+  chunked(res, bytes) {
+    const piece = Buffer.alloc(10_000);
+    let left = bytes;
+    const more = (): void => {
+      left -= piece.length;
+      if (left > 0) res.write(piece, () => setImmediate(more));
+      else res.end(piece.subarray(0, left + piece.length));
+    };
+    res.flushHeaders();
+    more();
+  },
+  'without-end'(res) {
+    const piece = Buffer.alloc(65_536);
+    res.writeHead(200, { 'content-length': 1e12 });
+    const more = (): void => {
+      if (!res.destroyed) res.write(piece, () => setImmediate(more));
+    };
+    more();
+  },
+  broken(res, bytes) {
+    res.writeHead(200, { 'content-length': bytes * 2 });
+    res.write(Buffer.alloc(bytes), () => res.socket?.destroy());
+  },
+  held(res, bytes, held) {
+    res.write(Buffer.alloc(bytes));
+    held.push(res);
+  },
+  silent: (res, _bytes, held) => void held.push(res),
+  dropped: (res) => res.socket?.destroy(),
+};
+
+/** Answers `/…/WAY/BYTES`. */
+async function startFiles(t: Test): Promise<Application> {
+  const held: ServerResponse[] = [];
+  const upgrades: Duplex[] = [];
+  const { server, origin } = await startUpstream(t, (req, res) => {
+    const [way = '', bytes = ''] = (req.url ?? '').split('/').slice(2);
+    req.resume();
+    res.on('error', () => undefined);
+    WAYS_TO_ANSWER[req.method === 'HEAD' ? 'head' : way]?.(res, Number(bytes), held);
+  });
+  server.on('upgrade', (_req, socket: Duplex) => {
+    socket.on('error', () => undefined);
+    t.teardown(() => socket.destroy());
+    upgrades.push(socket);
+  });
+  return { origin, held, upgrades };
+}
+
+interface Got {
+  readonly status: number;
+  /** Bytes of the body that the client got. */
+  readonly body: number;
+  /** All bytes that it got. */
+  readonly all: number;
+  readonly headers: IncomingMessage['headers'];
+}
+
+/** Sends a request on a connection of its own, and waits until the reply ends in any way. */
+function get(port: number, path: string, method = 'GET'): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ port, host: '127.0.0.1', path, method, agent: false });
+    asked.on('error', reject);
+    asked.on('response', (res) => {
+      let body = 0;
+      const { statusCode: status = 0, headers } = res;
+      const socket: Socket = res.socket;
+      res.on('data', (chunk: Buffer) => {
+        body += chunk.length;
+      });
+      res.on('error', () => undefined);
+      res.on('close', () => resolve({ status, body, all: socket.bytesRead, headers }));
+    });
+    asked.end();
+  });
+}
+
+function unitsOf({ gateway }: TestGateway, policy: string): Record<string, number> {
+  const samples = gateway
+    .samples()
+    .filter(({ name, labels }) => name === 'floodgate_policy_units_total' && labels.policy === policy);
+  return Object.fromEntries(samples.map(({ labels, value }) => [labels.kind ?? '', value]));
+}
+
+class Files {
+  readonly gateway: TestGateway;
+  readonly app: Application;
+  readonly #log: string;
+  /** Requests under a policy that have begun. */
+  #asked = 0;
+
+  constructor(gateway: TestGateway, app: Application, log: string) {
+    this.gateway = gateway;
+    this.app = app;
+    this.#log = log;
+  }
+
+  static async start(t: Test, more: Record<string, string> = {}): Promise<Files> {
+    const app = await startFiles(t);
+    const log = join(temporaryFolder(t), 'access.log');
+    const env = { GATEWAY_ACCESS_LOG: log, ...more };
+    const gateway = await startTestGateway(t, { upstream: app, policies: POLICIES, env });
+    return new Files(gateway, app, log);
+  }
+
+  get port(): number {
+    return this.gateway.port;
+  }
+
+  begin(): void {
+    this.#asked++;
+  }
+
+  /** Waits until all requests of `/files/` that have begun are settled. */
+  settled(): Promise<void> {
+    return until(() => unitsOf(this.gateway, 'bytes').reserved === this.#asked * RESERVE);
+  }
+
+  /** Returns what is left, with a request that costs nothing. */
+  async left(): Promise<number> {
+    this.begin();
+    const { headers } = await get(this.port, '/files/head/40000000', 'HEAD');
+    await this.settled();
+    return Number(headers['x-ratelimit-remaining']) + RESERVE;
+  }
+
+  /** Runs something that makes one request. @returns its cost */
+  async costOf<T>(ask: () => Promise<T>): Promise<{ readonly cost: number; readonly got: T }> {
+    const before = await this.left();
+    this.begin();
+    const got = await ask();
+    await this.settled();
+    return { cost: before - (await this.left()), got };
+  }
+
+  get(way: string, bytes: number, method?: string): Promise<{ readonly cost: number; readonly got: Got }> {
+    return this.costOf(() => get(this.port, `/files/${way}/${bytes}`, method));
+  }
+
+  /** Returns the last line of the access log with this path. */
+  async logged(path: string): Promise<Record<string, unknown>> {
+    const lines = (): Record<string, unknown>[] => jsonLines(this.#log).filter((line) => line.path === path);
+    await until(() => lines().length > 0);
+    return lines().at(-1) ?? {};
+  }
+}
+
+const WAYS: readonly [string, (t: Test) => Promise<Record<string, string>>][] = [
+  ['memory', async () => ({})],
+  ['Redis', async (t) => ({ GATEWAY_REDIS_URL: (await startRedis(t)).url })],
+  ['memory, node:http reads requests', async () => ({ GATEWAY_OWN_PARSER: '0' })],
+];
+
+for (const [name, store] of WAYS) {
+  t.test(name, async (t) => {
+    await insideLongWindow();
+    const files = await Files.start(t, await store(t));
+
+    t.test('a reply without a body costs nothing, whatever length it announces', async (t) => {
+      t.equal((await files.get('head', 40_000_000, 'HEAD')).cost, 0, 'HEAD');
+      t.equal((await files.get('not-modified', 40_000_000)).cost, 0, '304');
+      t.equal((await files.get('no-content', 0)).cost, 0, '204');
+      t.equal((await files.get('announced', 0)).cost, 0, 'an empty body');
+    });
+
+    t.test('a whole reply costs its body, as the client and the access log count it', async (t) => {
+      for (const [way, bytes] of [
+        ['chunked', 300_000],
+        ['announced', 700],
+        ['announced', 300_001],
+        ['failed', 20_000],
+        ['hinted', 30_000],
+      ] as const) {
+        const { cost, got } = await files.get(way, bytes);
+        t.equal(got.body, bytes);
+        t.equal(cost, bytes, `${way}: ${bytes}`);
+        const { bytes: logged } = await files.logged(`/files/${way}/${bytes}`);
+        t.equal(logged, got.all, 'the log has the bytes of the connection');
+        t.ok(got.all - cost < 5000, 'which are those of the body, and of header sections and chunks');
+      }
+    });
+
+    t.test('a client that leaves in the middle pays what was sent', async (t) => {
+      const path = '/files/without-end/0';
+      const { cost, got } = await files.costOf(async () => {
+        const raw = sendRaw(files.port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+        await until(() => raw.received().length > 1_000_000);
+        raw.socket.destroy();
+        return raw.received();
+      });
+      const head = got.indexOf('\r\n\r\n') + 4;
+      t.ok(cost >= got.length - head, `${cost} for ${got.length - head}`);
+      const { bytes, cut } = await files.logged(path);
+      t.equal(cut, true);
+      // The last pieces may still have waited for room in the socket.
+      const waited = cost - (Number(bytes) - head);
+      t.ok(waited >= 0 && waited <= 200_000, `${waited} bytes more than in the access log`);
+    });
+
+    t.test('an application that breaks off costs what it has sent', async (t) => {
+      const { cost, got } = await files.get('broken', 120_000);
+      t.equal(got.body, 120_000);
+      t.equal(cost, 120_000);
+      t.equal((await files.logged('/files/broken/120000')).bytes, got.all);
+    });
+
+    t.test('a client that leaves before the reply pays nothing', async (t) => {
+      const { cost } = await files.costOf(async () => {
+        const { socket } = sendRaw(files.port, 'GET /files/silent/9 HTTP/1.1\r\nHost: a\r\n\r\n');
+        await until(() => files.app.held.length === 1);
+        socket.destroy();
+      });
+      t.equal(cost, 0);
+      files.app.held.pop()?.destroy();
+    });
+
+    t.test('a reply of the gateway itself costs nothing', async (t) => {
+      const { cost, got } = await files.get('dropped', 0);
+      t.equal(got.status, 502);
+      t.ok(got.body > 0);
+      t.equal(cost, 0);
+    });
+
+    t.test('the reserve is charged until the reply ends', async (t) => {
+      const before = await files.left();
+      const asked = get(files.port, '/files/held/60000');
+      await until(() => files.app.held.length === 1);
+      const during = await get(files.port, '/files/head/1', 'HEAD');
+      t.equal(Number(during.headers['x-ratelimit-remaining']), before - 2 * RESERVE);
+      files.app.held.pop()?.end();
+      await asked;
+      files.begin();
+      files.begin();
+      t.equal(await files.left(), before - 60_000);
+    });
+
+    t.test('a tunnel costs what the client has received through it', async (t) => {
+      const { cost, got } = await files.costOf(async () => {
+        const raw = sendRaw(
+          files.port,
+          'GET /files/tunnel HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+        );
+        await until(() => files.app.upgrades.length === 1);
+        const upstream = files.app.upgrades.pop();
+        upstream?.write(
+          'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+        );
+        upstream?.write(Buffer.alloc(150_000));
+        upstream?.resume();
+        raw.socket.write(Buffer.alloc(70_000));
+        await until(() => raw.received().length > 150_000);
+        raw.socket.end();
+        upstream?.end();
+        return raw.ended();
+      });
+      t.equal(cost, 150_000);
+      t.equal((await files.logged('/files/tunnel')).bytes, got.length);
+    });
+
+    t.test('count: success gives failures back whole', async (t) => {
+      const settled = (times: number): Promise<void> =>
+        until(() => unitsOf(files.gateway, 'good').reserved === times * RESERVE);
+      await get(files.port, '/good/failed/90000');
+      await settled(1);
+      await get(files.port, '/good/announced/90000');
+      await settled(2);
+      const { headers } = await get(files.port, '/good/announced/0');
+      t.equal(Number(headers['x-ratelimit-remaining']), LIMIT - 90_000 - RESERVE);
+    });
+
+    t.test('other policies of the request are settled when its reply begins', async (t) => {
+      const asked = get(files.port, '/both/held/7');
+      await until(() => files.app.held.length === 1);
+      await until(async () => (await get(files.port, '/both/announced/1')).status === 200);
+      files.app.held.pop()?.end();
+      t.equal((await asked).body, 7);
+    });
+
+    t.test(
+      'without a number, the reserve is a hundredth of the limit, and usage can exceed the limit',
+      async (t) => {
+        const first = await get(files.port, '/small/chunked/30000');
+        t.equal(first.headers['x-ratelimit-remaining'], '39600');
+        t.match(first.headers['ratelimit-policy'], '"small";q=40000;qu="content-bytes";');
+        await until(() => unitsOf(files.gateway, 'small').reserved === 400);
+        t.equal((await get(files.port, '/small/chunked/30000')).status, 200);
+        await until(() => unitsOf(files.gateway, 'small').reserved === 800);
+        t.equal((await get(files.port, '/small/announced/1')).status, 429);
+        t.strictSame(unitsOf(files.gateway, 'small'), { reserved: 800, given_back: 0, beyond: 59_200 });
+      },
+    );
+  });
+}
+
+t.test('a reply that ends while the store is unavailable is charged when the store is back', async (t) => {
+  await insideLongWindow();
+  const redis = await startRedis(t);
+  const files = await Files.start(t, { GATEWAY_REDIS_URL: `${redis.url}?timeout_ms=500` });
+  const asked = get(files.port, '/files/held/250000');
+  files.begin();
+  await until(() => files.app.held.length === 1);
+  redis.freeze();
+  // Requests without the store show the gateway that it is away.
+  await until(async () => {
+    await get(files.port, '/files/head/1', 'HEAD');
+    files.begin();
+    return files.gateway.sample('floodgate_store_unavailable') === 1;
+  });
+  files.app.held.pop()?.end();
+  t.equal((await asked).body, 250_000);
+  await files.settled();
+  redis.thaw();
+  await until(() => files.gateway.sample('floodgate_store_unavailable') === 0);
+  await until(async () => (await files.left()) === LIMIT - 250_000);
+});
+
+t.test('a gateway that stops cuts the reply and charges what was sent', async (t) => {
+  await insideLongWindow();
+  const { url } = await startRedis(t);
+  const env = { GATEWAY_REDIS_URL: url };
+  const [stops, stays] = [await Files.start(t, env), await Files.start(t, env)];
+  const raw = sendRaw(stops.port, 'GET /files/held/60000 HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until(() => raw.received().length > 60_000);
+  await until(async () => (await stays.left()) === LIMIT - RESERVE, 'the reserve is charged');
+  await stops.gateway.gateway.close();
+  await raw.ended();
+  await until(async () => (await stays.left()) === LIMIT - 60_000);
+});
+
+t.test('two gateways with one Redis: the sum is exact', async (t) => {
+  await insideLongWindow();
+  const { url } = await startRedis(t);
+  const both = [
+    await Files.start(t, { GATEWAY_REDIS_URL: url }),
+    await Files.start(t, { GATEWAY_REDIS_URL: url }),
+  ];
+  const bytes = Array.from({ length: 40 }, (_, i) => i * 1370);
+  await Promise.all(
+    bytes.map((some, i) => {
+      const files = both[i % 2];
+      files?.begin();
+      return get(files?.port ?? 0, `/files/chunked/${some}`);
+    }),
+  );
+  for (const files of both) await files.settled();
+  const sum = bytes.reduce((a, b) => a + b, 0);
+  for (const files of both) await until(async () => (await files.left()) === LIMIT - sum);
+});
