@@ -113,8 +113,12 @@ export interface Limiter {
   prove(credential: Identity): void;
   /** Records that the credential was refused and is no longer proven. */
   withdraw(credential: Identity): void;
-  /** Records, for all replicas, that this client had a good reply today. */
-  visited(client: Identity, rule: VisitRule): void;
+  /**
+   * Records, for all replicas, that this client had a good reply today.
+   *
+   * @param network returns the client's IPv6 network; null for IPv4
+   */
+  visited(client: Identity, rule: VisitRule, network: () => Identity | null): void;
   close(): Promise<void>;
 }
 

@@ -10,7 +10,7 @@ import { DAY_MS, type VisitRule } from '#gateway/policy/regulars.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
-import { dayOf, regularUntil, visitedOn } from './history.ts';
+import { dayOf, type History, regularUntil, visitedOn } from './history.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { leasesOf, memberOf } from './leases.ts';
 import {
@@ -125,16 +125,20 @@ export class MemoryLimiter implements Limiter {
     this.#options.known.withdraw(credential);
   }
 
-  visited(client: Identity, rule: VisitRule): void {
+  visited(client: Identity, rule: VisitRule, network: () => Identity | null): void {
     const { known, clock } = this.#options;
-    const day = dayOf(clock());
     const before = known.historyOf(client);
-    if (before?.last === day) return;
-    if (before === null && this.#newClients.take(1, day, rule) === 0) {
-      this.#newClients.tellFull(rule);
-      return;
-    }
-    const history = visitedOn(day, before);
+    if (before?.last === dayOf(clock())) return;
+    if (before !== null) this.#noteVisit(client, rule, before);
+    else
+      this.#newClients.admit(this, network(), rule, (admission) => {
+        if (admission === 'admitted') this.#noteVisit(client, rule, null);
+      });
+  }
+
+  #noteVisit(client: Identity, rule: VisitRule, before: History | null): void {
+    const { known, clock } = this.#options;
+    const history = visitedOn(dayOf(clock()), before);
     known.noteHistory(client, history);
     const until = regularUntil(history, rule);
     if (until !== null) known.prove(client, until * DAY_MS);

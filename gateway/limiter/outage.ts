@@ -215,8 +215,8 @@ export class GuardedLimiter implements Limiter {
     this.#store.proofs.prove(credential);
   }
 
-  visited(client: Identity, rule: VisitRule): void {
-    if (!this.#isOpen) this.#store.visits.visited(client, rule);
+  visited(client: Identity, rule: VisitRule, network: () => Identity | null): void {
+    if (!this.#isOpen) this.#store.visits.visited(client, rule, network);
   }
 
   /** Called when the store has lost the histories. */

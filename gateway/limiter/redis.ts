@@ -18,7 +18,7 @@ import { graceMs, waitMsMax } from './check-budget.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { leasesOf } from './leases.ts';
 import type { LimitListener, Spent } from './limiter.ts';
-import type { VisitsLog } from './new-clients.ts';
+import { NewClients, type VisitsLog } from './new-clients.ts';
 import { Patience } from './patience.ts';
 import { Proofs } from './proofs.ts';
 import {
@@ -96,7 +96,8 @@ export class RedisStore {
       clock,
       storeNow: options.storeClock.now,
       known,
-      log: options.log,
+      newClients: new NewClients(options.log),
+      limiter: this,
     });
     this.leases = new StoredLeases(this.#connection, options.known.leases, options.clock);
   }

@@ -14,8 +14,8 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { proofKey } from './charge.ts';
 import { dayOf, type History } from './history.ts';
 import type { KnownCounters } from './known-counters.ts';
-import { PROVEN_LOCALLY_MS } from './limiter.ts';
-import { NewClients, type VisitsLog } from './new-clients.ts';
+import { type Limiter, PROVEN_LOCALLY_MS } from './limiter.ts';
+import type { Admission, NewClients } from './new-clients.ts';
 import { HOUR_LUA } from './script.ts';
 
 /** @returns the key of the days of a client */
@@ -28,23 +28,20 @@ export function readHistory(packed: number): History {
   return { last: Math.floor(packed / 2 ** HISTORY_DAYS), days: packed % 2 ** HISTORY_DAYS };
 }
 
-const newClientsKey = (day: number): string => `fg:{control}:new:${day}`;
-
-const NOT_STORED = -1;
-const NEW = 0;
+const UNKNOWN = 0;
 const REGULAR = 2;
 
 /**
  * Adds a day to histories, and sets or removes the markers of regulars. The functions above do the same.
  *
- * KEYS: history and marker of each client. ARGV: the day, `visits` and `days` of the rule, how many new histories may be
- * stored. Returns one of the numbers above for each client, or 1 if the client was known.
+ * KEYS: history and marker of each client. ARGV: the day, `visits` and `days` of the rule, and 1 if clients without a
+ * history get one. Returns one of the numbers above for each client, or 1 if it has a history and is no regular.
  */
 export const VISIT = storeScript(`
 local floor, SPAN = math.floor, 2 ^ ${HISTORY_DAYS}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
-local day, visits, within, room = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local day, visits, within, begins = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local function ttl(until_day)
   return string.format('%.0f', math.max(1, until_day * ${DAY_MS} - now))
 end
@@ -53,11 +50,10 @@ for i = 1, #KEYS, 2 do
   local packed = tonumber(redis.call('GET', KEYS[i]) or 0)
   local last, days = floor(packed / SPAN), packed % SPAN
   local ago, is_new = last - day, packed == 0
-  if is_new and room <= 0 then reply[#reply + 1] = ${NOT_STORED} else
+  if is_new and not begins then reply[#reply + 1] = ${UNKNOWN} else
     if is_new or math.abs(ago) >= ${HISTORY_DAYS} then last, days = day, 1
     elseif ago < 0 then last, days = day, days * 2 ^ -ago % SPAN + 1
     elseif floor(days / 2 ^ ago) % 2 == 0 then days = days + 2 ^ ago end
-    if is_new then room = room - 1 end
     local found, ends = 0, nil
     for back = 0, within - 1 do
       found = found + floor(days / 2 ^ back) % 2
@@ -68,7 +64,7 @@ for i = 1, #KEYS, 2 do
     end
     redis.call('SET', KEYS[i], string.format('%.0f', last * SPAN + days), 'PX', ttl(last + within))
     if ends then redis.call('SET', KEYS[i + 1], ${HOUR_LUA}, 'PX', ttl(ends)) else redis.call('DEL', KEYS[i + 1]) end
-    reply[#reply + 1] = ends and ${REGULAR} or is_new and ${NEW} or 1
+    reply[#reply + 1] = ends and ${REGULAR} or 1
   end
 end
 return reply
@@ -84,81 +80,98 @@ if redis.call('DEL', KEYS[1]) == 1 then return redis.call('DEL', KEYS[2]) end
 return 0
 `);
 
-/** KEYS: the number of new clients on a day. ARGV: how many there are more. Returns their number. */
-const NOTE_NEW = storeScript(`
-local all = redis.call('INCRBY', KEYS[1], ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ${2 * DAY_MS})
-return all
-`);
-
 interface VisitsOptions {
   readonly connection: StoreConnection;
   readonly clock: Clock;
   /** Reads the store's clock. */
   readonly storeNow: () => Millis;
   readonly known: KnownCounters;
-  readonly log: VisitsLog;
+  readonly newClients: NewClients;
+  readonly limiter: Pick<Limiter, 'spend'>;
+}
+
+interface Visit {
+  readonly client: Identity;
+  readonly network: Identity | null;
 }
 
 export class Visits {
   readonly #options: VisitsOptions;
-  readonly #newClients: NewClients;
-  /** Clients by digest, with visits that are not sent yet. */
-  #pending = new Map<string, Identity>();
+  /** Visits that are not sent yet, by the digest of the client. */
+  #pending = new Map<string, Visit>();
   #rule: VisitRule | null = null;
 
   constructor(options: VisitsOptions) {
     this.#options = options;
-    this.#newClients = new NewClients(options.log);
   }
 
-  visited(client: Identity, rule: VisitRule): void {
+  visited(client: Identity, rule: VisitRule, network: () => Identity | null): void {
     const { connection, known, storeNow } = this.#options;
     const last = dayOf(storeNow());
     if (known.historyOf(client)?.last === last || !connection.ready) return;
     known.noteHistory(client, { last, days: 1 });
     this.#rule = rule;
-    if (this.#pending.set(client.digest, client).size === 1) setImmediate(() => this.flush());
+    const visit = { client, network: network() };
+    if (this.#pending.set(client.digest, visit).size === 1) setImmediate(() => this.flush());
   }
 
   forget(): void {
     this.#options.known.forgetHistories();
-    this.#newClients.forget();
   }
 
   /** Sends what is pending. */
   flush(): void {
     const rule = this.#rule;
     if (this.#pending.size === 0 || rule === null) return;
-    const clients = [...this.#pending.values()];
+    const visits = [...this.#pending.values()];
     this.#pending.clear();
     const day = dayOf(this.#options.storeNow());
-    for (const some of inCalls(this.#options.connection, clients, historyKey))
+    for (const some of inCalls(this.#options.connection, visits, ({ client }) => historyKey(client)))
       void this.#send(some, day, rule);
   }
 
-  async #send(clients: readonly Identity[], day: number, rule: VisitRule): Promise<void> {
+  async #send(visits: readonly Visit[], day: number, rule: VisitRule): Promise<void> {
+    const unknown = await this.#store(visits, day, rule, false);
+    if (unknown.length === 0) return;
+    const admitted = await this.#admitted(unknown, rule);
+    if (admitted.length > 0) await this.#store(admitted, day, rule, true);
+  }
+
+  /** @returns those that may be stored for the first time */
+  async #admitted(visits: readonly Visit[], rule: VisitRule): Promise<Visit[]> {
+    const { newClients, limiter, known } = this.#options;
+    const answers = await Promise.all(
+      visits.map(
+        ({ network }) =>
+          new Promise<Admission>((resolve) => newClients.admit(limiter, network, rule, resolve)),
+      ),
+    );
+    // The next good reply of these clients tries again.
+    for (const [i, { client }] of visits.entries())
+      if (answers[i] === 'unavailable') known.forgetHistory(client);
+    return visits.filter((_, i) => answers[i] === 'admitted');
+  }
+
+  /**
+   * @param begins whether clients without a history get one
+   * @returns the others, which have none
+   */
+  async #store(visits: readonly Visit[], day: number, rule: VisitRule, begins: boolean): Promise<Visit[]> {
     const { connection, clock, known } = this.#options;
-    const room = this.#newClients.take(clients.length, day, rule);
-    const keys = clients.flatMap((client) => [historyKey(client), proofKey(client)]);
-    const args = [day, rule.visits, rule.days, room].map(String);
+    const keys = visits.flatMap(({ client }) => [historyKey(client), proofKey(client)]);
+    const args = [day, rule.visits, rule.days, Number(begins)].map(String);
     const reply = await connection.run(VISIT, keys, args).catch(() => null);
     if (!Array.isArray(reply)) {
-      // The next good reply of these clients tries again. The room stays taken, because the store may have used it.
-      for (const client of clients) known.forgetHistory(client);
-      return;
+      // The next good reply of these clients tries again.
+      for (const { client } of visits) known.forgetHistory(client);
+      return [];
     }
     const until = clock() + PROVEN_LOCALLY_MS;
-    for (const [i, client] of clients.entries()) {
+    for (const [i, { client }] of visits.entries()) {
       if (reply[i] === REGULAR) known.prove(client, until);
       // Its days have become too old, or the rule has asked for fewer before.
       else known.withdraw(client);
     }
-    const stored = reply.filter((said) => said === NEW).length;
-    this.#newClients.give(room - stored, day);
-    if (reply.includes(NOT_STORED)) this.#newClients.tellFull(rule);
-    if (stored === 0) return;
-    const all = await connection.run(NOTE_NEW, [newClientsKey(day)], [String(stored)]).catch(() => null);
-    if (Number.isSafeInteger(all)) this.#newClients.hear(Number(all), stored, day);
+    return visits.filter((_, i) => reply[i] === UNKNOWN);
   }
 }

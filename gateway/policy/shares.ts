@@ -1,7 +1,7 @@
 /**
  * The shares of a limit that all newcomers have together: one client can use a twentieth of it, and all clients of one
  * IPv6 network a quarter. Otherwise one of them could keep out the others. Each share is a policy of its own, with the
- * mode and the conditions of the whole limit.
+ * mode and the conditions of the whole limit. `newPerDay` counts each client once, so it only has the share of a network.
  */
 import type { AddressIdentifier, NetworkIdentifier } from '#gateway/identity/identifier.ts';
 
@@ -18,7 +18,7 @@ const IPV6_BYTES = 16;
 const NETWORK_BYTES = 6;
 
 /** IPv4 addresses are in no such network, because their owners have few of them. */
-export const IPV6_NETWORK: NetworkIdentifier = {
+const IPV6_NETWORK: NetworkIdentifier = {
   name: 'IPv6 /48',
   kind: 'network',
   networks: {
@@ -27,9 +27,11 @@ export const IPV6_NETWORK: NetworkIdentifier = {
   },
 };
 
+export const NETWORK_SHARE = { name: 'network', identifier: IPV6_NETWORK, oneIn: 4 } satisfies Share;
+
 export const SHARES: readonly Share[] = [
   { name: 'client', identifier: { name: 'address', kind: 'address', ipv6Prefix: 64 }, oneIn: 20 },
-  { name: 'network', identifier: IPV6_NETWORK, oneIn: 4 },
+  NETWORK_SHARE,
 ];
 
 export function sharedBy({ oneIn }: Pick<Share, 'oneIn'>, limit: number): number {

@@ -151,7 +151,7 @@ export const PROMISES: readonly Promised[] = [
     'All newcomers together get exactly their limit over all gateways, clients who were here on enough days are never charged to it, and Redis remembers only so many new clients a day, however large a swarm is.',
     ['gateway/policy/served/newcomers', 'gateway/limiter/history', 'gateway/limiter/new-clients'],
     'npm run bench -- abuse --only swarm',
-    'people with a new address are newcomers, and a swarm that comes back on enough days is not; gateways that store the last new clients of a day in the same moment exceed newPerDay by those',
+    'people with a new address are newcomers, and a swarm that comes back on enough days is not',
   ),
   row(
     'The library and the decision listener decide as the gateway does.',

@@ -4,7 +4,7 @@
  */
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { AddressIdentifier } from '#gateway/identity/identifier.ts';
+import type { AddressIdentifier, NetworkIdentifier } from '#gateway/identity/identifier.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import { ClientAddress, type ProxyTrust } from '#shared/client-address.ts';
 import type { PolicyTable } from './policy-table.ts';
@@ -21,6 +21,12 @@ export interface Sender {
   /** Charges of earlier requests, which the next one can reuse. null if the next request may be of another client. */
   readonly charges: Map<Cover, ChargedTo> | null;
   identity(identifier?: AddressIdentifier): Identity;
+}
+
+/** @returns the network of a caller; null if it is in none */
+export function networkOf({ address, table }: Sender, identifier: NetworkIdentifier): Identity | null {
+  const name = address.bytes === null ? undefined : identifier.networks.find(address.bytes);
+  return name === undefined ? null : table.digester.identify(identifier, name);
 }
 
 export class Caller implements Sender {

@@ -19,7 +19,6 @@ import {
   type FirstIdentifier,
   type HostIdentifier,
   type Identifier,
-  type NetworkIdentifier,
   type PathIdentifier,
   readsBody,
   type SimpleIdentifier,
@@ -28,7 +27,7 @@ import {
 } from '#gateway/identity/identifier.ts';
 import type { Cover, Match } from '#gateway/policy/match.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
-import type { Sender } from './caller.ts';
+import { networkOf, type Sender } from './caller.ts';
 import type { KnownAs } from './reading.ts';
 
 /** The parts of a request that identify its sender. */
@@ -273,7 +272,7 @@ export function identityOf(
     case 'everyone':
       return request.caller.table.everyone;
     case 'network':
-      return networkIdentity(identifier, request);
+      return networkOf(request.caller, identifier);
     case 'host':
       return hostIdentity(identifier, request);
     case 'path':
@@ -287,12 +286,6 @@ export function identityOf(
     default:
       return identifier satisfies never;
   }
-}
-
-function networkIdentity(identifier: NetworkIdentifier, { caller }: IdentifiableRequest): Identity | null {
-  const address = caller.address.bytes;
-  const name = address === null ? undefined : identifier.networks.find(address);
-  return name === undefined ? null : caller.table.digester.identify(identifier, name);
 }
 
 function hostIdentity(identifier: HostIdentifier, { host, caller }: IdentifiableRequest): Identity | null {

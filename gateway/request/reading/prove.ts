@@ -4,7 +4,8 @@ import type { Visitor } from '#gateway/limiter/charge.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import type { Match } from '#gateway/policy/match.ts';
 import type { Regulars } from '#gateway/policy/regulars.ts';
-import type { Sender } from './caller.ts';
+import { NETWORK_SHARE } from '#gateway/policy/shares.ts';
+import { networkOf, type Sender } from './caller.ts';
 import type { KnownAs } from './reading.ts';
 
 export type ProofSource = Pick<Limiter, 'isProven'>;
@@ -53,7 +54,8 @@ export interface MatchedVisit extends VisitingRequest {
 export function noteVisit(limiter: Limiter, request: MatchedVisit, status: number): void {
   const regulars = request.match.cover?.regulars ?? null;
   if (regulars === null || status < 200 || status >= 400 || isNever(regulars, request)) return;
-  limiter.visited(request.caller.identity(), regulars);
+  const network = () => networkOf(request.caller, NETWORK_SHARE.identifier);
+  limiter.visited(request.caller.identity(), regulars, network);
 }
 
 /** Returns how the client of a request counts for policies with `newcomers`. */

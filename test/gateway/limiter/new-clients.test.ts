@@ -1,22 +1,29 @@
 /** Tests that only so many clients a day are remembered for the first time: in Redis over all gateways, and in memory. */
 import t, { type Test } from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
-import { NewClients } from '#gateway/limiter/new-clients.ts';
 import { historyKey } from '#gateway/limiter/visits.ts';
 import { Counter } from '#gateway/policy/counter.ts';
 import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/regulars.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
-import { chargeOf, identity, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
+import { chargeOf, identity, memoryLimiter, policy, spend } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 const rule = (newPerDay: number): VisitRule => ({ visits: 2, days: 30, newPerDay });
 const insideDay = (): Promise<void> => insideLongWindow(DAY_MS, 120_000);
 
-function visit(limiter: Limiter, names: readonly string[], newPerDay: number): void {
-  for (const name of names) limiter.visited(identity(name), rule(newPerDay));
+/** @param network the IPv6 network of these clients; null for IPv4 */
+function visit(
+  limiter: Limiter,
+  names: readonly string[],
+  newPerDay: number,
+  network: string | null = null,
+): void {
+  const ofNetwork = () => (network === null ? null : identity(network));
+  for (const name of names) limiter.visited(identity(name), rule(newPerDay), ofNetwork);
 }
 
 const names = (prefix: string, count: number): string[] =>
@@ -33,31 +40,42 @@ async function startTelling(t: Test, redis: RedisServer) {
   return { limiter: await startLimiter(t, redis.url, { log }), warnings };
 }
 
-t.test('gateways that start after the day is full store no more', async (t) => {
+t.test('gateways together store as many new clients as a day may have', async (t) => {
   await insideDay();
   const redis = await startRedis(t);
   const first = await startTelling(t, redis);
-  visit(first.limiter, names('a', 500), 100);
-  await until(() => first.warnings.length === 1, 'it tells that the day is full');
+  visit(first.limiter, names('a', 70), 100);
+  await until(async () => (await stored(redis)) === 70);
+  const second = await startTelling(t, redis);
+  visit(first.limiter, names('b', 200), 100);
+  visit(second.limiter, names('c', 200), 100);
+  await until(() => first.warnings.length + second.warnings.length === 2, 'both tell that the day is full');
   t.match(first.warnings, [/as many new clients as regulars.newPerDay allows were stored today/]);
   t.equal(await stored(redis), 100);
-  await first.limiter.close();
-  const counter = `fg:{control}:new:${Math.floor(Date.now() / DAY_MS)}`;
-  t.equal(await redis.client.get(counter), '100');
-  for (let i = 1; i <= 3; i++) {
-    const { limiter, warnings } = await startTelling(t, redis);
-    // A gateway learns with its first new client how many there are.
-    visit(limiter, [`b${i}`], 100);
-    await until(async () => (await redis.client.get(counter)) === String(100 + i));
-    // The answer to this request comes after that.
-    await spend(limiter, chargeOf(part(policy('any', 10, LONG_WINDOW_SECONDS))));
-    visit(limiter, names(`c${i}-`, 200), 100);
-    await until(() => warnings.length === 1, 'it knows that the day is full');
-    await limiter.close();
-  }
-  t.equal(await stored(redis), 103, 'one more for each gateway that did not know');
-  const leftMs = await redis.client.pttl(counter);
-  t.ok(leftMs > DAY_MS && leftMs <= 2 * DAY_MS, `the counter itself is forgotten in ${leftMs} ms`);
+  const third = await startTelling(t, redis);
+  visit(third.limiter, [...names('a', 70), ...names('d', 200)], 100);
+  await until(() => third.warnings.length === 1);
+  t.equal(await stored(redis), 100, 'a gateway that starts later stores no more');
+});
+
+t.test('one IPv6 network has a quarter of them, over all gateways', async (t) => {
+  await insideDay();
+  const redis = await startRedis(t);
+  const first = await startTelling(t, redis);
+  const second = await startTelling(t, redis);
+  visit(first.limiter, names('a', 20), 100, 'one /48');
+  visit(second.limiter, names('b', 20), 100, 'one /48');
+  await until(async () => (await stored(redis)) === 25);
+  visit(first.limiter, names('c', 200), 100, 'another /48');
+  await until(async () => (await stored(redis)) === 50);
+  visit(second.limiter, names('d', 200), 100);
+  await until(() => second.warnings.length === 1, 'all others have the rest');
+  const of = async (some: readonly string[]): Promise<number> =>
+    redis.client.exists(some.map((name) => historyKey(identity(name))));
+  t.equal(await of([...names('a', 20), ...names('b', 20)]), 25);
+  t.equal(await of(names('c', 200)), 25);
+  t.equal(await stored(redis), 100);
+  t.strictSame(first.warnings, [], 'a network that has used its part is no full day');
 });
 
 t.test('after the store has lost its data, clients are stored again on a full day', async (t) => {
@@ -69,8 +87,7 @@ t.test('after the store has lost its data, clients are stored again on a full da
   await redis.client.flushall();
   limiter.forgetHistories();
   visit(limiter, names('a', 101), 100);
-  await until(() => warnings.length === 2);
-  t.equal(await stored(redis), 100);
+  await until(async () => (await stored(redis)) === 100);
 });
 
 t.test('in memory, further clients stay newcomers until the next day', async (t) => {
@@ -89,26 +106,17 @@ t.test('in memory, further clients stay newcomers until the next day', async (t)
   t.strictSame(regulars(), names('a', 5));
 });
 
-t.test('a day begins once, although the clock is corrected at midnight', async (t) => {
-  const clients = new NewClients(null);
-  t.equal(clients.take(7, 100, rule(10)), 7);
-  t.equal(clients.take(7, 101, rule(10)), 7, 'the next day');
-  t.equal(clients.take(7, 100, rule(10)), 3, 'the clock went back');
-  t.equal(clients.take(7, 101, rule(10)), 0);
-  t.equal(clients.take(7, 90, rule(10)), 7, 'the clock was wrong by days');
-  clients.give(2, 90);
-  t.equal(clients.take(7, 90, rule(10)), 5);
-  clients.give(5, 89);
-  t.equal(clients.take(1, 90, rule(10)), 0, 'room of another day');
-});
-
-t.test('what other gateways have stored leaves less room', async (t) => {
-  const clients = new NewClients(null);
-  t.equal(clients.take(4, 1, rule(10)), 4);
-  clients.hear(8, 4, 1);
-  t.equal(clients.take(4, 1, rule(10)), 2, 'four of the eight are own ones');
-  clients.hear(7, 0, 1);
-  t.equal(clients.take(1, 1, rule(10)), 0, 'an older number');
+t.test('in memory, one IPv6 network has a quarter of them too', async (t) => {
+  const known = new KnownCounters({ countersMax: 64, credentialsMax: 64 });
+  const limiter = memoryLimiter({ clock: processClock, known });
+  const remembered = (prefix: string): number =>
+    names(prefix, 20).filter((name) => known.historyOf(identity(name)) !== null).length;
+  visit(limiter, names('a', 20), 3, 'one /48');
+  t.equal(remembered('a'), 1, 'at least one');
+  visit(limiter, names('a', 20), 8, 'one /48');
+  t.equal(remembered('a'), 2);
+  visit(limiter, names('b', 20), 8);
+  t.equal(remembered('b'), 6);
 });
 
 const stricter: VisitRule = { visits: 5, days: 30, newPerDay: 100 };
@@ -119,7 +127,7 @@ t.test('a rule that asks for more days takes effect with the next visit', async 
   const memory = memoryLimiter({ clock: () => now });
   for (let i = 0; i < 2; i++, now += DAY_MS) visit(memory, ['a'], 100);
   t.equal(memory.isProven(identity('a')), true);
-  memory.visited(identity('a'), stricter);
+  memory.visited(identity('a'), stricter, () => null);
   t.equal(memory.isProven(identity('a')), false, 'in memory');
 
   const redis = await startRedis(t);
@@ -134,6 +142,6 @@ t.test('a rule that asks for more days takes effect with the next visit', async 
   );
   await spend(other.limiter, charge);
   t.equal(other.limiter.isProven(identity('a')), true);
-  other.limiter.visited(identity('a'), stricter);
+  other.limiter.visited(identity('a'), stricter, () => null);
   await until(() => !other.limiter.isProven(identity('a')), 'with Redis');
 });

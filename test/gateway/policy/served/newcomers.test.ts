@@ -217,6 +217,18 @@ t.test('one client or network leaves most of the limit to the others', async (t)
   await until(async () => (await ask(0, '192.0.2.1')).status === 200, 'shadow mode includes the shares');
 });
 
+t.test('of the new clients of a day, one IPv6 network has a quarter', async (t) => {
+  await insideLongWindow();
+  await insideLongWindow(DAY_MS, 120_000);
+  const redis = await startRedis(t);
+  const { ask } = await start(t, redis, FILE.replace('keys:', 'newPerDay: 8, keys:'));
+  const stored = async (): Promise<number> => (await redis.client.keys('fg:{*}:days')).length;
+  for (let i = 0; i < 12; i++) t.equal((await ask(i, `2001:db8:1:${i}::1`)).status, 200);
+  await until(async () => (await stored()) === 2);
+  for (let i = 0; i < 12; i++) t.equal((await ask(i, `192.0.2.${i}`)).status, 200);
+  await until(async () => (await stored()) === 8, 'all others have the rest');
+});
+
 t.test('a client that has used its share is told so', async (t) => {
   await insideLongWindow();
   const redis = await startRedis(t);
