@@ -14,6 +14,7 @@ import {
   partsOf,
   readsBody,
 } from '#gateway/identity/identifier.ts';
+import type { Ending } from '#gateway/limiter/outcome.ts';
 import { regularsIn, whileLearning } from '#gateway/policy/learning.ts';
 import { exemptBy } from '#gateway/policy/match.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
@@ -144,13 +145,14 @@ export class Judge {
   }
 
   /** Applies the outcome of an admitted request. */
-  answered({ weighed }: Judged, { status, digests, durationMs }: LoggedRequest): void {
+  answered({ weighed }: Judged, request: LoggedRequest): void {
+    const { status, digests, durationMs } = request;
     const wasDenied = digests?.decision === 'deny';
     const hasLeft = status === 0 || status === CLIENT_LEFT;
-    const ending = wasDenied ? null : hasLeft ? 'unknown' : status;
+    const ending = wasDenied ? endingInstead(weighed) : hasLeft ? 'unknown' : status;
     if (weighed.kind === 'uncovered') this.#rehearsal.learn(weighed, ending);
     if (weighed.kind !== 'allow' && weighed.kind !== 'deny') return;
-    this.#rehearsal.answered(weighed, ending);
+    this.#rehearsal.answered(weighed, ending, null, wasDenied ? null : bodyBytesOf(request));
     if (weighed.spent.leases === null) return;
     // If the log says that a request was denied, its duration is unknown.
     const isKnown = durationMs !== null && !wasDenied;
@@ -236,6 +238,20 @@ const MALFORMED: Judged = {
 const BANNED: Judged = { weighed: { kind: 'logged-ban' }, unknown: NO_POLICIES };
 
 /** Whether X-Forwarded-For names the client. Without it, the client is the one that the logging proxy names. */
+/**
+ * Returns how a request ends whose denial was logged. What the application would have answered is unknown, so it costs the
+ * reserve. It counts neither as a failure nor as a success.
+ */
+function endingInstead(weighed: Judged['weighed']): Ending {
+  const counts =
+    weighed.kind === 'allow' && weighed.spent.buckets.every(({ policy }) => policy.count === 'request');
+  return counts ? 'unknown' : null;
+}
+
+function bodyBytesOf({ method, status, bytes }: LoggedRequest): number | null {
+  return method === 'HEAD' || status === 204 || status === 304 ? 0 : bytes;
+}
+
 function usesChain({ forwardedFor }: LoggedSender, trust: ProxyTrust): boolean {
   return trust.kind !== 'none' && forwardedFor !== '';
 }

@@ -74,6 +74,11 @@ export function notesOf({
         `logs do not report the units of replies, so each request under ${name} counts ${cost.reserve}, its reserve`,
       );
   for (const { name, cost } of set.policies)
+    if (cost.kind === 'reply-bytes')
+      notes.push(
+        `replies under ${name} cost the bytes in the log, which are those of the body${hasDigests ? ' and of the header section' : ''}; where the log does not have them, the reserve`,
+      );
+  for (const { name, cost } of set.policies)
     if (cost.kind === 'body-bytes' || (cost.kind === 'header' && hasDigests))
       notes.push(`replay does not know what requests cost, so each one under ${name} counts 1`);
   if (set.policies.some(({ ban }) => ban !== null))

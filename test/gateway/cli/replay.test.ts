@@ -350,6 +350,82 @@ t.test('a cost in a reply header: logs do not have it, so the reserve counts', a
   });
 });
 
+t.test('bytes of replies as the cost: each log has them', async (t) => {
+  const policies = byAddress(
+    'name: files, route: GET /files, limit: 1000, window: 366d, cost: { reply-bytes: 10 }',
+  );
+  /** Writes the line of a request and its reply, in the format of each log. */
+  const formats: Readonly<Record<string, (method: string, status: number, bytes: number) => string>> = {
+    nginx: (method, status, bytes) =>
+      nginx(10, '192.0.2.1', `${method} /files`, status).replace(' 2 "-"', ` ${bytes || '-'} "-"`),
+    caddy: (method, status, size) => caddy(at(10), { request: { method, uri: '/files' }, status, size }),
+    traefik: (RequestMethod, DownstreamStatus, DownstreamContentSize) =>
+      JSON.stringify({
+        ClientAddr: '192.0.2.1:1',
+        StartUTC: '2026-11-22T08:00:10Z',
+        RequestMethod,
+        RequestPath: '/files',
+        DownstreamStatus,
+        DownstreamContentSize,
+      }),
+    envoy: (method, response_code, bytes_sent) =>
+      JSON.stringify({
+        start_time: '2026-11-22T08:00:10Z',
+        downstream_remote_address: '192.0.2.1:1',
+        method,
+        'x-envoy-origin-path': '/files',
+        response_code,
+        bytes_sent,
+      }),
+    floodgate: (method, status, bytes) =>
+      JSON.stringify({
+        time: '2026-11-22T08:00:10.000Z',
+        method,
+        path: '/files',
+        status,
+        decision: status === 429 ? 'deny' : 'allow',
+        id: null,
+        policies: ['files'],
+        policy: 'files',
+        identities: { ip: 'A'.repeat(22) },
+        address: 'A'.repeat(22),
+        unproven: [],
+        proves: false,
+        plan: null,
+        marked: [],
+        requestBytes: 9000,
+        bytes,
+        upstreamMs: 1,
+        storeMs: null,
+        durationMs: 2,
+        cut: false,
+      }),
+  };
+  for (const [format, line] of Object.entries(formats)) {
+    // 990 bytes are used, so one request with its reserve has room, and the next one has not.
+    const lines = [
+      line('GET', 200, 490),
+      line('GET', 404, 500),
+      // They have no body. The gateway's own log has the bytes of their header sections.
+      ...Array.from({ length: 9 }, () => line('HEAD', 200, format === 'floodgate' ? 300 : 0)),
+      line('GET', 304, format === 'floodgate' ? 300 : 0),
+      line('GET', 200, 10),
+      line('GET', 200, 1),
+    ];
+    t.match(
+      await replay(folderOf(t, { 'access.log': lines }, policies), 'access.log'),
+      { requests: 14, allowed: 13, denied: 1, notes: [/replies under files cost the bytes in the log/] },
+      format,
+    );
+  }
+  // What the application would have sent is not known.
+  const denied = Array.from({ length: 101 }, () => formats.floodgate?.('GET', 429, 90) ?? '');
+  for (const cost of ['{ reply-bytes: 10 }', '{ replyHeader: X-Tokens, reserve: 10 }']) {
+    const cwd = folderOf(t, { 'own.log': denied }, policies.replace('{ reply-bytes: 10 }', cost));
+    t.match(await replay(cwd, 'own.log'), { allowed: 100, denied: 1 }, cost);
+  }
+});
+
 t.test('policies with hosts are ignored, because logs are read without the host', async (t) => {
   const policies = byAddress(
     'name: shop, route: GET /a, hosts: [shop.test, log], limit: 1, window: 366d',

@@ -8,6 +8,7 @@ import {
   type Fields,
   fieldsOf,
   HeaderList,
+  numberIn,
   numberOf,
   targetOf,
   textOf,
@@ -46,6 +47,7 @@ export function caddyReader(): LineReader {
         method,
         target: targetOf(textOf(request, 'uri')),
         status: numberOf(fields, 'status'),
+        bytes: numberIn(fields, 'size'),
         durationMs,
         digests: null,
         sender: {

@@ -1,6 +1,15 @@
 /** Envoy's access log as JSON, with the field names of Envoy Gateway and Istio. */
 
-import { addressesOf, documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
+import {
+  addressesOf,
+  documentIn,
+  durationIn,
+  HeaderList,
+  numberIn,
+  numberOf,
+  targetOf,
+  textOf,
+} from './fields.ts';
 import type { LineReader } from './logged-request.ts';
 import { timeOf } from './times.ts';
 
@@ -24,6 +33,7 @@ export function envoyReader(headers: ReadonlyMap<string, string>): LineReader {
         method,
         target: targetOf(textOf(fields, 'x-envoy-origin-path', 'x-envoy-original-path', 'path')),
         status: numberOf(fields, 'response_code'),
+        bytes: numberIn(fields, 'bytes_sent'),
         durationMs: durationIn(fields, 'duration', 1),
         digests: null,
         sender: {

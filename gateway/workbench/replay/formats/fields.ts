@@ -34,15 +34,19 @@ export function textOf(fields: Fields, ...names: readonly string[]): string {
 
 /** Reads a whole number, also from a text; 0 if there is none. */
 export function numberOf(fields: Fields, name: string): number {
-  const value = fields[name];
-  const number = typeof value === 'string' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) ? number : 0;
+  return numberIn(fields, name) ?? 0;
+}
+
+/** Reads a number that is not negative, also from a text; null if there is none. */
+export function numberIn(fields: Fields, name: string): number | null {
+  const value = typeof fields[name] === 'string' ? Number(fields[name]) : fields[name];
+  return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value : null;
 }
 
 /** Reads a duration in milliseconds; null if there is none. @param unitMs length of the field's unit */
 export function durationIn(fields: Fields, name: string, unitMs: number): Millis | null {
-  const value = typeof fields[name] === 'string' ? Number(fields[name]) : fields[name];
-  return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value * unitMs : null;
+  const value = numberIn(fields, name);
+  return value === null ? null : value * unitMs;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The gateway's own access log (docs/operating.md). It has digests, so addresses and keys are not needed. */
 import { LOGGED_DECISIONS, type LoggedDecision } from '#gateway/observe/log-line.ts';
-import { documentIn, durationIn, fieldsOf, numberOf } from './fields.ts';
+import { documentIn, durationIn, fieldsOf, numberIn, numberOf } from './fields.ts';
 import type { LineReader, LoggedRequest } from './logged-request.ts';
 import { timeOf } from './times.ts';
 
@@ -18,7 +18,7 @@ const USUAL = new RegExp(
     String.raw`^\{"time":"([^"]{24})","method":"([A-Z]+)","path":"([^"\\]*)","status":(\d{3}|null)`,
     String.raw`"decision":"(\w+)","id":(?:null|"\w+"),"policies":\[([^\]]*)\](?:,"uncounted":\[([^\]]*)\])?,"policy":(?:null|"[^"]*")`,
     String.raw`"identities":\{([^}]*)\},"address":(?:null|"([\w-]{22})"),"unproven":\[([^\]]*)\],"proves":(\w+)`,
-    String.raw`(?:"plan":(?:null|"([^"]*)"),)?.*"durationMs":([\d.]+),"cut":`,
+    String.raw`(?:"plan":(?:null|"([^"]*)"),)?.*"bytes":(\d+),"upstreamMs":[^}]*"durationMs":([\d.]+),"cut":`,
   ].join(','),
 );
 
@@ -49,7 +49,8 @@ function readUsual(line: string): LoggedRequest | null {
     method,
     target,
     status: status === 'null' ? 0 : Number(status),
-    durationMs: Number(fields[13]),
+    bytes: Number(fields[13]),
+    durationMs: Number(fields[14]),
     sender: null,
     digests: {
       decision: decision as LoggedDecision,
@@ -77,6 +78,7 @@ function readAny(line: string): LoggedRequest | null {
     method: stringIn(fields.method) || null,
     target: stringIn(fields.path),
     status: numberOf(fields, 'status'),
+    bytes: numberIn(fields, 'bytes'),
     durationMs: durationIn(fields, 'durationMs', 1),
     sender: null,
     digests: {

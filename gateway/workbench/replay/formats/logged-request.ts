@@ -11,6 +11,11 @@ export interface LoggedRequest {
   readonly target: string;
   /** Status of the reply; 0 if unknown. */
   readonly status: number;
+  /**
+   * Bytes of the reply that were sent, in the gateway's own log with its header section; null if the log does not contain
+   * them.
+   */
+  readonly bytes: number | null;
   /** Time from arrival to the end of the reply; null if the log does not contain it. */
   readonly durationMs: Millis | null;
   /** The sender. Either `digests` or `sender` is set. */

@@ -11,9 +11,12 @@ const NONE: readonly string[] = [];
 const HOLDS_NOTHING = (): boolean => false;
 /** The text between two quotes. Apache escapes a quote as \". */
 const QUOTED = String.raw`(?:[^"\\]|\\.)*`;
-/** The first two fields, time, request and status; after referrer and browser the third quoted field. */
+/**
+ * The first two fields, time, request, status and the bytes of the body, which Apache writes as - if there are none; after
+ * referrer and browser the third quoted field.
+ */
 const LINE = new RegExp(
-  String.raw`^(\S+) (\S+) .*?\[([^\]]{26})\] "(${QUOTED})" (\d{3})(?:(?:[^"]*"${QUOTED}"){2}[\d. ]*"(${QUOTED})")?`,
+  String.raw`^(\S+) (\S+) .*?\[([^\]]{26})\] "(${QUOTED})" (\d{3})(?: (\d+|-))?(?:(?:[^"]*"${QUOTED}"){2}[\d. ]*"(${QUOTED})")?`,
 );
 const REQUEST = /^([A-Z][A-Z-]*) ([^ ]*)/;
 /** An address of IPv4 without a port, which most lines begin with. */
@@ -40,7 +43,7 @@ export function nginxReader(): LineReader {
 }
 
 function requestIn(fields: RegExpExecArray, client: string): LoggedRequest | null {
-  const [, , , time = '', request = '', status, third = ''] = fields;
+  const [, , , time = '', request = '', status, bytes, third = ''] = fields;
   const at = commonTime(time);
   if (Number.isNaN(at)) return null;
   const [, method = null, target = ''] = REQUEST.exec(request) ?? [];
@@ -49,6 +52,7 @@ function requestIn(fields: RegExpExecArray, client: string): LoggedRequest | nul
     method,
     target: target.includes('\\') ? unescaped(target) : target,
     status: Number(status),
+    bytes: bytes === undefined ? null : bytes === '-' ? 0 : Number(bytes),
     durationMs: null,
     digests: null,
     sender: {

@@ -1,6 +1,15 @@
 /** Traefik's access log with `format: json`. It has header fields if `fields.headers` keeps them. */
 
-import { addressesOf, documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
+import {
+  addressesOf,
+  documentIn,
+  durationIn,
+  HeaderList,
+  numberIn,
+  numberOf,
+  targetOf,
+  textOf,
+} from './fields.ts';
 import type { LineReader } from './logged-request.ts';
 import { timeOf } from './times.ts';
 
@@ -35,6 +44,7 @@ export function traefikReader(): LineReader {
         method,
         target: targetOf(textOf(fields, 'RequestPath')),
         status: numberOf(fields, 'DownstreamStatus'),
+        bytes: numberIn(fields, 'DownstreamContentSize'),
         // The log has durations in nanoseconds.
         durationMs: durationIn(fields, 'Duration', 1e-6),
         digests: null,

@@ -89,6 +89,7 @@ t.test('the gateway writes lines of one shape, and others are read too', async (
       t.same(request, reader.read(JSON.stringify({ ...rest, time })), text);
       t.equal(request?.at, Date.parse(time));
       t.equal(request?.durationMs, fields.durationMs);
+      t.equal(request?.bytes, fields.bytes);
       t.equal(request?.digests?.plan, fields.plan);
     }),
     { numRuns: 500 },

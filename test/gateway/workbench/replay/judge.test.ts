@@ -16,7 +16,15 @@ t.test('a field of the body is unknown, because logs do not have it', async (t) 
     'p.yaml',
   );
   const judge = new Judge(set, { clock: () => 0, trust: { kind: 'none' }, salt: 'salt' });
-  const request = { at: 0, method: 'POST', target: '/login', status: 200, durationMs: 1, digests: null };
+  const request = {
+    at: 0,
+    method: 'POST',
+    target: '/login',
+    status: 200,
+    bytes: 2,
+    durationMs: 1,
+    digests: null,
+  };
   const [peer, client] = ['192.0.2.1', '192.0.2.1'];
   const sender = { peer, client, forwardedFor: '', headers: [], concealed: [], holds: () => true };
   for (let i = 0; i < 2; i++) {
@@ -54,7 +62,7 @@ t.test('different values: paths and queries are in a log, bodies are not, and a 
     const kinds = (asked: readonly string[]): string[] =>
       asked.map((text) => {
         const [method = '', target = ''] = text.split(' ');
-        const request = { at: 0, method, target, status: 200, durationMs: 1 };
+        const request = { at: 0, method, target, status: 200, bytes: 2, durationMs: 1 };
         const judged = judge.judge(
           own ? { ...request, digests, sender: null } : { ...request, digests: null, sender },
         );
@@ -84,7 +92,7 @@ policies: [{ name: strangers, route: GET /*, identifier: ip, unless: api-key, li
 `;
   const set = loadPolicies(text, 'p.yaml');
   const judge = new Judge(set, { clock: () => 0, trust: { kind: 'none' }, salt: 'salt' });
-  const request = { at: 0, method: 'GET', target: '/', status: 200, durationMs: 1, digests: null };
+  const request = { at: 0, method: 'GET', target: '/', status: 200, bytes: 2, durationMs: 1, digests: null };
   const [peer, client] = ['192.0.2.1', '192.0.2.1'];
   const sender = { peer, client, forwardedFor: '', headers: [], concealed: [], holds: () => false };
   const tally = new Tally(set, new Clients());
@@ -117,6 +125,7 @@ policies:
     method: 'GET',
     target: '/a',
     status: 200,
+    bytes: 2,
     durationMs: 1,
     sender: null,
     digests: {
@@ -155,7 +164,7 @@ policies: [{ name: providers, route: GET /*, identifier: provider, limit: 1, win
 `;
   const set = loadPolicies(text, 'p.yaml', () => '192.0.2.0/24 AS64500\n');
   const options = { clock: () => 0, trust: { kind: 'none' }, salt: 'salt' } as const;
-  const request = { at: 0, method: 'GET', target: '/', status: 200, durationMs: 1 };
+  const request = { at: 0, method: 'GET', target: '/', status: 200, bytes: 2, durationMs: 1 };
   const others = new Judge(set, options);
   const from = (client: string) =>
     others.judge({
