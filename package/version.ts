@@ -1,9 +1,9 @@
-/** The version of what is built. It is stated in package.json; the packages for npm repeat it. */
+/** The version of what is built. It is stated in package.json; the package for npm repeats it. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const MANIFESTS = ['package.json', 'package/package.json', 'package/library/package.json'];
+const MANIFESTS = ['package.json', 'package/package.json'];
 
 /**
  * A version in development, such as 0.2.0-dev, is followed by its commit: 0.2.0-dev+9c71cb3812. It ends in `-dirty` if

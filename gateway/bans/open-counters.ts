@@ -1,7 +1,4 @@
-/**
- * Opens the counters, the bans and the shadow modes, in the store or in the memory of this process. The gateway and the
- * library use it.
- */
+/** Opens the counters, the bans and the shadow modes, in the store or in the memory of this process. */
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';

@@ -119,7 +119,6 @@ const REACHED: Readonly<Record<Refusal, string>> = {
 
 const LOG_INTERVAL_MS: Millis = 60_000;
 
-/** Declared here because the library for other programs does not include pino. */
 interface BoundsLog {
   warn(fields: object, message: string): void;
 }

@@ -1,5 +1,5 @@
 /** Settings of the bounds: a total for each, and one share of a single client for all of them. */
-import { readSettings, type SettingsReader, type Variable } from '#shared/configuration.ts';
+import type { SettingsReader, Variable } from '#shared/configuration.ts';
 import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds.ts';
 import { DEFAULT_UPGRADES, parseUpgrades, type Upgrades } from './upgrades.ts';
@@ -102,11 +102,6 @@ export function readBounds(read: Read, upgrades = readUpgrades(read)): BoundSett
     pipelined: limitsOf('pipelined'),
     unread_replies: limitsOf('unread_replies'),
   };
-}
-
-/** The bounds without any settings. */
-export function defaultBounds(): BoundSettings {
-  return readSettings({ variables: BOUND_VARIABLES, removed: {} }, {}, readBounds);
 }
 
 export function readNetworkPrefix(read: Read): number {

@@ -54,8 +54,7 @@ export interface UpstreamCall {
 
 /** The part of a response that the gateway's own replies use. It behaves as in node:http. */
 export interface WritableResponse {
-  /** Not in responses of other servers. */
-  readonly entry?: LoggedReply | null;
+  readonly entry: LoggedReply | null;
   readonly statusCode: number;
   readonly headersSent: boolean;
   readonly destroyed: boolean;

@@ -40,13 +40,6 @@ function hostIn(text: string): string | null {
   return canonicalHost(text.trim().replace(PORT, ''));
 }
 
-/** Whether two authorities have the same host. */
-export function haveSameHost(one: string, other: string): boolean {
-  if (one === other) return true;
-  const host = hostIn(one);
-  return host !== null && host === hostIn(other);
-}
-
 /** uri-host [ ":" port ] (RFC 9110 7.2), with a name that is not empty, because http and https need one (4.2.1). */
 const AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+)(?::\d*)?$/;
 

@@ -3,7 +3,6 @@
  * the reset can overtake the reply. So the gateway first reads and discards incoming bytes, up to a bound in bytes and
  * time.
  */
-import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Millis } from '#shared/clock.ts';
@@ -30,25 +29,6 @@ export function discardBody(body: RequestBody | null): void {
       if (body.complete) discarding.end();
     };
     body.onArrival(0);
-  });
-}
-
-/** Like discardBody, for a request of another server. */
-export function discardStream(req: IncomingMessage): void {
-  if (req.complete || req.destroyed) return;
-  // Otherwise node:http drops the body after the reply, without a bound.
-  req.read(0);
-  lingerAtEnd(req.socket, true);
-  // Somebody may read through a 'readable' listener until the end of this tick, which makes resume() do nothing.
-  setImmediate(() => {
-    if (req.complete || req.destroyed) {
-      lingerAtEnd(req.socket, false);
-      return;
-    }
-    const discarding = new Discarding(req.socket);
-    req.removeAllListeners('readable');
-    req.on('data', (chunk: Buffer) => discarding.drop(chunk)).once('close', () => discarding.end());
-    req.resume();
   });
 }
 
@@ -83,8 +63,6 @@ class Discarding {
 
 /** Replaces the method that node:http calls after the last reply of a connection, or puts it back. */
 function lingerAtEnd(socket: Socket, lingers: boolean): void {
-  // A stream of HTTP/2 has no such method, and no reset.
-  if (!(socket instanceof Socket)) return;
   socket.destroySoon = lingers ? () => lingeringClose(socket) : Socket.prototype.destroySoon;
 }
 

@@ -70,7 +70,7 @@ class ChangingOrigin implements RequestOrigin {
   }
 }
 
-/** Remembers the origins of connections that another server accepted. */
+/** Remembers the origins of connections. */
 export class Origins {
   readonly #trust: ProxyTrust;
   readonly #known = new WeakMap<PeerSocket, RequestOrigin>();

@@ -37,7 +37,7 @@ export interface LimitedParts {
 }
 
 /** The connection of a request. */
-export interface Source {
+interface Source {
   readonly origin: RequestOrigin;
 }
 
@@ -92,9 +92,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
   }
 
   /** Answers a probe of `floodgate doctor`. @returns false if the token is invalid, so the request is not a probe */
-  protected answersProbe(_token: string): boolean {
-    return false;
-  }
+  protected abstract answersProbe(token: string): boolean;
 
   answersPreflight(_decision: string | null): boolean {
     return false;

@@ -1,4 +1,4 @@
-/** Opens what limits requests: counters, bans, refusals and the policies in use. The gateway and the library use it. */
+/** Opens what limits requests: counters, bans, refusals and the policies in use. */
 
 import type { Control, ControlChange } from '#gateway/bans/control.ts';
 import { Offenders } from '#gateway/bans/offenders.ts';

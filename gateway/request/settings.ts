@@ -1,4 +1,4 @@
-/** Settings that the gateway and the library need to limit requests. */
+/** Settings that limit requests: the store, the client's address, and how long the application may take. */
 import { readStoreAccess, type StoreAccess } from '#gateway/store/access.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';

@@ -122,7 +122,6 @@ function run(work: string): void {
   copySources(sources);
   // The Debian package contains what this builds.
   pack(sources, './package', version);
-  pack(sources, './package/library', version);
   for (const make of [gatewayTree, apiTree]) {
     const tree = join(work, make.name);
     const { home, manifest, deb } = make({ sources, tree, node, gateway, whole, version: debian, date });

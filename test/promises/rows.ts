@@ -154,8 +154,8 @@ export const PROMISES: readonly Promised[] = [
     'people with a new address are newcomers, and a swarm that comes back on enough days is not',
   ),
   row(
-    'The library and the decision listener decide as the gateway does.',
-    ['gateway/library/conformance', 'gateway/decision-listener/as-proxies-ask'],
+    'The decision listener decides as the gateway does.',
+    ['gateway/decision-listener/checked-request', 'gateway/decision-listener/as-proxies-ask'],
     again('system/proxies/behind-another-proxy'),
     'what the other proxy tells the decision listener is believed',
   ),

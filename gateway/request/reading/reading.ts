@@ -1,7 +1,7 @@
 /**
  * The policy file says this about a request before anything is spent: one of five answers, each with its reasons.
- * read.ts finds it. The gateway, `explain`, the tests of a policy file, replay, the decision listener and the library
- * differ only in what they do with it.
+ * read.ts finds it. The gateway, `explain`, the tests of a policy file, replay and the decision listener differ only in
+ * what they do with it.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';

@@ -1,6 +1,6 @@
 /** Tests that each host has one spelling, and which hosts have none. */
 import t from 'tap';
-import { canonicalHost, haveSameHost, localAuthority, requestHost } from '#gateway/http/host.ts';
+import { canonicalHost, localAuthority, requestHost } from '#gateway/http/host.ts';
 
 t.test('a host in canonical form', async (t) => {
   const label = 'a'.repeat(63);
@@ -53,19 +53,6 @@ t.test('a host in canonical form', async (t) => {
     ['\u017fhop.example.org', null],
   ];
   for (const [text, expected] of cases) t.equal(canonicalHost(text), expected, text);
-});
-
-t.test('authorities with the same host', async (t) => {
-  for (const [one, other, expected] of [
-    ['a.test', 'A.test:443', true],
-    ['a.test.', 'a.test:', true],
-    ['[::1]:80', '[0::1]', true],
-    ['a.test', 'b.test', false],
-    ['a b', 'a b', true],
-    ['a b', 'c d', false],
-    ['', 'a.test', false],
-  ] as const)
-    t.equal(haveSameHost(one, other), expected, `${one} and ${other}`);
 });
 
 t.test('the host of a request', async (t) => {

@@ -284,6 +284,7 @@ function writerTo(bodies: string[]): (violated: readonly (typeof violation)[], p
   const writer = new DenialWriter(() => 0);
   const req = { method: 'GET', complete: true, socket: new Socket(), body: null };
   const res: SharingResponse = {
+    entry: null,
     statusCode: 200,
     headersSent: false,
     destroyed: false,

@@ -10,7 +10,6 @@ import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
-import { HOSTS } from '../library/hosts.ts';
 import { type Answer, send } from '../proxy/exchange.ts';
 
 const PREFLIGHT = { origin: 'https://shop.example', 'access-control-request-method': 'POST' };
@@ -38,27 +37,24 @@ t.test('a preflight has Origin and Access-Control-Request-Method', async (t) => 
   t.equal(isPreflight('OPTIONS', ['ORIGIN', 'null', 'ACCESS-CONTROL-REQUEST-METHOD', 'GET']), true);
 });
 
-for (const [name, start] of Object.entries(HOSTS))
-  t.test(`${name}: 204 for preflights of limited and denied clients`, async (t) => {
-    const env = BEHIND_PROXY;
-    const { origin } = await start(t, { policies: LIMITED, env });
-    const port = Number(new URL(origin).port);
-    const ask = (from: string, method: string, path = CLIENT, headers = {}): Promise<Answer> =>
-      send(port, path, { method, headers: { 'x-forwarded-for': from, ...headers } });
-    t.equal((await ask('192.0.2.1', 'OPTIONS', CLIENT, PREFLIGHT)).status, 200, 'the application answers');
-    const limited = await ask('192.0.2.1', 'OPTIONS', CLIENT, PREFLIGHT);
-    t.match(limited, OF_THE_GATEWAY);
-    t.equal(limited.headers['content-length'], undefined);
-    t.match(limited.headers['x-gateway-decision'], /./);
-    const posted = await ask('192.0.2.1', 'POST', CLIENT, PREFLIGHT);
-    t.match(posted, { status: 429, headers: { 'access-control-allow-origin': '*' } });
-    t.equal((await ask('192.0.2.1', 'OPTIONS')).status, 429, 'no preflight');
-    const elsewhere = await ask('192.0.2.1', 'OPTIONS', '/api/v1/management/me', PREFLIGHT);
-    t.equal(elsewhere.status, 429, 'other routes have no CORS');
-    t.match(await ask('192.0.2.66', 'OPTIONS', CLIENT, PREFLIGHT), OF_THE_GATEWAY);
-    t.match(await ask('192.0.2.2', 'OPTIONS', '/api/v1/client/closed', PREFLIGHT), OF_THE_GATEWAY);
-    t.equal((await ask('192.0.2.66', 'OPTIONS', `${CLIENT}%00`, PREFLIGHT)).status, 400, 'malformed');
-  });
+t.test('204 for preflights of limited and denied clients', async (t) => {
+  const { port } = await startTestGateway(t, { policies: LIMITED, env: BEHIND_PROXY });
+  const ask = (from: string, method: string, path = CLIENT, headers = {}): Promise<Answer> =>
+    send(port, path, { method, headers: { 'x-forwarded-for': from, ...headers } });
+  t.equal((await ask('192.0.2.1', 'OPTIONS', CLIENT, PREFLIGHT)).status, 200, 'the application answers');
+  const limited = await ask('192.0.2.1', 'OPTIONS', CLIENT, PREFLIGHT);
+  t.match(limited, OF_THE_GATEWAY);
+  t.equal(limited.headers['content-length'], undefined);
+  t.match(limited.headers['x-gateway-decision'], /./);
+  const posted = await ask('192.0.2.1', 'POST', CLIENT, PREFLIGHT);
+  t.match(posted, { status: 429, headers: { 'access-control-allow-origin': '*' } });
+  t.equal((await ask('192.0.2.1', 'OPTIONS')).status, 429, 'no preflight');
+  const elsewhere = await ask('192.0.2.1', 'OPTIONS', '/api/v1/management/me', PREFLIGHT);
+  t.equal(elsewhere.status, 429, 'other routes have no CORS');
+  t.match(await ask('192.0.2.66', 'OPTIONS', CLIENT, PREFLIGHT), OF_THE_GATEWAY);
+  t.match(await ask('192.0.2.2', 'OPTIONS', '/api/v1/client/closed', PREFLIGHT), OF_THE_GATEWAY);
+  t.equal((await ask('192.0.2.66', 'OPTIONS', `${CLIENT}%00`, PREFLIGHT)).status, 400, 'malformed');
+});
 
 for (const parser of ['0', '1'])
   t.test(`banned clients, GATEWAY_OWN_PARSER=${parser}`, async (t) => {

@@ -1,6 +1,6 @@
-/** The packages on a machine with only Node 20: packed, installed in an empty folder, started. */
+/** The package on a machine with only Node 20: packed, installed in an empty folder, started. */
 import { execFile } from 'node:child_process';
-import { cpSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
@@ -23,42 +23,6 @@ const PATH = (process.env.PATH ?? '')
   .join(delimiter);
 const env = { PATH, HOME: process.env.HOME ?? '', npm_config_prefer_offline: 'true' };
 
-const CONSUMER = `
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createFastifyPlugin, createGateway, type Gateway, loadPolicies } from 'floodgate-limits';
-
-const policies = loadPolicies(\`
-version: 1
-identifiers: { ip: { source: client-address } }
-policies: [{ name: all, route: GET /*, identifier: ip, limit: 1, window: 366d }]
-\`);
-const gateway: Gateway = await createGateway({ policies });
-createFastifyPlugin(gateway);
-const server = createServer(async (req, res) => {
-  const isAdmitted: boolean = await gateway.limit(req, res);
-  if (isAdmitted) res.end();
-});
-server.listen(0, async () => {
-  const address = 'http://127.0.0.1:' + (server.address() as AddressInfo).port;
-  console.log((await fetch(address)).status, (await fetch(address)).status);
-  await gateway.close();
-  process.exit();
-});
-`;
-
-/** Packs the folder's package. @returns the tarball, and the names in it */
-async function pack(t: Test, name: string): Promise<{ readonly tarball: string; readonly files: string[] }> {
-  const folder = temporaryFolder(t);
-  await run('npm', ['pack', name, '--pack-destination', folder], { cwd: projectRoot, env });
-  const [file = ''] = readdirSync(folder);
-  const tarball = join(folder, file);
-  const { stdout } = await run('tar', ['tzf', tarball]);
-  const files = stdout.trim().split('\n');
-  hasOnlyThePackage(t, files);
-  return { tarball, files };
-}
-
 function hasOnlyThePackage(t: Test, files: readonly string[]): void {
   t.notOk(
     files.some((name) => /\/(api|test|bench)\/|(?<!\.d)\.ts$/.test(name)),
@@ -66,23 +30,6 @@ function hasOnlyThePackage(t: Test, files: readonly string[]): void {
   );
   t.ok(files.includes('package/LICENSE') && files.includes('package/README.md'));
 }
-
-t.test('the library, installed with the Node.js of the machine, limits', async (t) => {
-  const { tarball, files } = await pack(t, './package/library');
-  t.notOk(files.some((name) => /\/gateway\/(admin|cli|http2|workbench)\//.test(name)));
-  const cwd = temporaryFolder(t);
-  const { stderr } = await run('npm', ['install', '--no-audit', '--no-fund', tarball], { cwd, env });
-  t.notMatch(stderr, /EBADENGINE/);
-  const { packages } = JSON.parse(readFileSync(join(cwd, 'package-lock.json'), 'utf8'));
-  t.ok(Object.keys(packages).length <= 14, Object.keys(packages).join(' '));
-
-  writeFileSync(join(cwd, 'app.mts'), CONSUMER);
-  const tsc = join(projectRoot, 'node_modules/.bin/tsc');
-  const types = ['--typeRoots', join(projectRoot, 'node_modules/@types'), '--types', 'node'];
-  await run(tsc, ['--strict', '--module', 'nodenext', '--target', 'esnext', ...types, 'app.mts'], { cwd });
-  const { stdout } = await run('node', ['app.mjs'], { cwd, env });
-  t.equal(stdout, '200 429\n');
-});
 
 t.test('the lines of docs/install.md, typed in a fresh clone, start a gateway that limits', async (t) => {
   const text = readPage('docs/install.md').blocks.find(({ text }) => text.includes('npm pack'))?.text ?? '';
