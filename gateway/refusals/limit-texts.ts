@@ -55,7 +55,7 @@ export function limitWhy(record: DecisionRecord): string[] {
   if (used !== null && used > limit)
     return [
       `The limit was reached: ${counted}.`,
-      'More than the limit was used: replies reported more units than were reserved, or the limit was lowered.',
+      'More than the limit was used: replies took more units than were reserved, or the limit was lowered.',
     ];
   return [`The limit was reached: ${counted}.`];
 }

@@ -83,7 +83,7 @@ export class Metrics {
   readonly #bans = new Map<string, Record<'enforce' | 'shadow', number>>();
   /** Requests whose policies count a field of the body, which the gateway did not read. */
   unreadBodies = 0;
-  /** Key: name of a policy whose cost replies report. */
+  /** Key: name of a policy whose cost depends on replies. */
   readonly #units = new Map<string, UnitCounts>();
   /** Admitted requests on routes of policies with `newcomers`. */
   readonly visitors = { regular: 0, newcomer: 0 };

@@ -330,7 +330,7 @@ t.test('two gateways with one Redis: the sum is exact', async (t) => {
   await until(async () => (await ask(gateways[1]?.origin ?? '', { say: reported(0) })).isDenied);
 });
 
-t.test('why: tells that replies reported more than was reserved', (t) => {
+t.test('why: tells that replies took more than was reserved', (t) => {
   const record: DecisionRecord = {
     ...{ id: '1', at: '', decision: 'deny', method: 'POST', path: '/v1/chat', policy: 'ai', line: 7 },
     ...{ file: 'p.yaml', policyVersion: '', violated: ['ai'], limit: 1000, used: 1500, cost: 500 },
@@ -339,7 +339,7 @@ t.test('why: tells that replies reported more than was reserved', (t) => {
   };
   t.strictSame(textOf(record).reasons, [
     'The limit was reached: policy ai allows 1000 in 60 s, and 1500 were used; the request takes 500.',
-    'More than the limit was used: replies reported more units than were reserved, or the limit was lowered.',
+    'More than the limit was used: replies took more units than were reserved, or the limit was lowered.',
   ]);
   t.equal(textOf({ ...record, used: 1000 }).reasons.length, 1);
   t.end();
