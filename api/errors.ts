@@ -15,7 +15,6 @@ export type Code =
   | 'method_not_allowed'
   | 'conflict'
   | 'payload_too_large'
-  | 'unprocessable_content'
   | 'too_many_requests'
   | 'service_unavailable'
   | 'internal_server_error';
@@ -23,36 +22,8 @@ export type Code =
 type DetailValue = string | number | boolean | null | readonly string[];
 export type Details = Readonly<Record<string, DetailValue>>;
 
-type IssueCode =
-  | 'dangling_reference'
-  | 'duplicate_identifier'
-  | 'duplicate_locale'
-  | 'forbidden_identifier'
-  | 'immutable_identifier'
-  | 'invalid_locale'
-  | 'invalid_reference'
-  | 'missing_required_field'
-  | 'missing_translation'
-  | 'unsupported_field'
-  | 'unsupported_locale';
-
-/** The problem with one field. v3 sends all of it, the other surfaces only the reason. */
-export interface Issue {
-  readonly reason: string;
-  readonly code: IssueCode;
-  /** The wrong id, name or locale. */
-  readonly identifier?: string;
-  /** The kind of the missing object, such as `block`. */
-  readonly referenceType?: string;
-  readonly missingId?: string;
-  /** Path of the first use of the same identifier. */
-  readonly firstUsedAt?: string;
-  /** Path of another field that contradicts this field. */
-  readonly conflictsWith?: string;
-}
-
-/** Problems by dotted path. */
-export type Issues = Readonly<Record<string, string | Issue>>;
+/** Problems by dotted path, such as `questions.0.headline` -> `Required`. */
+export type Issues = Readonly<Record<string, string>>;
 
 export type ResourceType =
   | 'Workspace'
@@ -83,7 +54,6 @@ const statuses: Readonly<Record<Code, number>> = {
   method_not_allowed: 405,
   conflict: 409,
   payload_too_large: 413,
-  unprocessable_content: 422,
   too_many_requests: 429,
   service_unavailable: 503,
   internal_server_error: 500,
@@ -119,29 +89,8 @@ export function badRequest(message: string, details?: Details): ApiError {
 /** The reason for an unknown field, on routes that refuse such fields. */
 export const UNSUPPORTED_FIELD = 'is not a field of this request';
 
-export class FieldError extends ApiError {
-  readonly issues: Issues;
-
-  constructor(code: 'invalid_fields' | 'unprocessable_content', message: string, issues: Issues) {
-    const reasons = Object.entries(issues).map(([path, issue]) => [path, reasonOf(issue)] as const);
-    super(code, message, Object.fromEntries(reasons));
-    this.name = 'FieldError';
-    this.issues = issues;
-  }
-}
-
-function reasonOf(issue: string | Issue): string {
-  return typeof issue === 'string' ? issue : issue.reason;
-}
-
-/** @param issues dotted path -> problem, such as `questions.0.headline` -> `Required` */
-export function invalidFields(issues: Issues): FieldError {
-  return new FieldError('invalid_fields', 'Fields are missing or incorrectly formatted', issues);
-}
-
-/** Creates an error for a document that has the right shape, but whose parts contradict each other. v3 only. */
-export function invalidDocument(issues: Issues): FieldError {
-  return new FieldError('unprocessable_content', 'Survey document failed validation', issues);
+export function invalidFields(issues: Issues): ApiError {
+  return new ApiError('invalid_fields', 'Fields are missing or incorrectly formatted', issues);
 }
 
 export function notAuthenticated(): ApiError {

@@ -23,10 +23,6 @@ const parents: Readonly<Record<string, string>> = { 'link-emails': 'surveyId' };
 /** Actions by the last segment of a path, if it names an action on the resource before it. null for no entry. */
 const steps: Readonly<Record<string, Written['action'] | null>> = {
   bulk: 'bulkCreated',
-  archive: 'updated',
-  restore: 'updated',
-  validate: null,
-  generate: null,
   recheck: null,
 };
 

@@ -2,14 +2,7 @@
  * Turns an ApiError into the body of its surface: `{code, message, details}` on v1, `{error: {code, message, details}}`
  * on v2, and problem details (RFC 9457) on v3. Pure.
  */
-import {
-  type ApiError,
-  type Code,
-  FieldError,
-  type Issue,
-  NO_ACCESS,
-  UNSUPPORTED_FIELD,
-} from '#api/errors.ts';
+import { type ApiError, type Code, NO_ACCESS, UNSUPPORTED_FIELD } from '#api/errors.ts';
 
 export type ErrorShape = 'v1' | 'v2' | 'v3';
 
@@ -28,8 +21,6 @@ export interface ErrorContext {
   readonly malformedJsonMessage?: string | undefined;
   /** The part of the request that does not fit the schema. undefined for the body. */
   readonly part?: string | undefined;
-  /** The route's own message on v3 for a body that does not fit the schema. */
-  readonly invalidBodyMessage?: string | undefined;
   /** Whether the reply repeats what the JSON parser found, as only client routes do. */
   readonly showsParserText: boolean;
 }
@@ -169,7 +160,6 @@ function v3Detail(error: ApiError, context: ErrorContext): string {
   switch (error.code) {
     case 'invalid_fields': {
       const part = context.part ?? 'body';
-      if (part === 'body' && context.invalidBodyMessage !== undefined) return context.invalidBodyMessage;
       return `Invalid ${nameOfPart[part] ?? 'request body'}`;
     }
     case 'malformed_json':
@@ -183,16 +173,20 @@ function v3Detail(error: ApiError, context: ErrorContext): string {
   }
 }
 
-type InvalidParam = { readonly name: string; readonly reason: string } & Partial<Issue>;
-
-function invalidParams(error: ApiError): readonly InvalidParam[] | null {
-  if (error instanceof FieldError) return paramsOf(error);
-  return error.code === 'malformed_json' ? [{ name: 'body', reason: error.message }] : null;
+interface InvalidParam {
+  readonly name: string;
+  readonly reason: string;
+  readonly code?: 'unsupported_field';
 }
 
-export function paramsOf({ issues }: FieldError): readonly InvalidParam[] {
-  return Object.entries(issues).map(([name, issue]): InvalidParam => {
-    if (typeof issue !== 'string') return { name, ...issue };
-    return { name, reason: issue, ...(issue === UNSUPPORTED_FIELD ? { code: 'unsupported_field' } : {}) };
-  });
+function invalidParams({ code, details, message }: ApiError): readonly InvalidParam[] | null {
+  if (code === 'malformed_json') return [{ name: 'body', reason: message }];
+  if (code !== 'invalid_fields') return null;
+  return Object.entries(details).map(
+    ([name, reason]): InvalidParam => ({
+      name,
+      reason: String(reason),
+      ...(reason === UNSUPPORTED_FIELD ? { code: 'unsupported_field' } : {}),
+    }),
+  );
 }

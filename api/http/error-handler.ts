@@ -20,8 +20,6 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The message for a body that is not JSON, if clients of this route expect another one. */
     readonly malformedJsonMessage?: string;
-    /** The message on v3 for a body that does not fit the schema. */
-    readonly invalidBodyMessage?: string;
   }
 }
 
@@ -51,7 +49,6 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
       requestId: request.id,
       path: request.url.split('?', 1)[0] ?? '',
       malformedJsonMessage: request.routeOptions.config?.malformedJsonMessage,
-      invalidBodyMessage: request.routeOptions.config?.invalidBodyMessage,
       showsParserText: rules.isCrossOrigin,
       part: partOf(cause) ?? (bodiless.has(request.method) ? 'querystring' : undefined),
     });

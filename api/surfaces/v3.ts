@@ -1,11 +1,10 @@
 /**
- * The management API v3: for programs with an API key, and for people with a session. Errors are problem details (RFC
+ * The management API v3, which only reads: for programs with an API key, and for people with a session. Errors are problem details (RFC
  * 9457).
  */
 import { v3ActionClassRoutes } from '#api/resources/action-classes/routes.ts';
 import { v3AttributeKeyRoutes } from '#api/resources/contacts/attribute-key-routes.ts';
 import { v3SurveyRoutes } from '#api/resources/surveys/v3-routes.ts';
-import { v3SurveyWriteRoutes } from '#api/resources/surveys/v3-write-routes.ts';
 import type { Surface } from './surface.ts';
 
 export const v3: Surface = {
@@ -16,5 +15,5 @@ export const v3: Surface = {
   isCrossOrigin: false,
   showsRequestId: true,
   limit: { name: 'api.v3', isCountedByGateway: () => false },
-  routes: [v3SurveyRoutes, v3SurveyWriteRoutes, v3ActionClassRoutes, v3AttributeKeyRoutes],
+  routes: [v3SurveyRoutes, v3ActionClassRoutes, v3AttributeKeyRoutes],
 };

@@ -68,30 +68,28 @@ interface SchemaPart {
  * Copies a value and keeps only those keys of objects that the schema names. Parts that the schema leaves open are
  * copied unchanged. Values that do not fit stay for the check that follows.
  *
- * @param onLocalized returns the value to use where the schema has a localized text; gets its dotted path
- * @param path the path of `value` itself
+ * @param onLocalized returns the value to use where the schema has a localized text
  */
-export function reshape(schema: TSchema, value: unknown, onLocalized: OnLocalized, path = ''): unknown {
-  return reshapePart(schema, value, onLocalized, path);
+export function reshape(schema: TSchema, value: unknown, onLocalized: OnLocalized): unknown {
+  return reshapePart(schema, value, onLocalized);
 }
 
-type OnLocalized = (value: unknown, path: string) => unknown;
+type OnLocalized = (value: unknown) => unknown;
 
-function reshapePart(schema: SchemaPart, value: unknown, onLocalized: OnLocalized, path: string): unknown {
+function reshapePart(schema: SchemaPart, value: unknown, onLocalized: OnLocalized): unknown {
   if (value === null || value === undefined) return value;
   const part =
     schema.anyOf?.find((option) => option.properties || option.items || option.isLocalized) ?? schema;
-  if (part.isLocalized === true) return onLocalized(value, path);
+  if (part.isLocalized === true) return onLocalized(value);
   const { items, properties } = part;
-  const at = path === '' ? '' : `${path}.`;
   if (items !== undefined && Array.isArray(value)) {
-    return value.map((item, i) => reshapePart(items, item, onLocalized, at + i));
+    return value.map((item) => reshapePart(items, item, onLocalized));
   }
   if (properties !== undefined && typeof value === 'object' && !Array.isArray(value)) {
     return Object.fromEntries(
       Object.entries(value)
         .filter(([name, child]) => child !== undefined && Object.hasOwn(properties, name))
-        .map(([name, child]) => [name, reshapePart(properties[name] ?? {}, child, onLocalized, at + name)]),
+        .map(([name, child]) => [name, reshapePart(properties[name] ?? {}, child, onLocalized)]),
     );
   }
   return value;

@@ -37,20 +37,6 @@ t.test('routes exist', async (t) => {
   }
 });
 
-t.test('exactly the routes of Formbricks that are listed as missing answer 404', async (t) => {
-  const api = await startApi(t);
-  const page = readPage('api/compatibility/README.md');
-  t.notMatch(page.text, 'not built yet');
-  const rows = page.text.split('\n').filter((line) => /^\| v[23][^|]*\| there \| 404 \|/.test(line));
-  t.equal(rows.length, 1);
-  const routes = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+) (\/api\/[^`]+)`/g)]);
-  t.ok(routes.length > 1);
-  for (const [, method = '', path = ''] of routes) {
-    const reply = await api.manage(method as 'GET', path.replaceAll(/\{[^}]*\}/g, 'x'), {});
-    t.equal(reply.status, 404, `${method} ${path}`);
-  }
-});
-
 /** Returns the rows of all route tables of a page. */
 function allTables(page: ReturnType<typeof readPage>, head: string): readonly (readonly string[])[] {
   const parts = page.text.split(/^(?=\| Method \|)/m).slice(1);

@@ -24,8 +24,6 @@ export const bodies: Readonly<Record<string, BodyOf>> = {
     workspaceId: world.options.workspaceId,
     contacts: [contactRow(world, {})],
   }),
-  'POST /api/v3/surveys': (_ids, world) => surveyDocument(world),
-  'POST /api/v3/surveys/validate': (_ids, world) => ({ operation: 'create', data: surveyDocument(world) }),
   'POST /api/auth/resend-verification': () => ({ email: 'nobody@example.com' }),
   'POST /api/auth/reset-password': () => ({ token: 'x', password: 'Password1' }),
 };
@@ -38,21 +36,6 @@ export function contactRow(world: World, more: Readonly<Record<string, string>>)
       attributeKey: { key, name: key },
       value,
     })),
-  };
-}
-
-function surveyDocument(world: World) {
-  const element = {
-    id: 'q1',
-    type: 'openText',
-    headline: { 'en-US': 'What?' },
-    required: false,
-    inputType: 'text',
-  };
-  return {
-    workspaceId: world.options.workspaceId,
-    name: world.unique(),
-    blocks: [{ id: 'cblock0000000000000000001', name: 'Block', elements: [element] }],
   };
 }
 

@@ -2,7 +2,7 @@
  * Reads the content of a survey: converts older spellings, localizes texts, adds defaults of missing fields, and then
  * checks everything. A partial update is merged into the stored content and checked as a whole.
  */
-import { badRequest, type Issue, invalidFields } from '#api/errors.ts';
+import { badRequest, invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
 import { isRecord, localize, reshape } from '#api/values/schemas.ts';
 import { readTimestamp } from '#api/values/timestamps.ts';
@@ -13,7 +13,7 @@ import { type Block, SurveyContent, surveyDefaults } from './schema.ts';
 import { ruleIssues } from './validation-rules.ts';
 
 type Fields = Record<string, unknown>;
-type Issues = Record<string, string | Issue>;
+type Issues = Record<string, string>;
 
 /** Maximum number of reported mistakes, because a caller cannot fix more at once. */
 const ISSUES_MAX = 50;

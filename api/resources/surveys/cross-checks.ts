@@ -1,11 +1,10 @@
 /** Checks what one part of a survey's content requires of another. */
-import type { Issue } from '#api/errors.ts';
 import { SURVEY_BYTES_MAX } from '#api/values/content-limits.ts';
 import type { LocalizedText } from '#api/values/schemas.ts';
 import { type Element, reservedIds } from './question-types.ts';
 import type { SurveyContent } from './schema.ts';
 
-type Issues = Record<string, string | Issue>;
+type Issues = Record<string, string>;
 
 /** Schemes of addresses that run code. Surveys are shown on pages of other sites, where such a link would run it. */
 const PROGRAM = /^(javascript|vbscript|data):/i;
@@ -28,7 +27,7 @@ export function crossIssues(content: SurveyContent): Issues {
   });
   if (isProgram(content.redirectUrl)) issues.redirectUrl = PROGRAM_REFUSED;
   if (content.welcomeCard.enabled && content.welcomeCard.headline === undefined) {
-    issues['welcomeCard.headline'] = { reason: 'Required', code: 'missing_required_field' };
+    issues['welcomeCard.headline'] = 'Required';
   }
   content.variables.forEach((variable, i) => {
     const isOfType = typeof variable.value === (variable.type === 'number' ? 'number' : 'string');
@@ -38,14 +37,11 @@ export function crossIssues(content: SurveyContent): Issues {
 }
 
 function checkIds(content: SurveyContent, issues: Issues): void {
-  const seen = new Map<string, string>();
+  const seen = new Set<string>();
   const claim = (id: string, path: string): void => {
-    const firstUsedAt = seen.get(id);
-    if (reservedIds.has(id.toLowerCase())) {
-      const reason = `"${id}" is reserved; choose another id`;
-      issues[path] = { reason, code: 'forbidden_identifier', identifier: id };
-    } else if (firstUsedAt !== undefined) issues[path] = usedTwice(id, firstUsedAt);
-    else seen.set(id, path);
+    if (reservedIds.has(id.toLowerCase())) issues[path] = `"${id}" is reserved; choose another id`;
+    else if (seen.has(id)) issues[path] = usedTwice(id);
+    seen.add(id);
   };
   content.blocks.forEach((block, b) => {
     block.elements.forEach((element, e) => {
@@ -61,17 +57,15 @@ function checkIds(content: SurveyContent, issues: Issues): void {
 }
 
 function checkUnique(items: readonly { readonly id: string }[], path: string, issues: Issues): void {
-  const seen = new Map<string, string>();
+  const seen = new Set<string>();
   items.forEach(({ id }, i) => {
-    const firstUsedAt = seen.get(id);
-    if (firstUsedAt !== undefined) issues[`${path}.${i}.id`] = usedTwice(id, firstUsedAt);
-    else seen.set(id, `${path}.${i}.id`);
+    if (seen.has(id)) issues[`${path}.${i}.id`] = usedTwice(id);
+    seen.add(id);
   });
 }
 
-function usedTwice(identifier: string, firstUsedAt: string): Issue {
-  const reason = `"${identifier}" is used twice; ids are unique in a survey`;
-  return { reason, code: 'duplicate_identifier', identifier, firstUsedAt };
+function usedTwice(id: string): string {
+  return `"${id}" is used twice; ids are unique in a survey`;
 }
 
 function checkElements(content: SurveyContent, issues: Issues): void {

@@ -68,14 +68,8 @@ export async function resolveTriggers(
       : ({ name }: ActionClass) => name === written;
     const actionClass = known.find(isWritten);
     if (actionClass === undefined) {
-      const named = isRecord(written) ? (written.id ?? written.name) : written;
       throw invalidFields({
-        [`triggers.${i}.actionClass`]: {
-          reason: 'This action class does not exist in the workspace',
-          code: 'dangling_reference',
-          referenceType: 'actionClass',
-          ...(typeof named === 'string' ? { missingId: named } : {}),
-        },
+        [`triggers.${i}.actionClass`]: 'This action class does not exist in the workspace',
       });
     }
     return actionClass;

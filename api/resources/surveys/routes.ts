@@ -11,9 +11,7 @@ import { badRequest, existing, notFound } from '#api/errors.ts';
 import { readLargePage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { newId } from '#api/values/ids.ts';
 import { linkAddressOf } from '#api/values/survey-url.ts';
-import { readContent } from './content.ts';
 import { removeSurvey } from './deletion.ts';
 import { toSurveyReply } from './reply.ts';
 import { NewSurvey, SurveyChange } from './request-shapes.ts';
@@ -21,7 +19,7 @@ import { DeletedSurveyReply, SurveyReply } from './schema.ts';
 import { newLink } from './single-use.ts';
 import { checkSurveySize } from './size.ts';
 import { findSurvey, findSurveys, listSurveys, type Survey } from './store.ts';
-import { completed, insertNewSurvey, rewriteSurvey, saveSurvey } from './write.ts';
+import { changeSurvey, createSurvey } from './write.ts';
 
 /** Maximum size of a page. The next page continues with `offset`. */
 const SURVEYS_MAX = 500;
@@ -37,7 +35,7 @@ const one = { 200: Type.Object({ data: SurveyReply }) };
 const many = { 200: Type.Object({ data: Type.Array(SurveyReply) }) };
 
 export const surveyRoutes: Routes = async (app, { context }) => {
-  const { db, random } = context;
+  const { db } = context;
   const surveys = workspaceRow({ db, type: 'Survey', param: 'surveyId', find: findSurvey });
 
   for (const prefix of ['/api/v1/management/surveys', '/api/v1/surveys']) {
@@ -68,12 +66,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       async (request) => {
         const workspace = workspaceOf(request);
         checkSurveySize(request.body);
-        const content = readContent(request.body, null, () => newId(random));
-        const survey = await saveSurvey(context, (trx) =>
-          insertNewSurvey(trx, context, workspace, content, (inside, made) =>
-            completed(inside, context, request.body, made),
-          ),
-        );
+        const survey = await createSurvey(context, workspace, request.body);
         return { data: toSurveyReply(survey) };
       },
     );
@@ -94,12 +87,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       async (request) => {
         const { id } = surveys.of(request);
         checkSurveySize(request.body);
-        const survey = await saveSurvey(context, (trx) =>
-          rewriteSurvey(trx, context, id, (inside, stored) => {
-            const content = readContent(request.body, stored.content, () => newId(random));
-            return completed(inside, context, request.body, { ...stored, content });
-          }),
-        );
+        const survey = await changeSurvey(context, id, request.body);
         if (survey === null) throw notFound('Survey', id);
         return { data: toSurveyReply(survey) };
       },

@@ -20,9 +20,6 @@ export function checkSurveySize(body: unknown): void {
     checkLength(body[name], name, name === 'questions' ? QUESTIONS_MAX : LISTS_MAX);
   if (isRecord(body.hiddenFields))
     checkLength(body.hiddenFields.fieldIds, 'hiddenFields.fieldIds', LISTS_MAX);
-  // v3 groups fields that are at the top on v1.
-  if (isRecord(body.distribution))
-    checkLength(body.distribution.triggers, 'distribution.triggers', LISTS_MAX);
   const questions = questionsOf(body);
   if (questions.length > QUESTIONS_MAX) {
     throw invalidFields({ blocks: `must not have more than ${QUESTIONS_MAX} questions` });

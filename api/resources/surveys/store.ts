@@ -150,16 +150,6 @@ export async function deleteSurvey(db: Database, id: string): Promise<boolean> {
   return numDeletedRows > 0n;
 }
 
-/** Archives or restores a survey, and changes no other field. @param archivedAt null restores it */
-export async function setArchivedAt(
-  db: Database,
-  id: string,
-  archivedAt: Timestamp | null,
-  now: Timestamp,
-): Promise<void> {
-  await db.updateTable('surveys').set({ archivedAt, updatedAt: now }).where('id', '=', id).execute();
-}
-
 /** Whether a survey is in progress. An archived survey may be too. */
 export async function isInProgress(db: Database, id: string): Promise<boolean> {
   const row = await db.selectFrom('surveys').select('status').where('id', '=', id).executeTakeFirst();

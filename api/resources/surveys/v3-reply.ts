@@ -1,12 +1,52 @@
-/** Converts a survey to the format of v3. Pure. */
-
-import { isRecord, picked } from '#api/values/schemas.ts';
-import { withElements } from './logic.ts';
-import type { Block } from './schema.ts';
+/** The format of a survey on v3: texts are maps of locales without `default`. Pure. */
+import { Type } from 'typebox';
+import { isRecord, picked, TextOrNull } from '#api/values/schemas.ts';
+import { type Block, SurveyContent } from './schema.ts';
 import type { Survey } from './store.ts';
-import { distributionFields } from './v3-shapes.ts';
 
-export const LANGUAGE_DEFAULT = 'en-US';
+const { properties } = SurveyContent;
+
+/** The fields of a survey that v3 has in `distribution`. */
+export const distributionFields = [
+  'displayOption',
+  'displayPercentage',
+  'displayLimit',
+  'recontactDays',
+  'autoClose',
+  'autoComplete',
+  'delay',
+] as const;
+
+/** The parts were checked when they were written. A link survey has neither of the last two. */
+export const SurveyDocument = Type.Object({
+  id: Type.String(),
+  workspaceId: Type.String(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+  name: Type.String(),
+  type: properties.type,
+  status: properties.status,
+  archivedAt: TextOrNull,
+  defaultLanguage: Type.String(),
+  languages: Type.Array(
+    Type.Object({
+      code: Type.String(),
+      default: Type.Boolean(),
+      enabled: Type.Boolean(),
+      alias: Type.Optional(Type.String()),
+    }),
+  ),
+  metadata: Type.Unknown(),
+  welcomeCard: Type.Unknown(),
+  blocks: Type.Unknown(),
+  endings: Type.Unknown(),
+  hiddenFields: Type.Unknown(),
+  variables: Type.Unknown(),
+  distribution: Type.Optional(Type.Unknown()),
+  targeting: Type.Optional(Type.Unknown()),
+});
+
+const LANGUAGE_DEFAULT = 'en-US';
 
 /** Returns the codes of the languages of a survey, the default one first. */
 export function languagesOf(survey: Survey): readonly string[] {
@@ -51,6 +91,14 @@ export function toSurveyResource(survey: Survey, chosen: readonly string[] | nul
 
 function toBlock(block: Block): object {
   return block.logic === undefined ? block : { ...block, logic: withElements(block.logic) };
+}
+
+/** Older versions write question instead of element. */
+function withElements(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withElements);
+  if (!isRecord(value)) return value;
+  const copy = Object.fromEntries(Object.entries(value).map(([key, child]) => [key, withElements(child)]));
+  return copy.type === 'question' && 'value' in copy ? { ...copy, type: 'element' } : copy;
 }
 
 interface Shown {

@@ -14,8 +14,7 @@ import { LIST_PAGE_BYTES_MAX } from '#api/values/content-limits.ts';
 import { Id, OneOf, TextOrNull } from '#api/values/schemas.ts';
 import { findSurvey, type Survey } from './store.ts';
 import { countSurveys, hasArchivedSurveys, listSurveyItems, surveyStatuses } from './v3-list.ts';
-import { languagesOf, toSurveyResource } from './v3-reply.ts';
-import { SurveyDocument } from './v3-shapes.ts';
+import { languagesOf, SurveyDocument, toSurveyResource } from './v3-reply.ts';
 
 const LIMIT_DEFAULT = 20;
 const LIST_ITEMS_MAX = 50;

@@ -1,6 +1,5 @@
 /**
- * Creates and changes surveys, for all versions of the API. Each version reads its own spelling of a survey. The
- * rules are applied here, in one transaction.
+ * Creates and changes surveys, each in one transaction.
  */
 
 import type { Context } from '#api/context.ts';
@@ -15,90 +14,72 @@ import { STATE_DOCUMENTS_BYTES_MAX } from '#api/values/content-limits.ts';
 import { newId } from '#api/values/ids.ts';
 import { isRecord } from '#api/values/schemas.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
+import { readContent } from './content.ts';
 import { checkTriggers, resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';
-import type { SurveyContent } from './schema.ts';
 import {
   findSurvey,
   insertSurvey,
   liveBytes,
   type Survey,
-  setArchivedAt,
   updateSurvey,
   workspaceOfSurvey,
 } from './store.ts';
 
-export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'states'>;
-
-/** Adds the other rows that the author refers to. */
-export type Complete = (trx: Database, survey: Survey) => Promise<Survey>;
-
-/** Inserts a survey with a new id, which refers to no other rows yet. */
-export async function insertNewSurvey(
-  trx: Database,
-  { clock, random }: WriteParts,
-  workspace: Workspace,
-  content: SurveyContent,
-  complete: Complete,
-): Promise<Survey> {
-  await lockRow(trx, 'workspaces', workspace.id);
-  const now = toTimestamp(clock());
-  const survey = await complete(trx, {
-    id: newId(random),
-    workspaceId: workspace.id,
-    environmentId: workspace.environmentId,
-    createdAt: now,
-    updatedAt: now,
-    archivedAt: null,
-    content,
-    segment: null,
-    triggers: [],
-    languages: [],
-  });
-  checkTriggers(null, survey);
-  await withinState(trx, survey, () => insertSurvey(trx, survey));
-  return survey;
-}
+type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'states'>;
 
 /**
- * @param change gets the survey as it is inside the transaction, because another update may have come first
- * @returns null if the survey was deleted
- * @throws ApiError bad_request if it is archived, or would leave its draft without a trigger
+ * Creates a survey.
+ *
+ * @param body what its author wrote
+ * @throws ApiError bad_request, invalid_fields, conflict if the slug is taken
  */
-export async function rewriteSurvey(
-  trx: Database,
-  { clock }: WriteParts,
-  id: string,
-  change: (trx: Database, stored: Survey) => Promise<Survey>,
-): Promise<Survey | null> {
-  const stored = await findSurveyToChange(trx, id);
-  if (stored === null) return null;
-  if (stored.archivedAt !== null) {
-    throw badRequest('The survey is archived; restore it before changing it');
-  }
-  const survey = await change(trx, { ...stored, updatedAt: toTimestamp(clock()) });
-  checkTriggers(stored, survey);
-  await withinState(trx, survey, () => updateSurvey(trx, survey));
-  return survey;
+export function createSurvey(parts: WriteParts, workspace: Workspace, body: unknown): Promise<Survey> {
+  const { clock, random } = parts;
+  const content = readContent(body, null, () => newId(random));
+  return saveSurvey(parts, async (trx) => {
+    await lockRow(trx, 'workspaces', workspace.id);
+    const now = toTimestamp(clock());
+    const survey = await completed(trx, parts, body, {
+      id: newId(random),
+      workspaceId: workspace.id,
+      environmentId: workspace.environmentId,
+      createdAt: now,
+      updatedAt: now,
+      archivedAt: null,
+      content,
+      segment: null,
+      triggers: [],
+      languages: [],
+    });
+    checkTriggers(null, survey);
+    await withinState(trx, survey, () => insertSurvey(trx, survey));
+    return survey;
+  });
 }
 
 /**
- * Archives a survey, or restores it with its former status. Repeating it has no further effect. An archived survey
- * accepts no responses, is not shown, does not start or end by itself, and cannot be changed.
+ * Changes the parts of a survey that its author wrote. The others stay as they are inside the transaction, because
+ * another update may have come first.
  *
  * @returns null if the survey was deleted
+ * @throws ApiError bad_request if it is archived, or would leave its draft without a trigger; invalid_fields; conflict
+ *   if the slug, or the title that the survey's own segment needs, is taken
  */
-export async function archiveSurvey(
-  trx: Database,
-  { clock }: WriteParts,
-  id: string,
-  action: 'archive' | 'restore',
-): Promise<Survey | null> {
-  const stored = await findSurveyToChange(trx, id);
-  if (stored === null || (stored.archivedAt !== null) === (action === 'archive')) return stored;
-  const now = toTimestamp(clock());
-  const archivedAt = action === 'archive' ? now : null;
-  await withinState(trx, stored, () => setArchivedAt(trx, id, archivedAt, now));
-  return { ...stored, archivedAt, updatedAt: now };
+export function changeSurvey(parts: WriteParts, id: string, body: unknown): Promise<Survey | null> {
+  const { clock, random } = parts;
+  return saveSurvey(parts, async (trx) => {
+    const stored = await findSurveyToChange(trx, id);
+    if (stored === null) return null;
+    if (stored.archivedAt !== null) {
+      throw badRequest('The survey is archived; restore it before changing it');
+    }
+    const content = readContent(body, stored.content, () => newId(random));
+    const changed = { ...stored, content, updatedAt: toTimestamp(clock()) };
+    const survey = await completed(trx, parts, body, changed);
+    checkTriggers(stored, survey);
+    await withinState(trx, survey, () => updateSurvey(trx, survey));
+    return survey;
+  });
 }
 
 /**
@@ -131,12 +112,8 @@ async function findSurveyToChange(trx: Database, id: string): Promise<Survey | n
   return findSurvey(trx, id);
 }
 
-/**
- * Runs a write in a transaction, and purges the states of SDKs.
- *
- * @throws ApiError conflict if the slug, or the title that the survey's own segment needs, is taken
- */
-export async function saveSurvey<S extends Survey | null>(
+/** Runs a write in a transaction, and purges the states of SDKs. */
+async function saveSurvey<S extends Survey | null>(
   { db, states }: WriteParts,
   write: (trx: Database) => Promise<S>,
 ): Promise<S> {
@@ -146,31 +123,6 @@ export async function saveSurvey<S extends Survey | null>(
     return survey;
   } catch (error) {
     throw asConflict(error);
-  }
-}
-
-/** Runs a write as `saveSurvey` does, with all checks, and rolls it back. */
-export async function trySurvey<S extends Survey | null>(
-  { db }: WriteParts,
-  write: (trx: Database) => Promise<S>,
-): Promise<S> {
-  try {
-    return await db.transaction().execute(async (trx) => {
-      throw new TakenBack(await write(trx));
-    });
-  } catch (error) {
-    if (error instanceof TakenBack) return error.result;
-    throw asConflict(error);
-  }
-}
-
-/** Thrown to roll a transaction back. */
-class TakenBack<S> extends Error {
-  readonly result: S;
-
-  constructor(result: S) {
-    super('This write was made to be taken back');
-    this.result = result;
   }
 }
 
@@ -184,13 +136,8 @@ function asConflict(error: unknown): unknown {
   return error;
 }
 
-/** Adds the languages, triggers and segment of a v1 body, or those that the survey had. */
-export async function completed(
-  trx: Database,
-  parts: WriteParts,
-  body: unknown,
-  survey: Survey,
-): Promise<Survey> {
+/** Adds the languages, triggers and segment of a body, or those that the survey had. */
+async function completed(trx: Database, parts: WriteParts, body: unknown, survey: Survey): Promise<Survey> {
   const given = isRecord(body) ? body : {};
   const { workspaceId } = survey;
   const isLink = survey.content.type === 'link';

@@ -69,8 +69,7 @@ t.test('a manager sees and changes everything', async (t) => {
 const FOR_ANY_KEY = /^GET \/api\/(v1\/(management\/)?me|v2\/(me|roles))$/;
 /** This GET makes links with which somebody may write. */
 const NEEDS_WRITE = /^GET .*\/singleUseIds$/;
-/** On v3, write is enough to delete. */
-const NEEDS_MANAGE = /^(DELETE (?!\/api\/v3\/)|PUT \/api\/v1\/management\/workspaces)/;
+const NEEDS_MANAGE = /^(DELETE |PUT \/api\/v1\/management\/workspaces)/;
 
 function rightFor({ method, name }: Operation): Permission {
   if (NEEDS_MANAGE.test(name)) return 'manage';

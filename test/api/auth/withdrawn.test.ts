@@ -3,13 +3,12 @@ import { Readable } from 'node:stream';
 import type { InjectOptions } from 'fastify';
 import t from 'tap';
 import type { Permission } from '#api/db/schema.ts';
-import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
+import { startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';
 import { addPerson, firstOrganization, type Person } from '#test/support/people.ts';
 
 const api = await startApi(t, { env: { AUDIT_LOG_ENABLED: '1' } });
 const { db } = api.context;
-const survey = await addSurvey(api);
 const keysUrl = '/api/v1/api-keys';
 const surveysUrl = '/api/v1/management/surveys';
 /** No sender takes this long for a body. */
@@ -71,20 +70,12 @@ t.test('401: the key was revoked while the body arrived', async (t) => {
   t.equal(await countSurveys(key), 0);
 });
 
-t.test('401, on v3 403: the key lost rights while the body arrived', async (t) => {
+t.test('401: the key lost rights while the body arrived', async (t) => {
   const key = await api.addKey({ [workspaceId]: 'manage' });
   const created = await send(newSurvey(key), () => permit(key, 'read'));
   t.equal(created.status, 401);
   t.equal(created.json.code, 'unauthorized');
   t.equal(await countSurveys(key), 0);
-  await permit(key, 'manage');
-  const change: Slow = {
-    method: 'PATCH',
-    url: `/api/v3/surveys/${survey.id}`,
-    headers: withKey(key),
-    body: { name: 'Changed' },
-  };
-  t.equal((await send(change, () => permit(key, 'read'))).status, 403);
 });
 
 /** Logs in a manager of the first organization, who may send forms to the routes of API keys. */

@@ -86,14 +86,6 @@ const client: Readonly<Record<string, Refused>> = Object.fromEntries(
   }),
 );
 
-/** A survey that shares a segment needs its own, whose title is taken. */
-async function targeting(place: Place) {
-  const shared = await make(place, '/segments', { title: place.world.unique() });
-  const { id } = await addSurvey(place.api, { type: 'app', status: 'draft', segmentId: shared });
-  await make(place, '/segments', { title: id });
-  return { id, url: `/api/v3/surveys/${id}`, request: { targeting: { filters: [] } } };
-}
-
 /** Sends a form without a token, or with an old one, as a browser does. */
 const oldForm: Successes = async ({ request }) => [
   { ...request, headers: { accept: 'text/html' }, body: 'csrfToken=old' },
@@ -159,18 +151,6 @@ export const refused: Readonly<Record<string, Refused>> = {
   },
   'POST /api/v2/management/contact-attribute-keys': { 409: twice },
   'POST /api/v2/management/contacts': { 409: twice },
-  'PATCH /api/v3/surveys/{surveyId}': {
-    409: async (place) => {
-      const { request, url } = await targeting(place);
-      return [{ ...place.request, url, body: JSON.stringify(request) }];
-    },
-  },
-  'POST /api/v3/surveys/validate': {
-    409: async (place) => {
-      const { id, request } = await targeting(place);
-      return [changed(place.request, { operation: 'patch', surveyId: id, data: request })];
-    },
-  },
   'POST /api/v1/management/action-classes': { 409: twice },
   'PUT /api/v1/management/action-classes/{actionClassId}': {
     409: async (place) => {

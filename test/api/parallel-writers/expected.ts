@@ -24,7 +24,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/v1/api-keys',
     'POST /api/v2/management/responses',
     'POST /api/v2/management/webhooks',
-    'POST /api/v3/surveys',
   ],
   same: [
     ...client.flatMap((url) => [
@@ -53,10 +52,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'PUT /api/v2/management/webhooks/{id}',
     'PUT /api/v2/management/contact-attribute-keys/{id}',
     'PUT /api/v2/management/contacts/bulk',
-    'PATCH /api/v3/surveys/{surveyId}',
-    'POST /api/v3/surveys/{surveyId}/archive',
-    'POST /api/v3/surveys/{surveyId}/restore',
-    'POST /api/v3/surveys/validate',
     'POST /api/auth/callback/credentials',
     'POST /api/auth/signout',
     'POST /api/auth/signup',
@@ -93,7 +88,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'DELETE /api/v2/management/responses/{id}',
     'DELETE /api/v2/management/webhooks/{id}',
     'DELETE /api/v2/management/contact-attribute-keys/{id}',
-    'DELETE /api/v3/surveys/{surveyId}',
   ],
   some: [
     // One sender may run a few uploads of a file at once, and gets an error for more.

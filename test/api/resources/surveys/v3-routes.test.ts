@@ -244,6 +244,34 @@ t.test('200: one survey, with texts by language', async (t) => {
   t.equal(link.blocks[0].elements[0].headline['en-US'], 'What?');
 });
 
+t.test('200: a survey with older names has the current ones', async (t) => {
+  const condition = { id: 'c1', leftOperand: { type: 'question', value: 'q1' }, operator: 'isSkipped' };
+  const rule = {
+    id: 'l1',
+    conditions: { id: 'g1', connector: 'and', conditions: [condition] },
+    actions: [{ id: 'a1', objective: 'jumpToQuestion', target: 'q2' }],
+  };
+  const { id } = await addSurvey(api, {
+    welcomeCard: { enabled: true, headline: 'Hi', html: 'Text' },
+    questions: [
+      { id: 'q1', type: 'openText', headline: 'What?', logic: [rule] },
+      { id: 'q2', type: 'nps', headline: 'Score' },
+    ],
+  });
+  const { blocks, welcomeCard } = (await api.manage('GET', `/api/v3/surveys/${id}`)).json.data;
+  t.strictSame(welcomeCard.subheader, { 'en-US': 'Text' });
+  t.notOk('html' in welcomeCard);
+  const [{ actions, conditions }] = blocks[0].logic;
+  t.strictSame(conditions.conditions[0].leftOperand, { type: 'element', value: 'q1' });
+  t.match(actions, [{ objective: 'jumpToBlock', target: blocks[1].id }]);
+});
+
+t.test('200: the id for older clients is a workspace id', async (t) => {
+  const key = { 'x-api-key': await api.addKey({ ws2: 'manage' }) };
+  const reply = await api.client('GET', '/api/v3/surveys?workspaceId=env2', undefined, key);
+  t.match(reply, { status: 200, json: { data: [], meta: { totalCount: 0 } } });
+});
+
 t.test('400: more languages than one reply has room for', async (t) => {
   const now = new Date(api.context.clock()).toISOString();
   const codes = Array.from({ length: 20 }, (_, i) => `x${String.fromCharCode(97 + i)}`);
