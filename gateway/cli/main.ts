@@ -18,7 +18,6 @@ async function runCommand(): Promise<void> {
   });
   process.exitCode = await runCli(args, {
     terminal: new Terminal({ stdout: process.stdout, stderr: process.stderr }),
-    stdin: process.stdin,
     env: process.env,
     now: Date.now,
     async start(settings) {

@@ -51,7 +51,6 @@ async function floodgateHere(
     return await listening((terminal) =>
       runCli(args, {
         terminal,
-        stdin: process.stdin,
         env,
         now: Date.now,
         start: () => Promise.reject(new Error('A gateway is started as a process')),

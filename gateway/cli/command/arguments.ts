@@ -23,16 +23,14 @@ export function loadPolicyFile(file: string): PolicySet {
 
 /** @throws CommandError exit 3 */
 export function readPolicyText(file: string): string {
-  return readText(file, 'name an existing policy file');
-}
-
-/** @param fix what to do if it cannot be read @throws CommandError exit 3 */
-export function readText(file: string, fix: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new CommandError(`${file} ${whyUnreadable(code, fix)}`, EXIT.unreachable);
+    throw new CommandError(
+      `${file} ${whyUnreadable(code, 'name an existing policy file')}`,
+      EXIT.unreachable,
+    );
   }
 }
 

@@ -1,5 +1,4 @@
 /** Types that all commands share. */
-import type { ReadStream } from 'node:tty';
 import type { Argv } from 'yargs';
 import type { GlobalOptions, RunCommand } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
@@ -11,7 +10,6 @@ export interface CommandContext {
   readonly terminal: Terminal;
   /** The environment, for defaults of options. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly stdin: ReadStream;
   readonly now: () => number;
   /** Starts the gateway in this process, with these settings added to the environment. Resolves once it is ready. */
   readonly start: (settings: Readonly<Record<string, string>>) => Promise<void>;

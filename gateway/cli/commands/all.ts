@@ -7,7 +7,6 @@ export const COMMAND_GROUPS = {
   'Set up a gateway': {
     start: async () => (await import('./start.ts')).addStart,
     init: async () => (await import('./init.ts')).addInit,
-    import: async () => (await import('./import.ts')).addImport,
     doctor: async () => (await import('./doctor.ts')).addDoctor,
   },
   'Try limits': {
@@ -46,7 +45,6 @@ export const OTHER_NAMES: Readonly<Record<string, string>> = {
   clear: 'reset',
   run: 'start',
   serve: 'start',
-  convert: 'import',
 };
 
 /** Commands and options of earlier versions, and what to do instead. */
@@ -57,10 +55,4 @@ export const REMOVED: Readonly<Record<string, string>> = {
   prove: 'to see how full the limits of a client are, use floodgate inspect ADDRESS',
   'top --once': 'top prints once now; to repeat it, use watch npx floodgate top',
   'replay --report': 'the page of the running gateway draws the result of a replay, and --json prints it',
-  ...Object.fromEntries(
-    ['nginx', 'traefik', 'kong'].map((from) => [
-      `import --from ${from}`,
-      'docs/coming-from-another-product.md shows how its lines are written here',
-    ]),
-  ),
 };

@@ -1,7 +1,7 @@
 /**
  * A row of the tables of keys: everything that is known about one key of the policy file. policy-keys.ts and
- * file-keys.ts list the rows. The schema, the loader, the warnings, the text of a policy, `explain`, the message of a
- * reload and the tables of docs/policies-in-detail.md are made from these two lists.
+ * file-keys.ts list the rows. The schema, the loader, the warnings, `explain`, the message of a reload and the tables of
+ * docs/policies-in-detail.md are made from these two lists.
  */
 import type { XStatic } from 'typebox/schema';
 import type { Identifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
