@@ -1,7 +1,7 @@
 /** Derives the action and the target of an audit entry from the method and the route of a write. Pure. */
 
 export interface Written {
-  readonly action: 'created' | 'updated' | 'deleted' | 'bulkCreated';
+  readonly action: 'created' | 'updated' | 'deleted';
   readonly targetType: string;
   /** The path parameter with the target's id; null if the reply has it. */
   readonly param: string | null;
@@ -22,7 +22,6 @@ const parents: Readonly<Record<string, string>> = { 'link-emails': 'surveyId' };
 
 /** Actions by the last segment of a path, if it names an action on the resource before it. null for no entry. */
 const steps: Readonly<Record<string, Written['action'] | null>> = {
-  bulk: 'bulkCreated',
   recheck: null,
 };
 

@@ -51,23 +51,14 @@ export const uniqueDigests: Readonly<Record<string, readonly [owner: string, tex
 };
 
 /**
- * Whether the column, one of `longTexts`, holds one of these texts. Uses the index in both databases,
- * unless it is a unique one.
+ * Whether the column, one of `longTexts`, holds this text. Uses the index in both databases, unless it is a unique one.
  *
  * @param column `table.column`
  */
-export function isOneOf(
-  db: Database,
-  column: `${string}.${string}`,
-  texts: readonly string[],
-): RawBuilder<SqlBool> {
-  if (texts.length === 0) return sql<SqlBool>`1 = 0`;
+export function isText(db: Database, column: `${string}.${string}`, text: string): RawBuilder<SqlBool> {
   const ref = sql.ref(column);
-  const same =
-    texts.length === 1 ? sql<SqlBool>`${ref} = ${texts[0]}` : sql<SqlBool>`${ref} in (${sql.join(texts)})`;
-  if (!isPostgres(db)) return same;
-  const digests = sql.join(texts.map((text) => sql`hashtextextended(${text}, 0)`));
-  return sql<SqlBool>`(hashtextextended(${ref}, 0) in (${digests}) and ${same})`;
+  if (!isPostgres(db)) return sql<SqlBool>`${ref} = ${text}`;
+  return sql<SqlBool>`(hashtextextended(${ref}, 0) = hashtextextended(${text}, 0) and ${ref} = ${text})`;
 }
 
 /**

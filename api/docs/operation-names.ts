@@ -27,7 +27,6 @@ const summaries: Readonly<Record<string, string>> = {
   'GET /ready': 'Check that the service is ready for requests',
   'GET /surveys/{surveyId}/singleUseIds': 'Make links to a survey that work once',
   'POST /surveys/{surveyId}/link-emails': 'Send the link of a survey by e-mail',
-  'PUT /contacts/bulk': 'Create or change up to 250 contacts',
   'POST /license/recheck': 'Check the licence again',
   'GET /storage/{workspaceId}/{accessType}/{fileName}': 'Read a file; a private one with a key or a session',
   'DELETE /storage/{workspaceId}/{accessType}/{fileName}': 'Delete a file',

@@ -71,7 +71,6 @@ const DIFFERENT = globSync(
     // They send every operation once, with everything that is described for it.
     'test/api/docs/{refusals,replies}.test.ts',
     'test/api/resources/{segments,responses}/*.test.ts',
-    'test/api/resources/contacts/v2-bulk-routes.test.ts',
     'test/system/{exactness,crashes,processes}/*.test.ts',
   ],
   { cwd: projectRoot },

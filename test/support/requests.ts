@@ -20,24 +20,9 @@ export const bodies: Readonly<Record<string, BodyOf>> = {
     workspaceId: world.options.workspaceId,
     attributes: { email: `${world.unique()}@example.com` },
   }),
-  'PUT /api/v2/management/contacts/bulk': (_ids, world) => ({
-    workspaceId: world.options.workspaceId,
-    contacts: [contactRow(world, {})],
-  }),
   'POST /api/auth/resend-verification': () => ({ email: 'nobody@example.com' }),
   'POST /api/auth/reset-password': () => ({ token: 'x', password: 'Password1' }),
 };
-
-/** Returns one of a batch of contacts, with an address of its own. */
-export function contactRow(world: World, more: Readonly<Record<string, string>>) {
-  const attributes = { email: `${world.unique()}@example.com`, ...more };
-  return {
-    attributes: Object.entries(attributes).map(([key, value]) => ({
-      attributeKey: { key, name: key },
-      value,
-    })),
-  };
-}
 
 /** Returns the id of the contact with this user name. */
 async function contactOf(userId: string, { options }: World): Promise<string> {

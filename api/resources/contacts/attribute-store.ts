@@ -1,5 +1,5 @@
 /** The values that contacts have for attribute keys. */
-import { isOneOf } from '#api/db/dialect.ts';
+import { isText } from '#api/db/dialect.ts';
 import type { ContactAttributeTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
 import { digestOfValue } from '#api/db/unique-values.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -49,7 +49,7 @@ export function findTakenValues(
     .where((where) =>
       where.or(
         wanted.map(({ attributeKeyId, value }) =>
-          where('attributeKeyId', '=', attributeKeyId).and(isOneOf(db, 'contactAttributes.value', [value])),
+          where('attributeKeyId', '=', attributeKeyId).and(isText(db, 'contactAttributes.value', value)),
         ),
       ),
     )
@@ -57,25 +57,10 @@ export function findTakenValues(
     .execute();
 }
 
-/** Maps each value to the contact that has it for this key. Values that no contact has are absent. */
-export async function findOwnersOf(
-  db: Database,
-  attributeKeyId: string,
-  values: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const rows = await db
-    .selectFrom('contactAttributes')
-    .select(['contactId', 'value'])
-    .where('attributeKeyId', '=', attributeKeyId)
-    .where(isOneOf(db, 'contactAttributes.value', values))
-    .execute();
-  return new Map(rows.map(({ contactId, value }) => [value, contactId]));
-}
-
 /** The index over values that only one contact may have, in the format of `isUniqueViolation`. */
 export const UNIQUE_VALUE = ['contactAttributes.attributeKeyId', 'contactAttributes.uniqueDigest'] as const;
 
-export interface AttributeChange {
+interface AttributeChange {
   readonly contactId: string;
   readonly attributeKeyId: string;
   readonly value: string;

@@ -8,7 +8,7 @@ import type { Random } from '#api/values/ids.ts';
 import { type AttributeKey, attributeKeys, customKey } from './attribute-key-store.ts';
 import { findTakenValues, upsertContactAttributes } from './attribute-store.ts';
 import { type GivenAttributes, planAttributes } from './given-attributes.ts';
-import { type Attributes, attributesOf, type Contact, touchContacts } from './store.ts';
+import { type Attributes, attributesOf, type Contact, touchContact } from './store.ts';
 
 interface SetAttributes {
   /** All attributes of the contact, after the change. */
@@ -87,7 +87,7 @@ export async function setAttributes(
     return { contactId, attributeKeyId, value, isUnique };
   });
   await upsertContactAttributes(trx, written, now, random);
-  await touchContacts(trx, [contact.id], now);
+  await touchContact(trx, contact.id, now);
   const changed = Object.fromEntries(kept.map(({ key, value }) => [key.key, value]));
   return { attributes: { ...stored, ...changed }, isChanged: true, errors, messages };
 }

@@ -57,31 +57,9 @@ function selectContact(db: Database, workspaceId: string) {
 /** Selects the contacts that have a user id. */
 export const isIdentified = sql<SqlBool>`"userId" is not null`;
 
-/** Adds a user id to a contact that had none. @throws the driver's unique violation if another contact has it */
-export async function setContactUserId(db: Database, id: string, userId: string): Promise<void> {
-  await db.updateTable('contacts').set({ userId }).where('id', '=', id).execute();
-}
-
-/** Maps user ids to contact ids. User ids without a contact are absent. */
-export async function findContactIdsByUserId(
-  db: Database,
-  workspaceId: string,
-  userIds: readonly string[],
-): Promise<ReadonlyMap<string | null, string>> {
-  if (userIds.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('contacts')
-    .select(['id', 'userId'])
-    .where('workspaceId', '=', workspaceId)
-    .where('userId', 'in', userIds)
-    .execute();
-  return new Map(rows.map(({ id, userId }) => [userId, id]));
-}
-
-/** Sets `updatedAt` of contacts, for example after a change of attributes. */
-export async function touchContacts(db: Database, ids: readonly string[], now: Timestamp): Promise<void> {
-  if (ids.length === 0) return;
-  await db.updateTable('contacts').set({ updatedAt: now }).where('id', 'in', ids).execute();
+/** Sets `updatedAt` of a contact, for example after a change of attributes. */
+export async function touchContact(db: Database, id: string, now: Timestamp): Promise<void> {
+  await db.updateTable('contacts').set({ updatedAt: now }).where('id', '=', id).execute();
 }
 
 export async function findContactByUserId(

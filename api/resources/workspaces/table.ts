@@ -154,13 +154,13 @@ export function workspaceTable<R extends Owned>(
       return numDeletedRows > 0n;
     },
 
-    /** @param added how many rows are about to be inserted @throws ApiError forbidden if they are too many */
-    async refuseFull(db: Database, workspaceId: string, added = 1): Promise<void> {
+    /** Call it before a row is inserted. @throws ApiError forbidden if the workspace has the maximum */
+    async refuseFull(db: Database, workspaceId: string): Promise<void> {
       if (limit === undefined) return;
       const { max, noun, counted } = limit;
       const rows = db.selectFrom(name).where('workspaceId', '=', workspaceId);
       const count = await countRows(counted === undefined ? rows : rows.where(counted));
-      if (count + added > max) {
+      if (count >= max) {
         throw forbidden(`A workspace can have ${max} ${noun}; delete one that is not used`);
       }
     },

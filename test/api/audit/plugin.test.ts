@@ -25,7 +25,6 @@ const cases: readonly (readonly [string, string, string | null, string?])[] = [
   ['DELETE', '/api/v1/surveys/:surveyId', 'deleted survey surveyId'],
   ['POST', '/api/v1/management/responses', 'created response'],
   ['DELETE', '/api/v1/management/people/:personId', 'deleted contact personId'],
-  ['PUT', '/api/v2/management/contacts/bulk', 'bulkCreated contact'],
   ['PUT', '/api/v2/management/webhooks/:webhookId', 'updated webhook webhookId'],
   ['POST', '/api/v1/management/action-classes', 'created actionClass'],
   [

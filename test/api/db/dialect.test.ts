@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { isUniqueViolation } from '#api/db/database.ts';
-import { isOneOf, isPostgres, uniqueDigests } from '#api/db/dialect.ts';
+import { isPostgres, isText, uniqueDigests } from '#api/db/dialect.ts';
 import { migrate } from '#api/db/migrate.ts';
 import type { Database } from '#api/db/schema.ts';
 import { column } from '#test/support/column.ts';
@@ -185,22 +185,22 @@ t.test('long text can be unique and found, and fits an index', async (t) => {
   await add('a2', `${key}.`);
   const twice = await failure(add('a3', key));
   t.ok(isUniqueViolation(twice, 'actionClasses.workspaceId', 'actionClasses.key'), String(twice));
-  const find = async (texts: readonly string[]) =>
+  const find = async (text: string) =>
     (
       await db
         .selectFrom('actionClasses')
         .select('id')
-        .where(isOneOf(db, 'actionClasses.key', texts))
+        .where(isText(db, 'actionClasses.key', text))
         .orderBy('id')
         .execute()
     ).map(({ id }) => id);
-  t.strictSame(await find([key]), ['a1']);
-  t.strictSame(await find([key, `${key}.`, 'x']), ['a1', 'a2']);
-  t.strictSame(await find([]), []);
+  t.strictSame(await find(key), ['a1']);
+  t.strictSame(await find(`${key}.`), ['a2']);
+  t.strictSame(await find('x'), []);
   const odd = ['\\', '\\\\', '\\x41', '\\101', 'A', "\\'", 'é'];
   for (const [i, text] of odd.entries()) await add(`odd${i}`, text);
   for (const [i, text] of odd.entries()) {
-    t.strictSame(await find([text]), [`odd${i}`], text);
+    t.strictSame(await find(text), [`odd${i}`], text);
     t.ok(
       isUniqueViolation(await failure(add('again', text)), 'actionClasses.workspaceId', 'actionClasses.key'),
     );

@@ -3,7 +3,7 @@ import type { TestApi } from '#test/support/api-app.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
 import { mailsOf } from '#test/support/mails.ts';
 import { protectedForm } from '#test/support/owner.ts';
-import { contactRow, uploadForm } from '#test/support/requests.ts';
+import { uploadForm } from '#test/support/requests.ts';
 import { cookiesOf, type Ids, type Request, type World } from '#test/support/world.ts';
 
 export interface Place {
@@ -105,17 +105,6 @@ export const successes: Readonly<Record<string, Successes>> = {
   'GET /api/v2/client/{workspaceId}/environment': environment,
   'GET /api/v1/client/{workspaceId}/app/environment': environment,
   'GET /api/v1/client/{workspaceId}/website/environment': environment,
-
-  // Another contact has the user id, so all contacts but this one are written.
-  async 'PUT /api/v2/management/contacts/bulk'({ request, world }) {
-    const { workspaceId } = world.options;
-    const userId = world.unique();
-    const send = (): Request => ({
-      ...request,
-      body: JSON.stringify({ workspaceId, contacts: [contactRow(world, { userId }), contactRow(world, {})] }),
-    });
-    return [request, send(), send()];
-  },
 
   async 'POST /api/v1/client/{workspaceId}/storage/upload'({ world }) {
     const whole = await uploadForm(world, 'walk');

@@ -51,7 +51,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'PUT /api/v2/management/responses/{id}',
     'PUT /api/v2/management/webhooks/{id}',
     'PUT /api/v2/management/contact-attribute-keys/{id}',
-    'PUT /api/v2/management/contacts/bulk',
     'POST /api/auth/callback/credentials',
     'POST /api/auth/signout',
     'POST /api/auth/signup',

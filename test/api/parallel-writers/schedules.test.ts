@@ -203,18 +203,12 @@ const parents: readonly Parent[] = [
         asKey('POST', `${management}/contact-attribute-keys`, { workspaceId, key, type: 'custom' }),
       );
       const attributes = { [key]: 'x' };
-      const row = (value: string) => ({
-        attributes: [
-          { attributeKey: { key: 'email' }, value },
-          { attributeKey: { key }, value: 'x' },
-        ],
-      });
-      const contacts = [row(`k${run}@example.com`)];
+      const contact = { workspaceId, attributes: { email: `k${run}@example.com`, [key]: 'x' } };
       return [
         asKey('DELETE', `${management}/contact-attribute-keys/${id}`),
         client('POST', 'user', { userId: `k${run}`, attributes }),
         client('POST', 'user', { userId: `l${run}`, attributes }),
-        asKey('PUT', '/api/v2/management/contacts/bulk', { workspaceId, contacts }),
+        asKey('POST', '/api/v2/management/contacts', contact),
         asKey('PUT', `${management}/contact-attribute-keys/${id}`, { name: 'Other' }),
       ];
     },

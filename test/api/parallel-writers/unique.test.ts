@@ -42,45 +42,23 @@ promise('an address that twelve users say is theirs has one of them', async (t) 
   t.equal(users.length, WRITERS, 'every user exists');
 });
 
-promise('the same from all sides: apps, old apps, managers, batches', async (t) => {
+promise('the same from all sides: apps, old apps, managers', async (t) => {
   const email = 'everywhere@example.com';
-  for (let i = 0; i < 3; i += 1) {
+  for (let i = 0; i < 4; i += 1) {
     await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: `old${i}` });
   }
   const attributes = { email };
-  const row = { attributes: [{ attributeKey: { key: 'email' }, value: email }] };
-  const requests = [0, 1, 2].flatMap((i) => [
+  const requests = [0, 1, 2, 3].flatMap((i) => [
     client('POST', 'user', { userId: `new${i}`, attributes }),
     client('PUT', `contacts/old${i}/attributes`, { attributes }),
     asKey('POST', '/api/v2/management/contacts', { workspaceId, attributes }),
-    asKey('PUT', '/api/v2/management/contacts/bulk', { workspaceId, contacts: [row] }),
   ]);
   const replies = await atOnce(requests);
   t.ok(
-    replies.every(({ status }) => [200, 201, 207, 409].includes(status)),
+    replies.every(({ status }) => [200, 201, 409].includes(status)),
     JSON.stringify(countByStatus(replies)),
   );
   t.equal(await holdersOf(email), 1);
-});
-
-promise('batches that name the same people in another order', async (t) => {
-  const people = Array.from({ length: 40 }, (_, i) => ({
-    attributes: [
-      { attributeKey: { key: 'email' }, value: `batch${i}@example.com` },
-      { attributeKey: { key: 'batch_key' }, value: `of ${i}` },
-    ],
-  }));
-  const replies = await atOnce(
-    numbered((i) =>
-      asKey('PUT', '/api/v2/management/contacts/bulk', {
-        workspaceId,
-        contacts: i % 2 === 0 ? people : people.toReversed(),
-      }),
-    ),
-  );
-  t.strictSame(countByStatus(replies), { 200: WRITERS });
-  const rows = await db.selectFrom('contactAttributes').select('id').where('value', 'like', 'of %').execute();
-  t.equal(rows.length, people.length);
 });
 
 promise('a link for one use, a display, an address that was verified: one response', async (t) => {

@@ -47,25 +47,6 @@ t.test('runs a few at once, in order, and a failure gives its place back', async
   t.equal(await sixth, 6);
 });
 
-t.test('one owner gets at most half of the places, and gets them again afterwards', async (t) => {
-  const { started, work, end } = heldWork();
-  const limit = { runningMax: 2, waitingMax: 4, retryAfterSeconds: 7 };
-  const turn = limitConcurrency(work, limit, (i) => (i < 10 ? 'one' : 'other'));
-  const held = [turn(1), turn(2), turn(3)];
-  await t.rejects(turn(4), RetryLater, 'one owner gets three of six places');
-  const other = [turn(11), turn(12), turn(13)];
-  await t.rejects(turn(14), RetryLater);
-  for (const i of [1, 2, 3, 11, 12, 13]) {
-    end(i);
-    await settled();
-  }
-  t.strictSame(await Promise.all([...held, ...other]), [1, 2, 3, 11, 12, 13]);
-  const again = turn(5);
-  t.strictSame(started, [1, 2, 3, 11, 12, 13, 5]);
-  end(5, new Error('broken'));
-  await t.rejects(again, /broken/);
-});
-
 t.test('hashes two passwords at once, and lets a hundred wait, of known accounts or not', async (t) => {
   let busy = 0;
   let busyMax = 0;
