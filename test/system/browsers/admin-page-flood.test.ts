@@ -29,7 +29,7 @@ const REQUESTS = [
   'GET /s/kq2v8',
   'GET /health',
 ] as const;
-const VIEWS = ['overview', 'clients', 'policies', 'replay'] as const;
+const VIEWS = ['overview', 'clients', 'policies'] as const;
 /** Address of the client that floods most. */
 let floods = '#/clients';
 /** Half a minute in each second, so that the chart has data. */

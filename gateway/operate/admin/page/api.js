@@ -56,35 +56,6 @@ export async function signOut() {
 }
 
 /**
- * Bytes, with the progress of their way, which fetch does not tell.
- *
- * @param {string} path
- * @param {Blob} body
- * @param {(part: number) => void} onProgress 0 to 1
- * @param {AbortSignal} signal
- * @returns {Promise<{ status: number, document: any }>} `status` 0: nobody answered
- */
-export function upload(path, body, onProgress, signal) {
-  return new Promise((resolve) => {
-    const request = new XMLHttpRequest();
-    const end = () => {
-      const { status, response } = request;
-      const unanswered = { message: signal.aborted ? 'Cancelled.' : 'the gateway does not answer' };
-      if (status === 401) onSignedOut();
-      resolve({ status, document: response ?? unanswered });
-    };
-    request.open('POST', path);
-    request.responseType = 'json';
-    for (const [name, value] of Object.entries(headers(undefined))) request.setRequestHeader(name, value);
-    request.setRequestHeader('content-type', 'application/octet-stream');
-    request.upload.addEventListener('progress', ({ loaded, total }) => onProgress(loaded / total));
-    request.addEventListener('loadend', end);
-    signal.addEventListener('abort', () => request.abort(), { once: true });
-    request.send(body);
-  });
-}
-
-/**
  * Server-sent events. EventSource cannot send a header, so they are read by hand.
  *
  * @param {(name: string, data: any) => void} onEvent

@@ -36,7 +36,7 @@ export function button(text, kind, onclick, more = {}) {
  * @param {string[]} heads the first is the one of the row headers
  * @param {HTMLTableRowElement[]} rows
  */
-export function figures(label, heads, rows, properties = {}) {
+export function figures(label, heads, rows) {
   for (const row of rows) {
     heads.forEach((head, i) => {
       if (i > 0) row.cells[i].dataset.head = head;
@@ -47,7 +47,7 @@ export function figures(label, heads, rows, properties = {}) {
     { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label },
     el(
       'table',
-      { class: 'figures', ...properties },
+      { class: 'figures' },
       el('thead', {}, el('tr', {}, ...heads.map((text) => el('th', { scope: 'col' }, text)))),
       el('tbody', {}, ...rows),
     ),

@@ -16,7 +16,6 @@ import { byId, clockTime, setText } from './dom.js';
 import { showNow, showStatus, showVisitors } from './now.js';
 import { loadPolicies, showCounts, showLine, showTable, wirePolicies } from './policies.js';
 import { hearRefusals, loadRefusals, showRefusals, wireRefusals } from './refusals.js';
-import { wireReplay } from './replay.js';
 import { Traffic } from './traffic.js';
 import { wireTry } from './try.js';
 import { follow, isShown, wireViews } from './views.js';
@@ -228,7 +227,6 @@ wireRefusals();
 wireClients();
 wireChart();
 wireTry();
-wireReplay();
 wireViews({
   clients: openClient,
   policies: showLine,

@@ -2,7 +2,6 @@
 import { call } from './api.js';
 import { shadowPolicy, tell, unshadowPolicy } from './changes.js';
 import { brief, button, byId, clockTime, count, el, quotaText, Rows, setText, svg } from './dom.js';
-import { takeFile } from './replay.js';
 import { zeroes } from './traffic.js';
 import { isShown } from './views.js';
 
@@ -59,7 +58,6 @@ function showFile() {
   if (shownVersion !== version) {
     shownVersion = version;
     showLines(text, policies);
-    takeFile(text);
   }
   for (const policy of policies) {
     const margin = margins.get(policy.name);

@@ -1,15 +1,15 @@
 /**
  * The views and their addresses. The part of the address behind # names the view, or a refusal that a dialog explains:
- * `#/overview`, `#/clients/DIGEST`, `#/policies/LINE`, `#/replay`, `#/why/ID`. Keyboard shortcuts are handled here as well.
+ * `#/overview`, `#/clients/DIGEST`, `#/policies/LINE`, `#/why/ID`. Keyboard shortcuts are handled here as well.
  */
 import { closeDialog, dismissMessage, openDialog } from './changes.js';
 import { button, byId, el, setText } from './dom.js';
 
-const TITLES = { overview: 'Overview', clients: 'Clients', policies: 'Policies', replay: 'Replay' };
+const TITLES = { overview: 'Overview', clients: 'Clients', policies: 'Policies' };
 const KEYS = [
   ['/', 'Search'],
   ['?', 'Show this help'],
-  ['1 to 4', 'Overview, Clients, Policies, Replay'],
+  ['1 to 3', 'Overview, Clients, Policies'],
   ['Esc', 'Close a dialog, or leave the search field'],
   ['← →', 'Move along the chart when it has the focus'],
 ];
