@@ -133,7 +133,6 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
     port,
     policies: () => limiting.policySet(),
     policyText: () => watch.text,
-    referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     control: limiting.control,
     applyChange: (change) => limiting.applyChange(change),

@@ -3,7 +3,7 @@
  * ends the process.
  */
 import { randomBytes, randomInt } from 'node:crypto';
-import { hostname, tmpdir } from 'node:os';
+import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { authority } from '#shared/authority.ts';
@@ -152,7 +152,6 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
     control,
     policies: () => set,
     policyText: () => watch.text,
-    referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     ready: () => supervisor.ready(),
     storeAvailable: () => supervisor.storeAvailable(),
@@ -248,8 +247,6 @@ async function operate(
       clock,
       trust: config.trust,
       newSecret,
-      temporaryFolder: tmpdir(),
-      stopping,
       doctor: {
         config,
         certificate: gathered.certificate,

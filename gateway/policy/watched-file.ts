@@ -81,11 +81,6 @@ export class FileWatch<T> {
     return this.#inUse.text;
   }
 
-  /** Texts in use of the files that the watched file names, by name. */
-  get referenced(): ReadonlyMap<string, string> {
-    return this.#inUse.referenced;
-  }
-
   /** Why the current content of the file is not in use; null if it is in use. */
   get refusal(): string | null {
     return this.#refusal;

@@ -1,10 +1,8 @@
 /** The admin listener of a gateway that runs in this process. */
 import { randomBytes } from 'node:crypto';
-import { tmpdir } from 'node:os';
 import { type Logger, pino } from 'pino';
 import { families } from '#gateway/observe/metrics/exposition.ts';
 import { buildAdmin } from '#gateway/operate/admin/admin.ts';
-import type { ReplayBounds } from '#gateway/operate/admin/replay-upload.ts';
 import { openFilesMax } from '#gateway/operate/doctor/open-files.ts';
 import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
 import { readPolicyFile } from '#gateway/policy/policy-file.ts';
@@ -22,8 +20,6 @@ export interface TestAdminOptions {
   readonly trust?: ProxyTrust;
   /** Replaces parts of the gateway's report on itself. */
   readonly doctor?: Partial<DoctorSources>;
-  readonly temporaryFolder?: string;
-  readonly replayBounds?: ReplayBounds;
   readonly log?: Logger;
 }
 
@@ -35,8 +31,6 @@ export function buildTestAdmin(
     isLoopback = true,
     trust = config.trust,
     doctor = {},
-    temporaryFolder = tmpdir(),
-    replayBounds,
     log = pino({ level: 'silent' }),
   }: TestAdminOptions = {},
 ): ReturnType<typeof buildAdmin> {
@@ -54,9 +48,6 @@ export function buildTestAdmin(
     log,
     clock,
     trust,
-    temporaryFolder,
-    stopping: AbortSignal.any([]),
-    ...(replayBounds === undefined ? {} : { replayBounds }),
     newSecret: () => randomBytes(32).toString('base64url'),
     doctor: {
       config,

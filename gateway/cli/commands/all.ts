@@ -54,5 +54,4 @@ export const REMOVED: Readonly<Record<string, string>> = {
   forecast: 'a bucket takes about 150 bytes in Redis; docs/operating.md says how to set maxmemory',
   prove: 'to see how full the limits of a client are, use floodgate inspect ADDRESS',
   'top --once': 'top prints once now; to repeat it, use watch npx floodgate top',
-  'replay --report': 'the page of the running gateway draws the result of a replay, and --json prints it',
 };

@@ -36,9 +36,7 @@ export function buildAdmin(options: AdminApiOptions): FastifyInstance {
     if ('bytesRead' in socket && socket.bytesRead === 0) socket.destroy();
   });
   app.setValidatorCompiler(validatorCompiler);
-  app.addHook('onRequest', async ({ raw, routeOptions }) => {
-    if (routeOptions.config.isUpload !== true) cutSlowBody(raw);
-  });
+  app.addHook('onRequest', async ({ raw }) => cutSlowBody(raw));
   if (options.token === null) addHostCheck(app);
   app.get('/healthz', { config: { saysNothing: true } }, async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {

@@ -10,7 +10,6 @@ import { AdminError } from './errors.ts';
 import { guard, sessionOf } from './guard.ts';
 import { Marks } from './marks.ts';
 import { policyRoutes } from './policy-routes.ts';
-import { replayRoutes } from './replay-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { Sessions } from './sessions.ts';
 import { trafficRoutes } from './traffic-routes.ts';
@@ -39,7 +38,6 @@ async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promis
   api.register(doctorRoutes, context);
   api.register(clientRoutes, context);
   api.register(policyRoutes, context);
-  api.register(replayRoutes, context);
   api.register(sessionRoutes, context);
   api.register(trafficRoutes, {
     ...context,

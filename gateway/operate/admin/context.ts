@@ -14,7 +14,6 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { GuardOptions } from './guard.ts';
 import type { Marks } from './marks.ts';
-import type { ReplayBounds } from './replay-upload.ts';
 import type { Sessions } from './sessions.ts';
 
 export type ShownAddresses = Pick<RefusedAddresses, 'find' | 'isOn' | 'shownUntil'>;
@@ -25,8 +24,6 @@ export interface RunningGateway {
   /** The policies as loaded from the file, without the shadow modes that operators have set. */
   readonly policies: () => PolicySet;
   readonly policyText: () => string;
-  /** The files that the policy file names. */
-  readonly referencedTexts: () => ReadonlyMap<string, string>;
   /** Why the current file is not in use; null if it is. */
   readonly policyRefusal: () => string | null;
   /** Whether it accepts requests. false while it drains. */
@@ -59,15 +56,9 @@ export interface AdminGateway extends RunningGateway {
   readonly doctor: DoctorSources;
   /** Addresses of refused clients, while operators may see them. */
   readonly addresses: ShownAddresses;
-  /** Folder for the log of a replay. */
-  readonly temporaryFolder: string;
-  /** Aborted when the gateway stops. */
-  readonly stopping: AbortSignal;
 }
 
-export interface AdminApiOptions extends AdminGateway, GuardOptions {
-  readonly replayBounds?: ReplayBounds;
-}
+export type AdminApiOptions = AdminGateway & GuardOptions;
 
 /** Subject of a change, with further fields for the log. */
 interface Changed {

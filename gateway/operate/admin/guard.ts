@@ -18,9 +18,8 @@ const LOCAL_HOST_FIELD = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})(?::\d{1,5})
  */
 const UNFORGED_HOST_FIELD = /^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3}|[a-z0-9_-]+)(?::\d{1,5})?$/i;
 
-/** HTML forms can send neither of these content types. */
+/** HTML forms cannot send this content type. */
 const JSON_TYPE = 'application/json';
-const BYTES_TYPE = 'application/octet-stream';
 
 export interface GuardOptions {
   /** All paths but /healthz and /readyz require it; null if no token is required. */
@@ -35,8 +34,6 @@ declare module 'fastify' {
     isOpen?: boolean;
     /** Whether the reply is the same for everybody, so that its Host is not checked. */
     saysNothing?: boolean;
-    /** Whether the route reads the body as a stream of bytes. */
-    isUpload?: boolean;
   }
 }
 
@@ -111,10 +108,9 @@ async function refuse(
       .header('www-authenticate', 'Bearer')
       .send({ message: 'send GATEWAY_ADMIN_TOKEN as Bearer token, or sign in on the page' });
   }
-  const wanted = request.routeOptions.config.isUpload === true ? BYTES_TYPE : JSON_TYPE;
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
-  if (method === 'POST' && type !== wanted)
-    return reply.code(415).send({ message: `send the body as ${wanted}` });
+  if (method === 'POST' && type !== JSON_TYPE)
+    return reply.code(415).send({ message: `send the body as ${JSON_TYPE}` });
   return;
 }
 
