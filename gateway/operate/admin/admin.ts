@@ -1,5 +1,4 @@
 /** The admin listener. It has its own port, so that no path of the public port leads to it. */
-import type { IncomingMessage } from 'node:http';
 import Fastify, {
   type FastifyInstance,
   type FastifySchemaCompiler,
@@ -9,23 +8,27 @@ import { Errors, type XSchema } from 'typebox/schema';
 import { CONTENT_TYPE, exposition } from '#gateway/observe/metrics/exposition.ts';
 import { addAdminApi } from './api.ts';
 import type { AdminApiOptions } from './context.ts';
-import { CountedRequest, TOO_SLOW } from './counted-request.ts';
+import { CountedRequest } from './counted-request.ts';
 import { addHostCheck, isBearer } from './guard.ts';
 import { pageRoutes } from './page-routes.ts';
 
 const BODY_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 256;
 /** Timeout of a request with its body. */
-const BODY_MS_MAX = 10_000;
-/** Timeout of an upload, a little longer than its own bound. */
-const UPLOAD_MS_MAX = 130_000;
+const REQUEST_MS_MAX = 10_000;
+/** How often Node looks for requests that are late. */
+const CHECK_MS = 1000;
 
 export function buildAdmin(options: AdminApiOptions): FastifyInstance {
   const app = Fastify({
     forceCloseConnections: true,
     bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: UPLOAD_MS_MAX,
-    http: { headersTimeout: BODY_MS_MAX, IncomingMessage: CountedRequest },
+    requestTimeout: REQUEST_MS_MAX,
+    http: {
+      headersTimeout: REQUEST_MS_MAX,
+      connectionsCheckingInterval: CHECK_MS,
+      IncomingMessage: CountedRequest,
+    },
     schemaController: {
       compilersFactory: { buildValidator: unused, buildSerializer: () => () => JSON.stringify },
     },
@@ -36,7 +39,6 @@ export function buildAdmin(options: AdminApiOptions): FastifyInstance {
     if ('bytesRead' in socket && socket.bytesRead === 0) socket.destroy();
   });
   app.setValidatorCompiler(validatorCompiler);
-  app.addHook('onRequest', async ({ raw }) => cutSlowBody(raw));
   if (options.token === null) addHostCheck(app);
   app.get('/healthz', { config: { saysNothing: true } }, async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
@@ -57,15 +59,6 @@ export function buildAdmin(options: AdminApiOptions): FastifyInstance {
       .send({ message: 'the admin listener has a page at /, and /healthz, /readyz, /metrics and /api/' }),
   );
   return app;
-}
-
-/** Cuts a slow body. Node has only one timeout for all requests of a server. */
-function cutSlowBody(request: IncomingMessage): void {
-  if (request.complete) return;
-  const timer = setTimeout(() => {
-    if (!request.complete) request.socket.end(TOO_SLOW, () => request.socket.destroy());
-  }, BODY_MS_MAX).unref();
-  request.once('close', () => clearTimeout(timer));
 }
 
 /**

@@ -3,7 +3,7 @@ import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
 import * as http from '#gateway/http/node-http.ts';
 import { PieceCount } from '#gateway/http/piece-count.ts';
 
-export const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
+const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
 
 export class CountedRequest extends http.IncomingMessage {
   readonly #pieces = new PieceCount(0);

@@ -7,12 +7,16 @@ import { sendRaw } from '#test/support/raw.ts';
 
 const SLOW_HEAD = 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ';
 
-t.test('admin listener: no reply without a byte; a slow head gets 408', async (t) => {
+const SLOW_BODY =
+  'POST /api/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{';
+
+t.test('admin listener: no reply without a byte; a slow head or body gets 408', async (t) => {
   const gateway = await startTestGateway(t, { upstream: 'http://127.0.0.1:9' });
   const port = Number(new URL(await startTestAdmin(t, gateway)).port);
-  const [silent, slow] = [sendRaw(port, ''), sendRaw(port, SLOW_HEAD)];
+  const [silent, head, body] = [sendRaw(port, ''), sendRaw(port, SLOW_HEAD), sendRaw(port, SLOW_BODY)];
   t.equal(await silent.ended(), '');
-  t.match(await slow.ended(), /^HTTP\/1\.1 408 /);
+  t.match(await head.ended(), /^HTTP\/1\.1 408 /);
+  t.match(await body.ended(), /^HTTP\/1\.1 408 /);
 });
 
 t.test('survey API: no reply without a byte; a slow head gets 400', async (t) => {
