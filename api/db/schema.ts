@@ -104,7 +104,6 @@ export interface SurveyTable extends Row {
   createdBy: string | null;
   slug: string | null;
   segmentId: string | null;
-  archivedAt: Timestamp | null;
   /** Copies of the document's dates, indexed for the scheduler. */
   publishOn: Timestamp | null;
   closeOn: Timestamp | null;

@@ -55,7 +55,6 @@ const Segment = Type.Object({
 const Survey = Type.Object({
   ...SurveyReply.properties,
   ...content,
-  archivedAt: Nullable(Type.String()),
   questions: Type.Array(Question),
   languages: Type.Array(SurveyLanguage),
   triggers: Type.Array(Type.Object({ actionClass: ActionClassReply })),

@@ -56,4 +56,11 @@ export const migrations: readonly Migration[] = [
   { name: '030-responses-by-change', statements: responsesByChange },
   { name: '031-no-notes', drops: ['responseNotes'], statements: [] },
   { name: '032-no-tags', drops: ['responseTags', 'tags'], statements: [] },
+  {
+    name: '033-no-archive',
+    statements: [
+      `update "surveys" set "status" = 'completed' where "archivedAt" is not null`,
+      'alter table "surveys" drop column "archivedAt"',
+    ],
+  },
 ];

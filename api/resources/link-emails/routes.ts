@@ -36,9 +36,9 @@ export const linkEmailRoutes: Routes = async (app, { context }) => {
       if (survey.content.type !== 'link')
         throw badRequest('Only link surveys have a link; this one is shown in apps');
       if (!isOpen(survey, clock())) {
-        const live = 'set its status to inProgress, and closeOn to null or a later date';
-        const remedy = survey.archivedAt === null ? live : 'restore it';
-        throw badRequest(`The survey takes no responses; ${remedy} first`);
+        throw badRequest(
+          'The survey takes no responses; first set its status to inProgress, and closeOn to null or a later date',
+        );
       }
       const email = emailIn(request.body.email);
       if (config.surveyUrl === null) {

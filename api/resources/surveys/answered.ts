@@ -55,18 +55,15 @@ export function versionOf(db: Database) {
   return sql<string>`(${surveyVersion(db)} || ' ' || ${others})`;
 }
 
-/** Whether a survey accepts responses. Archived surveys do not, and a survey ends at its date, before a job says so. */
-export function isOpen(
-  { archivedAt, content }: Pick<Survey, 'archivedAt' | 'content'>,
-  now: Millis,
-): boolean {
-  return accepts({ ...content, archivedAt }, toTimestamp(now));
+/** Whether a survey accepts responses. It ends at its date, before a job says so. */
+export function isOpen({ content }: Pick<Survey, 'content'>, now: Millis): boolean {
+  return accepts(content, toTimestamp(now));
 }
 
-type Opening = Pick<SurveyTable, 'status' | 'archivedAt' | 'closeOn'>;
+type Opening = Pick<SurveyTable, 'status' | 'closeOn'>;
 
-function accepts({ status, archivedAt, closeOn }: Opening, now: Timestamp): boolean {
-  return status === 'inProgress' && archivedAt === null && (closeOn === null || closeOn > now);
+function accepts({ status, closeOn }: Opening, now: Timestamp): boolean {
+  return status === 'inProgress' && (closeOn === null || closeOn > now);
 }
 
 export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
@@ -81,7 +78,7 @@ export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
 export async function findSurveyNow(db: Database, id: string, now: Millis): Promise<SurveyNow | null> {
   const row = await db
     .selectFrom('surveys')
-    .select(['status', 'archivedAt', 'closeOn'])
+    .select(['status', 'closeOn'])
     .select((survey) => webhooksOf(survey).as('hasWebhooks'))
     .where('id', '=', id)
     .executeTakeFirst();

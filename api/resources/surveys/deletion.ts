@@ -32,7 +32,7 @@ async function deleteSurveyWithContent(
   if ((await isLarge(db, 'responses', id)) || (await isLarge(db, 'displays', id))) {
     await db
       .updateTable('surveys')
-      .set({ status: 'completed', archivedAt: now, updatedAt: now })
+      .set({ status: 'completed', updatedAt: now })
       .where('id', '=', id)
       .execute();
     for (const table of ['responses', 'displays'] as const) {

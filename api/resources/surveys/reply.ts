@@ -9,6 +9,8 @@ export function toSurveyReply(survey: Survey) {
   return {
     ...row,
     ...own,
+    // Clients expect it. Nothing archives surveys.
+    archivedAt: null,
     questions: toQuestions(content.blocks),
     languages: languages.map(({ language, ...flags }) => ({ language: language.code, ...flags })),
     triggers: triggers.map((actionClass) => ({ actionClass: { ...actionClass, environmentId } })),

@@ -70,11 +70,7 @@ type Where = ExpressionBuilder<Tables, 'surveys'>;
 
 function mayClose(now: Timestamp) {
   return (where: Where) =>
-    where.and([
-      where('status', 'in', ['scheduled', 'inProgress', 'paused']),
-      where('closeOn', '<=', now),
-      where('archivedAt', 'is', null),
-    ]);
+    where.and([where('status', 'in', ['scheduled', 'inProgress', 'paused']), where('closeOn', '<=', now)]);
 }
 
 function mayPublish(now: Timestamp) {
@@ -82,7 +78,6 @@ function mayPublish(now: Timestamp) {
     where.and([
       where('status', 'in', ['scheduled', 'draft']),
       where('publishOn', '<=', now),
-      where('archivedAt', 'is', null),
       where.or([where('closeOn', 'is', null), where('closeOn', '>', now)]),
       where.or([where('status', '=', 'scheduled'), where('publishOn', '>', where.ref('updatedAt'))]),
     ]);

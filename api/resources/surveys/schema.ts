@@ -199,7 +199,7 @@ export const SurveyReply = Type.Object({
       .filter((name) => name !== 'overwrites')
       .map((name) => [name, Type.Unknown()]),
   ),
-  archivedAt: Type.Unknown(),
+  archivedAt: Type.Null(),
   questions: Type.Unknown(),
   languages: Type.Unknown(),
   triggers: Type.Unknown(),

@@ -20,7 +20,6 @@ export interface Survey {
   readonly environmentId: string;
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
-  readonly archivedAt: Timestamp | null;
   readonly content: SurveyContent;
   readonly segment: Segment | null;
   /** Triggers in the order in which they were given. */
@@ -60,7 +59,7 @@ export async function workspaceOfSurvey(db: Database, id: string): Promise<strin
   return row?.workspaceId ?? null;
 }
 
-/** Lists surveys, newest change first, ties by id. Includes archived ones. */
+/** Lists surveys, newest change first, ties by id. */
 export async function listSurveys(
   db: Database,
   workspaceIds: readonly string[],
@@ -108,7 +107,6 @@ function forSdks(db: Database, workspaceId: string) {
     .select(['id', documentBytes])
     .where('workspaceId', '=', workspaceId)
     .where('type', 'in', ['app', 'website'])
-    .where('archivedAt', 'is', null)
     .orderBy('createdAt', 'desc')
     .orderBy('id', 'desc')
     .limit(STATE_SURVEYS_MAX);
@@ -150,7 +148,7 @@ export async function deleteSurvey(db: Database, id: string): Promise<boolean> {
   return numDeletedRows > 0n;
 }
 
-/** Whether a survey is in progress. An archived survey may be too. */
+/** Whether a survey is in progress. */
 export async function isInProgress(db: Database, id: string): Promise<boolean> {
   const row = await db.selectFrom('surveys').select('status').where('id', '=', id).executeTakeFirst();
   return row?.status === 'inProgress';
@@ -176,7 +174,6 @@ function columnsOf(survey: Survey) {
     createdBy,
     slug,
     segmentId: survey.segment?.id ?? null,
-    archivedAt: survey.archivedAt,
     updatedAt: survey.updatedAt,
     publishOn: document.publishOn,
     closeOn: document.closeOn,
@@ -228,7 +225,6 @@ export function toBareSurvey(row: SurveyRow): BareSurvey {
     environmentId: row.legacyEnvironmentId ?? row.workspaceId,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
-    archivedAt: row.archivedAt,
     content: { ...JSON.parse(row.document), name, type, status, createdBy, slug },
   };
 }

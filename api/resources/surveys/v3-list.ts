@@ -10,6 +10,7 @@ export const surveyStatuses = [
   'inProgress',
   'paused',
   'completed',
+  // No survey has it, but clients filter by it.
   'archived',
 ] as const;
 type SurveyStatus = (typeof surveyStatuses)[number];
@@ -18,7 +19,7 @@ interface SurveyFilter {
   readonly workspaceId: string;
   /** Part of the name, ignoring case; null for any name. */
   readonly nameContains: string | null;
-  /** Statuses to list; null for all surveys that are not archived. */
+  /** Statuses to list; null for all. */
   readonly statuses: readonly SurveyStatus[] | null;
   /** Types to list; null for all. */
   readonly types: readonly ('link' | 'app')[] | null;
@@ -42,7 +43,6 @@ export async function listSurveyItems(
     'workspaceId',
     'type',
     'status',
-    'archivedAt',
     'createdAt',
     'updatedAt',
     'createdBy',
@@ -67,6 +67,7 @@ export async function listSurveyItems(
       const creator = createdBy === null ? undefined : names.get(createdBy);
       return {
         ...row,
+        archivedAt: null,
         responseCount: counts.get(row.id)?.all ?? 0,
         completedResponseCount: counts.get(row.id)?.finished ?? 0,
         creator: creator === undefined ? null : { name: creator },
@@ -79,17 +80,6 @@ export function countSurveys(db: Database, filter: SurveyFilter): Promise<number
   return countRows(matching(db, filter));
 }
 
-export async function hasArchivedSurveys(db: Database, workspaceId: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('surveys')
-    .select('id')
-    .where('workspaceId', '=', workspaceId)
-    .where('archivedAt', 'is not', null)
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
 function matching(db: Database, filter: SurveyFilter): Surveys<object> {
   const { nameContains, statuses, types } = filter;
   let query: Surveys<object> = db.selectFrom('surveys').where('workspaceId', '=', filter.workspaceId);
@@ -98,14 +88,7 @@ function matching(db: Database, filter: SurveyFilter): Surveys<object> {
     const pattern = `%${nameContains.replaceAll(/[\\%_]/g, '\\$&')}%`;
     query = query.where(sql<boolean>`lower("name") like lower(${pattern}) escape '\\'`);
   }
-  if (statuses === null) return query.where('archivedAt', 'is', null);
-  const living = statuses.flatMap((status) => (status === 'archived' ? [] : [status]));
-  return query.where((where) =>
-    where.or([
-      ...(living.length === 0 ? [] : [where('archivedAt', 'is', null).and('status', 'in', living)]),
-      ...(statuses.includes('archived') ? [where('archivedAt', 'is not', null)] : []),
-    ]),
-  );
+  return statuses === null ? query : query.where(sql.ref<string>('status'), 'in', statuses);
 }
 
 async function countResponses(db: Database, surveyIds: readonly string[]) {

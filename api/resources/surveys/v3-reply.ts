@@ -1,6 +1,6 @@
 /** The format of a survey on v3: texts are maps of locales without `default`. Pure. */
 import { Type } from 'typebox';
-import { isRecord, picked, TextOrNull } from '#api/values/schemas.ts';
+import { isRecord, picked } from '#api/values/schemas.ts';
 import { type Block, SurveyContent } from './schema.ts';
 import type { Survey } from './store.ts';
 
@@ -26,7 +26,7 @@ export const SurveyDocument = Type.Object({
   name: Type.String(),
   type: properties.type,
   status: properties.status,
-  archivedAt: TextOrNull,
+  archivedAt: Type.Null(),
   defaultLanguage: Type.String(),
   languages: Type.Array(
     Type.Object({
@@ -65,6 +65,7 @@ export function toSurveyResource(survey: Survey, chosen: readonly string[] | nul
   const { html: _, ...welcomeCard } = content.welcomeCard;
   return {
     ...survey,
+    archivedAt: null,
     ...picked(content, ['name', 'type', 'status', 'hiddenFields', 'variables']),
     metadata: translate(content.metadata),
     defaultLanguage,

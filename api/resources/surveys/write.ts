@@ -45,7 +45,6 @@ export function createSurvey(parts: WriteParts, workspace: Workspace, body: unkn
       environmentId: workspace.environmentId,
       createdAt: now,
       updatedAt: now,
-      archivedAt: null,
       content,
       segment: null,
       triggers: [],
@@ -62,7 +61,7 @@ export function createSurvey(parts: WriteParts, workspace: Workspace, body: unkn
  * another update may have come first.
  *
  * @returns null if the survey was deleted
- * @throws ApiError bad_request if it is archived, or would leave its draft without a trigger; invalid_fields; conflict
+ * @throws ApiError bad_request if it would leave its draft without a trigger; invalid_fields; conflict
  *   if the slug, or the title that the survey's own segment needs, is taken
  */
 export function changeSurvey(parts: WriteParts, id: string, body: unknown): Promise<Survey | null> {
@@ -70,9 +69,6 @@ export function changeSurvey(parts: WriteParts, id: string, body: unknown): Prom
   return saveSurvey(parts, async (trx) => {
     const stored = await findSurveyToChange(trx, id);
     if (stored === null) return null;
-    if (stored.archivedAt !== null) {
-      throw badRequest('The survey is archived; restore it before changing it');
-    }
     const content = readContent(body, stored.content, () => newId(random));
     const changed = { ...stored, content, updatedAt: toTimestamp(clock()) };
     const survey = await completed(trx, parts, body, changed);

@@ -75,9 +75,5 @@ t.test('400, 403 and 404: each mistake has its error', async (t) => {
     json: { message: 'Survey is not protected by a PIN' },
   });
   const paused = await addSurvey(api, { pin: '1234', status: 'paused' });
-  t.equal((await enter('1234', '203.0.113.4', paused.id)).status, 403);
-  const archived = await addSurvey(api, { pin: '1234' });
-  const archivedAt = new Date(api.context.clock()).toISOString();
-  await api.context.db.updateTable('surveys').set({ archivedAt }).where('id', '=', archived.id).execute();
-  t.equal((await enter('1234', '203.0.113.4', archived.id)).status, 403, 'refused as responses are');
+  t.equal((await enter('1234', '203.0.113.4', paused.id)).status, 403, 'refused as responses are');
 });

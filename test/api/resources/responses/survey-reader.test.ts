@@ -65,9 +65,9 @@ t.test('403: the survey was closed meanwhile', async (t) => {
   t.equal((await answer()).status, 200, 'accepted when it is open again');
 });
 
-t.test('403: the survey was archived in the database, without a notification', async (t) => {
+t.test('403: the survey was ended in the database, without a notification', async (t) => {
   const { answer, db } = await start(t);
-  await db.updateTable('surveys').set({ archivedAt: '2026-01-01T00:00:00.000Z' }).execute();
+  await db.updateTable('surveys').set({ status: 'completed' }).execute();
   t.equal((await answer()).status, 403);
 });
 
