@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { ApiError, forbidden, notAuthenticated } from '#api/errors.ts';
+import { ApiError, notAuthenticated } from '#api/errors.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { alert, links, notice } from '#api/http/page-form.ts';
@@ -20,8 +20,8 @@ import { noteAccountEvent } from './account-event.ts';
 import { ACCOUNT_PATH, acceptForms, fieldOf, formFields } from './form.ts';
 import { accountParts, readAccount } from './home-view.ts';
 import { newKeyFrom } from './new-key.ts';
-import { isFormOurs, protect } from './protection.ts';
-import { visitorOf } from './visitor.ts';
+import { protect } from './protection.ts';
+import { senderOf, visitorOf } from './visitor.ts';
 
 /** Requests for pages count for the limit of the session, and forms need our CSRF token. */
 const refuses = [
@@ -64,7 +64,7 @@ const revocation = {
 const NO_FORM = { label: '', error: undefined };
 
 export const accountHomeRoutes: Routes = async (app, { context }) => {
-  const { db, signer, config } = context;
+  const { db, config } = context;
   const { basePath } = app;
   acceptForms(app);
 
@@ -76,7 +76,7 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
   });
 
   app.post(`${ACCOUNT_PATH}/api-keys`, newKey, async (request, reply) => {
-    const principal = await sessionOfForm(request);
+    const principal = await senderOf(context, request);
     try {
       const wanted = await newKeyFrom(db, request.body, managed(principal));
       const { key, apiKey } = await createApiKey(context, principal, wanted);
@@ -102,7 +102,7 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
   });
 
   app.post(`${ACCOUNT_PATH}/api-keys/:id/revoke`, revocation, async (request, reply) => {
-    const principal = await sessionOfForm(request);
+    const principal = await senderOf(context, request);
     const { id } = request.params;
     const key = await revokeApiKey(db, principal, id);
     if (key === null) {
@@ -127,16 +127,6 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
   ): Promise<void> {
     const target = { type: 'apiKey', id };
     return noteAccountEvent(context, request, { action, userId, organizationId, target, changes: {} });
-  }
-
-  /** @throws ApiError not_authenticated; forbidden when the form is not ours */
-  async function sessionOfForm(request: FastifyRequest): Promise<SessionPrincipal> {
-    if (!isFormOurs(request, signer)) {
-      throw forbidden('The form was too old. Go back to your account and try again.');
-    }
-    const principal = await visitorOf(context, request);
-    if (principal === null) throw notAuthenticated();
-    return principal;
   }
 
   async function sendAccount(
