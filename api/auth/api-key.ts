@@ -80,6 +80,7 @@ async function permissionsOf(
       .selectFrom('workspaces')
       .select('id')
       .where('organizationId', '=', organizationId)
+      .where('deletingAt', 'is', null)
       .orderBy('id')
       .execute();
     return new Map(workspaces.map((workspace) => [workspace.id, allWorkspaces]));

@@ -103,6 +103,7 @@ export async function authenticateSession(
           .selectFrom('workspaces')
           .select('id')
           .where('organizationId', 'in', organizationIds)
+          .where('deletingAt', 'is', null)
           .orderBy('id')
           .execute();
   return {

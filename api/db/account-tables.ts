@@ -17,6 +17,8 @@ export interface OrganizationTable extends Row {
   name: string;
   /** The organization of the first start. Its webhooks may reach what WEBHOOK_ALLOWED_TARGETS lists. */
   isOperators: Flag;
+  /** Time at which its owner deleted it. Its row goes after its workspaces. */
+  deletingAt: Timestamp | null;
 }
 
 export interface UserTable extends Row {
@@ -103,6 +105,8 @@ export interface MailOutboxTable {
   /** Time when it was sent or parked. */
   settledAt: Timestamp | null;
   lastError: string | null;
+  /** The workspace that the mail is about; null for mails of accounts. */
+  workspaceId: string | null;
 }
 
 /** Rows are never changed. Old ones are deleted. */

@@ -70,6 +70,8 @@ export interface WorkspaceTable extends Row {
   placement: string;
   inAppSurveyBranding: Flag;
   styling: Json;
+  /** Time at which its owner deleted it. No route shows it any more, and a job deletes its rows. */
+  deletingAt: Timestamp | null;
 }
 
 export interface LanguageTable extends Row {

@@ -3,10 +3,22 @@ import { setImmediate } from 'node:timers/promises';
 import type { SelectQueryBuilder } from 'kysely';
 import type { Database, Tables } from './schema.ts';
 
+export type SlicedTable =
+  | 'auditEvents'
+  | 'contactAttributes'
+  | 'contacts'
+  | 'deliveries'
+  | 'displays'
+  | 'events'
+  | 'mailOutbox'
+  | 'responses'
+  | 'segments'
+  | 'surveys';
+
 /** @param ids selects the ids of the rows @returns their number */
 export async function deleteSome(
   db: Database,
-  table: 'auditEvents' | 'contactAttributes' | 'deliveries' | 'displays' | 'mailOutbox' | 'responses',
+  table: SlicedTable,
   ids: SelectQueryBuilder<Tables, keyof Tables, { id: string }>,
 ): Promise<number> {
   const { numDeletedRows } = await db

@@ -42,6 +42,8 @@ export interface Head {
 
 interface HeadRow extends Head {
   readonly dueAt: Timestamp;
+  /** Not null: nothing more is sent, see resources/organizations/deletion.ts. */
+  readonly deletingAt: Timestamp | null;
 }
 
 /**
@@ -64,7 +66,8 @@ export function headsQuery(after: string, limit: number): RawBuilder<HeadRow> {
       )
       from heads where heads."webhookId" is not null
     )
-    select w."id" as "webhookId", w."workspaceId" as "workspaceId", s."organizationId" as "organizationId", w."url" as "url", (
+    select w."id" as "webhookId", w."workspaceId" as "workspaceId", s."organizationId" as "organizationId", w."url" as "url",
+    s."deletingAt" as "deletingAt", (
       select min("dueAt") from "deliveries"
       where "deliveries"."webhookId" = h."webhookId" and "deliveries"."dueAt" is not null
     ) as "dueAt"
@@ -88,7 +91,7 @@ export async function findHeads(
 ): Promise<{ readonly due: readonly Head[]; readonly next: string | null }> {
   const { rows } = await headsQuery(after, limit).execute(db);
   return {
-    due: rows.filter(({ dueAt }) => dueAt <= now),
+    due: rows.filter(({ deletingAt, dueAt }) => deletingAt === null && dueAt <= now),
     next: rows.length < limit ? null : (rows.at(-1)?.webhookId ?? null),
   };
 }
@@ -149,6 +152,7 @@ export async function leaseDeliveries(
       'organizations.isOperators',
     ])
     .where('deliveries.id', 'in', ids)
+    .where('workspaces.deletingAt', 'is', null)
     // Fan-out writes the payload before the deliveries.
     .where('events.payload', 'is not', null)
     .$narrowType<{ payload: NotNull }>()

@@ -11,6 +11,7 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '#api/context.ts';
+import { deletingWorkspaces } from '#api/db/deleting.ts';
 import { kept, unlocked } from '#api/db/locks.ts';
 import type { Database, EventTable, EventType } from '#api/db/schema.ts';
 import type { Mail } from '#api/mail/mail.ts';
@@ -169,6 +170,7 @@ async function readSubscriptions(
     .selectFrom('webhooks')
     .select(['id', 'workspaceId', 'triggers', 'surveyIds'])
     .where('workspaceId', 'in', workspaceIds)
+    .where('workspaceId', 'not in', deletingWorkspaces(trx))
     .orderBy('createdAt')
     .orderBy('id');
   const rows = await kept(trx, webhooks).execute();

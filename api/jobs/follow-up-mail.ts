@@ -41,6 +41,7 @@ export function followUpMail(followUp: FollowUp, survey: BareSurvey, response: R
   ];
   return {
     kind: 'surveyFollowUp',
+    workspaceId: survey.workspaceId,
     to,
     replyTo,
     subject: oneLine(withRecall(properties.subject, response)).slice(0, SUBJECT_LENGTH_MAX),

@@ -1,4 +1,4 @@
-/** The scheduled jobs: surveys start and end at their dates, and old data is deleted. */
+/** The scheduled jobs: surveys start and end at their dates, deleted workspaces and old data go. */
 import type { FastifyBaseLogger } from 'fastify';
 import { forgetAuditEvents } from '#api/audit/audit.ts';
 import type { Context } from '#api/context.ts';
@@ -10,6 +10,7 @@ import {
 } from '#api/events/retention.ts';
 import { forgetOldMails } from '#api/mail/outbox.ts';
 import { endUnverifiedAccounts } from '#api/resources/accounts/expiry.ts';
+import { deleteMarked } from '#api/resources/organizations/deletion.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { usedBytes } from '#api/storage/quota.ts';
@@ -21,6 +22,7 @@ import { type JobRunner, startJobRunner } from './job-runner.ts';
 
 /** Any job may be five seconds late, so a survey starts or ends within 15 s of its date. */
 const MOVE_SURVEYS_MS: Millis = 10_000;
+const DELETE_MARKED_MS: Millis = 10_000;
 const FORGET_EVENTS_MS: Millis = 10 * 60 * 1000;
 const HOUR_MS: Millis = 60 * 60 * 1000;
 const DAY_MS: Millis = 24 * HOUR_MS;
@@ -44,6 +46,7 @@ interface ScheduledJob {
 
 const jobs: readonly ScheduledJob[] = [
   { name: 'moveSurveys', periodMs: MOVE_SURVEYS_MS, run: moveSurveys },
+  { name: 'deleteMarked', periodMs: DELETE_MARKED_MS, run: deleteMarked },
   { name: 'forgetEvents', periodMs: FORGET_EVENTS_MS, run: forgetEvents },
   {
     name: 'forgetMails',

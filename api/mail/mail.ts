@@ -13,6 +13,8 @@ export interface MailAddress {
 export interface Mail {
   /** The purpose, such as `verifyEmail`. It is logged, so it must not contain data of callers. */
   readonly kind: string;
+  /** The workspace that the mail is about. The mail is not sent if that is deleted before. */
+  readonly workspaceId?: string | null;
   /** One address, as `normalizeEmail` returns it. */
   readonly to: string;
   readonly replyTo?: string | null;

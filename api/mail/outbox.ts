@@ -1,4 +1,5 @@
 /** The table `mailOutbox`. A mail is accepted, then leased, then sent, tried again, or parked. */
+import { deletingWorkspaces } from '#api/db/deleting.ts';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, MailOutboxTable, Timestamp } from '#api/db/schema.ts';
 import { deleteSome, inSlices } from '#api/db/slices.ts';
@@ -24,6 +25,7 @@ export async function insertMail(db: Database, mail: Mail, now: Millis, random: 
     .insertInto('mailOutbox')
     .values({
       replyTo: null,
+      workspaceId: null,
       ...content,
       id,
       createdAt: toTimestamp(now),
@@ -52,6 +54,9 @@ export async function leaseMails(
     .select('id')
     .where('status', '=', 'pending')
     .where('nextAttemptAt', '<=', now)
+    .where(({ eb, or }) =>
+      or([eb('workspaceId', 'is', null), eb('workspaceId', 'not in', deletingWorkspaces(db))]),
+    )
     .orderBy('nextAttemptAt')
     .orderBy('id')
     .limit(options.limit);
@@ -106,6 +111,15 @@ export async function updateMail(
 
 /** Kinds of mails that go to contacts. Other mails are about accounts. */
 const TO_CONTACTS = ['surveyLink', 'surveyFollowUp'];
+
+/** Deletes the mails that an account has got or waits for. @param email its address */
+export async function deleteAccountMails(db: Database, email: string): Promise<void> {
+  await db
+    .deleteFrom('mailOutbox')
+    .where('recipient', '=', email)
+    .where('kind', 'not in', TO_CONTACTS)
+    .execute();
+}
 
 /** Clears what sent mails tell about their recipients. Unsent ones stay, because others may have asked for them. */
 export async function forgetRecipients(db: Database, addresses: readonly string[]): Promise<void> {

@@ -4,6 +4,7 @@
  * under their grant may come. Writes go to `files` and, through quota.ts, to `storageUsage`.
  */
 import type { Selectable } from 'kysely';
+import { deletingWorkspaces } from '#api/db/deleting.ts';
 import type { Database, FileTable, Timestamp } from '#api/db/schema.ts';
 import type { FileLocation } from './key.ts';
 import { keyOf } from './key.ts';
@@ -44,7 +45,7 @@ export async function insertFile(
   });
 }
 
-/** Finds the grant of a key whose file was not deleted. Only such files are served. */
+/** Finds the grant of a key whose file was not deleted, nor its workspace. Only such files are served. */
 export async function findGrant(
   db: Database,
   key: string,
@@ -54,6 +55,7 @@ export async function findGrant(
     .select(['createdAt', 'storedAt'])
     .where('key', '=', key)
     .where('removedAt', 'is', null)
+    .where('workspaceId', 'not in', deletingWorkspaces(db))
     .executeTakeFirst();
   return row ?? null;
 }
@@ -77,6 +79,7 @@ export async function markStored(
         .set({ size, storedAt: now })
         .where('key', '=', key)
         .where('removedAt', 'is', null)
+        .where('workspaceId', 'not in', deletingWorkspaces(trx))
         .returning(['workspaceId', 'countedBytes'])
         .executeTakeFirst();
       if (row === undefined) return 'gone';

@@ -1,6 +1,6 @@
 /**
  * Deletes files that lost their owner or were never named. Code that deletes a response or a survey calls
- * `removeFilesOf` after the commit. The sweep finds the rest: S3 was away, the process died, or the owner was deleted
+ * `removeFilesOf` after the commit. The deletion of a workspace deletes its files before its row. The sweep finds the rest: S3 was away, the process died, or the owner was deleted
  * in another way.
  *
  * First the row is marked, then the object is deleted, then the row. After a crash the next sweep finds the marked row.
@@ -40,7 +40,7 @@ export interface RemovalLog {
   error(fields: object, message: string): void;
 }
 
-interface RemovalParts {
+export interface RemovalParts {
   readonly db: Database;
   readonly storage: Storage;
   readonly clock: Clock;
@@ -50,11 +50,17 @@ interface RemovalParts {
 /** Deletes the files of an owner. Never rejects, because the owner is already deleted. */
 export async function removeFilesOf(parts: RemovalParts, owner: Owner, log: RemovalLog): Promise<void> {
   try {
-    const files = await listFilesOf(parts.db, owner, AT_ONCE_MAX);
-    await inParallel(files, ({ key }) => removeFile(parts, key));
+    await removeSomeFilesOf(parts, owner, AT_ONCE_MAX);
   } catch (error) {
     log.error({ err: error, ...owner }, 'files could not be removed; the next sweep tries again');
   }
+}
+
+/** Deletes some files of an owner that is still to be deleted. @returns their number @throws StorageUnavailable */
+export async function removeSomeFilesOf(parts: RemovalParts, owner: Owner, limit: number): Promise<number> {
+  const files = await listFilesOf(parts.db, owner, limit);
+  await inParallel(files, ({ key }) => removeFile(parts, key));
+  return files.length;
 }
 
 /** Deletes a file, even if it has no row. @throws StorageUnavailable */

@@ -2,7 +2,10 @@
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { File } from './files.ts';
 
-export type Owner = { readonly responseId: string } | { readonly surveyId: string };
+export type Owner =
+  | { readonly responseId: string }
+  | { readonly surveyId: string }
+  | { readonly workspaceId: string };
 
 function oldestFiles(db: Database, limit: number) {
   return db.selectFrom('files').selectAll().orderBy('createdAt').orderBy('key').limit(limit);
@@ -13,9 +16,9 @@ export function listFilesOf(db: Database, owner: Owner, limit: number): Promise<
   const query = oldestFiles(db, limit).where((where) =>
     where.or([where('removedAt', 'is', null), where('countedBytes', '>', 0)]),
   );
-  return 'responseId' in owner
-    ? query.where('responseId', '=', owner.responseId).execute()
-    : query.where('surveyId', '=', owner.surveyId).execute();
+  if ('responseId' in owner) return query.where('responseId', '=', owner.responseId).execute();
+  if ('surveyId' in owner) return query.where('surveyId', '=', owner.surveyId).execute();
+  return query.where('workspaceId', '=', owner.workspaceId).execute();
 }
 
 /** Files whose response, survey or workspace was deleted, in any way. */

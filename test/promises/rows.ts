@@ -165,4 +165,10 @@ export const PROMISES: readonly Promised[] = [
     again('api/events/sender'),
     'DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS=1',
   ),
+  row(
+    'From the moment that its owner deletes it, no route of the survey API knows a workspace or what was in it, and its rows and files follow.',
+    ['api/resources/organizations/gone', 'api/resources/organizations/deletion'],
+    again('api/resources/organizations/deletion'),
+    'requests that began before; entries of the audit log, backups, and older versions of the objects in a bucket that keeps them',
+  ),
 ];

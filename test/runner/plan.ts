@@ -70,7 +70,8 @@ const DIFFERENT = globSync(
     'test/api/{audit,auth,cache,db,events,http,jobs,mail,parallel-writers,processes,storage,values,wiring,work}/**/*.test.ts',
     // They send every operation once, with everything that is described for it.
     'test/api/docs/{refusals,replies}.test.ts',
-    'test/api/resources/{segments,responses}/*.test.ts',
+    'test/api/resources/{organizations,segments,responses}/*.test.ts',
+    'test/api/resources/accounts/deletion.test.ts',
     'test/system/{exactness,crashes,processes}/*.test.ts',
   ],
   { cwd: projectRoot },

@@ -17,6 +17,7 @@ import { twoFactor } from './025-two-factor.ts';
 import { eventsOfResponses } from './027-events-of-responses.ts';
 import { noSecondFactor } from './028-no-second-factor.ts';
 import { responsesByChange } from './030-responses-by-change.ts';
+import { deletions } from './034-deletions.ts';
 
 interface Migration {
   readonly name: string;
@@ -63,4 +64,5 @@ export const migrations: readonly Migration[] = [
       'alter table "surveys" drop column "archivedAt"',
     ],
   },
+  { name: '034-deletions', statements: deletions },
 ];

@@ -9,6 +9,12 @@ const FORM_BYTES_MAX = 16_384;
 
 /** The page after a login without another destination. */
 export const ACCOUNT_PATH = '/account';
+export const ACCOUNT_DELETION_PATH = `${ACCOUNT_PATH}/delete`;
+
+/** @param id of the workspace, or the parameter of the route */
+export function workspaceDeletionPath(id: string): string {
+  return `${ACCOUNT_PATH}/workspaces/${id}/delete`;
+}
 
 /** Accepts forms. Within this plugin, a body that begins like a JSON object is JSON, and any other body is a form. */
 export function acceptForms(app: FastifyInstance): void {

@@ -61,6 +61,10 @@ const revocation = {
     refusedAs: { action: 'deleted', targetType: 'apiKey', param: 'id' },
   },
 } as const;
+const notices: ReadonlyMap<string, string> = new Map([
+  ['revoked', 'The key is revoked.'],
+  ['workspace-deleted', 'The workspace is deleted.'],
+]);
 const NO_FORM = { label: '', error: undefined };
 
 export const accountHomeRoutes: Routes = async (app, { context }) => {
@@ -71,8 +75,8 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
   app.get(ACCOUNT_PATH, accountPage, async (request, reply) => {
     const principal = await visitorOf(context, request);
     if (principal === null) return reply.redirect(`${basePath}/auth/login`);
-    const isRevoked = fieldOf(request.query, 'notice') === 'revoked';
-    return sendAccount(request, reply, principal, isRevoked ? notice('The key is revoked.') : '');
+    const news = notices.get(fieldOf(request.query, 'notice'));
+    return sendAccount(request, reply, principal, news === undefined ? '' : notice(news));
   });
 
   app.post(`${ACCOUNT_PATH}/api-keys`, newKey, async (request, reply) => {

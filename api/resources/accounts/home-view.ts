@@ -3,7 +3,9 @@ import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { field, form, hidden, links } from '#api/http/page-form.ts';
 import { type ApiKey, listApiKeys } from '#api/resources/api-keys/store.ts';
+import { type OwnOrganization, organizationsOf } from '#api/resources/organizations/store.ts';
 import { escapeHtml } from '#shared/page.ts';
+import { ACCOUNT_DELETION_PATH, workspaceDeletionPath } from './form.ts';
 import { findUser, type User } from './store.ts';
 
 const WORKSPACES_SHOWN_MAX = 500;
@@ -16,12 +18,12 @@ interface Workspace {
   readonly permission: Permission;
 }
 
-interface AccountView {
+export interface AccountView {
   readonly user: Pick<User, 'name' | 'email'>;
   /** Workspaces in the order of their names, at most 500. */
   readonly workspaces: readonly Workspace[];
-  /** The organizations whose keys the user may create and revoke. */
-  readonly organizations: readonly { readonly id: string; readonly name: string }[];
+  /** The organizations that the user runs, and whose keys the user may create and revoke. */
+  readonly organizations: readonly OwnOrganization[];
   readonly keys: readonly ApiKey[];
 }
 
@@ -43,21 +45,15 @@ export async function readAccount(
           .orderBy('name')
           .orderBy('id')
           .execute(),
-    organizationIds.length === 0
-      ? []
-      : db
-          .selectFrom('organizations')
-          .select(['id', 'name'])
-          .where('id', 'in', organizationIds)
-          .orderBy('name')
-          .execute(),
+    organizationsOf(db, userId),
     listApiKeys(db, organizationIds),
   ]);
   const workspaces = toldApart(rows).map((row) => ({
     ...row,
     permission: permissions.get(row.id) ?? ('read' as const),
   }));
-  return { user, workspaces, organizations: toldApart(organizations), keys };
+  const run = organizations.filter(({ id }) => organizationIds.includes(id));
+  return { user, workspaces, organizations: toldApart(run), keys };
 }
 
 /** Adds the id to each name that several have, because forms and lists show names only. */
@@ -89,11 +85,14 @@ export function accountParts(
       'plain',
     ),
     '</div>',
-    links([[`${basePath}/auth/forgot-password`, 'Choose a new password']]),
+    links([
+      [`${basePath}/auth/forgot-password`, 'Choose a new password'],
+      [`${basePath}${ACCOUNT_DELETION_PATH}`, 'Delete your account'],
+    ]),
     '<h2>Workspaces</h2>',
     workspaces.length === 0
-      ? '<p>You reach no workspace. The operator of this server can let you into one.</p>'
-      : `<ul class="plain">${workspaces.map(workspaceItem).join('')}</ul>`,
+      ? noWorkspace(organizations)
+      : `<ul class="plain">${workspaces.map((one) => workspaceItem(one, organizations, basePath)).join('')}</ul>`,
     '<h2>API keys</h2>',
     ...(organizations.length === 0
       ? ['<p>Owners and managers of an organization make its API keys.</p>']
@@ -123,13 +122,25 @@ export function accountParts(
   ];
 }
 
-function workspaceItem({ name, id, legacyEnvironmentId, permission }: Workspace): string {
+function noWorkspace([first]: AccountView['organizations']): string {
+  if (first === undefined)
+    return '<p>You reach no workspace. The operator of this server can let you into one.</p>';
+  const path = `/api/v1/organizations/${escapeHtml(first.id)}/workspaces`;
+  return `<p>There is no workspace. A program makes one with your session: <code>POST ${path}</code>.</p>`;
+}
+
+function workspaceItem(
+  { name, id, organizationId, legacyEnvironmentId, permission }: Workspace,
+  organizations: AccountView['organizations'],
+  basePath: string,
+): string {
+  const isOwned = organizations.some((one) => one.id === organizationId && one.role === 'owner');
   return `<li><strong>${escapeHtml(name)}</strong> <span class="hint">${rights[permission]}</span><br>
 id <code>${escapeHtml(id)}</code>${
     legacyEnvironmentId === null
       ? ''
       : `, for older clients also <code>${escapeHtml(legacyEnvironmentId)}</code>`
-  }</li>`;
+  }${isOwned ? `<br>\n<a href="${basePath}${workspaceDeletionPath(id)}">Delete ${escapeHtml(name)}</a>` : ''}</li>`;
 }
 
 const rights: Readonly<Record<Permission, string>> = {

@@ -108,4 +108,5 @@ const notices: ReadonlyMap<string, string> = new Map([
     'Your password is changed, and you were logged out everywhere. Log in with the new one.',
   ],
   ['signed-out', 'You are logged out.'],
+  ['account-deleted', 'Your account is deleted.'],
 ]);

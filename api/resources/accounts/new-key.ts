@@ -28,6 +28,7 @@ export async function newKeyFrom(
     .select(['id', 'organizationId'])
     .where(kind === 'organization' ? 'organizationId' : 'id', '=', id)
     .where('organizationId', 'in', managed)
+    .where('deletingAt', 'is', null)
     .orderBy('id')
     .execute();
   const [first] = found;

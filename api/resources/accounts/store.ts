@@ -84,6 +84,11 @@ export async function updateUser(
     .execute();
 }
 
+/** Deletes a user with all sessions, links and memberships. */
+export async function deleteUser(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('users').where('id', '=', id).execute();
+}
+
 /** A login does not change the account, so `updatedAt` stays. */
 export async function noteLogin(db: Database, id: string, now: Timestamp): Promise<void> {
   await db.updateTable('users').set({ lastLoginAt: now }).where('id', '=', id).execute();

@@ -50,6 +50,7 @@ export const linkEmailRoutes: Routes = async (app, { context }) => {
       await db.transaction().execute((trx) =>
         mailer.accept(trx, {
           kind: 'surveyLink',
+          workspaceId: survey.workspaceId,
           to: email,
           subject: `Your link to ${oneLine(survey.content.name)}`,
           body: `Open this link to take part in "${oneLine(survey.content.name)}":\n\n${link}\n`,

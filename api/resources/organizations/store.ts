@@ -11,7 +11,7 @@ export async function findOrganization(
   db: Database,
   id: string | null,
 ): Promise<Pick<OrganizationTable, 'id' | 'name'> | null> {
-  const query = db.selectFrom('organizations').select(['id', 'name']);
+  const query = db.selectFrom('organizations').select(['id', 'name']).where('deletingAt', 'is', null);
   const found = id === null ? query.where('isOperators', '=', 1) : query.where('id', '=', id);
   return (await found.executeTakeFirst()) ?? null;
 }
@@ -93,4 +93,60 @@ export async function reachOf(db: Database, workspaceId: string): Promise<Reach>
     .where('workspaces.id', '=', workspaceId)
     .executeTakeFirst();
   return row?.isOperators === 1 ? 'operators' : 'public';
+}
+
+export interface OwnOrganization {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  /** Whether the person owns it, and nobody else belongs to it. */
+  readonly isAlone: boolean;
+}
+
+/** Lists the organizations of a person, by name. */
+export async function organizationsOf(db: Database, userId: string): Promise<readonly OwnOrganization[]> {
+  const rows = await db
+    .selectFrom('memberships')
+    .innerJoin('organizations', 'organizations.id', 'memberships.organizationId')
+    .select(['organizations.id', 'organizations.name', 'memberships.role'])
+    .select(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('memberships as others')
+          .select('others.userId')
+          .whereRef('others.organizationId', '=', 'memberships.organizationId')
+          .where('others.userId', '!=', userId),
+      ).as('hasOthers'),
+    )
+    .where('memberships.userId', '=', userId)
+    .orderBy('organizations.name')
+    .orderBy('organizations.id')
+    .execute();
+  return rows.map(({ hasOthers, ...row }) => ({ ...row, isAlone: row.role === 'owner' && !hasOthers }));
+}
+
+/**
+ * Marks organizations that lost their only owner. The organization of the first start stays, without people and
+ * workspaces: without it the next start would be the first one, and `npm run people` would have nothing to add to.
+ */
+export async function markOrganizations(
+  trx: Database,
+  ids: readonly string[],
+  now: Timestamp,
+): Promise<void> {
+  await trx
+    .updateTable('organizations')
+    .set({ deletingAt: now })
+    .where('id', 'in', ids)
+    .where('isOperators', '=', 0)
+    .execute();
+}
+
+/** Deletes marked organizations that have no workspace any more. */
+export async function deleteEmptied(db: Database): Promise<void> {
+  const inUse = db.selectFrom('workspaces').select('organizationId');
+  await db
+    .deleteFrom('organizations')
+    .where('deletingAt', 'is not', null)
+    .where('id', 'not in', inUse)
+    .execute();
 }

@@ -47,11 +47,13 @@ export async function findSurveyVersion(db: Database, id: string): Promise<strin
 
 export function versionOf(db: Database) {
   const survey = expressionBuilder<Tables, 'surveys'>();
+  // Without a row, because the workspace is being deleted, the version is null, which equals no other one.
   const environmentId = survey
     .selectFrom('workspaces')
-    .select('legacyEnvironmentId')
-    .whereRef('workspaces.id', '=', 'surveys.workspaceId');
-  const others = sql<string>`cast(${webhooksOf(survey)} as text) || coalesce(${environmentId}, '')`;
+    .select(sql<string>`coalesce("legacyEnvironmentId", '')`.as('id'))
+    .whereRef('workspaces.id', '=', 'surveys.workspaceId')
+    .where('workspaces.deletingAt', 'is', null);
+  const others = sql<string>`cast(${webhooksOf(survey)} as text) || ${environmentId}`;
   return sql<string>`(${surveyVersion(db)} || ' ' || ${others})`;
 }
 

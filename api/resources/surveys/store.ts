@@ -214,7 +214,8 @@ export function selectSurveys(db: Database) {
     .selectFrom('surveys')
     .innerJoin('workspaces', 'workspaces.id', 'surveys.workspaceId')
     .selectAll('surveys')
-    .select('workspaces.legacyEnvironmentId');
+    .select('workspaces.legacyEnvironmentId')
+    .where('workspaces.deletingAt', 'is', null);
 }
 
 export function toBareSurvey(row: SurveyRow): BareSurvey {

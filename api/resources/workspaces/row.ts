@@ -1,13 +1,14 @@
 /** Finds the row of a workspace by the id in the path of a management route. */
 import type { FastifyRequest } from 'fastify';
-import { requireRight } from '#api/auth/plugin.ts';
+import { principalOf, requireRight } from '#api/auth/plugin.ts';
+import { may } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { existing, type ResourceType } from '#api/errors.ts';
+import { existing, notFound, type ResourceType } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isId } from '#api/values/ids.ts';
 import { isRecord } from '#api/values/schemas.ts';
-import { type Shown, withEnvironmentIds } from './store.ts';
+import { findWorkspace, type Shown, withEnvironmentIds } from './store.ts';
 
 interface OfWorkspace {
   readonly workspaceId: string;
@@ -39,6 +40,9 @@ export function workspaceRow<R extends OfWorkspace>({
       async (request: FastifyRequest) => {
         const id = isRecord(request.params) ? String(request.params[param]) : '';
         const row = existing(isId(id) ? await find(db, id) : null, type, id);
+        // Nobody has a right in a workspace that is being deleted. Its rows no longer exist for callers.
+        const isReadable = may(principalOf(request), row.workspaceId, 'read');
+        if (!isReadable && (await findWorkspace(db, row.workspaceId)) === null) throw notFound(type, id);
         requireRight(request, row.workspaceId);
         slot.set(request, row);
       },

@@ -1,4 +1,7 @@
-/** Workspaces. A workspace has two ids: its own, and the legacy environment id. */
+/**
+ * Workspaces. A workspace has two ids: its own, and the legacy environment id. Those that are being deleted are found by
+ * none of these queries.
+ */
 import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -43,6 +46,7 @@ export async function findWorkspace(db: Database, scopeId: string): Promise<Work
     .selectFrom('workspaces')
     .selectAll()
     .where((where) => where.or([where('id', '=', scopeId), where('legacyEnvironmentId', '=', scopeId)]))
+    .where('deletingAt', 'is', null)
     .limit(2)
     .execute();
   const row = rows.find(({ id }) => id === scopeId) ?? rows[0];
@@ -102,7 +106,9 @@ export async function listWorkspaces(
 }
 
 export function countWorkspaces(db: Database, organizationId: string): Promise<number> {
-  return countRows(db.selectFrom('workspaces').where('organizationId', '=', organizationId));
+  return countRows(
+    db.selectFrom('workspaces').where('organizationId', '=', organizationId).where('deletingAt', 'is', null),
+  );
 }
 
 /** @param except the workspace that may have it */
@@ -117,6 +123,7 @@ export async function isNameTaken(
     .select('id')
     .where('organizationId', '=', organizationId)
     .where('name', '=', name)
+    .where('deletingAt', 'is', null)
     .limit(2)
     .execute();
   return rows.some(({ id }) => id !== except);
@@ -134,6 +141,33 @@ export async function changeWorkspace(
     .where('id', '=', workspace.id)
     .execute();
   return { ...workspace, updatedAt: now };
+}
+
+/**
+ * Marks workspaces, which are from then on found by nothing. Call it in a transaction.
+ *
+ * @returns both ids of each
+ */
+export async function markDeleting(
+  trx: Database,
+  by: { readonly id: string } | { readonly organizationIds: readonly string[] },
+  now: Timestamp,
+): Promise<readonly { readonly workspaceId: string; readonly environmentId: string }[]> {
+  const update = trx
+    .updateTable('workspaces')
+    .set({ deletingAt: now })
+    .where('deletingAt', 'is', null)
+    .returning(['id', 'legacyEnvironmentId']);
+  const rows = await ('id' in by
+    ? update.where('id', '=', by.id)
+    : update.where('organizationId', 'in', by.organizationIds)
+  ).execute();
+  return rows.map((row) => ({ workspaceId: row.id, environmentId: row.legacyEnvironmentId ?? row.id }));
+}
+
+/** Deletes a marked workspace with the rows that are left in it. */
+export async function deleteWorkspace(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('workspaces').where('id', '=', id).where('deletingAt', 'is not', null).execute();
 }
 
 /** Records that an SDK requested the workspace's state. No settings change, so `updatedAt` stays. */

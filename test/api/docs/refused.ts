@@ -2,11 +2,12 @@
  * Lists requests that only this operation refuses, by operation and status. The last request of each list is refused.
  */
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { addSurvey } from '#test/support/api-app.ts';
 import { asOwner, organizationId } from '#test/support/owner.ts';
 import { uploadForm } from '#test/support/requests.ts';
-import { openSurvey, type Request } from '#test/support/world.ts';
-import { form, type Place, type Successes, successes } from './successes.ts';
+import { cookiesOf, openSurvey, type Request } from '#test/support/world.ts';
+import { account, form, type Place, type Successes, successes, withOwnWorkspace } from './successes.ts';
 
 type Refused = Readonly<Record<number, Successes>>;
 
@@ -93,6 +94,31 @@ const oldForm: Successes = async ({ request }) => [
 /** Sends one of our forms without a login. */
 const withoutSession: Successes = async ({ request, world }) => [await form(world, request.url, {})];
 
+/** Creates an account, which manages the first organization too. */
+async function manager(place: Place): Promise<{ readonly email: string; readonly cookie: string }> {
+  const { email, loggedIn } = await account(place);
+  const { db, clock } = place.api.context;
+  const user = await db.selectFrom('users').select('id').where('email', '=', email).executeTakeFirstOrThrow();
+  const membership = { userId: user.id, role: 'manager', createdAt: toTimestamp(clock()) } as const;
+  const id = await organizationId({}, place.world);
+  await db
+    .insertInto('memberships')
+    .values({ ...membership, organizationId: id })
+    .execute();
+  return { email, cookie: cookiesOf(loggedIn) };
+}
+
+const byManager: Successes = async (place) => [
+  { ...place.request, headers: { cookie: (await manager(place)).cookie } },
+];
+const goneWorkspace: Successes = async ({ request, world }) => [
+  {
+    ...(request.method === 'GET' ? request : await form(world, request.url, {}, world.options.session)),
+    ...{ url: '/account/workspaces/none/delete' },
+    ...(request.method === 'GET' ? { headers: { cookie: world.options.session } } : {}),
+  },
+];
+
 export const refused: Readonly<Record<string, Refused>> = {
   ...client,
   'POST /api/v1/client/{workspaceId}/storage/upload': {
@@ -116,6 +142,25 @@ export const refused: Readonly<Record<string, Refused>> = {
   },
   'POST /account/api-keys': { 401: withoutSession, 403: oldForm },
   'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm, 404: revokedTwice },
+  'GET /account/workspaces/{workspaceId}/delete': { 403: byManager, 404: goneWorkspace },
+  'POST /account/workspaces/{workspaceId}/delete': {
+    400: async (place) => {
+      const { url, cookie } = await withOwnWorkspace(place);
+      return [await form(place.world, url, { name: 'Another' }, cookie)];
+    },
+    ...{ 401: withoutSession, 403: oldForm, 404: goneWorkspace },
+  },
+  'POST /account/delete': {
+    400: async (place) => {
+      const { loggedIn } = await account(place);
+      return [await form(place.world, place.request.url, { email: 'x@example.com' }, cookiesOf(loggedIn))];
+    },
+    ...{ 401: withoutSession, 403: oldForm },
+    409: async (place) => {
+      const { email, cookie } = await manager(place);
+      return [await form(place.world, place.request.url, { email }, cookie)];
+    },
+  },
   'GET /s/{surveyId}': { 404: async ({ request }) => [{ ...request, url: '/s/No-Id' }] },
   'GET /js/{script}': { 404: async ({ request }) => [{ ...request, url: '/js/other.js' }] },
   'POST /api/auth/callback/credentials': {

@@ -29,6 +29,10 @@ const limitedOtherwise: ReadonlySet<string> = new Set([
   'GET /account',
   'POST /account/api-keys',
   'POST /account/api-keys/{id}/revoke',
+  'GET /account/workspaces/{workspaceId}/delete',
+  'POST /account/workspaces/{workspaceId}/delete',
+  'GET /account/delete',
+  'POST /account/delete',
 ]);
 
 t.beforeEach(tidy);

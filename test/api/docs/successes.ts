@@ -70,7 +70,7 @@ async function signUp({ api, world }: Place): Promise<string> {
 }
 
 /** Creates an account. @returns the reply to the login */
-async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
+export async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
   const email = await signUp(place);
   const token = await mailedToken(place, email, 'verifyEmail');
   const { world } = place;
@@ -78,6 +78,17 @@ async function account(place: Place): Promise<{ readonly email: string; readonly
     await form(world, '/api/auth/callback/token', { token, password, json: 'true' }),
   );
   return { email, loggedIn };
+}
+
+const ownWorkspace = '/account/workspaces/{workspaceId}/delete';
+
+/** Creates an account. @returns the path to its workspace, the name of that, and the cookie of a session */
+export async function withOwnWorkspace(place: Place) {
+  const cookie = cookiesOf((await account(place)).loggedIn);
+  const { send } = place.world.options;
+  const listed = await send({ method: 'GET', url: '/api/v1/management/workspaces', headers: { cookie } });
+  const [{ id, name }] = JSON.parse(listed.text).data;
+  return { url: ownWorkspace.replace('{workspaceId}', id), name, cookie };
 }
 
 /** Requests a new password, and returns the mailed token. */
@@ -160,6 +171,25 @@ export const successes: Readonly<Record<string, Successes>> = {
     return accountForm({ label: 'Walk', permission: 'read', reach })(place);
   },
   'POST /account/api-keys/{id}/revoke': accountForm({}),
+  async [`GET ${ownWorkspace}`](place) {
+    const { url, cookie } = await withOwnWorkspace(place);
+    return [
+      { method: 'GET', url, headers: { cookie } },
+      { method: 'GET', url },
+    ];
+  },
+  async [`POST ${ownWorkspace}`](place) {
+    const { url, name, cookie } = await withOwnWorkspace(place);
+    return [await form(place.world, url, { name }, cookie)];
+  },
+  async 'GET /account/delete'(place) {
+    const cookie = cookiesOf((await account(place)).loggedIn);
+    return [{ ...place.request, headers: { cookie } }, place.request];
+  },
+  async 'POST /account/delete'(place) {
+    const { email, loggedIn } = await account(place);
+    return [await form(place.world, place.request.url, { email }, cookiesOf(loggedIn))];
+  },
   'GET /': async ({ request }) => [request, fromBrowser(request)],
   'GET /js/{script}': script,
   'GET /api/packages/js': script,

@@ -73,6 +73,8 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/auth/reset-password',
     'POST /verify-email-change',
     'POST /account/api-keys/{id}/revoke',
+    'POST /account/workspaces/{workspaceId}/delete',
+    'POST /account/delete',
     ...surveys.map((url) => `DELETE ${url}/{surveyId}`),
     ...responses.map((url) => `DELETE ${url}/{responseId}`),
     `DELETE ${management}/action-classes/{actionClassId}`,

@@ -20,9 +20,9 @@ const checks: Readonly<Record<string, string>> = {
     select w."id" from "workspaces" w join "contactAttributeKeys" k on k."workspaceId" = w."id"
     where k."type" = 'default' group by w."id" having count(*) <> 5`,
   'a name of an organization has one workspace': `
-    select "organizationId", "name" from "workspaces" group by "organizationId", "name" having count(*) > 1`,
+    select "organizationId", "name" from "workspaces" where "deletingAt" is null group by "organizationId", "name" having count(*) > 1`,
   'an organization has an owner': `
-    select "id" from "organizations" o where not exists
+    select "id" from "organizations" o where o."deletingAt" is null and not exists
     (select 1 from "memberships" m where m."organizationId" = o."id" and m."role" = 'owner')`,
   'one organization is the operator’s': `
     select count(*) from "organizations" where "isOperators" = 1 having count(*) <> 1`,

@@ -147,6 +147,30 @@ t.test('change the address', async (t) => {
   await check(t, 'email-changed');
 });
 
+t.test('delete the workspace, and then the account', async (t) => {
+  await link('Log in with the new address').click();
+  await page.getByLabel('E-mail').fill('zoe@example.org');
+  await page.getByLabel('Password').fill('Password2');
+  await button('Log in').click();
+  await link('Delete My workspace').click();
+  await heading('Delete a workspace');
+  await check(t, 'workspace-deletion');
+  await page.getByLabel('Type the name').fill('Another');
+  await button('Delete the workspace').click();
+  await page.getByText('This is not the name of the workspace').waitFor();
+  await check(t, 'workspace-deletion-refused');
+  await page.getByLabel('Type the name').fill('My workspace');
+  await button('Delete the workspace').click();
+  await page.getByText('The workspace is deleted.').waitFor();
+  await check(t, 'account-without-workspace');
+  await link('Delete your account').click();
+  await heading('Delete your account');
+  await check(t, 'account-deletion');
+  await page.getByLabel('Type your e-mail address').fill('zoe@example.org');
+  await button('Delete the account').click();
+  await page.getByText('Your account is deleted.').waitFor();
+});
+
 t.test('pages for broken links and links that need one more step', async (t) => {
   for (const [path, name, title] of [
     ['/nothing', 'error', 'There is no such page'],

@@ -1,0 +1,78 @@
+/**
+ * Deletes workspaces in two steps. The request of an owner marks the row. From then on nothing finds the workspace: every
+ * query that begins at a workspace, a key, a session, a webhook or a mail skips those with a mark. A scheduled job then
+ * deletes the content in slices, so that nobody waits long, and the row last. So if a crash ends the job, the next run
+ * continues, in any process. Two may run at once, because each slice locks the row.
+ */
+import type { SelectQueryBuilder } from 'kysely';
+import { deletingWorkspaces } from '#api/db/deleting.ts';
+import { lockRow } from '#api/db/locks.ts';
+import type { Database, Tables } from '#api/db/schema.ts';
+import { deleteSome, inSlices, type SlicedTable } from '#api/db/slices.ts';
+import { deleteWorkspace } from '#api/resources/workspaces/store.ts';
+import { type RemovalParts, removeSomeFilesOf } from '#api/storage/removal.ts';
+import { deleteEmptied } from './store.ts';
+
+interface DeletionLog {
+  info(fields: object, message: string): void;
+}
+
+type Rows = SelectQueryBuilder<Tables, keyof Tables, { id: string }>;
+
+/**
+ * The tables of which a workspace may have any number of rows, each after those that refer to it. The rows of other
+ * tables go with these, or with the row of the workspace.
+ */
+const contents: Readonly<Partial<Record<SlicedTable, (db: Database, workspaceId: string) => Rows>>> = {
+  mailOutbox: (db, id) => db.selectFrom('mailOutbox').select('id').where('workspaceId', '=', id),
+  deliveries: (db, id) =>
+    db
+      .selectFrom('deliveries')
+      .select('id')
+      .where('webhookId', 'in', db.selectFrom('webhooks').select('id').where('workspaceId', '=', id)),
+  events: (db, id) => db.selectFrom('events').select('id').where('workspaceId', '=', id),
+  responses: (db, id) => db.selectFrom('responses').select('id').where('workspaceId', '=', id),
+  displays: (db, id) =>
+    db
+      .selectFrom('displays')
+      .select('id')
+      .where('surveyId', 'in', db.selectFrom('surveys').select('id').where('workspaceId', '=', id)),
+  contactAttributes: (db, id) => {
+    const keys = db.selectFrom('contactAttributeKeys').select('id').where('workspaceId', '=', id);
+    return db.selectFrom('contactAttributes').select('id').where('attributeKeyId', 'in', keys);
+  },
+  contacts: (db, id) => db.selectFrom('contacts').select('id').where('workspaceId', '=', id),
+  surveys: (db, id) => db.selectFrom('surveys').select('id').where('workspaceId', '=', id),
+  segments: (db, id) => db.selectFrom('segments').select('id').where('workspaceId', '=', id),
+};
+
+/**
+ * Deletes marked workspaces, and then marked organizations that have none left.
+ *
+ * @throws StorageUnavailable; the next run continues
+ */
+export async function deleteMarked(
+  parts: RemovalParts,
+  isStopping: () => boolean,
+  log: DeletionLog,
+): Promise<void> {
+  const { db } = parts;
+  for (const { id } of await deletingWorkspaces(db).orderBy('deletingAt').execute()) {
+    for (const [table, rowsOf] of Object.entries(contents)) {
+      await inSlices(
+        (rowsMax) =>
+          db.transaction().execute(async (trx) => {
+            // A slice that is not full shows that nothing is left, as nobody else deletes meanwhile.
+            await lockRow(trx, 'workspaces', id);
+            return deleteSome(trx, table as SlicedTable, rowsOf(trx, id).limit(rowsMax));
+          }),
+        isStopping,
+      );
+    }
+    await inSlices((filesMax) => removeSomeFilesOf(parts, { workspaceId: id }, filesMax), isStopping);
+    if (isStopping()) return;
+    await deleteWorkspace(db, id);
+    log.info({ job: 'deleteMarked', workspaceId: id }, 'a workspace was deleted with everything in it');
+  }
+  await deleteEmptied(db);
+}
