@@ -5,6 +5,7 @@
  * and clients are served in turn, no matter how many bodies each has.
  */
 import type { Client } from '#gateway/bounds/clients.ts';
+import { Turns } from '#gateway/bounds/turns.ts';
 
 export interface Transfer {
   readonly client: Client;
@@ -22,8 +23,7 @@ const TRANSFERS_PER_TICK = 4;
 const BYTES_PER_COLLECTION = 8 * 1024 * 1024;
 
 export class TransferScheduler {
-  /** Waiting bodies by client. The first client is served next. */
-  readonly #queues = new Map<Client, Set<Transfer>>();
+  readonly #waiting = new Turns<Client, Transfer>();
   readonly #collect: () => void;
   #left = BYTES_PER_TICK;
   /** Bytes forwarded since the last collection, without those that were freed explicitly. */
@@ -45,10 +45,7 @@ export class TransferScheduler {
     this.#garbageBytes += bytes;
     this.#arm();
     if (this.#left > 0) return true;
-    const { client } = transfer;
-    const queue = this.#queues.get(client);
-    if (queue === undefined) this.#queues.set(client, new Set([transfer]));
-    else queue.add(transfer);
+    this.#waiting.add(transfer.client, transfer);
     return false;
   }
 
@@ -57,9 +54,7 @@ export class TransferScheduler {
   }
 
   leave(transfer: Transfer): void {
-    if (this.#queues.size === 0) return;
-    const queue = this.#queues.get(transfer.client);
-    if (queue?.delete(transfer) === true && queue.size === 0) this.#queues.delete(transfer.client);
+    this.#waiting.delete(transfer.client, transfer);
   }
 
   #arm(): void {
@@ -76,23 +71,10 @@ export class TransferScheduler {
       this.#collect();
     }
     for (let i = 0; i < TRANSFERS_PER_TICK && this.#left > 0; i++) {
-      const transfer = this.#next();
+      const transfer = this.#waiting.next();
       if (transfer === undefined) return;
       transfer.resume();
     }
-    if (this.#queues.size > 0) this.#arm();
-  }
-
-  /** Removes the first body of the first client from its queue and moves that client to the end. */
-  #next(): Transfer | undefined {
-    for (const [client, queue] of this.#queues) {
-      this.#queues.delete(client);
-      for (const transfer of queue) {
-        queue.delete(transfer);
-        if (queue.size > 0) this.#queues.set(client, queue);
-        return transfer;
-      }
-    }
-    return undefined;
+    if (!this.#waiting.isEmpty) this.#arm();
   }
 }
