@@ -224,8 +224,9 @@ export class Entrance {
   #tell(socket: Socket, reply: OwnReply): void {
     let pageOrigin: string | null = null;
     const end = (): void => {
-      socket.on('data', freeChunk);
       lingeringClose(socket, this.#raw(reply, pageOrigin));
+      // After its bytes are counted.
+      socket.on('data', freeChunk);
     };
     if (!this.#options.enforcement.table.cors.varies) {
       end();

@@ -9,7 +9,7 @@ import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import { writeLast } from '#gateway/http/free-buffer.ts';
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
-import { lingeringClose } from '#gateway/http/lingering-close.ts';
+import { endSoon, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { hasBody } from '#gateway/http/request-head.ts';
 import { protocolsIn } from './reply-fields.ts';
@@ -143,8 +143,8 @@ export function joinSockets(
   ] as const) {
     side.on('error', () => side.destroy());
     // Data that one side sent before closing still reaches the other.
-    side.on('end', () => lingeringClose(other));
-    side.on('close', () => lingeringClose(other));
+    side.on('end', () => endSoon(other));
+    side.on('close', () => endSoon(other));
     passOn(side, other, scheduler, owner);
   }
 }
@@ -164,11 +164,10 @@ function passOn(from: Duplex, to: Duplex, scheduler: TransferScheduler, client: 
     },
   };
   from.on('data', (chunk: Buffer) => {
-    // The other side has closed: discard data until this one closes too.
-    if (!to.writable) return;
     awaitsSlot = !scheduler.pass(transfer, chunk.length);
-    // Write last, because `writeLast` empties the chunk.
-    awaitsDrain = !writeLast(to, chunk, scheduler);
+    // If the other side has closed, discard data until this one closes too. Write last, because `writeLast` empties
+    // the chunk.
+    awaitsDrain = to.writable && !writeLast(to, chunk, scheduler);
     if (awaitsDrain || awaitsSlot) from.pause();
   });
   to.on('drain', () => {

@@ -1,11 +1,11 @@
 /** A closed connection delivers the reply first, and holds nothing afterwards. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer as createNetServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { IncomingRequest } from '#gateway/http/incoming-request.ts';
-import { discardBody } from '#gateway/http/lingering-close.ts';
+import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { Owner } from '#test/support/gateway.ts';
 import { listen } from '#test/support/listen.ts';
 import { until } from '#test/support/until.ts';
@@ -29,13 +29,88 @@ async function startDiscarding(owner: Owner): Promise<Discarding> {
   return { port, requests };
 }
 
-async function beginUpload(port: number, bytes: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1');
+async function beginUpload(port: number, bytes: number, localAddress?: string): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
   socket.on('error', () => undefined);
   socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`);
   await once(socket, 'data');
   return socket;
 }
+
+const READ_BYTES = 65_536;
+const TURNS_PER_TICK = 4;
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/**
+ * Waits until all bytes have been read, and returns how many more reads there were than turns allow.
+ *
+ * @param ahead number of reads of each connection before it waits
+ */
+async function readsBeyondTurns(sockets: readonly Socket[], ahead: number, bytes: number): Promise<number> {
+  const bytesRead = (): number => sockets.reduce((sum, socket) => sum + socket.bytesRead, 0);
+  let beyond = 0;
+  for (let allowed = ahead * sockets.length; bytesRead() < bytes; allowed += TURNS_PER_TICK) {
+    beyond = Math.max(beyond, Math.ceil(bytesRead() / READ_BYTES) - allowed);
+    await nextTurn();
+  }
+  return beyond;
+}
+
+t.test('connections whose bodies are discarded are read in turn', async (t) => {
+  const { port, requests } = await startDiscarding(t);
+  const clients = await Promise.all(Array.from({ length: 12 }, () => beginUpload(port, 1_000_000)));
+  for (const client of clients) client.write(Buffer.alloc(1_000_000));
+  const sockets = requests.map(({ socket }) => socket);
+  t.ok((await readsBeyondTurns(sockets, 1, 12_000_000)) <= TURNS_PER_TICK);
+  await until(() => requests.every(({ complete }) => complete), 'all bodies have arrived');
+  // The connection can be used again.
+  for (const client of clients) {
+    client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(client, 'data');
+    client.destroy();
+  }
+});
+
+t.test('a client with one connection has as many turns as one with twelve', async (t) => {
+  const { port, requests } = await startDiscarding(t);
+  const many = await Promise.all(Array.from({ length: 12 }, () => beginUpload(port, 2_000_000, '127.0.0.2')));
+  const one = await beginUpload(port, 1_000_000, '127.0.0.3');
+  const sockets = requests.map(({ socket }) => socket);
+  const last = sockets.pop();
+  for (const client of many) client.write(Buffer.alloc(2_000_000));
+  one.write(Buffer.alloc(1_000_000));
+  while ((last?.bytesRead ?? 0) < 1_000_000) await nextTurn();
+  const bytesRead = sockets.reduce((sum, socket) => sum + socket.bytesRead, 0);
+  t.ok(
+    bytesRead < 8_000_000,
+    `${bytesRead} bytes of the twelve, which would be 12 MB if all connections were equal`,
+  );
+  for (const client of [one, ...many]) client.destroy();
+});
+
+t.test('connections that are being closed are read in turn, up to 8 MiB', async (t) => {
+  const sockets: Socket[] = [];
+  const server = createNetServer((socket) => {
+    sockets.push(socket);
+    lingeringClose(socket, 'bye');
+  });
+  const port = await listen(t, server);
+  const clients = Array.from({ length: 12 }, () => {
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    client.on('error', () => undefined);
+    return client;
+  });
+  await until(() => sockets.length === 12, 'all connections are accepted');
+  for (const client of clients) client.write(Buffer.alloc(1_000_000));
+  // A paused socket fills its buffer.
+  t.ok((await readsBeyondTurns(sockets, 2, 12_000_000)) <= TURNS_PER_TICK);
+  const [first] = clients;
+  first?.write(Buffer.alloc(8_000_000));
+  await until(() => sockets.some(({ destroyed }) => destroyed), 'the connection is cut');
+  for (const { bytesRead } of sockets) t.ok(bytesRead <= 8 * 1024 * 1024 + 2 * READ_BYTES);
+  for (const client of clients) client.destroy();
+});
 
 const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 
