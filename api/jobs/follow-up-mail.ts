@@ -8,7 +8,6 @@ import { normalizeEmail } from '#api/auth/password.ts';
 import type { Mail } from '#api/mail/mail.ts';
 import type { Answer } from '#api/resources/responses/schema.ts';
 import type { Response } from '#api/resources/responses/store.ts';
-import { formParts } from '#api/resources/surveys/question-types.ts';
 import type { SurveyContent } from '#api/resources/surveys/schema.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 
@@ -16,7 +15,8 @@ type FollowUp = SurveyContent['followUps'][number];
 
 const SUBJECT_LENGTH_MAX = 255;
 const BODY_LENGTH_MAX = 100_000;
-const EMAIL_PART = formParts.contactInfo.indexOf('email');
+/** The place of the address in the answer to a question about contact data: first name, last name, email. */
+const EMAIL_PART = 2;
 
 export function isTriggered({ trigger }: FollowUp, response: Response): boolean {
   switch (trigger.type) {

@@ -20,17 +20,6 @@ export const SURVEY_NAME_LENGTH_MAX = 1_000;
 export const QUESTIONS_MAX = 1_000;
 /** Maximum number of choices of one question, and of rows or columns of a matrix. */
 export const CHOICES_MAX = 1_000;
-export const RULES_MAX = 1_000;
-/** Maximum number of validation rules of one survey that are regular expressions. */
-export const PATTERN_RULES_MAX = 20;
-export const PATTERN_LENGTH_MAX = 256;
-/** Maximum number of instructions of a compiled pattern. */
-export const PATTERN_SIZE_MAX = 500;
-/**
- * Work of matching the patterns of one response: the sum of instructions times characters of the answer. One step
- * takes up to 70 ns (Node 26, 2 cores).
- */
-export const PATTERN_STEPS_MAX = 1_000_000;
 
 /** Maximum size of the state of a workspace as JSON: a tenth of the cache of states, so that every state is cached. */
 export const STATE_BYTES_MAX = 8_388_608;

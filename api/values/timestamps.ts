@@ -25,7 +25,7 @@ export function readTimestamp(text: string): string | null {
 }
 
 /** @param text `YYYY-MM-DD`. Date moves the days 29 to 31 of shorter months into the next month. */
-export function isDay(text: string): boolean {
+function isDay(text: string): boolean {
   const date = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.getUTCDate() === Number(text.slice(-2));
 }

@@ -1,6 +1,7 @@
 /** Reads the answers of a body. Some clients put the language and the times among the answers. Pure. */
 import { invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
+import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { MapOf } from '#api/values/schemas.ts';
 import { extractFromData, type Times } from './merge.ts';
 import { Answer, type Answers, type ResponseChange } from './schema.ts';
@@ -11,6 +12,14 @@ export interface ReadAnswers {
   readonly data: Answers;
   readonly language: string | undefined;
   readonly ttc: Times | undefined;
+}
+
+/** Returns the ids that answers may have: questions and hidden fields of the survey. */
+export function fieldIdsOf({ content }: BareSurvey): ReadonlySet<string> {
+  return new Set([
+    ...content.blocks.flatMap(({ elements }) => elements.map(({ id }) => id)),
+    ...(content.hiddenFields.fieldIds ?? []),
+  ]);
 }
 
 /** Returns the change that a body of v1, or of a client, describes. */

@@ -12,7 +12,7 @@ import { findPathWorkspace, pathScope } from '#api/resources/workspaces/scope.ts
 import { isId } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
-import { fileError, otherLengthError } from './answers.ts';
+import { fileError } from './file-answers.ts';
 import type { Respondent } from './insert.ts';
 import type { NewClientResponse, ResponseMeta } from './schema.ts';
 import { checkSentResponse } from './size.ts';
@@ -106,7 +106,6 @@ export function clientCreation(context: Context): ClientCreation {
       // v2 checks the single-use link before the address and the token.
       ...(version === 'v1' ? [pin, email, person, singleUse] : [pin, singleUse, email, person]),
       () => fileError(survey, data, config.publicUrl),
-      () => (version === 'v2' ? otherLengthError(survey, data) : null),
     ];
     for (const reason of reasons) {
       const error = await reason();

@@ -8,9 +8,9 @@ import type { Routes } from '#api/context.ts';
 import { type ApiError, badRequest, existing, notFound } from '#api/errors.ts';
 import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { fieldIdsOf, fileError, otherLengthError } from './answers.ts';
-import { changeIn } from './body.ts';
+import { changeIn, fieldIdsOf } from './body.ts';
 import { clientCreation, closedError } from './client-creation.ts';
+import { fileError } from './file-answers.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange } from './schema.ts';
 import { checkSentResponse } from './size.ts';
 import { findResponse } from './store.ts';
@@ -76,10 +76,7 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
             if (stored.finished) {
               throw badRequest('Response is already finished', { code: 'response_already_finished' });
             }
-            throwFirst(
-              () => fileError(survey, change.data, config.publicUrl),
-              () => otherLengthError(survey, change.data),
-            );
+            throwFirst(() => fileError(survey, change.data, config.publicUrl));
           },
           { mustBeOpen: true },
         );

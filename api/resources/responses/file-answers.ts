@@ -1,13 +1,31 @@
 /** Answers that are files in our storage. Pure. */
+import { type ApiError, badRequest } from '#api/errors.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { isRecord } from '#api/values/schemas.ts';
-import type { Answer } from './schema.ts';
+import type { Answer, Answers } from './schema.ts';
 
 /** Renderers send this for a file question that was skipped. */
-export const SKIPPED = 'skipped';
+const SKIPPED = 'skipped';
+
+export function fileError(survey: BareSurvey, data: Answers, publicUrl: string): ApiError | null {
+  return foreignFileQuestion(survey, data, publicUrl) === null
+    ? null
+    : badRequest('Invalid file upload response');
+}
+
+/** Finds a question whose answer names files that are not ours or belong to another survey. null if there is none. */
+export function foreignFileQuestion(survey: BareSurvey, data: Answers, publicUrl: string): string | null {
+  const found = survey.content.blocks
+    .flatMap(({ elements }) => elements)
+    .find(({ id, type }) => {
+      const answer = type === 'fileUpload' && Object.hasOwn(data, id) ? data[id] : undefined;
+      return answer !== undefined && !isFileOf(survey, id, answer, publicUrl);
+    });
+  return found?.id ?? null;
+}
 
 /** Whether all files of the answer were uploaded for this question, or, by old clients, for this workspace. */
-export function isFileOf(survey: BareSurvey, questionId: string, answer: Answer, publicUrl: string): boolean {
+function isFileOf(survey: BareSurvey, questionId: string, answer: Answer, publicUrl: string): boolean {
   if (answer === '' || answer === SKIPPED) return true;
   const files = typeof answer === 'string' ? [answer] : answer;
   return Array.isArray(files) && files.every((file) => isOwnFile(survey, questionId, file, publicUrl));

@@ -11,8 +11,8 @@ import { notFound } from '#api/errors.ts';
 import { ListQuery, readLargePage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { checkScope } from '#api/resources/workspaces/scope.ts';
-import { fieldIdsOf, fileError } from './answers.ts';
-import { answersIn, changeIn } from './body.ts';
+import { answersIn, changeIn, fieldIdsOf } from './body.ts';
+import { fileError } from './file-answers.ts';
 import {
   changeManagedResponse,
   createManagedResponse,

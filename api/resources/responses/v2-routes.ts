@@ -10,8 +10,7 @@ import { type ApiError, badRequest } from '#api/errors.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { v2Resource } from '#api/resources/workspaces/resource.ts';
 import { Id } from '#api/values/schemas.ts';
-import { foreignFileQuestion, longOtherQuestion } from './answers.ts';
-import { withAbsoluteFiles } from './file-answers.ts';
+import { foreignFileQuestion, withAbsoluteFiles } from './file-answers.ts';
 import {
   changeManagedResponse,
   createManagedResponse,
@@ -85,12 +84,11 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
 
   resource.remove({}, (stored, request) => deleteManagedResponse(context, stored, request.log));
 
-  /** Returns the problem of an answer with the message of v2, which differs from v1. */
+  /** Returns the problem of an answer. Unlike on v1, it names the question. */
   function answerProblem(survey: BareSurvey, sent: Answers): ApiError | null {
-    const fileQuestion = foreignFileQuestion(survey, sent, config.publicUrl);
-    if (fileQuestion !== null) return answerRefused(fileQuestion, 'Invalid file upload response');
-    const otherQuestion = longOtherQuestion(survey, sent);
-    return otherQuestion === null ? null : answerRefused(otherQuestion, 'Response exceeds character limit');
+    const questionId = foreignFileQuestion(survey, sent, config.publicUrl);
+    const issue = 'Invalid file upload response';
+    return questionId === null ? null : badRequest(issue, { [`response.data.${questionId}`]: issue });
   }
 
   /** Converts a response to the format of v2. Unlike on v1, the contact is an id, and there are no tags. */
@@ -99,8 +97,3 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     return { ...shown, data: withAbsoluteFiles(response.data, config.publicUrl) };
   }
 };
-
-/** Creates the error of v2, which names the question of each problem. */
-function answerRefused(questionId: string, issue: string): ApiError {
-  return badRequest(issue, { [`response.data.${questionId}`]: issue });
-}

@@ -1,6 +1,5 @@
 /**
- * Creates and changes responses, for all APIs: checks the answers, writes the row, and writes everything that depends
- * on it.
+ * Creates and changes responses, for all APIs: writes the row, and everything that depends on it.
  */
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
@@ -20,7 +19,6 @@ import { claimFiles, namesFiles } from '#api/storage/claims.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
-import { answerError } from './answers.ts';
 import { completeWhenDue } from './completion.ts';
 import { findDisplayProblem, type Insertion, insertResponse, type Respondent } from './insert.ts';
 import { mergeTimes, type Times } from './merge.ts';
@@ -71,7 +69,7 @@ interface CreationCheck extends SurveyCheck {
 }
 
 /**
- * @throws ApiError bad_request if an answer or the display does not fit, conflict if the single-use link was used or
+ * @throws ApiError bad_request if the display does not fit, conflict if the single-use link was used or
  * the respondent has finished another response
  */
 export async function createResponse(
@@ -84,7 +82,6 @@ export async function createResponse(
   const check = { mustBeOpen, emailDigest };
   const alone = await createResponseAlone(parts, survey, given, respondent, check);
   if (alone !== null) return alone;
-  checkAnswers(survey, given);
   const insertion = {
     response: newResponse(parts.random, survey, given),
     respondent,
@@ -127,7 +124,6 @@ export async function createResponseAlone(
     !hasEvents(survey, given, survey.hasWebhooks) &&
     !namesFiles(given.data);
   if (!isAlone || (mustBeOpen && !isOpen(survey, clock()))) return null;
-  checkAnswers(survey, given);
   const response = newResponse(random, survey, given);
   return insert(db, { response, respondent, emailDigest, version: survey.version });
 }
@@ -147,12 +143,6 @@ async function insert(db: Database, insertion: Insertion): Promise<Response | nu
   }
 }
 
-function checkAnswers(survey: BareSurvey, { data, finished, meta }: NewResponse): void {
-  const mustBeComplete = finished && !beginsInTheMiddle(meta);
-  const error = answerError(survey, { given: data, all: data, finished, mustBeComplete });
-  if (error !== null) throw error;
-}
-
 function newResponse(random: Random, survey: BareSurvey, given: NewResponse): Insertion['response'] {
   return {
     ...given,
@@ -165,7 +155,7 @@ function newResponse(random: Random, survey: BareSurvey, given: NewResponse): In
 
 /**
  * @param mayChange called with the response as it is inside the transaction; throws to refuse
- * @throws ApiError not_found if it was deleted, bad_request if an answer does not fit
+ * @throws ApiError not_found if it was deleted
  */
 export async function changeResponse(
   parts: WriteParts,
@@ -182,14 +172,6 @@ export async function changeResponse(
     mayChange(stored);
     const data = { ...base(change, stored.data, change.data), ...change.data };
     const finished = change.finished ?? stored.finished;
-    const takesAnswersBack = change.maps === 'replace' && change.data !== undefined;
-    const error = answerError(survey, {
-      given: change.data ?? {},
-      all: data,
-      finished,
-      mustBeComplete: finished && (!stored.finished || takesAnswersBack) && wereAllAsked(survey, stored),
-    });
-    if (error !== null) throw error;
     const changed: Response = {
       ...stored,
       updatedAt: toTimestamp(parts.clock()),
@@ -220,16 +202,6 @@ function base<V>(
   sent: Readonly<Record<string, V>> | undefined,
 ): Readonly<Record<string, V>> {
   return maps === 'replace' && sent !== undefined ? {} : stored;
-}
-
-/** Whether the respondent saw all questions. Some may have been added since the response began. */
-function wereAllAsked(survey: BareSurvey, { createdAt, meta }: Response): boolean {
-  return survey.updatedAt <= createdAt && !beginsInTheMiddle(meta);
-}
-
-/** Whether a link names the question to start at. */
-function beginsInTheMiddle({ url }: ResponseMeta): boolean {
-  return url !== undefined && URL.canParse(url) && new URL(url).searchParams.has('startAt');
 }
 
 /**

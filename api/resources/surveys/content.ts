@@ -9,8 +9,7 @@ import { readTimestamp } from '#api/values/timestamps.ts';
 import { toBlocks } from './blocks.ts';
 import { crossIssues } from './cross-checks.ts';
 import { isQuestionType, questionDefaults, questionShapes } from './question-types.ts';
-import { type Block, SurveyContent, surveyDefaults } from './schema.ts';
-import { ruleIssues } from './validation-rules.ts';
+import { SurveyContent, surveyDefaults } from './schema.ts';
 
 type Fields = Record<string, unknown>;
 type Issues = Record<string, string>;
@@ -47,7 +46,7 @@ export function readContent(body: unknown, stored: SurveyContent | null, newId: 
   Object.assign(issues, contentChecker.issues(content));
   refuse(issues, source);
   if (!contentChecker.is(content)) throw new Error('A survey without issues does not have its shape');
-  refuse({ ...ruleIssuesOf(content.blocks), ...crossIssues(content) }, source);
+  refuse(crossIssues(content), source);
   return content;
 }
 
@@ -122,13 +121,6 @@ function normalizeElement(given: Fields, type: keyof typeof questionShapes): Fie
     const items = question[name];
     if (type === 'matrix' && Array.isArray(items)) question[name] = items.map(normalizeMatrixItem);
   }
-  if (isRecord(question.validation)) {
-    const { rules } = question.validation;
-    const normalized = Array.isArray(rules)
-      ? rules.map((rule: unknown) => (isRecord(rule) ? { params: {}, ...rule } : rule))
-      : rules;
-    question.validation = { ...question.validation, rules: normalized };
-  }
   return question;
 }
 
@@ -171,19 +163,6 @@ function normalizeTop(content: unknown): unknown {
     );
   }
   return normalized;
-}
-
-function ruleIssuesOf(blocks: readonly Block[]): Issues {
-  return Object.assign(
-    {},
-    ...blocks.flatMap((block, b) =>
-      block.elements.map((element, e) =>
-        element.validation === undefined
-          ? {}
-          : ruleIssues(element.validation, `blocks.${b}.elements.${e}.validation`),
-      ),
-    ),
-  );
 }
 
 function withoutUndefined(fields: Fields): Fields {

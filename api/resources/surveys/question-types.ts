@@ -3,8 +3,7 @@
  * `reshape`.
  */
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
-import { Localized, OneOf } from '#api/values/schemas.ts';
-import { ValidationRules } from './validation-rules.ts';
+import { Localized, MapOf, OneOf } from '#api/values/schemas.ts';
 
 /** Ids of questions, elements and hidden fields. */
 export const FieldId = Type.String({
@@ -41,7 +40,8 @@ const common = {
   imageUrl: Type.Optional(Type.String()),
   videoUrl: Type.Optional(Type.String()),
   isDraft: Type.Optional(Type.Boolean()),
-  validation: Type.Optional(ValidationRules),
+  /** Rules for answers, which clients check. */
+  validation: Type.Optional(MapOf(Type.Unknown())),
 };
 
 const Choice = Type.Object({ id: Type.String({ minLength: 1 }), label: Localized });
@@ -169,9 +169,3 @@ export const questionDefaults: Readonly<Partial<Record<QuestionType, object>>> =
 export function isQuestionType(type: unknown): type is QuestionType {
   return typeof type === 'string' && Object.hasOwn(questionShapes, type);
 }
-
-/** The parts of an answer, in the order of its array. */
-export const formParts = {
-  address: ['addressLine1', 'addressLine2', 'city', 'state', 'zip', 'country'],
-  contactInfo: ['firstName', 'lastName', 'email', 'phone', 'company'],
-} as const;

@@ -1,13 +1,7 @@
 /** Checks the size of a survey before its shape is checked. Pure. */
 
 import { invalidFields } from '#api/errors.ts';
-import {
-  CHOICES_MAX,
-  PATTERN_RULES_MAX,
-  QUESTIONS_MAX,
-  RULES_MAX,
-  SURVEY_BYTES_MAX,
-} from '#api/values/content-limits.ts';
+import { CHOICES_MAX, QUESTIONS_MAX, SURVEY_BYTES_MAX } from '#api/values/content-limits.ts';
 import { isRecord } from '#api/values/schemas.ts';
 
 const LISTS_MAX = 1_000;
@@ -24,23 +18,9 @@ export function checkSurveySize(body: unknown): void {
   if (questions.length > QUESTIONS_MAX) {
     throw invalidFields({ blocks: `must not have more than ${QUESTIONS_MAX} questions` });
   }
-  let rules = 0;
-  let patterns = 0;
   for (const { path, question } of questions) {
     for (const list of ['choices', 'rows', 'columns']) {
       checkLength(question[list], `${path}.${list}`, CHOICES_MAX);
-    }
-    const written = isRecord(question.validation) ? question.validation.rules : undefined;
-    if (!Array.isArray(written)) continue;
-    rules += written.length;
-    patterns += written.filter((rule) => isRecord(rule) && rule.type === 'pattern').length;
-    if (rules > RULES_MAX) {
-      throw invalidFields({ [path]: `a survey must not have more than ${RULES_MAX} validation rules` });
-    }
-    if (patterns > PATTERN_RULES_MAX) {
-      throw invalidFields({
-        [path]: `a survey must not have more than ${PATTERN_RULES_MAX} rules of type pattern`,
-      });
     }
   }
   if (Buffer.byteLength(JSON.stringify(body)) > SURVEY_BYTES_MAX) {

@@ -6,11 +6,10 @@ import { freePort } from '#test/support/ports.ts';
 /** Maximum number of modules of each package in a default start. */
 const MODULES_MAX = {
   own: 370,
-  // Schemas, database, addresses and regular expressions:
+  // Schemas, database and addresses:
   'better-sqlite3': 15,
   'ipaddr.js': 1,
   kysely: 257,
-  re2js: 1,
   typebox: 373,
   ...FASTIFY_AND_LOG,
   // The web framework:

@@ -99,21 +99,6 @@ const refusedQuestions: readonly (readonly [type: string, fields: Record<string,
     ['contactInfo', { ...smallest.contactInfo, email: { show: 'yes' } }, 'email.show'],
     ['ranking', { choices: Array.from({ length: 26 }, (_, i) => ({ id: `${i}`, label: 'x' })) }, 'choices'],
     ['hologram', {}, 'type'],
-    [
-      'openText',
-      { validation: { rules: [{ id: 'r', type: 'minLength', params: {} }] } },
-      'validation.rules.0.params.min',
-    ],
-    [
-      'openText',
-      { validation: { rules: [{ id: 'r', type: 'pattern', params: { pattern: '(' } }] } },
-      'validation.rules.0.params.pattern',
-    ],
-    [
-      'openText',
-      { validation: { rules: [{ id: 'r', type: 'magic', params: {} }] } },
-      'validation.rules.0.type',
-    ],
   ];
 for (const [type, fields, path] of refusedQuestions) {
   t.test(`${type} ${JSON.stringify(fields)} is refused at ${path}`, async (t) => {
