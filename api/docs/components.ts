@@ -28,7 +28,6 @@ import {
   NewWebhook,
   NewWebhookReply,
   V2WebhookChange,
-  WebhookChange,
   WebhookReply,
 } from '#api/resources/webhooks/schema.ts';
 import { Localized, MapOf, Nullable, picked } from '#api/values/schemas.ts';
@@ -134,7 +133,6 @@ export const namedShapes: readonly NamedShape[] = [
   { name: 'Webhook', used: WebhookReply, shown: WebhookReply },
   { name: 'WebhookWithSecret', used: NewWebhookReply, shown: NewWebhookReply },
   { name: 'NewWebhook', used: NewWebhook, shown: NewWebhook },
-  { name: 'WebhookChange', used: WebhookChange, shown: WebhookChange },
   { name: 'NewV2Webhook', used: NewV2Webhook, shown: NewV2Webhook },
   { name: 'V2WebhookChange', used: V2WebhookChange, shown: V2WebhookChange },
   ...Object.entries(envelopeSchemas).map(([name, shown]) => ({ name, used: shown, shown })),

@@ -1,8 +1,8 @@
 /**
  * Webhooks on v1 and v2. Only v2 checks the surveys, because on v1 a webhook may name one that does not exist yet.
  *
- * Callers: API keys, and on v1 sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to
- * manage.
+ * Callers: API keys, and on v1 sessions. GET needs the right to read the workspace, POST and PUT, which is on v2, to
+ * write, DELETE to manage.
  */
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
@@ -19,14 +19,7 @@ import {
 } from '#api/resources/workspaces/scope.ts';
 import type { Shown } from '#api/resources/workspaces/store.ts';
 import { isId } from '#api/values/ids.ts';
-import {
-  NewV2Webhook,
-  NewWebhook,
-  NewWebhookReply,
-  V2WebhookChange,
-  WebhookChange,
-  WebhookReply,
-} from './schema.ts';
+import { NewV2Webhook, NewWebhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './schema.ts';
 import { deleteWebhook, namesOneOf, type Webhook, webhooks } from './store.ts';
 import { anySurveys, changeWebhook, createWebhook, surveysOf } from './write.ts';
 
@@ -76,13 +69,6 @@ export const webhookRoutes: Routes = async (app, { context }) => {
   );
 
   resource.read();
-
-  resource.change({ body: WebhookChange, refuses: ['bad_request'] }, async (body, stored) => {
-    const { surveyIds, ...change } = body;
-    if (change.url !== undefined && !URL.canParse(change.url)) throw invalidFields({ url: 'Invalid url' });
-    const fields = { ...change, surveyIds: surveyIds === null ? [] : surveyIds };
-    return changeWebhook(context, stored, fields, anySurveys);
-  });
 
   resource.remove({}, ({ id }) => deleteWebhook(context.db, id));
 };

@@ -13,16 +13,14 @@ const name = Nullable(Type.String({ maxLength: 255 }));
 const source = OneOf(sources);
 const surveyIds = Type.Array(Id, { maxItems: SURVEYS_MAX });
 
-const v1Fields = {
+export const NewWebhook = Type.Object({
+  ...scopeFields,
   url,
   triggers: triggerList,
   name: Type.Optional(name),
   source: Type.Optional(source),
   surveyIds: Type.Optional(Nullable(surveyIds)),
-};
-export const NewWebhook = Type.Object({ ...scopeFields, ...v1Fields });
-/** Absent fields are not changed. */
-export const WebhookChange = Type.Partial(Type.Object(v1Fields));
+});
 
 const v2Fields = { name, url, source, triggers: triggerList, surveyIds };
 export const NewV2Webhook = Type.Object({ ...scopeFields, ...v2Fields });

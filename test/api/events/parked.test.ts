@@ -95,7 +95,6 @@ t.test('only the organization of the operator can use the list of private target
   const v2 = { name: null, url: hook.url, source: 'user', triggers: ['responseCreated'], surveyIds: [] };
   for (const [method, path, body] of [
     ['POST', '/api/v1/webhooks', { ...v2, workspaceId: 'foreign' }],
-    ['PUT', `/api/v1/webhooks/${theirs}`, { url: hook.url }],
     ['POST', '/api/v2/management/webhooks', { ...v2, workspaceId: 'foreign' }],
     ['PUT', `/api/v2/management/webhooks/${theirs}`, v2],
   ] as const) {

@@ -45,7 +45,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     `PUT ${management}/contact-attribute-keys/{contactAttributeKeyId}`,
     `PUT ${management}/attribute-classes/{attributeClassId}`,
     `PUT ${management}/workspaces/{workspaceId}`,
-    'PUT /api/v1/webhooks/{webhookId}',
     'PUT /api/v1/profile/email',
     'POST /api/v1/license/recheck',
     'PUT /api/v2/management/responses/{id}',
