@@ -157,15 +157,6 @@ export const variables = [
   LOG_LEVEL,
 ] as const satisfies readonly Variable[];
 
-/** Replacements for variables that earlier versions read. */
-const removed = {
-  DATABASE_SYNCHRONOUS: 'write it into DATABASE_URL: file:./data/floodgate.sqlite?synchronous=normal',
-  DATABASE_POOL_SIZE: 'write it into DATABASE_URL: postgres://user@host/database?pool_size=10',
-  DATABASE_STATEMENT_TIMEOUT_MS:
-    'write it into DATABASE_URL: postgres://user@host/database?statement_timeout_ms=30000',
-  DATABASE_WAIT_SECONDS: 'write it into DATABASE_URL: postgres://user@host/database?wait_seconds=30',
-} as const;
-
 type Settings = ReturnType<typeof readConfig>;
 export type Config = Settings['config'];
 /** Values that must never be logged. */
@@ -184,7 +175,7 @@ const SESSION_SECONDS_MAX: Seconds = 31_536_000;
  * @throws ConfigError with one sentence for each mistake
  */
 export function readConfig(env: Environment, cwd: string, cores = availableParallelism()) {
-  return readSettings({ variables, removed }, env, (read) => {
+  return readSettings(variables, env, (read) => {
     // Read the variables in the order of the table, because mistakes are reported in this order.
     const port = read.integer('API_PORT', 0, 65_535);
     const host = read.parse('API_HOST', '', parseHost);

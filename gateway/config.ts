@@ -14,13 +14,7 @@ import {
 } from '#shared/configuration.ts';
 import { parseSocketPath, unixPart } from '#shared/unix-socket.ts';
 import type { BoundSettings } from './bounds/bounds.ts';
-import {
-  BOUND_VARIABLES,
-  REMOVED_BOUND_VARIABLES,
-  readBounds,
-  readNetworkPrefix,
-  readUpgrades,
-} from './bounds/settings.ts';
+import { BOUND_VARIABLES, readBounds, readNetworkPrefix, readUpgrades } from './bounds/settings.ts';
 import { parsePassedHeaders } from './http/header-filter.ts';
 import { HEADER_BYTES, HEADER_BYTES_MAX } from './http/header-size.ts';
 import type { Gathered } from './part/part.ts';
@@ -29,7 +23,6 @@ import {
   LIMITING_VARIABLES,
   type LimitingSecrets,
   type LimitingSettings,
-  REMOVED_LIMITING_VARIABLES,
   readLimitingSettings,
 } from './request/settings.ts';
 
@@ -156,15 +149,6 @@ export const GATEWAY_VARIABLES: readonly Variable[] = [
   ...Object.values(PARTS).flatMap(({ variables }) => variables),
 ];
 
-const SETTINGS = {
-  variables: GATEWAY_VARIABLES,
-  removed: {
-    ...REMOVED_LIMITING_VARIABLES,
-    ...REMOVED_BOUND_VARIABLES,
-    GATEWAY_STREAM_AFTER_MS: 'unset it: a reply that takes longer than 5 s counts as a stream',
-  },
-} as const;
-
 type CoreName = (typeof CORE_VARIABLES)[number]['name'];
 
 const WORKERS_MAX = 64;
@@ -176,7 +160,7 @@ const KEEP_ALIVE_MS_MAX = 86_400_000;
  * @throws ConfigError that lists every variable that is wrong, and what would be right
  */
 export function readConfig(env: Environment, cores = availableParallelism()): GatewaySettings {
-  return readSettings(SETTINGS, env, (read: SettingsReader<CoreName>) => {
+  return readSettings(GATEWAY_VARIABLES, env, (read: SettingsReader<CoreName>) => {
     const { settings, secrets } = readLimitingSettings(read);
     const warnings = unknownVariables('GATEWAY', GATEWAY_VARIABLES, env);
     const host = read.text('GATEWAY_HOST');

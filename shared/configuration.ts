@@ -54,19 +54,16 @@ export interface SettingsReader<Name extends string> {
 }
 
 /**
- * @param removed what to do instead, by the name of a variable that an earlier version read
  * @param env usually process.env
  * @param build reads every setting and returns the configuration
- * @throws ConfigError with one sentence per mistake; a removed variable that is still set is one
+ * @throws ConfigError with one sentence per mistake
  */
 export function readSettings<const Table extends readonly DefaultedVariable[], Config>(
-  { variables, removed }: { readonly variables: Table; readonly removed: Readonly<Record<string, string>> },
+  variables: Table,
   env: Environment,
   build: (read: SettingsReader<Table[number]['name']>) => Config,
 ): Config {
-  const problems = Object.entries(removed)
-    .filter(([name]) => (env[name] ?? '').trim() !== '')
-    .map(([name, instead]) => `${name}: this variable was removed; ${instead}`);
+  const problems: string[] = [];
   const config = build(settingsReader(variables, env, problems));
   if (problems.length > 0) throw new ConfigError(problems);
   return config;

@@ -1,6 +1,6 @@
 /** Settings of the bounds: a total for each, and one share of a single client for all of them. */
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
-import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
+import { type BoundName, boundVariable } from './bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds.ts';
 import { DEFAULT_UPGRADES, parseUpgrades, type Upgrades } from './upgrades.ts';
 
@@ -57,14 +57,6 @@ export const BOUND_VARIABLES = [
       'prefix length of an IPv6 network whose clients together can hold at most a quarter of each of these totals; `64`: networks have no such limit',
   },
 ] as const satisfies readonly Variable[];
-
-/** Earlier variables for the share of each bound. */
-export const REMOVED_BOUND_VARIABLES = Object.fromEntries(
-  BOUND_NAMES.map((name) => [
-    `${boundVariable(name)}_PER_CLIENT`,
-    'set GATEWAY_CLIENT_SHARE, the share of one client address of all bounds, such as 0.25',
-  ]),
-);
 
 /** Shares without GATEWAY_CLIENT_SHARE. A client may need most of a scarce resource, but little of a plentiful one. */
 const SHARES: Readonly<Record<BoundName, number>> = {

@@ -45,16 +45,6 @@ export const LIMITING_VARIABLES = [
   },
 ] as const satisfies readonly Variable[];
 
-/** Replacements for variables that earlier versions read. */
-export const REMOVED_LIMITING_VARIABLES = {
-  GATEWAY_REDIS_CA: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?ca=FILE',
-  GATEWAY_REDIS_CERT: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?cert=FILE&key=FILE',
-  GATEWAY_REDIS_KEY: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?cert=FILE&key=FILE',
-  GATEWAY_REDIS_SENTINEL_PASSWORD:
-    'write it into GATEWAY_REDIS_URL: redis+sentinel://host:26379/service?sentinel_password=PASSWORD',
-  GATEWAY_STORE_TIMEOUT_MS: 'write it into GATEWAY_REDIS_URL: redis://host:6379?timeout_ms=50',
-} as const;
-
 type LimitingName = (typeof LIMITING_VARIABLES)[number]['name'];
 
 export function readLimitingSettings(read: SettingsReader<LimitingName>): {

@@ -7,10 +7,9 @@ const VARIABLES = [
   { name: 'LEVEL', default: 'info', meaning: 'one of a few' },
   { name: 'URL', default: 'http://a', meaning: 'parsed' },
 ] as const;
-const TABLE = { variables: VARIABLES, removed: {} };
 
 const read = (env: Record<string, string>) =>
-  readSettings(TABLE, env, (read) => ({
+  readSettings(VARIABLES, env, (read) => ({
     port: read.integer('PORT', 1, 100),
     quiet: read.flag('QUIET'),
     level: read.choice('LEVEL', ['info', 'warn']),
@@ -55,24 +54,7 @@ for (const value of ['101', '1e1', '-1', '1.5', '0x10', '9999999999']) {
 }
 
 t.test('reports a mistake across several values like any other', async (t) => {
-  t.throws(() => readSettings(TABLE, {}, (read) => read.refuse('PORT', 'needs QUIET')), {
+  t.throws(() => readSettings(VARIABLES, {}, (read) => read.refuse('PORT', 'needs QUIET')), {
     message: 'PORT: needs QUIET',
   });
-});
-
-t.test('refuses a removed variable, and says what to do instead', async (t) => {
-  const REMOVED = { OLD_PORT: 'set PORT', OLD_LEVEL: 'unset it' };
-  const read = (env: Record<string, string>) =>
-    readSettings({ variables: VARIABLES, removed: REMOVED }, env, (settings) =>
-      settings.integer('PORT', 1, 65_535),
-    );
-  t.throws(() => read({ OLD_PORT: '1', OLD_LEVEL: 'x', PORT: 'y' }), {
-    name: 'ConfigError',
-    problems: [
-      'OLD_PORT: this variable was removed; set PORT',
-      'OLD_LEVEL: this variable was removed; unset it',
-      'PORT: "y" is not a whole number from 1 to 65535',
-    ],
-  });
-  t.equal(read({ OLD_PORT: ' ', PORT: '80' }), 80, 'a blank value counts as unset');
 });

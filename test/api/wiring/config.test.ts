@@ -49,17 +49,6 @@ t.test('API_WORKERS: a number, or one for each core', async (t) => {
   t.match(problemsOf({ API_WORKERS: 'many' }), [/^API_WORKERS: "many" is not a whole number from 1 to 64$/]);
 });
 
-t.test('a removed variable is refused with what to write instead', async (t) => {
-  t.match(
-    problemsOf({ DATABASE_POOL_SIZE: '3', DATABASE_SYNCHRONOUS: 'normal', DATABASE_WAIT_SECONDS: '2' }),
-    [
-      /^DATABASE_SYNCHRONOUS: this variable was removed; write it into DATABASE_URL: .*\?synchronous=normal$/,
-      /^DATABASE_POOL_SIZE: this variable was removed; .*\?pool_size=10$/,
-      /^DATABASE_WAIT_SECONDS: .*\?wait_seconds=30$/,
-    ],
-  );
-});
-
 t.test('REDIS_URL may name the address family, which networks with IPv6 only need', async (t) => {
   const url = 'redis://cache.internal:6379?family=6';
   t.equal(readConfig({ REDIS_URL: url }, '/srv').secrets.redisUrl, url);

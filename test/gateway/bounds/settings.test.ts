@@ -38,16 +38,6 @@ t.test('GATEWAY_CLIENT_SHARE is the share of every total', async (t) => {
   }
 });
 
-t.test('the share of a single bound is refused with what to set instead', async (t) => {
-  for (const name of BOUND_NAMES) {
-    const variable = `GATEWAY_${name.toUpperCase()}_PER_CLIENT`;
-    t.throws(
-      () => readConfig({ [variable]: '9' }),
-      new RegExp(`${variable}: this variable was removed; set GATEWAY_CLIENT_SHARE`),
-    );
-  }
-});
-
 t.test('GATEWAY_UPGRADES lists protocols, and may have the total among them', async (t) => {
   const read = (value: string) => {
     const { upgrades, bounds } = readConfig({ GATEWAY_UPGRADES: value }).config;

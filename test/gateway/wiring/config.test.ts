@@ -55,7 +55,7 @@ t.test('GATEWAY_SHOW_ADDRESSES: off, or a time that is logged', async (t) => {
 
 t.test('GATEWAY_DECISION_PORT: its own port, and a list of proxies', async (t) => {
   const asking = ({ GATEWAY_TRUSTED_PROXIES = 'none', ...env }: Record<string, string>) =>
-    readSettings({ variables: DECISION_VARIABLES, removed: {} }, env, (read) =>
+    readSettings(DECISION_VARIABLES, env, (read) =>
       readDecisionSettings(read, parseTrustedProxies(GATEWAY_TRUSTED_PROXIES), new Set([8080, 9090])),
     );
   const env = { GATEWAY_DECISION_PORT: '8081', GATEWAY_TRUSTED_PROXIES: 'loopback' };

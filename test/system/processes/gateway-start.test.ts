@@ -87,11 +87,6 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
       /GATEWAY_REDIS_URL: ca would have no effect/,
     ],
     [
-      'a password for sentinels that there are none of',
-      { GATEWAY_REDIS_URL: redis.url, GATEWAY_REDIS_SENTINEL_PASSWORD: 'secret' },
-      /GATEWAY_REDIS_SENTINEL_PASSWORD: this variable was removed; write it into GATEWAY_REDIS_URL/,
-    ],
-    [
       'a password that is not encoded',
       { GATEWAY_REDIS_URL: 'redis://:50%off@127.0.0.1:1' },
       /GATEWAY_REDIS_URL: a % .* must be written as %25$/m,
