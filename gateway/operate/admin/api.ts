@@ -6,7 +6,6 @@ import { clientRoutes } from './client-routes.ts';
 import type { AdminApiOptions, AdminContext } from './context.ts';
 import { decisionsRoutes } from './decisions-routes.ts';
 import { doctorRoutes } from './doctor-routes.ts';
-import { AdminError } from './errors.ts';
 import { guard, sessionOf } from './guard.ts';
 import { Marks } from './marks.ts';
 import { policyRoutes } from './policy-routes.ts';
@@ -47,12 +46,6 @@ async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promis
       const shadows = known === null ? 'unknown' : [...known].flat().join(' ');
       return hash('sha256', `${policies().version} ${policyRefusal()} ${shadows}`).slice(0, 16);
     },
-  });
-  api.get('/openapi.json', async () => {
-    throw new AdminError(
-      404,
-      'this description was removed; docs/operating.md lists the routes of the admin API',
-    );
   });
 }
 
