@@ -4,7 +4,7 @@ import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { runProgram } from '#shared/cli/program.ts';
 import { ConfigError } from '#shared/configuration.ts';
-import { COMMAND_GROUPS, COMMANDS, OTHER_NAMES, REMOVED } from './commands/all.ts';
+import { COMMAND_GROUPS, COMMANDS, OTHER_NAMES } from './commands/all.ts';
 import { VERSION_TEXT } from './version-text.ts';
 
 const DIGEST = /^-[\w-]{21}$/;
@@ -69,20 +69,13 @@ function firstWord(args: readonly string[]): string {
 /**
  * Returns the called command. Returns all of them without a command name, for help, completion and suggestions.
  *
- * @throws CommandError for a removed command or option, and for the name that another program uses
+ * @throws CommandError for the name that another program uses
  */
 async function commandsFor(args: readonly string[]): Promise<AddCommand[]> {
   const first = firstWord(args);
   const meant = Object.hasOwn(OTHER_NAMES, first) ? OTHER_NAMES[first] : undefined;
   if (meant !== undefined)
     throw new CommandError(`Unknown command: ${first}. Did you mean ${meant}?`, EXIT.usage);
-  const words = args.flatMap((arg) => (arg.startsWith('--') ? arg.split('=') : [arg]));
-  const removed = Object.entries(REMOVED).find(([call]) => {
-    const [name, ...others] = call.split(' ');
-    return name === first && others.every((word) => words.includes(word));
-  });
-  if (removed !== undefined)
-    throw new CommandError(`The command ${removed[0]} was removed: ${removed[1]}`, EXIT.usage);
   const called = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   const wanted = called === undefined ? Object.values(COMMANDS) : [called];
   return Promise.all(wanted.map((load) => load()));

@@ -46,12 +46,3 @@ export const OTHER_NAMES: Readonly<Record<string, string>> = {
   run: 'start',
   serve: 'start',
 };
-
-/** Commands and options of earlier versions, and what to do instead. */
-export const REMOVED: Readonly<Record<string, string>> = {
-  suggest: 'to see a limit that fits each route of a log, use floodgate replay access.log --routes',
-  diff: 'to compare two policy files, decide a log by both: floodgate replay access.log --file NEW --against OLD',
-  forecast: 'a bucket takes about 150 bytes in Redis; docs/operating.md says how to set maxmemory',
-  prove: 'to see how full the limits of a client are, use floodgate inspect ADDRESS',
-  'top --once': 'top prints once now; to repeat it, use watch npx floodgate top',
-};

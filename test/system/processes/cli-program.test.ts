@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { askAdmin } from '#gateway/cli/command/admin-client.ts';
-import { COMMAND_GROUPS, REMOVED } from '#gateway/cli/commands/all.ts';
+import { COMMAND_GROUPS } from '#gateway/cli/commands/all.ts';
 import { floodgate, floodgateCommand } from '#test/support/cli.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { listen } from '#test/support/listen.ts';
@@ -61,15 +61,6 @@ t.test('a command by the name that other products give it', async (t) => {
     const { code, stderr } = await floodgateCommand([called, '192.0.2.1']);
     t.equal(code, 2, called);
     t.equal(stderr, `Unknown command: ${called}. Did you mean ${meant}?\n`);
-  }
-});
-
-t.test('a removed command or option says what to do instead', async (t) => {
-  for (const name of Object.keys(REMOVED)) {
-    const { code, stdout, stderr } = await floodgateCommand([...name.split(' '), 'a', 'b']);
-    t.equal(code, 2, name);
-    t.equal(stdout, '');
-    t.match(stderr, new RegExp(`^The command ${name} was removed: .{20,}\\n$`), name);
   }
 });
 
