@@ -11,7 +11,7 @@ import { type AddCommand, type CommandContext, databaseAt, databaseUrl } from '.
 
 export const addDatabase: AddCommand = (program, context) =>
   program.command('db', 'Copies and backs up the database', (command) =>
-    [addCopy, addBackup, addVerify]
+    [addCopy, addBackup]
       .reduce((added, add) => add(added, context), command)
       .demandCommand(1, 'Name a command: copy or backup.'),
   );
@@ -29,9 +29,6 @@ const addCopy: AddCommand = (program, context) =>
           describe: 'The source, file:PATH; that of DATABASE_URL unless given',
         })
         .option('to', { type: 'string', demandOption: true, describe: 'The target, postgres://…' })
-        // Options of earlier versions, which are answered with a sentence.
-        .option('live', { type: 'boolean', hidden: true })
-        .option('restart', { type: 'boolean', hidden: true })
         .example(
           ...copyable(
             '$0 db copy --from file:./data/floodgate.sqlite --to postgres://floodgate@db.example.com/floodgate',
@@ -39,20 +36,6 @@ const addCopy: AddCommand = (program, context) =>
           ),
         ),
     (options) => context.run(() => copy(options, context)),
-  );
-
-const addVerify: AddCommand = (program, context) =>
-  program.command(
-    'verify',
-    false,
-    (command) => command.strict(false),
-    () =>
-      context.run(() => {
-        throw new CommandError(
-          'db verify was removed: db copy compares the number of rows of each table itself',
-          EXIT.usage,
-        );
-      }),
   );
 
 const addBackup: AddCommand = (program, context) =>
@@ -90,12 +73,9 @@ const addBackup: AddCommand = (program, context) =>
 interface CopyArguments extends GlobalOptions {
   readonly from: string;
   readonly to: string;
-  readonly live: boolean | undefined;
-  readonly restart: boolean | undefined;
 }
 
 async function copy(options: CopyArguments, context: CommandContext): Promise<ExitCode> {
-  refuseRemoved(options);
   const from = databaseAt('--from', options.from, context);
   const to = databaseAt('--to', options.to, context);
   if (from.kind !== 'file')
@@ -122,14 +102,4 @@ async function copy(options: CopyArguments, context: CommandContext): Promise<Ex
     );
   }
   return EXIT.ok;
-}
-
-function refuseRemoved({ live, restart }: CopyArguments): void {
-  if (live !== undefined)
-    throw new CommandError(
-      '--live was removed: to rehearse while the API runs, copy a file that "db backup" has written',
-      EXIT.usage,
-    );
-  if (restart !== undefined)
-    throw new CommandError('--restart was removed: a copy that did not end always begins anew', EXIT.usage);
 }
