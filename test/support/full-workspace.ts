@@ -113,27 +113,44 @@ const RECORDS = ['auditEvents', 'migrations', 'migrationsLock', 'scheduledJobs',
 
 /** @returns the number of rows of each table that is not a record of what happened */
 export async function countTables(db: Database): Promise<Readonly<Record<string, number>>> {
-  const names = (await db.introspection.getTables()).map(({ name }) => name);
-  const counts: Record<string, number> = {};
-  for (const name of names.filter((name) => !RECORDS.includes(name)).sort()) {
-    const { rows } = await sql<{ n: number }>`select count(*) as "n" from ${sql.table(name)}`.execute(db);
-    counts[name] = Number(rows[0]?.n);
-  }
-  return counts;
+  const { names } = await schema();
+  const counts = names.map((name) => sql`(select count(*) from ${sql.table(name)}) as ${sql.ref(name)}`);
+  const { rows } = await sql<Record<string, number | string>>`select ${sql.join(counts)}`.execute(db);
+  // PostgreSQL returns counts as text.
+  return Object.fromEntries(Object.entries(rows[0] ?? {}).map(([name, count]) => [name, Number(count)]));
 }
 
 /** @returns the tables whose rows go with a workspace: those that refer to it, or to such a table, and the files */
 export async function tablesOfWorkspaces(): Promise<readonly string[]> {
-  const db = openDatabase({ kind: 'memory' });
-  await migrate(db);
-  const { rows } = await sql<{ from: string; to: string; action: string }>`
-    select m."name" as "from", f."table" as "to", f."on_delete" as "action"
-    from sqlite_master m, pragma_foreign_key_list(m."name") f where m."type" = 'table'`.execute(db);
-  await db.destroy();
+  const { references } = await schema();
   const found = new Set(['workspaces']);
   for (let size = 0; size < found.size; ) {
     size = found.size;
-    for (const { from, to, action } of rows) if (action === 'CASCADE' && found.has(to)) found.add(from);
+    for (const { from, to, action } of references) if (action === 'CASCADE' && found.has(to)) found.add(from);
   }
   return [...found, 'files', 'storageUsage'].sort();
+}
+
+interface Schema {
+  readonly names: readonly string[];
+  readonly references: readonly { readonly from: string; readonly to: string; readonly action: string }[];
+}
+
+let known: Promise<Schema> | undefined;
+
+/** Both databases have the same tables. */
+function schema(): Promise<Schema> {
+  known ??= readSchema();
+  return known;
+}
+
+async function readSchema(): Promise<Schema> {
+  const db = openDatabase({ kind: 'memory' });
+  await migrate(db);
+  const { rows: references } = await sql<Schema['references'][number]>`
+    select m."name" as "from", f."table" as "to", f."on_delete" as "action"
+    from sqlite_master m, pragma_foreign_key_list(m."name") f where m."type" = 'table'`.execute(db);
+  const names = (await db.introspection.getTables()).map(({ name }) => name);
+  await db.destroy();
+  return { names: names.filter((name) => !RECORDS.includes(name)).sort(), references };
 }

@@ -6,7 +6,14 @@ import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { deleteMarked } from '#api/resources/organizations/deletion.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { startEventApi, startTestWorker } from '#test/api/events/support.ts';
-import { addSurvey, apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import {
+  addSurvey,
+  apiKey,
+  countingRandom,
+  startApi,
+  type TestApi,
+  workspaceId,
+} from '#test/support/api-app.ts';
 import { sharedDatabase } from '#test/support/database.ts';
 import { countTables, fileKeys, fillWorkspace, tablesOfWorkspaces } from '#test/support/full-workspace.ts';
 import { type Browser, logInOwner } from '#test/support/login.ts';
@@ -16,7 +23,7 @@ import { startMailServer } from '#test/support/smtp.ts';
 import { until } from '#test/support/until.ts';
 
 /** More than a slice has. */
-const MANY = 450;
+const MANY = SLICE_ROWS + 50;
 const log = pino({ level: 'silent' });
 const html = { accept: 'text/html', 'sec-fetch-site': 'same-origin' };
 const pathOf = (id: string): string => `/account/workspaces/${id}/delete`;
@@ -154,6 +161,24 @@ t.test('the job deletes every row and file of it in slices, and nothing else', a
   for (const table of ['organizations', 'users', 'memberships']) t.equal(after[table], before[table], table);
   for (const key of fileKeys) t.equal(await isThere(api, key), false, key);
   t.equal((await api.client('GET', '/api/v1/management/me', undefined, { 'x-api-key': others })).status, 200);
+});
+
+t.test('another process, which has the survey in its cache, takes no response any more', async (t) => {
+  const env = { DATABASE_URL: await sharedDatabase(t) };
+  const one = await startApi(t, { env });
+  const two = await startApi(t, { env, random: countingRandom('two') });
+  const { id: surveyId } = await addSurvey(one);
+  for (const version of ['v1', 'v2']) {
+    const respond = () =>
+      two.client('POST', `/api/${version}/client/${workspaceId}/responses`, {
+        ...{ surveyId, finished: true, data: { q1: 'x' } },
+      });
+    if (version === 'v1') {
+      t.equal((await respond()).status, 200);
+      await removeFirst(one);
+    }
+    t.equal((await respond()).status, 404, version);
+  }
 });
 
 t.test('two processes at once, of which one goes on alone', async (t) => {
