@@ -100,13 +100,6 @@ function lingerAtEnd(socket: Socket, lingers: boolean): void {
   socket.destroySoon = lingers ? () => lingeringClose(socket) : Socket.prototype.destroySoon;
 }
 
-/** Detaches the connection from node:http's parser. Later bytes are only read. */
-export function stopParsing(socket: Duplex): void {
-  socket.removeAllListeners('data');
-  // Without a listener, node:http would go on reading from the handle directly.
-  socket.on('data', () => undefined);
-}
-
 /** Ends the gateway's side, and discards what arrives until the peer ends its side or a bound is reached. */
 export function lingeringClose(socket: Duplex, lastWords?: string | Uint8Array): void {
   if (socket.destroyed) return;
@@ -114,6 +107,15 @@ export function lingeringClose(socket: Duplex, lastWords?: string | Uint8Array):
   const discarding = new Discarding(socket);
   socket.on('data', ({ length }: Buffer) => discarding.count(length));
   socket.resume();
+}
+
+/** Like lingeringClose, for a connection that nobody reads any more, not even node:http's parser. */
+export function closeUnread(socket: Duplex, lastWords?: string | Uint8Array): void {
+  if (socket.destroyed) return;
+  socket.removeAllListeners('data');
+  lingeringClose(socket, lastWords);
+  // Once it is counted, a piece can go.
+  socket.on('data', dropped);
 }
 
 /** Ends the gateway's side. What arrives until the peer ends its side, or the time is over, is not discarded. */

@@ -5,8 +5,7 @@ import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { Penalties } from '#gateway/bounds/penalties.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
-import { free, ownMemory } from '#gateway/http/free-buffer.ts';
-import { lingeringClose } from '#gateway/http/lingering-close.ts';
+import { closeUnread } from '#gateway/http/lingering-close.ts';
 import { originAmong } from '#gateway/http/page-origin.ts';
 import { originOf, type RequestOrigin } from '#gateway/http/request-origin.ts';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
@@ -74,12 +73,6 @@ const TOLD_MAX = 64;
 const HEAD_MS: Millis = 1000;
 /** With TLS a reply costs a handshake, so at most TOLD_MAX refused connections get a reply in this time. */
 const TOLD_TLS_MS: Millis = 1000;
-
-/** A refused client may send much, which would soon start a full garbage collection. */
-function freeChunk(chunk: Buffer): void {
-  const memory = ownMemory(chunk);
-  if (memory !== null) free(memory);
-}
 
 const NOT_ENCRYPTED = unreadReply(REASONS.notEncrypted);
 
@@ -169,7 +162,7 @@ export class Entrance {
     onSecure: (secured: TLSSocket) => void,
   ): void {
     handshakes.begin(socket, client?.address ?? null, onSecure, () =>
-      lingeringClose(socket, this.#raw(NOT_ENCRYPTED, null)),
+      closeUnread(socket, this.#raw(NOT_ENCRYPTED, null)),
     );
   }
 
@@ -224,9 +217,7 @@ export class Entrance {
   #tell(socket: Socket, reply: OwnReply): void {
     let pageOrigin: string | null = null;
     const end = (): void => {
-      lingeringClose(socket, this.#raw(reply, pageOrigin));
-      // After its bytes are counted.
-      socket.on('data', freeChunk);
+      closeUnread(socket, this.#raw(reply, pageOrigin));
     };
     if (!this.#options.enforcement.table.cors.varies) {
       end();

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import { Penalties } from '#gateway/bounds/penalties.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
-import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
+import { closeUnread } from '#gateway/http/lingering-close.ts';
 import { PIECE_BYTES_MIN } from '#gateway/http/piece-count.ts';
 import type { PieceListener, RequestBody } from '#gateway/http/request-body.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
@@ -48,9 +48,8 @@ export class SmallPieces implements PieceListener {
     this.cut++;
     const connection = this.#options.connections.get(socket);
     if (connection === undefined) return;
-    stopParsing(socket);
     // If no reply is due, the reply was already written, and the rest of the body was being discarded.
-    if (connection.pending === null) lingeringClose(socket);
+    if (connection.pending === null) closeUnread(socket);
     else this.#options.refuse(socket);
     const { client } = connection;
     const isFlood = this.clock() - (pieces?.begunAt ?? 0) < FLOOD_MS;

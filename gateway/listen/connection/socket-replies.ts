@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientResponse } from '#gateway/http/client-exchange.ts';
-import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
+import { closeUnlessUsed, closeUnread } from '#gateway/http/lingering-close.ts';
 import { originAmong } from '#gateway/http/page-origin.ts';
 import { type EntryLog, unreadableLine } from '#gateway/observe/log-line.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
@@ -49,7 +49,7 @@ export class SocketReplies {
 
   /** Called if node:http could not read a request, or not in time. */
   onClientError({ code = '', rawPacket }: ReadError, socket: Duplex): void {
-    // The reply was written, and lingeringClose() waits for the end of the connection.
+    // The reply was written, and closeUnread() waits for the end of the connection.
     if (socket.writableEnded && !socket.destroyed) return;
     // A reply to a silent connection could cross with its first request, and the client would take it for the answer.
     const connection = this.#options.connections.get(socket as Socket);
@@ -81,11 +81,11 @@ export class SocketReplies {
   refuse(socket: Duplex, reply: OwnReply, unread?: Uint8Array): void {
     const connection = this.#options.connections.get(socket as Socket);
     const pending = connection?.pending ?? null;
-    if (connection?.isBodyDue === true) lingeringClose(socket);
+    if (connection?.isBodyDue === true) closeUnread(socket);
     else if (pending?.headersSent === true) {
       // A reply of the gateway itself is already complete. A reply from the upstream is cut here.
       if (pending.exchange?.isClosed === false) socket.destroy();
-      else lingeringClose(socket);
+      else closeUnread(socket);
     } else if (pending?.req.complete === true) {
       // The unreadable bytes came after a whole request. That request is answered, and then the connection closes.
       pending.shouldKeepAlive = false;
@@ -97,7 +97,7 @@ export class SocketReplies {
         pending === null
           ? table.forOrigin(unread === undefined ? null : originAmong(unread))
           : table.unread(pending.req.rawHeaders);
-      lingeringClose(socket, rawReply({ ...reply, cors }, this.#options.wallClock()));
+      closeUnread(socket, rawReply({ ...reply, cors }, this.#options.wallClock()));
     }
   }
 

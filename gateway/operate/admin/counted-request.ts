@@ -1,5 +1,5 @@
 /** A request to the admin listener. Its connection is closed if the body comes in too small pieces. */
-import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
+import { closeUnread } from '#gateway/http/lingering-close.ts';
 import * as http from '#gateway/http/node-http.ts';
 import { PieceCount } from '#gateway/http/piece-count.ts';
 
@@ -12,8 +12,7 @@ export class CountedRequest extends http.IncomingMessage {
     if (!Buffer.isBuffer(chunk)) return super.push(chunk, encoding);
     if (this.#pieces.isCut) return true;
     if (this.#pieces.add(chunk.length)) return super.push(chunk, encoding);
-    stopParsing(this.socket);
-    lingeringClose(this.socket, TOO_SLOW);
+    closeUnread(this.socket, TOO_SLOW);
     return true;
   }
 }

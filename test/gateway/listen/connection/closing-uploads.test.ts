@@ -94,3 +94,24 @@ t.test('so does a client whose upload is answered while the gateway shuts down',
   socket.end();
   await until(() => gateway.bounds.connections.held === 0, 'the connection is over');
 });
+
+t.test('what follows bytes that are no request is read up to 8 MiB, after the reply', async (t) => {
+  const { port } = await startTestGateway(t, { policies: POLICIES });
+  for (const [bytes, isCut] of [
+    [7_000_000, false],
+    [100_000_000, true],
+  ] as const) {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    let reply = '';
+    socket.on('data', (piece) => {
+      reply += String(piece);
+    });
+    socket.write('NO REQUEST\r\n\r\n');
+    await until(() => reply.endsWith('}'), 'the reply');
+    t.match(reply, /^HTTP\/1\.1 400 /);
+    socket.on('error', () => undefined);
+    await new Promise<void>((resolve) => socket.end(Buffer.alloc(bytes), () => resolve()));
+    t.equal(socket.errored !== null, isCut, `${bytes} bytes`);
+    socket.destroy();
+  }
+});
