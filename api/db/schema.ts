@@ -37,6 +37,7 @@ export interface Tables {
   surveyTriggers: SurveyTriggerTable;
   surveyLanguages: SurveyLanguageTable;
   countdowns: CountdownTable;
+  responseCounts: ResponseCountTable;
   contacts: ContactTable;
   contactAttributeKeys: ContactAttributeKeyTable;
   contactAttributes: ContactAttributeTable;
@@ -134,6 +135,15 @@ interface CountdownTable {
   autoComplete: number;
   /** How many more responses may come before the next count. */
   skips: number;
+}
+
+/** Numbers of responses, which triggers keep. The numbers of a survey are the sums of its rows. */
+interface ResponseCountTable {
+  surveyId: string;
+  /** Tells rows of a survey apart, which different connections change. */
+  part: number;
+  responses: number;
+  finished: number;
 }
 
 export interface ContactTable extends Row {

@@ -66,17 +66,24 @@ interface FoundPage<Row> {
   readonly meta: Static<typeof ListMeta>;
 }
 
+/** The rows of a list, before dates narrow them. */
+export interface Listed<Table extends keyof Tables> {
+  /** Rows of one table that has `id`, `createdAt` and `updatedAt`. */
+  readonly matching: SelectQueryBuilder<Tables, Table, unknown>;
+  /** Returns the number of matching rows. Absent if it is not kept. */
+  readonly countKept?: (() => Promise<number>) | undefined;
+}
+
 /**
  * Reads one page of the matching rows, in the order that the page specifies, ties by id. Rows that are skipped are read
  * from an index only.
  *
- * @param matching rows of one table that has `id`, `createdAt` and `updatedAt`
  * @param read finds rows by their ids, in any order; deleted ones are left out
  * @param sized for rows that may be large
  * @throws ApiError bad_request if the rows are too large for one reply
  */
 export async function readV2Page<Table extends keyof Tables, Row extends { readonly id: string }>(
-  matching: SelectQueryBuilder<Tables, Table, unknown>,
+  { matching, countKept }: Listed<Table>,
   page: V2Page,
   read: (ids: readonly string[]) => Promise<readonly Row[]>,
   sized: Sized = async (ids) => ids.map((id) => ({ id, bytes: 0 })),
@@ -92,7 +99,8 @@ export async function readV2Page<Table extends keyof Tables, Row extends { reado
     .execute();
   // Counting takes longer the more rows match. A page that is not full ends the list, and an empty one may lie behind it.
   const isEnd = found.length < page.limit && (found.length > 0 || page.skip === 0);
-  const total = isEnd ? page.skip + found.length : await countRows(inRange);
+  const count = countKept === undefined || inRange !== matching ? () => countRows(inRange) : countKept;
+  const total = isEnd ? page.skip + found.length : await count();
   const data: Row[] = [];
   let written = 0;
   const work = await Work.begin();

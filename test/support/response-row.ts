@@ -3,8 +3,8 @@ import { workspaceId } from './api-app.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 
-/** Returns a finished response without answers. */
-export function responseRow(id: string, surveyId: string) {
+/** Returns a response without answers, finished unless said otherwise. */
+export function responseRow(id: string, surveyId: string, finished: 0 | 1 = 1) {
   return {
     id,
     createdAt: at,
@@ -14,7 +14,7 @@ export function responseRow(id: string, surveyId: string) {
     contactId: null,
     displayId: null,
     endingId: null,
-    finished: 1 as const,
+    finished,
     data: '{}',
     variables: '{}',
     ttc: '{}',

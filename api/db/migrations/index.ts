@@ -18,6 +18,7 @@ import { eventsOfResponses } from './027-events-of-responses.ts';
 import { noSecondFactor } from './028-no-second-factor.ts';
 import { responsesByChange } from './030-responses-by-change.ts';
 import { deletions } from './034-deletions.ts';
+import { countTriggers, responseCounts } from './035-response-counts.ts';
 
 interface Migration {
   readonly name: string;
@@ -65,4 +66,5 @@ export const migrations: readonly Migration[] = [
     ],
   },
   { name: '034-deletions', statements: deletions },
+  { name: '035-response-counts', statements: responseCounts, only: countTriggers },
 ];

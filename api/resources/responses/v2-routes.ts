@@ -7,6 +7,7 @@ import { Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { type ApiError, badRequest } from '#api/errors.ts';
+import { countResponses } from '#api/resources/surveys/response-counts.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { v2Resource } from '#api/resources/workspaces/resource.ts';
 import { Id } from '#api/values/schemas.ts';
@@ -37,9 +38,14 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
   resource.list(
     { query: { surveyId: Type.Optional(Id), contactId: Type.Optional(Id) }, refuses: ['bad_request'] },
     { findAll: responses.findAll, sized: (ids) => sizedResponses(db, ids) },
-    async (query, request) => ({
-      matching: await matchingResponses(db, readableWorkspaces(request), query),
-    }),
+    async (query, request) => {
+      const workspaceIds = readableWorkspaces(request);
+      const isOfContact = query.contactId !== undefined;
+      return {
+        matching: await matchingResponses(db, workspaceIds, query),
+        countKept: isOfContact ? undefined : () => countResponses(db, workspaceIds, query.surveyId),
+      };
+    },
   );
 
   app.post(

@@ -3,6 +3,7 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database, Tables } from '#api/db/schema.ts';
 import { type Cursor, isAfter, pageOf } from '#api/http/cursor-pagination.ts';
+import { responseCountsOf } from './response-counts.ts';
 
 export const surveyStatuses = [
   'draft',
@@ -29,7 +30,7 @@ type SortBy = 'createdAt' | 'updatedAt' | 'name';
 
 type Surveys<O> = SelectQueryBuilder<Tables, 'surveys', O>;
 
-/** Times newest first, names from A to Z, ties by id. An index has the counts of responses. */
+/** Times newest first, names from A to Z, ties by id. */
 export async function listSurveyItems(
   db: Database,
   filter: SurveyFilter,
@@ -55,7 +56,7 @@ export async function listSurveyItems(
     .execute();
   const { rows, nextCursor } = pageOf(found, limit, sortBy, (row) => row[sortBy]);
   const ids = rows.map(({ id }) => id);
-  const counts = await countResponses(db, ids);
+  const counts = await responseCountsOf(db, ids);
   const names = await namesOf(
     db,
     filter.workspaceId,
@@ -68,7 +69,7 @@ export async function listSurveyItems(
       return {
         ...row,
         archivedAt: null,
-        responseCount: counts.get(row.id)?.all ?? 0,
+        responseCount: counts.get(row.id)?.responses ?? 0,
         completedResponseCount: counts.get(row.id)?.finished ?? 0,
         creator: creator === undefined ? null : { name: creator },
       };
@@ -89,24 +90,6 @@ function matching(db: Database, filter: SurveyFilter): Surveys<object> {
     query = query.where(sql<boolean>`lower("name") like lower(${pattern}) escape '\\'`);
   }
   return statuses === null ? query : query.where(sql.ref<string>('status'), 'in', statuses);
-}
-
-async function countResponses(db: Database, surveyIds: readonly string[]) {
-  const counts = new Map<string, { all: number; finished: number }>();
-  if (surveyIds.length === 0) return counts;
-  const rows = await db
-    .selectFrom('responses')
-    .select((select) => ['surveyId', 'finished', select.fn.countAll().as('count')])
-    .where('surveyId', 'in', surveyIds)
-    .groupBy(['surveyId', 'finished'])
-    .execute();
-  for (const { surveyId, finished, count } of rows) {
-    const known = counts.get(surveyId) ?? { all: 0, finished: 0 };
-    known.all += Number(count);
-    if (finished === 1) known.finished += Number(count);
-    counts.set(surveyId, known);
-  }
-  return counts;
 }
 
 /**

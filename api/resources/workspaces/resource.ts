@@ -6,13 +6,19 @@
  * the right to write, DELETE the right to manage. The right to a row is checked before the body is read.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { SelectQueryBuilder } from 'kysely';
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Tables } from '#api/db/schema.ts';
 import { type Code, notFound, type ResourceType } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { ListMeta, listQuery, pageFrom, readV2Page, type Sized } from '#api/http/v2-pagination.ts';
+import {
+  type Listed,
+  ListMeta,
+  listQuery,
+  pageFrom,
+  readV2Page,
+  type Sized,
+} from '#api/http/v2-pagination.ts';
 import { Id, type ReplyOf } from '#api/values/schemas.ts';
 import { findShown, workspaceRow } from './row.ts';
 import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
@@ -118,15 +124,15 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
       select: (
         query: Static<ReturnType<typeof Type.Object<Query>>>,
         request: FastifyRequest,
-      ) => Promise<{ readonly matching: SelectQueryBuilder<Tables, Table, unknown> }>,
+      ) => Promise<Listed<Table>>,
     ): void {
       const querystring = Type.Object({ ...listQuery, ...query });
       const response = { 200: Type.Object({ data: Type.Array(shape), meta: ListMeta }) };
       app.get(url, { schema: { querystring, response }, config }, async (request) => {
         // The schema has already checked the type of the query.
         const page = pageFrom(request.query as Parameters<typeof pageFrom>[0]);
-        const { matching } = await select(request.query as Parameters<typeof select>[0], request);
-        const { data, meta } = await readV2Page(matching, page, (ids) => findAll(db, ids), sized);
+        const listed = await select(request.query as Parameters<typeof select>[0], request);
+        const { data, meta } = await readV2Page(listed, page, (ids) => findAll(db, ids), sized);
         return { data: await toReplies(await withEnvironmentIds(db, data)), meta };
       });
     },

@@ -43,6 +43,12 @@ const checks: Readonly<Record<string, string>> = {
   'all bytes are those of all files': `
     select u."bytes" from "storageUsage" u where u."workspaceId" = '' and u."bytes" <>
     (select coalesce(sum(f."countedBytes"), 0) from "files" f)`,
+  'the numbers of a survey are those of its responses': `
+    select s."id" from "surveys" s where
+    (select coalesce(sum(c."responses"), 0) from "responseCounts" c where c."surveyId" = s."id") <>
+    (select count(*) from "responses" r where r."surveyId" = s."id") or
+    (select coalesce(sum(c."finished"), 0) from "responseCounts" c where c."surveyId" = s."id") <>
+    (select coalesce(sum(r."finished"), 0) from "responses" r where r."surveyId" = s."id")`,
   'an event that was fanned out has a body, or is gone': `
     select "id" from "events" where "fannedOutAt" is not null and "payload" is null`,
   'an event and a webhook have one delivery': `

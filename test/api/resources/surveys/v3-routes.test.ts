@@ -4,6 +4,8 @@ import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-
 import { column } from '#test/support/column.ts';
 import { logInOwner } from '#test/support/login.ts';
 import { addPerson } from '#test/support/people.ts';
+import { startRecordedApi } from '#test/support/query-plan.ts';
+import { responseRow } from '#test/support/response-row.ts';
 
 const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
@@ -49,6 +51,23 @@ t.test('200: the list, latest change first', async (t) => {
   t.equal(reply.headers['cache-control'], 'private, no-store');
   const short = await api.manage('GET', `${list}&includeTotalCount=false`);
   t.match(short.json.meta, { totalCount: null, hasArchived: null });
+});
+
+t.test('200: the list reads no responses', async (t) => {
+  const recorded = await startRecordedApi(t);
+  const { id } = await addSurvey(recorded.api);
+  await recorded.db
+    .insertInto('responses')
+    .values([responseRow('a', id), responseRow('b', id, 0)])
+    .execute();
+  recorded.queries.length = 0;
+  t.match((await recorded.api.manage('GET', list)).json.data, [
+    { responseCount: 2, completedResponseCount: 1 },
+  ]);
+  t.strictSame(
+    recorded.queries.filter(({ sql }) => /"responses"/.test(sql) && !/"responseCounts"/.test(sql)),
+    [],
+  );
 });
 
 t.test('200: the list does not read the documents of the surveys', async (t) => {
