@@ -20,11 +20,7 @@ export interface Page {
   readonly blocks: readonly Block[];
   /** The text with blocks and comments blanked out, line by line. */
   readonly prose: string;
-  /** The prose without paragraphs marked as pending, see pending.test.ts. */
-  readonly settled: string;
 }
-
-export const PENDING = /<!-- pending\b.*?-->/;
 
 /** Returns every tracked or new file, relative to the project. */
 export function projectFiles(): readonly string[] {
@@ -66,15 +62,7 @@ export function readPage(file: string): Page {
     return '';
   });
   const outside = prose.join('\n');
-  const settled = outside
-    .split(/\n{2,}/)
-    .map((paragraph) => {
-      if (!paragraph.startsWith('|')) return PENDING.test(paragraph) ? '' : paragraph;
-      const rows = paragraph.split('\n').filter((row) => !PENDING.test(row));
-      return rows.join('\n');
-    })
-    .join('\n\n');
-  return { file, text, blocks, prose: withoutComments(outside), settled: withoutComments(settled) };
+  return { file, text, blocks, prose: withoutComments(outside) };
 }
 
 function withoutComments(text: string): string {

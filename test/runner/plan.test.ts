@@ -50,7 +50,6 @@ t.test('code that differs between the databases is tested on both', async (t) =>
     ['test/system/crashes/one-of-two-apis.test.ts', ['sqlite', 'postgres']],
     ['test/gateway/request/reading/identify.test.ts', ['sqlite']],
     ['test/api/wiring/config.test.ts', ['sqlite']],
-    ['test/api/resources/tags/v3-routes.test.ts', ['sqlite']],
     ['test/api/db/busy.test.ts', ['sqlite']],
     ['test/system/postgres/crash.test.ts', ['postgres']],
   ] as const)
