@@ -18,7 +18,7 @@ interface Finding {
   readonly message: string;
 }
 
-export interface Checker<T> {
+interface Checker<T> {
   /** Whether the value fits the schema. Builds no messages. */
   is(value: unknown): value is T;
   /** @returns texts by dotted path, empty without mistakes; paths start with `prefix` */

@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
-import { type ApiError, badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
+import { type ApiError, badRequest, conflict, forbidden, invalidFields, notFound } from '#api/errors.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { inWorkspace, newRow } from '#api/resources/workspaces/table.ts';
@@ -15,7 +15,6 @@ import { v3List } from '#api/resources/workspaces/v3-list.ts';
 import { ACTION_CLASSES_BYTES_MAX } from '#api/values/content-limits.ts';
 import { TextOrNull } from '#api/values/schemas.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { readActionClass } from './content.ts';
 import { ActionClassBody, ActionClassReply } from './schema.ts';
 import { type ActionClass, actionClasses, configBytes, findTaken } from './store.ts';
 
@@ -115,4 +114,15 @@ async function storing(
 
 function alreadyExists(actionClass: ActionClass, taken: 'name' | 'key'): ApiError {
   return conflict(`Action with ${taken} ${actionClass[taken]} already exists`);
+}
+
+/** Requires the field that the type needs, and keeps only that one. @throws ApiError invalid_fields */
+function readActionClass({ name, type, description = null, key, noCodeConfig }: ActionClassBody) {
+  const written = { name, type, description };
+  if (type === 'code') {
+    if (!key) throw invalidFields({ key: 'Required' });
+    return { ...written, key, noCodeConfig: null };
+  }
+  if (!noCodeConfig) throw invalidFields({ noCodeConfig: 'Required' });
+  return { ...written, key: null, noCodeConfig };
 }

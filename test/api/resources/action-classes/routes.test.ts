@@ -17,35 +17,25 @@ const code = (fields: Record<string, unknown> = {}) => ({
   key: 'signup',
   ...fields,
 });
-const page = { type: 'pageView', urlFilters: [{ value: '/pricing', rule: 'exactMatch' }] };
 const send = (body: unknown) => api.manage('POST', path, body);
 const add = async (fields: Record<string, unknown>) => (await send(code(fields))).json.data;
 
-t.test('POST 200: every kind without code', async (t) => {
-  const urlFilters = [
-    { value: 'https://shop.example/x', rule: 'startsWith' },
-    { value: 'cart', rule: 'notContains' },
-    { value: '^/a+$', rule: 'matchesRegex' },
-  ];
-  const configs = [
-    { type: 'click', urlFilters, elementSelector: { cssSelector: '.buy' } },
+t.test('POST 200: noCodeConfig is stored as sent', async (t) => {
+  for (const [i, noCodeConfig] of [
     { type: 'click', urlFilters: [], urlFiltersConnector: 'and', elementSelector: { innerHtml: 'Buy' } },
-    { type: 'pageView', urlFilters },
-    { type: 'exitIntent', urlFilters },
-    { type: 'fiftyPercentScroll', urlFilters },
-    { type: 'pageDwell', urlFilters, timeInSeconds: 3_600 },
-  ];
-  for (const [i, noCodeConfig] of configs.entries()) {
+    { type: 'pageDwell', urlFilters: [{ value: '^/a+$', rule: 'matchesRegex' }], timeInSeconds: 3_600 },
+    { type: 'newer than this code', more: [1, null] },
+  ].entries()) {
     const reply = await send({
       environmentId: workspaceId,
       name: `No code ${i}`,
       type: 'noCode',
       key: 'ignored',
       description: 'Described',
-      noCodeConfig: { ...noCodeConfig, unknown: 1 },
+      noCodeConfig,
     });
     t.equal(reply.status, 200, reply.text);
-    t.strictSame(reply.json.data.noCodeConfig, noCodeConfig, 'unknown keys are dropped');
+    t.strictSame(reply.json.data.noCodeConfig, noCodeConfig);
     t.match(reply.json.data, { key: null, type: 'noCode', description: 'Described' });
   }
 });
@@ -59,30 +49,7 @@ t.test('POST 400: reports each mistake with its path', async (t) => {
     [code({ key: null }), { key: 'Required' }],
     [code({ key: '' }), { key: String }],
     [noCode(null), { noCodeConfig: 'Required' }],
-    [noCode({}), { 'noCodeConfig.type': /must be one of click, pageView/ }],
-    [noCode({ type: 'toString' }), { 'noCodeConfig.type': String }],
-    [noCode({ type: 'pageView' }), { 'noCodeConfig.urlFilters': 'Required' }],
-    [
-      noCode({ ...page, urlFilters: [{ value: 'x', rule: 'y' }] }),
-      { 'noCodeConfig.urlFilters.0.rule': /must be one of/ },
-    ],
-    [
-      noCode({ ...page, urlFilters: [{ value: 'x', rule: 'exactMatch' }] }),
-      { 'noCodeConfig.urlFilters.0.value': /Start with/ },
-    ],
-    [
-      noCode({ ...page, urlFilters: [{ value: '(', rule: 'matchesRegex' }] }),
-      { 'noCodeConfig.urlFilters.0.value': /regular/ },
-    ],
-    [
-      noCode({ type: 'pageDwell', urlFilters: [], timeInSeconds: 3_601 }),
-      { 'noCodeConfig.timeInSeconds': String },
-    ],
-    [noCode({ type: 'click', urlFilters: [] }), { 'noCodeConfig.elementSelector': 'Required' }],
-    [
-      noCode({ type: 'click', urlFilters: [], elementSelector: {} }),
-      { 'noCodeConfig.elementSelector': /cssSelector or/ },
-    ],
+    [noCode('click'), { noCodeConfig: String }],
   ];
   for (const [body, details] of cases) {
     const reply = await send(body);
