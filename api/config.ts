@@ -4,7 +4,6 @@
  * Everything is parsed once, at start, into readonly objects. All mistakes are reported together, each with its
  * variable and the values that it takes. Secrets are in an object of their own, so that the rest can be logged.
  */
-import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { readRecaptchaKeys, recaptchaVariables } from '#api/auth/recaptcha.ts';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
@@ -20,6 +19,7 @@ import {
   LOG_LEVEL,
   LOG_LEVELS,
   readSettings,
+  type SettingsReader,
   type Variable,
 } from '#shared/configuration.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
@@ -33,15 +33,18 @@ import {
   parseRedisUrl,
   parseSmtpUrl,
   parseWorkspaceId,
-  readWorkers,
-  workerVariables,
 } from './setting-values.ts';
 
 /** Every variable that the API reads. docs/configuration.md has a row for each; a test compares them. */
 export const variables = [
   { name: 'API_PORT', default: '3000', meaning: 'TCP port of the API, 0 for any free port' },
   { name: 'API_HOST', default: '127.0.0.1', meaning: 'address that the API listens on' },
-  ...workerVariables,
+  {
+    name: 'API_REUSE_PORT',
+    default: '0',
+    meaning:
+      '1 lets several processes of the API listen on the same port, see [Processes of the survey API](operating.md#processes-of-the-survey-api). They need PostgreSQL and `REDIS_URL`',
+  },
   {
     name: 'API_TRUSTED_PROXIES',
     default: 'loopback',
@@ -171,10 +174,9 @@ const SESSION_SECONDS_MAX: Seconds = 31_536_000;
 /**
  * @param env usually process.env; blank values count as unset
  * @param cwd base of relative paths
- * @param cores number of cores that this process may use
  * @throws ConfigError with one sentence for each mistake
  */
-export function readConfig(env: Environment, cwd: string, cores = availableParallelism()) {
+export function readConfig(env: Environment, cwd: string) {
   return readSettings(variables, env, (read) => {
     // Read the variables in the order of the table, because mistakes are reported in this order.
     const port = read.integer('API_PORT', 0, 65_535);
@@ -185,7 +187,8 @@ export function readConfig(env: Environment, cwd: string, cores = availableParal
     const config = {
       port,
       host,
-      workers: readWorkers(read, { cores, hasSharedDatabase: database.kind !== 'memory' }),
+      /** Whether other processes of the API may listen on the same port. */
+      reusePort: readReusePort(read, database),
       trustedProxies: read.parse<ProxyTrust>('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
       database,
       /** Without a slash at the end. */
@@ -233,4 +236,20 @@ export function readConfig(env: Environment, cwd: string, cores = availableParal
     };
     return { config, secrets };
   });
+}
+
+function readReusePort(
+  read: Pick<SettingsReader<'API_REUSE_PORT' | 'REDIS_URL'>, 'flag' | 'text' | 'refuse'>,
+  database: DatabaseLocation,
+): boolean {
+  const isShared = read.flag('API_REUSE_PORT');
+  const missing = [
+    ...(database.kind === 'postgres' ? [] : ['DATABASE_URL to a PostgreSQL server']),
+    ...(read.text('REDIS_URL') === '' ? ['REDIS_URL'] : []),
+  ];
+  if (isShared && missing.length > 0) {
+    const needed = missing.join(' and ');
+    read.refuse('API_REUSE_PORT', `processes on one port share a PostgreSQL server and Redis; set ${needed}`);
+  }
+  return isShared;
 }

@@ -2,13 +2,11 @@
  * The API's process. It reads the settings, builds the app and listens. Everything that ends the process is in this
  * file.
  *
- * With API_WORKERS it starts workers, which run this file with --worker, and serves nothing itself. A process with a
- * parent, which is this one or `start.ts` (--supervised), reports over IPC when it is ready, lets the parent show the
- * notice of the first start, and ends if the parent has ended.
+ * A process that `start.ts` has started (--supervised) reports over IPC when it is ready, lets its parent show the notice
+ * of the first start, and ends if the parent has ended.
  */
 import { randomBytes } from 'node:crypto';
 import type { ListenOptions } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import type { Logger } from 'pino';
 import { createAuditLog } from '#api/audit/audit.ts';
@@ -31,20 +29,16 @@ import { startWorker } from '#api/events/worker.ts';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
-import { createParentCounters, type ParentChannel } from '#api/limits/parent-counters.ts';
 import { createMailer, openTransport } from '#api/mail/mailer.ts';
 import { type News, NO_NEWS } from '#api/processes/news.ts';
 import { openNews } from '#api/processes/open-news.ts';
 import { stopWithin } from '#api/processes/stop.ts';
-import { type AliveMessage, createSupervisor, type ReadyMessage } from '#api/processes/supervisor.ts';
 import { openStorage } from '#api/storage/open.ts';
 import { type Storage, StorageUnavailable } from '#api/storage/storage.ts';
 import { pooled } from '#api/values/ids.ts';
 import { createBackground } from '#api/work/background.ts';
 import { ConfigError, type Environment } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
-import { SIGN_OF_LIFE_MS } from '#shared/signs-of-life.ts';
-import { WorkerStartError } from '#shared/worker-pool.ts';
 import { buildApp } from './app.ts';
 import { bootstrap, firstStartNotice, hasOrganization } from './bootstrap.ts';
 import { type Config, readConfig, type Secrets } from './config.ts';
@@ -54,11 +48,16 @@ import type { Context } from './context.ts';
 const REQUESTS_MS = 6_000;
 /** The process ends after this time in any case. Orchestrators commonly kill after ten seconds. */
 const STOP_MS = 8_500;
-/** A worker is killed after this time. It is a little longer than the time in which a worker ends itself. */
-const WORKER_END_MS = 9_000;
 
-const isWorker = process.argv.includes('--worker');
-const isSupervised = isWorker || process.argv.includes('--supervised');
+/** A message to the parent: the port is open, and the credentials of a first start exist. */
+interface ReadyMessage {
+  /** Address of the API, such as `http://127.0.0.1:3000`. */
+  readonly address: string;
+  /** Text that the operator sees once, at the first start. */
+  readonly notice: string | null;
+}
+
+const isSupervised = process.argv.includes('--supervised');
 
 /** A process that loses its parent before it serves has nothing to stop, so it exits. */
 const abandoned = (): never => process.exit(1);
@@ -68,8 +67,7 @@ if (isSupervised && !process.connected) abandoned();
 async function start(): Promise<void> {
   const { config, secrets } = readConfig(await environment(), process.cwd());
   const log = openLog({ level: config.logLevel, serializers: { req: () => undefined } });
-  if (config.workers > 1) await supervise(config, log);
-  else await serve(config, secrets, log);
+  await serve(config, secrets, log);
 }
 
 /** Loads the reader of credentials only where there are some. */
@@ -79,39 +77,11 @@ async function environment(): Promise<Environment> {
   return withCredentials(process.env);
 }
 
-async function supervise({ workers, host, port }: Config, log: Logger): Promise<void> {
-  const supervisor = createSupervisor({
-    main: fileURLToPath(import.meta.url),
-    execArgv: process.execArgv,
-    env: process.env,
-    workers,
-    host,
-    port,
-    clock: Date.now,
-    endTimeoutMs: WORKER_END_MS,
-    log,
-  });
-  // Handle signals from the beginning, because workers that are starting must not outlive this process.
-  const isStopping = stopOnSignals(() => supervisor.close());
-  try {
-    tellReady(await supervisor.start(), ` (${workers} processes)`);
-  } catch (error) {
-    if (isStopping()) return;
-    await supervisor.close();
-    const notice = supervisor.notice();
-    if (notice !== null) console.log(`\n${notice}`);
-    throw error;
-  }
-}
-
 async function serve(config: Config, secrets: Secrets, log: Logger): Promise<void> {
   const sdkScripts = await loadSdkScripts(config.sdkPath);
   const { db, health } = await openData(config, log);
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
-  const counters =
-    isWorker && secrets.redisUrl === null
-      ? createParentCounters(parentChannel)
-      : await openCounters(secrets.redisUrl, Date.now, log);
+  const counters = await openCounters(secrets.redisUrl, Date.now, log);
   const { isRateLimitingDisabled: isDisabled, isAuditLogEnabled: isEnabled } = config;
   const limits = createLimiter({ counters, signer, isDisabled });
   const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
@@ -235,29 +205,18 @@ async function openFiles(config: Config, { s3 }: Secrets, signer: Signer, log: L
 }
 
 /** Returns options that Fastify passes on to node:net. */
-function listenOptions({ host, port }: Config): FastifyListenOptions & Pick<ListenOptions, 'reusePort'> {
-  return { host, port, reusePort: isWorker };
+function listenOptions({
+  host,
+  port,
+  reusePort,
+}: Config): FastifyListenOptions & Pick<ListenOptions, 'reusePort'> {
+  return { host, port, reusePort };
 }
 
-const parentChannel: ParentChannel = {
-  send(message) {
-    if (!process.connected) throw new Error('the parent process has ended');
-    process.send?.(message, undefined, undefined, () => undefined);
-  },
-  onMessage: (listener) => void process.on('message', listener),
-  isConnected: () => process.connected,
-};
-
-/** Reports to the parent, or else to the terminal. The parent of a worker reports for all workers. */
-function tellReady({ address, notice }: Omit<ReadyMessage, 'kind'>, how = ''): void {
-  if (!isWorker) console.log(`API ready on ${address}${how}`);
-  if (isSupervised) process.send?.({ kind: 'ready', address, notice } satisfies ReadyMessage);
+function tellReady({ address, notice }: ReadyMessage): void {
+  console.log(`API ready on ${address}`);
+  if (isSupervised) process.send?.({ address, notice } satisfies ReadyMessage);
   else if (notice !== null) console.log(`\n${notice}`);
-  if (isWorker) setInterval(showLife, SIGN_OF_LIFE_MS).unref();
-}
-
-function showLife(): void {
-  if (process.connected) process.send?.({ kind: 'alive' } satisfies AliveMessage);
 }
 
 /** Stops listening, and waits a bounded time for requests in progress. */
@@ -280,8 +239,8 @@ async function stopAll(steps: Parameters<typeof stopWithin>[1], log: Logger): Pr
   }
 }
 
-/** Ends the process with exit code 0. @returns whether a stop was requested */
-function stopOnSignals(stopEverything: () => Promise<void>): () => boolean {
+/** Ends the process with exit code 0. */
+function stopOnSignals(stopEverything: () => Promise<void>): void {
   let isStopping = false;
   const stop = async (): Promise<void> => {
     if (isStopping) return;
@@ -293,7 +252,6 @@ function stopOnSignals(stopEverything: () => Promise<void>): () => boolean {
   process.on('SIGTERM', stop);
   process.off('disconnect', abandoned);
   if (isSupervised) process.on('disconnect', stop);
-  return () => isStopping;
 }
 
 /**
@@ -329,7 +287,7 @@ function listenProblem(error: Error): string {
     case 'ENOTFOUND':
       return `API_HOST: ${address} is not an address of this machine; give one such as 127.0.0.1 or 0.0.0.0`;
     case 'ENOTSUP':
-      return 'API_WORKERS: this system does not let processes share a port; set it to 1';
+      return 'API_REUSE_PORT: this system does not let processes share a port; set it to 0';
     case 'EACCES':
       return `API_PORT: this user may not listen on port ${port}; choose one above 1023`;
     default:
@@ -338,7 +296,6 @@ function listenProblem(error: Error): string {
 }
 
 start().catch((error: unknown) => {
-  // A worker that fails to start has already logged the error.
-  if (!(error instanceof WorkerStartError)) console.error(explain(error));
+  console.error(explain(error));
   process.exit(1);
 });

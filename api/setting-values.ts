@@ -4,7 +4,6 @@
  */
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
-import type { SettingsReader } from '#shared/configuration.ts';
 
 export function parseHost(value: string): string {
   if (!/^[A-Za-z0-9.:_-]+$/.test(value)) {
@@ -81,27 +80,4 @@ export function parsePassword(value: string): string | null {
   const problem = passwordProblem(value);
   if (problem !== null) throw new Error(problem);
   return value;
-}
-
-export const workerVariables = [
-  {
-    name: 'API_WORKERS',
-    default: '1',
-    meaning:
-      'number of processes that share the port, or `auto` for one for each core; a process that dies is replaced. More than one needs a database that is not in memory',
-  },
-] as const;
-
-const WORKERS_MAX = 64;
-
-export function readWorkers(
-  read: Pick<SettingsReader<'API_WORKERS'>, 'text' | 'integer' | 'refuse'>,
-  { cores, hasSharedDatabase }: { readonly cores: number; readonly hasSharedDatabase: boolean },
-): number {
-  if (read.text('API_WORKERS') === 'auto') return hasSharedDatabase ? Math.min(cores, WORKERS_MAX) : 1;
-  const workers = read.integer('API_WORKERS', 1, WORKERS_MAX);
-  if (workers > 1 && !hasSharedDatabase) {
-    read.refuse('API_WORKERS', 'a database in memory is that of one process; set DATABASE_URL to a file');
-  }
-  return workers;
 }

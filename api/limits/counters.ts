@@ -1,6 +1,6 @@
 /**
- * The interface of the counters behind the limits. There are three implementations: in Redis, shared by all
- * processes; in the memory of the process; and in the memory of the parent, shared by the workers of one API.
+ * The interface of the counters behind the limits. There are two implementations: in Redis, shared by all processes,
+ * and in the memory of the process.
  */
 import type { Millis, Seconds } from '#shared/clock.ts';
 

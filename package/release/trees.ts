@@ -81,7 +81,8 @@ export function apiTree({ sources, tree, whole, version }: Sources): Tree {
   copy('api', 'usr/lib/floodgate-api/api');
   copy('shared', 'usr/lib/floodgate-api/shared');
   copy('package/debian/api.env', 'etc/floodgate/api.env');
-  copy('package/systemd/floodgate-api.service', 'usr/lib/systemd/system/floodgate-api.service');
+  for (const unit of ['floodgate-api', 'floodgate-api@'])
+    copy('package/systemd/floodgate-api.service', `usr/lib/systemd/system/${unit}.service`);
   copy('docs/api.md', 'usr/share/doc/floodgate-api/api.md');
   copy('LICENSE', 'usr/share/doc/floodgate-api/copyright');
   const imported = packagesOf(join(tree, 'usr/lib/floodgate-api'));

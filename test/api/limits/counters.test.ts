@@ -2,7 +2,6 @@
 import t from 'tap';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { createMemoryCounters } from '#api/limits/memory-counters.ts';
-import { type CountMessage, countFor, createParentCounters } from '#api/limits/parent-counters.ts';
 import { createRedisCounters } from '#api/limits/redis-counters.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { stall, stallUntil } from '#test/support/stall.ts';
@@ -33,23 +32,9 @@ const open = (): Promise<Counters> =>
     }),
   );
 let now = 0;
-/** Copies messages like a channel between processes. */
-function overChannel(): Counters {
-  const memory = createMemoryCounters(() => now);
-  const hear: ((message: CountMessage) => void)[] = [];
-  return createParentCounters({
-    send: (message) =>
-      void countFor(memory, structuredClone(message)).then((reply) => {
-        for (const listener of hear) listener(structuredClone(reply));
-      }),
-    onMessage: (listener) => void hear.push(listener),
-    isConnected: () => true,
-  });
-}
 
 const stores: readonly (readonly [string, () => Promise<Counters>, () => Promise<unknown>])[] = [
   ['memory', async () => createMemoryCounters(() => now), async () => (now += 60_000)],
-  ['the parent', async () => overChannel(), async () => (now += 60_000)],
   // Redis has a real clock. The test checks the length of the window and then ends it in the store.
   [
     'Redis',
@@ -208,22 +193,4 @@ t.test('uses a store that becomes available after the start', async (t) => {
   await own.restart();
   await ready(counters);
   t.equal((await counters.use('n', 'a', 60)).used, 1);
-});
-
-t.test('a parent that has ended or does not answer counts as an unavailable store', async (t) => {
-  const gone = createParentCounters({
-    send: () => {
-      throw new Error('channel closed');
-    },
-    onMessage: () => undefined,
-    isConnected: () => false,
-  });
-  await t.rejects(gone.use('n', 'a', 60), CountersUnavailable);
-  t.equal(await gone.isUp(), false);
-  const silent = createParentCounters(
-    { send: () => undefined, onMessage: () => undefined, isConnected: () => true },
-    1,
-  );
-  await t.rejects(Promise.all([silent.use('n', 'a', 60), silent.use('n', 'b', 60)]), CountersUnavailable);
-  await t.rejects(silent.use('n', 'a', 60), CountersUnavailable, 'later calls fail in the same way');
 });

@@ -7,7 +7,7 @@ t.test('an empty environment gives all defaults, and no secret', async (t) => {
   t.strictSame(config, {
     port: 3000,
     host: '127.0.0.1',
-    workers: 1,
+    reusePort: false,
     trustedProxies: config.trustedProxies,
     database: { kind: 'file', path: '/srv/data/floodgate.sqlite' },
     publicUrl: 'http://localhost:8080',
@@ -37,16 +37,21 @@ t.test('an empty environment gives all defaults, and no secret', async (t) => {
   });
 });
 
-t.test('API_WORKERS: a number, or one for each core', async (t) => {
-  const workersOf = (env: Record<string, string>) => readConfig(env, '/srv', 6).config.workers;
-  t.equal(workersOf({ API_WORKERS: '3' }), 3);
-  t.equal(workersOf({ API_WORKERS: 'auto' }), 6);
-  t.equal(readConfig({ API_WORKERS: 'auto' }, '/srv', 500).config.workers, 64);
-  t.equal(workersOf({ API_WORKERS: 'auto', DATABASE_URL: 'file::memory:' }), 1, 'the database is in memory');
-  t.match(problemsOf({ API_WORKERS: '2', DATABASE_URL: 'file::memory:' }), [
-    /^API_WORKERS: a database in memory is that of one process; set DATABASE_URL to a file$/,
-  ]);
-  t.match(problemsOf({ API_WORKERS: 'many' }), [/^API_WORKERS: "many" is not a whole number from 1 to 64$/]);
+t.test('API_REUSE_PORT needs PostgreSQL and Redis, and names the one that is missing', async (t) => {
+  const postgres = { DATABASE_URL: 'postgres://floodgate@db.example.com/floodgate' };
+  const redis = { REDIS_URL: 'redis://cache.example.com' };
+  const shared = { API_REUSE_PORT: '1', ...postgres, ...redis };
+  t.equal(readConfig(shared, '/srv').config.reusePort, true);
+  const why = 'API_REUSE_PORT: processes on one port share a PostgreSQL server and Redis; set';
+  for (const [env, missing] of [
+    [redis, 'DATABASE_URL to a PostgreSQL server'],
+    [{ ...redis, DATABASE_URL: 'file::memory:' }, 'DATABASE_URL to a PostgreSQL server'],
+    [postgres, 'REDIS_URL'],
+    [{}, 'DATABASE_URL to a PostgreSQL server and REDIS_URL'],
+  ] as const) {
+    t.strictSame(problemsOf({ API_REUSE_PORT: '1', ...env }), [`${why} ${missing}`]);
+    t.strictSame(problemsOf({ API_REUSE_PORT: '0', ...env }), []);
+  }
 });
 
 t.test('REDIS_URL may name the address family, which networks with IPv6 only need', async (t) => {

@@ -189,10 +189,13 @@ t.test(
 );
 
 t.test('the survey API is installed apart, and runs with the Node.js of the gateway', async (t) => {
-  const { root, dpkg } = machine(t);
+  const { root, dpkg, calls } = machine(t);
   await dpkg('--install', debOf('floodgate'), debOf('floodgate-api'));
-  const unit = readFileSync(join(root, 'usr/lib/systemd/system/floodgate-api.service'), 'utf8');
-  const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
+  const [unit, template] = ['floodgate-api', 'floodgate-api@'].map((name) =>
+    readFileSync(join(root, `usr/lib/systemd/system/${name}.service`), 'utf8'),
+  );
+  t.equal(template, unit, 'several processes are instances of the same unit');
+  const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit ?? '') ?? [];
   const [node = '', main = ''] = command.split(' ');
   const state = temporaryFolder(t);
   chmodSync(state, 0o777);
@@ -210,5 +213,7 @@ t.test('the survey API is installed apart, and runs with the Node.js of the gate
   t.ok(existsSync(join(state, 'floodgate.sqlite')));
   t.equal(await api.stop('SIGTERM'), 0);
   await dpkg('--purge', 'floodgate-api', 'floodgate');
+  t.ok(calls().includes('stop floodgate-api@*.service'), 'also the instances are stopped');
+  t.ok(calls().includes('disable --quiet floodgate-api@.service'));
   t.notOk(existsSync(join(root, 'usr/lib/floodgate-api')));
 });

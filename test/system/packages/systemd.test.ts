@@ -59,6 +59,10 @@ for (const { name, file, variables, text } of units) {
   });
 }
 
+t.test('all instances of the survey API have one user, so that they can share a port', async (t) => {
+  t.strictSame(valuesOf(units[1]?.text ?? '', 'User'), ['floodgate-api']);
+});
+
 t.test('systemd waits longer than the programs take to stop', async (t) => {
   const { drainDelayMs, drainTimeoutMs } = readConfig({}).config;
   const [gateway, api] = units.map(({ text }) => Number(valuesOf(text, 'TimeoutStopSec')[0]) * 1000);

@@ -80,20 +80,6 @@ t.test('the first line has the address, before anything else is loaded', async (
   }
 });
 
-t.test('several processes of the API look like one', async (t) => {
-  const one = await settings();
-  const port = one.API_PORT;
-  const env = { ...one, API_WORKERS: '2', DATABASE_URL: `file:${join(folder, 'two.sqlite')}` };
-  const both = start(program(gateway), env);
-  t.teardown(() => both.stop('SIGTERM'));
-  await both.until(/environment\n/);
-  t.match(both.output(), `API ready on http://127.0.0.1:${port} (2 processes)`);
-  t.match(both.output(), `gateway ready, upstream http://127.0.0.1:${port}`);
-  t.equal(both.output().split('First start').length, 2, 'the credentials are printed once');
-  t.equal(await both.stop('SIGTERM'), 0);
-  t.match(both.output(), 'gateway ends by SIGTERM, API says 200');
-});
-
 t.test('keeps the GATEWAY_UPSTREAM of the operator', async (t) => {
   const both = start(program(gateway), { ...(await settings()), GATEWAY_UPSTREAM: 'http://127.0.0.1:9' });
   t.teardown(() => both.stop('SIGKILL'));
