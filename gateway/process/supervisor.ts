@@ -14,10 +14,10 @@ import type { UpstreamOutageReport } from '#gateway/proxy/upstream-outage.ts';
 import type { MatchReport } from '#gateway/request/unmatched.ts';
 import type { Outage } from '#shared/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { SIGN_OF_LIFE_MS } from '#shared/signs-of-life.ts';
 import { within } from '#shared/within.ts';
-import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 import { NothingMatched } from './nothing-matched.ts';
+import { SIGN_OF_LIFE_MS } from './signs-of-life.ts';
+import { WorkerPool, type WorkerProgram } from './worker-pool.ts';
 
 export interface ProcessReport {
   readonly storeAvailable: boolean;

@@ -2,7 +2,7 @@
  * Notices workers that hang. It counts ticks instead of comparing times. So time in which the whole machine or the
  * parent of the workers stood still does not count.
  */
-import type { Millis } from './clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 /** Interval of the ticks. Each worker sends at least one message in two of them. */
 export const SIGN_OF_LIFE_MS: Millis = 1000;

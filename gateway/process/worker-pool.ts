@@ -6,8 +6,8 @@
  * stops everything. Without that feature it is the same fork with the same channel.
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import { assertFree } from './assert-free.ts';
-import type { Clock, Millis } from './clock.ts';
+import { assertFree } from '#shared/assert-free.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { RestartPacing } from './restart-pacing.ts';
 import { LOST_TICKS, SIGN_OF_LIFE_MS, SILENT_TICKS, SignsOfLife } from './signs-of-life.ts';
 

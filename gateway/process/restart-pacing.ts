@@ -1,4 +1,4 @@
-import type { Clock, Millis } from './clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 
 const DELAY_MS: Millis = 1000;
 const DELAY_MS_MAX: Millis = 30_000;

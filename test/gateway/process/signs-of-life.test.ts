@@ -1,6 +1,6 @@
 /** Signs of life of workers, by ticks that the test makes. */
 import t from 'tap';
-import { LOST_TICKS, SILENT_TICKS, SignsOfLife } from '#shared/signs-of-life.ts';
+import { LOST_TICKS, SILENT_TICKS, SignsOfLife } from '#gateway/process/signs-of-life.ts';
 
 function watched(...workers: string[]): {
   signs: SignsOfLife<string>;
