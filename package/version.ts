@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const MANIFESTS = ['package.json', 'package/package.json'];
 
 /**
- * A version in development, such as 0.2.0-dev, is followed by its commit: 0.2.0-dev+9c71cb3812. It ends in `-dirty` if
+ * A version in development, such as 0.1.0-dev, is followed by its commit: 0.1.0-dev+9c71cb3812. It ends in `-dirty` if
  * files were changed since.
  *
  * @param root folder of the project; without a repository in it, as in an archive of the sources, no commit is known

@@ -37,31 +37,23 @@ function read(name: string): string {
   return readFileSync(join(project, name), 'utf8');
 }
 
-/** The changes of a release, and the day of its files. */
-interface Changes {
-  readonly text: string;
-  readonly date: string;
+/** @returns the section of the changelog about this version, or about the one that is in development */
+function changesOf(version: string): string {
+  const [number = ''] = version.split('-');
+  const heading = `${number}: `;
+  const section = read('CHANGELOG.md')
+    .split(/^## /m)
+    .find((text) => text.startsWith(heading));
+  if (section === undefined)
+    throw new Error(`CHANGELOG.md has no section "## ${number}: …": write what is new in it`);
+  return section.slice(section.indexOf('\n')).trimStart();
 }
 
-/** A version in development has the changes since the last release, and the day of its commit. */
-function changesOf(version: string): Changes {
-  const sections = read('CHANGELOG.md').split(/^## /m);
-  if (version.includes('-')) {
-    const unreleased = sections.find((text) => text.startsWith('Unreleased\n')) ?? '';
-    return {
-      text: unreleased.slice('Unreleased\n\n'.length),
-      date: git(project, 'log', '-1', '--format=%cs'),
-    };
-  }
-  const section = sections.find((text) => text.startsWith(`${version} - `));
-  const [, date = '', text = ''] = /^\S+ - (\d{4}-\d\d-\d\d)\n\n(.*)$/s.exec(section ?? '') ?? [];
-  if (date === '')
-    throw new Error(
-      `CHANGELOG.md has no section "## ${version} - YYYY-MM-DD": rename Unreleased, and begin a new one`,
-    );
+/** @throws Error if a version that is not in development is made from another commit than its tag */
+function checkTag(version: string): void {
+  if (version.includes('-')) return;
   if (!git(project, 'tag', '--points-at', 'HEAD').split('\n').includes(`v${version}`))
     throw new Error(`this commit is not v${version}: tag it first, as docs/releasing.md shows`);
-  return { text, date };
 }
 
 /** The person who answers for the package: as Debian's tools take it, or the author of the commit. */
@@ -102,7 +94,9 @@ function run(work: string): void {
   const version = builtVersion(project);
   const gateway: Manifest = { ...JSON.parse(read('package/package.json')), version };
   const whole: Manifest = { ...JSON.parse(read('package.json')), version };
-  const { text, date } = changesOf(version);
+  const text = changesOf(version);
+  checkTag(version);
+  const date = git(project, 'log', '-1', '--format=%cs');
   const seconds = Date.parse(date) / 1000;
   // For Debian, a version with ~ is older than the one without it.
   const debian = version.replace('-', '~');

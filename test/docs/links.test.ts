@@ -53,8 +53,6 @@ t.test('every page can be found from the README', async (t) => {
 
 t.test('every path of the project that a page names exists', async (t) => {
   for (const { file, prose } of all) {
-    // The history may name removed files.
-    if (file === 'CHANGELOG.md') continue;
     for (const [, path = ''] of prose.matchAll(/`((?:gateway|api|bench|test|examples|docs)\/[\w./-]+)`/g)) {
       t.ok(existsSync(join(projectRoot, path)), `${file}: ${path}`);
     }

@@ -37,7 +37,7 @@ t.test('two runs give the same bytes, whatever the umask and the time zone', asy
   ]);
   await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: first });
   t.equal(sums(first).trim().split('\n').length, names.length - 1, 'every file has a digest');
-  t.match(readFileSync(join(first, `CHANGES-${version}.md`), 'utf8'), /^- /m);
+  t.match(readFileSync(join(first, `CHANGES-${version}.md`), 'utf8'), /^Floodgate is /);
 });
 
 t.test('the lists of contents name what is in the packages', async (t) => {
@@ -97,7 +97,7 @@ t.test('the Debian package has a manual page and completion files, and names a p
   t.match(readFileSync(join(folder, 'DEBIAN/control'), 'utf8'), `\nMaintainer: ${author.trim()}\n`);
 });
 
-t.test('a version without -dev needs its tag', async (t) => {
+t.test('a version without -dev needs its section of the changelog, and its tag', async (t) => {
   const folder = clone(t);
   const args = ['-c', 'user.name=a', '-c', 'user.email=a@example.org'];
   const git = (...more: readonly string[]) => run('git', [...args, ...more], { cwd: folder });
@@ -105,12 +105,13 @@ t.test('a version without -dev needs its tag', async (t) => {
     const text = readFileSync(join(folder, file), 'utf8');
     writeFileSync(join(folder, file), text.replace(/"version": ".*"/, '"version": "99.0.0"'));
   }
-  writeFileSync(join(folder, 'CHANGELOG.md'), '# Changelog\n\n## 99.0.0 - 2026-11-28\n\n- All.\n');
   symlinkSync(join(projectRoot, 'node_modules'), join(folder, 'node_modules'));
   await git('init', '--quiet');
   await git('add', 'package.json');
   await git('commit', '--quiet', '-m', 'all');
   const release = ['package/release/main.ts', '--out', temporaryFolder(t), '--node', '/no/such/node'];
+  await t.rejects(run(process.execPath, release, { cwd: folder }), /no section "## 99\.0\.0: …": write/);
+  writeFileSync(join(folder, 'CHANGELOG.md'), '# Changelog\n\n## 99.0.0: a release\n\nAll.\n');
   await t.rejects(
     run(process.execPath, release, { cwd: folder }),
     /this commit is not v99\.0\.0: tag it first/,
