@@ -7,7 +7,6 @@ import type { AdminApiOptions, AdminContext } from './context.ts';
 import { decisionsRoutes } from './decisions-routes.ts';
 import { doctorRoutes } from './doctor-routes.ts';
 import { guard, sessionOf } from './guard.ts';
-import { Marks } from './marks.ts';
 import { policyRoutes } from './policy-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { Sessions } from './sessions.ts';
@@ -18,10 +17,9 @@ export function addAdminApi(app: FastifyInstance, options: AdminApiOptions): voi
 }
 
 async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promise<void> {
-  const { log, clock, policies, policyRefusal, control } = options;
-  const marks = new Marks(clock);
+  const { log, policies, policyRefusal, control } = options;
   const sessions = new Sessions(options);
-  const context = { ...options, sessions, marks, audit: auditTo(options, sessions, marks) };
+  const context = { ...options, sessions, audit: auditTo(options, sessions) };
   guard(api, options, sessions);
   api.addHook('onSend', async (_request, reply) => {
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
@@ -49,13 +47,12 @@ async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promis
   });
 }
 
-function auditTo({ log, token }: AdminApiOptions, sessions: Sessions, marks: Marks): AdminContext['audit'] {
+function auditTo({ log, token }: AdminApiOptions, sessions: Sessions): AdminContext['audit'] {
   return (request, change, what) => {
     const { ip } = request;
     const session = token === null ? null : sessionOf(request, sessions);
     const who = session === null ? `token, from ${ip}` : `session ${session.name}, from ${ip}`;
     log.info({ by: token === null ? ip : who, change, ...what }, 'admin change');
-    marks.add('change', `${change} ${what.policy ?? what.identity ?? ''}`.trim());
   };
 }
 

@@ -13,7 +13,6 @@ import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { GuardOptions } from './guard.ts';
-import type { Marks } from './marks.ts';
 import type { Sessions } from './sessions.ts';
 
 export type ShownAddresses = Pick<RefusedAddresses, 'find' | 'isOn' | 'shownUntil'>;
@@ -73,6 +72,5 @@ type Audit = (request: FastifyRequest, change: string, what: Changed) => void;
 
 export interface AdminContext extends AdminApiOptions {
   readonly sessions: Sessions;
-  readonly marks: Marks;
   readonly audit: Audit;
 }

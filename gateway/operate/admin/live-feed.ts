@@ -9,12 +9,9 @@ import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
 import type { TrafficHistory } from './history.ts';
-import type { Mark } from './marks.ts';
 import {
   applicationAway,
   deniedHere,
-  type LastOutages,
-  lastOutages,
   mostLimited,
   mostRequested,
   storeState,
@@ -31,12 +28,10 @@ const DENIALS_MAX = 20;
 
 export interface LiveFeedOptions
   extends TopSource,
-    Pick<AdminContext, 'clock' | 'takeSeconds' | 'listDecisions' | 'marks' | 'addresses'> {
+    Pick<AdminContext, 'clock' | 'takeSeconds' | 'listDecisions' | 'addresses'> {
   readonly history: TrafficHistory;
   /** Changes with the policy file, and with shadow modes of operators. */
   readonly policyVersion: () => Promise<string>;
-  /** Adds marks for changes of the state. */
-  readonly seeState: (outages: LastOutages) => void;
 }
 
 interface Listener {
@@ -60,7 +55,6 @@ export class LiveFeed {
   #deniedElsewhere: readonly (readonly Ranked[])[] | null = [];
   #denials: readonly DecisionRecord[] = [];
   #newestDenial: string | null = null;
-  #marks: readonly Mark[] = [];
   /** Number of listeners that were cut because they did not read. */
   cut = 0;
 
@@ -89,8 +83,7 @@ export class LiveFeed {
     // The first text includes the counts up to now.
     await this.look();
     if (response.destroyed) return;
-    const { history, marks } = this.#options;
-    const first = event('traffic', { ...history.traffic(), marks: marks.list });
+    const first = event('traffic', this.#options.history.traffic());
     listener.firstBytes = Buffer.byteLength(first);
     response.write(first);
   }
@@ -122,7 +115,7 @@ export class LiveFeed {
   }
 
   async #tell(): Promise<void> {
-    const { clock, history, storeKind, marks, seeState, addresses } = this.#options;
+    const { clock, history, storeKind, addresses } = this.#options;
     const isWatched = this.#listeners.size > 0;
     try {
       const askedAt = clock();
@@ -133,8 +126,6 @@ export class LiveFeed {
       ]);
       const spans = history.add(seconds, askedAt);
       const store = storeState(storeKind, processes);
-      const outages = lastOutages(processes, askedAt);
-      seeState(outages);
       this.#denied = deniedHere(processes);
       this.#asking ??= this.#ask(isWatched).finally(() => {
         this.#asking = null;
@@ -146,7 +137,7 @@ export class LiveFeed {
           at: isoTime(history.until),
           processes: processes.length,
           store,
-          applicationAway: applicationAway(outages),
+          applicationAway: applicationAway(processes, askedAt),
           ...most,
           paths: mostRequested(processes),
           addresses: addressesOf([...most.limited, ...this.#denials], addresses),
@@ -157,11 +148,9 @@ export class LiveFeed {
           rates: history.rates(),
           totals: totalsOf(families),
           denials: this.#denials,
-          ...(marks.list === this.#marks ? {} : { marks: marks.list }),
         }),
       );
       this.#denials = [];
-      this.#marks = marks.list;
     } catch {
       // After an error, the next second tries again.
     }

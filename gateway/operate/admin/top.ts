@@ -3,7 +3,6 @@
 import { mergeRanked, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { EXCHANGED_MAX } from '#gateway/refusals/decision-record.ts';
-import type { Outage } from '#shared/circuit.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminGateway } from './context.ts';
 import { newcomersOf, policyTotalsOf, totalsBy } from './totals.ts';
@@ -46,32 +45,16 @@ export function storeState(kind: AdminGateway['storeKind'], processes: readonly 
   };
 }
 
-/** Outages of the store and of the application that were noticed last. */
-export function lastOutages(processes: readonly ProcessReport[], now: Millis) {
-  const upstream = processes.flatMap(({ upstreamOutage }) => upstreamOutage ?? []);
-  const isForAll = upstream.length === processes.length && upstream.every(({ to }) => to === null);
-  return {
-    storeOutage: lastOf(processes.flatMap(({ storeOutage }) => storeOutage ?? [])),
-    upstreamOutage: lastOf(
-      // A process without requests does not learn that the application answers the other ones again.
-      upstream.map((one) =>
-        one.to === null && !isForAll && now - one.failedAt > UNKNOWN_MS ? { ...one, to: one.failedAt } : one,
-      ),
-    ),
-  };
-}
-export type LastOutages = ReturnType<typeof lastOutages>;
-
-/** @returns the last outage that a process noticed; if several notice one now, from when the first did */
-function lastOf<One extends Outage>(outages: readonly One[]): One | null {
-  const end = ({ to }: Outage): Millis => to ?? Number.POSITIVE_INFINITY;
-  return outages.toSorted((a, b) => end(b) - end(a) || a.from - b.from)[0] ?? null;
-}
-
-/** When the application ceased to answer, and why; null if it answers. */
-export function applicationAway({ upstreamOutage }: LastOutages) {
-  if (upstreamOutage?.to !== null) return null;
-  return { since: isoTime(upstreamOutage.from), reason: upstreamOutage.reason };
+/** When the first of the processes noticed that the application does not answer, and why; null if it answers. */
+export function applicationAway(processes: readonly ProcessReport[], now: Millis) {
+  const lasting = processes.flatMap(({ upstreamOutage }) =>
+    upstreamOutage?.to === null ? upstreamOutage : [],
+  );
+  const isForAll = lasting.length === processes.length;
+  // A process without requests does not learn that the application answers the other ones again.
+  const known = lasting.filter(({ failedAt }) => isForAll || now - failedAt <= UNKNOWN_MS);
+  const [first] = known.toSorted((a, b) => a.from - b.from);
+  return first === undefined ? null : { since: isoTime(first.from), reason: first.reason };
 }
 
 /** Merges the lists of all processes of this gateway of clients denied most often, in descending order. */

@@ -6,7 +6,7 @@ import { AdminError } from './errors.ts';
 import { isBearer, sessionOf } from './guard.ts';
 import { TrafficHistory } from './history.ts';
 import { LISTENERS_MAX, LiveFeed, type LiveFeedOptions } from './live-feed.ts';
-import { type LastOutages, topSnapshot } from './top.ts';
+import { topSnapshot } from './top.ts';
 
 interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'policyVersion'> {}
 
@@ -14,11 +14,9 @@ interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'poli
 const NOTE_MS: Millis = 15_000;
 
 export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
-  const { clock, token, sessions, marks, policies, policyRefusal } = options;
+  const { clock, token, sessions } = options;
   const history = new TrafficHistory(clock);
-  const seeState = (outages: LastOutages): void =>
-    marks.see({ policyVersion: policies().version, policyRefusal: policyRefusal(), ...outages });
-  const feed = new LiveFeed({ ...options, history, seeState });
+  const feed = new LiveFeed({ ...options, history });
   const timer = setInterval(() => void feed.look(), NOTE_MS).unref();
   app.addHook('preClose', async () => {
     clearInterval(timer);

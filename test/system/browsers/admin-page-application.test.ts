@@ -1,4 +1,4 @@
-/** The page for operators while the application fails: its errors have a colour of their own, and its outage is marked. */
+/** The page for operators while the application fails: its errors have a colour of their own, and so have requests that it did not answer. */
 import { createServer } from 'node:http';
 import type { Page } from 'playwright-core';
 import t from 'tap';
@@ -28,25 +28,25 @@ async function send(path: string, times: number): Promise<void> {
 }
 const legend = (name: string, text: string) => page.locator(`#legend-${name}`, { hasText: text }).waitFor();
 
-t.test('an outage has a mark, a reason, and its requests did not pass', async (t) => {
+t.test('an outage has a colour, a reason, and its requests did not pass', async (t) => {
   await page.goto(admin);
   await page.getByText('Live', { exact: true }).waitFor();
-  t.equal(await page.locator('#legend-failed').isVisible(), false, 'no entry without a failure');
+  for (const kind of ['failed', 'unanswered'])
+    t.equal(await page.locator(`#legend-${kind}`).isVisible(), false, 'no entry without a failure');
   await send('/open', 3);
-  await legend('failed', 'application failed 3');
+  await legend('unanswered', 'application did not answer 3');
   await legend('passed', 'passed 0');
   await page
     .locator('#status.bad', { hasText: /The application does not answer since .*nothing listens there/ })
     .waitFor();
-  await page.locator('.outage.of-application').waitFor({ state: 'attached' });
-  await page.locator('.fill-failed[d^=M]').waitFor({ state: 'attached' });
+  await page.locator('.fill-unanswered[d^=M]').waitFor({ state: 'attached' });
   await checkPage(t, page, 'application-away');
   const chart = page.getByRole('slider', { name: 'Figures of the chart by time' });
   await chart.focus();
   await page.keyboard.press('End');
   t.match(
     await chart.getAttribute('aria-valuetext'),
-    /passed 0, .*application failed 3, .*refused 0, .*the application does not answer: nothing listens/,
+    /passed 0, .*application did not answer 3, .*refused 0, .*application no answer 3/,
   );
   await page.keyboard.press('Escape');
 });
@@ -59,16 +59,16 @@ t.test('the application answers 5xx: the outage is over, and the colour stays', 
   await listen(t, server, upstreamPort);
   await send('/broken', 4);
   await send('/items', 5);
-  await legend('failed', 'application failed 7');
+  await legend('failed', 'application failed 4');
+  await legend('unanswered', 'application did not answer 3');
   await legend('passed', 'passed 2');
   await legend('refused', 'refused 3');
   await page.locator('#status', { hasText: 'Application answers' }).waitFor();
-  await page.locator('.mark-recovery.of-application').waitFor({ state: 'attached' });
   await page.locator('#chart-statuses', { hasText: '2xx 2, 5xx 4, no answer 3' }).waitFor();
   const colours = await page.evaluate<readonly string[]>(
-    "['.fill-allowed', '.fill-failed', '.fill-denied'].map((kind) => getComputedStyle(document.querySelector(kind)).fill)",
+    "['.fill-passed', '.fill-failed', '.fill-unanswered', '.fill-refused'].map((kind) => getComputedStyle(document.querySelector(kind)).fill)",
   );
-  t.equal(new Set(colours).size, 3, `each has a colour of its own: ${colours.join(' ')}`);
+  t.equal(new Set(colours).size, 4, `each has a colour of its own: ${colours.join(' ')}`);
   await checkPage(t, page, 'application-fails');
 });
 

@@ -1,7 +1,7 @@
-/** The chart of requests: what passed, what the application failed, what was refused, and marks for events. A pointer or the arrow keys read figures. */
+/** The chart of requests: what passed, what the application failed, and what was refused. A pointer or the arrow keys read figures. */
 import { byId, clockTime, count, el, rate, setText, svg } from './dom.js';
 import { latencyText } from './now.js';
-import { sum } from './traffic.js';
+import { allOf, KINDS, sum } from './traffic.js';
 
 const LEFT = 48;
 const RIGHT = 8;
@@ -32,9 +32,7 @@ export function showChart(traffic = shown) {
   const range = traffic.range(rangeMs);
   const [first, last] = [range.from, range.to];
   bars = range.bars;
-  const highest = niceAbove(
-    Math.max(...bars.map((bar) => perSecond(bar, bar.passed + bar.failed + bar.refused)), 1),
-  );
+  const highest = niceAbove(Math.max(...bars.map((bar) => perSecond(bar, allOf(bar))), 1));
   const scale = {
     x: (at) =>
       LEFT + ((Math.min(last, Math.max(first, at)) - first) / (last - first)) * (width - LEFT - RIGHT),
@@ -43,51 +41,29 @@ export function showChart(traffic = shown) {
     first,
     last,
   };
-  const marks = traffic.marks.filter(({ at }) => Date.parse(at) >= first);
   byId('chart-drawing').replaceChildren(
     svg(
       'svg',
       { width, height, 'aria-hidden': 'true' },
-      ...outages(traffic.marks, scale),
       ...rateLines(highest, scale),
       ...timeLabels(scale),
-      area(
-        'fill-allowed',
-        scale,
-        ({ passed }) => passed,
-        () => 0,
-      ),
-      area(
-        'fill-failed',
-        scale,
-        ({ failed }) => failed,
-        ({ passed }) => passed,
-      ),
-      area(
-        'fill-denied',
-        scale,
-        ({ refused }) => refused,
-        ({ passed, failed }) => passed + failed,
-      ),
-      ...marks.map((mark) => markLine(mark, scale)),
+      ...KINDS.map((_, i) => area(i, scale)),
     ),
   );
   byId('chart').scale = scale;
-  const total = (of) => sum(bars.map(of));
-  const failed = total((bar) => bar.failed);
-  const isKnown = bars.length > 0;
-  setText(byId('legend-passed'), `passed ${isKnown ? count(total((bar) => bar.passed)) : '–'}`);
-  setText(byId('legend-refused'), `refused ${isKnown ? count(total((bar) => bar.refused)) : '–'}`);
-  byId('legend-failed').hidden = failed === 0;
-  setText(byId('legend-failed'), `application failed ${count(failed)}`);
-  byId('legend-marks').hidden = marks.length === 0;
   showTotals(traffic);
   showReading();
 }
 
-/** Shows what the bars add up to, by policy and by status. */
+/** Shows what the bars add up to, by kind, by policy and by status. */
 function showTotals(traffic) {
-  const none = bars.length > 0 ? 'none' : '–';
+  const isKnown = bars.length > 0;
+  const none = isKnown ? 'none' : '–';
+  for (const { kind, text, isRare } of KINDS) {
+    const total = sum(bars.map((bar) => bar[kind]));
+    byId(`legend-${kind}`).hidden = isRare && total === 0;
+    setText(byId(`legend-${kind}`), `${text} ${isKnown ? count(total) : '–'}`);
+  }
   setText(byId('chart-denied'), listed(traffic.deniedIn(bars), POLICIES_MAX) || none);
   setText(byId('chart-statuses'), listed(traffic.statusesIn(bars)) || none);
 }
@@ -108,18 +84,20 @@ function niceAbove(value) {
   return [1, 2, 5, 10].map((one) => one * power).find((one) => one >= value);
 }
 
-/** Bars without gaps between them, as one shape. */
-function area(kind, { x, y }, value, below) {
+/** The bars of a kind, on those of the kinds before it, as one shape. */
+function area(i, { x, y }) {
+  const { kind } = KINDS[i];
   const shapes = bars.map((bar) => {
-    if (value(bar) === 0) return '';
-    const base = y(perSecond(bar, below(bar)));
+    if (bar[kind] === 0) return '';
+    const below = allOf(bar, KINDS.slice(0, i));
+    const base = y(perSecond(bar, below));
     // The smallest value is still visible.
-    const rise = Math.max(base - y(perSecond(bar, below(bar) + value(bar))), 1.5);
+    const rise = Math.max(base - y(perSecond(bar, below + bar[kind])), 1.5);
     const [left, right] = [x(bar.from), x(bar.to)];
     const gap = right - left > 4 ? 1 : 0;
     return `M${left.toFixed(1)} ${base.toFixed(1)}v${(-rise).toFixed(1)}H${(right - gap).toFixed(1)}v${rise.toFixed(1)}z`;
   });
-  return svg('path', { class: kind, d: shapes.join('') });
+  return svg('path', { class: `fill-${kind}`, d: shapes.join('') });
 }
 
 function rateLines(highest, { y }) {
@@ -148,35 +126,6 @@ function timeLabels({ x, first, last }) {
   return lines;
 }
 
-/** Shades the times without the store, and those without the application. */
-function outages(marks, { x, first, last }) {
-  return marks.flatMap(({ kind, of, at }, i) => {
-    if (kind !== 'outage') return [];
-    const end = marks.slice(i).find((mark) => mark.kind === 'recovery' && mark.of === of)?.at;
-    const [from, to] = [Date.parse(at), end === undefined ? last : Date.parse(end)];
-    if (to < first) return [];
-    return [
-      svg('rect', {
-        class: `outage of-${of}`,
-        x: x(from),
-        y: TOP,
-        width: Math.max(2, x(to) - x(from)),
-        height: height - TOP - BOTTOM,
-      }),
-    ];
-  });
-}
-
-function markLine({ at, kind, of = 'gateway' }, { x }) {
-  const left = x(Date.parse(at)).toFixed(1);
-  return svg(
-    'g',
-    { class: `mark mark-${kind} of-${of}` },
-    svg('path', { d: `M${left} ${TOP - 4}V${height - BOTTOM}` }),
-    svg('path', { class: 'flag', d: `M${left} ${TOP - 12}l5 8h-10z` }),
-  );
-}
-
 /** The figures at the pointer. */
 function showReading() {
   const tip = byId('chart-tip');
@@ -185,24 +134,17 @@ function showReading() {
   tip.hidden = cursor.hidden = bar === undefined;
   if (bar === undefined) return;
   const { x } = byId('chart').scale;
-  const near = shown.marks.filter(({ at }) => {
-    const time = Date.parse(at);
-    return time >= bar.from && time <= bar.to;
-  });
   const lines = [
     `${clockTime(bar.from)} – ${clockTime(bar.to)}`,
-    `passed ${count(bar.passed)}, ${rate(perSecond(bar, bar.passed))}/s`,
-    ...(bar.failed > 0
-      ? [`application failed ${count(bar.failed)}, ${rate(perSecond(bar, bar.failed))}/s`]
-      : []),
-    `refused ${count(bar.refused)}, ${rate(perSecond(bar, bar.refused))}/s`,
+    ...KINDS.filter(({ kind, isRare }) => !isRare || bar[kind] > 0).map(
+      ({ kind, text }) => `${text} ${count(bar[kind])}, ${rate(perSecond(bar, bar[kind]))}/s`,
+    ),
     ...shown
       .deniedIn([bar])
       .slice(0, POLICIES_MAX)
       .map(([policy, denied]) => `${policy} denied ${count(denied)}`),
     `application ${listed(shown.statusesIn([bar])) || 'got nothing'}`,
     `p50 ${latencyText(shown.quantileOf(bar.times, 0.5))}, p99 ${latencyText(shown.quantileOf(bar.times, 0.99))}`,
-    ...near.map(({ at, text }) => `${clockTime(at)} ${text}`),
   ];
   tip.replaceChildren(...lines.map((line) => el('div', {}, line)));
   const middle = (x(bar.from) + x(bar.to)) / 2;

@@ -1,6 +1,6 @@
 /** The state of the gateway at the moment: requests, denials and latency with their trends, and a line for everything else. */
 import { byId, clockTime, count, el, rate, setText, svg } from './dom.js';
-import { sum } from './traffic.js';
+import { allOf, sum } from './traffic.js';
 
 const REFUSED_OTHERWISE = ['banned', 'unavailable', 'malformed', 'undecided'];
 /** The gateway adds this much at most when it is well. */
@@ -59,7 +59,7 @@ export function showNow(traffic) {
   const denied = rates.denied ?? 0;
   const { bars } = traffic.range(TREND_MS);
   const trend = (of) => bars.map((bar) => of(bar) / bar.seconds);
-  const requests = trend(({ passed, failed, refused }) => passed + failed + refused);
+  const requests = trend(allOf);
   card('Requests', [isKnown ? `${rate(all)}/s` : '–'], 'trend of 15 minutes', { trend: requests });
   const otherwise = REFUSED_OTHERWISE.filter((outcome) => (rates[outcome] ?? 0) > 0);
   card(

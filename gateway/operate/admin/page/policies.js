@@ -202,9 +202,9 @@ function sparkOf([allowed, denied, shadowDenied, , marked]) {
   return svg(
     'svg',
     { viewBox: `0 0 ${allowed.length} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
-    bars('fill-allowed', allowed, zeroes()),
+    bars('fill-passed', allowed, zeroes()),
     bars('fill-shadow', over, allowed),
-    bars('fill-denied', denied, below),
+    bars('fill-refused', denied, below),
   );
 }
 

@@ -1,9 +1,14 @@
 /** The traffic of the last hour: the history that the gateway sends first, and what each second adds to it after that. */
 
 export const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded', 'marked'];
+/** The parts of a bar, the lowest first. Rare ones are named only if there are some. */
+export const KINDS = [
+  { kind: 'passed', text: 'passed', isRare: false },
+  { kind: 'failed', text: 'application failed', isRare: true },
+  { kind: 'unanswered', text: 'application did not answer', isRare: true },
+  { kind: 'refused', text: 'refused', isRare: false },
+];
 const ADMITTED = ['allowed', 'uncovered'];
-/** Admitted requests that the application answered with an error, or not at all. */
-const FAILED = ['5xx', 'none'];
 const SPANS = 360;
 /** Failures of the application are recent, and visitors are counted, for this number of seconds. */
 const RECENT = 5;
@@ -20,7 +25,7 @@ const BARS_MAX = 120;
  * A bar of the chart. All bars have the same length. `seconds` is the part of it that is known: the newest bar is not
  * over, and the gateway may have started within the oldest.
  *
- * @typedef {{ from: number, to: number, seconds: number, spans: number[], passed: number, failed: number, refused: number, times: number[] }} Bar
+ * @typedef {{ from: number, to: number, seconds: number, spans: number[], passed: number, failed: number, unanswered: number, refused: number, times: number[] }} Bar
  */
 
 export class Traffic {
@@ -37,8 +42,6 @@ export class Traffic {
     this.storeTime = [];
     /** @type {number[]} */
     this.boundsSeconds = [];
-    /** @type {{ at: string, kind: string, text: string, of?: string }[]} */
-    this.marks = [];
     /** Requests per second by outcome, lately. @type {Record<string, number> | null} null: not known yet */
     this.rates = null;
     this.spanMs = 10_000;
@@ -69,7 +72,6 @@ export class Traffic {
     this.decisionTime = whole.decisionTime;
     this.storeTime = whole.storeTime;
     this.boundsSeconds = whole.boundsSeconds;
-    this.marks = whole.marks;
     this.rates = null;
     this.failures = [];
     this.visitors = [];
@@ -78,7 +80,6 @@ export class Traffic {
   /** @returns {Set<string>} the policies whose numbers changed */
   add(second) {
     this.now = Date.parse(second.at);
-    this.marks = second.marks ?? this.marks;
     this.rates = second.rates;
     const span = Math.floor(this.now / this.spanMs);
     const changed = span > this.lastSpan ? this.#move(span - this.lastSpan) : new Set();
@@ -201,10 +202,11 @@ export class Traffic {
       if (ADMITTED.includes(outcome)) admitted += inSpans(series);
       else refused += inSpans(series);
     }
-    const failed = sum(FAILED.map((name) => inSpans(this.statuses.get(name))));
-    const atBound = inSpans(this.statuses.get('bound'));
-    const passed = Math.max(0, admitted - failed - atBound);
-    return { from, to, seconds, spans, passed, failed, refused: refused + atBound, times };
+    const [failed, unanswered, atBound] = ['5xx', 'none', 'bound'].map((name) =>
+      inSpans(this.statuses.get(name)),
+    );
+    const passed = Math.max(0, admitted - failed - unanswered - atBound);
+    return { from, to, seconds, spans, passed, failed, unanswered, refused: refused + atBound, times };
   }
 
   /** @param {Bar[]} bars @returns {[string, number][]} policies that denied requests, those that denied most first */
@@ -258,6 +260,11 @@ export function zeroes() {
 
 export function sum(values) {
   return values.reduce((all, one) => all + one, 0);
+}
+
+/** @param {Record<string, any>} bar @returns {number} the requests of these kinds */
+export function allOf(bar, kinds = KINDS) {
+  return sum(kinds.map(({ kind }) => bar[kind]));
 }
 
 /** @returns {[string, number]} */

@@ -5,7 +5,6 @@ import t, { type Test } from 'tap';
 import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import { TrafficHistory } from '#gateway/operate/admin/history.ts';
 import { LISTENERS_MAX, LiveFeed } from '#gateway/operate/admin/live-feed.ts';
-import { Marks } from '#gateway/operate/admin/marks.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { listen } from '#test/support/listen.ts';
@@ -79,14 +78,6 @@ t.test('the last hour first, then new values every second', async (t) => {
   t.equal(denials[0]?.policy, 'one');
   t.equal(new Set(denials.map(({ id }) => id)).size, denials.length, 'each refusal is sent once');
   await until(() => heard.some(({ data }) => ((data.limited ?? []) as unknown[]).length > 0));
-  t.strictSame(heard[0]?.data.marks, [], 'no mark without a change');
-  await fetch(`${admin}/api/ban`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ subject: '192.0.2.7', seconds: 60 }),
-  });
-  await until(() => heard.some(({ name, data }) => name === 'second' && data.marks !== undefined));
-  t.match(heard.at(-1)?.data, { marks: [{ kind: 'change', text: /^ban [\w-]{22}$/ }] });
   t.match(heard.at(-1)?.data, { processes: 1, store: { kind: 'memory', available: true, awaySince: null } });
 });
 
@@ -131,8 +122,6 @@ async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
     families: async () => [],
     listDecisions: async () => [],
     policyVersion: async () => '',
-    marks: new Marks(Date.now),
-    seeState: () => undefined,
     addresses: { find: () => null, isOn: false, shownUntil: null },
   });
   const server = createServer((_req, res) => void feed.add(res, () => true));
