@@ -50,6 +50,8 @@ const VISITORS_HELP =
   'Admitted requests on routes of policies with newcomers, by whether the client is a regular.';
 const NEWCOMERS_DENIED_HELP =
   'Requests that limits for newcomers have denied, each once; in shadow mode, that they would have denied.';
+const REPLIES_HELP =
+  "Admitted requests by the class of the application's status; none: it did not answer, bound: a bound refused them after their admission.";
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, allowed or denied.';
 
 const CLIENTS_MAX = 256;
@@ -66,6 +68,16 @@ export class Metrics {
     malformed: 0,
     banned: 0,
     undecided: 0,
+  };
+  /** Key: the class of a status, or the reason why there is none. */
+  readonly #replies: Record<string, number> = {
+    '1xx': 0,
+    '2xx': 0,
+    '3xx': 0,
+    '4xx': 0,
+    '5xx': 0,
+    none: 0,
+    bound: 0,
   };
   /** Key: policy name, so that counts survive a reload. Bounded by the number of names in policy files. */
   readonly #policies = new Map<string, PolicyCounts>();
@@ -129,6 +141,7 @@ export class Metrics {
   replied(status: number | 'none' | 'bound', arrivedAt: Millis): void {
     const name = typeof status === 'number' ? `${Math.floor(status / 100)}xx` : status;
     this.seconds.count('statuses', name, arrivedAt);
+    this.#replies[name] = (this.#replies[name] ?? 0) + 1;
   }
 
   requested(path: string, arrivedAt: Millis): void {
@@ -174,6 +187,8 @@ export class Metrics {
       labels: { outcome },
       value,
     }));
+    for (const [status, value] of Object.entries(this.#replies))
+      samples.push(counter('floodgate_replies_total', REPLIES_HELP, value, { status }));
     for (const { allowed, denied, shadowDenied, marked, labels } of this.#policies.values()) {
       samples.push(
         counter('floodgate_policy_decisions_total', DECISIONS_HELP, allowed, labels.allowed),

@@ -1,4 +1,5 @@
 /** Each request has one line in the access log and one count in the metrics, and both say the same about it. */
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
@@ -22,10 +23,12 @@ interface Counted extends TestGateway {
   agreed(t: Test): Promise<Line[]>;
 }
 
-async function start(t: Test): Promise<Counted> {
+/** It replies before the body has arrived, as many applications do when they refuse it. */
+const OK: RequestListener = (_req, res) => void res.end('ok');
+
+async function start(t: Test, application: RequestListener = OK): Promise<Counted> {
   const file = join(temporaryFolder(t), 'access.log');
-  // It replies before the body has arrived, as many applications do when they refuse it.
-  const upstream = await startUpstream(t, (_req, res) => void res.end('ok'));
+  const upstream = await startUpstream(t, application);
   const gateway = await startTestGateway(t, {
     upstream,
     policies: POLICIES,
@@ -137,4 +140,24 @@ t.test('a line names the policies that counted the request, and those that did n
   t.equal(named('uncounted', 'keys'), 5, 'a request without a key is not counted by it');
   t.equal(named('policies', 'all'), 9, 'a denied request was asked about too');
   t.equal(named('uncounted', 'all'), 0);
+});
+
+t.test('replies of the application, and missing ones, are counted by the class of the status', async (t) => {
+  const gateway = await start(t, (req, res) => {
+    const status = Number(req.url?.slice(1));
+    if (status > 0) res.writeHead(status).end();
+    else if (req.url === '/one') res.end();
+    else req.socket.destroy();
+  });
+  for (const path of ['/200', '/304', '/404', '/410', '/503', '/cut'])
+    await (await fetch(gateway.origin + path)).text();
+  for (let i = 0; i < 3; i++) await (await fetch(`${gateway.origin}/one`, { method: 'POST' })).text();
+  const admitted = (await gateway.agreed(t)).filter(({ decision }) => decision !== 'deny');
+  const replied = (status: string): number => gateway.sample('floodgate_replies_total', { status });
+  const logged = Map.groupBy(admitted, ({ status }) => `${String(status)[0]}xx`);
+  for (const status of ['2xx', '3xx', '4xx']) t.equal(replied(status), logged.get(status)?.length, status);
+  t.equal(replied('5xx'), 1);
+  t.equal(replied('none'), 1, 'the gateway answered 502');
+  t.equal(logged.get('5xx')?.length, 2);
+  t.equal(replied('1xx') + replied('bound'), 0);
 });
