@@ -72,7 +72,7 @@ export class MemoryControl implements Control {
   }
 
   async historyOf(client: Identity): Promise<History | null> {
-    return this.#options.known.historyOf(client);
+    return this.#options.known.histories.of(client);
   }
 
   /** Histories begin when it is first asked. */

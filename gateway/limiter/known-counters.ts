@@ -16,7 +16,7 @@ import { BucketState } from './bucket-state.ts';
 import { Bucket, type Charge } from './charge.ts';
 import type { Adjustment, Answer } from './check.ts';
 import { CounterTable } from './counter-table.ts';
-import type { History } from './history.ts';
+import { Histories } from './histories.ts';
 import { HeldLeases } from './leases.ts';
 import { type Exhausted, PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { StoreClock } from './store-clock.ts';
@@ -43,16 +43,14 @@ export class KnownCounters {
   readonly #counters: CounterTable;
   readonly #credentials: CounterTable;
   readonly #unproven: CounterTable;
-  readonly #countersMax: number;
-  /** The days of clients, for policies with `newcomers`. null until it is needed. */
-  #histories: CounterTable | null = null;
+  readonly histories: Histories;
   /** Leases of requests in flight. */
   readonly leases: HeldLeases;
   /** The values of buckets that count different ones. */
   readonly values: UsedValues;
 
   constructor(options: KnownCountersOptions) {
-    this.#countersMax = options.countersMax;
+    this.histories = new Histories(options.countersMax);
     this.#counters = new CounterTable(options.countersMax);
     this.leases = new HeldLeases(options.replica);
     this.values = new UsedValues(options.countersMax / 4);
@@ -61,8 +59,7 @@ export class KnownCounters {
   }
 
   get size(): number {
-    const histories = this.#histories?.size ?? 0;
-    return this.#counters.size + this.#credentials.size + this.#unproven.size + histories;
+    return this.#counters.size + this.#credentials.size + this.#unproven.size + this.histories.size;
   }
 
   /**
@@ -207,27 +204,6 @@ export class KnownCounters {
     this.#unproven.set(place < 0 ? this.#unproven.insert(...words) : place, 1, now + UNPROVEN_MS, 0);
   }
 
-  /** @returns the days of a client that this process knows; null if it knows none */
-  historyOf({ words }: Identity): History | null {
-    const place = this.#histories?.find(...words) ?? -1;
-    if (this.#histories === null || place < 0) return null;
-    return { last: this.#histories.count(place), days: this.#histories.slack(place) };
-  }
-
-  noteHistory({ words }: Identity, { last, days }: History): void {
-    this.#histories ??= new CounterTable(this.#countersMax);
-    const place = this.#histories.find(...words);
-    this.#histories.set(place < 0 ? this.#histories.insert(...words) : place, last, 0, days);
-  }
-
-  forgetHistory({ words }: Identity): void {
-    this.#histories?.delete(...words);
-  }
-
-  forgetHistories(): void {
-    this.#histories?.clear();
-  }
-
   /** Forgets counters that an operator has cleared, and the days of the client. Then it is no regular any more. */
   forget(identity: Identity, counters: readonly Counter[]): void {
     const [a, b, c, d] = identity.words;
@@ -235,8 +211,8 @@ export class KnownCounters {
       this.#counters.delete(a ^ counter.words[0], b ^ counter.words[1], c, d);
       this.values.forget(new Bucket(counter, identity).key);
     }
-    if (this.historyOf(identity) !== null) this.withdraw(identity);
-    this.forgetHistory(identity);
+    if (this.histories.of(identity) !== null) this.withdraw(identity);
+    this.histories.forget(identity);
   }
 
   /** Corrects the times of all counters. */

@@ -127,7 +127,7 @@ export class MemoryLimiter implements Limiter {
 
   visited(client: Identity, rule: VisitRule, network: () => Identity | null): void {
     const { known, clock } = this.#options;
-    const before = known.historyOf(client);
+    const before = known.histories.of(client);
     if (before?.last === dayOf(clock())) return;
     if (before !== null) this.#noteVisit(client, rule, before);
     else
@@ -139,7 +139,7 @@ export class MemoryLimiter implements Limiter {
   #noteVisit(client: Identity, rule: VisitRule, before: History | null): void {
     const { known, clock } = this.#options;
     const history = visitedOn(dayOf(clock()), before);
-    known.noteHistory(client, history);
+    known.histories.note(client, history);
     const until = regularUntil(history, rule);
     if (until !== null) known.prove(client, until * DAY_MS);
     // The rule may have asked for fewer days before.

@@ -108,15 +108,15 @@ export class Visits {
   visited(client: Identity, rule: VisitRule, network: () => Identity | null): void {
     const { connection, known, storeNow } = this.#options;
     const last = dayOf(storeNow());
-    if (known.historyOf(client)?.last === last || !connection.ready) return;
-    known.noteHistory(client, { last, days: 1 });
+    if (known.histories.of(client)?.last === last || !connection.ready) return;
+    known.histories.note(client, { last, days: 1 });
     this.#rule = rule;
     const visit = { client, network: network() };
     if (this.#pending.set(client.digest, visit).size === 1) setImmediate(() => this.flush());
   }
 
   forget(): void {
-    this.#options.known.forgetHistories();
+    this.#options.known.histories.clear();
   }
 
   /** Sends what is pending. */
@@ -148,7 +148,7 @@ export class Visits {
     );
     // The next good reply of these clients tries again.
     for (const [i, { client }] of visits.entries())
-      if (answers[i] === 'unavailable') known.forgetHistory(client);
+      if (answers[i] === 'unavailable') known.histories.forget(client);
     return visits.filter((_, i) => answers[i] === 'admitted');
   }
 
@@ -163,7 +163,7 @@ export class Visits {
     const reply = await connection.run(VISIT, keys, args).catch(() => null);
     if (!Array.isArray(reply)) {
       // The next good reply of these clients tries again.
-      for (const { client } of visits) known.forgetHistory(client);
+      for (const { client } of visits) known.histories.forget(client);
       return [];
     }
     const until = clock() + PROVEN_LOCALLY_MS;

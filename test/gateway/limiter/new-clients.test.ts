@@ -110,7 +110,7 @@ t.test('in memory, one IPv6 network has a quarter of them too', async (t) => {
   const known = new KnownCounters({ countersMax: 64, credentialsMax: 64 });
   const limiter = memoryLimiter({ clock: processClock, known });
   const remembered = (prefix: string): number =>
-    names(prefix, 20).filter((name) => known.historyOf(identity(name)) !== null).length;
+    names(prefix, 20).filter((name) => known.histories.of(identity(name)) !== null).length;
   visit(limiter, names('a', 20), 3, 'one /48');
   t.equal(remembered('a'), 1, 'at least one');
   visit(limiter, names('a', 20), 8, 'one /48');
