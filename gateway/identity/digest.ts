@@ -40,6 +40,18 @@ export function identityOf(digest: string): Identity {
   return { digest, words: [word(digest, 0), word(digest, 5), word(digest, 10), word(digest, 15)] };
 }
 
+/** @returns the eight bits of a digest that its words do not have */
+export function lastBits(digest: string): number {
+  return word(digest, DIGEST_LENGTH - 2) >>> 22;
+}
+
+/** Builds an identity again. @param last the bits that `lastBits` returned */
+export function identityFrom(words: DigestWords, last: number): Identity {
+  const digits = words.flatMap((one) => [24, 18, 12, 6, 0].map((shift) => (one >>> shift) & 63));
+  const sextets = [...digits, last >>> 2, (last & 3) << 4];
+  return { digest: sextets.map((value) => BASE64URL.charAt(value)).join(''), words };
+}
+
 /**
  * HMAC (RFC 2104) from two one-shot hashes, which takes half the time of `createHmac`.
  *

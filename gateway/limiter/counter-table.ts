@@ -47,12 +47,24 @@ export class CounterTable {
 
   /** @returns the record's position, or -1. Positions are valid until the next `insert` or `find` */
   find(a: number, b: number, c: number, d: number): number {
-    const place = (this.#index[this.#entryOf(a, b, c, d)] ?? EMPTY) - 1;
+    const place = this.placeOf(a, b, c, d);
     if (place < 0) return -1;
     const age = (this.#next - place + this.capacity) & (this.capacity - 1);
     // Age 0 means that the next insertion overwrites it.
     if (age !== 0 && age <= this.capacity / 2) return place;
     return this.#moveToFront(place);
+  }
+
+  /** The same, but all records stay where they are. */
+  placeOf(a: number, b: number, c: number, d: number): number {
+    return (this.#index[this.#entryOf(a, b, c, d)] ?? EMPTY) - 1;
+  }
+
+  /** @returns the key of the record at a position; null if there is none */
+  keyAt(place: number): readonly [number, number, number, number] | null {
+    if (this.#entryAt(place) < 0) return null;
+    const [a = 0, b = 0, c = 0, d = 0] = this.#words.subarray(place * WORDS, place * WORDS + 4);
+    return [a, b, c, d];
   }
 
   /** Adds a record with all its fields zero. The key must not be in the table. @returns its place */

@@ -219,11 +219,6 @@ export class GuardedLimiter implements Limiter {
     if (!this.#isOpen) this.#store.visits.visited(client, rule, network);
   }
 
-  /** Called when the store has lost the histories. */
-  forgetHistories(): void {
-    this.#store.visits.forget();
-  }
-
   withdraw(credential: Identity): void {
     this.known.withdraw(credential);
     this.#store.proofs.withdraw(credential);
@@ -272,13 +267,17 @@ export class GuardedLimiter implements Limiter {
   /** @returns the salt that the replicas share */
   async #heartbeat(): Promise<string> {
     const { histories } = this.#options;
-    const heartbeat = await this.#store.heartbeat(this.#salt, histories?.inUse() ?? null);
-    const { storeNow, askedAt, heardAt, salt, historySince } = heartbeat;
+    const inUse = histories?.inUse() ?? null;
+    const heartbeat = await this.#store.heartbeat(this.#salt, inUse);
+    const { salt, historySince } = heartbeat;
     this.#replicas.hear(heartbeat);
-    const change = this.storeClock.noteHeartbeat(storeNow, askedAt, heardAt);
+    const change = this.storeClock.noteHeartbeat(heartbeat.storeNow, heartbeat.askedAt, heartbeat.heardAt);
     if (change.kind === 'first') this.#local.moveTimes(change.aheadMs);
     else if (change.kind === 'jump') this.known.forgetCounters();
-    if (historySince !== null) histories?.hear(historySince);
+    if (inUse !== null && historySince !== null) histories?.hear(inUse.name, historySince);
+    if (heartbeat.hasLost) this.known.histories.lose();
+    // Histories are found by digests, and these change with the salt.
+    if (salt === this.#salt) void this.#store.visits.restore();
     return salt;
   }
 
@@ -290,6 +289,7 @@ export class GuardedLimiter implements Limiter {
   #adopt(salt: string): void {
     if (salt === this.#salt) return;
     this.#salt = salt;
+    this.known.histories.clear();
     this.#options.onSalt(salt);
   }
 

@@ -24,8 +24,8 @@ import { Proofs } from './proofs.ts';
 import {
   HEARTBEAT,
   type Heartbeat,
-  type HistoriesInUse,
   historySinceKey,
+  type KeptHistories,
   LEAVE,
   REPLICAS_KEY,
   SALT_KEY,
@@ -78,6 +78,8 @@ export class RedisStore {
   /** Number of calls that were given up and may still be answered. */
   #late = 0;
   #isClosing = false;
+  /** The second of the last heartbeat, on the store's clock. */
+  #beatAt = 0;
 
   constructor(access: StoreAccess, options: RedisStoreOptions) {
     this.#options = options;
@@ -178,22 +180,25 @@ export class RedisStore {
    * @param histories null if no policy has `newcomers`
    * @throws the reason why the store does not answer in time
    */
-  async heartbeat(salt: string, histories: HistoriesInUse | null = null): Promise<Heartbeat> {
+  async heartbeat(salt: string, histories: KeptHistories | null = null): Promise<Heartbeat> {
     const { clock, replica } = this.#options;
     const askedAt = clock();
     const reply = await this.#inTime(
       this.#connection.run(
         HEARTBEAT,
         [REPLICAS_KEY, SALT_KEY, historySinceKey(histories?.name ?? '')],
-        [replica, salt, String(histories?.keptMs ?? '')],
+        [replica, salt, String(histories?.keptMs ?? ''), String(histories?.since ?? '')],
       ),
     );
-    const [replicas, rank, shared, now, since]: unknown[] = Array.isArray(reply) ? reply : [];
+    const [replicas, rank, shared, now, since, lastBeat]: unknown[] = Array.isArray(reply) ? reply : [];
     if (!isWhole(replicas) || !isWhole(rank) || typeof shared !== 'string')
       throw new UnreadableReplyError('the store sent a reply that cannot be read');
     const heardAt = clock();
     const historySince = histories === null ? null : Number(since);
-    return { replicas, rank, salt: shared, historySince, storeNow: Number(now), askedAt, heardAt };
+    const storeNow = Number(now);
+    const hasLost = Number(lastBeat) < this.#beatAt;
+    this.#beatAt = Math.floor(storeNow / 1000);
+    return { replicas, rank, salt: shared, historySince, hasLost, storeNow, askedAt, heardAt };
   }
 
   /** @throws after the time that a check waits. Only time in which this process ran is counted. */

@@ -12,6 +12,8 @@ export interface Heartbeat {
   readonly salt: string;
   /** When the histories in the store began; null if none are kept. */
   readonly historySince: number | null;
+  /** Whether the store may have lost data since the last heartbeat of this replica. */
+  readonly hasLost: boolean;
   /** Time of the answer on the store's clock. */
   readonly storeNow: Millis;
   /** Time of the call on this process's clock. */
@@ -23,14 +25,16 @@ const REPLICA_SILENT_SECONDS = 15;
 
 /**
  * KEYS: the replicas, the salt, the beginning of histories. ARGV: this replica, the salt to store if there is none ('': no
- * salt is shared), how many milliseconds the beginning is kept ('': no histories are kept).
+ * salt is shared), how many milliseconds the beginning is kept ('': no histories are kept), the beginning that this replica
+ * knows ('': none).
  *
  * Returns the number of live replicas, the number of those before this one in the order of names, the common salt, the
- * time in milliseconds, and the beginning.
+ * time in milliseconds, the beginning, and the second of the last heartbeat of this replica.
  */
 export const HEARTBEAT = storeScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1])
+local last_beat = redis.call('ZSCORE', KEYS[1], ARGV[1]) or ''
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${REPLICA_SILENT_SECONDS})
 redis.call('EXPIRE', KEYS[1], ${REPLICA_SILENT_SECONDS * 4})
@@ -41,12 +45,12 @@ for i = 1, #names do if names[i] < ARGV[1] then before = before + 1 end end
 local salt = ARGV[2] ~= '' and redis.call('GET', KEYS[2]) or ''
 local nowMs, since = string.format('%.0f', now * 1000 + math.floor(time[2] / 1000)), ''
 if ARGV[3] ~= '' then
-  since = redis.call('GET', KEYS[3])
-  -- A time to come is from a clock that was wrong.
-  if not since or tonumber(since) > tonumber(nowMs) then since = nowMs end
+  -- A store that has lost its data gets the beginning back. A time to come is from a clock that was wrong.
+  local stored, known = tonumber(redis.call('GET', KEYS[3]) or nowMs), tonumber(ARGV[4] ~= '' and ARGV[4] or nowMs)
+  since = string.format('%.0f', math.min(stored or known, known, tonumber(nowMs)))
   redis.call('SET', KEYS[3], since, 'PX', ARGV[3])
 end
-return { #names, before, salt, nowMs, since }
+return { #names, before, salt, nowMs, since, last_beat }
 `);
 /** KEYS: the replicas. ARGV: this replica. */
 export const LEAVE = storeScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`);
@@ -62,11 +66,16 @@ export interface HistoriesInUse {
   readonly keptMs: Millis;
 }
 
+export interface KeptHistories extends HistoriesInUse {
+  /** When they began; null if this process does not know it. */
+  readonly since: Millis | null;
+}
+
 export interface HistoryKeeper {
   /** @returns null if no policy has `newcomers` */
-  inUse(): HistoriesInUse | null;
-  /** Called after each heartbeat. @param since when the histories began */
-  hear(since: number): void;
+  inUse(): KeptHistories | null;
+  /** Called after each heartbeat. @param since when the histories of this name began */
+  hear(name: string, since: Millis): void;
 }
 
 /**

@@ -9,10 +9,16 @@
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/regulars.ts';
-import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import {
+  inCalls,
+  KEYS_PER_SCRIPT_MAX,
+  type StoreConnection,
+  storeScript,
+} from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { proofKey } from './charge.ts';
-import { dayOf, type History } from './history.ts';
+import type { ClientHistory } from './histories.ts';
+import { dayOf, type History, regularUntil, visitedOn } from './history.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { type Limiter, PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { Admission, NewClients } from './new-clients.ts';
@@ -28,32 +34,35 @@ export function readHistory(packed: number): History {
   return { last: Math.floor(packed / 2 ** HISTORY_DAYS), days: packed % 2 ** HISTORY_DAYS };
 }
 
-const UNKNOWN = 0;
-const REGULAR = 2;
+function packed({ last, days }: History): number {
+  return last * 2 ** HISTORY_DAYS + days;
+}
 
 /**
- * Adds a day to histories, and sets or removes the markers of regulars. The functions above do the same.
+ * Adds days to histories, and sets or removes the markers of regulars. The functions of history.ts do the same.
  *
- * KEYS: history and marker of each client. ARGV: the day, `visits` and `days` of the rule, and 1 if clients without a
- * history get one. Returns one of the numbers above for each client, or 1 if it has a history and is no regular.
+ * KEYS: history and marker of each client. ARGV: `visits` and `days` of the rule, 1 if clients without a history get one,
+ * and for each client a history with the days. Returns the history of each client, 0 if it gets none.
  */
 export const VISIT = storeScript(`
 local floor, SPAN = math.floor, 2 ^ ${HISTORY_DAYS}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
-local day, visits, within, begins = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
+local visits, within, begins = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
 local function ttl(until_day)
   return string.format('%.0f', math.max(1, until_day * ${DAY_MS} - now))
 end
 local reply = {}
 for i = 1, #KEYS, 2 do
-  local packed = tonumber(redis.call('GET', KEYS[i]) or 0)
-  local last, days = floor(packed / SPAN), packed % SPAN
-  local ago, is_new = last - day, packed == 0
-  if is_new and not begins then reply[#reply + 1] = ${UNKNOWN} else
-    if is_new or math.abs(ago) >= ${HISTORY_DAYS} then last, days = day, 1
-    elseif ago < 0 then last, days = day, days * 2 ^ -ago % SPAN + 1
-    elseif floor(days / 2 ^ ago) % 2 == 0 then days = days + 2 ^ ago end
+  local stored, added = tonumber(redis.call('GET', KEYS[i]) or 0), tonumber(ARGV[3 + (i + 1) / 2])
+  if stored == 0 and not begins then reply[#reply + 1] = 0 else
+    local last, days = floor(added / SPAN), added % SPAN
+    local ahead, before = last - floor(stored / SPAN), stored % SPAN
+    if math.abs(ahead) < ${HISTORY_DAYS} then
+      if ahead >= 0 then days = bit.bor(days, before * 2 ^ ahead % SPAN) else
+        last, days = last - ahead, bit.bor(days * 2 ^ -ahead % SPAN, before)
+      end
+    end
     local found, ends = 0, nil
     for back = 0, within - 1 do
       found = found + floor(days / 2 ^ back) % 2
@@ -64,7 +73,7 @@ for i = 1, #KEYS, 2 do
     end
     redis.call('SET', KEYS[i], string.format('%.0f', last * SPAN + days), 'PX', ttl(last + within))
     if ends then redis.call('SET', KEYS[i + 1], ${HOUR_LUA}, 'PX', ttl(ends)) else redis.call('DEL', KEYS[i + 1]) end
-    reply[#reply + 1] = ends and ${REGULAR} or 1
+    reply[#reply + 1] = last * SPAN + days
   end
 end
 return reply
@@ -80,6 +89,9 @@ if redis.call('DEL', KEYS[1]) == 1 then return redis.call('DEL', KEYS[2]) end
 return 0
 `);
 
+/** Each client has two keys. */
+const CLIENTS_PER_CALL = KEYS_PER_SCRIPT_MAX / 2;
+
 interface VisitsOptions {
   readonly connection: StoreConnection;
   readonly clock: Clock;
@@ -90,8 +102,9 @@ interface VisitsOptions {
   readonly limiter: Pick<Limiter, 'spend'>;
 }
 
-interface Visit {
-  readonly client: Identity;
+interface Visit extends ClientHistory {
+  /** The days that were known before. null if there were none. */
+  readonly before: History | null;
   readonly network: Identity | null;
 }
 
@@ -100,6 +113,7 @@ export class Visits {
   /** Visits that are not sent yet, by the digest of the client. */
   #pending = new Map<string, Visit>();
   #rule: VisitRule | null = null;
+  #isRestoring = false;
 
   constructor(options: VisitsOptions) {
     this.#options = options;
@@ -108,15 +122,13 @@ export class Visits {
   visited(client: Identity, rule: VisitRule, network: () => Identity | null): void {
     const { connection, known, storeNow } = this.#options;
     const last = dayOf(storeNow());
-    if (known.histories.of(client)?.last === last || !connection.ready) return;
-    known.histories.note(client, { last, days: 1 });
+    const before = known.histories.of(client);
+    if (before?.last === last || !connection.ready) return;
+    // The store may not remember a client of which nothing is known. Without a day it is not written back.
+    known.histories.note(client, before?.days ? visitedOn(last, before) : { last, days: 0 });
     this.#rule = rule;
-    const visit = { client, network: network() };
+    const visit = { client, history: { last, days: 1 }, before, network: network() };
     if (this.#pending.set(client.digest, visit).size === 1) setImmediate(() => this.flush());
-  }
-
-  forget(): void {
-    this.#options.known.histories.clear();
   }
 
   /** Sends what is pending. */
@@ -125,53 +137,83 @@ export class Visits {
     if (this.#pending.size === 0 || rule === null) return;
     const visits = [...this.#pending.values()];
     this.#pending.clear();
-    const day = dayOf(this.#options.storeNow());
     for (const some of inCalls(this.#options.connection, visits, ({ client }) => historyKey(client)))
-      void this.#send(some, day, rule);
+      void this.#send(some, rule);
   }
 
-  async #send(visits: readonly Visit[], day: number, rule: VisitRule): Promise<void> {
-    const unknown = await this.#store(visits, day, rule, false);
+  async #send(visits: readonly Visit[], rule: VisitRule): Promise<void> {
+    const unknown = await this.#store(visits, rule, false);
+    if (unknown === null) return this.#retryLater(visits);
     if (unknown.length === 0) return;
     const admitted = await this.#admitted(unknown, rule);
-    if (admitted.length > 0) await this.#store(admitted, day, rule, true);
+    if (admitted.length > 0 && (await this.#store(admitted, rule, true)) === null) this.#retryLater(admitted);
+  }
+
+  /** The next good reply of these clients tries again. */
+  #retryLater(visits: readonly Visit[]): void {
+    const { histories } = this.#options.known;
+    for (const { client, before } of visits)
+      if (before === null) histories.forget(client);
+      else histories.note(client, before);
   }
 
   /** @returns those that may be stored for the first time */
   async #admitted(visits: readonly Visit[], rule: VisitRule): Promise<Visit[]> {
-    const { newClients, limiter, known } = this.#options;
+    const { newClients, limiter } = this.#options;
     const answers = await Promise.all(
       visits.map(
         ({ network }) =>
           new Promise<Admission>((resolve) => newClients.admit(limiter, network, rule, resolve)),
       ),
     );
-    // The next good reply of these clients tries again.
-    for (const [i, { client }] of visits.entries())
-      if (answers[i] === 'unavailable') known.histories.forget(client);
+    this.#retryLater(visits.filter((_, i) => answers[i] === 'unavailable'));
     return visits.filter((_, i) => answers[i] === 'admitted');
   }
 
   /**
-   * @param begins whether clients without a history get one
-   * @returns the others, which have none
+   * Writes back what the store has lost, if anything. One call waits for the one before, so that the store can serve
+   * others meanwhile. If it is interrupted, the next call goes on.
    */
-  async #store(visits: readonly Visit[], day: number, rule: VisitRule, begins: boolean): Promise<Visit[]> {
-    const { connection, clock, known } = this.#options;
-    const keys = visits.flatMap(({ client }) => [historyKey(client), proofKey(client)]);
-    const args = [day, rule.visits, rule.days, Number(begins)].map(String);
-    const reply = await connection.run(VISIT, keys, args).catch(() => null);
-    if (!Array.isArray(reply)) {
-      // The next good reply of these clients tries again.
-      for (const { client } of visits) known.histories.forget(client);
-      return [];
+  async restore(): Promise<void> {
+    const { connection, known, storeNow } = this.#options;
+    const rule = this.#rule;
+    if (this.#isRestoring || rule === null) return;
+    this.#isRestoring = true;
+    const first = dayOf(storeNow()) - rule.days;
+    const next = () =>
+      known.histories.nextLost(CLIENTS_PER_CALL, ({ last, days }) => days > 0 && last > first);
+    for (let lost = next(); lost !== null; lost = next()) {
+      const calls = inCalls(connection, lost.clients, ({ client }) => historyKey(client));
+      const answers = await Promise.all(calls.map((some) => this.#store(some, rule, true)));
+      if (answers.includes(null)) break;
+      lost.done();
     }
+    this.#isRestoring = false;
+  }
+
+  /**
+   * @param begins whether clients without a history get one
+   * @returns the others, which have none; null if the store did not answer
+   */
+  async #store<T extends ClientHistory>(
+    clients: readonly T[],
+    rule: VisitRule,
+    begins: boolean,
+  ): Promise<T[] | null> {
+    const { connection, clock, known } = this.#options;
+    const keys = clients.flatMap(({ client }) => [historyKey(client), proofKey(client)]);
+    const added = clients.map(({ history }) => packed(history));
+    const args = [rule.visits, rule.days, Number(begins), ...added].map(String);
+    const reply = await connection.run(VISIT, keys, args).catch(() => null);
+    if (!Array.isArray(reply)) return null;
     const until = clock() + PROVEN_LOCALLY_MS;
-    for (const [i, { client }] of visits.entries()) {
-      if (reply[i] === REGULAR) known.prove(client, until);
+    for (const [i, { client, history: added }] of clients.entries()) {
+      const history = reply[i] === 0 ? { last: added.last, days: 0 } : readHistory(Number(reply[i]));
+      known.histories.note(client, history);
+      if (regularUntil(history, rule) !== null) known.prove(client, until);
       // Its days have become too old, or the rule has asked for fewer before.
       else known.withdraw(client);
     }
-    return visits.filter((_, i) => reply[i] === UNKNOWN);
+    return clients.filter((_, i) => reply[i] === 0);
   }
 }

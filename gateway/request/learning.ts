@@ -9,17 +9,13 @@ interface LearningOptions {
   readonly now: () => Millis;
   /** Called when the policies have to be applied again. */
   readonly onChange: () => void;
-  /** Called when the histories begin again, because the store has lost its data. */
-  readonly onLost: () => void;
   readonly log: { info(fields: object, message: string): void };
 }
 
 export class Learning {
   readonly #options: LearningOptions;
   /** When the histories began; null if it is unknown, or no policy needs them. */
-  #since: Millis | null = null;
-  /** The same as last heard; null before that. */
-  #heard: Millis | null = null;
+  #began: { readonly name: string; readonly at: Millis } | null = null;
   #told = '';
   #timer: NodeJS.Timeout | undefined;
 
@@ -27,23 +23,27 @@ export class Learning {
     this.#options = options;
   }
 
-  /** @param since when the histories began */
-  hear(since: Millis): void {
-    if (since === this.#since) return;
-    if (this.#heard !== null && this.#heard !== since) this.#options.onLost();
-    this.#heard = this.#since = since;
+  /** @returns when the histories of this name began; null if it is unknown */
+  since(name: string): Millis | null {
+    return this.#began?.name === name ? this.#began.at : null;
+  }
+
+  /** @param at when the histories of this name began */
+  hear(name: string, at: Millis): void {
+    if (at === this.since(name)) return;
+    this.#began = { name, at };
     this.#options.onChange();
   }
 
   /** Returns the policies, with those for newcomers in shadow mode until they may act. */
   applyTo(set: PolicySet): PolicySet {
     const now = this.#options.now();
-    const applied = whileLearning(set, this.#since, now);
+    const applied = whileLearning(set, this.#began?.at ?? null, now);
     const regulars = regularsIn(applied);
     clearTimeout(this.#timer);
     // A store ends histories that nobody uses, so ask again when a file uses them.
-    if (regulars === null) this.#since = null;
-    if (regulars === null || this.#since === null) return applied;
+    if (regulars === null) this.#began = null;
+    if (regulars === null || this.#began === null) return applied;
     if (applied === set) {
       this.#tell('', 'policies with newcomers act', {});
       return set;

@@ -66,15 +66,17 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
     onShadows: useLoaded,
     histories: {
       // The first heartbeat comes before there are policies.
-      inUse: () => (isOpen ? enforcement.histories : null),
-      hear: (since) => learning.hear(since),
+      inUse: () => {
+        const histories = isOpen ? enforcement.histories : null;
+        return histories === null ? null : { ...histories, since: learning.since(histories.name) };
+      },
+      hear: (name, since) => learning.hear(name, since),
     },
     counters: () => countersOf(enforcement.policies),
   });
   const learning = new Learning({
     now: guarded?.storeClock.now ?? clock,
     onChange: useLoaded,
-    onLost: () => guarded?.forgetHistories(),
     log,
   });
   const offenders = new Offenders({
@@ -146,7 +148,7 @@ function historiesInMemory(
     }
     const haveEnded = unusedSince !== null && clock() - unusedSince >= histories.keptMs;
     unusedSince = null;
-    learning.hear((await control.historySince('', haveEnded)) ?? clock());
+    learning.hear(histories.name, (await control.historySince('', haveEnded)) ?? clock());
   };
 }
 

@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto';
 import t from 'tap';
-import { Digester, identityOf } from '#gateway/identity/digest.ts';
+import { Digester, identityFrom, identityOf, lastBits } from '#gateway/identity/digest.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 
 const IP: SimpleIdentifier = { name: 'ip', kind: 'address', ipv6Prefix: 64 };
@@ -71,4 +71,13 @@ t.test('with ignoresCase, spellings that databases take for the same key have on
 
 t.test('the words encode the first 120 bits of the digest', async (t) => {
   t.strictSame(identityOf('AAAAABAAAAC_____AAAAAB').words, [0, 2 ** 24, 3 * 2 ** 24 - 1, 63 * 2 ** 24]);
+});
+
+t.test('a digest can be built again from its words and its last bits', async (t) => {
+  const digester = new Digester('salt');
+  for (let i = 0; i < 1000; i++) {
+    const identity = digester.identify(KEY, `fbk_${i}`);
+    if (lastBits(identity.digest) > 255) t.fail(identity.digest);
+    t.strictSame(identityFrom(identity.words, lastBits(identity.digest)), identity);
+  }
 });

@@ -57,6 +57,9 @@ t.test(
             if (table.find(...keyOf(key)) < 0) return false;
           }
           if (table.size > 16) return false;
+          const keys = Array.from({ length: table.capacity }, (_, at) => table.keyAt(at));
+          if (keys.filter((one) => one !== null).length !== table.size) return false;
+          if (keys.some((one, at) => one !== null && table.placeOf(...one) !== at)) return false;
         }
         return true;
       }),

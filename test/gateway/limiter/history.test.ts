@@ -66,9 +66,10 @@ t.test('Redis and memory agree about random days', async (t) => {
         for (const day of days) {
           history = visitedOn(today + 1 + day, history);
           const ends = regularUntil(history, rule(visits, within));
-          const args = [today + 1 + day, visits, within, 1].map(String);
-          deepEqual(await store.run(VISIT, keys, args), [ends !== null ? 2 : 1]);
-          deepEqual(Number(await redis.client.get(keys[0])), history.last * 2 ** HISTORY_DAYS + history.days);
+          const args = [visits, within, 1, (today + 1 + day) * 2 ** HISTORY_DAYS + 1].map(String);
+          const packed = history.last * 2 ** HISTORY_DAYS + history.days;
+          deepEqual(await store.run(VISIT, keys, args), [packed]);
+          deepEqual(Number(await redis.client.get(keys[0])), packed);
           const endsOf = async (key: string): Promise<number> =>
             Math.round((Number(await redis.client.pexpiretime(key)) / DAY_MS) * 100) / 100;
           deepEqual(await endsOf(keys[0]), history.last + within);
@@ -82,6 +83,29 @@ t.test('Redis and memory agree about random days', async (t) => {
   t.ok(run >= 200, `${run} runs`);
 });
 
+t.test('two histories of a client are joined, whichever comes first', async (t) => {
+  const redis = await startRedis(t);
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  const today = Math.floor(Date.now() / DAY_MS);
+  const packed = ({ last, days }: History): number => last * 2 ** HISTORY_DAYS + days;
+  const some = fc.uniqueArray(fc.integer({ min: 1, max: HISTORY_DAYS }), { minLength: 1, maxLength: 6 });
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(some, some, async (one, other) => {
+      const keys = [`fg:{${++run}}:days`, `fg:{${run}}:proven`];
+      const ofDays = (days: readonly number[]): number => {
+        const history = after(days.toSorted((a, b) => a - b).map((day) => today + day));
+        return history === null ? 0 : packed(history);
+      };
+      for (const days of [one, other]) await store.run(VISIT, keys, ['2', '30', '1', String(ofDays(days))]);
+      deepEqual(Number(await redis.client.get(keys[0] ?? '')), ofDays([...one, ...other]));
+    }),
+    { numRuns: 200 },
+  );
+  t.ok(run >= 200, `${run} runs`);
+});
+
 t.test('a client without a history gets one only if it may', async (t) => {
   const redis = await startRedis(t);
   const store = storeAt(t, redis.url);
@@ -89,9 +113,15 @@ t.test('a client without a history gets one only if it may', async (t) => {
   const day = Math.floor(Date.now() / DAY_MS);
   const keysOf = (client: string) => [`fg:{${client}}:days`, `fg:{${client}}:proven`];
   const visit = (clients: readonly string[], on: number, begins: number) =>
-    store.run(VISIT, clients.flatMap(keysOf), [on, 2, 30, begins].map(String));
+    store.run(
+      VISIT,
+      clients.flatMap(keysOf),
+      [2, 30, begins, ...clients.map(() => on * 2 ** HISTORY_DAYS + 1)].map(String),
+    );
+  const one = day * 2 ** HISTORY_DAYS + 1;
+  const two = (day + 1) * 2 ** HISTORY_DAYS + 3;
   t.strictSame(await visit(['a', 'b'], day, 0), [0, 0]);
-  t.strictSame(await visit(['a', 'b'], day, 1), [1, 1]);
-  t.strictSame(await visit(['a', 'c', 'b'], day + 1, 0), [2, 0, 2], 'known clients become regulars');
+  t.strictSame(await visit(['a', 'b'], day, 1), [one, one]);
+  t.strictSame(await visit(['a', 'c', 'b'], day + 1, 0), [two, 0, two], 'known clients become regulars');
   t.equal(await redis.client.dbsize(), 4);
 });

@@ -78,15 +78,14 @@ t.test('one IPv6 network has a quarter of them, over all gateways', async (t) =>
   t.strictSame(first.warnings, [], 'a network that has used its part is no full day');
 });
 
-t.test('after the store has lost its data, clients are stored again on a full day', async (t) => {
+t.test('after the store has lost its data, the clients of a full day come back', async (t) => {
   await insideDay();
   const redis = await startRedis(t);
   const { limiter, warnings } = await startTelling(t, redis);
   visit(limiter, names('a', 101), 100);
   await until(() => warnings.length === 1);
   await redis.client.flushall();
-  limiter.forgetHistories();
-  visit(limiter, names('a', 101), 100);
+  await limiter.learnHistories();
   await until(async () => (await stored(redis)) === 100);
 });
 

@@ -19,17 +19,15 @@ const WITHOUT = load();
 
 t.test('a file that has newcomers again learns as the store says, not as it did before', async (t) => {
   let now = 100 * DAY_MS;
-  let lost = 0;
   const learning = new Learning({
     now: () => now,
     onChange: () => undefined,
-    onLost: () => lost++,
     log: { info: () => undefined },
   });
   t.teardown(() => learning.close());
   const mode = (): string | undefined => learning.applyTo(WITH).policies[1]?.mode;
   t.equal(mode(), 'shadow', 'the store was not reached yet');
-  learning.hear(now);
+  learning.hear('a', now);
   t.equal(mode(), 'shadow');
   now += 2 * DAY_MS;
   t.equal(mode(), 'enforce');
@@ -37,15 +35,15 @@ t.test('a file that has newcomers again learns as the store says, not as it did 
   learning.applyTo(WITHOUT);
   now += 60 * DAY_MS;
   t.equal(mode(), 'shadow', 'the histories may have ended meanwhile');
-  learning.hear(now);
-  t.equal(lost, 1);
+  learning.hear('a', now);
   t.equal(mode(), 'shadow');
   now += 2 * DAY_MS;
   t.equal(mode(), 'enforce');
   learning.applyTo(WITHOUT);
-  learning.hear(now - 2 * DAY_MS);
+  learning.hear('a', now - 2 * DAY_MS);
   t.equal(mode(), 'enforce', 'they have gone on');
-  t.equal(lost, 1);
+  t.equal(learning.since('a'), now - 2 * DAY_MS);
+  t.equal(learning.since('b'), null, 'with another salt they are others');
 });
 
 t.test('without a store, histories end as in Redis when no policy uses them', async (t) => {
