@@ -32,8 +32,8 @@ export interface WorkerProgram {
 
 interface WorkerPoolOptions<Message> extends WorkerProgram {
   readonly env: (port: number) => Readonly<Record<string, string | undefined>>;
-  /** A worker that is not ready in time is killed. null for no limit. */
-  readonly startTimeoutMs: Millis | null;
+  /** A worker that is not ready in time is killed. */
+  readonly startTimeoutMs: Millis;
   readonly endTimeoutMs: Millis;
   /** Interval in which signs of life are counted. */
   readonly signOfLifeMs?: Millis;
@@ -142,7 +142,7 @@ export class WorkerPool<Message> {
     });
     this.#children.add(worker);
     return new Promise<void>((resolve, reject) => {
-      const starting = startTimeoutMs === null ? undefined : this.#watchStart(worker, startTimeoutMs);
+      const starting = this.#watchStart(worker, startTimeoutMs);
       worker.on('error', (error) => {
         if (worker.pid !== undefined) {
           log.warn({ reason: error.message }, 'a worker cannot be reached');
