@@ -16,7 +16,6 @@ import { createSigner, loadSigningSecret, type Signer } from '#api/auth/signer.t
 import { loadSdkScripts } from '#api/cache/sdk-scripts.ts';
 import type { State } from '#api/cache/state-cache.ts';
 import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
-import { CopyUnfinished, refuseUnfinishedCopy } from '#api/db/copy/unfinished.ts';
 import { awaitDatabase, openDatabase } from '#api/db/database.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from '#api/db/faults.ts';
 import { createDatabaseHealth } from '#api/db/health.ts';
@@ -180,7 +179,6 @@ async function openData(config: Config, log: Logger): Promise<Pick<Context, 'db'
   await awaitDatabase(db, config.database, undefined, (reason, waitMs) =>
     log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
   );
-  await refuseUnfinishedCopy(db);
   await migrate(db, (sentence) => log.warn(sentence));
   return { db, health };
 }
@@ -262,8 +260,7 @@ function explain(error: unknown): string {
   if (
     error instanceof DatabaseUnavailable ||
     error instanceof DatabaseFault ||
-    error instanceof SchemaTooNew ||
-    error instanceof CopyUnfinished
+    error instanceof SchemaTooNew
   ) {
     return `The API cannot start: ${error.message}`;
   }

@@ -1,6 +1,5 @@
 /** The commands of the API: they copy and back up its data, and add people. */
 import { NoBackup } from '#api/db/backup.ts';
-import { CopyRefused } from '#api/db/copy/copy.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseInUse, DatabaseUnavailable } from '#api/db/faults.ts';
 import { SchemaDiffers, SchemaTooNew } from '#api/db/migrate.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
@@ -42,7 +41,7 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
 }
 
 function exitCodeOf(error: Error): ExitCode | null {
-  if (error instanceof CopyRefused || error instanceof SchemaDiffers) return EXIT.no;
+  if (error instanceof SchemaDiffers) return EXIT.no;
   if (error instanceof NoBackup) return EXIT.usage;
   if (error instanceof DatabaseInUse || error instanceof SchemaTooNew) return EXIT.no;
   if (error instanceof DatabaseUnavailable || error instanceof DatabaseFault) return EXIT.unreachable;

@@ -1,9 +1,10 @@
 /** `db`, as an operator calls it. test/system/postgres/copy.test.ts has copies into a server. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
-import { emptyFile, execute, oddSource, rowsOf, tablesOf } from '#test/api/db/copy/copies.ts';
 import { apiCommand } from '#test/support/cli.ts';
+import { emptyFile, execute, oddSource, rowsOf, tablesOf } from '#test/support/copies.ts';
 
 const SERVER = 'postgres://floodgate:secret@127.0.0.1:9/floodgate';
 
@@ -42,6 +43,15 @@ t.test('exits with 1, 2 or 3 for wrong arguments, and names them', async (t) => 
     t.notMatch(found.stderr, 'secret');
     t.equal(found.stdout, '');
   }
+});
+
+t.test('no key counts by itself, because db copy does not copy its counter', async (t) => {
+  const { path } = await oddSource(t, () => 1);
+  const counted = new SqliteDatabase(path, { readonly: true })
+    .prepare(`select "name" from sqlite_master where "type" = 'table' and "sql" like '%autoincrement%'`)
+    .pluck()
+    .all();
+  t.strictSame(counted, []);
 });
 
 t.test('a backup is complete, and exists whole or not at all', async (t) => {

@@ -21,7 +21,7 @@ const blockWith = (words: string): string => {
   return found[0] ?? '';
 };
 
-const COPIED = 'Both databases have the same number in each table.';
+const COPIED = /^organizations +1$/m;
 const KEY = 'fbk_scaling';
 const WORKSPACE = 'cscaling00000000000000000';
 
@@ -58,11 +58,7 @@ async function upload(origin: string, file: Buffer): Promise<string> {
 
 t.test('copy to PostgreSQL, back up and restore, as the page says', async (t) => {
   const folder = temporaryFolder(t);
-  const [rehearsed, target, restored] = [
-    await emptyDatabase(t),
-    await emptyDatabase(t),
-    await emptyDatabase(t),
-  ];
+  const [target, restored] = [await emptyDatabase(t), await emptyDatabase(t)];
   const s3 = await startS3(t);
   const local = { DATABASE_URL: `file:${folder}/floodgate.sqlite`, STORAGE_PATH: join(folder, 'uploads') };
   const programs = globSync('/usr/lib/postgresql/*/bin');
@@ -78,8 +74,6 @@ t.test('copy to PostgreSQL, back up and restore, as the page says', async (t) =>
   const path = await upload(origin, picture);
 
   await run('SOURCE=');
-  await shell.run(`TARGET=${rehearsed}`);
-  t.match(await run('rehearsal.sqlite'), COPIED);
   await shell.run(`TARGET=${target}`);
   await t.rejects(run('db -- copy --from $SOURCE'), /is in use by another process/);
   await api.stop();

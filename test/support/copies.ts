@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import type { Test } from 'tap';
-import { readTables } from '#api/db/copy/source.ts';
 import { openDatabase } from '#api/db/database.ts';
 import { migrate } from '#api/db/migrate.ts';
 import { fillOddly } from '#test/support/odd-rows.ts';
@@ -35,9 +34,10 @@ export async function oddSource(t: Test, rowsOf: (table: string) => number = () 
 
 /** The tables that are copied, in the order of their references. */
 export function tablesOf(path: string): readonly string[] {
-  return reading(path, (sqlite) => readTables(sqlite.defaultSafeIntegers(true)))
-    .map(({ name }) => name)
-    .filter((name) => !OWN.includes(name));
+  const query = `select "name" from sqlite_master where "type" = 'table' and "name" not like 'sqlite%' order by "rowid"`;
+  return reading(path, (sqlite) => sqlite.prepare<[], string>(query).pluck().all()).filter(
+    (name) => !OWN.includes(name),
+  );
 }
 
 /** All rows of a table as text, sorted. */
