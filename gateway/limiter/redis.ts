@@ -29,6 +29,7 @@ import {
   LEAVE,
   REPLICAS_KEY,
   SALT_KEY,
+  SALT_SINCE_KEY,
 } from './replicas.ts';
 import type { GiveBack } from './steps.ts';
 import { type AdjustmentCall, adjust, callsFor, decide, type StoreCall } from './store-calls.ts';
@@ -78,8 +79,8 @@ export class RedisStore {
   /** Number of calls that were given up and may still be answered. */
   #late = 0;
   #isClosing = false;
-  /** The second of the last heartbeat, on the store's clock. */
-  #beatAt = 0;
+  /** The last answer to a heartbeat. */
+  #lastBeat: Heartbeat | null = null;
 
   constructor(access: StoreAccess, options: RedisStoreOptions) {
     this.#options = options;
@@ -183,22 +184,34 @@ export class RedisStore {
   async heartbeat(salt: string, histories: KeptHistories | null = null): Promise<Heartbeat> {
     const { clock, replica } = this.#options;
     const askedAt = clock();
+    const known = this.#lastBeat?.salt === salt ? this.#lastBeat.saltSince : null;
     const reply = await this.#inTime(
       this.#connection.run(
         HEARTBEAT,
-        [REPLICAS_KEY, SALT_KEY, historySinceKey(histories?.name ?? '')],
-        [replica, salt, String(histories?.keptMs ?? ''), String(histories?.since ?? '')],
+        [REPLICAS_KEY, SALT_KEY, historySinceKey(histories?.name ?? ''), SALT_SINCE_KEY],
+        [replica, salt, ...[histories?.keptMs, histories?.since, known].map((one) => String(one ?? ''))],
       ),
     );
-    const [replicas, rank, shared, now, since, lastBeat]: unknown[] = Array.isArray(reply) ? reply : [];
+    const [replicas, rank, shared, now, since, beatAt, saltSince]: unknown[] = Array.isArray(reply)
+      ? reply
+      : [];
     if (!isWhole(replicas) || !isWhole(rank) || typeof shared !== 'string')
       throw new UnreadableReplyError('the store sent a reply that cannot be read');
     const heardAt = clock();
     const historySince = histories === null ? null : Number(since);
-    const storeNow = Number(now);
-    const hasLost = Number(lastBeat) < this.#beatAt;
-    this.#beatAt = Math.floor(storeNow / 1000);
-    return { replicas, rank, salt: shared, historySince, hasLost, storeNow, askedAt, heardAt };
+    const lastBeatAt = Math.floor((this.#lastBeat?.storeNow ?? 0) / 1000);
+    this.#lastBeat = {
+      replicas,
+      rank,
+      salt: shared,
+      saltSince: Number(saltSince),
+      historySince,
+      hasLost: Number(beatAt) < lastBeatAt,
+      storeNow: Number(now),
+      askedAt,
+      heardAt,
+    };
+    return this.#lastBeat;
   }
 
   /** @throws after the time that a check waits. Only time in which this process ran is counted. */

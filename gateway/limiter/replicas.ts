@@ -10,6 +10,8 @@ export interface Heartbeat {
   readonly rank: number;
   /** The common salt; '' if it is configured. */
   readonly salt: string;
+  /** When it was stored first. */
+  readonly saltSince: Millis;
   /** When the histories in the store began; null if none are kept. */
   readonly historySince: number | null;
   /** Whether the store may have lost data since the last heartbeat of this replica. */
@@ -22,14 +24,16 @@ export interface Heartbeat {
 }
 
 const REPLICA_SILENT_SECONDS = 15;
+/** For this time after a salt was stored, a replica can replace it with an older one that the store has lost. */
+const SALT_SETTLES_MS: Millis = 60_000;
 
 /**
- * KEYS: the replicas, the salt, the beginning of histories. ARGV: this replica, the salt to store if there is none ('': no
- * salt is shared), how many milliseconds the beginning is kept ('': no histories are kept), the beginning that this replica
- * knows ('': none).
+ * KEYS: the replicas, the salt, the beginning of histories, the time of the salt. ARGV: this replica, its salt ('': no salt is
+ * shared), how many milliseconds the beginning is kept ('': no histories are kept), the beginning that this replica knows
+ * ('': none), the time of its salt ('': it has not been stored).
  *
  * Returns the number of live replicas, the number of those before this one in the order of names, the common salt, the
- * time in milliseconds, the beginning, and the second of the last heartbeat of this replica.
+ * time in milliseconds, the beginning, the second of the last heartbeat of this replica, and the time of the salt.
  */
 export const HEARTBEAT = storeScript(`
 local time = redis.call('TIME')
@@ -38,24 +42,35 @@ local last_beat = redis.call('ZSCORE', KEYS[1], ARGV[1]) or ''
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${REPLICA_SILENT_SECONDS})
 redis.call('EXPIRE', KEYS[1], ${REPLICA_SILENT_SECONDS * 4})
-if ARGV[2] ~= '' then redis.call('SET', KEYS[2], ARGV[2], 'NX') end
 local before = 0
 local names = redis.call('ZRANGE', KEYS[1], 0, -1)
 for i = 1, #names do if names[i] < ARGV[1] then before = before + 1 end end
-local salt = ARGV[2] ~= '' and redis.call('GET', KEYS[2]) or ''
 local nowMs, since = string.format('%.0f', now * 1000 + math.floor(time[2] / 1000)), ''
+local salt, salt_since = '', ''
+if ARGV[2] ~= '' then
+  local own = ARGV[5] ~= '' and ARGV[5] or nowMs
+  salt, salt_since = redis.call('GET', KEYS[2]), redis.call('GET', KEYS[4]) or '0'
+  -- If the store has lost the salt, a replica that starts may have just stored another one, by which no client is found.
+  local is_just_stored = tonumber(nowMs) - tonumber(salt_since) < ${SALT_SETTLES_MS}
+  if not salt or is_just_stored and tonumber(own) < tonumber(salt_since) then
+    salt, salt_since = ARGV[2], own
+    redis.call('SET', KEYS[2], salt)
+    redis.call('SET', KEYS[4], salt_since)
+  end
+end
 if ARGV[3] ~= '' then
   -- A store that has lost its data gets the beginning back. A time to come is from a clock that was wrong.
   local stored, known = tonumber(redis.call('GET', KEYS[3]) or nowMs), tonumber(ARGV[4] ~= '' and ARGV[4] or nowMs)
   since = string.format('%.0f', math.min(stored or known, known, tonumber(nowMs)))
   redis.call('SET', KEYS[3], since, 'PX', ARGV[3])
 end
-return { #names, before, salt, nowMs, since, last_beat }
+return { #names, before, salt, nowMs, since, last_beat, salt_since }
 `);
 /** KEYS: the replicas. ARGV: this replica. */
 export const LEAVE = storeScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`);
 export const REPLICAS_KEY = 'fg:{control}:replicas';
 export const SALT_KEY = 'fg:{control}:salt';
+export const SALT_SINCE_KEY = 'fg:{control}:salt:since';
 /** @param name changes with the salt, because histories are found by digests */
 export const historySinceKey = (name: string): string => `fg:{control}:history:${name}`;
 

@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap';
 import { dayOf } from '#gateway/limiter/history.ts';
-import { historySinceKey, type KeptHistories } from '#gateway/limiter/replicas.ts';
+import { historySinceKey, type KeptHistories, SALT_KEY, SALT_SINCE_KEY } from '#gateway/limiter/replicas.ts';
 import { historyKey } from '#gateway/limiter/visits.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
@@ -22,7 +22,7 @@ const names = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
 /** Starts a gateway that keeps histories. */
-async function start(t: Test, { url }: Pick<RedisServer, 'url'>) {
+async function start(t: Test, { url }: Pick<RedisServer, 'url'>, salt = 'salt') {
   const heard: { since: number | null } = { since: null };
   const histories = {
     inUse: (): KeptHistories => ({ name: NAME, keptMs: 2 * DAY_MS, since: heard.since }),
@@ -30,11 +30,13 @@ async function start(t: Test, { url }: Pick<RedisServer, 'url'>) {
       heard.since = since;
     },
   };
-  const limiter = await startLimiter(t, url, { histories });
+  const salts = [salt];
+  const onSalt = (shared: string) => void salts.push(shared);
+  const limiter = await startLimiter(t, url, { histories, salt, onSalt });
   const visit = (clients: readonly string[], newPerDay = rule.newPerDay): void => {
     for (const client of clients) limiter.visited(identity(client), { ...rule, newPerDay }, () => null);
   };
-  return { limiter, heard, visit, beat: () => limiter.learnHistories() };
+  return { limiter, heard, visit, salts, beat: () => limiter.learnHistories() };
 }
 
 /** These clients were here on the day before. */
@@ -179,4 +181,32 @@ t.test('what was not in the store before is not written', async (t) => {
   await one.beat();
   t.equal(await count(redis), 6, 'neither the client that an operator has reset, nor those over newPerDay');
   t.equal(await regulars(redis), 1);
+});
+
+t.test('the oldest salt stays, by which gateways find clients', async (t) => {
+  await insideDay();
+  const redis = await startRedis(t);
+  await visitedYesterday(redis, ['regular']);
+  const one = await start(t, redis, 'old');
+  one.visit(['regular']);
+  await until(async () => (await regulars(redis)) === 1);
+  await redis.client.flushall();
+  const restarted = await start(t, redis, 'new');
+  const another = await start(t, redis, 'newer');
+  await until(async () => (await regulars(redis)) === 1);
+  for (const { beat } of [restarted, another, one, restarted]) await beat();
+  t.equal(await redis.client.get(SALT_KEY), 'old');
+  t.strictSame(one.salts, ['old']);
+});
+
+t.test('a gateway that was away while the others agreed on another salt takes theirs', async (t) => {
+  const redis = await startRedis(t);
+  const agree = (salt: string, minutesAgo: number) =>
+    redis.client.mset({ [SALT_KEY]: salt, [SALT_SINCE_KEY]: Date.now() - minutesAgo * 60_000 });
+  await agree('old', 60);
+  const one = await start(t, redis);
+  await one.beat();
+  await agree('theirs', 2);
+  await until(() => one.salts.at(-1) === 'theirs');
+  t.equal(await redis.client.get(SALT_KEY), 'theirs');
 });
