@@ -26,8 +26,6 @@ const added = `insert into "responseCounts" ("surveyId", "part", "responses", "f
 const taken = `update "responseCounts" set "responses" = "responses" - 1, "finished" = "finished" - old."finished"
     where "surveyId" = old."surveyId";`;
 
-const isOther = `old."finished" <> new."finished" or old."surveyId" <> new."surveyId"`;
-
 /**
  * Names the schema of the tables, because a manual change may come from a session with another search path. A function
  * with a search path of its own takes twice as long.
@@ -38,57 +36,61 @@ end $do$`;
 
 /** Connections with different numbers do not wait for each other. */
 export const PARTS = 32;
-const part = `pg_backend_pid() % ${PARTS}`;
 
-/** Adds nothing to a survey that is being deleted. */
-const change = (survey: string, more: string, finished: string) => `
-    update SCHEMA."responseCounts" set "responses" = "responses" + ${more}, "finished" = "finished" + ${finished}
-    where "surveyId" = ${survey} and "part" = ${part};
-    if not found then
-      insert into SCHEMA."responseCounts" as kept ("surveyId", "part", "responses", "finished")
-      select "id", ${part}, ${more}, ${finished} from SCHEMA."surveys" where "id" = ${survey} for key share
+/** @param rows selects a survey, and how much each number of it grows */
+const grow = (rows: string) => `
+      insert into SCHEMA."responseCounts" as kept ("surveyId", "responses", "finished", "part")
+      select *, pg_backend_pid() % ${PARTS} from (${rows}) as "changes" order by "surveyId"
       on conflict ("surveyId", "part") do update set
-        "responses" = kept."responses" + excluded."responses", "finished" = kept."finished" + excluded."finished";
-    end if;`;
+        "responses" = kept."responses" + excluded."responses", "finished" = kept."finished" + excluded."finished";`;
 
-const countOne = `create function SCHEMA."countWrittenResponse"() returns trigger language plpgsql as $body$
+const countInserted = grow(`
+        select "surveyId", count(*), count(*) filter (where "finished" = 1) from "added" group by "surveyId"`);
+const countUpdated = grow(`
+        select "surveyId", sum("one"), sum("finished") from (
+          select "surveyId", 1 as "one", "finished" from "added"
+          union all select "surveyId", -1, -"finished" from "taken") as "rows"
+        group by "surveyId" having sum("one") <> 0 or sum("finished") <> 0`);
+/** Adds no row, because that would fail for a survey that is being deleted. One with responses has a row. */
+const countDeleted = `
+      update SCHEMA."responseCounts" as kept
+      set "responses" = kept."responses" - gone."responses", "finished" = kept."finished" - gone."finished"
+      from (
+        select "surveyId", count(*) as "responses", count(*) filter (where "finished" = 1) as "finished"
+        from "taken" group by "surveyId") as gone
+      where kept."surveyId" = gone."surveyId" and kept."part" = (
+        select min("part") from SCHEMA."responseCounts" where "surveyId" = gone."surveyId");`;
+
+/** Sums the rows of a statement first, because a row that one transaction changes often takes ever longer to change. */
+const count = `create function SCHEMA."countResponses"() returns trigger language plpgsql as $body$
   begin
-    if tg_op = 'UPDATE' then ${change('old."surveyId"', '-1', '-old."finished"')}
-    end if; ${change('new."surveyId"', '1', 'new."finished"')}
+    if tg_op = 'INSERT' then ${countInserted}
+    elsif tg_op = 'UPDATE' then ${countUpdated}
+    else ${countDeleted}
+    end if;
     return null;
   end
 $body$`;
 
-/** One statement may delete very many rows, and a row that a transaction changes often takes ever longer to change. */
-const countDeleted = `create function SCHEMA."countDeletedResponses"() returns trigger language plpgsql as $body$
-  declare
-    survey record;
-  begin
-    for survey in
-      select "surveyId", -count(*) as "responses", -sum("finished")::bigint as "finished" from "deleted"
-      group by "surveyId" order by "surveyId"
-    loop ${change('survey."surveyId"', 'survey."responses"', 'survey."finished"')}
-    end loop;
-    return null;
-  end
-$body$`;
+const trigger = (
+  event: string,
+  rows: string,
+) => `create trigger "responses_${event}_counts" after ${event} on "responses"
+      referencing ${rows} for each statement execute function "countResponses"()`;
 
 export const countTriggers = {
   sqlite: [
     `create trigger "responses_insert_counts" after insert on "responses" begin ${added} end`,
     `create trigger "responses_update_counts" after update of "finished", "surveyId" on "responses"
-      when ${isOther} begin ${taken} ${added} end`,
+      when old."finished" <> new."finished" or old."surveyId" <> new."surveyId" begin ${taken} ${added} end`,
     `create trigger "responses_delete_counts" after delete on "responses" begin ${taken} end`,
     fill,
   ],
   postgres: [
-    ...[countOne, countDeleted].map(inSchema),
-    `create trigger "responses_insert_counts" after insert on "responses"
-      for each row execute function "countWrittenResponse"()`,
-    `create trigger "responses_update_counts" after update of "finished", "surveyId" on "responses"
-      for each row when (${isOther}) execute function "countWrittenResponse"()`,
-    `create trigger "responses_delete_counts" after delete on "responses" referencing old table as "deleted"
-      for each statement execute function "countDeletedResponses"()`,
+    inSchema(count),
+    trigger('insert', 'new table as "added"'),
+    trigger('update', 'new table as "added" old table as "taken"'),
+    trigger('delete', 'old table as "taken"'),
     fill,
   ],
 };
