@@ -44,6 +44,8 @@ export class KnownCounters {
   readonly #credentials: CounterTable;
   readonly #unproven: CounterTable;
   readonly histories: Histories;
+  /** When this process heard that the store may have lost its data. */
+  #lostAt: Millis = Number.NEGATIVE_INFINITY;
   /** Leases of requests in flight. */
   readonly leases: HeldLeases;
   /** The values of buckets that count different ones. */
@@ -174,7 +176,9 @@ export class KnownCounters {
   /** Whether a success of this credential was reported recently. */
   isProofFresh(credential: Identity, now: Millis): boolean {
     const place = this.#credentials.find(...credential.words);
-    return place >= 0 && this.#credentials.until(place) - this.#credentials.slack(place) > now;
+    if (place < 0) return false;
+    const freshUntil = this.#credentials.until(place) - this.#credentials.slack(place);
+    return freshUntil > Math.max(now, this.#lostAt + PROVEN_LOCALLY_MS);
   }
 
   /**
@@ -202,6 +206,12 @@ export class KnownCounters {
   noteUnproven({ words }: Identity, now: Millis): void {
     const place = this.#unproven.find(...words);
     this.#unproven.set(place < 0 ? this.#unproven.insert(...words) : place, 1, now + UNPROVEN_MS, 0);
+  }
+
+  /** Called when the store may have lost its data. The next success of each credential is then reported again. */
+  noteLoss(now: Millis): void {
+    this.#lostAt = now;
+    this.histories.lose();
   }
 
   /** Forgets counters that an operator has cleared, and the days of the client. Then it is no regular any more. */

@@ -275,7 +275,7 @@ export class GuardedLimiter implements Limiter {
     if (change.kind === 'first') this.#local.moveTimes(change.aheadMs);
     else if (change.kind === 'jump') this.known.forgetCounters();
     if (inUse !== null && historySince !== null) histories?.hear(inUse.name, historySince);
-    if (heartbeat.hasLost) this.known.histories.lose();
+    if (heartbeat.hasLost) this.known.noteLoss(heartbeat.heardAt);
     // Histories are found by digests, and these change with the salt.
     if (salt === this.#salt) void this.#store.visits.restore();
     return salt;

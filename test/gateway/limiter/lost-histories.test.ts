@@ -3,6 +3,7 @@
  * without its data or with a part of it.
  */
 import t, { type Test } from 'tap';
+import { proofKey } from '#gateway/limiter/charge.ts';
 import { dayOf } from '#gateway/limiter/history.ts';
 import { historySinceKey, type KeptHistories, SALT_KEY, SALT_SINCE_KEY } from '#gateway/limiter/replicas.ts';
 import { historyKey } from '#gateway/limiter/visits.ts';
@@ -209,4 +210,22 @@ t.test('a gateway that was away while the others agreed on another salt takes th
   await agree('theirs', 2);
   await until(() => one.salts.at(-1) === 'theirs');
   t.equal(await redis.client.get(SALT_KEY), 'theirs');
+});
+
+t.test('a credential that works is reported again', async (t) => {
+  const redis = await startRedis(t);
+  const { limiter, beat } = await start(t, redis);
+  const key = identity('key');
+  const isStored = async () => (await redis.client.exists(proofKey(key))) === 1;
+  limiter.prove(key);
+  await until(isStored);
+  await beat();
+  t.ok(limiter.isProofFresh(key));
+  await redis.client.flushall();
+  await beat();
+  t.ok(limiter.isProven(key));
+  t.notOk(limiter.isProofFresh(key), 'its next good reply is reported');
+  limiter.prove(key);
+  await until(isStored);
+  t.ok(limiter.isProofFresh(key), 'once');
 });
