@@ -1,18 +1,19 @@
-/** `files`: copies uploaded files from a folder into a bucket, or back. */
+/**
+ * `files copy`: copies uploaded files from a folder into a bucket, or back. The table `files` lists them, because a folder
+ * has only the hashes of their keys. The rows do not change, because a key is the same in every store.
+ */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSigner } from '#api/auth/signer.ts';
 import { readConfig } from '#api/config.ts';
+import type { Database } from '#api/db/schema.ts';
 import { presentationOf } from '#api/resources/storage/file-types.ts';
-import { copyFiles, countFiles, type FilesCopied } from '#api/storage/copy/files.ts';
 import { extensionOf } from '#api/storage/key.ts';
 import { openStorage } from '#api/storage/open.ts';
-import type { Storage } from '#api/storage/storage.ts';
+import type { OpenObject, Storage } from '#api/storage/storage.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import type { GlobalOptions } from '#shared/cli/program.ts';
-import { copyable } from '#shared/cli/program.ts';
-import { Progress } from '#shared/cli/progress.ts';
+import { copyable, type GlobalOptions } from '#shared/cli/program.ts';
 import { type AddCommand, type CommandContext, databaseAt, databaseUrl } from './command.ts';
 import { openExisting } from './existing-database.ts';
 
@@ -23,6 +24,8 @@ interface FilesArguments extends GlobalOptions {
 }
 
 const BUCKET = 's3://';
+/** Number of files at a time. Each is in memory meanwhile, at most 10 MiB. */
+const PARALLEL = 8;
 
 export const addFiles: AddCommand = (program, context) =>
   program.command('files', 'Copies uploaded files', (command) =>
@@ -44,7 +47,7 @@ export const addFiles: AddCommand = (program, context) =>
             .example(
               ...copyable(
                 '$0 files copy --from ./data/uploads --to s3://uploads',
-                'Resume: copies only missing files',
+                'Again: copies only files that are not there',
               ),
             ),
         (options) => context.run(() => copy(options, context)),
@@ -77,21 +80,20 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
     // A missing folder must not be created and then look empty.
     if (options.from.startsWith(BUCKET)) await from.check();
     await to.check();
-    const { bytes } = await countFiles(db);
-    const progress = new Progress(context.terminal, context.clock);
-    let done = 0;
-    const result = await copyFiles({
-      db,
-      from,
-      to,
-      contentTypeOf: (key) => presentationOf(extensionOf(key)).contentType,
-      onFile: (size) => {
-        done += size;
-        progress.at(done, bytes);
-      },
-    }).finally(() => progress.end());
-    report(result, options, context);
-    return result.problems === 0 ? EXIT.ok : EXIT.no;
+    const { copied, there, missing } = await copyFiles(db, from, to, (key) =>
+      context.terminal.error(`${key} is missing, although the database has it`),
+    );
+    if (options.json) context.terminal.json({ copied, there, missing });
+    else
+      context.terminal.table(
+        ['files', 'count'],
+        [
+          ['copied', copied],
+          ['there already', there],
+          ['missing', missing],
+        ],
+      );
+    return missing === 0 ? EXIT.ok : EXIT.no;
   } finally {
     for (const one of opened.toReversed()) await one.close();
   }
@@ -116,27 +118,56 @@ async function openStore(option: string, value: string, context: CommandContext)
   return openStorage({ location: config.storage, credentials: secrets.s3, ...parts });
 }
 
-const PROBLEMS = {
-  missing: 'is missing, although the database has it',
-  size: 'differs in size from the database; it was copied unchanged',
-} as const;
-
-function report(result: FilesCopied, { json }: GlobalOptions, { terminal }: CommandContext): void {
-  if (json) {
-    terminal.json(result);
-    return;
+/** Each file appears whole or not at all. One that exists with the same size is skipped. */
+async function copyFiles(db: Database, from: Storage, to: Storage, onMissing: (key: string) => void) {
+  const sum = { copied: 0, there: 0, missing: 0 };
+  for (let last = ''; ; ) {
+    const rows = await db
+      .selectFrom('files')
+      .select(['key', 'storedAt'])
+      .where('key', '>', last)
+      .where('removedAt', 'is', null)
+      .orderBy('key')
+      .limit(PARALLEL)
+      .execute();
+    const found = await Promise.all(rows.map(({ key }) => copyFile(from, to, key)));
+    for (const [at, { key, storedAt }] of rows.entries()) {
+      const how = found[at] ?? 'missing';
+      // A grant that nobody has used yet has no file.
+      if (how === 'missing' && storedAt === null) continue;
+      sum[how] += 1;
+      if (how === 'missing') onMissing(key);
+    }
+    const end = rows.at(-1);
+    if (end === undefined) return sum;
+    last = end.key;
   }
-  terminal.table(
-    ['files', 'count'],
-    [
-      ['copied', result.copied],
-      ['bytes copied', result.copiedBytes],
-      ['there already', result.same],
-      ['granted, never uploaded', result.unused],
-      ['problems', result.problems],
-    ],
-  );
-  for (const { key, problem } of result.examples) terminal.error(`${key} ${PROBLEMS[problem]}`);
-  const others = result.problems - result.examples.length;
-  if (others > 0) terminal.error(`and ${others} more`);
+}
+
+async function copyFile(from: Storage, to: Storage, key: string): Promise<'copied' | 'there' | 'missing'> {
+  const source = await from.open(key);
+  if (source !== null && source.size === (await sizeIn(to, key))) {
+    await source.close();
+    return 'there';
+  }
+  const content = source === null ? null : await contentOf(source);
+  if (content === null) return 'missing';
+  await to.put({ key, contentType: presentationOf(extensionOf(key)).contentType }, content);
+  return 'copied';
+}
+
+async function sizeIn(store: Storage, key: string): Promise<number | null> {
+  const object = await store.open(key);
+  await object?.close();
+  return object?.size ?? null;
+}
+
+/** Reads and closes the object. @returns null if it was deleted meanwhile */
+async function contentOf(object: OpenObject): Promise<Buffer | null> {
+  if (object.size === 0) {
+    await object.close();
+    return Buffer.alloc(0);
+  }
+  const stream = await object.read({ first: 0, last: object.size - 1 });
+  return stream === null ? null : Buffer.concat(await stream.toArray());
 }
