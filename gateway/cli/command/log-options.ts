@@ -4,12 +4,12 @@ import { FORMATS, type FormatName } from '#gateway/workbench/replay/formats/logg
 import { UnknownFormatError } from '#gateway/workbench/replay/log-file.ts';
 import { LOGS_MAX, LogFiles } from '#gateway/workbench/replay/log-files.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
-import { Progress } from '#shared/cli/progress.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import { HEADER_OPTION, whyUnreadable } from './arguments.ts';
 import { STANDARD_INPUT } from './command.ts';
+import { Progress } from './progress.ts';
 
 /** Options of every command that reads access logs. */
 export const LOG_OPTIONS = {

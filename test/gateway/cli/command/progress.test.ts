@@ -1,7 +1,7 @@
 /** Tests the time that is left according to a progress bar. */
 import { PassThrough } from 'node:stream';
 import t from 'tap';
-import { Progress } from '#shared/cli/progress.ts';
+import { Progress } from '#gateway/cli/command/progress.ts';
 import { Terminal } from '#shared/cli/terminal.ts';
 import { until } from '#test/support/until.ts';
 

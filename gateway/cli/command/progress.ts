@@ -1,6 +1,6 @@
 /** A progress bar for commands that take longer than a second. Only on a terminal, and never on standard output. */
 import { SingleBar } from 'cli-progress';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
 
 const DELAY_MS = 1000;
 
