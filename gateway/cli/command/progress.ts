@@ -4,43 +4,34 @@ import type { Terminal } from '#shared/cli/terminal.ts';
 
 const DELAY_MS = 1000;
 
-/** The displayed unit, and how many counted units it contains. */
-interface ProgressUnit {
-  readonly name: string;
-  readonly size: number;
-}
-
-const MEBIBYTES: ProgressUnit = { name: 'MiB', size: 1_048_576 };
+const MEBIBYTE = 1_048_576;
 
 export class Progress {
   readonly #terminal: Terminal;
   readonly #now: () => number;
-  readonly #unit: ProgressUnit;
   readonly #begunAt: number;
   #bar: SingleBar | null = null;
 
-  constructor(terminal: Terminal, now: () => number, unit = MEBIBYTES) {
+  constructor(terminal: Terminal, now: () => number) {
     this.#terminal = terminal;
     this.#now = now;
-    this.#unit = unit;
     this.#begunAt = now();
   }
 
-  /** @param total in counted units, such as bytes; 0 if unknown, then nothing is shown */
+  /** @param total in bytes; 0 if unknown, then nothing is shown */
   at(done: number, total: number): void {
-    const { name, size } = this.#unit;
     if (!this.#terminal.isInteractive || total === 0) return;
     if (this.#bar === null) {
       if (this.#now() - this.#begunAt < DELAY_MS) return;
       this.#bar = new SingleBar({
         stream: this.#terminal.progressStream,
-        format: `{bar} {percentage} % | {value} of {total} ${name} | {left} left`,
+        format: '{bar} {percentage} % | {value} of {total} MiB | {left} left',
         hideCursor: true,
         clearOnComplete: true,
       });
-      this.#bar.start(Math.ceil(total / size), 0, { left: '' });
+      this.#bar.start(Math.ceil(total / MEBIBYTE), 0, { left: '' });
     }
-    this.#bar.update(Math.floor(done / size), { left: this.#left(done, total) });
+    this.#bar.update(Math.floor(done / MEBIBYTE), { left: this.#left(done, total) });
   }
 
   /** Estimates the remaining time from the average speed, because the speed of the last moment varies too much. */
