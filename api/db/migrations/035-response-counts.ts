@@ -51,15 +51,22 @@ const countUpdated = grow(`
           select "surveyId", 1 as "one", "finished" from "added"
           union all select "surveyId", -1, -"finished" from "taken") as "rows"
         group by "surveyId" having sum("one") <> 0 or sum("finished") <> 0`);
-/** Adds no row, because that would fail for a survey that is being deleted. One with responses has a row. */
+/**
+ * Adds no row, because that would fail for a survey that is being deleted. It takes one that no other connection is
+ * changing, or waits if there is none. A survey with responses has a row. It must be chosen once, so the choice is
+ * materialized.
+ */
 const countDeleted = `
+      with "gone" as materialized (
+        select "surveyId", count(*) as "responses", count(*) filter (where "finished" = 1) as "finished", coalesce(
+          (select "part" from SCHEMA."responseCounts" as free where free."surveyId" = "taken"."surveyId"
+            order by "part" limit 1 for no key update skip locked),
+          (select min("part") from SCHEMA."responseCounts" as any_one where any_one."surveyId" = "taken"."surveyId")
+        ) as "part"
+        from "taken" group by "surveyId")
       update SCHEMA."responseCounts" as kept
       set "responses" = kept."responses" - gone."responses", "finished" = kept."finished" - gone."finished"
-      from (
-        select "surveyId", count(*) as "responses", count(*) filter (where "finished" = 1) as "finished"
-        from "taken" group by "surveyId") as gone
-      where kept."surveyId" = gone."surveyId" and kept."part" = (
-        select min("part") from SCHEMA."responseCounts" where "surveyId" = gone."surveyId");`;
+      from "gone" where kept."surveyId" = gone."surveyId" and kept."part" = gone."part";`;
 
 /** Sums the rows of a statement first, because a row that one transaction changes often takes ever longer to change. */
 const count = `create function SCHEMA."countResponses"() returns trigger language plpgsql as $body$
