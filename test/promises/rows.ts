@@ -148,10 +148,15 @@ export const PROMISES: readonly Promised[] = [
     'other users of the machine, if there is no token',
   ),
   row(
-    'All newcomers together get exactly their limit over all gateways, clients who were here on enough days are never charged to it, and Redis remembers only so many new clients a day, however large a swarm is.',
-    ['gateway/policy/served/newcomers', 'gateway/limiter/history', 'gateway/limiter/new-clients'],
+    'All newcomers together get exactly their limit over all gateways, clients who were here on enough days are never charged to it, also after Redis has lost its data, and Redis remembers only so many new clients a day, however large a swarm is.',
+    [
+      'gateway/policy/served/newcomers',
+      'gateway/limiter/history',
+      'gateway/limiter/lost-histories',
+      'gateway/limiter/new-clients',
+    ],
     'npm run bench -- abuse --only swarm',
-    'people with a new address are newcomers, and a swarm that comes back on enough days is not',
+    'people with a new address are newcomers, and so are regulars that no running gateway knows when Redis loses its data; a swarm that comes back on enough days is a regular',
   ),
   row(
     'The decision listener decides as the gateway does.',
