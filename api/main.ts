@@ -19,7 +19,7 @@ import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
 import { awaitDatabase, openDatabase } from '#api/db/database.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from '#api/db/faults.ts';
 import { createDatabaseHealth } from '#api/db/health.ts';
-import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
+import { migrate, SchemaDiffers } from '#api/db/migrate.ts';
 import { createResolve } from '#api/events/resolve.ts';
 import { createSender } from '#api/events/sender.ts';
 import { createSignal } from '#api/events/signal.ts';
@@ -179,7 +179,7 @@ async function openData(config: Config, log: Logger): Promise<Pick<Context, 'db'
   await awaitDatabase(db, config.database, undefined, (reason, waitMs) =>
     log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
   );
-  await migrate(db, (sentence) => log.warn(sentence));
+  await migrate(db);
   return { db, health };
 }
 
@@ -260,7 +260,7 @@ function explain(error: unknown): string {
   if (
     error instanceof DatabaseUnavailable ||
     error instanceof DatabaseFault ||
-    error instanceof SchemaTooNew
+    error instanceof SchemaDiffers
   ) {
     return `The API cannot start: ${error.message}`;
   }

@@ -115,8 +115,7 @@ export async function authenticateSession(
 }
 
 /**
- * Owners and managers run an organization: all of its workspaces and API keys. The role `member` of earlier versions gives
- * no rights.
+ * Owners and managers run an organization: all of its workspaces and API keys. The role `member` gives no rights.
  *
  * @returns ids in the order in which the user joined
  */

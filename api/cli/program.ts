@@ -1,7 +1,7 @@
 /** The commands of the API: they copy and back up its data, and add people. */
 import { NoBackup } from '#api/db/backup.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseInUse, DatabaseUnavailable } from '#api/db/faults.ts';
-import { SchemaDiffers, SchemaTooNew } from '#api/db/migrate.ts';
+import { SchemaDiffers } from '#api/db/migrate.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { runProgram } from '#shared/cli/program.ts';
@@ -43,7 +43,7 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
 function exitCodeOf(error: Error): ExitCode | null {
   if (error instanceof SchemaDiffers) return EXIT.no;
   if (error instanceof NoBackup) return EXIT.usage;
-  if (error instanceof DatabaseInUse || error instanceof SchemaTooNew) return EXIT.no;
+  if (error instanceof DatabaseInUse) return EXIT.no;
   if (error instanceof DatabaseUnavailable || error instanceof DatabaseFault) return EXIT.unreachable;
   if (error instanceof DatabaseBusy || error instanceof StorageUnavailable) return EXIT.unreachable;
   return error instanceof ConfigError ? EXIT.usage : null;

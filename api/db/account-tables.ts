@@ -2,7 +2,7 @@
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
 
 export type Permission = 'read' | 'write' | 'manage';
-/** Owners and managers run an organization. `member` is of earlier versions and gives no rights. */
+/** Owners and managers run an organization. `member`, which Formbricks has too, gives no rights. */
 export type Role = 'owner' | 'manager' | 'member';
 
 /** Keys that the service has generated. They are never replaced, so that signatures stay valid after a restart. */

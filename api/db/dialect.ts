@@ -1,6 +1,6 @@
 /**
- * Everything in which SQLite and PostgreSQL differ for queries and migrations. Tables, queries and migrations are
- * written once; this file adapts them.
+ * Everything in which SQLite and PostgreSQL differ for queries, which are written once. What differs for tables is in
+ * `migrations/`.
  *
  * Text is compared and sorted by bytes, as in SQLite (`collate "C"`), and integers have 64 bits. PostgreSQL limits
  * index entries to 2,704 bytes, so columns with longer text are indexed by a digest: 64 bits for lookups, SHA-256 if
@@ -13,45 +13,9 @@ export function isPostgres(db: Database): boolean {
   return db.getExecutor().adapter instanceof PostgresAdapter;
 }
 
-/** Indexed columns that may hold more than 600 characters. */
-const longTexts: Readonly<Record<string, readonly string[]>> = {
-  actionClasses: ['key'],
-  contactAttributes: ['value'],
-  responses: ['singleUseId'],
-};
-
-/** Translates a statement of a migration from SQLite to PostgreSQL. */
-export function forPostgres(statement: string): readonly string[] {
-  const typed = statement
-    .replaceAll(/("\w+") text\b/g, '$1 text collate "C"')
-    .replaceAll(/("\w+") integer\b/g, '$1 bigint');
-  const [, kind, table = ''] = /^\s*create (table|(?:unique )?index "\w+" on) "(\w+)"/.exec(typed) ?? [];
-  const columns = longTexts[table] ?? [];
-  const indexed = (list: string): string =>
-    list.replaceAll(/"(\w+)"/g, (name, column: string) => (columns.includes(column) ? digestOf(name) : name));
-  if (kind !== 'table') return [kind === undefined ? typed : typed.replace(/\(.*?\)/s, indexed)];
-  // A constraint can only name columns; an index can have expressions.
-  const indexes: string[] = [];
-  const withoutThem = typed.replaceAll(/,\s*unique \((.*?)\)/g, (clause, list: string) => {
-    if (indexed(list) === list) return clause;
-    indexes.push(`create unique index on "${table}" (${indexed(list)})`);
-    return '';
-  });
-  return [withoutThem, ...indexes];
-}
-
-function digestOf(column: string): string {
-  return `hashtextextended(${column}, 0)`;
-}
-
-/** Unique indexes over digests (migration 021). PostgreSQL's error does not name their columns, so they are listed. */
-export const uniqueDigests: Readonly<Record<string, readonly [owner: string, text: string]>> = {
-  actionClasses_key: ['actionClasses.workspaceId', 'actionClasses.key'],
-  responses_singleUseId: ['responses.surveyId', 'responses.singleUseId'],
-};
-
 /**
- * Whether the column, one of `longTexts`, holds this text. Uses the index in both databases, unless it is a unique one.
+ * Whether the column, whose texts may be long, holds this text. Uses the index in both databases, unless it is a unique
+ * one.
  *
  * @param column `table.column`
  */

@@ -2,8 +2,9 @@
  * Translates errors of PostgreSQL and node-postgres (faults.ts): codes of the server (SQLSTATE), codes of sockets, and
  * messages of node-postgres, which has no codes.
  */
-import { uniqueDigests } from './dialect.ts';
+
 import { codeOf, DatabaseBusy, DatabaseFault, type DatabaseProblem, reasonOf } from './faults.ts';
+import { uniqueDigests } from './migrations/unique-digests.ts';
 
 /** The server is unreachable or accepts no more connections. */
 export class DatabaseAway extends DatabaseBusy {

@@ -9,7 +9,7 @@
  * notifications, would look like silence. After a reconnect all caches are dropped, because notifications may have been
  * missed.
  */
-import { CHANNEL } from '#api/db/migrations/020-processes.ts';
+import { CHANNEL } from '#api/db/migrations/state-changes.ts';
 import type { PostgresLocation } from '#api/db/postgres-address.ts';
 import { openListening } from '#api/db/postgres-driver.ts';
 import type { Millis } from '#shared/clock.ts';

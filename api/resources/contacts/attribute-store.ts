@@ -1,7 +1,7 @@
 /** The values that contacts have for attribute keys. */
+import { createHash } from 'node:crypto';
 import { isText } from '#api/db/dialect.ts';
 import type { ContactAttributeTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
-import { digestOfValue } from '#api/db/unique-values.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 
@@ -97,4 +97,9 @@ export async function upsertContactAttributes(
       })),
     )
     .execute();
+}
+
+/** Returns a digest for indexes, whose entries are limited in length. It is stored, so a change needs a migration. */
+function digestOfValue(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }

@@ -1,4 +1,4 @@
-/** Numbers of responses. Triggers keep them, see api/db/migrations/035-response-counts.ts. */
+/** Numbers of responses. Triggers keep them, see api/db/migrations/response-counts.ts. */
 import { sql } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 

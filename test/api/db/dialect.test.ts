@@ -2,8 +2,9 @@
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { isUniqueViolation } from '#api/db/database.ts';
-import { isPostgres, isText, uniqueDigests } from '#api/db/dialect.ts';
+import { isPostgres, isText } from '#api/db/dialect.ts';
 import { migrate } from '#api/db/migrate.ts';
+import { uniqueDigests } from '#api/db/migrations/unique-digests.ts';
 import type { Database } from '#api/db/schema.ts';
 import { column } from '#test/support/column.ts';
 import { openPrivateDatabase } from '#test/support/database.ts';

@@ -1,10 +1,7 @@
 /** The kept numbers of responses are those of the rows, whatever happens to the rows, and nobody waits for them. */
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
-import { forPostgres } from '#api/db/dialect.ts';
-import { migrate } from '#api/db/migrate.ts';
-import { PARTS } from '#api/db/migrations/035-response-counts.ts';
-import { migrations } from '#api/db/migrations/index.ts';
+import { PARTS } from '#api/db/migrations/response-counts.ts';
 import type { Database } from '#api/db/schema.ts';
 import { deleteContact } from '#api/resources/contacts/deletion.ts';
 import { deleteResponse } from '#api/resources/responses/store.ts';
@@ -13,9 +10,6 @@ import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { isOnPostgres, openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { responseRow } from '#test/support/response-row.ts';
 import { dice, rounds } from '#test/support/seed.ts';
-
-const NAME = '035-response-counts';
-const at = '2026-01-01T00:00:00.000Z';
 
 /** Reads the numbers from the rows. */
 async function counted(db: Database, surveyId: string) {
@@ -186,48 +180,3 @@ if (isOnPostgres) {
     t.equal(await countResponses(db, [workspaceId]), 2);
   });
 }
-
-t.test('an older database gets the numbers of its rows', async (t) => {
-  const db = openTestDatabase(await sharedDatabase(t, 'empty'));
-  t.teardown(() => db.destroy());
-  await sql`create table "migrations" ("name" text primary key, "timestamp" text not null)`.execute(db);
-  for (const { name, statements, only } of migrations.filter(({ name }) => name < NAME)) {
-    const all = isOnPostgres
-      ? [...statements.flatMap(forPostgres), ...(only?.postgres ?? [])]
-      : [...statements, ...(only?.sqlite ?? [])];
-    for (const statement of all) await sql.raw(statement).execute(db);
-    await sql`insert into "migrations" values (${name}, ${at})`.execute(db);
-  }
-  const row = { createdAt: at, updatedAt: at, name: '' };
-  await db
-    .insertInto('organizations')
-    .values({ ...row, id: 'o', isOperators: 1 })
-    .execute();
-  await db
-    .insertInto('workspaces')
-    .values({
-      ...{ ...row, id: workspaceId, organizationId: 'o', legacyEnvironmentId: null, appSetupCompleted: 0 },
-      ...{ websiteSetupCompleted: 0, recontactDays: 7, clickOutsideClose: 1, overlay: '', placement: '' },
-      ...{ inAppSurveyBranding: 0, styling: '{}' },
-    })
-    .execute();
-  for (const id of ['s1', 's2', 'none']) {
-    await db
-      .insertInto('surveys')
-      .values({
-        ...{ ...row, id, workspaceId, type: 'link', status: 'inProgress', createdBy: null, slug: null },
-        ...{ segmentId: null, publishOn: null, closeOn: null, document: '{}' },
-      })
-      .execute();
-  }
-  await insert(db, [responseRow('a', 's1'), responseRow('b', 's1'), responseRow('c', 's2')]);
-  await setFinished(db, 'b', 0);
-  t.ok((await migrate(db)).includes(NAME));
-  t.strictSame([...(await responseCountsOf(db, ['s1', 's2', 'none']))].toSorted(), [
-    ['s1', { responses: 2, finished: 1 }],
-    ['s2', { responses: 1, finished: 1 }],
-  ]);
-  await insert(db, [responseRow('d', 's1')]);
-  await deleteResponse(db, 'c');
-  await isExact(t, db, ['s1', 's2', 'none']);
-});

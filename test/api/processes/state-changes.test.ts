@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { openDatabase } from '#api/db/database.ts';
 import { parseDatabaseUrl } from '#api/db/location.ts';
 import { migrate } from '#api/db/migrate.ts';
-import { CHANGES_KEPT } from '#api/db/migrations/020-processes.ts';
+import { CHANGES_KEPT } from '#api/db/migrations/state-changes.ts';
 import { openNews } from '#api/processes/open-news.ts';
 import { startTableNews } from '#api/processes/table-news.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';

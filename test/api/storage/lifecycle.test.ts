@@ -1,10 +1,8 @@
 /** Files from their grant to their deletion: unused files, the quota, and crashes. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { readConfig } from '#api/config.ts';
-import { migrations } from '#api/db/migrations/index.ts';
 import { claimFilesIn } from '#api/storage/claims.ts';
 import { settleUploads, sweepFiles } from '#api/storage/removal.ts';
 import type { Storage } from '#api/storage/storage.ts';
@@ -328,23 +326,6 @@ t.test('deletes a file that a bucket accepted after its deletion', async (t) => 
   api.advance(HOUR + 1);
   await sweepFiles(api.context);
   t.same([await isThere(file), await row(file)], [false, undefined]);
-});
-
-t.test('files without a row count by their size, and are not deleted', async (t) => {
-  const { api, db, grant, upload, isThere } = await begin(t);
-  const file = await grant();
-  t.equal((await upload(file, 9)).status, 201);
-  await db.updateTable('files').set({ countedBytes: 0 }).execute();
-  await db.deleteFrom('storageUsage').execute();
-  const { statements = [] } = migrations.find(({ name }) => name === '006-lifecycles') ?? {};
-  for (const text of statements) if (/^(update|insert)/.test(text)) await sql.raw(text).execute(db);
-  t.same(await db.selectFrom('storageUsage').selectAll().orderBy('workspaceId').execute(), [
-    { workspaceId: '', bytes: 9 },
-    { workspaceId, bytes: 9 },
-  ]);
-  api.advance(2 * DAY);
-  await sweepFiles(api.context);
-  t.ok(await isThere(file));
 });
 
 t.test('finds unused files by indexes, with any number of files', async (t) => {

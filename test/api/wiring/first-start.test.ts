@@ -1,10 +1,11 @@
 /** Readiness means that the credentials exist. */
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import t from 'tap';
 import { buildApp } from '#api/app.ts';
 import { apiKey, startApi } from '#test/support/api-app.ts';
-import { sharedDatabase } from '#test/support/database.ts';
+import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -51,4 +52,25 @@ t.test('two first starts at once on one database: both run, one prints the crede
   const notices = processes.map((one) => one.output().split('First start').length - 1);
   t.equal(notices[0] === 1 ? notices[1] : notices[0], 0, notices.join());
   t.equal(Math.max(...notices), 1);
+});
+
+t.test('a database of a time before the first release: exit 1 with one sentence', async (t) => {
+  const database = await sharedDatabase(t, 'empty');
+  const db = openTestDatabase(database);
+  await sql`create table "migrations" ("name" text primary key, "timestamp" text not null)`.execute(db);
+  await sql`insert into "migrations" values ('001-init', ''), ('002-contact-attribute-list', '')`.execute(db);
+  await db.destroy();
+  const api = start(['api/main.ts'], { API_PORT: '0', DATABASE_URL: database });
+  t.teardown(() => api.stop('SIGKILL'));
+  t.equal(await api.ended(), 1);
+  t.strictSame(
+    api
+      .output()
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !line.startsWith('{')),
+    [
+      'The API cannot start: DATABASE_URL: the database is of a time before the first release, and cannot be migrated; start with a new file or an empty database',
+    ],
+  );
 });

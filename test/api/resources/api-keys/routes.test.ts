@@ -1,6 +1,5 @@
 /** Sessions manage API keys, and see the licence and integrations. */
 import t from 'tap';
-import { takeOrganizationWrite } from '#api/db/organization-rights.ts';
 import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';
 import { addPerson } from '#test/support/people.ts';
@@ -194,20 +193,4 @@ t.test('write on the organization needs manage on all workspaces', async (t) => 
     t.equal(refused.status, 400);
     t.match(refused.json.details, { 'organizationAccess.accessControl.write': /allWorkspaces/ });
   }
-});
-
-t.test('older keys with write that do not manage all workspaces lose it', async (t) => {
-  const { db } = api.context;
-  await db.updateTable('apiKeys').set({ organizationWrite: 1 }).execute();
-  const limited = (await db.selectFrom('apiKeys').select('allWorkspaces').execute()).filter(
-    ({ allWorkspaces }) => allWorkspaces !== 'manage',
-  ).length;
-  t.match(await takeOrganizationWrite(db), `: ${limited}`);
-  const kept = await db
-    .selectFrom('apiKeys')
-    .select('allWorkspaces')
-    .where('organizationWrite', '=', 1)
-    .execute();
-  t.ok(kept.length > 0 && kept.every(({ allWorkspaces }) => allWorkspaces === 'manage'));
-  t.equal(await takeOrganizationWrite(db), null);
 });

@@ -1,29 +1,16 @@
 /**
- * Tables for several processes on one database: changes of workspace states, mails to send, and leases of scheduled
- * jobs.
+ * Triggers that tell other processes of changes of workspace states, and of mails to send.
  *
  * Triggers record changes within the transaction of the change, so no route can forget it, and cascading deletes count
  * too. SQLite keeps a list of the newest thousand; a reader that finds a gap has missed changes. PostgreSQL notifies a
  * channel at commit, and its list stays empty.
  */
+import type { SchemaWriter } from './schema-writer.ts';
+
 export const CHANGES_KEPT = 1_000;
 
 /** Channel of PostgreSQL. Messages are JSON: `["state", workspaceId, environmentId]` or `["mails"]`. */
 export const CHANNEL = 'floodgate';
-
-export const processes: readonly string[] = [
-  `create table "stateChanges" (
-    "id" integer primary key,
-    "workspaceId" text not null,
-    "environmentId" text not null
-  )`,
-
-  `create table "scheduledJobs" (
-    "name" text primary key,
-    "dueAt" text not null,
-    "lease" text
-  )`,
-];
 
 /** Tables whose rows are part of a state, see resources/environment. Rows that belong to a survey change with it. */
 const parts = ['surveys', 'segments', 'actionClasses', 'workspaces'] as const;
@@ -70,16 +57,18 @@ const tellMails = `create function "tellMails"() returns trigger language plpgsq
   end
 $body$`;
 
-export const changeTriggers = {
-  sqlite: parts.flatMap((table) => events.map((event) => listing(table, event))),
-  postgres: [
-    tellStateChange,
-    ...parts.map(
-      (table) => `create trigger "${table}_changesState" after insert or update or delete on "${table}"
+const forSqlite = parts.flatMap((table) => events.map((event) => listing(table, event)));
+const forPostgres = [
+  tellStateChange,
+  ...parts.map(
+    (table) => `create trigger "${table}_changesState" after insert or update or delete on "${table}"
         for each row execute function "tellStateChange"()`,
-    ),
-    tellMails,
-    `create trigger "mailOutbox_tells" after insert on "mailOutbox"
+  ),
+  tellMails,
+  `create trigger "mailOutbox_tells" after insert on "mailOutbox"
       for each statement execute function "tellMails"()`,
-  ],
-};
+];
+
+export async function createChangeTriggers(write: SchemaWriter): Promise<void> {
+  await write.run(write.isPostgres ? forPostgres : forSqlite);
+}

@@ -5,19 +5,7 @@
  * The numbers of a survey are the sums of its rows, its parts. On SQLite it has one. On PostgreSQL the connection decides
  * which part a write changes. With a single one, the writers of a survey would wait for each other's commits.
  */
-export const responseCounts: readonly string[] = [
-  `create table "responseCounts" (
-    "surveyId" text not null references "surveys" ("id") on delete cascade,
-    "part" integer not null,
-    "responses" integer not null,
-    "finished" integer not null,
-    primary key ("surveyId", "part")
-  )`,
-];
-
-/** Runs when the triggers exist. On PostgreSQL their creation waits for all writers of responses. */
-const fill = `insert into "responseCounts" ("surveyId", "part", "responses", "finished")
-  select "surveyId", 0, count(*), sum("finished") from "responses" group by "surveyId"`;
+import type { SchemaWriter } from './schema-writer.ts';
 
 const added = `insert into "responseCounts" ("surveyId", "part", "responses", "finished")
     values (new."surveyId", 0, 1, new."finished")
@@ -85,19 +73,20 @@ const trigger = (
 ) => `create trigger "responses_${event}_counts" after ${event} on "responses"
       referencing ${rows} for each statement execute function "countResponses"()`;
 
-export const countTriggers = {
-  sqlite: [
-    `create trigger "responses_insert_counts" after insert on "responses" begin ${added} end`,
-    `create trigger "responses_update_counts" after update of "finished", "surveyId" on "responses"
+const forSqlite = [
+  `create trigger "responses_insert_counts" after insert on "responses" begin ${added} end`,
+  `create trigger "responses_update_counts" after update of "finished", "surveyId" on "responses"
       when old."finished" <> new."finished" or old."surveyId" <> new."surveyId" begin ${taken} ${added} end`,
-    `create trigger "responses_delete_counts" after delete on "responses" begin ${taken} end`,
-    fill,
-  ],
-  postgres: [
-    inSchema(count),
-    trigger('insert', 'new table as "added"'),
-    trigger('update', 'new table as "added" old table as "taken"'),
-    trigger('delete', 'old table as "taken"'),
-    fill,
-  ],
-};
+  `create trigger "responses_delete_counts" after delete on "responses" begin ${taken} end`,
+];
+
+const forPostgres = [
+  inSchema(count),
+  trigger('insert', 'new table as "added"'),
+  trigger('update', 'new table as "added" old table as "taken"'),
+  trigger('delete', 'old table as "taken"'),
+];
+
+export async function createCountTriggers(write: SchemaWriter): Promise<void> {
+  await write.run(write.isPostgres ? forPostgres : forSqlite);
+}
