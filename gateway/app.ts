@@ -13,7 +13,6 @@ import { HeaderFilter } from './http/header-filter.ts';
 import { PublicServer } from './listen/server.ts';
 import { coreSamples, newcomersSamples } from './observe/core-samples.ts';
 import { Metrics } from './observe/metrics/metrics.ts';
-import type { Second } from './observe/metrics/seconds.ts';
 import type { RefusedAddresses } from './observe/refused-addresses.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
 import type { LoadPolicies } from './part/part.ts';
@@ -47,7 +46,7 @@ interface GatewayParts {
   readonly isWorker: boolean;
 }
 
-type AskedOfAll = 'storeAvailable' | 'families' | 'processes' | 'takeSeconds' | 'showAddresses';
+type AskedOfAll = 'storeAvailable' | 'families' | 'processes' | 'showAddresses';
 
 /** A gateway in this process. */
 export interface Gateway extends Omit<RunningGateway, AskedOfAll> {
@@ -59,7 +58,6 @@ export interface Gateway extends Omit<RunningGateway, AskedOfAll> {
   /** @param withRankings whether it has the clients denied most and the paths requested most */
   report(withRankings: boolean): ProcessReport;
   /** Takes the counts of past seconds out of the gateway. */
-  takeSeconds(): readonly Second[];
   samples(): Sample[];
   reload(): void;
   /** Lets requests in flight finish, then closes everything. */
@@ -148,7 +146,6 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
         matches: enforcement.matches,
       };
     },
-    takeSeconds: () => metrics.seconds.take(clock()),
     addresses,
     ready: () => !upstream.draining,
     findDecision: (id) => decisions.find(id),

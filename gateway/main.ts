@@ -91,7 +91,6 @@ async function startSingle(settings: GatewaySettings, log: Logger): Promise<Runn
     storeAvailable: async () => gateway.report(false).storeAvailable,
     families: async () => [families(gateway.samples())],
     processes: async () => [gateway.report(true)],
-    takeSeconds: async () => gateway.takeSeconds(),
     showAddresses: async (forMs) => gateway.addresses?.show(forMs),
   };
 }
@@ -160,7 +159,6 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
     listDecisions: (before, count) => decisions.list(before, count),
     exchangeDenied: (own) => decisions.exchangeDenied(REPLICA, own),
     processes: () => supervisor.processes(),
-    takeSeconds: () => supervisor.takeSeconds(),
     addresses,
     showAddresses: (forMs) => supervisor.showAddresses(forMs),
     reload() {

@@ -116,7 +116,6 @@ export class PublicServer {
       accessLog: options.accessLog,
       metrics: enforcement.metrics,
       cors: () => enforcement.table.cors,
-      clock: enforcement.options.clock,
       wallClock: enforcement.options.wallClock,
       headerBytesMax: this.#headerBytesMax,
       unusedMs: this.#keepAlive.unusedMs,
@@ -250,19 +249,19 @@ export class PublicServer {
     res: ClientResponse,
     options: RequestOptions,
   ): void {
-    const { clock, enforcement, upstream, decisionServer } = this.#options;
+    const { enforcement, upstream, decisionServer } = this.#options;
     connection.begin(res);
     if (areScarce(upstream.bounds.connections)) res.shouldKeepAlive = false;
     const entry = this.#entryFor(req, res);
     const unusual = unusualReply(req);
     const arrival = { connection, req, res, entry };
     if (unusual !== null) {
-      enforcement.metrics.count(REASONS.malformed.outcome, clock());
+      enforcement.metrics.count(REASONS.malformed.outcome);
       if (entry !== null) entry.decision = REASONS.malformed.logged;
       sendOwn(req, res, { ...unusual, cors: enforcement.table.cors.unread(req.rawHeaders) });
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
       // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
-      enforcement.metrics.count('uncovered', clock());
+      enforcement.metrics.count('uncovered');
       if (entry !== null) entry.decision = 'uncovered';
       res.writeHead(204, upstream.draining ? ['Connection', 'close'] : []);
       res.end();

@@ -7,7 +7,6 @@ import type { ChildProcess } from 'node:child_process';
 import type { ControlChange } from '#gateway/bans/control.ts';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
 import { inexact, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
-import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { RefusedAddress, RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
 import type { UpstreamOutageReport } from '#gateway/proxy/upstream-outage.ts';
@@ -39,8 +38,6 @@ export type WorkerMessage =
       /** Id of the WorkerRequest that this answers; 0 for a regular report. */
       readonly id: number;
       readonly families: readonly Family[];
-      /** Counts of past seconds. Each count is sent once. */
-      readonly seconds: readonly Second[];
       /** Addresses of clients refused since the last message. */
       readonly addresses: readonly RefusedAddress[];
     } & ProcessReport)
@@ -75,8 +72,6 @@ const START_TIMEOUT_MS: Millis = 300_000;
 /** A worker that has not ended this long after its drain timeout is killed. */
 const END_TIMEOUT_MS: Millis = 5000;
 const ANSWER_TIMEOUT_MS: Millis = 2000;
-/** The admin process takes them at least every 15 seconds. There are at most 64 workers, with a second each. */
-const SECONDS_MAX = 4096;
 
 export class Supervisor {
   readonly #pool: WorkerPool<WorkerMessage>;
@@ -90,7 +85,6 @@ export class Supervisor {
   #requestId = 0;
   #states: Promise<State[]> | null = null;
   readonly #clock: Clock;
-  #seconds: Second[] = [];
   readonly #addresses: RefusedAddresses | null;
   readonly #nothingMatched: NothingMatched;
 
@@ -157,14 +151,6 @@ export class Supervisor {
       : states.map((one) => ({ ...one, limited: inexact(one.limited), paths: inexact(one.paths) }));
   }
 
-  /** Takes out the counts of past seconds that the workers have sent. */
-  async takeSeconds(): Promise<readonly Second[]> {
-    await this.#readStates();
-    const taken = this.#seconds;
-    this.#seconds = [];
-    return taken;
-  }
-
   /** Resolves when all workers that answer have applied the change. */
   async applyChange(change: ControlChange): Promise<void> {
     await this.#sendAll({ type: 'change', change });
@@ -193,8 +179,6 @@ export class Supervisor {
     if (message.type === 'state') {
       this.#addresses?.take(message.addresses);
       this.#nothingMatched.see(message.matches);
-      this.#seconds.push(...message.seconds);
-      if (this.#seconds.length > SECONDS_MAX) this.#seconds.splice(0, this.#seconds.length - SECONDS_MAX);
       // The counters of a worker that has ended are already in #endedCounters.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
     }

@@ -1,7 +1,6 @@
 /** The worker's side of the supervisor: its reports, and what it does on request. */
 import type { ControlChange } from '#gateway/bans/control.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
-import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { Sample } from '#gateway/part/sample.ts';
 import {
@@ -17,7 +16,6 @@ interface SupervisedGateway {
   applyChange(change: ControlChange): Promise<void>;
   report(withRankings: boolean): ProcessReport;
   samples(): Sample[];
-  takeSeconds(): readonly Second[];
 }
 
 /** The channel to the supervisor. */
@@ -36,7 +34,6 @@ export function reportTo(supervisor: Channel, gateway: SupervisedGateway): void 
       type: 'state',
       id,
       families: families(gateway.samples()),
-      seconds: gateway.takeSeconds(),
       addresses: gateway.addresses?.fresh() ?? [],
       // Regular reports (id 0) do not need the clients denied most often and the paths.
       ...gateway.report(id !== 0),

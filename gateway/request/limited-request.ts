@@ -183,7 +183,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
     if (asked === null) return false;
     void asked.then(() => {
       // The client may have left meanwhile. Nothing would release the resources that its request takes now.
-      if (this.#isDone) metrics.count('undecided', this.arrivedAt);
+      if (this.#isDone) metrics.count('undecided');
       else this.#decide(false);
     });
     return true;
@@ -224,13 +224,13 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
     entry?.spent(spent);
     if (!spent.isLocal) {
       const storeMs = this.#now - this.#askedAt;
-      metrics.storeAnswered(storeMs, this.arrivedAt);
+      metrics.storeAnswered(storeMs);
       if (entry !== null) entry.storeMs = storeMs;
     } else countDegraded(enforcement, this);
     const decision = decide(spent, position);
     switch (decision.kind) {
       case 'allow':
-        metrics.count('allowed', this.arrivedAt);
+        metrics.count('allowed');
         this.#countPolicies(spent, decision);
         if (decision.shadowDenials.some(({ regulars }) => regulars !== null))
           metrics.newcomersDenied.shadow++;
@@ -260,7 +260,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
       if (bucket === undefined || bucket.counter.forUnproven || states[i] === null) continue;
       const { policy } = bucket;
       const over = marks.includes(policy) ? 'marked' : 'allowed';
-      metrics.countPolicy(policy, shadowDenials.includes(policy) ? 'shadowDenied' : over, this.arrivedAt);
+      metrics.countPolicy(policy, shadowDenials.includes(policy) ? 'shadowDenied' : over);
     }
   }
 
@@ -294,7 +294,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
   }
 
   #passUncounted(): void {
-    this.#parts.enforcement.metrics.count('uncovered', this.arrivedAt);
+    this.#parts.enforcement.metrics.count('uncovered');
     if (this.entry !== null) this.entry.decision = 'uncovered';
     this.#pass(NOTHING_ADDED, null);
   }
@@ -302,7 +302,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
   #pass(added: readonly string[], reservation: Reservation | null): void {
     const now = this.#now;
     const { metrics } = this.#parts.enforcement;
-    metrics.decided(now - this.arrivedAt - this.bodyMs, this.arrivedAt);
+    metrics.decided(now - this.arrivedAt - this.bodyMs);
     if (!metrics.limited.isEmpty) this.#noteAdmitted();
     if (this.#isDone) reservation?.close();
     else this.pass(added, reservation, now);

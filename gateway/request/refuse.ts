@@ -95,7 +95,7 @@ export class Refusals {
   malformed(request: Refusable, reason: string): void {
     const { code, outcome, logged } = REASONS.malformed;
     const { metrics } = this.#options.enforcement;
-    metrics.count(outcome, request.arrivedAt);
+    metrics.count(outcome);
     metrics.refusedOn(request.match.path);
     if (!request.finish()) return;
     log(request, logged, null, null);
@@ -127,7 +127,7 @@ export class Refusals {
   denied(request: Refusable, violated: readonly Violation[], by: DeniedBy): void {
     const { enforcement } = this.#options;
     const { metrics } = enforcement;
-    for (const { policy } of violated) metrics.countPolicy(policy, 'denied', request.arrivedAt);
+    for (const { policy } of violated) metrics.countPolicy(policy, 'denied');
     if (violated.some(({ policy }) => policy.regulars !== null)) metrics.newcomersDenied.enforce++;
     // During an outage, each process applies a share of the limit. A client can exceed the share without an offence.
     if (by !== 'share' && violated.some(({ policy }) => policy.ban !== null))
@@ -253,7 +253,7 @@ export class Refusals {
   /** @returns the id of the refusal */
   #noteBusy(request: Refusable, refusal: Refusal): string {
     const { metrics } = this.#options.enforcement;
-    metrics.replied('bound', request.arrivedAt);
+    metrics.replied('bound');
     metrics.refusedOn(request.match.path);
     const id = this.#record(refusal, request, request.caller);
     // `entry.decision` stays unchanged, because the policies have admitted the request.
@@ -284,8 +284,8 @@ export class Refusals {
   #begin(request: Refusable, outcome: Outcome): boolean {
     const { metrics, options } = this.#options.enforcement;
     const { arrivedAt, bodyMs, match } = request;
-    metrics.count(outcome, arrivedAt);
-    metrics.decided(options.clock() - arrivedAt - bodyMs, arrivedAt);
+    metrics.count(outcome);
+    metrics.decided(options.clock() - arrivedAt - bodyMs);
     metrics.refusedOn(match.path);
     return request.finish();
   }

@@ -120,7 +120,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     const now = options.clock();
     const upstreamMs = now - this.#forwardedAt;
     metrics.upstreamTime.observe(upstreamMs);
-    metrics.replied(status, this.arrivedAt);
+    metrics.replied(status);
     enforcement.answered(this, headers);
     if (entry !== null) {
       entry.upstreamMs = upstreamMs;
@@ -142,8 +142,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
 
   onFailed(failure: ProxyFailure): void {
     const { enforcement, refusals } = this.#parts;
-    if (failure.kind === 'unavailable' || failure.kind === 'timeout')
-      enforcement.metrics.replied('none', this.arrivedAt);
+    if (failure.kind === 'unavailable' || failure.kind === 'timeout') enforcement.metrics.replied('none');
     if (this.call?.hasReachedUpstream === true) this.#reservation?.conclude('unknown');
     this.#reservation?.close();
     refusals.failed(this, failure, this.call?.passage.added ?? []);
@@ -183,7 +182,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     }
     clients.leave(client);
     waiting.refused(refusal);
-    enforcement.metrics.count('undecided', this.arrivedAt);
+    enforcement.metrics.count('undecided');
     refusals.failed(this, { kind: 'bound', bound: 'waiting', refusal }, []);
     return false;
   }
@@ -233,7 +232,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   /** Called when the reply is sent, or the client has left. */
   close(): void {
     this.finish();
-    if (this.#waiting !== null) this.#parts.enforcement.metrics.count('undecided', this.arrivedAt);
+    if (this.#waiting !== null) this.#parts.enforcement.metrics.count('undecided');
     this.#stopWaiting();
     const { call } = this;
     if (call === null || (call.passage.outlivesClient && call.abandon())) return;

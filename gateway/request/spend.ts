@@ -3,7 +3,6 @@ import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
-import type { Millis } from '#shared/clock.ts';
 import type { Enforcement } from './enforcement.ts';
 import type { ChargedTo } from './reading/reading.ts';
 
@@ -65,8 +64,8 @@ export function countVisitor(
 /** Counts a decision that was made without the store, in the metrics of each policy. */
 export function countDegraded(
   { metrics }: Enforcement,
-  { charged, arrivedAt }: { readonly charged: ChargedTo | null; readonly arrivedAt: Millis },
+  { charged }: { readonly charged: ChargedTo | null },
 ): void {
   for (const { policy, counter } of charged?.charge.buckets ?? [])
-    if (!counter.forUnproven) metrics.degraded(policy, arrivedAt);
+    if (!counter.forUnproven) metrics.degraded(policy);
 }

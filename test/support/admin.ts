@@ -39,7 +39,6 @@ export function buildTestAdmin(
     storeAvailable: async () => gateway.report(false).storeAvailable,
     families: async () => [families(gateway.samples())],
     processes: async () => [gateway.report(true)],
-    takeSeconds: async () => gateway.takeSeconds(),
     addresses: gateway.addresses ?? { find: () => null, isOn: false, shownUntil: null },
     showAddresses: async (forMs) => gateway.addresses?.show(forMs),
     storeKind: 'memory',

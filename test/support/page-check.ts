@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import type { Test } from 'tap';
 import { projectRoot } from './process.ts';
+import { until } from './until.ts';
 
 const axe = readFileSync(join(projectRoot, 'node_modules/axe-core/axe.min.js'), 'utf8');
 const views = [
@@ -87,4 +88,18 @@ export async function checkPage(t: Test, page: Page, name: string): Promise<void
     // A dialog lies over what the screen shows, not over the whole page.
     await page.screenshot({ path, fullPage: !(await page.locator('dialog[open]').isVisible()) });
   }
+}
+
+/** Moves along the chart with the keys, from the newest bar back, until the figures of a bar match. */
+export async function readChart(page: Page, wanted: RegExp): Promise<void> {
+  const chart = page.getByRole('slider', { name: 'Figures of the chart by time' });
+  await chart.focus();
+  await page.keyboard.press('End');
+  await until(async () => {
+    if (wanted.test((await chart.getAttribute('aria-valuetext')) ?? '')) return true;
+    const isFirst = (await chart.getAttribute('aria-valuenow')) === '1';
+    await page.keyboard.press(isFirst ? 'End' : 'ArrowLeft');
+    return false;
+  }, `a bar of the chart has ${wanted}`);
+  await page.keyboard.press('Escape');
 }

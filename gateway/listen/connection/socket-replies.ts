@@ -21,7 +21,6 @@ interface SocketRepliesOptions {
   readonly accessLog: EntryLog | null;
   readonly metrics: Metrics;
   readonly cors: () => CorsTable;
-  readonly clock: Clock;
   readonly wallClock: Clock;
   readonly headerBytesMax: number;
   /** How long a trusted proxy may keep a connection that it has not used yet, beyond the time for others. */
@@ -102,13 +101,13 @@ export class SocketReplies {
   }
 
   #record(pending: ClientResponse | null, status: number): void {
-    const { accessLog, metrics, clock, wallClock } = this.#options;
+    const { accessLog, metrics, wallClock } = this.#options;
     if (pending !== null) {
       // It was counted when its head was read.
       if (pending.entry !== null) pending.entry.status = status;
       return;
     }
-    metrics.count(REASONS.malformed.outcome, clock());
+    metrics.count(REASONS.malformed.outcome);
     if (accessLog?.takes() === true) accessLog.write(unreadableLine(status, wallClock()));
   }
 }

@@ -7,7 +7,7 @@ export const DURATION_BOUNDS_SECONDS: readonly number[] = [
 const BOUNDS_MS = Float64Array.from(DURATION_BOUNDS_SECONDS, (seconds) => seconds * 1000);
 
 /** @returns the index of the first bound that is not smaller; behind the last one for larger values */
-export function bucketOf(ms: Millis): number {
+function bucketOf(ms: Millis): number {
   let i = 0;
   while (i < BOUNDS_MS.length && ms > (BOUNDS_MS[i] ?? 0)) i++;
   return i;

@@ -8,7 +8,6 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { DURATION_BOUNDS_SECONDS, Histogram } from './histogram.ts';
 import { Ranking } from './ranking.ts';
-import { Seconds } from './seconds.ts';
 
 export type Outcome =
   | 'uncovered'
@@ -88,8 +87,6 @@ export class Metrics {
   readonly limited = new Ranking(CLIENTS_MAX);
   /** The paths requested most. The other count is of refused requests. */
   readonly paths = new Ranking(PATHS_MAX);
-  /** The same counts by the second in which the requests arrived. */
-  readonly seconds = new Seconds();
   readonly listed = { allow: 0, deny: 0 };
   /** Key: name of a row with `ban`. */
   readonly #bans = new Map<string, Record<'enforce' | 'shadow', number>>();
@@ -111,36 +108,30 @@ export class Metrics {
   /** Time from the decision to the start of the upstream's reply, including the wait for a connection. */
   readonly upstreamTime = new Histogram();
 
-  /** In these functions, `arrivedAt` is the arrival of the request. */
-  count(outcome: Outcome, arrivedAt: Millis): void {
+  count(outcome: Outcome): void {
     this.#outcomes[outcome]++;
-    this.seconds.count('requests', outcome, arrivedAt);
   }
 
   /** Counts a decision of one policy. */
-  countPolicy(policy: Policy, decision: PolicyDecision, arrivedAt: Millis): void {
+  countPolicy(policy: Policy, decision: PolicyDecision): void {
     this.#of(policy)[decision]++;
-    this.seconds.countPolicy(policy.name, decision, arrivedAt);
   }
 
   /** @param ms time from the arrival to the decision, without the wait for the body */
-  decided(ms: Millis, arrivedAt: Millis): void {
+  decided(ms: Millis): void {
     this.#decisionTime.observe(ms);
-    this.seconds.observe('decisionTime', ms, arrivedAt);
   }
 
-  storeAnswered(ms: Millis, arrivedAt: Millis): void {
+  storeAnswered(ms: Millis): void {
     this.#storeTime.observe(ms);
-    this.seconds.observe('storeTime', ms, arrivedAt);
   }
 
   /**
    * @param status of the application's reply; `none` if it did not answer, `bound` if a bound of the gateway refused the
    * request
    */
-  replied(status: number | 'none' | 'bound', arrivedAt: Millis): void {
+  replied(status: number | 'none' | 'bound'): void {
     const name = typeof status === 'number' ? `${Math.floor(status / 100)}xx` : status;
-    this.seconds.count('statuses', name, arrivedAt);
     this.#replies[name] = (this.#replies[name] ?? 0) + 1;
   }
 
@@ -172,11 +163,10 @@ export class Metrics {
     if (lacksUnits) counts.missing++;
   }
 
-  degraded(policy: Policy, arrivedAt: Millis): void {
+  degraded(policy: Policy): void {
     // Add the policy, so that it appears in samples(), even if it never gets another count.
     this.#of(policy);
     this.#degraded.set(policy.name, (this.#degraded.get(policy.name) ?? 0) + 1);
-    this.seconds.countPolicy(policy.name, 'degraded', arrivedAt);
   }
 
   samples(): Sample[] {

@@ -4,7 +4,6 @@ import type { Logger } from 'pino';
 import type { Control } from '#gateway/bans/control.ts';
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
-import type { Second } from '#gateway/observe/metrics/seconds.ts';
 import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
@@ -32,8 +31,6 @@ export interface RunningGateway {
   readonly families: () => Promise<readonly (readonly Family[])[]>;
   /** Reports of the processes that answer in time. */
   readonly processes: () => Promise<readonly ProcessReport[]>;
-  /** Takes out the counts of past seconds, so that each is counted once. */
-  readonly takeSeconds: () => Promise<readonly Second[]>;
   /** @throws if the store is unavailable */
   readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
   /** Lists refusals, newest first, see DecisionStore. @throws if the store is unavailable */

@@ -1,184 +1,144 @@
 /**
- * The traffic of the last hour in 360 spans of ten seconds. A policy takes about 100 bytes in each span in which it has
- * requests. Each request is in the span in which it arrived. The processes count it by the second, and the admin
- * process takes these counts every 15 seconds, and every second while a page is open.
+ * The traffic of the last hour in 360 spans of ten seconds. Counters only grow, so a span is what they have grown by
+ * between two readings, and the chart and /metrics cannot disagree. A request belongs to the span in which it was
+ * decided, and its reply to the one in which it began. A series takes about 60 bytes in each span in which it grows.
  */
-import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
-import {
-  POLICY_COUNTS,
-  type PolicyCount,
-  type Second,
-  TIME_BUCKETS,
-} from '#gateway/observe/metrics/seconds.ts';
-import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
+import type { Family } from '#gateway/observe/metrics/exposition.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
 
 export const SPAN_MS: Millis = 10_000;
 export const SPANS = 360;
-/** Rates are averages over this many seconds. */
-const RATE_SECONDS = 5;
+/** Rates are averages over at least this time. */
+const RATE_MS: Millis = 5000;
+const RATE_MS_MIN: Millis = 1000;
 
-/** Numbers of each count, oldest span first. A count that is 0 for the whole hour is left out. */
-type Series = { readonly [K in PolicyCount]?: readonly number[] };
-type SeriesByName = Readonly<Record<string, readonly number[]>>;
+/** Counters without a policy, which also have rates. */
+const RATED: ReadonlySet<string> = new Set([
+  'floodgate_requests_total',
+  'floodgate_replies_total',
+  'floodgate_store_degraded_total',
+  'floodgate_visitors_total',
+  'floodgate_newcomers_denied_total',
+  'floodgate_protect_refused_total',
+]);
+/** All counters that the page draws. */
+const DRAWN: ReadonlySet<string> = new Set([
+  ...RATED,
+  'floodgate_policy_decisions_total',
+  'floodgate_policy_degraded_total',
+  'floodgate_decision_duration_seconds_bucket',
+  'floodgate_store_duration_seconds_bucket',
+]);
 
-/** Numbers of requests. */
-interface Counts {
-  readonly requests: Readonly<Record<string, number>>;
-  readonly statuses: Readonly<Record<string, number>>;
-  /** By policy, in the order of POLICY_COUNTS. */
-  readonly policies: Readonly<Record<string, readonly number[]>>;
-  readonly decisionTime: readonly number[];
-  readonly storeTime: readonly number[];
+/** Numbers by series: the name of a metric and the values of its labels, such as `floodgate_requests_total denied`. */
+type BySeries = Readonly<Record<string, number>>;
+
+/** How much series have grown since a time. Those that have not are left out. */
+interface Growth {
+  readonly from: Millis;
+  readonly series: BySeries;
 }
 
-/** Requests that were added to a span. */
-interface Growth extends Counts {
-  /** Start of the span; ISO 8601. */
-  readonly at: string;
-}
-
-const NO_TIMES: readonly number[] = Array.from({ length: TIME_BUCKETS }, () => 0);
-const NO_COUNTS: Counts = {
-  requests: {},
-  statuses: {},
-  policies: {},
-  decisionTime: NO_TIMES,
-  storeTime: NO_TIMES,
-};
+type Processes = readonly (readonly Family[])[];
 
 export class TrafficHistory {
-  readonly #clock: Clock;
   readonly #since: Millis;
-  /** Counts of the spans with requests, by the number of the span. */
-  readonly #spans = new Map<number, Counts>();
-  /** Seconds that were not over when the processes were asked. */
-  #early: readonly Second[] = [];
-  /** The newest seconds, for rates. */
-  #newest: readonly Second[] = [];
-  #until: Millis;
+  #readAt: Millis;
+  /** The highest value of each series. A process that does not answer at one time is not counted again later. */
+  readonly #counted = new Map<string, number>();
+  /** Growth by the number of the span. */
+  readonly #spans = new Map<number, Map<string, number>>();
+  /** The newest growth of RATED counters, oldest first. */
+  #newest: readonly Growth[] = [];
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    this.#since = clock();
-    this.#until = this.#since;
+  /** @param since start of the gateway, at which all counters are zero */
+  constructor(since: Millis) {
+    this.#since = since;
+    this.#readAt = since;
   }
 
-  /** All requests that arrived before this time, and were decided, are counted. */
-  get until(): Millis {
-    return this.#until;
+  /** Time of the last reading. */
+  get readAt(): Millis {
+    return this.#readAt;
   }
 
   /**
-   * Adds the counts of all processes.
+   * Adds a reading of all processes. The growth belongs to the span of the reading before, so the first reading in each
+   * span should be as early as possible.
    *
-   * @param askedAt time at which the processes were asked. Their counts of all earlier seconds are complete
-   * @returns the increase of each span, oldest first
+   * @param at when the processes were asked
+   * @returns the growth since the last reading, and the start of its span
    */
-  add(seconds: readonly Second[], askedAt: Millis): Growth[] {
-    this.#until = Math.max(this.#until, Math.floor(askedAt / 1000) * 1000);
-    const all = [...this.#early, ...seconds];
-    this.#early = all.filter(({ at }) => at * 1000 >= this.#until);
-    const due = all.filter(({ at }) => at * 1000 < this.#until && at * 1000 >= this.#until - SPANS * SPAN_MS);
-    this.#newest = [...this.#newest, ...due].filter(({ at }) => at >= this.#until / 1000 - RATE_SECONDS);
-    const growth = Map.groupBy(due, ({ at }) => Math.floor((at * 1000) / SPAN_MS));
-    return [...growth].sort(([a], [b]) => a - b).map(([span, added]) => this.#addTo(span, added));
+  add(processes: Processes, at: Millis): { readonly at: string; readonly series: BySeries } {
+    const from = this.#readAt;
+    const series = this.#growthOf(processes);
+    this.#readAt = Math.max(from, at);
+    this.#addTo(Math.floor(from / SPAN_MS), series);
+    const rated = Object.entries(series).filter(([name]) => RATED.has(name.split(' ', 1)[0] ?? ''));
+    const newest = [...this.#newest, { from, series: Object.fromEntries(rated) }];
+    const first = newest.findLastIndex((growth) => growth.from <= this.#readAt - RATE_MS);
+    this.#newest = newest.slice(Math.max(0, first));
+    return { at: isoTime(Math.floor(from / SPAN_MS) * SPAN_MS), series };
   }
 
-  /** Requests per second by outcome, of the last seconds. null as long as no second is known. */
-  rates(): Readonly<Record<string, number>> | null {
-    const seconds = Math.min(RATE_SECONDS, Math.ceil((this.#until - this.#since) / 1000));
-    if (seconds < 1) return null;
-    const counts = countsOf(this.#newest.map(({ requests }) => requests));
-    return Object.fromEntries(Object.entries(counts).map(([outcome, count]) => [outcome, count / seconds]));
+  /** Growth per second of the last seconds, by series. null as long as the gateway is too young. */
+  rates(): BySeries | null {
+    const seconds = (this.#readAt - (this.#newest[0]?.from ?? this.#readAt)) / 1000;
+    if (seconds * 1000 < RATE_MS_MIN) return null;
+    const rates: Record<string, number> = {};
+    for (const [name, grown] of this.#newest.flatMap(({ series }) => Object.entries(series)))
+      rates[name] = (rates[name] ?? 0) + grown / seconds;
+    return rates;
   }
 
-  /** Series have a number for each span, oldest first. Times are ISO 8601. */
+  /** The last hour. Each series has a number for each span, oldest first. Times are ISO 8601. */
   traffic() {
-    const at = this.#span;
-    this.#forget();
-    const spans = Array.from({ length: SPANS }, (_, i) => this.#spans.get(at - SPANS + 1 + i) ?? NO_COUNTS);
-    const policies = namesIn(spans.map((span) => span.policies));
+    const last = Math.floor(this.#readAt / SPAN_MS);
+    const series: Record<string, number[]> = {};
+    for (const [span, counts] of this.#spans)
+      for (const [name, grown] of counts) {
+        series[name] ??= new Array<number>(SPANS).fill(0);
+        series[name][SPANS - 1 - last + span] = grown;
+      }
     return {
       spanSeconds: SPAN_MS / 1000,
-      /** Start of the current span, and of the history. */
-      lastSpanAt: new Date(at * SPAN_MS).toISOString(),
+      /** Start of the newest span, start of the history, and time of the last reading. */
+      lastSpanAt: isoTime(last * SPAN_MS),
       since: isoTime(this.#since),
-      /** All requests that arrived before this time, and were decided, are counted. */
-      until: isoTime(this.#until),
-      /** Counts that are 0 for the whole hour are left out. */
-      policies: policies.map((policy) => ({ policy, ...seriesOf(policy, spans) })),
-      /** By outcome, as in the metrics, including those without a policy; replies by the class of their status. */
-      requests: seriesByName(spans.map(({ requests }) => requests)),
-      statuses: seriesByName(spans.map(({ statuses }) => statuses)),
-      /** `decisionTime` has for each span one number for each bound, and one for longer times. */
-      boundsSeconds: DURATION_BOUNDS_SECONDS,
-      decisionTime: spans.map(({ decisionTime }) => decisionTime),
-      storeTime: spans.map(({ storeTime }) => storeTime),
+      at: isoTime(this.#readAt),
+      /** Series that have not grown are left out. */
+      series,
     };
   }
 
-  get #span(): number {
-    return Math.floor(this.#clock() / SPAN_MS);
+  #growthOf(processes: Processes): BySeries {
+    const growth: Record<string, number> = {};
+    for (const [name, value] of valuesIn(processes)) {
+      const grown = value - (this.#counted.get(name) ?? 0);
+      if (grown <= 0) continue;
+      growth[name] = grown;
+      this.#counted.set(name, value);
+    }
+    return growth;
   }
 
-  #addTo(span: number, seconds: readonly Second[]): Growth {
-    this.#forget();
-    const growth = sumOf(
-      seconds.map(({ policies, ...counts }) => ({ ...counts, policies: Object.fromEntries(policies) })),
-    );
-    this.#spans.set(span, sumOf([this.#spans.get(span) ?? NO_COUNTS, growth]));
-    return { at: isoTime(span * SPAN_MS), ...growth };
-  }
-
-  /** Drops spans that are older than an hour. */
-  #forget(): void {
-    for (const span of this.#spans.keys()) if (span <= this.#span - SPANS) this.#spans.delete(span);
+  /** Also drops spans that are older than an hour. */
+  #addTo(span: number, series: BySeries): void {
+    const counts = this.#spans.get(span) ?? new Map<string, number>();
+    for (const [name, grown] of Object.entries(series)) counts.set(name, (counts.get(name) ?? 0) + grown);
+    if (counts.size > 0) this.#spans.set(span, counts);
+    const oldest = Math.floor(this.#readAt / SPAN_MS) - SPANS + 1;
+    for (const known of this.#spans.keys()) if (known < oldest) this.#spans.delete(known);
   }
 }
 
-/** Leaves out counts that are 0 in all spans. */
-function seriesOf(policy: string, spans: readonly Counts[]): Series {
-  const found = POLICY_COUNTS.map((count, i) => {
-    const series = spans.map(({ policies }) => policies[policy]?.[i] ?? 0);
-    return [count, series] as const;
-  });
-  return Object.fromEntries(found.filter(([, series]) => series.some((value) => value > 0)));
-}
-
-function seriesByName(spans: readonly Readonly<Record<string, number>>[]): SeriesByName {
-  return Object.fromEntries(namesIn(spans).map((name) => [name, spans.map((span) => span[name] ?? 0)]));
-}
-
-function namesIn(records: readonly object[]): string[] {
-  return [...new Set(records.flatMap(Object.keys))].sort();
-}
-
-function sumOf(all: readonly Counts[]): Counts {
-  return {
-    requests: countsOf(all.map(({ requests }) => requests)),
-    statuses: countsOf(all.map(({ statuses }) => statuses)),
-    policies: policiesOf(all),
-    decisionTime: rowOf(all.map(({ decisionTime }) => decisionTime)),
-    storeTime: rowOf(all.map(({ storeTime }) => storeTime)),
-  };
-}
-
-function policiesOf(all: readonly Counts[]): Record<string, readonly number[]> {
-  const sums: Record<string, readonly number[]> = {};
-  for (const [policy, counts] of all.flatMap(({ policies }) => Object.entries(policies))) {
-    const known = sums[policy];
-    sums[policy] = known === undefined ? counts : rowOf([known, counts]);
+/** Adds up the counters of all processes by series. */
+function valuesIn(processes: Processes): Map<string, number> {
+  const values = new Map<string, number>();
+  for (const { metricName, labels, value } of processes.flat().flatMap((family) => family.values)) {
+    if (value === 0 || !DRAWN.has(metricName)) continue;
+    const name = [metricName, ...Object.values(labels)].join(' ');
+    values.set(name, (values.get(name) ?? 0) + value);
   }
-  return sums;
-}
-
-function countsOf(records: readonly Readonly<Record<string, number>>[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const [name, count] of records.flatMap(Object.entries<number>))
-    counts[name] = (counts[name] ?? 0) + count;
-  return counts;
-}
-
-function rowOf(rows: readonly (readonly number[])[]): readonly number[] {
-  return rows.reduce((all, row) => all.map((value, i) => value + (row[i] ?? 0)));
+  return values;
 }

@@ -1,6 +1,6 @@
 /**
- * Sends the current state to all open pages once a second. The counters are read once, and all pages get the same text.
- * While no page is open, nothing is read each second. A page that does not read is disconnected, so no data accumulates.
+ * Reads the counters once a second, and sends the current state to all open pages as one text. While no page is open, it
+ * reads only at the start of each span of the history. A page that does not read is disconnected, so no data accumulates.
  */
 import type { ServerResponse } from 'node:http';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
@@ -8,7 +8,7 @@ import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
-import type { TrafficHistory } from './history.ts';
+import { SPAN_MS, type TrafficHistory } from './history.ts';
 import {
   applicationAway,
   deniedHere,
@@ -28,7 +28,7 @@ const DENIALS_MAX = 20;
 
 export interface LiveFeedOptions
   extends TopSource,
-    Pick<AdminContext, 'clock' | 'takeSeconds' | 'listDecisions' | 'addresses'> {
+    Pick<AdminContext, 'clock' | 'listDecisions' | 'addresses'> {
   readonly history: TrafficHistory;
   /** Changes with the policy file, and with shadow modes of operators. */
   readonly policyVersion: () => Promise<string>;
@@ -46,6 +46,7 @@ export class LiveFeed {
   readonly #options: LiveFeedOptions;
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
   #looking: Promise<void> | null = null;
   /** The pending query of the store. Counters are sent even if the store does not answer. */
   #asking: Promise<void> | null = null;
@@ -70,16 +71,12 @@ export class LiveFeed {
     return this.#listeners.size;
   }
 
-  get isRunning(): boolean {
-    return this.#timer !== undefined;
-  }
-
   /** Sends the traffic of the last hour, then changes, until the response is closed. */
   async add(response: ServerResponse, isWelcome: () => boolean): Promise<void> {
     const listener: Listener = { response, isWelcome, firstBytes: null };
     this.#listeners.add(listener);
     response.on('close', () => this.#remove(listener));
-    this.#timer ??= setInterval(() => void this.look(), EVERY_MS).unref();
+    this.#schedule();
     // The first text includes the counts up to now.
     await this.look();
     if (response.destroyed) return;
@@ -88,19 +85,31 @@ export class LiveFeed {
     response.write(first);
   }
 
+  /** Begins to read the counters. */
+  start(): void {
+    this.#schedule();
+  }
+
   close(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
     for (const { response } of this.#listeners) response.destroy();
   }
 
   #remove(listener: Listener): void {
     this.#listeners.delete(listener);
     if (this.#listeners.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
     this.#newestDenial = null;
     this.#denials = [];
+  }
+
+  /** Sets the timer for the next second or span. The spans are exact if they begin with a reading. */
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    if (this.#isClosed) return;
+    const everyMs = this.#listeners.size > 0 ? EVERY_MS : SPAN_MS;
+    const waitMs = Math.ceil(everyMs - (this.#options.clock() % everyMs));
+    this.#timer = setTimeout(() => void this.look().finally(() => this.#schedule()), waitMs).unref();
   }
 
   /**
@@ -119,12 +128,8 @@ export class LiveFeed {
     const isWatched = this.#listeners.size > 0;
     try {
       const askedAt = clock();
-      const [processes, seconds, families] = await Promise.all([
-        this.#options.processes(),
-        this.#options.takeSeconds(),
-        isWatched ? this.#options.families() : [],
-      ]);
-      const spans = history.add(seconds, askedAt);
+      const [processes, families] = await Promise.all([this.#options.processes(), this.#options.families()]);
+      const grown = history.add(families, askedAt);
       const store = storeState(storeKind, processes);
       this.#denied = deniedHere(processes);
       this.#asking ??= this.#ask(isWatched).finally(() => {
@@ -134,7 +139,7 @@ export class LiveFeed {
       const most = mostLimited(processes, this.#deniedElsewhere, askedAt);
       this.#send(
         event('second', {
-          at: isoTime(history.until),
+          at: isoTime(history.readAt),
           processes: processes.length,
           store,
           applicationAway: applicationAway(processes, askedAt),
@@ -144,7 +149,7 @@ export class LiveFeed {
           areAddressesShown: addresses.isOn,
           addressesUntil: addresses.shownUntil === null ? null : isoTime(addresses.shownUntil),
           policyVersion: this.#policyVersion,
-          spans,
+          grown,
           rates: history.rates(),
           totals: totalsOf(families),
           denials: this.#denials,

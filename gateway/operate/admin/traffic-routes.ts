@@ -1,6 +1,5 @@
 /** Totals, and a stream of events that begins with the traffic of the last hour. */
 import type { FastifyInstance } from 'fastify';
-import type { Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
 import { isBearer, sessionOf } from './guard.ts';
@@ -10,18 +9,12 @@ import { topSnapshot } from './top.ts';
 
 interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'policyVersion'> {}
 
-/** The processes keep the counts of a minute, see Seconds. */
-const NOTE_MS: Millis = 15_000;
-
 export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
   const { clock, token, sessions } = options;
-  const history = new TrafficHistory(clock);
+  const history = new TrafficHistory(clock());
   const feed = new LiveFeed({ ...options, history });
-  const timer = setInterval(() => void feed.look(), NOTE_MS).unref();
-  app.addHook('preClose', async () => {
-    clearInterval(timer);
-    feed.close();
-  });
+  feed.start();
+  app.addHook('preClose', async () => feed.close());
 
   app.get('/top', async () => topSnapshot(options, clock()));
 

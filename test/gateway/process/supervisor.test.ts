@@ -18,7 +18,7 @@ const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PO
 const STAY = `setInterval(() => process.connected && process.send({ type: 'applied', id: 0 }), 100);`;
 const MATCHES = `matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false }`;
 /** Reports a counter of five and a gauge of three. */
-const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, ${MATCHES}, seconds: [], families: [
+const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, ${MATCHES}, families: [
   { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 5 }] },
   { name: 'g', help: '', type: 'gauge', aggregator: 'sum', values: [{ labels: {}, value: 3 }] },
 ] }));`;
@@ -177,7 +177,7 @@ t.test('clients denied most are lower bounds after a worker has taken its counts
     t,
     `${NUMBER}${READY}${STAY} process.on('SIGHUP', () => process.exit(1));
     process.on('message', ({ id }) => process.send(
-      { type: 'state', id, storeAvailable: true, ${MATCHES}, seconds: [], families: [], limited: ${ranked}, paths: ${ranked} }));`,
+      { type: 'state', id, storeAvailable: true, ${MATCHES}, families: [], limited: ${ranked}, paths: ${ranked} }));`,
     2,
   );
   await supervisor.start();
@@ -202,7 +202,7 @@ t.test('a worker that does not end when it is told to is killed', async (t) => {
 });
 
 t.test('keeps what a worker counted until shortly before it died', async (t) => {
-  const state = `{ type: 'state', id: 0, storeAvailable: true, ${MATCHES}, seconds: [], families: [
+  const state = `{ type: 'state', id: 0, storeAvailable: true, ${MATCHES}, families: [
     { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 7 }] },
     { name: 'h', help: '', type: 'histogram', aggregator: 'sum', values: [{ metricName: 'h_count', labels: {}, value: 2 }] },
   ] }`;

@@ -1,5 +1,6 @@
 /** The page of a gateway that shares its store, at first with nobody and then with another gateway. */
 import t from 'tap';
+import { trafficOf } from '#test/support/admin-traffic.ts';
 import { startBrowser } from '#test/support/browser.ts';
 import { startOperator } from '#test/support/operator.ts';
 import { checkPage, watchPage } from '#test/support/page-check.ts';
@@ -15,15 +16,7 @@ const status = (text: string | RegExp) => page.locator('#status', { hasText: tex
 
 /** Returns when the gateway began to count, from the first event of its stream, in the zone of the browser. */
 async function startedAt(): Promise<string> {
-  const stop = new AbortController();
-  const { body } = await fetch(`${admin}/api/live`, { signal: stop.signal });
-  let text = '';
-  for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
-    text += chunk;
-    if (text.includes('\n\n')) break;
-  }
-  stop.abort();
-  const [, since = text] = /"since":"([^"]*)"/.exec(text) ?? [];
+  const { since } = await trafficOf(admin);
   return page.evaluate((at) => new Date(at).toLocaleTimeString('en-GB').slice(0, 5), since);
 }
 

@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { startBrowser } from '#test/support/browser.ts';
 import { eventually } from '#test/support/gateway-process.ts';
 import { startOperator } from '#test/support/operator.ts';
-import { checkPage, watchPage } from '#test/support/page-check.ts';
+import { checkPage, readChart, watchPage } from '#test/support/page-check.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
 
@@ -366,6 +366,7 @@ t.test('the status line tells that the store is down', async (t) => {
     .locator('#status.bad', { hasText: /Store unavailable since .* for \d of 2 processes/ })
     .waitFor();
   await check(t, 'outage');
+  await readChart(page, /decided without the store [1-9]/);
   await page.getByRole('link', { name: 'Policies', exact: true }).click();
   await page.locator('#file-about', { hasText: 'the store is unavailable' }).waitFor();
   const row = page.locator('#policy-table tr', { hasText: 'watched' });

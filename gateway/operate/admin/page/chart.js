@@ -143,8 +143,9 @@ function showReading() {
       .deniedIn([bar])
       .slice(0, POLICIES_MAX)
       .map(([policy, denied]) => `${policy} denied ${count(denied)}`),
+    ...(bar.degraded > 0 ? [`decided without the store ${count(bar.degraded)}`] : []),
     `application ${listed(shown.statusesIn([bar])) || 'got nothing'}`,
-    `p50 ${latencyText(shown.quantileOf(bar.times, 0.5))}, p99 ${latencyText(shown.quantileOf(bar.times, 0.99))}`,
+    `p50 ${latencyText(shown.quantile(0.5, bar.spans))}, p99 ${latencyText(shown.quantile(0.99, bar.spans))}`,
   ];
   tip.replaceChildren(...lines.map((line) => el('div', {}, line)));
   const middle = (x(bar.from) + x(bar.to)) / 2;

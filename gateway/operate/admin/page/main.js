@@ -14,7 +14,7 @@ import {
 } from './clients.js';
 import { byId, clockTime, setText } from './dom.js';
 import { showNow, showStatus, showVisitors } from './now.js';
-import { loadPolicies, showCounts, showLine, showTable, wirePolicies } from './policies.js';
+import { loadPolicies, showLine, showTable, wirePolicies } from './policies.js';
 import { hearRefusals, loadRefusals, showRefusals, wireRefusals } from './refusals.js';
 import { Traffic } from './traffic.js';
 import { wireTry } from './try.js';
@@ -70,16 +70,14 @@ function onEvent(name, data) {
     traffic.take(data);
     showChart(traffic);
     showTable(traffic);
-    showCounts(traffic, new Set(traffic.policies.keys()));
     loadRefusals();
   } else if (name === 'second') {
-    const changed = traffic.add(data);
+    traffic.add(data);
     last = data;
     if (data.policyVersion !== null && data.policyVersion !== version) {
       version = data.policyVersion;
       loadPolicies(traffic);
     }
-    showCounts(traffic, changed);
     if (isPaused) return;
     takeAddresses(data.addresses);
     hearRefusals(data.denials);
@@ -96,7 +94,7 @@ function showSecond() {
     ...(isShown('overview')
       ? [
           () => showNow(traffic),
-          () => showVisitors(traffic),
+          () => showVisitors(traffic, last.totals),
           () => showChart(traffic),
           () => showPaths(last, traffic.since),
         ]
@@ -235,7 +233,6 @@ wireViews({
     showSecond();
     loadBans();
     showTable(traffic, true);
-    showCounts(traffic, new Set());
   },
 });
 begin();

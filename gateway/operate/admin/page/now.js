@@ -53,7 +53,7 @@ function trendOf(values, highest, kind) {
 }
 
 export function showNow(traffic) {
-  const rates = traffic.rates ?? {};
+  const rates = traffic.outcomes();
   const isKnown = traffic.rates !== null;
   const all = sum(Object.values(rates));
   const denied = rates.denied ?? 0;
@@ -77,11 +77,11 @@ export function showNow(traffic) {
       kind: 'denied',
     },
   );
-  const p99 = traffic.quantile('decisionTime', 0.99);
-  const quantiles = bars.map(({ times }) => traffic.quantileOf(times, 0.99) ?? 0);
+  const p99 = traffic.quantile(0.99);
+  const quantiles = bars.map(({ spans }) => traffic.quantile(0.99, spans) ?? 0);
   card(
     'Latency',
-    [`p50 ${latencyText(traffic.quantile('decisionTime', 0.5))}`, `p99 ${latencyText(p99)}`],
+    [`p50 ${latencyText(traffic.quantile(0.5))}`, `p99 ${latencyText(p99)}`],
     'added, last minute',
     {
       isBad: p99 > P99_MS_MAX,
@@ -92,14 +92,20 @@ export function showNow(traffic) {
 }
 
 /** Regulars and newcomers, if the file tells them apart. */
-export function showVisitors(traffic) {
-  const rates = traffic.visitorRates();
-  byId('visitors').hidden = rates === null;
-  if (rates === null) return;
-  const { regulars, newcomers, denied, shadowDenied, waiting, overloaded, acts, actsFrom } = rates;
+export function showVisitors(traffic, { newcomers }) {
+  byId('visitors').hidden = newcomers === null;
+  if (newcomers === null) return;
+  const { waiting, acts, actsFrom } = newcomers;
+  const [regular, newcomer] = ['regular', 'newcomer'].map((who) =>
+    traffic.rate('floodgate_visitors_total', who),
+  );
+  const [denied, shadowDenied] = ['enforce', 'shadow'].map((mode) =>
+    traffic.rate('floodgate_newcomers_denied_total', mode),
+  );
+  const overloaded = traffic.rate('floodgate_protect_refused_total', 'newcomer on');
   const parts = [
-    `Regulars ${rate(regulars)}/s admitted`,
-    `Newcomers ${rate(newcomers)}/s admitted, ${rate(denied)}/s denied`,
+    `Regulars ${rate(regular)}/s admitted`,
+    `Newcomers ${rate(newcomer)}/s admitted, ${rate(denied)}/s denied`,
     ...(shadowDenied > 0 ? [`${rate(shadowDenied)}/s would be denied`] : []),
     ...(waiting + overloaded > 0
       ? [`${count(waiting)} newcomers wait for the application, ${rate(overloaded)}/s refused`]
@@ -126,7 +132,7 @@ export function showStatus(traffic, { store, applicationAway, processes, totals,
   const failed = storeFailures === '' ? '' : `, failed checks: ${storeFailures}`;
   if (store.kind === 'memory') facts.push('Store: memory of this process');
   else if (store.available)
-    facts.push(`Store available, p99 ${latencyText(traffic.quantile('storeTime', 0.99))}${failed}`);
+    facts.push(`Store available, p99 ${latencyText(traffic.storeQuantile(0.99))}${failed}`);
   else
     problems.push(
       `Store unavailable since ${store.awaySince === null ? 'just now' : clockTime(store.awaySince)} for ${store.processesWithout} of ${processes} processes: each policy decides by its onStoreFailure${failed}`,
@@ -140,7 +146,7 @@ export function showStatus(traffic, { store, applicationAway, processes, totals,
       `The application does not answer since ${clockTime(applicationAway.since)}: ${applicationAway.reason}${failures}`,
     );
   else if (replied === 0 && unanswered > 0) problems.push(`The application does not answer${failures}`);
-  else if (traffic.recentFailures() > 0)
+  else if (traffic.rate('floodgate_replies_total', 'none') > 0)
     problems.push(`The application does not answer all requests${failures}`);
   else
     facts.push(

@@ -2,7 +2,7 @@
 import { call } from './api.js';
 import { shadowPolicy, tell, unshadowPolicy } from './changes.js';
 import { brief, button, byId, clockTime, count, el, quotaText, Rows, setText, svg } from './dom.js';
-import { zeroes } from './traffic.js';
+import { sum } from './traffic.js';
 import { isShown } from './views.js';
 
 const SHOWN = 15;
@@ -11,17 +11,14 @@ const SHOWN_MAX = 100;
 /** A longer file is shown to here. */
 const LINES_MAX = 5000;
 const HEIGHT = 100;
-const DENIED = 1;
-/** Indexes of the sums, in the order of the table. */
-const COLUMNS = [DENIED, 0, 2, 4, 3];
+/** The sums in the order of the table. */
+const COLUMNS = ['denied', 'allowed', 'shadow_denied', 'marked', 'degraded'];
 
 /** @type {{ file: string, version: string, refusal: string | null, areShadowsKnown: boolean, text: string, policies: any[], gateway: any } | null} */
 let loaded = null;
 let isAllShown = false;
 /** @type {Rows} */
 let rows;
-/** Policies whose figures changed while the view was hidden. */
-const stale = new Set();
 /** Name -> the margin of its line in the file. */
 const margins = new Map();
 /** What the text on the page was made of. */
@@ -37,7 +34,6 @@ export async function loadPolicies(traffic) {
   }
   showFile();
   showTable(traffic);
-  showCounts(traffic, new Set(margins.keys()));
   showLine(/^#\/policies\/(\d+)$/.exec(location.hash)?.[1] ?? '');
 }
 
@@ -89,33 +85,37 @@ function flagOf({ mode, shadowEndsAt }) {
   return mode === 'enforce' ? '' : mode;
 }
 
-/** @param {import('./traffic.js').Traffic} traffic @param {Set<string>} changed policies */
-export function showCounts(traffic, changed) {
-  for (const name of changed) stale.add(name);
-  if (!isShown('policies')) return;
-  for (const name of stale) {
-    const margin = margins.get(name);
-    if (margin === undefined) continue;
-    const sums = margin.together.map((one) => traffic.of(one).sums);
-    const of = (i) => sums.reduce((all, one) => all + one[i], 0);
-    setText(margin.denied, of(DENIED) === 0 ? '' : brief(of(DENIED)));
-    setText(margin.allowed, of(0) === 0 ? '' : brief(of(0)));
-    const told = `denied ${count(of(DENIED))}, allowed ${count(of(0))} in the last hour`;
-    if (margin.denied.title !== told) margin.denied.title = margin.allowed.title = told;
+/** Shows the numbers of each row in its margin. */
+function showMargins(sumsOf) {
+  for (const margin of margins.values()) {
+    const all = margin.together.map((one) => sumsOf.get(one) ?? {});
+    const [denied, allowed] = ['denied', 'allowed'].map((count) => sum(all.map((sums) => sums[count] ?? 0)));
+    const told = `denied ${denied}, allowed ${allowed} in the last hour`;
+    if (margin.denied.title === told) continue;
+    margin.denied.title = margin.allowed.title = told;
+    setText(margin.denied, denied === 0 ? '' : brief(denied));
+    setText(margin.allowed, allowed === 0 ? '' : brief(allowed));
   }
-  stale.clear();
 }
 
 /** The policies that deny most come first. */
 export function showTable(traffic, isForced = false) {
   if (loaded === null || !isShown('policies')) return;
+  const all = loaded.policies.map((policy) => {
+    const series = traffic.policy(policy.name);
+    const sums = Object.fromEntries(COLUMNS.map((column) => [column, sum(series[column])]));
+    return { key: policy.name, policy, series, sums };
+  });
+  showMargins(new Map(all.map(({ key, sums }) => [key, sums])));
   const spans = traffic.spans();
   const { lastSpan } = traffic;
   const wanted = byId('policy-filter').value.trim().toLowerCase();
-  const found = loaded.policies
-    .filter(({ name, route }) => `${name} ${route}`.toLowerCase().includes(wanted))
-    .map((policy) => ({ key: policy.name, policy, spans, lastSpan, ...traffic.of(policy.name) }))
-    .sort((a, b) => b.sums[1] - a.sums[1] || b.sums[2] - a.sums[2] || b.sums[0] - a.sums[0]);
+  const found = all
+    .filter(({ policy: { name, route } }) => `${name} ${route}`.toLowerCase().includes(wanted))
+    .map((one) => ({ ...one, spans, lastSpan }))
+    .sort(({ sums: a }, { sums: b }) => {
+      return b.denied - a.denied || b.shadow_denied - a.shadow_denied || b.allowed - a.allowed;
+    });
   rows.show(found.slice(0, isAllShown ? SHOWN_MAX : SHOWN), isForced);
   const more = byId('policies-more');
   more.hidden = found.length <= SHOWN;
@@ -144,15 +144,15 @@ function rowOf() {
     setText(link, name);
     link.href = `#/policies/${line}`;
     setText(about, `${route}, ${quotaText(policy)}`);
-    COLUMNS.forEach((at, i) => {
-      setText(cells[i], count(sums[at]));
+    COLUMNS.forEach((column, i) => {
+      setText(cells[i], count(sums[column]));
       // Most policies have none of the last three, and a phone has no room for them.
-      cells[i].classList.toggle('zero', i > 1 && sums[at] === 0);
+      cells[i].classList.toggle('zero', i > 1 && sums[column] === 0);
     });
-    cells[0].classList.toggle('bad', sums[DENIED] > 0);
+    cells[0].classList.toggle('bad', sums.denied > 0);
     showMode(mode, policy);
     // Drawing takes most of the time, so it happens once in each span.
-    if (drawnAt !== lastSpan) spark.replaceChildren(sparkOf(series.map((one) => one.slice(-spans))));
+    if (drawnAt !== lastSpan) spark.replaceChildren(sparkOf(series, spans));
     drawnAt = lastSpan;
   };
   return { node, fill };
@@ -181,9 +181,12 @@ function showMode(cell, { name, mode, shadowEndsAt }) {
     );
 }
 
-/** @param {number[][]} series in the order of COUNTS. A policy in shadow mode marks nothing, so both have one colour. */
-function sparkOf([allowed, denied, shadowDenied, , marked]) {
-  const over = shadowDenied.map((value, i) => value + marked[i]);
+/** @param {Record<string, number[]>} series @param {number} spans the newest ones */
+function sparkOf(series, spans) {
+  const newest = (name) => Array.from({ length: spans }, (_, i) => series[name].at(i - spans) ?? 0);
+  const [allowed, denied, marked] = [newest('allowed'), newest('denied'), newest('marked')];
+  // A policy in shadow mode marks nothing, so both have one colour.
+  const over = newest('shadow_denied').map((value, i) => value + marked[i]);
   const below = allowed.map((value, i) => value + over[i]);
   const highest = Math.max(1, ...below.map((value, i) => value + denied[i]));
   const bars = (kind, values, from) =>
@@ -194,7 +197,7 @@ function sparkOf([allowed, denied, shadowDenied, , marked]) {
           if (value === 0) return '';
           // The smallest value is still visible.
           const height = Math.max((value / highest) * HEIGHT, 4);
-          const y = Math.max(0, HEIGHT - (from[x] / highest) * HEIGHT - height);
+          const y = Math.max(0, HEIGHT - ((from[x] ?? 0) / highest) * HEIGHT - height);
           return `M${x} ${y.toFixed(1)}h1v${height.toFixed(1)}h-1z`;
         })
         .join(''),
@@ -202,7 +205,7 @@ function sparkOf([allowed, denied, shadowDenied, , marked]) {
   return svg(
     'svg',
     { viewBox: `0 0 ${allowed.length} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
-    bars('fill-passed', allowed, zeroes()),
+    bars('fill-passed', allowed, []),
     bars('fill-shadow', over, allowed),
     bars('fill-refused', denied, below),
   );

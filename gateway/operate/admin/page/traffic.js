@@ -1,6 +1,5 @@
-/** The traffic of the last hour: the history that the gateway sends first, and what each second adds to it after that. */
+/** The counters of the last hour, in spans of ten seconds: what the gateway sends first, and what each second adds. */
 
-export const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded', 'marked'];
 /** The parts of a bar, the lowest first. Rare ones are named only if there are some. */
 export const KINDS = [
   { kind: 'passed', text: 'passed', isRare: false },
@@ -10,8 +9,7 @@ export const KINDS = [
 ];
 const ADMITTED = ['allowed', 'uncovered'];
 const SPANS = 360;
-/** Failures of the application are recent, and visitors are counted, for this number of seconds. */
-const RECENT = 5;
+const MINUTE_MS = 60_000;
 /** What a request has in place of a status of the application. */
 const UNANSWERED = new Map([
   ['none', 'no answer'],
@@ -20,104 +18,103 @@ const UNANSWERED = new Map([
 /** A chart has at most so many bars. */
 const BARS_MAX = 120;
 
-/** @typedef {{ sums: number[], series: number[][] }} PolicyTraffic in the order of COUNTS */
+const REQUESTS = 'floodgate_requests_total';
+const REPLIES = 'floodgate_replies_total';
+const DECISIONS = 'floodgate_policy_decisions_total';
+const DEGRADED = 'floodgate_store_degraded_total';
+const POLICY_DEGRADED = 'floodgate_policy_degraded_total';
+const DECISION_TIME = 'floodgate_decision_duration_seconds_bucket';
+const STORE_TIME = 'floodgate_store_duration_seconds_bucket';
+
+/** @typedef {Map<string, number[]>} Metric by the values of its labels, a number for each span, oldest first */
 /**
  * A bar of the chart. All bars have the same length. `seconds` is the part of it that is known: the newest bar is not
- * over, and the gateway may have started within the oldest.
+ * over, and the gateway may have started within the oldest. `degraded` were decided without the store.
  *
- * @typedef {{ from: number, to: number, seconds: number, spans: number[], passed: number, failed: number, unanswered: number, refused: number, times: number[] }} Bar
+ * @typedef {{ from: number, to: number, seconds: number, spans: number[], passed: number, failed: number, unanswered: number, refused: number, degraded: number }} Bar
  */
 
 export class Traffic {
   constructor() {
-    /** @type {Map<string, PolicyTraffic>} */
-    this.policies = new Map();
-    /** @type {Map<string, number[]>} by outcome */
-    this.requests = new Map();
-    /** @type {Map<string, number[]>} by class of the application's status */
-    this.statuses = new Map();
-    /** @type {number[][]} by span, requests by their duration */
-    this.decisionTime = [];
-    /** @type {number[][]} */
-    this.storeTime = [];
-    /** @type {number[]} */
-    this.boundsSeconds = [];
-    /** Requests per second by outcome, lately. @type {Record<string, number> | null} null: not known yet */
+    /** @type {Map<string, Metric>} by the name of the metric */
+    this.metrics = new Map();
+    /** Growth per second by series, lately. @type {Record<string, number> | null} null: not known yet */
     this.rates = null;
     this.spanMs = 10_000;
     this.lastSpan = 0;
-    /** Start of the history, and the time until which all requests are counted. */
+    /** Start of the history, and time of the last reading. */
     this.since = 0;
     this.now = 0;
-    /** Totals of the newest seconds. @type {number[]} */
-    this.failures = [];
-    /** @type {{ at: number, regulars: number, newcomers: number, denied: number, shadowDenied: number, waiting: number, overloaded: number, acts: boolean, actsFrom: string | null }[]} */
-    this.visitors = [];
   }
 
   /** Replaces everything. */
   take(whole) {
     this.spanMs = whole.spanSeconds * 1000;
     this.lastSpan = Math.round(Date.parse(whole.lastSpanAt) / this.spanMs);
-    this.since = Math.floor(Date.parse(whole.since) / 1000) * 1000;
-    this.now = Date.parse(whole.until);
-    this.policies = new Map(
-      whole.policies.map((one) => {
-        const series = COUNTS.map((name) => one[name] ?? zeroes());
-        return [one.policy, { series, sums: series.map(sum) }];
-      }),
-    );
-    this.requests = new Map(Object.entries(whole.requests));
-    this.statuses = new Map(Object.entries(whole.statuses));
-    this.decisionTime = whole.decisionTime;
-    this.storeTime = whole.storeTime;
-    this.boundsSeconds = whole.boundsSeconds;
+    this.since = Date.parse(whole.since);
+    this.now = Date.parse(whole.at);
     this.rates = null;
-    this.failures = [];
-    this.visitors = [];
+    this.metrics = new Map();
+    for (const [name, series] of Object.entries(whole.series)) {
+      const { metric, labels } = this.#find(name);
+      metric.set(labels, series);
+    }
   }
 
-  /** @returns {Set<string>} the policies whose numbers changed */
   add(second) {
     this.now = Date.parse(second.at);
     this.rates = second.rates;
     const span = Math.floor(this.now / this.spanMs);
-    const changed = span > this.lastSpan ? this.#move(span - this.lastSpan) : new Set();
+    if (span > this.lastSpan) this.#move(span - this.lastSpan);
     this.lastSpan = Math.max(span, this.lastSpan);
-    for (const grown of second.spans) {
-      const i = SPANS - 1 - this.lastSpan + Math.round(Date.parse(grown.at) / this.spanMs);
-      if (i >= 0) this.#grow(grown, i, changed);
+    const i = SPANS - 1 - this.lastSpan + Math.round(Date.parse(second.grown.at) / this.spanMs);
+    if (i < 0) return;
+    for (const [name, grown] of Object.entries(second.grown.series)) {
+      const { metric, labels } = this.#find(name);
+      const series = metric.get(labels) ?? new Array(SPANS).fill(0);
+      series[i] += grown;
+      metric.set(labels, series);
     }
-    this.failures.push(sum(Object.values(second.totals.upstreamFailures)));
-    if (this.failures.length > RECENT + 1) this.failures.shift();
-    const { newcomers } = second.totals;
-    this.visitors =
-      newcomers === null ? [] : [...this.visitors, { at: this.now, ...newcomers }].slice(-RECENT - 1);
-    return changed;
   }
 
-  /** @param {any} grown @param {number} i of the span @param {Set<string>} changed gets the names of the policies */
-  #grow(grown, i, changed) {
-    const { policies, requests, statuses, decisionTime, storeTime } = grown;
-    for (const [policy, counts] of Object.entries(policies)) {
-      changed.add(policy);
-      const traffic = this.of(policy);
-      counts.forEach((count, k) => {
-        traffic.sums[k] += count;
-        traffic.series[k][i] += count;
-      });
-      this.policies.set(policy, traffic);
-    }
-    addByName(this.requests, requests, i);
-    addByName(this.statuses, statuses, i);
-    addTo(this.decisionTime[i] ?? [], decisionTime);
-    addTo(this.storeTime[i] ?? [], storeTime);
+  /** @param {string} name of a series: that of its metric, then the values of its labels */
+  #find(name) {
+    const [metricName = '', ...labels] = name.split(' ');
+    const metric = this.of(metricName);
+    this.metrics.set(metricName, metric);
+    return { metric, labels: labels.join(' ') };
   }
 
-  /** @returns {PolicyTraffic} */
-  of(policy) {
-    const known = this.policies.get(policy);
-    return known ?? { sums: COUNTS.map(() => 0), series: COUNTS.map(zeroes) };
+  /** @returns {Metric} */
+  of(metric) {
+    return this.metrics.get(metric) ?? new Map();
+  }
+
+  /** @returns {number[]} a number for each span; empty if the series has not grown in the last hour */
+  series(metric, labels) {
+    return this.of(metric).get(labels) ?? [];
+  }
+
+  /** @returns {number} growth per second of all series of the metric whose labels end with this text */
+  rate(metric, labels = '') {
+    const found = Object.entries(this.rates ?? {}).filter(
+      ([name]) => name.startsWith(`${metric} `) && name.endsWith(labels),
+    );
+    return sum(found.map(([, value]) => value));
+  }
+
+  /** @returns {Record<string, number>} requests per second by outcome */
+  outcomes() {
+    const found = Object.entries(this.rates ?? {}).filter(([name]) => name.startsWith(`${REQUESTS} `));
+    return Object.fromEntries(found.map(([name, value]) => [name.slice(REQUESTS.length + 1), value]));
+  }
+
+  /** @returns {Record<string, number[]>} the series of a policy that have grown */
+  policy(name) {
+    const series = { degraded: this.series(POLICY_DEGRADED, name) };
+    for (const decision of ['allowed', 'denied', 'shadow_denied', 'marked'])
+      series[decision] = this.series(DECISIONS, `${name} ${decision}`);
+    return series;
   }
 
   /** Number of spans since the history began. */
@@ -127,56 +124,38 @@ export class Traffic {
 
   /** Requests of the last minute that the application answered, and those that it did not. */
   replies() {
-    const of = (name) => sum((this.statuses.get(name) ?? []).slice(-60_000 / this.spanMs));
-    const names = [...this.statuses.keys()].filter((name) => name.endsWith('xx'));
-    return { replied: sum(names.map(of)), unanswered: of('none') };
-  }
-
-  /** Requests that the application did not answer, in the last seconds. */
-  recentFailures() {
-    return (this.failures.at(-1) ?? 0) - (this.failures[0] ?? 0);
-  }
-
-  /** Requests per second of regulars and newcomers, in the last seconds, and how many wait; null: the file has no newcomers. */
-  visitorRates() {
-    const [first, last] = [this.visitors[0], this.visitors.at(-1)];
-    if (first === undefined || last === undefined) return null;
-    const seconds = Math.max(1, (last.at - first.at) / 1000);
-    // The counters of a gateway that was restarted begin at zero.
-    const of = (name) => Math.max(0, last[name] - first[name]) / seconds;
-    const { acts, actsFrom, waiting } = last;
+    const classes = [...this.of(REPLIES)].filter(([name]) => name.endsWith('xx'));
+    const lately = (series) => sum(series.slice(-MINUTE_MS / this.spanMs));
     return {
-      acts,
-      actsFrom,
-      waiting,
-      regulars: of('regulars'),
-      newcomers: of('newcomers'),
-      denied: of('denied'),
-      shadowDenied: of('shadowDenied'),
-      overloaded: of('overloaded'),
+      replied: sum(classes.map(([, series]) => lately(series))),
+      unanswered: lately(this.series(REPLIES, 'none')),
     };
   }
 
-  /** @param {'decisionTime' | 'storeTime'} kind @returns the upper bound in ms, of the last minute; null: no requests */
-  quantile(kind, share) {
-    const minute = this[kind].slice(-60_000 / this.spanMs);
-    return this.quantileOf(
-      minute.reduce((all, one) => addTo(all, one), []),
-      share,
-    );
+  /** @param {number} share @returns the upper bound in ms of the decision time in these spans; null: no requests */
+  quantile(share, spans = this.#lastMinute()) {
+    return this.#quantile(DECISION_TIME, share, spans);
   }
 
-  /** @param {number[]} counts by duration */
-  quantileOf(counts, share) {
-    const all = sum(counts);
+  /** The same for the time of the store in the last minute. */
+  storeQuantile(share) {
+    return this.#quantile(STORE_TIME, share, this.#lastMinute());
+  }
+
+  /** Each bucket of a histogram has the requests that took at most as long as its label says. */
+  #quantile(metric, share, spans) {
+    const buckets = [...this.of(metric)].map(([le, series]) => ({
+      ms: le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le) * 1000,
+      requests: sumAt(series, spans),
+    }));
+    const all = Math.max(0, ...buckets.map(({ requests }) => requests));
     if (all === 0) return null;
-    let seen = 0;
-    const at = counts.findIndex((one) => {
-      seen += one;
-      return seen >= all * share;
-    });
-    const bound = this.boundsSeconds[at];
-    return bound === undefined ? Number.POSITIVE_INFINITY : bound * 1000;
+    return Math.min(...buckets.filter(({ requests }) => requests >= all * share).map(({ ms }) => ms));
+  }
+
+  #lastMinute() {
+    const length = MINUTE_MS / this.spanMs;
+    return Array.from({ length }, (_, i) => SPANS - length + i);
   }
 
   /** @returns {{ from: number, to: number, bars: Bar[] }} exactly `rangeMs`; bars from before the start are missing */
@@ -195,71 +174,44 @@ export class Traffic {
     const first = SPANS - 1 - this.lastSpan + Math.round(from / this.spanMs);
     const length = Math.round((to - from) / this.spanMs);
     const spans = Array.from({ length }, (_, i) => first + i).filter((i) => i >= 0 && i < SPANS);
-    const times = spans.reduce((all, i) => addTo(all, this.decisionTime[i] ?? []), []);
     let [admitted, refused] = [0, 0];
-    const inSpans = (series = []) => sum(spans.map((i) => series[i] ?? 0));
-    for (const [outcome, series] of this.requests) {
-      if (ADMITTED.includes(outcome)) admitted += inSpans(series);
-      else refused += inSpans(series);
+    for (const [outcome, series] of this.of(REQUESTS)) {
+      if (ADMITTED.includes(outcome)) admitted += sumAt(series, spans);
+      else refused += sumAt(series, spans);
     }
     const [failed, unanswered, atBound] = ['5xx', 'none', 'bound'].map((name) =>
-      inSpans(this.statuses.get(name)),
+      sumAt(this.series(REPLIES, name), spans),
     );
+    // A reply may be in a later span than the decision about its request.
     const passed = Math.max(0, admitted - failed - unanswered - atBound);
-    return { from, to, seconds, spans, passed, failed, unanswered, refused: refused + atBound, times };
+    const degraded = sumAt(this.series(DEGRADED, ''), spans);
+    return { from, to, seconds, spans, passed, failed, unanswered, refused: refused + atBound, degraded };
   }
 
   /** @param {Bar[]} bars @returns {[string, number][]} policies that denied requests, those that denied most first */
   deniedIn(bars) {
-    const spans = bars.flatMap((bar) => bar.spans);
-    return [...this.policies]
-      .map(([policy, { series }]) => pair(policy, sum(spans.map((i) => series[1][i]))))
-      .filter(([, denied]) => denied > 0)
+    const denials = [...this.of(DECISIONS)].filter(([labels]) => labels.endsWith(' denied'));
+    return totals(denials, bars)
+      .map(([labels, denied]) => pair(labels.slice(0, -' denied'.length), denied))
       .sort(([, a], [, b]) => b - a);
   }
 
   /** @param {Bar[]} bars @returns {[string, number][]} replies of the application by class of status */
   statusesIn(bars) {
-    const spans = bars.flatMap((bar) => bar.spans);
-    return [...this.statuses]
-      .map(([name, series]) => pair(UNANSWERED.get(name) ?? name, sum(spans.map((i) => series[i] ?? 0))))
-      .filter(([, replies]) => replies > 0)
+    return totals([...this.of(REPLIES)], bars)
+      .map(([name, replies]) => pair(UNANSWERED.get(name) ?? name, replies))
       .sort(([a], [b]) => a.localeCompare(b));
   }
 
-  /** Drops the oldest spans. */
+  /** Drops the oldest spans, and series that have not grown since. */
   #move(spans) {
     const moved = Math.min(spans, SPANS);
-    const changed = new Set();
-    const shift = (series) => {
-      let left = 0;
-      for (let i = 0; i < moved; i++) left += series[i];
-      series.copyWithin(0, moved).fill(0, SPANS - moved);
-      return left;
-    };
-    for (const [policy, { series, sums }] of this.policies) {
-      series.forEach((one, i) => {
-        const left = shift(one);
-        sums[i] -= left;
-        if (left > 0) changed.add(policy);
-      });
-    }
-    for (const series of [...this.requests.values(), ...this.statuses.values()])
-      if (series.length > 0) shift(series);
-    for (const rows of [this.decisionTime, this.storeTime]) {
-      rows.splice(0, moved);
-      while (rows.length < SPANS) rows.push([]);
-    }
-    return changed;
+    for (const metric of this.metrics.values())
+      for (const [labels, series] of metric) {
+        series.copyWithin(0, moved).fill(0, SPANS - moved);
+        if (series.every((value) => value === 0)) metric.delete(labels);
+      }
   }
-}
-
-export function zeroes() {
-  return new Array(SPANS).fill(0);
-}
-
-export function sum(values) {
-  return values.reduce((all, one) => all + one, 0);
 }
 
 /** @param {Record<string, any>} bar @returns {number} the requests of these kinds */
@@ -267,24 +219,22 @@ export function allOf(bar, kinds = KINDS) {
   return sum(kinds.map(({ kind }) => bar[kind]));
 }
 
+export function sum(values) {
+  return values.reduce((all, one) => all + one, 0);
+}
+
+/** @param {number[]} series @param {number[]} spans @returns {number} */
+function sumAt(series, spans) {
+  return sum(spans.map((i) => series[i] ?? 0));
+}
+
+/** @param {[string, number[]][]} series @param {Bar[]} bars @returns {[string, number][]} those that are not 0 */
+function totals(series, bars) {
+  const spans = bars.flatMap((bar) => bar.spans);
+  return series.map(([name, one]) => pair(name, sumAt(one, spans))).filter(([, total]) => total > 0);
+}
+
 /** @returns {[string, number]} */
 function pair(name, value) {
   return [name, value];
-}
-
-/** @param {Map<string, number[]>} known @param {Record<string, number>} counts @param {number} i of the span */
-function addByName(known, counts, i) {
-  for (const [name, count] of Object.entries(counts)) {
-    const series = known.get(name) ?? [];
-    if (series.length === 0) series.push(...zeroes());
-    series[i] += count;
-    known.set(name, series);
-  }
-}
-
-function addTo(all, one) {
-  one.forEach((value, i) => {
-    all[i] = (all[i] ?? 0) + value;
-  });
-  return all;
 }

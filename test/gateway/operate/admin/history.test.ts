@@ -1,119 +1,135 @@
 /** Tests the history of the last hour: its contents, its end and its size. */
 import t from 'tap';
-import { type Second, Seconds } from '#gateway/observe/metrics/seconds.ts';
+import { families } from '#gateway/observe/metrics/exposition.ts';
+import { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { SPAN_MS, SPANS, TrafficHistory } from '#gateway/operate/admin/history.ts';
 
 /** A fixed start of a span, so that no test depends on when it runs. */
 const START = 1_000_000 * SPAN_MS;
+const ALLOWED = 'floodgate_requests_total allowed';
 
-function start() {
-  let now = START;
-  const seconds = new Seconds();
-  const history = new TrafficHistory(() => now);
+/** Starts a history of some processes. */
+function start(since = START) {
+  let now = since;
+  const history = new TrafficHistory(since);
+  const processes = [new Metrics(), new Metrics()];
   return {
     history,
-    seconds,
+    processes,
     later: (ms: number) => {
       now += ms;
     },
-    allow: (policy: string, times: number, at = now) => {
-      for (let i = 0; i < times; i++) {
-        seconds.count('requests', 'allowed', at);
-        seconds.countPolicy(policy, 'allowed', at);
-        seconds.observe('decisionTime', 0.3, at);
-      }
+    allow: (times: number, process = 0) => {
+      for (let i = 0; i < times; i++) processes[process]?.count('allowed');
     },
-    read: () => history.add(seconds.take(now), now),
+    read: (from = processes) =>
+      history.add(
+        from.map((metrics) => families(metrics.samples())),
+        now,
+      ),
+    /** The requests of each span, without those that have none, by its number since the start. */
+    spans: (): Record<string, number> => {
+      const { series, lastSpanAt } = history.traffic();
+      const last = (Date.parse(lastSpanAt) - START) / SPAN_MS;
+      const counts = (series[ALLOWED] ?? []).map((count, i) => [last - SPANS + 1 + i, count] as const);
+      return Object.fromEntries(counts.filter(([, count]) => count > 0));
+    },
   };
 }
 
-t.test('adds each request to the span in which it arrived, also if it is decided later', async (t) => {
-  const { history, seconds, later, allow, read } = start();
-  allow('p', 5);
-  t.strictSame(read(), [], 'the second is not over');
-  later(SPAN_MS + 2500);
-  allow('p', 2);
-  allow('p', 1, START + 9999);
-  seconds.countPolicy('p', 'denied', START + 10_500);
-  const growth = read();
-  t.strictSame(
-    growth.map(({ at, requests, policies }) => [Date.parse(at) - START, requests, policies]),
-    [
-      [0, { allowed: 6 }, { p: [6, 0, 0, 0, 0] }],
-      [SPAN_MS, {}, { p: [0, 1, 0, 0, 0] }],
-    ],
+t.test('a span has what the counters of all processes have grown by until the next one begins', async (t) => {
+  const { history, processes, later, allow, read, spans } = start();
+  allow(5);
+  t.strictSame(read(), { at: new Date(START).toISOString(), series: { [ALLOWED]: 5 } }, 'since the start');
+  later(4000);
+  allow(2, 1);
+  t.strictSame(read().series, { [ALLOWED]: 2 });
+  later(6000);
+  allow(1);
+  t.match(
+    read(),
+    { at: new Date(START).toISOString() },
+    'the reading at the start of a span ends the last one',
   );
   later(1000);
-  read();
-  const { policies, requests, decisionTime, lastSpanAt } = history.traffic();
-  t.strictSame(policies[0]?.allowed?.slice(-3), [0, 6, 2]);
-  t.strictSame(policies[0]?.denied?.slice(-2), [0, 1]);
-  t.equal(policies[0]?.degraded, undefined, 'a count that was always zero is left out');
-  t.equal(policies[0]?.allowed?.length, SPANS);
-  t.strictSame(requests.allowed?.slice(-2), [6, 2]);
-  t.strictSame(
-    decisionTime.slice(-2).map(([, count]) => count),
-    [6, 2],
-  );
-  t.equal(Date.parse(lastSpanAt), START + SPAN_MS);
+  processes[1]?.replied(204);
+  processes[0]?.decided(0.3);
+  allow(3, 1);
+  t.strictSame(read().at, new Date(START + SPAN_MS).toISOString());
+  t.strictSame(spans(), { 0: 8, 1: 3 });
+  const { series } = history.traffic();
+  t.strictSame(series['floodgate_replies_total 2xx']?.slice(-2), [0, 1]);
+  t.strictSame(series['floodgate_decision_duration_seconds_bucket 0.0005']?.at(-1), 1);
+  t.equal(series['floodgate_decision_duration_seconds_bucket 0.00025'], undefined, 'it has not grown');
+  t.equal(series[ALLOWED]?.length, SPANS);
 });
 
-t.test('rates are unknown at first, then those of whole seconds', async (t) => {
-  const { history, later, allow, read } = start();
-  allow('p', 10);
+t.test('rates are unknown at first, then averages over the last five seconds', async (t) => {
+  const { history, later, allow, read } = start(START + 7);
   read();
   t.equal(history.rates(), null);
+  allow(10);
   later(1000);
   read();
-  t.strictSame(history.rates(), { allowed: 10 });
+  t.strictSame(history.rates(), { [ALLOWED]: 10 });
   for (let i = 0; i < 7; i++) {
-    allow('p', 20);
+    allow(20);
     later(1000);
+    read();
   }
-  allow('p', 500);
-  read();
-  t.strictSame(history.rates(), { allowed: 20 }, 'the second that is not over does not count');
+  t.strictSame(history.rates(), { [ALLOWED]: 20 });
   later(10_000);
+  allow(30);
   read();
-  t.strictSame(history.rates(), {});
+  t.strictSame(history.rates(), { [ALLOWED]: 3 }, 'one reading in ten seconds, while no page is open');
 });
 
-t.test('a second that a process reports before the others were asked about it waits', async (t) => {
-  const { history, allow, seconds } = start();
-  allow('p', 3);
-  t.strictSame(history.add(seconds.take(START + 1000), START + 999), []);
-  t.equal(history.until, START);
-  t.match(history.add([], START + 1000), [{ requests: { allowed: 3 } }]);
+t.test(
+  'counts nothing twice if a process does not answer once, and nothing of one that has ended',
+  async (t) => {
+    const { processes, later, allow, read, spans } = start();
+    const [first = new Metrics(), second = new Metrics()] = processes;
+    allow(5);
+    allow(4, 1);
+    read();
+    later(1000);
+    t.strictSame(read([first]).series, {}, 'the counters have fallen');
+    later(1000);
+    allow(1, 1);
+    t.strictSame(read().series, { [ALLOWED]: 1 });
+    const replacement = new Metrics();
+    replacement.count('allowed');
+    // The supervisor adds the counts of a process that has ended.
+    t.strictSame(read([first, second, replacement]).series, { [ALLOWED]: 1 });
+    t.strictSame(spans(), { 0: 11 });
+  },
+);
+
+t.test('a gap, such as a machine that sleeps: the spans in it are empty', async (t) => {
+  const { later, allow, read, spans } = start();
+  allow(5);
+  read();
+  allow(1);
+  later(60 * SPAN_MS);
+  t.strictSame(read().at, new Date(START).toISOString());
+  allow(2);
+  later(500);
+  read();
+  t.strictSame(spans(), { 0: 6, 60: 2 });
 });
 
-t.test('drops values after an hour, even if nobody read them', async (t) => {
-  const { history, later, allow, read } = start();
-  allow('p', 5);
+t.test('drops spans after an hour, and keeps no empty ones', async (t) => {
+  const { history, later, allow, read, spans } = start();
+  allow(5);
   later(SPAN_MS * (SPANS - 1));
   read();
-  t.equal(history.traffic().policies[0]?.allowed?.[0], 5, 'in the last span of the hour');
+  t.strictSame(spans(), { 0: 5 }, 'in the last span of the hour');
   later(SPAN_MS);
-  t.strictSame(history.traffic().policies, []);
-  allow('p', 1);
-  later(SPAN_MS * SPANS * 10);
-  t.strictSame(read(), []);
-  allow('p', 3);
-  later(1000);
   read();
-  t.strictSame(
-    history.traffic().policies[0]?.allowed?.filter((count) => count > 0),
-    [3],
-  );
-});
-
-t.test('a process whose seconds nobody takes keeps the newest minute', async (t) => {
-  const { seconds, later, allow } = start();
-  for (let i = 0; i < 100; i++) {
-    allow('p', 1);
-    later(1000);
-  }
-  const taken: Second[] = seconds.take(START + 100_000);
-  t.equal(taken.length, 60);
-  t.equal(taken[0]?.at, START / 1000 + 40);
-  t.strictSame(seconds.take(START + 100_000), [], 'each is taken once');
+  t.strictSame(history.traffic().series, {});
+  allow(1);
+  later(SPAN_MS * SPANS * 10);
+  read();
+  t.strictSame(history.traffic().series, {});
+  t.equal(history.traffic().since, new Date(START).toISOString());
 });

@@ -2,9 +2,11 @@
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
-import type { Second } from '#gateway/observe/metrics/seconds.ts';
-import { TrafficHistory } from '#gateway/operate/admin/history.ts';
-import { LISTENERS_MAX, LiveFeed } from '#gateway/operate/admin/live-feed.ts';
+import { families } from '#gateway/observe/metrics/exposition.ts';
+import { SPAN_MS, TrafficHistory } from '#gateway/operate/admin/history.ts';
+import { LISTENERS_MAX, LiveFeed, type LiveFeedOptions } from '#gateway/operate/admin/live-feed.ts';
+import { counter } from '#gateway/part/sample.ts';
+import type { Clock } from '#shared/clock.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { listen } from '#test/support/listen.ts';
@@ -57,17 +59,14 @@ t.test('the last hour first, then new values every second', async (t) => {
   t.equal(heard[0]?.name, 'traffic');
   await until(() => heard.some(({ name }) => name === 'second'));
   await send(4);
-  // Requests from before the first listener are in the first event, or in the next one if their second was not over.
-  const denied = (): number =>
-    heard.reduce((all, { name, data }) => {
-      const counts =
-        name === 'traffic'
-          ? (data.policies as { denied?: number[] }[]).flatMap((policy) => policy.denied ?? [])
-          : (data.spans as { policies: Record<string, number[]> }[]).map(
-              ({ policies }) => policies.one?.[1] ?? 0,
-            );
-      return all + counts.reduce((sum, count) => sum + count, 0);
-    }, 0);
+  // Requests from before the first listener are in the first event.
+  const denied = (): number => {
+    const counts = heard.flatMap(({ name, data }) => {
+      const { series } = (name === 'traffic' ? data : data.grown) as { series: Record<string, number[]> };
+      return series['floodgate_policy_decisions_total one denied'] ?? [];
+    });
+    return counts.reduce((sum, count) => sum + count, 0);
+  };
   await until(() => denied() >= 5);
   t.equal(denied(), 5, 'each request is counted once');
   const before = heard.length;
@@ -100,36 +99,63 @@ t.test('the number of listeners is bounded; one that leaves frees its place', as
   t.equal(all.filter(({ reply }) => reply.bodyUsed).length, 0);
 });
 
-/** Starts a separate feed, which has a lot of text each time that it is read. */
-async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
-  const takeSeconds = async (): Promise<readonly Second[]> => [
-    {
-      at: Math.floor(Date.now() / 1000) - 1,
-      requests: {},
-      statuses: {},
-      policies: Array.from({ length: 400 }, (_, i) => [`${i}${'x'.repeat(10_000)}`, [1, 0, 0, 0]]),
-      decisionTime: [],
-      storeTime: [],
-    },
-  ];
-  const feed = new LiveFeed({
-    clock: Date.now,
-    history: new TrafficHistory(Date.now),
+/** A separate feed. */
+function feedOf(clock: Clock, families: LiveFeedOptions['families']): LiveFeed {
+  return new LiveFeed({
+    clock,
+    history: new TrafficHistory(clock()),
     storeKind: 'memory',
     processes: async () => [],
-    takeSeconds,
     exchangeDenied: async () => [],
-    families: async () => [],
+    families,
     listDecisions: async () => [],
     policyVersion: async () => '',
     addresses: { find: () => null, isOn: false, shownUntil: null },
   });
+}
+
+/** Starts a feed that has a lot of text each time that it is read. */
+async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
+  let readings = 0;
+  const grown = async () => {
+    const value = ++readings;
+    const names = Array.from({ length: 400 }, (_, i) => `${i}${'x'.repeat(10_000)}`);
+    return [
+      families(
+        names.map((policy) =>
+          counter('floodgate_policy_decisions_total', '', value, { policy, decision: 'denied' }),
+        ),
+      ),
+    ];
+  };
+  const feed = feedOf(Date.now, grown);
   const server = createServer((_req, res) => void feed.add(res, () => true));
   t.teardown(() => feed.close());
   return { feed, port: await listen(t, server) };
 }
 
-t.test('cuts a listener that does not read; without listeners nothing runs', async (t) => {
+t.test('while no page is open, the counters are read once in each span, at its start', async (t) => {
+  const readAt: number[] = [];
+  let aheadMs = 0;
+  const clock = () => Date.now() + aheadMs;
+  // After a reading, the next second begins at once, and the next span a second later.
+  const skip = () => {
+    aheadMs += SPAN_MS - (clock() % SPAN_MS) - 1050;
+  };
+  skip();
+  const feed = feedOf(clock, async () => {
+    readAt.push(clock());
+    skip();
+    return [];
+  });
+  t.teardown(() => feed.close());
+  feed.start();
+  await until(() => readAt.length === 3);
+  const spans = readAt.map((at) => Math.round(at / SPAN_MS));
+  t.equal(new Set(spans).size, 3, `one reading in each span: ${readAt}`);
+});
+
+t.test('cuts a listener that does not read', async (t) => {
   const { feed, port } = await startFeed(t);
   const [idle, reader] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
   t.teardown(() => void [idle, reader].map((socket) => socket.destroy()));
@@ -146,7 +172,6 @@ t.test('cuts a listener that does not read; without listeners nothing runs', asy
   t.equal(feed.cut, 1);
   reader.destroy();
   await until(() => feed.size === 0);
-  t.notOk(feed.isRunning);
 });
 
 t.test('signing out ends the feed', async (t) => {
