@@ -135,7 +135,9 @@ export class Supervisor {
         this.#pool.restarts,
       ),
     ]);
-    return [own, await this.#endedCounters, ...this.#families.values()];
+    // Taken at once: a worker that ends during the wait moves its counters from one to the other.
+    const [ended, living] = [this.#endedCounters, [...this.#families.values()]];
+    return [own, await ended, ...living];
   }
 
   async storeAvailable(): Promise<boolean> {
