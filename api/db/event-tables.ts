@@ -10,8 +10,8 @@ export interface WebhookTable extends Row {
   triggers: Json;
   /** Ids of the surveys; empty for all surveys. */
   surveyIds: Json;
-  /** `whsec_` and 32 bytes in base64; null for webhooks from before signatures existed. */
-  secret: string | null;
+  /** `whsec_` and 32 bytes in base64. */
+  secret: string;
 }
 
 export type EventType = 'responseCreated' | 'responseUpdated' | 'responseFinished';

@@ -38,19 +38,13 @@ interface Signable {
   readonly id: string;
   readonly time: Millis;
   readonly body: string;
-  /** Key for signatures; null if the webhook is older than secrets, so that its deliveries are not signed. */
-  readonly secret: string | null;
+  readonly secret: string;
 }
 
 /** Returns the headers of Standard Webhooks, by which a receiver identifies a delivery and its sender. */
 export function signedHeaders({ id, time, body, secret }: Signable): Readonly<Record<string, string>> {
   const timestamp = String(Math.floor(time / 1_000));
-  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp };
-  if (secret === null) return headers;
-  const key = Buffer.from(
-    secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret,
-    'base64',
-  );
+  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
   const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
-  return { ...headers, 'webhook-signature': `v1,${signature}` };
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
 }

@@ -24,7 +24,7 @@ export interface Leased {
   readonly webhookId: string;
   readonly workspaceId: string;
   readonly url: string;
-  readonly secret: string | null;
+  readonly secret: string;
   readonly payload: string;
   readonly reach: Reach;
   readonly attemptCount: number;

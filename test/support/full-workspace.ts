@@ -67,7 +67,7 @@ export async function fillWorkspace(api: TestApi, many: number): Promise<void> {
   await insert(
     'webhooks',
     [{ ...inFirst('webhook'), name: null, url: 'http://x.example/', source: 'user', triggers: '[]' }].map(
-      (webhook) => ({ ...webhook, surveyIds: '[]', secret: null }),
+      (webhook) => ({ ...webhook, surveyIds: '[]', secret: 'whsec_AAAA' }),
     ),
   );
   await insert(

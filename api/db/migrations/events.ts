@@ -22,7 +22,7 @@ export async function createEvents(write: SchemaWriter): Promise<void> {
     source: text,
     triggers: text,
     surveyIds: text,
-    secret: optionalText,
+    secret: text,
   });
   await write.index('webhooks', 'list', ['workspaceId', 'createdAt', 'id']);
   // No reference to the response or the survey, because an event may outlive them.

@@ -38,7 +38,7 @@ async function addWebhook(id: string): Promise<void> {
       source: 'user',
       triggers: '[]',
       surveyIds: '[]',
-      secret: null,
+      secret: 'whsec_AAAA',
     })
     .execute();
 }

@@ -76,7 +76,7 @@ export interface EventApi extends TestApi {
     readonly url: string;
     readonly triggers?: readonly string[];
     readonly surveyIds?: readonly string[];
-    readonly secret?: string | null;
+    readonly secret?: string;
     readonly workspaceId?: string;
   }): Promise<string>;
   /** Starts a receiver, and adds a webhook for it. @param answer default: 204 */
@@ -155,7 +155,7 @@ export async function startEventApi(
       url,
       triggers = ['responseCreated'],
       surveyIds = [],
-      secret = null,
+      secret = 'whsec_AAAA',
       workspaceId: ws,
     }) {
       count += 1;

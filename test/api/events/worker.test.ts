@@ -222,8 +222,10 @@ t.test('an attempt uses the current address and secret, but the original body', 
   await makeDueAgain(api, delivery?.id ?? '');
   await api.worker.idle();
   t.equal(received[0]?.text, old.received[0]?.text);
-  t.match(received[0]?.headers, { 'webhook-id': delivery?.id, 'webhook-signature': /^v1,/ });
-  t.notOk(old.received[0]?.headers['webhook-signature'], 'without a secret there is no signature');
+  const [repeated] = received;
+  t.equal(repeated?.headers['webhook-id'], delivery?.id);
+  const headers = repeated?.headers as Record<string, string>;
+  t.ok(new Webhook(secret).verify(repeated?.text ?? '', headers), 'the new secret signs it');
 });
 
 t.test('a receiver that hangs delays no other receiver', async (t) => {

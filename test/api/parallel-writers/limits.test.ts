@@ -73,7 +73,7 @@ const limited: readonly Limited[] = [
     refusal: [403, 'A workspace can have 100 webhooks'],
     fill: rowsIn('webhooks', (i) => ({
       ...row(`webhook${i}`),
-      ...{ workspaceId, name: null, url: 'https://93.184.215.14', source: 'user', secret: null },
+      ...{ workspaceId, name: null, url: 'https://93.184.215.14', source: 'user', secret: 'whsec_AAAA' },
       ...{ triggers: '[]', surveyIds: '[]' },
     })),
     request: (i) =>

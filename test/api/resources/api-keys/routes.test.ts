@@ -149,7 +149,7 @@ t.test('licence and integrations report their state', async (t) => {
     url: 'https://x.example',
     triggers: '[]',
     surveyIds: '[]',
-    secret: null,
+    secret: 'whsec_AAAA',
   };
   for (const [id, source] of [
     ['w1', 'zapier'],
