@@ -221,19 +221,6 @@ t.test('all processes together report a credential once an hour', async (t) => {
   t.ok(isFresh, 'another process has reported the key in this hour');
 });
 
-t.test('a valid marker of an earlier version counts as a proof, until a 401 removes it', async (t) => {
-  const redis = await startRedis(t);
-  const store = await connected(t, redis.url);
-  // The store would keep the marker of a refused credential for 29 more days.
-  const refused = identity('refused');
-  await redis.client.set(proofKey(refused), '1', 'PX', PROVEN_MS - 86_400_000);
-  await insideLongWindow();
-  const charge = chargeOf(...unproven(policy('old', 5, LONG_WINDOW_SECONDS), 'refused', 'office'));
-  t.equal(await burst(store, charge, 9), 5);
-  store.proofs.withdraw(refused);
-  await until(async () => (await redis.client.exists(proofKey(refused))) === 0);
-});
-
 t.test('an ACL user with exactly the permissions in docs/operating.md', async (t) => {
   const [, permissions = ''] =
     /^ACL SETUSER floodgate on >PASSWORD (.*)$/m.exec(
