@@ -67,7 +67,7 @@ t.test('400: a survey that does not fit into the state cannot go live', async (t
   t.ok(state.text.length <= STATE_BYTES_MAX);
 });
 
-t.test('an older database with more gets a state without the surveys that do not fit', async (t) => {
+t.test('more than fits, as after a change in the database, gets a state without the oldest', async (t) => {
   const { api, lines, create, change } = await start(t);
   const ids: string[] = [];
   for (let i = 0; i < 4; i++) ids.unshift((await create({ status: 'draft' })).id);
