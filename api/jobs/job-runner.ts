@@ -42,15 +42,21 @@ export function startJobRunner({
   const runLeased = async (job: Job, lease: JobLease, isEnding: () => boolean): Promise<void> => {
     let isLost = false;
     let wasCut = false;
-    let renewal = Promise.resolve();
+    let renewal: Promise<void> | null = null;
     const timer = setInterval(() => {
-      renewal = lease.renew().then(
-        (isOurs) => {
-          isLost = !isOurs;
-        },
-        // The next renewal may succeed. If none does, the lease expires.
-        (error: unknown) => onError(job.name, error),
-      );
+      // One at a time. With two under way, the older one could come last and shorten the lease.
+      renewal ??= lease
+        .renew()
+        .then(
+          (isOurs) => {
+            isLost = !isOurs;
+          },
+          // The next renewal may succeed. If none does, the lease expires.
+          (error: unknown) => onError(job.name, error),
+        )
+        .finally(() => {
+          renewal = null;
+        });
     }, renewMs);
     const isStopping = (): boolean => {
       wasCut ||= isLost || isEnding();
