@@ -1,7 +1,7 @@
 /** The shape of a survey: in the database, and in replies of the management API. */
 import { type Static, Type } from 'typebox';
 import { SURVEY_NAME_LENGTH_MAX } from '#api/values/content-limits.ts';
-import { Localized, MapOf, Nullable, OneOf, rowFields } from '#api/values/schemas.ts';
+import { Localized, MapOf, Nullable, OneOf, rowFields, TextOrNull } from '#api/values/schemas.ts';
 import { type Element, FieldId } from './question-types.ts';
 
 const Color = Type.String({ pattern: '^#([0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$' });
@@ -199,7 +199,8 @@ export const SurveyReply = Type.Object({
       .filter((name) => name !== 'overwrites')
       .map((name) => [name, Type.Unknown()]),
   ),
-  archivedAt: Type.Null(),
+  /** Always null. A client that is generated from the description leaves out a field that can only be null. */
+  archivedAt: TextOrNull,
   questions: Type.Unknown(),
   languages: Type.Unknown(),
   triggers: Type.Unknown(),

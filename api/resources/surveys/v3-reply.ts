@@ -1,6 +1,6 @@
 /** The format of a survey on v3: texts are maps of locales without `default`. Pure. */
 import { Type } from 'typebox';
-import { isRecord, picked } from '#api/values/schemas.ts';
+import { isRecord, picked, TextOrNull } from '#api/values/schemas.ts';
 import { type Block, SurveyContent } from './schema.ts';
 import type { Survey } from './store.ts';
 
@@ -26,7 +26,7 @@ export const SurveyDocument = Type.Object({
   name: Type.String(),
   type: properties.type,
   status: properties.status,
-  archivedAt: Type.Null(),
+  archivedAt: TextOrNull,
   defaultLanguage: Type.String(),
   languages: Type.Array(
     Type.Object({

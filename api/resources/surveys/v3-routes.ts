@@ -46,7 +46,7 @@ const Item = Type.Object({
   status: Type.String(),
   publishOn: TextOrNull,
   /** Clients expect it. Nothing archives surveys. */
-  archivedAt: Type.Null(),
+  archivedAt: TextOrNull,
   createdAt: Type.String(),
   updatedAt: Type.String(),
   responseCount: Type.Integer(),
