@@ -32,7 +32,8 @@ export function whole(name: string, min: number, max: number, initial: number, d
     type: 'string',
     describe: `${describe}, from ${min} to ${max}`,
     default: initial,
-    coerce(text: string | number): number {
+    coerce(given: string | number | readonly string[]): number {
+      const text = once(name, given);
       const value = String(text).trim() === '' ? Number.NaN : Number(text);
       if (value >= min && value <= max && Number.isInteger(value)) return value;
       throw new UsageError(`--${name} is "${text}"; it must be a whole number from ${min} to ${max}`);
@@ -40,18 +41,38 @@ export function whole(name: string, min: number, max: number, initial: number, d
   } as const;
 }
 
-/** Defines an option with a list of names, separated by commas. */
+/** Defines an option with a text. */
+export function text(name: string, describe: string) {
+  return {
+    type: 'string',
+    describe,
+    coerce: (given: string | readonly string[] | undefined): string | undefined => once(name, given),
+  } as const;
+}
+
+/** Defines an option with a list of names, separated by commas. It may be repeated. */
 export function names<Name extends string>(name: string, known: readonly Name[], describe: string) {
   return {
     type: 'string',
     describe: `${describe}, separated by commas: ${known.join(', ')}`,
-    coerce(text: string | undefined): readonly Name[] | undefined {
-      if (text === undefined) return undefined;
-      const asked = text.split(',').map((part) => part.trim());
+    coerce(given: string | readonly string[] | undefined): readonly Name[] | undefined {
+      if (given === undefined) return undefined;
+      const asked = String(given)
+        .split(',')
+        .map((part) => part.trim());
       const unknown = asked.filter((part) => !known.some((one) => one === part));
       if (unknown.length > 0)
         throw new UsageError(`--${name} does not know ${unknown.join(', ')}; it knows ${known.join(', ')}`);
       return known.filter((one) => asked.includes(one));
     },
   } as const;
+}
+
+/** yargs collects the values of a repeated option in an array. */
+function once<Value extends string | number | undefined>(
+  name: string,
+  given: Value | readonly string[],
+): Value {
+  if (typeof given === 'object') throw new UsageError(`--${name} is given twice; give it once`);
+  return given;
 }

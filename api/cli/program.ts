@@ -24,8 +24,6 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
     async build(program, run) {
       const described = program
         .scriptName('node api/cli/main.ts')
-        // If an option is given twice, the last one counts.
-        .parserConfiguration({ 'duplicate-arguments-array': false })
         .usage('$0 <command>\n\nMoves the data of the survey API, backs it up, and adds people.')
         .demandCommand(1, 'Name a command; --help lists them.')
         .help()

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: compares the cost of a request with Floodgate, with other programs, and with other versions of it.
  */
-import { command, names, whole } from '#bench/command.ts';
+import { command, names, text, whole } from '#bench/command.ts';
 import { type Measured, measureScenario } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
 import { tableOf } from '#bench/costs/table.ts';
@@ -26,7 +26,7 @@ export const PEERS_COMMAND = command({
         PEER_NAMES,
         'Peers to compare with Floodgate (default: all; with --against none)',
       ),
-      against: { type: 'string', describe: 'Another version of Floodgate: a commit, or a folder' },
+      against: text('against', 'Another version of Floodgate: a commit, or a folder'),
       rounds: whole('rounds', 5, 1000, 7, 'Rounds, each of which visits every peer once'),
       duration: whole('duration', 1, 600, 3, 'Seconds of one visit'),
       quick: { type: 'boolean', default: false, describe: '5 rounds of 1 second' },

@@ -16,6 +16,7 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
   return runProgram({
     args: withoutLoneDashes(args),
     terminal: options.terminal,
+    lists: ['header', 'H', 'log', 'logs'],
     exitCodeOf,
     async build(program, run) {
       const described = program

@@ -1,6 +1,7 @@
 /** Parts that the command lines of both programs share: the option `--json`, exit codes and the printing of errors. */
 import yargs, { type Argv } from 'yargs';
 import { CommandError, EXIT, type ExitCode } from './exit.ts';
+import { repeatedOption } from './repeated.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Options of every command. */
@@ -15,6 +16,8 @@ interface Program {
   /** Arguments without the names of Node and of the program. */
   readonly args: readonly string[];
   readonly terminal: Terminal;
+  /** Names and aliases of the options and positionals that take several values. */
+  readonly lists?: readonly string[];
   /** Adds the commands and the help texts. Returns null if nothing is left to do. */
   readonly build: (program: Argv<GlobalOptions>, run: RunCommand) => Promise<Argv<GlobalOptions> | null>;
   /** Returns null if the program does not expect this error. */
@@ -29,7 +32,7 @@ export function copyable(command: string, what: string): [command: string, what:
 }
 
 export async function runProgram(program: Program): Promise<ExitCode> {
-  const { args, terminal, build, sentenceOf = ({ message }) => message } = program;
+  const { args, terminal, lists = [], build, sentenceOf = ({ message }) => message } = program;
   let exitCode: ExitCode = EXIT.ok;
   const run: RunCommand = async (body) => {
     try {
@@ -50,6 +53,11 @@ export async function runProgram(program: Program): Promise<ExitCode> {
       describe: 'One JSON document instead of tables',
     })
     .strict()
+    .check((options) => {
+      const repeated = repeatedOption(options, lists);
+      if (repeated !== null) throw new CommandError(repeated, EXIT.usage);
+      return true;
+    })
     .recommendCommands()
     .exitProcess(false)
     .showHelpOnFail(false)
