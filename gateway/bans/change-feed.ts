@@ -174,7 +174,7 @@ export class ChangeFeed {
     for (const identity of cleared.map(identityOf)) {
       known.forget(identity, counters);
       // The store knows whether the credential is proven, or the client a regular.
-      known.withdraw(identity);
+      known.proofs.withdraw(identity);
     }
   }
 

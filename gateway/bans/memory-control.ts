@@ -62,7 +62,7 @@ export class MemoryControl implements Control {
     const states = counters.map((counter, i) =>
       known.state(new Bucket(counter, identity, [], 1, limits[i], values[i]), now),
     );
-    return { now, states, provenUntil: known.provenUntil(identity) };
+    return { now, states, provenUntil: known.proofs.provenUntil(identity) };
   }
 
   async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {

@@ -9,7 +9,7 @@
 
 import type { Algorithm } from '#gateway/algorithms/algorithm.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
-import type { Identity } from '#gateway/identity/digest.ts';
+import type { DigestWords, Identity } from '#gateway/identity/digest.ts';
 import { type AddressIdentifier, needsProof, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Counter, CoverCounter } from '#gateway/policy/counter.ts';
 import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
@@ -31,6 +31,8 @@ export class Bucket {
   readonly limit: number;
   /** Digest of the request's value, if the policy counts different values; else null. */
   readonly value: string | null;
+  /** Key in tables of this process. */
+  readonly words: DigestWords;
 
   constructor(
     counter: Counter,
@@ -46,6 +48,9 @@ export class Bucket {
     this.cost = cost;
     this.limit = limit;
     this.value = value;
+    const [a, b, c, d] = identity.words;
+    const [e, f] = counter.words;
+    this.words = [a ^ e, b ^ f, c, d];
   }
 
   get policy(): Policy {

@@ -1,11 +1,11 @@
 /**
- * The days of clients that this process knows (history.ts), in bounded memory (counter-table.ts).
+ * The days of clients that this process knows (history.ts), in bounded memory (digest-table.ts).
  *
  * If the store has lost its data, or a part of it, this process begins with an empty table, as the store does. The table
  * until then is kept until it is written back.
  */
 import { type Identity, identityFrom, lastBits } from '#gateway/identity/digest.ts';
-import { CounterTable } from './counter-table.ts';
+import { DigestTable, type Entry } from './digest-table.ts';
 import type { History } from './history.ts';
 
 export interface ClientHistory {
@@ -21,7 +21,7 @@ export interface LostHistories {
 }
 
 interface Lost {
-  readonly table: CounterTable;
+  readonly table: DigestTable;
   /** The records before this position are written back. */
   at: number;
 }
@@ -29,7 +29,7 @@ interface Lost {
 export class Histories {
   readonly #clientsMax: number;
   /** null until it is needed. */
-  #table: CounterTable | null = null;
+  #table: DigestTable | null = null;
   /** null if the store has lost nothing. */
   #lost: Lost | null = null;
 
@@ -44,21 +44,18 @@ export class Histories {
 
   /** @returns null if this process knows none */
   of({ words }: Identity): History | null {
-    const place = this.#table?.find(...words) ?? -1;
-    if (this.#table !== null && place >= 0) return historyAt(this.#table, place);
-    const lostAt = this.#lost?.table.placeOf(...words) ?? -1;
-    return this.#lost === null || lostAt < 0 ? null : historyAt(this.#lost.table, lostAt);
+    const entry = this.#table?.get(words) ?? this.#lost?.table.peek(words) ?? null;
+    return entry === null ? null : historyOf(entry);
   }
 
   note({ digest, words }: Identity, { last, days }: History): void {
-    this.#table ??= new CounterTable(this.#clientsMax);
-    const place = this.#table.find(...words);
-    this.#table.set(place < 0 ? this.#table.insert(...words) : place, last, lastBits(digest), days);
+    this.#table ??= new DigestTable(this.#clientsMax);
+    this.#table.put(words, last, lastBits(digest), days);
   }
 
   forget({ words }: Identity): void {
-    this.#table?.delete(...words);
-    this.#lost?.table.delete(...words);
+    this.#table?.delete(words);
+    this.#lost?.table.delete(words);
   }
 
   clear(): void {
@@ -85,9 +82,9 @@ export class Histories {
     let place = lost.at;
     for (; place < table.capacity && clients.length < max; place++) {
       const words = table.keyAt(place);
-      const history = historyAt(table, place);
-      if (words === null || !isWanted(history)) continue;
-      clients.push({ client: identityFrom(words, table.until(place)), history });
+      const entry = words && table.peek(words);
+      if (!entry || !isWanted(historyOf(entry))) continue;
+      clients.push({ client: identityFrom(words, entry.until), history: historyOf(entry) });
     }
     if (clients.length === 0) {
       this.#lost = null;
@@ -100,6 +97,6 @@ export class Histories {
   }
 }
 
-function historyAt(table: CounterTable, place: number): History {
-  return { last: table.count(place), days: table.slack(place) };
+function historyOf({ count, slack }: Entry): History {
+  return { last: count, days: slack };
 }

@@ -1,7 +1,7 @@
 /**
- * The counters and credentials that this process remembers, in bounded memory (counter-table.ts). With Redis this is a
- * cache: requests over a limit are denied without a call, and an outage begins with these states. Without Redis it is
- * the store.
+ * The counters that this process remembers, in bounded memory (digest-table.ts), and beside them what else it remembers
+ * about clients. With Redis this is a cache: requests over a limit are denied without a call, and an outage begins with
+ * these states. Without Redis it is the store.
  *
  * Counters are stored as states on the store's clock. Other processes may have charged more since. So an exhausted
  * counter is still exhausted, unless charges were given back.
@@ -15,8 +15,9 @@ import type { Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
 import { Bucket, type Charge } from './charge.ts';
 import type { Adjustment, Answer } from './check.ts';
-import { CounterTable } from './counter-table.ts';
+import { DigestTable } from './digest-table.ts';
 import { Histories } from './histories.ts';
+import { KnownProofs } from './known-proofs.ts';
 import { HeldLeases } from './leases.ts';
 import { type Exhausted, PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { StoreClock } from './store-clock.ts';
@@ -31,37 +32,27 @@ interface KnownCountersOptions {
   readonly replica?: string;
 }
 
-/** How long the store is not asked again about a credential without a proof. */
-const UNPROVEN_MS: Millis = 10_000;
-/** Size of a separate table, so that a flood of invented credentials does not displace counters. */
-const UNPROVEN_MAX = 16_384;
-/** The largest value that a record can store. */
-const SLACK_MS_MAX: Millis = 2 ** 32 - 1;
 const WORD = 2 ** 32;
 
 export class KnownCounters {
-  readonly #counters: CounterTable;
-  readonly #credentials: CounterTable;
-  readonly #unproven: CounterTable;
+  readonly #states: DigestTable;
+  readonly proofs: KnownProofs;
   readonly histories: Histories;
-  /** When this process heard that the store may have lost its data. */
-  #lostAt: Millis = Number.NEGATIVE_INFINITY;
   /** Leases of requests in flight. */
   readonly leases: HeldLeases;
   /** The values of buckets that count different ones. */
   readonly values: UsedValues;
 
-  constructor(options: KnownCountersOptions) {
-    this.histories = new Histories(options.countersMax);
-    this.#counters = new CounterTable(options.countersMax);
-    this.leases = new HeldLeases(options.replica);
-    this.values = new UsedValues(options.countersMax / 4);
-    this.#credentials = new CounterTable(options.credentialsMax);
-    this.#unproven = new CounterTable(Math.min(UNPROVEN_MAX, options.countersMax));
+  constructor({ countersMax, credentialsMax, replica }: KnownCountersOptions) {
+    this.#states = new DigestTable(countersMax);
+    this.proofs = new KnownProofs(credentialsMax);
+    this.histories = new Histories(countersMax);
+    this.leases = new HeldLeases(replica);
+    this.values = new UsedValues(countersMax / 4);
   }
 
   get size(): number {
-    return this.#counters.size + this.#credentials.size + this.#unproven.size + this.histories.size;
+    return this.#states.size + this.proofs.size + this.histories.size;
   }
 
   /**
@@ -77,37 +68,16 @@ export class KnownCounters {
   }
 
   /** Replaces the state of a counter. */
-  set(bucket: Bucket, { at, a, b }: CounterState): void {
-    const { identity, counter } = bucket;
-    let place = this.#find(bucket);
-    if (place < 0) {
-      if (a + b === 0) return;
-      const [c, d, e, f] = identity.words;
-      const [g, h] = counter.words;
-      place = this.#counters.insert(c ^ g, d ^ h, e, f);
-    }
+  set({ words }: Bucket, { at, a, b }: CounterState): void {
     // The backlog of a token bucket may need more than 32 bits. Its upper bits are kept in the field of a second
     // number, which only other algorithms have.
-    this.#counters.set(place, a % WORD, at, b + Math.floor(a / WORD));
+    this.#states.put(words, a % WORD, at, b + Math.floor(a / WORD));
   }
 
   /** Stores a state from the store. Answers can arrive out of order. */
   note(bucket: Bucket, heard: CounterState): void {
-    const { policy, algorithm, limit } = bucket;
     const known = this.#read(bucket);
-    if (known === null || algorithm.isHeld) {
-      if (known === null) this.set(bucket, heard);
-      return;
-    }
-    const rule = ruleOf(policy, limit);
-    const at = Math.max(known.at, heard.at);
-    const before = algorithm.advance(known, at, rule);
-    const after = algorithm.advance(heard, at, rule);
-    // Returned charges lower a counter, and another limit may have drained a token bucket faster.
-    const isLatest = isSettledByReply(policy) || algorithm.isBacklog;
-    if (isLatest && known.at !== heard.at) {
-      if (heard.at > known.at) this.set(bucket, heard);
-    } else this.set(bucket, { at, a: Math.max(before.a, after.a), b: Math.max(before.b, after.b) });
+    this.set(bucket, known === null ? heard : laterOf(bucket, known, heard));
   }
 
   /** @param now on the store's clock */
@@ -123,14 +93,14 @@ export class KnownCounters {
    */
   learn({ spent, proven, full }: Answer, askedAt: Millis, now: Millis): void {
     const until = askedAt + PROVEN_LOCALLY_MS;
-    for (const { credential, isFresh } of proven) this.prove(credential, until, isFresh ? until : 0);
+    for (const { credential, isFresh } of proven) this.proofs.prove(credential, until, isFresh ? until : 0);
     for (const { bucket, values, at } of full) this.values.replace(bucket, at, values);
     const { buckets, states, admitted } = spent;
     for (let i = 0; i < buckets.length; i++) {
       const bucket = buckets[i];
       const state = states[i] ?? null;
       if (bucket === undefined || state === null) continue;
-      if (admitted === 0) for (const one of bucket.unlessProven) this.noteUnproven(one, now);
+      if (admitted === 0) for (const one of bucket.unlessProven) this.proofs.noteUnproven(one, now);
       // Do not remember a count of requests in flight, because it is out of date at once.
       if (bucket.algorithm.isHeld) continue;
       const charged = Math.min(admitted, state.roomFor(bucket.cost));
@@ -157,7 +127,7 @@ export class KnownCounters {
       const latest = algorithm.advance(known, storeClock.latest(now), rule);
       if (algorithm.used(latest, policy.windowMs) + cost <= capacity || cost > capacity) continue;
       // Another replica may know that one of these is proven, so only the store can decide.
-      if (!unlessProven.every((one) => this.isUnproven(one, now))) continue;
+      if (!unlessProven.every((one) => this.proofs.isUnproven(one, now))) continue;
       // Other processes may have admitted the value, unless all values of the bucket are known.
       if (bucket.value !== null && !this.values.lacks(bucket, latest.at, latest.a)) continue;
       const earliest = algorithm.advance(known, Math.max(known.at, storeClock.earliest(now)), rule);
@@ -168,97 +138,57 @@ export class KnownCounters {
     return exhausted;
   }
 
-  isProven(credential: Identity, now: Millis): boolean {
-    const place = this.#credentials.find(...credential.words);
-    return place >= 0 && this.#credentials.until(place) > now;
-  }
-
-  /** Whether a success of this credential was reported recently. */
-  isProofFresh(credential: Identity, now: Millis): boolean {
-    const place = this.#credentials.find(...credential.words);
-    if (place < 0) return false;
-    const freshUntil = this.#credentials.until(place) - this.#credentials.slack(place);
-    return freshUntil > Math.max(now, this.#lostAt + PROVEN_LOCALLY_MS);
-  }
-
-  /**
-   * @param until when this process asks the store again
-   * @param freshUntil when the next success is reported; default: at once
-   */
-  prove({ words }: Identity, until: Millis, freshUntil = 0): void {
-    const place = this.#credentials.find(...words);
-    const slackMs = Math.ceil(Math.min(until - freshUntil, SLACK_MS_MAX));
-    this.#credentials.set(place < 0 ? this.#credentials.insert(...words) : place, 1, until, slackMs);
-    this.#unproven.delete(...words);
-  }
-
-  /** @returns until when it counts as proven, possibly in the past; null if unknown */
-  provenUntil({ words }: Identity): Millis | null {
-    const place = this.#credentials.find(...words);
-    return place < 0 ? null : this.#credentials.until(place);
-  }
-
-  withdraw({ words }: Identity): void {
-    this.#credentials.delete(...words);
-  }
-
-  /** Records that the store had no proof of this credential. */
-  noteUnproven({ words }: Identity, now: Millis): void {
-    const place = this.#unproven.find(...words);
-    this.#unproven.set(place < 0 ? this.#unproven.insert(...words) : place, 1, now + UNPROVEN_MS, 0);
-  }
-
   /** Called when the store may have lost its data. The next success of each credential is then reported again. */
   noteLoss(now: Millis): void {
-    this.#lostAt = now;
+    this.proofs.noteLoss(now);
     this.histories.lose();
   }
 
   /** Forgets counters that an operator has cleared, and the days of the client. Then it is no regular any more. */
   forget(identity: Identity, counters: readonly Counter[]): void {
-    const [a, b, c, d] = identity.words;
     for (const counter of counters) {
-      this.#counters.delete(a ^ counter.words[0], b ^ counter.words[1], c, d);
-      this.values.forget(new Bucket(counter, identity).key);
+      const { words, key } = new Bucket(counter, identity);
+      this.#states.delete(words);
+      this.values.forget(key);
     }
-    if (this.histories.of(identity) !== null) this.withdraw(identity);
+    if (this.histories.of(identity) !== null) this.proofs.withdraw(identity);
     this.histories.forget(identity);
   }
 
   /** Corrects the times of all counters. */
   moveTimes(byMs: Millis): void {
-    this.#counters.moveTimes(byMs);
+    this.#states.moveTimes(byMs);
     this.values.moveTimes(byMs);
   }
 
   /** Forgets all counters. After a clock jump none of them has its right time. */
   forgetCounters(): void {
-    this.#counters.clear();
+    this.#states.clear();
     this.values.clear();
-    this.#unproven.clear();
-  }
-
-  /** Whether the store had no proof when it was last asked, a short time ago. */
-  isUnproven({ words }: Identity, now: Millis): boolean {
-    const place = this.#unproven.find(...words);
-    return place >= 0 && this.#unproven.until(place) > now;
   }
 
   /** null if the counter is unknown. */
-  #read(bucket: Bucket): CounterState | null {
-    const place = this.#find(bucket);
-    if (place < 0) return null;
-    const at = this.#counters.until(place);
-    const a = this.#counters.count(place);
-    const b = this.#counters.slack(place);
-    return bucket.algorithm.isBacklog ? { at, a: a + b * WORD, b: 0 } : { at, a, b };
+  #read({ words, algorithm }: Bucket): CounterState | null {
+    const entry = this.#states.get(words);
+    if (entry === null) return null;
+    const { until: at, count: a, slack: b } = entry;
+    return algorithm.isBacklog ? { at, a: a + b * WORD, b: 0 } : { at, a, b };
   }
+}
 
-  #find({ identity, counter }: Bucket): number {
-    const [a, b, c, d] = identity.words;
-    const [e, f] = counter.words;
-    return this.#counters.find(a ^ e, b ^ f, c, d);
-  }
+function laterOf(
+  { policy, algorithm, limit }: Bucket,
+  known: CounterState,
+  heard: CounterState,
+): CounterState {
+  // Returned charges lower a counter, and another limit may have drained a token bucket faster.
+  if ((isSettledByReply(policy) || algorithm.isBacklog) && known.at !== heard.at)
+    return heard.at > known.at ? heard : known;
+  const rule = ruleOf(policy, limit);
+  const at = Math.max(known.at, heard.at);
+  const before = algorithm.advance(known, at, rule);
+  const after = algorithm.advance(heard, at, rule);
+  return { at, a: Math.max(before.a, after.a), b: Math.max(before.b, after.b) };
 }
 
 /** Whether the time at which there is room again is predictable, independent of other requests. */

@@ -104,7 +104,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   isProven(credential: Identity): boolean {
-    return this.#options.known.isProven(credential, this.#options.clock());
+    return this.#options.known.proofs.isProven(credential, this.#options.clock());
   }
 
   /** Returns null, because there is no store that could know more proofs. */
@@ -113,16 +113,16 @@ export class MemoryLimiter implements Limiter {
   }
 
   isProofFresh(credential: Identity): boolean {
-    return this.#options.known.isProofFresh(credential, this.#options.clock());
+    return this.#options.known.proofs.isFresh(credential, this.#options.clock());
   }
 
   prove(credential: Identity): void {
     const now = this.#options.clock();
-    this.#options.known.prove(credential, now + PROVEN_MS, now + PROVEN_LOCALLY_MS);
+    this.#options.known.proofs.prove(credential, now + PROVEN_MS, now + PROVEN_LOCALLY_MS);
   }
 
   withdraw(credential: Identity): void {
-    this.#options.known.withdraw(credential);
+    this.#options.known.proofs.withdraw(credential);
   }
 
   visited(client: Identity, rule: VisitRule, network: () => Identity | null): void {
@@ -141,9 +141,9 @@ export class MemoryLimiter implements Limiter {
     const history = visitedOn(dayOf(clock()), before);
     known.histories.note(client, history);
     const until = regularUntil(history, rule);
-    if (until !== null) known.prove(client, until * DAY_MS);
+    if (until !== null) known.proofs.prove(client, until * DAY_MS);
     // The rule may have asked for fewer days before.
-    else if (before !== null) known.withdraw(client);
+    else if (before !== null) known.proofs.withdraw(client);
   }
 
   async close(): Promise<void> {
@@ -163,7 +163,7 @@ export class MemoryLimiter implements Limiter {
   #stateOf(bucket: Bucket, now: Millis): BucketState | null {
     const { clock, known, share } = this.#options;
     const { unlessProven, policy, capacity } = bucket;
-    if (unlessProven.some((one) => known.isProven(one, clock()))) return null;
+    if (unlessProven.some((one) => known.proofs.isProven(one, clock()))) return null;
     const limit = this.#limitOf(bucket);
     const state = known.state(bucket, now, limit);
     return new BucketState(policy, state, share?.capacityOf(bucket) ?? capacity, limit);

@@ -198,7 +198,7 @@ export class GuardedLimiter implements Limiter {
     const now = this.#options.clock();
     // During an outage, this process trusts its own knowledge of proofs for longer.
     const since = this.#isOpen ? now - (PROVEN_MS - PROVEN_LOCALLY_MS) : now;
-    return this.known.isProven(credential, since);
+    return this.known.proofs.isProven(credential, since);
   }
 
   askProofs(credentials: readonly Identity[]): Promise<void> | null {
@@ -206,12 +206,12 @@ export class GuardedLimiter implements Limiter {
   }
 
   isProofFresh(credential: Identity): boolean {
-    return this.known.isProofFresh(credential, this.#options.clock());
+    return this.known.proofs.isFresh(credential, this.#options.clock());
   }
 
   prove(credential: Identity): void {
     const until = this.#options.clock() + PROVEN_LOCALLY_MS;
-    this.known.prove(credential, until, until);
+    this.known.proofs.prove(credential, until, until);
     this.#store.proofs.prove(credential);
   }
 
@@ -220,7 +220,7 @@ export class GuardedLimiter implements Limiter {
   }
 
   withdraw(credential: Identity): void {
-    this.known.withdraw(credential);
+    this.known.proofs.withdraw(credential);
     this.#store.proofs.withdraw(credential);
   }
 

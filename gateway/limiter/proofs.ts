@@ -59,7 +59,9 @@ export class Proofs {
   ask(credentials: readonly Identity[]): Promise<void> | null {
     const { connection, clock, known } = this.#options;
     const now = clock();
-    const unknown = credentials.filter((one) => !known.isProven(one, now) && !known.isUnproven(one, now));
+    const unknown = credentials.filter(
+      (one) => !known.proofs.isProven(one, now) && !known.proofs.isUnproven(one, now),
+    );
     if (unknown.length === 0 || !connection.ready) return null;
     this.#question ??= {
       credentials: new Map(),
@@ -83,8 +85,8 @@ export class Proofs {
     const reply = await within(answerMs, work).catch(() => null);
     if (!Array.isArray(reply)) return;
     for (const [i, credential] of credentials.entries()) {
-      if (reply[i] === 1) known.prove(credential, askedAt + PROVEN_LOCALLY_MS);
-      else known.noteUnproven(credential, askedAt);
+      if (reply[i] === 1) known.proofs.prove(credential, askedAt + PROVEN_LOCALLY_MS);
+      else known.proofs.noteUnproven(credential, askedAt);
     }
   }
 

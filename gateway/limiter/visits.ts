@@ -210,9 +210,9 @@ export class Visits {
     for (const [i, { client, history: added }] of clients.entries()) {
       const history = reply[i] === 0 ? { last: added.last, days: 0 } : readHistory(Number(reply[i]));
       known.histories.note(client, history);
-      if (regularUntil(history, rule) !== null) known.prove(client, until);
+      if (regularUntil(history, rule) !== null) known.proofs.prove(client, until);
       // Its days have become too old, or the rule has asked for fewer before.
-      else known.withdraw(client);
+      else known.proofs.withdraw(client);
     }
     return clients.filter((_, i) => reply[i] === 0);
   }

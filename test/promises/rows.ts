@@ -125,7 +125,7 @@ export const PROMISES: readonly Promised[] = [
   ),
   row(
     'A flood of invented keys costs neither the process nor Redis more memory than its bound.',
-    ['system/exactness/key-flood', 'gateway/limiter/counter-table'],
+    ['system/exactness/key-flood', 'gateway/limiter/digest-table'],
     again('system/exactness/key-flood'),
     'the flood of the test has 4,000 keys of 15 KB; the tables are compared with plain maps',
   ),

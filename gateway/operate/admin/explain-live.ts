@@ -90,7 +90,7 @@ async function seed(rehearsal: Rehearsal, buckets: readonly Bucket[], control: C
     now = look.now;
     for (const one of same.flatMap(({ unlessProven }) => unlessProven)) {
       const { provenUntil } = await control.look(one, []);
-      if (provenUntil !== null) rehearsal.known.prove(one, provenUntil);
+      if (provenUntil !== null) rehearsal.known.proofs.prove(one, provenUntil);
     }
     for (const [i, bucket] of same.entries()) {
       const state = look.states[i] ?? EMPTY;
@@ -116,7 +116,7 @@ async function copyBans(rehearsal: Rehearsal, located: LocatedRequest, control: 
   if (bans.size === 0) return bans;
   for (const identity of identities) {
     const { provenUntil } = await control.look(identity, []);
-    if (provenUntil !== null) rehearsal.known.prove(identity, provenUntil);
+    if (provenUntil !== null) rehearsal.known.proofs.prove(identity, provenUntil);
   }
   return bans;
 }

@@ -6,6 +6,7 @@
  * record in the older half that is used moves to the front, so the oldest record has not been used recently. Memory is
  * reserved at once, and the system allocates it page by page as records are inserted.
  */
+import type { DigestWords } from '#gateway/identity/digest.ts';
 
 /** 16 of key, 8 of time, 4 of count, 4 of slack. */
 const RECORD_BYTES = 32;
@@ -20,7 +21,14 @@ const UNTIL = 2;
 /** Value of an empty index entry. Entries contain the position of a record plus one. */
 const EMPTY = 0;
 
-export class CounterTable {
+/** The numbers of a record. */
+export interface Entry {
+  count: number;
+  until: number;
+  slack: number;
+}
+
+export class DigestTable {
   readonly capacity: number;
   readonly #words: Uint32Array;
   readonly #doubles: Float64Array;
@@ -29,6 +37,8 @@ export class CounterTable {
   /** Position of the next record. */
   #next = 0;
   #size = 0;
+  /** The last answer. Each answer reuses it, so that none causes garbage. */
+  readonly #entry: Entry = { count: 0, until: 0, slack: 0 };
 
   /** @param capacity number of records; a power of two */
   constructor(capacity: number) {
@@ -45,43 +55,35 @@ export class CounterTable {
     return this.#size;
   }
 
-  /** @returns the record's position, or -1. Positions are valid until the next `insert` or `find` */
-  find(a: number, b: number, c: number, d: number): number {
-    const place = this.placeOf(a, b, c, d);
-    if (place < 0) return -1;
-    const age = (this.#next - place + this.capacity) & (this.capacity - 1);
-    // Age 0 means that the next insertion overwrites it.
-    if (age !== 0 && age <= this.capacity / 2) return place;
-    return this.#moveToFront(place);
+  /** @returns an object that is valid until the next call; null if the key is not in the table */
+  get(key: DigestWords): Readonly<Entry> | null {
+    const place = this.#find(key);
+    return place < 0 ? null : this.#read(place);
   }
 
-  /** The same, but all records stay where they are. */
-  placeOf(a: number, b: number, c: number, d: number): number {
-    return (this.#index[this.#entryOf(a, b, c, d)] ?? EMPTY) - 1;
+  /** The same, but it does not count as a use, and all records stay where they are. */
+  peek(key: DigestWords): Readonly<Entry> | null {
+    const place = this.#placeOf(key);
+    return place < 0 ? null : this.#read(place);
   }
 
   /** @returns the key of the record at a position; null if there is none */
-  keyAt(place: number): readonly [number, number, number, number] | null {
+  keyAt(place: number): DigestWords | null {
     if (this.#entryAt(place) < 0) return null;
     const [a = 0, b = 0, c = 0, d = 0] = this.#words.subarray(place * WORDS, place * WORDS + 4);
     return [a, b, c, d];
   }
 
-  /** Adds a record with all its fields zero. The key must not be in the table. @returns its place */
-  insert(a: number, b: number, c: number, d: number): number {
-    const place = this.#take();
-    const at = place * WORDS;
-    this.#words[at] = a;
-    this.#words[at + 1] = b;
-    this.#words[at + 2] = c;
-    this.#words[at + 3] = d;
-    this.#index[this.#entryOf(a, b, c, d)] = place + 1;
-    this.#size++;
-    return place;
+  put(key: DigestWords, count: number, until: number, slack: number): void {
+    const found = this.#find(key);
+    const place = found < 0 ? this.#insert(key) : found;
+    this.#words[place * WORDS + COUNT] = count;
+    this.#doubles[place * DOUBLES + UNTIL] = until;
+    this.#words[place * WORDS + SLACK] = slack;
   }
 
-  delete(a: number, b: number, c: number, d: number): void {
-    const entry = this.#entryOf(a, b, c, d);
+  delete(key: DigestWords): void {
+    const entry = this.#entryOf(key);
     const place = (this.#index[entry] ?? EMPTY) - 1;
     if (place < 0) return;
     this.#vacate(entry);
@@ -105,26 +107,39 @@ export class CounterTable {
     }
   }
 
-  count(place: number): number {
-    return this.#words[place * WORDS + COUNT] ?? 0;
+  #read(place: number): Entry {
+    const entry = this.#entry;
+    entry.count = this.#words[place * WORDS + COUNT] ?? 0;
+    entry.until = this.#doubles[place * DOUBLES + UNTIL] ?? 0;
+    entry.slack = this.#words[place * WORDS + SLACK] ?? 0;
+    return entry;
   }
 
-  until(place: number): number {
-    return this.#doubles[place * DOUBLES + UNTIL] ?? 0;
+  /** @returns the position of a record that is used now; -1 if there is none */
+  #find(key: DigestWords): number {
+    const place = this.#placeOf(key);
+    if (place < 0) return -1;
+    const age = (this.#next - place + this.capacity) & (this.capacity - 1);
+    // Age 0 means that the next insertion overwrites it.
+    if (age !== 0 && age <= this.capacity / 2) return place;
+    return this.#moveToFront(place);
   }
 
-  slack(place: number): number {
-    return this.#words[place * WORDS + SLACK] ?? 0;
+  #placeOf(key: DigestWords): number {
+    return (this.#index[this.#entryOf(key)] ?? EMPTY) - 1;
   }
 
-  set(place: number, count: number, until: number, slack: number): void {
-    this.#words[place * WORDS + COUNT] = count;
-    this.#doubles[place * DOUBLES + UNTIL] = until;
-    this.#words[place * WORDS + SLACK] = slack;
+  /** Adds a record. The key must not be in the table. @returns its position */
+  #insert(key: DigestWords): number {
+    const place = this.#take();
+    this.#words.set(key, place * WORDS);
+    this.#index[this.#entryOf(key)] = place + 1;
+    this.#size++;
+    return place;
   }
 
   /** The index entry that holds this key, or the empty one where it belongs. */
-  #entryOf(a: number, b: number, c: number, d: number): number {
+  #entryOf([a, b, c, d]: DigestWords): number {
     const index = this.#index;
     const words = this.#words;
     for (let entry = a & this.#mask; ; entry = (entry + 1) & this.#mask) {
