@@ -115,8 +115,8 @@ export class RungRequest implements ReadableRequest, Spender, ForwardedRequest, 
     }
     const page = prefersHtml(this.req.rawHeaders) ? enforcement.table.page : null;
     const retryAfter = retryAfterSeconds(violated, enforcement.options.randomInt);
-    const framing = { cors: this.cors, close: false, page, decision: DECISION };
-    denials.write(this.req, this.res, violated, retryAfter, framing);
+    const framing = { cors: this.cors, close: false, page, decision: null };
+    denials.write(this.req, this.res, { kind: 'limit', violated, retryAfter }, framing, DECISION);
   }
 
   #admit(added: readonly string[]): void {

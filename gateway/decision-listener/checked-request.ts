@@ -9,20 +9,19 @@ import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/clie
 import { privateHeaderProblem } from '#gateway/http/header-filter.ts';
 import { OVER_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
-import type { Violation } from '#gateway/limiter/decision.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
-import { type DenialWriter, denialReply } from '#gateway/reply/denial.ts';
+import type { Refusal } from '#gateway/refusals/refusal.ts';
+import type { DenialWriter } from '#gateway/reply/denial.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
+import { type Framing, refusalReply } from '#gateway/reply/refusal-reply.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
 import { probeReply } from '#gateway/request/probe.ts';
 import { NO_BANS } from '#gateway/request/reading/listing.ts';
 import { learn, noteVisit } from '#gateway/request/reading/prove.ts';
 import { locate, read } from '#gateway/request/reading/read.ts';
-import { framingOf } from '#gateway/request/refuse.ts';
 import type { Arrival } from '#gateway/request/request.ts';
-import type { Seconds } from '#shared/clock.ts';
 import {
   authorizationRequestOf,
   bad,
@@ -69,7 +68,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
       : bad(UNTRUSTED);
     if (!asked.ok) {
       if (asked.by === 'proxy') this.#options.onBadRequest(asked.reason);
-      this.#parts.refusals.malformed(this, asked.reason);
+      this.#parts.refusals.refuse(this, { kind: 'malformed', reason: asked.reason });
       return;
     }
     // From now on `req` is the request that the proxy describes. The proxy's own message is already framed.
@@ -79,7 +78,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     // A proxy that reports a reply may send the headers that it has added to the request.
     const isReply = asked.dialect === 'replied';
     const problem = methodProblem(asked.method) ?? (isReply ? null : privateHeaderProblem(req.rawHeaders));
-    if (problem !== null) this.#parts.refusals.malformed(this, problem);
+    if (problem !== null) this.#parts.refusals.refuse(this, { kind: 'malformed', reason: problem });
     else if (asked.dialect === 'replied') this.#learn(asked.status);
     else super.run();
   }
@@ -138,18 +137,13 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     discardBody(this.req.body);
   }
 
-  answer(reply: OwnReply): void {
+  answer(refusal: Refusal, framing: Framing): void {
+    const { decision } = framing;
+    if (this.#dialect === 'auth-request') this.#forbid(refusalReply(refusal, framing));
+    else if (refusal.kind === 'limit' && decision !== null)
+      this.#parts.denials.write(this.req, this.#res, refusal, framing, decision);
     // Keep the proxy's connection open: the malformed request is the client's.
-    const answer = { ...reply, close: this.closes };
-    if (this.#dialect === 'auth-request') this.#forbid(answer);
-    else sendOwn(this.req, this.#res, answer);
-  }
-
-  override deny(violated: readonly Violation[], retryAfter: Seconds, decision: string): void {
-    const framing = framingOf(this, decision);
-    if (this.#dialect === 'auth-request') {
-      this.#forbid(denialReply(violated, retryAfter, framing));
-    } else this.#parts.denials.write(this.req, this.#res, violated, retryAfter, framing);
+    else sendOwn(this.req, this.#res, { ...refusalReply(refusal, framing), close: this.closes });
   }
 
   /** NGINX accepts only 403 and reads only the header section, so status and body go into header fields. */
@@ -157,7 +151,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     const { status } = reply;
     if (this.#res.headersSent || this.#res.destroyed) return;
     if (this.entry !== null) this.entry.status = status;
-    this.#forbidWith(status, headersOf({ ...reply, bodyBytes: '' }), reply.bodyBytes);
+    this.#forbidWith(status, headersOf({ ...reply, close: this.closes, bodyBytes: '' }), reply.bodyBytes);
   }
 
   #forbidWith(status: number, headers: readonly string[], body: string): void {

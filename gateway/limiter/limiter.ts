@@ -27,7 +27,7 @@
  * @example
  *   limiter.spend(charge, {
  *     onSpent: (spent, position) => decide(spent, position), // { kind: 'allow', verdicts } or { kind: 'deny', violated }
- *     onStoreUnavailable: () => refusals.unavailable(request),
+ *     onStoreUnavailable: () => refusals.refuse(request, storeRefusal(buckets)),
  *   });
  */
 

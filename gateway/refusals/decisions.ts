@@ -10,7 +10,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { DecisionIds } from './decision-ids.ts';
 import type { DecisionRecord, DecisionStore } from './decision-record.ts';
 import { FEW, FloodSample } from './flood-sample.ts';
-import type { Refusal } from './refusal.ts';
+import type { Recorded } from './refusal.ts';
 
 const BATCH_MS: Millis = 100;
 const AGAIN_MS: Millis = 1000;
@@ -38,7 +38,7 @@ export interface Refused {
 /** A refusal that may get a record. */
 interface Candidate {
   readonly id: string;
-  readonly refusal: Refusal;
+  readonly refusal: Recorded;
   readonly refused: Refused;
   readonly policyVersion: string;
   readonly now: Millis;
@@ -77,7 +77,7 @@ export class Decisions {
   }
 
   /** @returns the id */
-  add(refusal: Refusal, refused: Refused): string {
+  add(refusal: Recorded, refused: Refused): string {
     const now = this.#options.wallClock();
     const policyVersion = this.#options.policyVersion();
     const id = this.#ids.next(refusal, policyVersion, now);

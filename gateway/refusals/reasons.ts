@@ -31,7 +31,7 @@ import {
   policyText,
 } from './limit-texts.ts';
 
-interface Reason {
+export interface Reason {
   readonly code: ErrorCode;
   readonly text: unknown;
   readonly outcome?: Outcome | null;

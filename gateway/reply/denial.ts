@@ -1,5 +1,5 @@
 /**
- * Replies of policies, bans and the list deny.
+ * Writes the replies of policies.
  *
  * A 429 depends on the exhausted policies and on whole seconds, not on the client. So its text is made once, with a gap
  * for the id of the refusal, and serves a whole flood. All 429s of one event-loop tick are written at its end, which
@@ -9,16 +9,12 @@ import type { SharingResponse } from '#gateway/http/client-exchange.ts';
 import { DateField } from '#gateway/http/date-field.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import { SharedReply } from '#gateway/http/shared-reply.ts';
-import type { Violation } from '#gateway/limiter/decision.ts';
-import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { DECISION_ID_LENGTH } from '#gateway/refusals/decision-ids.ts';
-import { LIST_REASONS, limitReasonOf, REASONS } from '#gateway/refusals/reasons.ts';
-import type { Clock, Millis, Seconds } from '#shared/clock.ts';
-import type { Cors } from './cors.ts';
-import { limitHeaders } from './limit-headers.ts';
-import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
-import type { Page } from './page.ts';
+import type { ToldLimit } from '#gateway/refusals/refusal.ts';
+import type { Clock } from '#shared/clock.ts';
+import { type AnsweredRequest, headersOf, type OwnReply, sendOwn } from './own-reply.ts';
+import { type Framing, refusalReply } from './refusal-reply.ts';
 
 interface Denial {
   /** The first denying policy. */
@@ -27,9 +23,6 @@ interface Denial {
   readonly reply: OwnReply;
   readonly shared: SharedReply;
 }
-
-/** The parts of a violation that its reply depends on. */
-type Refusing = Pick<Violation, 'policy' | 'capacity' | 'limit' | 'remaining' | 'resetMs' | 'canNeverPass'>;
 
 interface Denied {
   readonly req: AnsweredRequest;
@@ -58,26 +51,22 @@ export class DenialWriter {
     this.#date = new DateField(wallClock);
   }
 
-  /** @param violated the exhausted policies */
   write(
     req: AnsweredRequest,
     res: SharingResponse,
-    violated: readonly Refusing[],
-    retryAfter: Seconds,
-    { decision, cors, close, page }: Framing & { readonly decision: string },
+    refusal: ToldLimit,
+    { cors, close, page }: Framing,
+    decision: string,
   ): void {
-    const denied = {
-      req,
-      res,
-      denial: this.#denial(violated, retryAfter, { cors, close, page, decision: GAP }),
-      decision,
-    };
+    const denial = this.#denial(refusal, { cors, close, page, decision: GAP });
+    const denied = { req, res, denial, decision };
     if (this.#queue.push(denied) === 1) setImmediate(() => this.#flush());
   }
 
-  #denial(violated: readonly Refusing[], retryAfter: Seconds, framing: Framing): Denial {
+  #denial(refusal: ToldLimit, framing: Framing): Denial {
+    const { violated, retryAfter } = refusal;
     const policy = violated[0]?.policy;
-    if (policy === undefined) return textOf(violated, retryAfter, framing);
+    if (policy === undefined) return textOf(refusal, framing);
     const { cors, close, page } = framing;
     const texts = page === null ? this.#textsOf(policy) : this.#pages;
     let key = `${cors.key} ${close} ${retryAfter}`;
@@ -90,7 +79,7 @@ export class DenialWriter {
     let denial = texts.get(key);
     // Write the text again if the cached page belongs to a policy that a reload has replaced.
     if (denial?.policy !== policy) {
-      denial = textOf(violated, retryAfter, framing);
+      denial = textOf(refusal, framing);
       if (texts.size >= TEXTS_MAX) texts.clear();
       texts.set(key, denial);
     }
@@ -125,59 +114,9 @@ export class DenialWriter {
   }
 }
 
-function textOf(violated: readonly Refusing[], retryAfter: Seconds, framing: Framing): Denial {
-  const reply = denialReply(violated, retryAfter, framing);
+function textOf(refusal: ToldLimit, framing: Framing): Denial {
+  const reply = refusalReply(refusal, framing);
   const headers = headersOf({ ...reply, close: false });
   const shared = new SharedReply(reply.status, headers, reply.bodyBytes, GAP);
-  return { policy: violated[0]?.policy, reply, shared };
-}
-
-/** Options for writing a refusal. */
-export interface Framing {
-  /** Decides what pages of other origins may read. */
-  readonly cors: Cors;
-  /** Whether the connection ends with this reply. */
-  readonly close: boolean;
-  /** Id of the refusal; null if it has none. */
-  readonly decision: string | null;
-  /** The page for a browser; null for a JSON reply. */
-  readonly page: Page | null;
-}
-
-/** @param violated the exhausted policies @param retryAfter not sent if waiting does not help */
-export function denialReply(violated: readonly Refusing[], retryAfter: Seconds, framing: Framing): OwnReply {
-  const canNeverPass = violated.some((verdict) => verdict.canNeverPass);
-  const wait = canNeverPass ? [] : ['Retry-After', String(retryAfter)];
-  const names = [...new Set(violated.map(({ policy }) => policy.name))];
-  const [first] = violated;
-  const { code, text } = first === undefined ? REASONS.policyLimit : limitReasonOf(first.policy);
-  return ownReply(code, text(first), {
-    ...framing,
-    policy: names.join(', '),
-    headers: [...wait, ...limitHeaders(violated)],
-    extra: {
-      error: { code: 429, message: 'Too Many Requests' },
-      'violated-policies': names,
-    },
-  });
-}
-
-/** @param leftMs until the ban ends */
-export function bannedReply(leftMs: Millis, framing: Framing): OwnReply {
-  const { code, text } = REASONS.ban;
-  const seconds = Math.max(1, Math.ceil(leftMs / 1000));
-  return ownReply(code, text, { ...framing, headers: ['Retry-After', String(seconds)] });
-}
-
-/**
- * Answers clients and routes on the list `deny`. On client routes it never uses 403, because survey widgets retry only a
- * 429.
- */
-export function listedReply(
-  { names, status, reason }: Pick<ListEntry, 'names' | 'status' | 'reason'>,
-  framing: Framing,
-): OwnReply {
-  const { code, text } = LIST_REASONS[names];
-  const isForbidden = status === 403 && !framing.cors.isClientRoute;
-  return ownReply(isForbidden ? 'gateway_forbidden' : code, text({ reason }), framing);
+  return { policy: refusal.violated[0]?.policy, reply, shared };
 }

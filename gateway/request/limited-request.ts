@@ -2,7 +2,6 @@
  * The steps of every request: match, identify, spend, decide. Then it is refused (refuse.ts) or admitted. A denied
  * request costs the store nothing once its counter is known to be exhausted.
  */
-import type { Client } from '#gateway/bounds/clients.ts';
 import { prefersHtml } from '#gateway/http/accept.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { SentBody } from '#gateway/identity/body-field.ts';
@@ -12,19 +11,19 @@ import { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { RefusedRequest } from '#gateway/refusals/decisions.ts';
+import { type LimitRefusal, limitRefusal, type Refusal, storeRefusal } from '#gateway/refusals/refusal.ts';
 import type { Cors } from '#gateway/reply/cors.ts';
-import { denialReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
-import type { OwnReply } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
-import type { Millis, Seconds } from '#shared/clock.ts';
+import type { Framing } from '#gateway/reply/refusal-reply.ts';
+import type { Millis } from '#shared/clock.ts';
 import { addressSource } from './address-source.ts';
 import type { Enforcement } from './enforcement.ts';
 import { noteOffences } from './offences.ts';
 import type { Caller } from './reading/caller.ts';
 import { locate, NOWHERE, type ReadableRequest, read, type Sent } from './reading/read.ts';
 import type { Banned, ChargedTo, KnownAs } from './reading/reading.ts';
-import { framingOf, type Refusable, type Refusals } from './refuse.ts';
+import type { Refusable, Refusals } from './refuse.ts';
 import { countDegraded, countVisitor, type Spender, spend } from './spend.ts';
 
 const NOTHING_ADDED: readonly string[] = [];
@@ -45,7 +44,6 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
   abstract readonly req: Sent;
   abstract readonly connection: Source;
   abstract readonly entry: AccessEntry | null;
-  abstract readonly client: Client | null;
   abstract readonly closes: boolean;
   head = NOWHERE.head;
   match = NOWHERE.match;
@@ -80,11 +78,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
    */
   protected abstract pass(added: readonly string[], reservation: Reservation | null, now: Millis): void;
 
-  abstract answer(reply: OwnReply): void;
-
-  deny(violated: readonly Violation[], retryAfter: Seconds, decision: string): void {
-    this.answer(denialReply(violated, retryAfter, framingOf(this, decision)));
-  }
+  abstract answer(refusal: Refusal, framing: Framing): void;
 
   /** Reads the body of a request whose policies count a field of it. Never calls back if the client leaves. */
   protected receiveBody(then: (body: SentBody) => void): void {
@@ -94,7 +88,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
   /** Answers a probe of `floodgate doctor`. @returns false if the token is invalid, so the request is not a probe */
   protected abstract answersProbe(token: string): boolean;
 
-  answersPreflight(_decision: string | null): boolean {
+  answersPreflight(_framing: Framing): boolean {
     return false;
   }
 
@@ -125,7 +119,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
     this.arrivedAt = this.#now;
     const located = locate(enforcement.table, req, this.connection.origin);
     if (located.kind === 'malformed') {
-      refusals.malformed(this, located.reason);
+      refusals.refuse(this, located);
       return;
     }
     const { head, match } = located;
@@ -149,14 +143,12 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
     const reading = read(this, enforcement.options);
     switch (reading.kind) {
       case 'malformed':
-        refusals.malformed(this, reading.reason);
+      case 'listed':
+        refusals.refuse(this, reading);
         return;
       case 'banned':
-        if (!mayAsk || !this.#asksProofs(reading)) refusals.banned(this, reading);
-        return;
-      case 'listed':
-        enforcement.metrics.listed.deny++;
-        refusals.listed(this, reading.entry);
+        if (!mayAsk || !this.#asksProofs(reading))
+          refusals.refuse(this, { ...reading, leftMs: reading.endsAt - this.#now });
         return;
       case 'uncovered':
         if (reading.allowedBy !== null) {
@@ -219,7 +211,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
 
   onSpent(spent: Spent, position: number): void {
     const { entry } = this;
-    const { enforcement, refusals } = this.#parts;
+    const { enforcement } = this.#parts;
     const { metrics } = enforcement;
     entry?.spent(spent);
     if (!spent.isLocal) {
@@ -245,7 +237,7 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
         this.#pass(limitHeaders(decision.verdicts), this.#reservationOf(spent, position));
         return;
       case 'deny':
-        refusals.denied(this, decision.violated, spent.isLocal ? 'share' : 'store');
+        this.#deny(decision.violated, spent.isLocal ? 'share' : 'store');
         return;
       default:
         decision satisfies never;
@@ -277,12 +269,18 @@ export abstract class LimitedRequest implements ReadableRequest, Spender, Refusa
   }
 
   denyFromMemory(violated: readonly Violation[]): void {
-    this.#parts.refusals.denied(this, violated, 'memory');
+    this.#deny(violated, 'memory');
+  }
+
+  #deny(violated: readonly Violation[], by: LimitRefusal['by']): void {
+    const { enforcement, refusals } = this.#parts;
+    const buckets = this.charged?.charge.buckets ?? [];
+    refusals.refuse(this, limitRefusal(violated, buckets, by, enforcement.options.randomInt));
   }
 
   onStoreUnavailable(): void {
     this.entry?.spent(null);
-    this.#parts.refusals.unavailable(this);
+    this.#parts.refusals.refuse(this, storeRefusal(this.charged?.charge.buckets ?? []));
   }
 
   #reservationOf(spent: Spent, position: number): Reservation | null {

@@ -11,7 +11,6 @@ import { dropNominated } from '#gateway/http/hop-by-hop.ts';
 import { localAuthority } from '#gateway/http/host.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import { announcedBody, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
-import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import { authorityOf } from '#gateway/policy/target.ts';
@@ -22,14 +21,15 @@ import type {
   RequestOptions,
 } from '#gateway/proxy/forwarded-request.ts';
 import { ProxyCall } from '#gateway/proxy/proxy-call.ts';
+import type { Refusal } from '#gateway/refusals/refusal.ts';
 import type { DenialWriter } from '#gateway/reply/denial.ts';
-import { type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
+import { sendOwn } from '#gateway/reply/own-reply.ts';
 import { isPreflight, sendPreflight } from '#gateway/reply/preflight.ts';
-import type { Millis, Seconds } from '#shared/clock.ts';
+import { type Framing, refusalReply } from '#gateway/reply/refusal-reply.ts';
+import type { Millis } from '#shared/clock.ts';
 import { type LimitedParts, LimitedRequest } from './limited-request.ts';
 import { probeReply } from './probe.ts';
 import { learn, noteVisit } from './reading/prove.ts';
-import { framingOf } from './refuse.ts';
 import { upstreamHeaders } from './request-headers.ts';
 import { whenSmallArrived } from './small-body.ts';
 
@@ -141,11 +141,22 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   }
 
   onFailed(failure: ProxyFailure): void {
-    const { enforcement, refusals } = this.#parts;
-    if (failure.kind === 'unavailable' || failure.kind === 'timeout') enforcement.metrics.replied('none');
     if (this.call?.hasReachedUpstream === true) this.#reservation?.conclude('unknown');
     this.#reservation?.close();
-    refusals.failed(this, failure, this.call?.passage.added ?? []);
+    this.#parts.refusals.refuse(this, this.#refusalBy(failure));
+  }
+
+  #refusalBy(failure: ProxyFailure): Refusal {
+    const { bounds } = this.#parts.upstream;
+    const { client, isNewcomer } = this;
+    switch (failure.kind) {
+      case 'bound':
+        return { kind: 'bound', bound: bounds[failure.bound], refusal: failure.refusal, client };
+      case 'overloaded':
+        return { ...failure, bound: bounds.upstream_connections, isNewcomer };
+      default:
+        return failure;
+    }
   }
 
   protected override receiveBody(then: (body: SentBody) => void): void {
@@ -183,7 +194,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     clients.leave(client);
     waiting.refused(refusal);
     enforcement.metrics.count('undecided');
-    refusals.failed(this, { kind: 'bound', bound: 'waiting', refusal }, []);
+    refusals.refuse(this, { kind: 'bound', bound: waiting, refusal, client: this.client });
     return false;
   }
 
@@ -195,10 +206,10 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     this.#parts.clients.leave(client);
   }
 
-  override answersPreflight(decision: string | null): boolean {
+  override answersPreflight(framing: Framing): boolean {
     const { req, res } = this;
-    if (!isPreflight(req.method, req.rawHeaders) || this.cors.origin === null) return false;
-    sendPreflight(req, res, framingOf(this, decision));
+    if (framing.cors.origin === null || !isPreflight(req.method, req.rawHeaders)) return false;
+    sendPreflight(req, res, framing);
     return true;
   }
 
@@ -206,13 +217,12 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     return this.cors.exposesLimits;
   }
 
-  answer(reply: OwnReply): void {
-    sendOwn(this.req, this.res, reply);
-  }
-
-  override deny(violated: readonly Violation[], retryAfter: Seconds, decision: string): void {
+  answer(refusal: Refusal, framing: Framing): void {
     const { req, res } = this;
-    this.#parts.denials.write(req, res, violated, retryAfter, framingOf(this, decision));
+    const { decision } = framing;
+    if (refusal.kind === 'limit' && decision !== null)
+      this.#parts.denials.write(req, res, refusal, framing, decision);
+    else sendOwn(req, res, refusalReply(refusal, framing, this.call?.passage.added));
   }
 
   /** Whether the gateway is shutting down, or the client waits for 100 Continue and has not sent its body. */

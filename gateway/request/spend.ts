@@ -14,13 +14,12 @@ export interface Spender extends LimitListener {
 
 /** Charges the request. If a counter is known to be exhausted, the request is denied without asking the store. */
 export function spend({ options }: Enforcement, { charge }: ChargedTo, request: Spender): void {
-  const { metrics, limiter } = options;
+  const { limiter } = options;
   const exhausted = limiter.knownExhausted(charge);
   if (exhausted === null) {
     limiter.spend(charge, request);
     return;
   }
-  metrics.deniedFromMemory++;
   request.denyFromMemory(
     exhausted.map(({ bucket, used, resetMs }) => {
       const { policy, capacity, limit } = bucket;

@@ -6,12 +6,13 @@ import type { Match } from '#gateway/policy/match.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { CODES } from '#gateway/refusals/codes.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
+import type { ToldRefusal } from '#gateway/refusals/refusal.ts';
 import type { CorsTable } from '#gateway/reply/cors.ts';
-import { bannedReply, denialReply, listedReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
-import { headersOf, type OwnReply } from '#gateway/reply/own-reply.ts';
+import { headersOf } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
 import { isPreflight, preflightHeaders } from '#gateway/reply/preflight.ts';
+import { refusalReply } from '#gateway/reply/refusal-reply.ts';
 import type { MatchedVisit } from '#gateway/request/reading/prove.ts';
 import type { Banned, ChargedTo, Listed, Malformed, Uncovered } from '#gateway/request/reading/reading.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -59,18 +60,20 @@ export function replyTo(
     return { status: CODES[REASONS.malformed.code].status, headers: table.unread(rawHeaders).headers };
   const cors = table.on(method, asked.match.path, rawHeaders);
   const framing = { cors, close: false, decision: null, page };
-  const refusal = (reply: OwnReply): Reply =>
-    cors.origin !== null && isPreflight(method, rawHeaders)
-      ? { status: 204, headers: preflightHeaders(framing, rawHeaders) }
-      : { status: reply.status, headers: headersOf(reply) };
+  const refused = (refusal: ToldRefusal): Reply => {
+    if (cors.origin !== null && isPreflight(method, rawHeaders))
+      return { status: 204, headers: preflightHeaders(framing, rawHeaders) };
+    const reply = refusalReply(refusal, framing);
+    return { status: reply.status, headers: headersOf(reply) };
+  };
   switch (asked.kind) {
     case 'banned':
-      return refusal(bannedReply(asked.endsAt - now, framing));
+      return refused({ ...asked, leftMs: asked.endsAt - now });
     case 'listed':
-      return refusal(listedReply(asked.entry, framing));
+      return refused(asked);
     case 'deny': {
       const { violated } = asked.decision;
-      return refusal(denialReply(violated, retryAfterSeconds(violated, null), framing));
+      return refused({ kind: 'limit', violated, retryAfter: retryAfterSeconds(violated, null) });
     }
     case 'allow':
       return { status: null, headers: limitHeaders(asked.decision.verdicts) };

@@ -112,7 +112,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
       : {
           decisionServer: decisionServer({
             enforcement,
-            refusals: new Refusals({ enforcement, decisions, upstream }),
+            refusals: new Refusals({ enforcement, decisions }),
           }),
         }),
     ...(checkMs === undefined ? {} : { checkMs }),

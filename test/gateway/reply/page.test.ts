@@ -11,14 +11,15 @@ import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { templateOf } from '#gateway/policy/page-template.ts';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
 import { NO_CORS } from '#gateway/reply/cors.ts';
-import { bannedReply, DenialWriter, denialReply, listedReply } from '#gateway/reply/denial.ts';
+import { DenialWriter } from '#gateway/reply/denial.ts';
 import { headersOf, ownReply, recordOf } from '#gateway/reply/own-reply.ts';
 import { OWN_PAGE, type Page, pageFrom } from '#gateway/reply/page.ts';
+import { type Framing, refusalReply } from '#gateway/reply/refusal-reply.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { policy } from '#test/support/spend.ts';
+import { identity, policy } from '#test/support/spend.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { type Answer, send } from '../proxy/exchange.ts';
 
@@ -33,6 +34,14 @@ const violation = {
   resetMs: 36_001,
   canNeverPass: false,
 };
+
+function denialReply(denying: typeof violation, as: Framing) {
+  return refusalReply({ kind: 'limit', violated: [denying], retryAfter: 37 }, as);
+}
+
+function bannedReply(leftMs: number, as: Framing) {
+  return refusalReply({ kind: 'banned', identity: identity('one'), leftMs, policy: null }, as);
+}
 
 const OF_FORMAT =
   /^(?:date|content-type|content-length|vary|content-security-policy|x-content-type-options)$/;
@@ -233,7 +242,7 @@ t.test('every code has a page with an explanation', async (t) => {
 });
 
 t.test('the page has its own script and style, and loads nothing', async (t) => {
-  const { body, headers } = denialReply([violation], 37, framing);
+  const { body, headers } = denialReply(violation, framing);
   const policy = recordOf(headers)['Content-Security-Policy'] ?? '';
   for (const [name, directive] of [
     ['script', 'script-src'],
@@ -261,7 +270,7 @@ t.test('writes the waiting time in words', async (t) => {
 });
 
 t.test('the page tells if a request can never pass', async (t) => {
-  const { body } = denialReply([{ ...violation, canNeverPass: true }], 37, framing);
+  const { body } = denialReply({ ...violation, canNeverPass: true }, framing);
   t.match(body, 'waiting does not help');
   t.notMatch(body, '<time');
 });
@@ -269,13 +278,14 @@ t.test('the page tells if a request can never pass', async (t) => {
 t.test('a template is used only if there is a time to wait', async (t) => {
   const page = pageFrom(templateOf('denied.html', '<p>{seconds}|{policy}|{decision}</p>'));
   const mine = { ...framing, page };
-  t.equal(denialReply([violation], 37, mine).body, `<p>37|login|${ID}</p>`);
+  t.equal(denialReply(violation, mine).body, `<p>37|login|${ID}</p>`);
   t.equal(bannedReply(5000, mine).body, `<p>5||${ID}</p>`);
-  const entry = { names: 'client', status: 403, reason: null } as const;
-  t.match(listedReply(entry, mine).body, '<h1>Not allowed</h1>');
-  t.equal(listedReply({ ...entry, status: 429 }, mine).body, `<p>3600||${ID}</p>`);
+  const listed = (status: 403 | 429) =>
+    refusalReply({ kind: 'listed', entry: { names: 'client', line: 1, status, reason: null } }, mine);
+  t.match(listed(403).body, '<h1>Not allowed</h1>');
+  t.equal(listed(429).body, `<p>3600||${ID}</p>`);
   const odd = { ...violation, policy: policy('<i>"', 5, 60) };
-  t.equal(denialReply([odd], 37, mine).body, `<p>37|&#60;i&#62;&#34;|${ID}</p>`);
+  t.equal(denialReply(odd, mine).body, `<p>37|&#60;i&#62;&#34;|${ID}</p>`);
   t.match(recordOf(headersOf(bannedReply(5000, mine)))['Content-Security-Policy'], /^default-src 'none'/);
 });
 
@@ -295,7 +305,8 @@ function writerTo(bodies: string[]): (violated: readonly (typeof violation)[], p
     end: () => undefined,
     endShared: (reply, id) => void bodies.push(reply.bodyWith(id)),
   };
-  return (violated, page) => writer.write(req, res, violated, 37, { ...framing, page });
+  return (violated, page) =>
+    writer.write(req, res, { kind: 'limit', violated, retryAfter: 37 }, { ...framing, page }, ID);
 }
 
 t.test('a replaced policy gets its own page', async (t) => {
