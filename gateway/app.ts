@@ -19,7 +19,6 @@ import type { LoadPolicies } from './part/part.ts';
 import type { Sample } from './part/sample.ts';
 import { openParts, type PartInUse } from './parts.ts';
 import { changesOf } from './policy/file/changes.ts';
-import { skippedTexts } from './policy/lists.ts';
 import type { PolicySet } from './policy/policy-set.ts';
 import { refusingShrunken } from './policy/referenced-files.ts';
 import { FileWatch, loadWatched, type WatchedTexts } from './policy/watched-file.ts';
@@ -209,7 +208,7 @@ async function openWith(
     );
   if (policies.planHeader !== null && config.trust.kind === 'none')
     log.warn('the policy file has plans, but no proxy is trusted to name them; set GATEWAY_TRUSTED_PROXIES');
-  warnOfSkippedLines(policies, log);
+  warnOfLists(policies, log);
   return openLimiting({
     policies,
     secrets,
@@ -265,8 +264,8 @@ function openUpstream(
   });
 }
 
-function warnOfSkippedLines({ file, lists }: PolicySet, log: GatewayParts['log']): void {
-  for (const { text } of skippedTexts(lists)) log.warn({ file }, text);
+function warnOfLists({ file, listFiles }: PolicySet, log: GatewayParts['log']): void {
+  for (const { text } of listFiles.notes) log.warn({ file }, text);
 }
 
 interface Watched {
@@ -295,7 +294,7 @@ function watchPolicies(
         { file: set.file, policies: set.policies.length, changes },
         'the edited policy file is in use',
       );
-      warnOfSkippedLines(set, log);
+      warnOfLists(set, log);
     },
     onRefused: (error) => {
       metrics.reloadFailures++;

@@ -9,6 +9,7 @@ import {
   type TrustedFile,
   type TrustedNetworks,
 } from './client-address.ts';
+import { NetworkMap } from './network-map.ts';
 import { readRegularFile } from './regular-file.ts';
 
 const HOPS_MAX = 32;
@@ -88,13 +89,13 @@ export function parseTrustedProxies(text: string, read = readRegularFile): Proxy
 class ProxyNetworks implements TrustedNetworks {
   readonly files: readonly ProxyFile[];
   readonly #fixed: readonly Network[];
-  #index: PrefixIndex;
+  #index: NetworkMap<true>;
   version = 0;
 
   constructor(fixed: readonly Network[], files: readonly string[], read: (file: string) => string) {
     this.#fixed = fixed;
     this.files = files.map((file) => new ProxyFile(file, textOf(file, read), () => this.#changed()));
-    this.#index = new PrefixIndex(this.all);
+    this.#index = indexOf(this.all);
   }
 
   get all(): readonly Network[] {
@@ -102,11 +103,11 @@ class ProxyNetworks implements TrustedNetworks {
   }
 
   has(address: readonly number[]): boolean {
-    return this.#index.has(address);
+    return this.#index.find(address) === true;
   }
 
   #changed(): void {
-    this.#index = new PrefixIndex(this.all);
+    this.#index = indexOf(this.all);
     this.version++;
   }
 }
@@ -175,36 +176,8 @@ export function networksIn(text: string, file: string): readonly Network[] {
   return networks;
 }
 
-/** Networks by the length of their prefix. A look-up tries each length in use once, however many networks there are. */
-class PrefixIndex {
-  readonly #ipv4 = new Map<number, Set<string>>();
-  readonly #ipv6 = new Map<number, Set<string>>();
-
-  constructor(networks: readonly Network[]) {
-    for (const { bytes, bits } of networks) {
-      const lengths = this.#lengthsOf(bytes);
-      const known = lengths.get(bits);
-      if (known === undefined) lengths.set(bits, new Set([prefixOf(bytes, bits)]));
-      else known.add(prefixOf(bytes, bits));
-    }
-  }
-
-  has(address: readonly number[]): boolean {
-    for (const [bits, prefixes] of this.#lengthsOf(address))
-      if (prefixes.has(prefixOf(address, bits))) return true;
-    return false;
-  }
-
-  #lengthsOf({ length }: readonly number[]): Map<number, Set<string>> {
-    return length === 4 ? this.#ipv4 : this.#ipv6;
-  }
-}
-
-function prefixOf(bytes: readonly number[], bits: number): string {
-  let prefix = '';
-  for (let i = 0; i * 8 < bits; i++) {
-    const left = bits - i * 8;
-    prefix += String.fromCharCode((bytes[i] ?? 0) & (left >= 8 ? 0xff : (0xff << (8 - left)) & 0xff));
-  }
-  return prefix;
+function indexOf(networks: readonly Network[]): NetworkMap<true> {
+  const index = new NetworkMap<true>();
+  for (const network of networks) index.add(network, true);
+  return index;
 }

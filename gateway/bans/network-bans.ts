@@ -1,42 +1,30 @@
 /** Finds the banned network of an address. A ban of a network has the network as its name, where others have a digest. */
-import { NetworkList, type NetworkTable } from '#gateway/policy/network-table.ts';
 import { parseNetwork } from '#shared/client-address.ts';
+import { NetworkMap } from '#shared/network-map.ts';
 
 export class NetworkBans {
-  readonly #names = new Set<string>();
-  /** null after a change, until the next look-up. */
-  #table: NetworkTable<string> | null = null;
+  readonly #networks = new NetworkMap<string>();
 
   get size(): number {
-    return this.#names.size;
+    return this.#networks.size;
   }
 
   /** @param name of any ban */
   add(name: string): void {
-    if (!isNetwork(name) || this.#names.has(name)) return;
-    this.#names.add(name);
-    this.#table = null;
+    if (isNetwork(name)) this.#networks.add(parseNetwork(name), name);
   }
 
   delete(name: string): void {
-    if (this.#names.delete(name)) this.#table = null;
+    if (isNetwork(name)) this.#networks.delete(parseNetwork(name));
   }
 
   clear(): void {
-    this.#names.clear();
-    this.#table = null;
+    this.#networks.clear();
   }
 
   /** Returns the smallest banned network that contains the address. @param address 4 or 16 bytes */
   find(address: readonly number[]): string | undefined {
-    this.#table ??= this.#build();
-    return this.#table.find(address);
-  }
-
-  #build(): NetworkTable<string> {
-    const list = new NetworkList<string>();
-    for (const name of this.#names) list.add(parseNetwork(name), name);
-    return list.table();
+    return this.#networks.find(address);
   }
 }
 

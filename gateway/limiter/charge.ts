@@ -184,7 +184,7 @@ export function chargeFor(
     const part = parts?.[identifierAt];
     if (unproven === null || (part !== undefined && !needsProof(part))) continue;
     // An identity that the policy file names counts as proven.
-    if (isProven(proof) || policy.overrides?.digests.has(identity.digest)) continue;
+    if (isProven(proof) || policy.overrides?.clients.digests.has(identity.digest)) continue;
     const who = address(unproven.address);
     const whole = limitFor(policy, who.digest, facts);
     const cost = unitsOf(counted, capacityFor(policy, whole));

@@ -2,9 +2,8 @@
  * The lists `allow` and `deny`: clients that no policy counts, and clients that the gateway refuses. `deny` also denies
  * routes to everybody.
  */
+import type { ClientTable } from './clients.ts';
 import type { HostNames } from './host-names.ts';
-import type { NetworkTable } from './network-table.ts';
-import type { Path } from './problems.ts';
 import type { HostRoute } from './route.ts';
 
 export interface ListEntry {
@@ -20,46 +19,19 @@ export interface ListEntry {
   readonly reason: string | null;
 }
 
-export interface NamedNetworks {
-  readonly file: { find(address: readonly number[]): string | undefined };
-  readonly entries: ReadonlyMap<string, ListEntry>;
+/** The names that a file gives to networks. */
+interface NetworkNames {
+  find(address: readonly number[]): string | undefined;
 }
 
 /** The clients that the lists name for some hosts, or for all. */
 export interface ListedClients {
   /** null for all hosts. */
   readonly hosts: HostNames | null;
-  readonly digests: ReadonlyMap<string, ListEntry>;
-  readonly networks: NetworkTable<ListEntry>;
+  /** Only the list deny names programs. */
+  readonly clients: ClientTable<ListEntry>;
   /** Entries by the names of networks, for each file of such names. */
-  readonly named: readonly NamedNetworks[];
-  /** Entries by the lower-case name of a program. Only the list deny has them. */
-  readonly programs: ReadonlyMap<string, ListEntry>;
-}
-
-/** A name of a network that its file does not have. */
-export interface UnknownName {
-  readonly at: Path;
-  readonly name: string;
-  readonly file: string;
-}
-
-/** The lines of a file that a lenient list skips. */
-export interface SkippedLines {
-  readonly at: Path;
-  readonly file: string;
-  count: number;
-  /** The first of them: its number, and why it cannot be used. */
-  first: string;
-}
-
-/** Returns a sentence for each file with such lines. */
-export function skippedTexts(lists: Lists | null): readonly { readonly at: Path; readonly text: string }[] {
-  const found = lists?.skippedLines.filter(({ count }) => count > 0) ?? [];
-  return found.map(({ at, file, count, first }) => {
-    const what = count === 1 ? `line of ${file} is` : `lines of ${file} are`;
-    return { at, text: `${count} ${what} skipped, such as ${first}` };
-  });
+  readonly named: ReadonlyMap<NetworkNames, ReadonlyMap<string, ListEntry>>;
 }
 
 export interface Lists {
@@ -68,10 +40,6 @@ export interface Lists {
   readonly hasDigests: boolean;
   /** Number of words in the longest name of a program; 0 without programs. */
   readonly programWordsMax: number;
-  /** Names of entries that their file does not have, for warnings. They may come back with its next version. */
-  readonly unknownNames: readonly UnknownName[];
-  /** Lines of lenient files that cannot be used, for warnings. */
-  readonly skippedLines: readonly SkippedLines[];
   /** Routes denied to everybody, in the order of the file. */
   readonly routes: readonly (readonly [HostRoute, ListEntry])[];
   /** Entries of both lists. */
@@ -106,33 +74,24 @@ export function entryFor(lists: Lists, client: Client): ListEntry | null {
   return found;
 }
 
-function entryAmong(listed: ListedClients, { digests, doubtful, address, words }: Client): ListEntry | null {
-  for (const digest of doubtful) {
-    const entry = listed.digests.get(digest);
+function entryAmong(listed: ListedClients, client: Client): ListEntry | null {
+  const { clients } = listed;
+  const { digests, doubtful, address, words } = client;
+  for (const digest of [...doubtful, ...digests]) {
+    const entry = clients.digests.get(digest);
     if (entry?.list === 'deny') return entry;
   }
-  let found: ListEntry | null = null;
-  for (const digest of digests) {
-    const entry = listed.digests.get(digest);
-    if (entry?.list === 'deny') return entry;
-    found ??= entry ?? null;
-  }
-  if (address !== null) found ??= listed.networks.find(address) ?? namedEntry(listed, address);
-  if (found !== null) return found;
-  for (const word of words) {
-    const entry = listed.programs.get(word);
-    if (entry !== undefined) return entry;
-  }
-  return null;
+  return clients.find(digests, address) ?? namedEntry(listed, address) ?? clients.ofProgram(words) ?? null;
 }
 
-function namedEntry({ named }: ListedClients, address: readonly number[]): ListEntry | null {
-  let found: ListEntry | null = null;
-  for (const { file, entries } of named) {
+function namedEntry({ named }: ListedClients, address: readonly number[] | null): ListEntry | undefined {
+  let found: ListEntry | undefined;
+  if (address === null) return found;
+  for (const [file, entries] of named) {
     const name = file.find(address);
     const entry = name === undefined ? undefined : entries.get(name);
     if (entry?.list === 'deny') return entry;
-    found ??= entry ?? null;
+    found ??= entry;
   }
   return found;
 }

@@ -307,7 +307,7 @@ function newCover(
       regulars === null &&
       !counted.some(({ cost }) => cost.kind === 'header' || cost.kind === 'body-bytes') &&
       !sorted.some(
-        ({ overrides }) => overrides !== null && (planClaim !== null || overrides.programs.size > 0),
+        ({ overrides }) => overrides !== null && (planClaim !== null || overrides.clients.programs.size > 0),
       ),
     hasOutcomes: counted.some(({ counter }) => isSettledByReply(counter.policy)),
     priority: highestOf(sorted.map(({ priority }) => priority)),

@@ -1,15 +1,11 @@
 /** Limits of a policy for some clients: by digest, address, plan or program. */
-import type { NetworkTable } from './network-table.ts';
+import type { ClientTable } from './clients.ts';
 
 export const PLAN = /^[A-Za-z0-9._~-]{1,64}$/;
 
 export interface Overrides {
-  readonly digests: ReadonlyMap<string, number>;
-  readonly networks: NetworkTable<number>;
+  readonly clients: ClientTable<number>;
   readonly plans: ReadonlyMap<string, number>;
-  /** Limits by the lower-case name of a program. */
-  readonly programs: ReadonlyMap<string, number>;
-  readonly size: number;
   /** Smallest limit of all overrides; Infinity if there are none. */
   readonly least: number;
   readonly most: number;
@@ -47,17 +43,10 @@ export function limitFor(
   facts: OverrideFacts | null,
 ): number {
   if (overrides === null || facts === null) return limit;
-  const named = overrides.digests.get(digest);
-  if (named !== undefined) return named;
-  const placed = facts.address === null ? undefined : overrides.networks.find(facts.address);
-  if (placed !== undefined) return placed;
-  const planned = facts.plan === null ? undefined : overrides.plans.get(facts.plan);
-  if (planned !== undefined) return planned;
-  for (const word of facts.words) {
-    const found = overrides.programs.get(word);
-    if (found !== undefined) return found;
-  }
-  return limit;
+  const { clients, plans } = overrides;
+  const { address, plan, words } = facts;
+  const named = clients.find([digest], address) ?? (plan === null ? undefined : plans.get(plan));
+  return named ?? clients.ofProgram(words) ?? limit;
 }
 
 /** Returns how much can be used at once: the burst of a token bucket if one is set, else the limit. */

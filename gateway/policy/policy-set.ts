@@ -2,12 +2,13 @@
 import type { Priority } from '#gateway/bounds/priority.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis } from '#shared/clock.ts';
+import type { ClientTable } from './clients.ts';
 import type { Conditions } from './condition.ts';
-import type { Lists, UnknownName } from './lists.ts';
+import type { Lists } from './lists.ts';
 import type { NamedPage } from './page-template.ts';
-import type { Plans } from './plans.ts';
 import type { Policy } from './policy.ts';
 import type { Path } from './problems.ts';
+import type { ListFiles } from './referenced-files.ts';
 import type { HostRoute, Route } from './route.ts';
 
 /** A policy with what the limiter does not need: where it applies, and where it is written. */
@@ -78,16 +79,16 @@ export interface PolicySet {
   readonly planHeader: string | null;
   /** The claim in which signed tokens name the plan of a client; null if none. */
   readonly planClaim: string | null;
-  readonly plans: Plans | null;
+  /** Plans of clients; null if the file names none. */
+  readonly plans: ClientTable<string> | null;
   /** Whether some overrides name programs by their User-Agent. */
   readonly hasProgramLimits: boolean;
   /** Identifiers that do not depend on a route. */
   readonly identifiers: readonly SimpleIdentifier[];
   readonly lists: Lists | null;
-  /** Numbers of entries of the files that the policy file names and that have one a line. */
-  readonly listSizes: ReadonlyMap<string, number>;
-  /** The key `regulars`, also if no policy has `newcomers`: the unknown names under `never`. null if it is not written. */
-  readonly regulars: { readonly unknownNames: readonly UnknownName[] } | null;
+  readonly listFiles: ListFiles;
+  /** Whether the key `regulars` is written. Without a policy that has `newcomers`, it has no effect. */
+  readonly hasRegulars: boolean;
   /** Replaces the gateway's page for browsers; null if there is none. */
   readonly page: NamedPage | null;
   /** The origins whose pages may read the gateway's own replies; null if the file does not say. */

@@ -51,6 +51,18 @@ export function reportMistake(report: Report, path: Path, error: unknown): void 
   report(path, error.what, error.fix);
 }
 
+/** Reads each value of a list, and reports those with a mistake by their number. */
+export function readEach<W, V>(values: readonly W[], report: Report, read: (value: W, i: number) => V): V[] {
+  return values.flatMap((value, i) => {
+    try {
+      return [read(value, i)];
+    } catch (error) {
+      reportMistake(report, [i], error);
+      return [];
+    }
+  });
+}
+
 /** Finds a character that shows that text in another encoding was read as UTF-8; null if there is none. */
 export function foreignCharacter(text: string): { at: number; message: string; fix: string } | null {
   const at = text.search(/[\0\ufffd]/);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { readRegularFile } from '#shared/regular-file.ts';
-import { Mistake } from './problems.ts';
+import { Mistake, type Path } from './problems.ts';
 
 export type ReadReferenced = (name: string) => string;
 
@@ -20,12 +20,27 @@ export function versionOf(...texts: readonly string[]): string {
 
 const TOTAL_MAX = 67_108_864;
 
+/** What may be wrong with a file that can be used. */
+export interface FileNote {
+  /** Where the policy file names it. */
+  readonly at: Path;
+  readonly text: string;
+  readonly fix: string;
+}
+
+/** What is known of the files that a policy file names and that have one entry a line. */
+export interface ListFiles {
+  /** Numbers of their entries, by name. */
+  readonly sizes: ReadonlyMap<string, number>;
+  readonly notes: readonly FileNote[];
+}
+
 /** The files that one policy file names. Each is read once; their total size is limited. */
-export class ReferencedFiles {
+export class ReferencedFiles implements ListFiles {
   readonly #read: ReadReferenced;
   readonly texts = new Map<string, string>();
-  /** Numbers of entries of the files that have one a line. */
-  readonly listSizes = new Map<string, number>();
+  readonly sizes = new Map<string, number>();
+  readonly notes: FileNote[] = [];
   #total = 0;
 
   constructor(read: ReadReferenced) {
@@ -75,7 +90,7 @@ export function refuseShrunken(name: string, before: number, now: number, instea
 }
 
 interface WithLists {
-  readonly listSizes: ReadonlyMap<string, number>;
+  readonly listFiles: ListFiles;
 }
 
 /** @returns a loader that compares the lists with those in use. At the start there are none, so it is not for that */
@@ -85,8 +100,8 @@ export function refusingShrunken<T extends WithLists>(
 ): typeof load {
   return (...read) => {
     const loaded = load(...read);
-    const before = inUse().listSizes;
-    for (const [name, size] of loaded.listSizes)
+    const before = inUse().listFiles.sizes;
+    for (const [name, size] of loaded.listFiles.sizes)
       refuseShrunken(
         name,
         before.get(name) ?? 0,

@@ -6,8 +6,8 @@ import { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter, Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter, type MemoryLimiterOptions } from '#gateway/limiter/memory.ts';
+import { ClientTable } from '#gateway/policy/clients.ts';
 import { Counter } from '#gateway/policy/counter.ts';
-import { NetworkList } from '#gateway/policy/network-table.ts';
 import type { Overrides } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 
@@ -67,11 +67,8 @@ function evenCalendar(windowSeconds: number): Calendar {
 /** Builds overrides for one plan. */
 export function overridesFor(plan: string, limit: number): Overrides {
   return {
-    digests: new Map(),
-    networks: new NetworkList<number>().table(),
+    clients: new ClientTable(),
     plans: new Map([[plan, limit]]),
-    programs: new Map(),
-    size: 1,
     least: limit,
     most: limit,
     version: `${plan} ${limit}`,

@@ -36,7 +36,9 @@ export async function inspect(
 ) {
   const counters = countersOf(set);
   // Ignore overrides by plan or address, because they depend on the request.
-  const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
+  const limits = counters.map(
+    ({ policy }) => policy.overrides?.clients.digests.get(identity.digest) ?? policy.limit,
+  );
   const { now, states } = await control.look(identity, counters, limits);
   const ban = (await control.banOf(identity)) ?? (await networkBanOn(visitor.address, control));
   const rule = regularsIn(set);

@@ -11,7 +11,6 @@ import { NetworkLoader } from '#gateway/policy/keys/networks.ts';
 import { OverrideLoader } from '#gateway/policy/keys/overrides.ts';
 import { regularsOf } from '#gateway/policy/keys/regulars.ts';
 import { buildTests } from '#gateway/policy/keys/tests.ts';
-import type { UnknownName } from '#gateway/policy/lists.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import {
   foreignCharacter,
@@ -104,14 +103,14 @@ function build(
       'no identifier of this file reads signed tokens',
       'add an identifier with the source [{ jwt: { bearer: true, claim: sub, jwks: FILE } }]',
     );
-  const networks = new NetworkLoader(referenced, report);
+  const place = { referenced, report, lineOf };
+  const networks = new NetworkLoader(place);
   const identifiers = new IdentifierTable(file.identifiers, referenced, networks, report);
-  const unknownNames: UnknownName[] = [];
-  const regulars = regularsOf(file.regulars, identifiers, networks, report, unknownNames);
-  const lists = buildLists(file, referenced, networks, report, lineOf);
+  const regulars = regularsOf(file.regulars, identifiers, networks, report);
+  const lists = buildLists(file, { ...place, networks });
   const table = new PolicyTable({
     identifiers,
-    overrides: new OverrideLoader(referenced, file.plan !== undefined || file.plans !== undefined, report),
+    overrides: new OverrideLoader(place, file.plan !== undefined || file.plans !== undefined),
     regulars,
     calendarFor,
     exclude: readings.exclude.filter(({ hosts }) => hosts === null),
@@ -129,12 +128,12 @@ function build(
     planHeader,
     planClaim,
     hasProgramLimits: table.policies.some(
-      ({ overrides }) => overrides !== null && overrides.programs.size > 0,
+      ({ overrides }) => overrides !== null && overrides.clients.programs.size > 0,
     ),
     identifiers: identifiers.declared,
     lists,
-    listSizes: referenced.listSizes,
-    regulars: file.regulars === undefined ? null : { unknownNames },
+    listFiles: referenced,
+    hasRegulars: file.regulars !== undefined,
     page,
     origins,
     tests: buildTests(file.tests ?? [], table.rowNames, report, lineOf),

@@ -5,7 +5,6 @@ import { warnOfIdentifier } from '#gateway/policy/keys/identifier-keys.ts';
 import { QUOTA_KEYS } from '#gateway/policy/keys/limits.ts';
 import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
 import { regularsIn } from '#gateway/policy/learning.ts';
-import { skippedTexts } from '#gateway/policy/lists.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { inOrder, type Path, type Problem, type Report } from '#gateway/policy/problems.ts';
 
@@ -20,20 +19,15 @@ export function warningsOf(
     warnings.set(`${line}:${column} ${message}`, { line, column, message, fix });
   };
   for (const identifier of set.identifiers) warnOfIdentifier(identifier, set, warn);
-  if (set.regulars !== null && regularsIn(set) === null)
+  if (set.hasRegulars && regularsIn(set) === null)
     warn(
       ['regulars'],
       'regulars has no effect without a policy with newcomers',
       'write newcomers, or remove it',
       'key',
     );
-  for (const { at, name, file } of [
-    ...(set.lists?.unknownNames ?? []),
-    ...(set.regulars?.unknownNames ?? []),
-  ])
-    warn(at, `${file} has no network of ${name}`, 'correct the name, or remove it');
-  for (const { at, text } of skippedTexts(set.lists))
-    warn(at, text, 'correct the list, or leave it as it is if the lines do not matter');
+  const { sizes, notes } = set.listFiles;
+  for (const { at, text, fix } of notes) warn(at, text, fix);
   for (const [i, { rawHeaders, target }] of set.tests.entries())
     if (set.origins === null && originIn(rawHeaders) !== null && !isClientRoute(target))
       warn(
@@ -41,7 +35,7 @@ export function warningsOf(
         'this request comes from a page of another origin, and the file does not let the page read a refusal',
         'list its origin under replies: { cors: [ORIGIN] }, or write cors: [] if no page needs it',
       );
-  for (const [name, size] of set.listSizes)
+  for (const [name, size] of sizes)
     if (size === 0) warn([], `${name} has no entries`, 'write some, or remove the file from the policy file');
   const file = { ...set, byBucket: Map.groupBy(set.policies, ({ bucket }) => bucket) };
   for (const policy of set.policies) {

@@ -5,67 +5,82 @@ import type { ReferencedFiles } from '#gateway/policy/referenced-files.ts';
 /** A file is parsed on the event loop, between requests of clients, so its size is limited. */
 const USUAL = { lines: 100_000, bytes: 8_388_608 } as const;
 const MISTAKES_MAX = 10;
+const COMMENT = /[#;].*/;
 
-interface LineOptions {
+interface LineFile {
+  readonly name: string;
+  /** Place in the policy file where it is named. */
+  readonly at: Path;
   readonly max?: { readonly lines: number; readonly bytes: number };
-  /** Called for every line with a mistake, instead of reporting it; null to report it. */
-  readonly skip?: ((number: number, what: string) => void) | null;
+  /** Whether lines with a mistake are skipped with a note, instead of reported. */
+  readonly isLenient?: boolean;
+}
+
+export interface LinePlace {
+  readonly referenced: ReferencedFiles;
+  readonly report: Report;
 }
 
 /**
- * @param here place in the policy file where it is named
- * @param add called for every line that is neither blank nor a comment. @throws Mistake
+ * @param add called for every line that has more than a comment, without the comment. @throws Mistake
  * @returns the text; null if there are mistakes, which are reported
  */
-export function addLines(
-  name: string,
-  here: Path,
-  referenced: ReferencedFiles,
-  report: Report,
+export function readLines(
+  { name, at, max = USUAL, isLenient = false }: LineFile,
+  { referenced, report }: LinePlace,
   add: (line: string) => void,
-  { max = USUAL, skip = null }: LineOptions = {},
 ): string | null {
   let text: string;
   try {
     text = referenced.text(name, max.bytes);
+    const lines = countNewlines(text);
+    if (lines > max.lines)
+      throw new Mistake(
+        `${name} has ${lines} lines`,
+        `write at most ${max.lines}, and the others by network or plan`,
+      );
   } catch (error) {
-    reportMistake(report, here, error);
-    return null;
-  }
-  const lines = countNewlines(text);
-  if (lines > max.lines) {
-    report(
-      here,
-      `${name} has ${lines} lines`,
-      `write at most ${max.lines}, and the others by network or plan`,
-    );
+    reportMistake(report, at, error);
     return null;
   }
   let mistakes = 0;
+  let first = '';
   let entries = 0;
-  let at = 0;
-  for (let number = 1; at < text.length; number++) {
-    // A list of all lines would need the memory of a large file a second time.
-    const end = text.indexOf('\n', at);
-    const line = text.slice(at, end < 0 ? text.length : end);
-    at = end < 0 ? text.length : end + 1;
-    const bare = line.trim();
-    if (bare === '' || /^[#;]/.test(bare)) continue;
+  for (const [number, line] of linesOf(text)) {
+    const bare = line.replace(COMMENT, '').trim();
+    if (bare === '') continue;
     try {
-      add(line);
+      add(bare);
       entries++;
     } catch (error) {
       if (!(error instanceof Mistake)) throw error;
-      if (skip !== null) {
-        skip(number, error.what);
-        continue;
-      }
-      report(here, `${name}:${number}: ${error.what}`, error.fix);
-      if (++mistakes === MISTAKES_MAX) break;
+      if (mistakes++ === 0) first = `line ${number}: ${error.what}`;
+      if (isLenient) continue;
+      report(at, `${name}:${number}: ${error.what}`, error.fix);
+      if (mistakes === MISTAKES_MAX) break;
     }
   }
-  referenced.listSizes.set(name, entries);
-  return mistakes > 0 ? null : text;
+  referenced.sizes.set(name, entries);
+  if (mistakes === 0) return text;
+  if (!isLenient) return null;
+  const what = mistakes === 1 ? `line of ${name} is` : `lines of ${name} are`;
+  referenced.notes.push({
+    at,
+    text: `${mistakes} ${what} skipped, such as ${first}`,
+    fix: 'correct the list, or leave it as it is if the lines do not matter',
+  });
+  return text;
+}
+
+/** Yields the lines with their numbers. A list of all of them would need the memory of a large file a second time. */
+function* linesOf(text: string): Iterable<[number: number, line: string]> {
+  let at = 0;
+  for (let number = 1; at < text.length; number++) {
+    const end = text.indexOf('\n', at);
+    const line = text.slice(at, end < 0 ? text.length : end);
+    at = end < 0 ? text.length : end + 1;
+    yield [number, line];
+  }
 }
 
 function countNewlines(text: string): number {

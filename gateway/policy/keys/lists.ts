@@ -1,19 +1,17 @@
 /** The keys `allow` and `deny`: lists of clients, networks, programs and routes. */
-
 import type { XStatic } from 'typebox/schema';
-import type { HostNames } from '#gateway/policy/host-names.ts';
-import type { ListEntry, Lists, SkippedLines, UnknownName } from '#gateway/policy/lists.ts';
-import { NetworkList } from '#gateway/policy/network-table.ts';
+import { ClientTable } from '#gateway/policy/clients.ts';
+import type { ListEntry, ListedClients, Lists } from '#gateway/policy/lists.ts';
 import { Mistake, type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
-import { type ReferencedFiles, versionOf } from '#gateway/policy/referenced-files.ts';
+import { versionOf } from '#gateway/policy/referenced-files.ts';
 import type { HostRoute } from '#gateway/policy/route.ts';
 import { longestName } from '#gateway/policy/user-agent.ts';
 import { parseHostRoute, readHosts } from './hosts.ts';
 import { fileKey } from './key.ts';
-import { addLines } from './lines.ts';
-import { readListedLine } from './listed-line.ts';
-import { DIGEST, networkOf, programName } from './named-clients.ts';
-import { NamedLists, NETWORK_NAME, type NetworkLoader } from './networks.ts';
+import { type LinePlace, readLines } from './lines.ts';
+import { listedClient } from './listed-line.ts';
+import { CLIENTS } from './named-clients.ts';
+import { NETWORK_NAME, type NetworkFile, type NetworkLoader } from './networks.ts';
 import { fileName, hostList, list, route as routeText } from './schema-parts.ts';
 
 /** YAML reads a name such as 64500 as a number. */
@@ -89,19 +87,20 @@ export const deny = fileKey({
 
 type DenyEntry = XStatic<typeof denied>;
 
-/** The clients that the lists name for some hosts, or for all, while the file is read. */
-interface ClientTables {
-  readonly hosts: HostNames | null;
-  readonly digests: Map<string, ListEntry>;
-  readonly networks: NetworkList<ListEntry>;
-  readonly named: NamedLists;
-  readonly programs: Map<string, ListEntry>;
-}
-
 interface WrittenLists {
   readonly allow?: readonly XStatic<typeof allowed>[];
   readonly deny?: readonly DenyEntry[];
   readonly ignoreCase?: boolean;
+}
+
+interface ListPlace extends LinePlace {
+  readonly networks: NetworkLoader;
+  readonly lineOf: (path: Path) => number;
+}
+
+/** Tables to which entries are added while the file is read. */
+interface Tables extends ListedClients {
+  readonly named: Map<NetworkFile, Map<string, ListEntry>>;
 }
 
 /** Maximum number of routes, because each policy is compared with each of them. */
@@ -110,136 +109,121 @@ const ROUTES_MAX = 1000;
 const NAMES = ['allow', 'deny'] as const;
 
 /** @returns null if there are no entries, so that requests skip the lists */
-export function buildLists(
-  file: WrittenLists,
-  referenced: ReferencedFiles,
-  networkFiles: NetworkLoader,
-  report: Report,
-  lineOf: (path: Path) => number,
-): Lists | null {
-  const scopes = new Map<string, ClientTables>();
-  const unknownNames: UnknownName[] = [];
-  const skippedLines: SkippedLines[] = [];
-  const routes = new Map<string, readonly [HostRoute, ListEntry]>();
-  const entries: ListEntry[] = [];
-  for (const list of NAMES) addEntries(list, false);
+export function buildLists(file: WrittenLists, place: ListPlace): Lists | null {
+  const builder = new ListBuilder(place, file.ignoreCase);
+  for (const list of NAMES) builder.addAll(list, file[list], false);
   // Files come last, so that a program that renews one cannot make an entry of the policy file a mistake. Deny comes
   // before allow.
-  for (const list of NAMES.toReversed()) addEntries(list, true);
-  if (entries.length === 0) return null;
-  const clients = [...scopes.values()]
-    .map((tables) => ({ ...tables, networks: tables.networks.table(), named: tables.named.all() }))
-    .sort((a, b) => Number(a.hosts === null) - Number(b.hosts === null));
-  return {
-    clients,
-    hasDigests: clients.some(({ digests }) => digests.size > 0),
-    programWordsMax: Math.max(0, ...clients.map(({ programs }) => longestName(programs.keys()))),
-    unknownNames,
-    skippedLines,
-    routes: [...routes.values()],
-    entries,
-  };
+  for (const list of NAMES.toReversed()) builder.addAll(list, file[list], true);
+  return builder.finished();
+}
 
-  /** Returns the tables for some hosts, or for all. */
-  function tablesFor(hosts: readonly string[] | undefined, here: Path): ClientTables {
-    const key = hosts?.toSorted().join(' ') ?? '';
-    let tables = scopes.get(key);
-    if (tables === undefined) {
-      tables = {
-        hosts: hosts === undefined ? null : readHosts(hosts, hostReport(here)),
-        digests: new Map(),
-        networks: new NetworkList(),
-        named: new NamedLists(networkFiles, unknownNames),
-        programs: new Map(),
-      };
-      scopes.set(key, tables);
-    }
-    return tables;
+class ListBuilder {
+  readonly #place: ListPlace;
+  readonly #ignoreCase: boolean | undefined;
+  readonly #scopes = new Map<string, Tables>();
+  readonly #routes = new Map<string, readonly [HostRoute, ListEntry]>();
+  readonly #entries: ListEntry[] = [];
+
+  constructor(place: ListPlace, ignoreCase: boolean | undefined) {
+    this.#place = place;
+    this.#ignoreCase = ignoreCase;
   }
 
-  function hostReport(here: Path): Report {
-    return (path, ...mistake) => report([...here, 'hosts', ...path], ...mistake);
-  }
-
-  function addEntries(list: ListEntry['list'], areFiles: boolean): void {
+  /** Adds the entries of a list that name files, or the others. */
+  addAll(list: ListEntry['list'], all: readonly DenyEntry[] = [], areFiles: boolean): void {
     // entries() would also return the holes of a list.
-    for (const [i, written] of Object.entries(file[list] ?? [])) {
+    for (const [i, written] of Object.entries(all)) {
       if ((written.file !== undefined) !== areFiles) continue;
       const here: Path = [list, Number(i)];
       try {
-        add(listEntry(list, written, lineOf(here)), written, here);
+        checkEntry(list, written);
+        const entry = listEntry(list, written, this.#place.lineOf(here));
+        if (written.file !== undefined) this.#addFile(entry, written.file, written, here);
+        else if (this.#isAdded(entry, written, here)) this.#entries.push(entry);
+        else throw new Mistake(`${entry.text} appears twice in allow and deny`, 'keep one of them');
       } catch (error) {
-        reportMistake(report, here, error);
+        reportMistake(this.#place.report, here, error);
       }
     }
   }
 
-  function add(entry: ListEntry, written: DenyEntry, here: Path): void {
-    checkEntry(entry.list, written);
-    const { digest, file: listFile, hosts } = written;
-    if (listFile !== undefined) {
-      const skipped = { at: [...here, 'file'], file: listFile, count: 0, first: '' };
-      if (written.lenient === true) skippedLines.push(skipped);
-      addFile(entry, tablesFor(hosts, here), skipped, written.lenient === true);
-      return;
-    }
-    if (digest !== undefined && !DIGEST.test(digest))
-      throw new Mistake(`"${digest}" is not a digest`, 'write the 22 characters that the access log shows');
-    if (!isAdded(entry, written, here))
-      throw new Mistake(`${entry.text} appears twice in allow and deny`, 'keep one of them');
-    entries.push(entry);
+  finished(): Lists | null {
+    if (this.#entries.length === 0) return null;
+    const clients = [...this.#scopes.values()].sort(
+      (a, b) => Number(a.hosts === null) - Number(b.hosts === null),
+    );
+    return {
+      clients,
+      hasDigests: clients.some(({ clients }) => clients.digests.size > 0),
+      programWordsMax: Math.max(0, ...clients.map(({ clients }) => longestName(clients.programs.keys()))),
+      routes: [...this.#routes.values()],
+      entries: this.#entries,
+    };
   }
 
   /** Programs renew such files, so a repeated entry is no mistake; the first one counts. */
-  function addFile(
-    entry: ListEntry,
-    { networks, programs }: ClientTables,
-    skipped: SkippedLines,
-    isLenient: boolean,
-  ): void {
-    const { file: name, at } = skipped;
-    const add = (line: string): void => {
-      const listed = readListedLine(line, entry.list === 'deny');
-      if (listed === null) return;
-      if ('network' in listed) networks.add(listed.network, entry);
-      else if (!programs.has(listed.program)) programs.set(listed.program, entry);
-    };
-    const skip = (number: number, what: string): void => {
-      if (skipped.count++ === 0) skipped.first = `line ${number}: ${what}`;
-    };
-    const text = addLines(name, at, referenced, report, add, { skip: isLenient ? skip : null });
-    if (text === null) return;
-    entries.push({ ...entry, text: `${entry.text}, version ${versionOf(text)}` });
+  #addFile(entry: ListEntry, name: string, { hosts, lenient = false }: DenyEntry, here: Path): void {
+    const { clients } = this.#tablesFor(hosts, here);
+    const text = readLines({ name, at: [...here, 'file'], isLenient: lenient }, this.#place, (line) => {
+      clients.add(listedClient(line, entry.list === 'deny'), entry);
+    });
+    if (text !== null) this.#entries.push({ ...entry, text: `${entry.text}, version ${versionOf(text)}` });
   }
 
   /** @returns false if the list already contains it */
-  function isAdded(
-    entry: ListEntry,
-    { address, digest, route, hosts, userAgent, network, name }: DenyEntry,
-    here: Path,
-  ): boolean {
+  #isAdded(entry: ListEntry, written: DenyEntry, here: Path): boolean {
+    const { address, digest, route, hosts, userAgent, network, name } = written;
     if (route !== undefined)
-      return isRouteAdded(entry, parseHostRoute(route, hosts, file.ignoreCase, hostReport(here)));
-    const { programs, networks, named, digests } = tablesFor(hosts, here);
-    if (userAgent !== undefined) {
-      const names = [userAgent].flat().map(programName);
-      if (names.some((name, i) => programs.has(name) || names.indexOf(name) !== i)) return false;
-      for (const name of names) programs.set(name, entry);
-      return true;
+      return this.#isRouteAdded(
+        entry,
+        parseHostRoute(route, hosts, this.#ignoreCase, this.#hostReport(here)),
+      );
+    const { clients, named } = this.#tablesFor(hosts, here);
+    if (network !== undefined) {
+      const { networks } = this.#place;
+      const file = networks.of(network, [...here, 'network']);
+      const names = [name ?? []].flat().map(String);
+      networks.expect(network, names, [...here, 'name']);
+      const entries = named.get(file) ?? new Map<string, ListEntry>();
+      named.set(file, entries);
+      const known = entries.size;
+      for (const one of names) if (!entries.has(one)) entries.set(one, entry);
+      return entries.size === known + names.length;
     }
-    if (network !== undefined) return named.add(network, [name ?? []].flat().map(String), entry, here);
-    if (address !== undefined) return networks.add(networkOf(address), entry);
-    if (digest === undefined || digests.has(digest)) return false;
-    digests.set(digest, entry);
+    const all = [
+      ...(address === undefined ? [] : [CLIENTS.address(address)]),
+      ...(digest === undefined ? [] : [CLIENTS.digest(digest)]),
+      ...[userAgent ?? []].flat().map(CLIENTS.userAgent),
+    ];
+    return all.every((client) => clients.add(client, entry));
+  }
+
+  #isRouteAdded(entry: ListEntry, parsed: HostRoute): boolean {
+    if (this.#routes.has(parsed.text)) return false;
+    if (this.#routes.size === ROUTES_MAX)
+      throw new Mistake(`deny has more than ${ROUTES_MAX} routes`, 'write wider routes');
+    this.#routes.set(parsed.text, [parsed, entry]);
     return true;
   }
 
-  function isRouteAdded(entry: ListEntry, parsed: HostRoute): boolean {
-    if (routes.has(parsed.text)) return false;
-    if (routes.size === ROUTES_MAX)
-      throw new Mistake(`deny has more than ${ROUTES_MAX} routes`, 'write wider routes');
-    routes.set(parsed.text, [parsed, entry]);
-    return true;
+  /** Returns the tables for some hosts, or for all. */
+  #tablesFor(hosts: readonly string[] | undefined, here: Path): Tables {
+    const key = hosts?.toSorted().join(' ') ?? '';
+    let tables = this.#scopes.get(key);
+    if (tables === undefined) {
+      tables = {
+        hosts: hosts === undefined ? null : readHosts(hosts, this.#hostReport(here)),
+        clients: new ClientTable(),
+        named: new Map(),
+      };
+      this.#scopes.set(key, tables);
+    }
+    return tables;
+  }
+
+  #hostReport(here: Path): Report {
+    return (path, ...mistake) => this.#place.report([...here, 'hosts', ...path], ...mistake);
   }
 }
 

@@ -1,9 +1,7 @@
 /** Reads files of networks with names, such as the providers of addresses. Each line has a network and its name. */
-import type { ListEntry, NamedNetworks, UnknownName } from '#gateway/policy/lists.ts';
-import { NetworkList, type NetworkTable } from '#gateway/policy/network-table.ts';
-import { Mistake, type Path, type Report } from '#gateway/policy/problems.ts';
-import type { ReferencedFiles } from '#gateway/policy/referenced-files.ts';
-import { addLines } from './lines.ts';
+import { Mistake, type Path } from '#gateway/policy/problems.ts';
+import { NetworkMap } from '#shared/network-map.ts';
+import { type LinePlace, readLines } from './lines.ts';
 import { networkOf } from './named-clients.ts';
 
 /** Room for all networks of the internet by their providers, which are 1.3 million lines. */
@@ -11,26 +9,40 @@ const MAX = { lines: 2_000_000, bytes: 67_108_864 } as const;
 
 export const NETWORK_NAME = '[A-Za-z0-9][A-Za-z0-9._~-]{0,63}';
 
-const LINE = new RegExp(`^\\s*([^\\s#;]+)[ \\t]+(${NETWORK_NAME})\\s*(?:[#;].*)?\\r?$`);
+const LINE = new RegExp(`^(\\S+)[ \\t]+(${NETWORK_NAME})$`);
 
 /** Names of networks, from one file. */
 export class NetworkFile {
-  readonly text: string;
-  readonly size: number;
-  readonly #table: NetworkTable<string>;
+  text = '';
+  /** Each name once, because lines share them. */
+  readonly #names = new Map<string, string>();
+  readonly #networks = new NetworkMap<string>();
 
-  constructor(text: string, size: number, table: NetworkTable<string>) {
-    this.text = text;
-    this.size = size;
-    this.#table = table;
+  get size(): number {
+    return this.#networks.size;
   }
 
   has(name: string): boolean {
-    return this.#table.has(name);
+    return this.#names.has(name);
   }
 
   find(address: readonly number[]): string | undefined {
-    return this.#table.find(address);
+    return this.#networks.find(address);
+  }
+
+  /** @throws Mistake */
+  addLine(line: string): void {
+    const [, text, written = ''] = LINE.exec(line) ?? [];
+    if (text === undefined)
+      throw new Mistake(
+        `"${line.slice(0, 60)}" is not a network and its name`,
+        'write NETWORK NAME, such as 203.0.113.0/24 AS64500; a name has letters, digits, dots, dashes and underscores, at most 64',
+      );
+    const name = this.#names.get(written) ?? written;
+    const network = networkOf(text);
+    if (this.#networks.add(network, name)) this.#names.set(name, name);
+    const known = this.#networks.get(network);
+    if (known !== name) throw new Mistake(`${text} has two names, ${known} and ${name}`, 'keep one of them');
   }
 }
 
@@ -42,85 +54,51 @@ const inUse = new Map<string, WeakRef<NetworkFile>>();
 
 /** Each file is read once, however many keys name it. */
 export class NetworkLoader {
-  readonly #referenced: ReferencedFiles;
-  readonly #report: Report;
+  readonly #place: LinePlace;
   readonly #files = new Map<string, NetworkFile>();
 
-  constructor(referenced: ReferencedFiles, report: Report) {
-    this.#referenced = referenced;
-    this.#report = report;
+  constructor(place: LinePlace) {
+    this.#place = place;
   }
 
   /** @returns an empty one if there are mistakes, which are reported for the first key that names the file */
-  of(name: string, here: Path): NetworkFile {
-    const file = this.#files.get(name) ?? this.#known(name) ?? this.#read(name, here);
+  of(name: string, at: Path): NetworkFile {
+    const file = this.#files.get(name) ?? this.#known(name) ?? this.#read(name, at);
     this.#files.set(name, file);
-    this.#referenced.listSizes.set(name, file.size);
+    this.#place.referenced.sizes.set(name, file.size);
     return file;
+  }
+
+  /** Notes which of the names the file does not have. They may come with its next version. */
+  expect(name: string, names: Iterable<string>, at: Path): void {
+    const file = this.#files.get(name);
+    for (const one of names)
+      if (file?.has(one) === false)
+        this.#place.referenced.notes.push({
+          at,
+          text: `${name} has no network of ${one}`,
+          fix: 'correct the name, or remove it',
+        });
   }
 
   #known(name: string): NetworkFile | null {
     const known = inUse.get(name)?.deref();
     if (known === undefined) return null;
     try {
-      return this.#referenced.text(name, MAX.bytes) === known.text ? known : null;
+      return this.#place.referenced.text(name, MAX.bytes) === known.text ? known : null;
     } catch (error) {
-      // addLines reports it.
+      // readLines reports it.
       if (error instanceof Mistake) return null;
       throw error;
     }
   }
 
-  #read(name: string, here: Path): NetworkFile {
-    const list = new NetworkList<string>();
-    const text = addLines(name, here, this.#referenced, this.#report, (line) => addLine(list, line), {
-      max: MAX,
-    });
-    const file = new NetworkFile(text ?? '', list.size, list.table());
-    if (text !== null) inUse.set(name, new WeakRef(file));
+  #read(name: string, at: Path): NetworkFile {
+    const file = new NetworkFile();
+    const text = readLines({ name, at, max: MAX }, this.#place, (line) => file.addLine(line));
+    if (text === null) return new NetworkFile();
+    file.text = text;
+    inUse.set(name, new WeakRef(file));
     return file;
   }
-}
-
-/** Entries of the lists allow and deny by the names of networks. */
-export class NamedLists {
-  readonly #files: NetworkLoader;
-  readonly #entries = new Map<NetworkFile, Map<string, ListEntry>>();
-  readonly #unknown: UnknownName[];
-
-  /** @param unknown receives the names that their file does not have */
-  constructor(files: NetworkLoader, unknown: UnknownName[]) {
-    this.#files = files;
-    this.#unknown = unknown;
-  }
-
-  /** @returns false if one of the names is already listed */
-  add(name: string, names: readonly string[], entry: ListEntry, here: Path): boolean {
-    const file = this.#files.of(name, [...here, 'network']);
-    const entries = this.#entries.get(file) ?? new Map<string, ListEntry>();
-    this.#entries.set(file, entries);
-    for (const one of names) {
-      if (entries.has(one)) return false;
-      entries.set(one, entry);
-      if (!file.has(one)) this.#unknown.push({ at: [...here, 'name'], name: one, file: name });
-    }
-    return true;
-  }
-
-  all(): readonly NamedNetworks[] {
-    return [...this.#entries].map(([file, entries]) => ({ file, entries }));
-  }
-}
-
-function addLine(list: NetworkList<string>, line: string): void {
-  const [, text, name = ''] = LINE.exec(line) ?? [];
-  if (text === undefined)
-    throw new Mistake(
-      `"${line.trim().slice(0, 60)}" is not a network and its name`,
-      'write NETWORK NAME, such as 203.0.113.0/24 AS64500; a name has letters, digits, dots, dashes and underscores, at most 64',
-    );
-  const network = networkOf(text);
-  if (list.add(network, name)) return;
-  const other = list.valueOf(network);
-  if (other !== name) throw new Mistake(`${text} has two names, ${other} and ${name}`, 'keep one of them');
 }

@@ -3,16 +3,16 @@
 import type { XStatic } from 'typebox/schema';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { EVERYONE, type Identifier } from '#gateway/identity/identifier.ts';
-import { NetworkList } from '#gateway/policy/network-table.ts';
+import { ClientTable } from '#gateway/policy/clients.ts';
 import { type Overrides, PLAN } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import { Mistake, type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
-import { type ReferencedFiles, versionOf } from '#gateway/policy/referenced-files.ts';
+import { Mistake, type Path, type Report, readEach } from '#gateway/policy/problems.ts';
+import { versionOf } from '#gateway/policy/referenced-files.ts';
 import { tooManyValues } from './algorithm.ts';
 import { neverPasses } from './cost.ts';
 import { policyKey } from './key.ts';
-import { addLines } from './lines.ts';
-import { DIGEST, networkOf, programName } from './named-clients.ts';
+import { type LinePlace, readLines } from './lines.ts';
+import { CLIENTS } from './named-clients.ts';
 import { fileName, LIMIT, LIMIT_MAX } from './schema-parts.ts';
 
 export const overrides = policyKey({
@@ -60,33 +60,32 @@ interface Written {
   readonly overridesFile?: string;
 }
 
-const LINE = /^\s*(address|digest|plan|userAgent)\s+(\S+)\s+(\S+)\s*$/;
-const HOW = 'write address CIDR LIMIT, digest DIGEST LIMIT, plan NAME LIMIT or userAgent NAME LIMIT';
+const KINDS = ['address', 'digest', 'plan', 'userAgent'] as const;
+type Kind = (typeof KINDS)[number];
 
 export class OverrideLoader {
-  readonly #referenced: ReferencedFiles;
+  readonly #place: LinePlace;
   readonly #hasPlan: boolean;
-  readonly #report: Report;
   readonly #files = new Map<string, Overrides | null>();
 
-  constructor(referenced: ReferencedFiles, hasPlan: boolean, report: Report) {
-    this.#referenced = referenced;
+  constructor(place: LinePlace, hasPlan: boolean) {
+    this.#place = place;
     this.#hasPlan = hasPlan;
-    this.#report = report;
   }
 
   of({ overrides, overridesFile }: Written, identifier: Identifier | null, here: Path): Overrides | null {
+    const { report } = this.#place;
     if (identifier === EVERYONE)
       for (const [key, value] of Object.entries({ overrides, overridesFile }))
         if (value !== undefined)
-          this.#report(
+          report(
             [...here, key],
             `${key} are for single clients, and everyone is counted together`,
             'remove them',
             'key',
           );
     if (overrides !== undefined && overridesFile !== undefined)
-      this.#report(
+      report(
         [...here, 'overridesFile'],
         'overrides are given in two places',
         'keep overrides or overridesFile',
@@ -98,50 +97,30 @@ export class OverrideLoader {
 
   #inline(entries: NonNullable<Written['overrides']>, here: Path): Overrides {
     const table = new OverrideTable(this.#hasPlan);
-    for (const [i, { for: who, limit }] of entries.entries()) {
-      const [kind = '', value = ''] = Object.entries(who)[0] ?? [];
-      try {
-        table.add(kind, value, limit);
-      } catch (error) {
-        reportMistake(this.#report, [...here, i, 'for'], error);
-      }
-    }
+    const report: Report = ([i = 0], ...mistake) => this.#place.report([...here, i, 'for'], ...mistake);
+    readEach(entries, report, ({ for: who, limit }) => {
+      for (const kind of KINDS) if (who[kind] !== undefined) table.add(kind, who[kind], limit);
+    });
     return table.finished(JSON.stringify(entries));
   }
 
   /** @returns null if the file has mistakes, which are reported for the first policy that names it */
-  #file(name: string, here: Path): Overrides | null {
-    const known = this.#files.get(name);
-    if (known !== undefined) return known;
-    this.#files.set(name, null);
-    const table = new OverrideTable(this.#hasPlan);
-    const text = addLines(name, here, this.#referenced, this.#report, (line) => addLine(table, line));
-    if (text === null) return null;
-    const overrides = table.finished(text);
-    this.#files.set(name, overrides);
+  #file(name: string, at: Path): Overrides | null {
+    let overrides = this.#files.get(name);
+    if (overrides === undefined) {
+      const table = new OverrideTable(this.#hasPlan);
+      const text = readLines({ name, at }, this.#place, (line) => table.addLine(line));
+      overrides = text === null ? null : table.finished(text);
+      this.#files.set(name, overrides);
+    }
     return overrides;
   }
 }
 
-function addLine(table: OverrideTable, line: string): void {
-  const [, kind, value = '', limitText = ''] = LINE.exec(line) ?? [];
-  if (kind === undefined) throw new Mistake(`"${line.trim().slice(0, 60)}" is not an override`, HOW);
-  const limit = /^[0-9]{1,10}$/.test(limitText) ? Number(limitText) : 0;
-  if (limit < 1 || limit > LIMIT_MAX)
-    throw new Mistake(
-      `the limit is ${limitText.slice(0, 60)}`,
-      `write a whole number from 1 to ${LIMIT_MAX}`,
-    );
-  table.add(kind, value, limit);
-}
-
 class OverrideTable {
   readonly #hasPlan: boolean;
-  readonly #digests = new Map<string, number>();
-  readonly #networks = new NetworkList<number>();
+  readonly #clients = new ClientTable<number>();
   readonly #plans = new Map<string, number>();
-  readonly #programs = new Map<string, number>();
-  #size = 0;
   #least = Number.POSITIVE_INFINITY;
   #most = 0;
 
@@ -149,60 +128,58 @@ class OverrideTable {
     this.#hasPlan = hasPlan;
   }
 
-  add(kind: string, value: string, limit: number): void {
-    if (!this.#isNew(kind, value, limit))
-      throw new Mistake(`${kind} ${value} appears twice`, 'keep one of them');
-    this.#size++;
+  /** @throws Mistake */
+  addLine(line: string): void {
+    const [written, value = '', limitText = '', ...more] = line.split(/\s+/);
+    const kind = KINDS.find((kind) => kind === written);
+    if (kind === undefined || limitText === '' || more.length > 0)
+      throw new Mistake(
+        `"${line.slice(0, 60)}" is not an override`,
+        'write address CIDR LIMIT, digest DIGEST LIMIT, plan NAME LIMIT or userAgent NAME LIMIT',
+      );
+    const limit = /^[0-9]{1,10}$/.test(limitText) ? Number(limitText) : 0;
+    if (limit < 1 || limit > LIMIT_MAX)
+      throw new Mistake(
+        `the limit is ${limitText.slice(0, 60)}`,
+        `write a whole number from 1 to ${LIMIT_MAX}`,
+      );
+    this.add(kind, value, limit);
+  }
+
+  /** @throws Mistake */
+  add(kind: Kind, value: string, limit: number): void {
+    const isNew =
+      kind === 'plan' ? this.#isPlanAdded(value, limit) : this.#clients.add(CLIENTS[kind](value), limit);
+    if (!isNew) throw new Mistake(`${kind} ${value} appears twice`, 'keep one of them');
     this.#least = Math.min(this.#least, limit);
     this.#most = Math.max(this.#most, limit);
   }
 
   finished(text: string): Overrides {
     return {
-      digests: this.#digests,
-      networks: this.#networks.table(),
+      clients: this.#clients,
       plans: this.#plans,
-      programs: this.#programs,
-      size: this.#size,
       least: this.#least,
       most: this.#most,
       version: versionOf(text),
     };
   }
 
-  #isNew(kind: string, value: string, limit: number): boolean {
-    switch (kind) {
-      case 'address':
-        return this.#networks.add(networkOf(value), limit);
-      case 'digest':
-        if (!DIGEST.test(value))
-          throw new Mistake(
-            `"${value}" is not a digest`,
-            'write the 22 characters that floodgate explain shows as identity',
-          );
-        return isAdded(this.#digests, value, limit);
-      case 'userAgent':
-        return isAdded(this.#programs, programName(value), limit);
-      default:
-        if (!PLAN.test(value))
-          throw new Mistake(
-            `"${value}" is not a plan name`,
-            'write letters, digits, dots, dashes and underscores, at most 64',
-          );
-        if (!this.#hasPlan)
-          throw new Mistake(
-            'nothing names plans',
-            'write plan: { header: NAME }, plan: { claim: NAME } or plans: { file: NAME } at the top of the policy file',
-          );
-        return isAdded(this.#plans, value, limit);
-    }
+  #isPlanAdded(name: string, limit: number): boolean {
+    if (!PLAN.test(name))
+      throw new Mistake(
+        `"${name}" is not a plan name`,
+        'write letters, digits, dots, dashes and underscores, at most 64',
+      );
+    if (!this.#hasPlan)
+      throw new Mistake(
+        'nothing names plans',
+        'write plan: { header: NAME }, plan: { claim: NAME } or plans: { file: NAME } at the top of the policy file',
+      );
+    if (this.#plans.has(name)) return false;
+    this.#plans.set(name, limit);
+    return true;
   }
-}
-
-function isAdded(map: Map<string, number>, key: string, limit: number): boolean {
-  if (map.has(key)) return false;
-  map.set(key, limit);
-  return true;
 }
 
 /** Checks the overrides as their policy is checked. */
@@ -212,13 +189,13 @@ export function checkOverrides(
   window: string,
   report: Report,
 ): void {
-  if (overrides === null || overrides.size === 0) return;
+  if (overrides === null || overrides.most === 0) return;
   const { least: limitMin, most: limitMax } = overrides;
   const pathOf = (limit: number): Path => {
     const at = written.overrides?.findIndex((entry) => entry.limit === limit) ?? -1;
     return at < 0 ? ['overridesFile'] : ['overrides', at, 'limit'];
   };
-  const looser = [...overrides.programs.values()].find((other) => other >= limit);
+  const looser = [...overrides.clients.programs.values()].find((other) => other >= limit);
   if (looser !== undefined) {
     const at = written.overrides?.findIndex(
       (entry) => entry.for.userAgent !== undefined && entry.limit === looser,

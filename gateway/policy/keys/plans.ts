@@ -1,13 +1,10 @@
 /** The keys `plan` and `plans`, and the file of `plans`, which has one client a line. */
-
-import { NetworkList } from '#gateway/policy/network-table.ts';
+import { ClientTable } from '#gateway/policy/clients.ts';
 import { PLAN } from '#gateway/policy/overrides.ts';
-import type { Plans } from '#gateway/policy/plans.ts';
 import { Mistake } from '#gateway/policy/problems.ts';
-import { versionOf } from '#gateway/policy/referenced-files.ts';
 import { type FilePlace, fileKey } from './key.ts';
-import { addLines } from './lines.ts';
-import { DIGEST, networkOf } from './named-clients.ts';
+import { readLines } from './lines.ts';
+import { digestOrNetwork } from './named-clients.ts';
 import { fieldName, fileName, only } from './schema-parts.ts';
 
 export const plan = fileKey({
@@ -40,32 +37,21 @@ export const plans = fileKey({
     description: 'a file with the plans of clients, such as { file: plans.txt }',
   },
   more: 'See [Overrides and plans](#overrides-and-plans)',
-  read: (plans, place) => (plans === undefined ? null : loadPlans(plans.file, place)),
+  read: (plans, place) => (plans === undefined ? null : readPlans(plans.file, place)),
 });
 
-const LINE = /^\s*(\S+)\s+(\S+)\s*$/;
-
-/** @returns null if the file has mistakes, which are reported */
-function loadPlans(name: string, { referenced, report }: FilePlace): Plans | null {
-  const digests = new Map<string, string>();
-  const networks = new NetworkList<string>();
-  const text = addLines(name, ['file'], referenced, report, (line) => {
-    const [, client = '', plan = ''] = LINE.exec(line) ?? [];
-    if (!PLAN.test(plan))
+/** @returns the plan of each client; null if the file has mistakes, which are reported */
+function readPlans(name: string, place: FilePlace): ClientTable<string> | null {
+  const clients = new ClientTable<string>();
+  const text = readLines({ name, at: ['file'] }, place, (line) => {
+    const [client = '', plan = '', ...more] = line.split(/\s+/);
+    if (!PLAN.test(plan) || more.length > 0)
       throw new Mistake(
-        `"${line.trim().slice(0, 60)}" names no client and plan`,
+        `"${line.slice(0, 60)}" names no client and plan`,
         'write DIGEST PLAN or ADDRESS PLAN; a plan has letters, digits, dots, dashes and underscores, at most 64',
       );
-    const isDigest = DIGEST.test(client);
-    const isNew = isDigest ? !digests.has(client) : networks.add(networkOf(client), plan);
-    if (!isNew) throw new Mistake(`${client} appears twice`, 'keep one of them');
-    if (isDigest) digests.set(client, plan);
+    if (!clients.add(digestOrNetwork(client), plan))
+      throw new Mistake(`${client} appears twice`, 'keep one of them');
   });
-  if (text === null) return null;
-  return {
-    digests,
-    networks: networks.table(),
-    size: digests.size + networks.size,
-    version: versionOf(text),
-  };
+  return text === null ? null : clients;
 }

@@ -1,7 +1,6 @@
 /** The key `regulars` of the file: which clients are regulars for policies with `newcomers`. */
 import type { XStatic } from 'typebox/schema';
 import type { Identifier } from '#gateway/identity/identifier.ts';
-import type { UnknownName } from '#gateway/policy/lists.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
 import { HISTORY_DAYS, type Regulars } from '#gateway/policy/regulars.ts';
 import type { IdentifierTable } from './identifiers.ts';
@@ -67,17 +66,12 @@ export const regulars = fileKey({
 const ANYWHERE = { route: null, hosts: undefined };
 const KIND_OF_KEYS = 'name an identifier with a header, bearer token, cookie, query parameter or jwt';
 
-/**
- * Reads the key `regulars`, which refers to identifiers and to a file of networks.
- *
- * @param unknown receives the names that their file does not have
- */
+/** Reads the key `regulars`, which refers to identifiers and to a file of networks. */
 export function regularsOf(
   written: XStatic<typeof regulars.schema> | undefined,
   identifiers: IdentifierTable,
   networks: NetworkLoader,
   report: Report,
-  unknown: UnknownName[],
 ): Regulars {
   const { visits = 2, days = 30, newPerDay = 250_000, never } = written ?? {};
   const here: Path = ['regulars'];
@@ -91,23 +85,17 @@ export function regularsOf(
     report(at, `${name} is no credential`, KIND_OF_KEYS);
     return [];
   });
-  return { visits, days, newPerDay, keys, never: neverOf(never, networks, here, unknown), actsFrom: null };
+  return { visits, days, newPerDay, keys, never: neverOf(never, networks, here), actsFrom: null };
 }
 
 type Never = XStatic<typeof regulars.schema>['never'];
 
-function neverOf(
-  written: Never,
-  networks: NetworkLoader,
-  here: Path,
-  unknown: UnknownName[],
-): Regulars['never'] {
+function neverOf(written: Never, networks: NetworkLoader, here: Path): Regulars['never'] {
   if (written === undefined) return null;
   const { network } = written;
   const file = networks.of(network, [...here, 'never', 'network']);
   const names = written.name === undefined ? null : new Set(written.name.map(String));
-  for (const name of names ?? [])
-    if (!file.has(name)) unknown.push({ at: [...here, 'never', 'name'], name, file: network });
+  networks.expect(network, names ?? [], [...here, 'never', 'name']);
   return (address) => {
     const name = file.find(address);
     return name !== undefined && (names === null || names.has(name));

@@ -11,7 +11,6 @@ import { type Charge, chargeFor, joined } from '#gateway/limiter/charge.ts';
 import { unitsOf } from '#gateway/limiter/units.ts';
 import type { Cover, Match, PathReading } from '#gateway/policy/match.ts';
 import { type OverrideFacts, PLAN } from '#gateway/policy/overrides.ts';
-import { planIn } from '#gateway/policy/plans.ts';
 import { authorityOf } from '#gateway/policy/target.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import { identify } from './identify.ts';
@@ -157,7 +156,7 @@ function overrideFactsOf(
   const { planSources, set } = caller.table;
   const words = set.hasProgramLimits ? userAgentWords(req.rawHeaders) : [];
   const inFile = (): string | null =>
-    set.plans === null ? null : planIn(set.plans, digestsOf(identified, caller.identity().digest), address);
+    set.plans?.find(digestsOf(identified, caller.identity().digest), address) ?? null;
   if (known !== undefined) return { address, plan: known, words };
   // Only a trusted proxy may name a plan, because a client would name the best one.
   if (planSources.length > 0 && caller.origin.trusted) {

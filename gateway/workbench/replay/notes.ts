@@ -112,10 +112,11 @@ export function notesOf({
 function goesBeyondDigests({ policies, lists }: PolicySet): boolean {
   return (
     lists?.clients.some(
-      ({ networks, named, programs }) => networks.size + named.length + programs.size > 0,
+      ({ clients: { networks, programs }, named }) => networks.size + named.size + programs.size > 0,
     ) === true ||
     policies.some(
-      ({ overrides }) => overrides !== null && overrides.networks.size + overrides.programs.size > 0,
+      ({ overrides }) =>
+        overrides !== null && overrides.clients.networks.size + overrides.clients.programs.size > 0,
     )
   );
 }

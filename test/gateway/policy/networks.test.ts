@@ -85,7 +85,7 @@ t.test('each mistake of a file with its line, and at most ten', async (t) => {
       '203.0.113.0/24',
       `${place}:1: "203.0.113.0/24" is not a network and its name; write NETWORK NAME, such as`,
     ],
-    ['a\n203.0.113.0/24 # AS1', `${place}:2: "203.0.113.0/24 # AS1" is not a network`],
+    ['a\n203.0.113.0/24 # AS1', `${place}:2: "203.0.113.0/24" is not a network`],
     ['203.0.113.0/24 two names', 'is not a network and its name'],
     ['203.0.113.0/24,AS64500', 'is not a network and its name'],
     [`203.0.113.0/24 ${'a'.repeat(65)}`, 'is not a network and its name'],

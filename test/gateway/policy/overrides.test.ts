@@ -37,8 +37,9 @@ t.test('the most precise identity wins', async (t) => {
 t.test('an overrides file: comments, blank lines, and each mistake with its line', async (t) => {
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
   const set = load(`# who, limit\r\n\r\nplan gold 10\n  address 10.0.0.0/8\t20  \ndigest ${DIGEST} 30`);
-  t.match(set.policies[0]?.overrides, { size: 3 });
-  t.equal(set.policies[0]?.overrides, set.policies[1]?.overrides, 'the file is read once');
+  const [first] = set.policies;
+  t.match(first?.overrides, { clients: { size: 2 }, plans: new Map([['gold', 10]]) });
+  t.equal(first?.overrides, set.policies[1]?.overrides, 'the file is read once');
   t.not(set.version, load('plan gold 11\n').version);
   const bad = [
     ['plan gold', /^p\.yaml:6:\d+: limits\.txt:1: "plan gold" is not an override; write address CIDR LIMIT/],
@@ -64,7 +65,7 @@ t.test('at most a hundred thousand lines', async (t) => {
   const text = Array.from({ length: 100_000 }, (_, i) => line(i)).join('');
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
   const [a] = load(text).policies;
-  t.equal(a?.overrides?.size, 100_000);
+  t.equal(a?.overrides?.clients.size, 100_000);
   t.equal(
     a === undefined ? 0 : limitFor(a, NOBODY, { address: bytes('10.1.0.2'), plan: null, words: [] }),
     65_539,

@@ -1,7 +1,6 @@
 /** The file of plans: which clients it matches, and its mistakes. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
-import { planIn } from '#gateway/policy/plans.ts';
 import { ClientAddress } from '#shared/client-address.ts';
 
 const DIGEST = 'AAAAABAAAAC_____AAAAAA';
@@ -31,8 +30,8 @@ t.test('a digest takes precedence over a network, a longer prefix over a shorter
     [[NOBODY], 'garbage', null],
   ] as const;
   for (const [digests, address, plan] of cases)
-    t.equal(planIn(plans, digests, bytes(address)), plan, address);
-  t.equal(planIn(plans, [DIGEST], null), 'gold', 'without an address');
+    t.equal(plans.find(digests, bytes(address)) ?? null, plan, address);
+  t.equal(plans.find([DIGEST], null), 'gold', 'without an address');
 });
 
 t.test('each mistake with its line', async (t) => {
