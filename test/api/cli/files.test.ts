@@ -204,16 +204,16 @@ t.test('a store that becomes unavailable ends the copy with an error message', a
 t.test('exits with 2 or 3 for wrong arguments, and names them', async (t) => {
   const { folder, database, env } = await world(t);
   const run = (...args: readonly string[]) => apiCommand(['files', 'copy', ...args], { cwd: folder, env });
-  for (const [args, code, message] of [
+  for (const [args, code, message, at = database] of [
     [['--from', 'uploads'], 2, /Missing required argument: to/],
     [['--from', 'uploads', '--to', 's3://'], 2, /--to: give a folder such as .*, or s3:\/\/BUCKET/],
     [['--from', 'uploads', '--to', 's3://a/b'], 2, /--to: give a folder/],
     [['--from', 's3://uploads', '--to', 's3://others'], 2, /both are buckets.*aws s3 sync/],
     [['--from', 'uploads', '--to', 's3://NO'], 2, /S3_BUCKET_NAME: "NO" is not a bucket's name/],
-    [['--from', 'uploads', '--to', 'x', '--database', 'file:none'], 3, /^cannot open .*none/],
+    [['--from', 'uploads', '--to', 'x'], 3, /^cannot open .*none/, 'file:none'],
     [['--from', 'none', '--to', 'x'], 3, /none is not a folder of uploads/],
   ] as const) {
-    const found = await run('--database', database, ...args);
+    const found = await run('--database', at, ...args);
     t.equal(found.code, code, `${args.join(' ')}: ${found.stderr}`);
     t.match(found.stderr, message);
   }
