@@ -252,10 +252,7 @@ function openUpstream(
   return new Upstream({
     origin: config.upstream,
     timeoutMs: config.upstreamTimeoutMs,
-    keepAliveMs: config.upstreamKeepAliveMs,
     headerBytesMax: config.headerBytesMax,
-    unreadTimeoutMs: config.unreadTimeoutMs,
-    replyBufferBytes: config.replyBufferBytes,
     clock,
     bounds: createBounds(config.bounds, { clock, log }),
     log,

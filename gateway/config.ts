@@ -50,9 +50,6 @@ export interface GatewayConfig extends LimitingSettings {
   readonly headerBytesMax: number;
   /** null: 620 s for trusted proxies, 65 s for others. */
   readonly keepAliveMs: Millis | null;
-  readonly upstreamKeepAliveMs: Millis;
-  readonly unreadTimeoutMs: Millis;
-  readonly replyBufferBytes: number;
 }
 
 /** Everything that the environment says. Only `config` can be logged. */
@@ -124,22 +121,6 @@ const CORE_VARIABLES = [
     meaning:
       'milliseconds that a client connection may be idle; unset: 620000 for a trusted proxy, which is [longer than proxies keep theirs](edges.md#idle-connections), and 65000 for others',
   },
-  {
-    name: 'GATEWAY_UPSTREAM_KEEPALIVE_MS',
-    default: '4000',
-    meaning:
-      'milliseconds that a connection to the application may be idle, unless the application names another time',
-  },
-  {
-    name: 'GATEWAY_UNREAD_TIMEOUT_MS',
-    default: '60000',
-    meaning: 'milliseconds after which a client that reads nothing of its reply is disconnected',
-  },
-  {
-    name: 'GATEWAY_REPLY_BUFFER_BYTES',
-    default: '65536',
-    meaning: 'bytes of a reply that the gateway reads ahead for a slow client',
-  },
   LOG_LEVEL,
 ] as const satisfies readonly Variable[];
 
@@ -187,9 +168,6 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
         read.text('GATEWAY_KEEPALIVE_MS') === ''
           ? null
           : read.integer('GATEWAY_KEEPALIVE_MS', 1000, KEEP_ALIVE_MS_MAX),
-      upstreamKeepAliveMs: read.integer('GATEWAY_UPSTREAM_KEEPALIVE_MS', 1, 600_000),
-      unreadTimeoutMs: read.integer('GATEWAY_UNREAD_TIMEOUT_MS', 1000, 3_600_000),
-      replyBufferBytes: read.integer('GATEWAY_REPLY_BUFFER_BYTES', 16_384, 16_777_216),
     };
     const { trust, reusePort } = config;
     const gathered: Gathered = {

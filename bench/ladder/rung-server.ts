@@ -57,12 +57,7 @@ const limiting = await openLimiting({
 await limiting.start();
 const bounds = createBounds(config.bounds, common);
 const upstream = new Upstream({
-  ...{
-    origin: config.upstream,
-    timeoutMs: config.upstreamTimeoutMs,
-    keepAliveMs: config.upstreamKeepAliveMs,
-  },
-  ...{ unreadTimeoutMs: config.unreadTimeoutMs, replyBufferBytes: config.replyBufferBytes, clock, bounds },
+  ...{ origin: config.upstream, timeoutMs: config.upstreamTimeoutMs, clock, bounds },
   ...{ collectYoung: youngCollector(), openProtection: null, log },
 });
 

@@ -24,8 +24,8 @@ export class ReplyFlow implements Transfer {
 
   write(chunk: Buffer): void {
     const res = this.#res;
-    const { scheduler, options } = this.#upstream;
-    if (writeLast(res, chunk, scheduler) || res.writableLength < options.replyBufferBytes) return;
+    const { scheduler, replyBufferBytes } = this.#upstream;
+    if (writeLast(res, chunk, scheduler) || res.writableLength < replyBufferBytes) return;
     this.#awaitsDrain = true;
     this.#exchange.pause();
   }

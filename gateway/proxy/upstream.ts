@@ -29,18 +29,18 @@ export interface UpstreamOptions {
   readonly clock: Clock;
   readonly bounds: Bounds;
   readonly log: OutageLog;
-  /** How long idle connections are kept if the upstream sends no `Keep-Alive: timeout=…`. */
-  readonly keepAliveMs: Millis;
+  /** How long idle connections are kept without `Keep-Alive: timeout=…` of the upstream. Default: KEEP_ALIVE_MS. */
+  readonly keepAliveMs?: Millis;
   /** Maximum size of the header section of a reply. Default: HEADER_BYTES. */
   readonly headerBytesMax?: number;
   /** How long the head of a request waits for its body. Default: HEAD_DELAY_MS. */
   readonly headDelayMs?: Millis;
   /** Time after which a reply counts as a stream. Default: STREAM_AFTER_MS. Tests set a shorter time. */
   readonly streamAfterMs?: Millis;
-  /** Longest time in which a client reads nothing of its reply. */
-  readonly unreadTimeoutMs: Millis;
-  /** Bytes that are read ahead of a slow client. */
-  readonly replyBufferBytes: number;
+  /** Longest time in which a client reads nothing of its reply. Default: UNREAD_TIMEOUT_MS. */
+  readonly unreadTimeoutMs?: Millis;
+  /** Bytes that are read ahead of a slow client. Default: REPLY_BUFFER_BYTES. */
+  readonly replyBufferBytes?: number;
   readonly collectYoung: () => void;
   /** Opens the protection that the policy file asks for; null if this gateway has none. */
   readonly openProtection: OpenProtection | null;
@@ -63,16 +63,24 @@ const HEAD_DELAY_MS: Millis = 250;
 const BODY_TIMEOUT_MS: Millis = 300_000;
 /** A reply that takes longer than this counts as a stream. */
 const STREAM_AFTER_MS: Millis = 5000;
+/** Less than the 5 s after which Node.js and others close an idle connection without saying so before. */
+const KEEP_ALIVE_MS: Millis = 4000;
 /** Longest keep-alive time that an upstream's header may set. */
 const KEEP_ALIVE_MS_MAX: Millis = 600_000;
 /** Idle connections are closed this much before the announced time, which starts with the upstream's last byte. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
+/** As long as NGINX waits. A reply that holds the connection which another request needs is cut earlier. */
+const UNREAD_TIMEOUT_MS: Millis = 60_000;
+/** The gateway then reads on only as fast as the client, which has more than this in the buffers of the systems. */
+const REPLY_BUFFER_BYTES = 65_536;
 const TICK_MS: Millis = 1000;
 
 export class Upstream {
   readonly options: UpstreamOptions;
   readonly bounds: Bounds;
   readonly streamAfterMs: Millis;
+  readonly unreadTimeoutMs: Millis;
+  readonly replyBufferBytes: number;
   readonly requests: UpstreamPool;
   readonly uploads: UpstreamPool;
   readonly deadlines: Deadlines;
@@ -96,6 +104,8 @@ export class Upstream {
     const { bounds, clock, timeoutMs } = options;
     this.bounds = bounds;
     this.streamAfterMs = options.streamAfterMs ?? STREAM_AFTER_MS;
+    this.unreadTimeoutMs = options.unreadTimeoutMs ?? UNREAD_TIMEOUT_MS;
+    this.replyBufferBytes = options.replyBufferBytes ?? REPLY_BUFFER_BYTES;
     this.deadlines = new Deadlines(timeoutMs, clock);
     this.headDelays = new Deadlines(options.headDelayMs ?? HEAD_DELAY_MS, clock);
     this.scheduler = new TransferScheduler(options.collectYoung);
@@ -105,7 +115,7 @@ export class Upstream {
       clock,
       connectTimeoutMs: Math.min(options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs),
       bodyTimeoutMs: BODY_TIMEOUT_MS,
-      keepAliveMs: options.keepAliveMs,
+      keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
       keepAliveMsMax: KEEP_ALIVE_MS_MAX,
       keepAliveMarginMs: KEEP_ALIVE_MARGIN_MS,
       headerBytesMax: options.headerBytesMax ?? HEADER_BYTES,

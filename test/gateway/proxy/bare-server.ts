@@ -16,6 +16,7 @@ import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
 import { Enforcement } from '#gateway/request/enforcement.ts';
 import type { LimitedParts } from '#gateway/request/limited-request.ts';
 import { Refusals } from '#gateway/request/refuse.ts';
+import type { Millis } from '#shared/clock.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import { OWN_PARSER, type Owner, policyFile } from '#test/support/gateway.ts';
 import { memoryLimiter } from '#test/support/spend.ts';
@@ -26,6 +27,7 @@ export interface BareServer {
   readonly bounds: Bounds;
   readonly clients: Clients;
   readonly warnings: readonly Record<string, unknown>[];
+  drain(deadlineMs: Millis): Promise<void>;
 }
 
 export interface BareServerOptions
@@ -66,9 +68,6 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
   const log = { warn: (fields: object) => void warnings.push({ ...fields }), info: () => undefined };
   const upstream = new Upstream({
     timeoutMs: 20_000,
-    keepAliveMs: config.upstreamKeepAliveMs,
-    unreadTimeoutMs: config.unreadTimeoutMs,
-    replyBufferBytes: config.replyBufferBytes,
     collectYoung: () => undefined,
     openProtection: null,
     ...upstreamOptions,
@@ -123,5 +122,6 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     await upstream.close();
   });
   const port = await server.listen({ host: '127.0.0.1', port: 0, reusePort: false });
-  return { port, upstream, bounds: upstream.bounds, clients, warnings };
+  const drain = (deadlineMs: Millis): Promise<void> => server.drain(deadlineMs);
+  return { port, upstream, bounds: upstream.bounds, clients, warnings, drain };
 }

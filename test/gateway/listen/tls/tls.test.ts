@@ -3,6 +3,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
+import { Handshakes } from '#gateway/listen/tls/handshakes.ts';
+import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
+import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { startRawUpstream, values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
@@ -151,21 +154,18 @@ t.test('a shutdown does not cut a reply whose last bytes wait for the client', a
       isSent = true;
     });
   });
-  const { port, gateway } = await startTestGateway(t, {
-    upstream: upstream.origin,
-    env: { ...TLS, GATEWAY_DRAIN_TIMEOUT_MS: '60000', GATEWAY_REPLY_BUFFER_BYTES: '16777216' },
+  const { port, bounds, drain } = await startBareServer(t, {
+    origin: upstream.origin,
+    handshakes: new Handshakes(readKeyPair({ cert, key })),
+    replyBufferBytes: 16_777_216,
   });
   const slow = await secured(port, ca);
   slow.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   slow.pause();
-  const held = (): number | undefined =>
-    gateway
-      .samples()
-      .find((one) => one.name === 'floodgate_held' && one.labels.bound === 'upstream_connections')?.value;
-  await until(() => isSent && held() === 0, 'the gateway has the whole reply');
+  await until(() => isSent && bounds.upstream_connections.held === 0, 'the gateway has the whole reply');
   const silent = sendRaw(port, '');
   await once(silent.socket, 'connect');
-  const closed = gateway.close();
+  const closed = drain(60_000);
   // It is cut together with the idle connections.
   await silent.ended();
   const reply = await text(slow);
