@@ -88,7 +88,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
     ...slots,
     enforcement,
     upstream,
-    clients: new Clients(config.networkPrefix),
+    clients: new Clients(),
     decisions,
     clock,
   };

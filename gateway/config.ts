@@ -14,7 +14,7 @@ import {
 } from '#shared/configuration.ts';
 import { parseSocketPath, unixPart } from '#shared/unix-socket.ts';
 import type { BoundSettings } from './bounds/bounds.ts';
-import { BOUND_VARIABLES, readBounds, readNetworkPrefix, readUpgrades } from './bounds/settings.ts';
+import { BOUND_VARIABLES, readBounds, readUpgrades } from './bounds/settings.ts';
 import { parsePassedHeaders } from './http/header-filter.ts';
 import { HEADER_BYTES, HEADER_BYTES_MAX } from './http/header-size.ts';
 import type { Gathered } from './part/part.ts';
@@ -45,8 +45,6 @@ export interface GatewayConfig extends LimitingSettings {
   /** Protocols in lower case that a client may switch to. */
   readonly upgrades: readonly string[];
   readonly bounds: BoundSettings;
-  /** Number of leading bits of an IPv6 address that form a network, whose clients share bounds. */
-  readonly networkPrefix: number;
   readonly headerBytesMax: number;
   /** null: 620 s for trusted proxies, 65 s for others. */
   readonly keepAliveMs: Millis | null;
@@ -162,7 +160,6 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       upgrades: upgrades.protocols,
       bounds: readBounds(read, upgrades),
-      networkPrefix: readNetworkPrefix(read),
       headerBytesMax: read.integer('GATEWAY_HEADER_BYTES', 4096, HEADER_BYTES_MAX),
       keepAliveMs:
         read.text('GATEWAY_KEEPALIVE_MS') === ''

@@ -78,7 +78,7 @@ const reply = fixedReply();
 const upstreamPort = Number(new URL(config.upstream).port);
 
 if (steps.has('connection')) {
-  const clients = new Clients(config.networkPrefix);
+  const clients = new Clients();
   const connections = new Map();
   const shared: Parts = {
     ...{

@@ -3,7 +3,7 @@
  * IPv6 network. Each process counts for itself. Whatever is taken must be given back exactly once, for the same client.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
-import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
+import { BOUND_NAMES, BOUND_VARIABLE, type BoundName } from './bound-names.ts';
 import type { Client, Network } from './clients.ts';
 
 export interface BoundLimits {
@@ -113,7 +113,7 @@ const REACHED: Readonly<Record<Refusal, string>> = {
   client:
     'a client address has reached its share and is refused more; where it is a proxy of yours, name it in GATEWAY_TRUSTED_PROXIES',
   network:
-    'the clients of an IPv6 network have reached a quarter of what all may hold, and are refused more; GATEWAY_IPV6_NETWORK_PREFIX says how large such a network is',
+    'the clients of an IPv6 network have reached a quarter of what all may hold, and are refused more; such a network is a /48',
   total: 'a bound for all clients is reached; the excess is refused',
 };
 
@@ -139,7 +139,7 @@ export function createBounds(
         bound: bound.name,
         limit: bound.limitOf(refusal),
         refusals: bound.refusals[refusal],
-        setting: refusal === 'client' ? 'GATEWAY_CLIENT_SHARE' : boundVariable(bound.name),
+        setting: refusal === 'client' ? 'GATEWAY_CLIENT_SHARE' : BOUND_VARIABLE[bound.name],
       },
       REACHED[refusal],
     );

@@ -6,6 +6,9 @@
 import { networkOf } from '#shared/client-address.ts';
 import { BOUND_NAMES } from './bound-names.ts';
 
+/** A customer usually gets a /48 or less, and can use any address in it. */
+const NETWORK_PREFIX = 48;
+
 class Holder {
   readonly address: string;
   /** How much of each bound is held, in the order of BOUND_NAMES. */
@@ -30,14 +33,8 @@ export class Client extends Holder {
 }
 
 export class Clients {
-  readonly #networkPrefix: number;
   readonly #byAddress = new Map<string, Client>();
   readonly #networks = new Map<string, Network>();
-
-  /** @param networkPrefix prefix length of an IPv6 network */
-  constructor(networkPrefix: number) {
-    this.#networkPrefix = networkPrefix;
-  }
 
   get size(): number {
     return this.#byAddress.size;
@@ -73,7 +70,7 @@ export class Clients {
   }
 
   #enterNetwork(client: string): Network | null {
-    const address = networkOf(client, this.#networkPrefix);
+    const address = networkOf(client, NETWORK_PREFIX);
     // If the network is not larger than one client, the client's own share is enough.
     if (address === null || address === client) return null;
     let network = this.#networks.get(address);

@@ -1,6 +1,6 @@
 /** Settings of the bounds: a total for each, and one share of a single client for all of them. */
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
-import { type BoundName, boundVariable } from './bound-names.ts';
+import { BOUND_VARIABLE, type BoundName } from './bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds.ts';
 import { DEFAULT_UPGRADES, parseUpgrades, type Upgrades } from './upgrades.ts';
 
@@ -18,11 +18,6 @@ export const BOUND_VARIABLES = [
       'maximum number of requests that wait for a connection to the application, or whose body is read before the decision; each 8 KiB in memory of a body count as one more',
   },
   {
-    name: 'GATEWAY_UPLOADS',
-    default: '128',
-    meaning: 'maximum number of request bodies over 16 KiB that are being forwarded; further ones wait',
-  },
-  {
     name: 'GATEWAY_STREAMS',
     default: '1024',
     meaning: 'maximum number of event streams, and of replies that take longer than 5 s',
@@ -34,27 +29,10 @@ export const BOUND_VARIABLES = [
       'protocols that a client may [switch to](operating.md#upgrades), separated by commas, such as `websocket, tcp, SPDY/3.1`; a number in the list is the maximum number of such connections, by default 1024',
   },
   {
-    name: 'GATEWAY_PIPELINED',
-    default: '4096',
-    meaning:
-      'maximum number of pipelined requests that wait for the reply before theirs; each 4 KiB that were read of them count as one more',
-  },
-  {
-    name: 'GATEWAY_UNREAD_REPLIES',
-    default: '256',
-    meaning: 'maximum number of replies whose client reads nothing',
-  },
-  {
     name: 'GATEWAY_CLIENT_SHARE',
     default: '',
     meaning:
       'share of each of these totals that one client address can hold, from 0.001 to 1, such as `0.25`; unset: the shares in [Bounds](operating.md#bounds)',
-  },
-  {
-    name: 'GATEWAY_IPV6_NETWORK_PREFIX',
-    default: '48',
-    meaning:
-      'prefix length of an IPv6 network whose clients together can hold at most a quarter of each of these totals; `64`: networks have no such limit',
   },
 ] as const satisfies readonly Variable[];
 
@@ -80,24 +58,27 @@ export function readUpgrades(read: Read): Upgrades {
 
 export function readBounds(read: Read, upgrades = readUpgrades(read)): BoundSettings {
   const share = read.parse('GATEWAY_CLIENT_SHARE', null, clientShare);
-  const limitsOf = (
-    name: BoundName,
-    total = read.integer(boundVariable(name), 1, TOTAL_MAX),
-  ): BoundLimits => ({ total, perClient: Math.max(1, Math.floor(total * (share ?? SHARES[name]))) });
+  const limitsOf = (name: BoundName, total: number): BoundLimits => ({
+    total,
+    perClient: Math.max(1, Math.floor(total * (share ?? SHARES[name]))),
+  });
+  const totalOf = (name: Exclude<BoundName, 'upgrades'>): number =>
+    read.integer(BOUND_VARIABLE[name], 1, TOTAL_MAX);
+  const inProgress = totalOf('upstream_connections');
+  const waiting = totalOf('waiting');
   return {
-    connections: limitsOf('connections'),
-    upstream_connections: limitsOf('upstream_connections'),
-    waiting: limitsOf('waiting'),
-    uploads: limitsOf('uploads'),
-    streams: limitsOf('streams'),
+    connections: limitsOf('connections', totalOf('connections')),
+    upstream_connections: limitsOf('upstream_connections', inProgress),
+    waiting: limitsOf('waiting', waiting),
+    // An upload holds its connection for longer, and the application works on it too.
+    uploads: limitsOf('uploads', Math.ceil(inProgress / 2)),
+    streams: limitsOf('streams', totalOf('streams')),
     upgrades: limitsOf('upgrades', upgrades.total),
-    pipelined: limitsOf('pipelined'),
-    unread_replies: limitsOf('unread_replies'),
+    // These wait too, for the reply before theirs instead of a connection.
+    pipelined: limitsOf('pipelined', waiting),
+    // Such a reply may hold its connection to the application.
+    unread_replies: limitsOf('unread_replies', inProgress),
   };
-}
-
-export function readNetworkPrefix(read: Read): number {
-  return read.integer('GATEWAY_IPV6_NETWORK_PREFIX', 16, 64);
 }
 
 function clientShare(value: string): number | null {

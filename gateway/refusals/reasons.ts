@@ -11,7 +11,7 @@
  * - `why`, `advice`: what happened, and how to change it, by the record of the refusal.
  * - `briefly`: what happened, if only the id of the refusal is known.
  */
-import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
+import { BOUND_NAMES, BOUND_VARIABLE, type BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import { HEADER_ADVICE, sizeText } from '#gateway/http/header-size.ts';
 import type { LoggedDecision } from '#gateway/observe/log-line.ts';
@@ -154,7 +154,7 @@ export const REASONS = {
     counted: 'IPv6 network',
     why: (record) => boundWhy('the clients of one IPv6 network', record),
     advice: (record) =>
-      `A network has a quarter of ${variableOf(record)}; GATEWAY_IPV6_NETWORK_PREFIX says how large a network is.`,
+      `An IPv6 /48 has a quarter of what all may hold. To let it hold more, raise ${variableOf(record)}.`,
     briefly: boundBriefly,
   },
   bound: {
@@ -332,5 +332,5 @@ function boundOf({ policy }: DecisionRecord): BoundName | null {
 
 function variableOf(record: DecisionRecord): string {
   const bound = boundOf(record);
-  return bound === null ? 'the setting of this bound' : boundVariable(bound);
+  return bound === null ? 'the setting of this bound' : BOUND_VARIABLE[bound];
 }

@@ -1,6 +1,5 @@
 /** Many clients of one IPv6 network hold at most a quarter of each total. */
 import t from 'tap';
-import { readConfig } from '#gateway/config.ts';
 import { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
 import { Handshakes } from '#gateway/listen/tls/handshakes.ts';
 import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
@@ -73,22 +72,6 @@ t.test(
     t.equal(clients.networks, 0);
   },
 );
-
-t.test('the prefix length is a setting; with /64 there is only one share', async (t) => {
-  const { port } = await start(t, { networkPrefix: 64 });
-  for (let client = 1; client <= 4; client++)
-    t.equal((await ask(t, port, `2001:db8:0:${client}::1`)).status, 200);
-  const narrow = await start(t, { networkPrefix: 56 });
-  for (const [address, status] of [
-    ['2001:db8:0:1::1', 200],
-    ['2001:db8:0:2::1', 200],
-    ['2001:db8:0:ff::1', 429],
-    ['2001:db8:0:100::1', 200],
-  ] as const)
-    t.equal((await ask(t, narrow.port, address)).status, status, address);
-  t.equal(readConfig({}).config.networkPrefix, 48);
-  t.throws(() => readConfig({ GATEWAY_IPV6_NETWORK_PREFIX: '65' }), /GATEWAY_IPV6_NETWORK_PREFIX/);
-});
 
 t.test('a client whose own share is larger than a quarter keeps it', async (t) => {
   const { port } = await start(t, { bounds: { connections: { total: 8, perClient: 3 } } });

@@ -59,7 +59,7 @@ async function startBusy(owner: Owner, env: Readonly<Record<string, string>>) {
   });
   const gateway = await startTestGateway(owner, {
     upstream: upstream.origin,
-    env: { GATEWAY_UPLOADS: '1', ...env },
+    env: { GATEWAY_UPSTREAM_CONNECTIONS: '2', ...env },
   });
   const accepted = acceptedOn(owner, gateway.port);
   const connect = async (text: string, localAddress = '127.0.0.1'): Promise<Duplex> => {

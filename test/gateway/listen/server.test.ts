@@ -102,7 +102,7 @@ t.test('one client holds at most its share of pipelined requests', async (t) => 
     upstream: upstream.origin,
     env: {
       GATEWAY_DRAIN_TIMEOUT_MS: '100',
-      GATEWAY_PIPELINED: '100',
+      GATEWAY_WAITING: '100',
     },
   });
   const held = (): number | undefined =>

@@ -40,7 +40,6 @@ export interface BareServerOptions
   readonly trustedProxies?: string;
   readonly checkMs?: number;
   readonly penaltyMs?: number;
-  readonly networkPrefix?: number;
   readonly decisionServer?: (parts: LimitedParts) => DecisionServer;
 }
 
@@ -51,7 +50,6 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     trustedProxies = 'none',
     checkMs,
     penaltyMs,
-    networkPrefix = 48,
     handshakes = null,
     introductions = null,
     decisionServer,
@@ -87,7 +85,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,
   });
-  const clients = new Clients(networkPrefix);
+  const clients = new Clients();
   const decisions = new Decisions({
     store: new MemoryDecisions(Date.now),
     isStoreUsed: () => false,

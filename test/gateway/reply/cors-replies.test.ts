@@ -175,7 +175,7 @@ for (const parser of ['0', '1']) {
   t.test(`408: GATEWAY_OWN_PARSER=${parser}`, async (t) => {
     const { port, sample } = await startTestGateway(t, {
       policies,
-      env: { ...env, GATEWAY_UPLOADS: '1', GATEWAY_WAITING: '4', GATEWAY_CLIENT_SHARE: '1' },
+      env: { ...env, GATEWAY_UPSTREAM_CONNECTIONS: '2', GATEWAY_WAITING: '4', GATEWAY_CLIENT_SHARE: '1' },
     });
     const upload = `POST /a HTTP/1.1\r\nHost: a\r\nOrigin: ${ADMIN}\r\nContent-Length: 100000\r\n\r\nx`;
     const slow = sendRaw(port, upload);

@@ -262,5 +262,5 @@ async function settled({ end, requests }: Open): Promise<void> {
 export function unboundedPipelining(): Pipelining {
   const max = Number.MAX_SAFE_INTEGER;
   const bound = new Bound('pipelined', { total: max, perClient: max }, () => undefined);
-  return new Pipelining({ bound, clients: new Clients(48), connections: new Map() });
+  return new Pipelining({ bound, clients: new Clients(), connections: new Map() });
 }

@@ -186,7 +186,7 @@ export function testBothWays(t: Test, env: Env): void {
     });
     const gateway = await startTestGateway(t, {
       upstream: upstream.origin,
-      env: { ...env, GATEWAY_PIPELINED: '8' },
+      env: { ...env, GATEWAY_WAITING: '8' },
     });
     const held = (): number =>
       gateway.gateway.samples().find(({ labels }) => labels.bound === 'pipelined')?.value ?? 0;
