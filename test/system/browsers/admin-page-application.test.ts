@@ -39,7 +39,7 @@ t.test('an outage has a colour, a reason, and its requests did not pass', async 
   await page
     .locator('#status.bad', { hasText: /The application does not answer since .*nothing listens there/ })
     .waitFor();
-  await page.locator('.fill-unanswered[d^=M]').waitFor({ state: 'attached' });
+  await page.locator('path.unanswered[d^=M]').waitFor({ state: 'attached' });
   await checkPage(t, page, 'application-away');
   await readChart(page, /passed 0, .*application did not answer 3, .*refused 0, .*application no answer 3/);
 });
@@ -59,7 +59,7 @@ t.test('the application answers 5xx: the outage is over, and the colour stays', 
   await page.locator('#status', { hasText: 'Application answers' }).waitFor();
   await page.locator('#chart-statuses', { hasText: '2xx 2, 5xx 4, no answer 3' }).waitFor();
   const colours = await page.evaluate<readonly string[]>(
-    "['.fill-passed', '.fill-failed', '.fill-unanswered', '.fill-refused'].map((kind) => getComputedStyle(document.querySelector(kind)).fill)",
+    "['passed', 'failed', 'unanswered', 'refused'].map((kind) => getComputedStyle(document.querySelector('path.' + kind)).fill)",
   );
   t.equal(new Set(colours).size, 4, `each has a colour of its own: ${colours.join(' ')}`);
   await checkPage(t, page, 'application-fails');

@@ -27,19 +27,6 @@ t.test('one gateway: the table begins with its own start', async () => {
   await page.locator('#limited-since', { hasText: `since ${await startedAt()}` }).waitFor();
 });
 
-t.test('requests and denied ones have one axis', async (t) => {
-  await page.locator('#cards', { hasText: 'Denied' }).waitFor();
-  const tops = await page.evaluate<readonly number[]>(
-    `['Requests', 'Denied'].map((name) => {
-      const card = [...document.querySelectorAll('#cards > div')].find((one) => one.textContent.startsWith(name));
-      const points = card.querySelector('polyline').getAttribute('points').split(' ');
-      return Math.min(...points.map((point) => Number(point.split(',')[1])));
-    })`,
-  );
-  // Six of nine requests were denied, so their line is lower.
-  t.ok((tops[1] ?? 0) > (tops[0] ?? 0), `${tops[1]} is below ${tops[0]}`);
-});
-
 t.test('a flood: the table of refusals counts all of them', async () => {
   await send(60);
   await page.locator('#newest-rows .count', { hasText: /^66$/ }).waitFor();

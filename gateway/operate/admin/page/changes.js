@@ -1,17 +1,12 @@
-/** Changes that an operator makes: asked first, told afterwards, and taken back with one button. */
+/** Changes that an operator makes: asked first in a dialog, and told afterwards. Their opposite is where they were made. */
 import { call } from './api.js';
-import { button, byId, clockTime, count, el, spanText } from './dom.js';
-
-/** A reset cannot be taken back once it is done, so it waits so long. */
-const UNDO_MS = 5000;
-
-/** Digest -> the ban, as far as this page has seen it. @type {Map<string, { until: string, reason: string, policy: string | null }>} */
-export const bans = new Map();
+import { button, buttons, byId, h, patch } from './dom.js';
+import { clockTime, count, spanText, untilText } from './text.js';
 
 const DURATIONS = [900, 3600, 8 * 3600, 86_400];
 
-/** Counters are about to be reset, and the message has the only way back. */
-let isWaiting = false;
+/** Digest -> the ban, as far as this page has seen it. @type {Map<string, { until: string, reason: string, policy: string | null }>} */
+export const bans = new Map();
 
 let onChanged = () => {};
 
@@ -20,211 +15,154 @@ export function whenChanged(handler) {
   onChanged = handler;
 }
 
-/**
- * Opens the dialog of the page.
- *
- * @param {string} title
- * @param {Node[]} body
- */
-export function openDialog(title, body) {
+/** Opens the dialog of the page. @param {string} title @param {...any} body */
+export function openDialog(title, ...body) {
   const dialog = byId('dialog');
-  dialog.replaceChildren(el('h2', { id: 'dialog-title' }, title), ...body);
+  // Fields of the dialog before it are not used again.
+  dialog.replaceChildren();
+  patch(dialog, h('h2', { id: 'dialog-title' }, title), body);
   if (!dialog.open) dialog.showModal();
   dialog.querySelector('select, input, button')?.focus();
-  return dialog;
 }
 
 export function closeDialog() {
   byId('dialog').close();
 }
 
-/** Asks, with what has to be said along. @returns {Promise<FormData | null>} null: better not */
-function confirmed(title, text, action, fields = [], kind = 'danger') {
+export function closeButton() {
+  return button('Close', '', closeDialog);
+}
+
+/** Asks in a dialog. @returns {Promise<FormData | null>} null: better not */
+function confirmed(title, { text, action, kind = '', fields = [] }) {
   return new Promise((resolve) => {
-    const error = el('p', { class: 'error', role: 'alert', hidden: true });
-    const form = el(
-      'form',
-      { class: 'fields' },
-      el('p', {}, text),
-      ...fields,
-      error,
-      el(
-        'div',
-        { class: 'buttons' },
-        el('button', { type: 'submit', class: `primary ${kind}` }, action),
-        button('Cancel', '', closeDialog),
-      ),
-    );
-    const dialog = openDialog(title, [form]);
     let answer = null;
-    form.addEventListener('submit', (event) => {
+    const onsubmit = (event) => {
       event.preventDefault();
-      answer = new FormData(form);
-      dialog.close();
-    });
-    dialog.addEventListener('close', () => resolve(answer), { once: true });
+      answer = new FormData(event.target);
+      closeDialog();
+    };
+    const confirm = h('button', { type: 'submit', class: `primary ${kind}` }, action);
+    const form = h(
+      'form.fields',
+      { onsubmit },
+      h('p', text),
+      fields,
+      buttons(confirm, button('Cancel', '', closeDialog)),
+    );
+    openDialog(title, form);
+    byId('dialog').addEventListener('close', () => resolve(answer), { once: true });
   });
 }
 
-function durationField(label, chosen) {
+function durationField() {
   const options = DURATIONS.map((seconds) =>
-    el('option', { value: seconds, selected: seconds === chosen }, spanText(seconds)),
+    h('option', { value: seconds, selected: seconds === 3600 }, spanText(seconds)),
   );
-  return el('label', {}, label, el('select', { name: 'seconds' }, ...options));
+  return h('label', 'For', h('select', { name: 'seconds' }, options));
 }
 
-/** @param {string} text @param {{ undo?: () => unknown, isBad?: boolean }} [more] */
-export function tell(text, { undo, isBad = false } = {}) {
+/** @param {string} text */
+export function tell(text) {
   const toast = byId('change');
-  const dismiss = () => {
-    toast.hidden = true;
-  };
-  const undoButton = button('Undo', '', () => {
-    dismiss();
-    undo();
-  });
-  const words = el('span', {}, isBad ? `Not done: ${text}` : text);
-  toast.replaceChildren(words, ...(undo === undefined ? [] : [undoButton]), button('Dismiss', '', dismiss));
+  // A screen reader also reads a text that was there before.
+  toast.replaceChildren();
+  patch(toast, h('span', text), button('Dismiss', '', dismissMessage));
   toast.hidden = false;
+}
+
+/** @param {{ message: string }} error */
+export function tellError({ message }) {
+  tell(`Not done: ${message}`);
 }
 
 /** The message belongs to the view that it came up in. */
 export function dismissMessage() {
-  if (!isWaiting) byId('change').hidden = true;
+  byId('change').hidden = true;
 }
 
-async function change(path, body, text, undo) {
+/** @param {(reply: any) => string} textOf */
+async function change(path, body, textOf) {
   try {
     const reply = await call('POST', path, body);
     if (reply.ban === null) bans.delete(reply.identity);
     else if (reply.ban !== undefined) bans.set(reply.identity, reply.ban);
-    tell(typeof text === 'function' ? text(reply) : text, undo === undefined ? {} : { undo });
-    return reply;
+    tell(textOf(reply));
   } catch (error) {
-    tell(error.message, { isBad: true });
-    return null;
+    tellError(error);
   } finally {
     onChanged();
   }
 }
 
 /** @param {{ digest: string, label: string }} client */
-export async function resetClient({ digest, label }) {
-  const answer = await confirmed(
-    'Reset the counters?',
-    `Sets the counters of ${label} to zero on all gateways that share the store. The client can send requests again at once.`,
-    'Reset counters',
-    [],
-    '',
-  );
-  if (answer === null) return;
-  isWaiting = true;
-  const timer = setTimeout(() => {
-    isWaiting = false;
-    change('/api/reset', { subject: digest, kind: kindOf(digest) }, ({ cleared }) =>
-      cleared === 0 ? `${label} had used nothing.` : `${count(cleared)} counters of ${label} are reset.`,
-    );
-  }, UNDO_MS);
-  tell(`The counters of ${label} are reset in ${UNDO_MS / 1000} seconds.`, {
-    undo: () => {
-      clearTimeout(timer);
-      isWaiting = false;
-      tell(`The counters of ${label} stay as they are.`);
-    },
-  });
-}
-
 export async function banClient({ digest, label }) {
-  const answer = await confirmed(
-    'Ban this client?',
-    `All requests of ${label} are refused (429) until the ban ends, also where no policy applies.`,
-    'Ban',
-    [
-      durationField('For', 3600),
-      el(
-        'label',
-        {},
-        'Reason, for colleagues',
-        el('input', { name: 'reason', maxlength: 200, autocomplete: 'off' }),
-      ),
-    ],
-  );
+  const field = h('input', { name: 'reason', maxlength: 200, autocomplete: 'off' });
+  const answer = await confirmed('Ban this client?', {
+    text: `All requests of ${label} are refused (429) until the ban ends, also where no policy applies.`,
+    action: 'Ban',
+    kind: 'danger',
+    fields: [durationField(), h('label', 'Reason, for colleagues', field)],
+  });
   if (answer === null) return;
-  const seconds = Number(answer.get('seconds'));
-  const reason = String(answer.get('reason'));
-  await ban({ digest, label }, seconds, reason);
+  const [seconds, reason] = [Number(answer.get('seconds')), String(answer.get('reason'))];
+  const told = () => `${label} is banned for ${spanText(seconds)}.`;
+  await change('/api/ban', { ...subjectOf(digest), seconds, reason }, told);
 }
 
-function ban({ digest, label }, seconds, reason) {
-  const undo = () => lift({ digest }, `${label} is not banned any more.`);
-  const body = { subject: digest, kind: kindOf(digest), seconds, reason };
-  return change('/api/ban', body, `${label} is banned for ${spanText(seconds)}.`, undo);
+export async function unbanClient({ digest, label }, ban) {
+  const text = `${label} is banned ${untilText(ban)}.`;
+  const answer = await confirmed('Unban this client?', { text, action: 'Unban' });
+  if (answer !== null) await change('/api/unban', subjectOf(digest), () => `${label} is let in again.`);
 }
 
-function lift({ digest }, text, undo) {
-  return change('/api/unban', { subject: digest, kind: kindOf(digest) }, text, undo);
-}
-
-/** @param {{ until: string, reason: string }} was */
-export async function unbanClient(client, was) {
-  const answer = await confirmed(
-    'Unban this client?',
-    `${client.label} is banned until ${clockTime(was.until)}${was.reason === '' ? '' : ` (${was.reason})`}.`,
-    'Unban',
-    [],
-    '',
-  );
-  if (answer === null) return;
-  await lift(client, `${client.label} is let in again.`, () =>
-    ban(client, Math.max(1, Math.round((Date.parse(was.until) - Date.now()) / 1000)), was.reason),
-  );
-}
-
-/** @param {number} seconds 0 hides them */
-export function showAddresses(seconds) {
-  const text = seconds === 0 ? 'Addresses are hidden.' : `Addresses are shown for ${spanText(seconds)}.`;
-  return change('/api/addresses', { seconds }, text, seconds === 0 ? undefined : () => showAddresses(0));
-}
-
-export async function askForAddresses() {
-  const answer = await confirmed(
-    'Show addresses for ten minutes?',
-    'Everybody who can open this page sees the addresses of clients that this gateway refuses from now on. They stay in its memory, and are dropped after ten minutes. The log says who switched this on.',
-    'Show addresses',
-    [],
-    '',
-  );
-  if (answer !== null) await showAddresses(600);
+export async function resetClient({ digest, label }) {
+  const answer = await confirmed('Reset the counters?', {
+    text: `Sets the counters of ${label} to zero on all gateways that share the store. The client can send requests again at once.`,
+    action: 'Reset counters',
+  });
+  const told = ({ cleared }) =>
+    cleared === 0 ? `${label} had used nothing.` : `${count(cleared)} counters of ${label} are reset.`;
+  if (answer !== null) await change('/api/reset', subjectOf(digest), told);
 }
 
 export async function shadowPolicy(policy) {
-  const answer = await confirmed(
-    `Put ${policy} in shadow?`,
-    'It goes on counting and reporting, and denies nothing, on every gateway that shares the store. So do policies that share its counter. When the time is over it denies again; the policy file stays as it is.',
-    'Put in shadow',
-    [durationField('For', 3600)],
-  );
+  const answer = await confirmed(`Put ${policy} in shadow?`, {
+    text: 'It goes on counting and reporting, and denies nothing, on every gateway that shares the store. So do policies that share its counter. When the time is over it denies again; the policy file stays as it is.',
+    action: 'Put in shadow',
+    kind: 'danger',
+    fields: [durationField()],
+  });
   if (answer === null) return;
   const seconds = Number(answer.get('seconds'));
-  await change('/api/shadow', { policy, seconds }, `${policy} denies nothing for ${spanText(seconds)}.`, () =>
-    change('/api/unshadow', { policy }, `${policy} denies again.`),
+  await change(
+    '/api/shadow',
+    { policy, seconds },
+    () => `${policy} denies nothing for ${spanText(seconds)}.`,
   );
 }
 
-/** @param {string} endsAt */
 export async function unshadowPolicy(policy, endsAt) {
-  const answer = await confirmed(
-    `Let ${policy} deny again?`,
-    `It is in shadow until ${clockTime(endsAt)}.`,
-    'Deny again',
-    [],
-    '',
-  );
-  if (answer === null) return;
-  await change('/api/unshadow', { policy }, `${policy} denies again.`, () => {
-    const seconds = Math.max(1, Math.round((Date.parse(endsAt) - Date.now()) / 1000));
-    return change('/api/shadow', { policy, seconds }, `${policy} is in shadow until ${clockTime(endsAt)}.`);
+  const text = `It is in shadow until ${clockTime(endsAt)}.`;
+  const answer = await confirmed(`Let ${policy} deny again?`, { text, action: 'Deny again' });
+  if (answer !== null) await change('/api/unshadow', { policy }, () => `${policy} denies again.`);
+}
+
+export function hideAddresses() {
+  return change('/api/addresses', { seconds: 0 }, () => 'Addresses are hidden.');
+}
+
+export async function askForAddresses() {
+  const answer = await confirmed('Show addresses for ten minutes?', {
+    text: 'Everybody who can open this page sees the addresses of clients that this gateway refuses from now on. They stay in its memory, and are dropped after ten minutes. The log says who switched this on.',
+    action: 'Show addresses',
   });
+  const told = () => 'Addresses are shown for 10 min.';
+  if (answer !== null) await change('/api/addresses', { seconds: 600 }, told);
+}
+
+function subjectOf(digest) {
+  return { subject: digest, kind: kindOf(digest) };
 }
 
 /** Of a banned network, the name is the network. @param {string} name */

@@ -1,81 +1,79 @@
 /** The chart of requests: what passed, what the application failed, and what was refused. A pointer or the arrow keys read figures. */
-import { byId, clockTime, count, el, rate, setText, svg } from './dom.js';
-import { latencyText } from './now.js';
+import { byId, drawNow, h, on, patch, redraw } from './dom.js';
+import { clockTime, count, latencyText, listed, rate } from './text.js';
 import { allOf, KINDS, sum } from './traffic.js';
 
 const LEFT = 48;
 const RIGHT = 8;
 const TOP = 14;
 const BOTTOM = 22;
-const DEFAULT_RANGE_S = 900;
 /** Distances of the labels of the time axis, in s. */
 const TICKS_S = [5, 15, 30, 60, 120, 300, 600, 900];
 const LABEL_WIDTH = 70;
 /** Policies that are named in the figures of a bar, and of all bars. */
 const POLICIES_MAX = 5;
 
-/** @type {import('./traffic.js').Traffic} */
-let shown = null;
-/** @type {import('./traffic.js').Bar[]} */
-let bars = [];
-let rangeMs = DEFAULT_RANGE_S * 1000;
+/** @typedef {import('./traffic.js').Bar} Bar */
+
+let rangeMs = 900_000;
 /** Of the drawing, as last observed: to read it from the page costs a layout. */
-let width = 0;
-let height = 0;
+let size = { width: 0, height: 0 };
+/** The bars and the scale of the last drawing. @type {Bar[]} */
+let bars = [];
+let scale = scaleOf(0, 1, 1);
 /** Time under the pointer, or of the bar that the keys have reached; null: none. */
 let readAt = null;
 
-/** @param {import('./traffic.js').Traffic} traffic */
-export function showChart(traffic = shown) {
-  shown = traffic;
-  if (traffic === null || width === 0) return;
-  const range = traffic.range(rangeMs);
-  const [first, last] = [range.from, range.to];
-  bars = range.bars;
-  const highest = niceAbove(Math.max(...bars.map((bar) => perSecond(bar, allOf(bar))), 1));
-  const scale = {
-    x: (at) =>
-      LEFT + ((Math.min(last, Math.max(first, at)) - first) / (last - first)) * (width - LEFT - RIGHT),
-    y: (value) => height - BOTTOM - (value / highest) * (height - TOP - BOTTOM),
-    at: (x) => first + ((x - LEFT) / (width - LEFT - RIGHT)) * (last - first),
-    first,
-    last,
+/** Positions of times and rates in the drawing. @param {number} highest of the rates */
+function scaleOf(first, last, highest) {
+  const [width, height] = [size.width - LEFT - RIGHT, size.height - TOP - BOTTOM];
+  return {
+    x: (at) => LEFT + ((Math.min(last, Math.max(first, at)) - first) / (last - first)) * width,
+    y: (value) => size.height - BOTTOM - (value / highest) * height,
+    at: (x) => first + ((x - LEFT) / width) * (last - first),
   };
-  byId('chart-drawing').replaceChildren(
-    svg(
-      'svg',
-      { width, height, 'aria-hidden': 'true' },
-      ...rateLines(highest, scale),
-      ...timeLabels(scale),
-      ...KINDS.map((_, i) => area(i, scale)),
-    ),
-  );
-  byId('chart').scale = scale;
+}
+
+/** @param {import('./traffic.js').Traffic} traffic */
+export function showChart(traffic) {
+  const { from, to, bars: found } = traffic.range(rangeMs);
+  bars = found;
   showTotals(traffic);
-  showReading();
+  if (size.width === 0) return;
+  const highest = niceAbove(Math.max(...bars.map((bar) => allOf(bar) / bar.seconds), 1));
+  scale = scaleOf(from, to, highest);
+  const read = readAt === null ? undefined : (bars.find((bar) => bar.to >= readAt) ?? bars.at(-1));
+  patch(
+    byId('chart'),
+    h(
+      'svg',
+      { ...size, 'aria-hidden': 'true' },
+      rateLines(highest),
+      timeLabels(from, to),
+      KINDS.map((_, i) => area(i)),
+      read && h('rect.cursor', { ...extentOf(read), y: TOP, height: size.height - TOP - BOTTOM }),
+    ),
+    read && reading(read, figuresOf(traffic, read)),
+  );
 }
 
 /** Shows what the bars add up to, by kind, by policy and by status. */
 function showTotals(traffic) {
   const isKnown = bars.length > 0;
   const none = isKnown ? 'none' : '–';
-  for (const { kind, text, isRare } of KINDS) {
-    const total = sum(bars.map((bar) => bar[kind]));
-    byId(`legend-${kind}`).hidden = isRare && total === 0;
-    setText(byId(`legend-${kind}`), `${text} ${isKnown ? count(total) : '–'}`);
-  }
-  setText(byId('chart-denied'), listed(traffic.deniedIn(bars), POLICIES_MAX) || none);
-  setText(byId('chart-statuses'), listed(traffic.statusesIn(bars)) || none);
-}
-
-function listed(counts, most = counts.length) {
-  const more = counts.length - most;
-  const texts = counts.slice(0, most).map(([name, value]) => `${name} ${count(value)}`);
-  return [...texts, ...(more > 0 ? [`${count(more)} more`] : [])].join(', ');
-}
-
-function perSecond({ seconds }, value) {
-  return value / seconds;
+  const totals = KINDS.map((one) => ({ ...one, total: sum(bars.map((bar) => bar[one.kind])) }));
+  patch(
+    byId('legend'),
+    totals.map(({ kind, text, isRare, total }) =>
+      h(
+        `span.key.${kind}`,
+        { id: `legend-${kind}`, hidden: isRare && total === 0 },
+        `${text} ${isKnown ? count(total) : '–'}`,
+      ),
+    ),
+  );
+  patch(byId('chart-denied'), listed(traffic.deniedIn(bars), POLICIES_MAX) || none);
+  patch(byId('chart-statuses'), listed(traffic.statusesIn(bars)) || none);
 }
 
 /** The next of 1, 2, 5, 10, 20, 50, … */
@@ -84,80 +82,87 @@ function niceAbove(value) {
   return [1, 2, 5, 10].map((one) => one * power).find((one) => one >= value);
 }
 
+/** @param {Bar} bar */
+function extentOf(bar) {
+  return { x: scale.x(bar.from), width: Math.max(1, scale.x(bar.to) - scale.x(bar.from)) };
+}
+
 /** The bars of a kind, on those of the kinds before it, as one shape. */
-function area(i, { x, y }) {
+function area(i) {
   const { kind } = KINDS[i];
   const shapes = bars.map((bar) => {
     if (bar[kind] === 0) return '';
     const below = allOf(bar, KINDS.slice(0, i));
-    const base = y(perSecond(bar, below));
+    const base = scale.y(below / bar.seconds);
     // The smallest value is still visible.
-    const rise = Math.max(base - y(perSecond(bar, below + bar[kind])), 1.5);
-    const [left, right] = [x(bar.from), x(bar.to)];
-    const gap = right - left > 4 ? 1 : 0;
-    return `M${left.toFixed(1)} ${base.toFixed(1)}v${(-rise).toFixed(1)}H${(right - gap).toFixed(1)}v${rise.toFixed(1)}z`;
+    const rise = Math.max(base - scale.y((below + bar[kind]) / bar.seconds), 1.5);
+    const { x, width } = extentOf(bar);
+    return `M${x.toFixed(1)} ${base.toFixed(1)}v${(-rise).toFixed(1)}h${(width > 4 ? width - 1 : width).toFixed(1)}v${rise.toFixed(1)}z`;
   });
-  return svg('path', { class: `fill-${kind}`, d: shapes.join('') });
+  return h(`path.${kind}`, { d: shapes.join('') });
 }
 
-function rateLines(highest, { y }) {
-  return [0, 0.5, 1].flatMap((share) => {
-    const at = Math.round(y(highest * share)) + 0.5;
+function rateLines(highest) {
+  return [0, 0.5, 1].map((share) => {
+    const at = Math.round(scale.y(highest * share)) + 0.5;
     return [
-      svg('path', { class: 'grid', d: `M${LEFT} ${at}H${width - RIGHT}` }),
-      svg('text', { x: LEFT - 6, y: at + 4, class: 'end' }, share === 0 ? '0' : `${rate(highest * share)}/s`),
+      h('path.grid', { d: `M${LEFT} ${at}H${size.width - RIGHT}` }),
+      h('text.end', { x: LEFT - 6, y: at + 4 }, share === 0 ? '0' : `${rate(highest * share)}/s`),
     ];
   });
 }
 
-function timeLabels({ x, first, last }) {
-  const labels = Math.max(1, (width - LEFT - RIGHT) / LABEL_WIDTH);
+function timeLabels(first, last) {
+  const labels = Math.max(1, (size.width - LEFT - RIGHT) / LABEL_WIDTH);
   const stepMs = 1000 * (TICKS_S.find((one) => (last - first) / 1000 / one <= labels) ?? 900);
   // Whole minutes of the browser's zone.
   const zoneMs = new Date(last).getTimezoneOffset() * 60_000;
   const lines = [];
   for (let at = Math.ceil((first - zoneMs) / stepMs) * stepMs + zoneMs; at <= last; at += stepMs) {
-    const left = Math.round(x(at)) + 0.5;
-    lines.push(svg('path', { class: 'grid', d: `M${left} ${TOP}V${height - BOTTOM + 4}` }));
+    const left = Math.round(scale.x(at)) + 0.5;
     const text = new Date(at).toLocaleTimeString('en-GB').slice(0, stepMs < 60_000 ? 8 : 5);
-    if (left > LEFT + 10 && left < width - 30)
-      lines.push(svg('text', { x: left, y: height - 5, class: 'middle' }, text));
+    const hasRoom = left > LEFT + 10 && left < size.width - 30;
+    lines.push(
+      h('path.grid', { d: `M${left} ${TOP}V${size.height - BOTTOM + 4}` }),
+      h('text.middle', { x: left, y: size.height - 5 }, hasRoom ? text : ''),
+    );
   }
   return lines;
 }
 
-/** The figures at the pointer. */
-function showReading() {
-  const tip = byId('chart-tip');
-  const cursor = byId('chart-cursor');
-  const bar = readAt === null ? undefined : (bars.find(({ to }) => to >= readAt) ?? bars.at(-1));
-  tip.hidden = cursor.hidden = bar === undefined;
-  if (bar === undefined) return;
-  const { x } = byId('chart').scale;
-  const lines = [
+/** @param {Bar} bar @returns {string[]} */
+function figuresOf(traffic, bar) {
+  const kinds = KINDS.filter(({ kind, isRare }) => !isRare || bar[kind] > 0);
+  const denied = traffic.deniedIn([bar]).slice(0, POLICIES_MAX);
+  const quantile = (share) => latencyText(traffic.quantile(share, bar.spans));
+  return [
     `${clockTime(bar.from)} – ${clockTime(bar.to)}`,
-    ...KINDS.filter(({ kind, isRare }) => !isRare || bar[kind] > 0).map(
-      ({ kind, text }) => `${text} ${count(bar[kind])}, ${rate(perSecond(bar, bar[kind]))}/s`,
-    ),
-    ...shown
-      .deniedIn([bar])
-      .slice(0, POLICIES_MAX)
-      .map(([policy, denied]) => `${policy} denied ${count(denied)}`),
+    ...kinds.map(({ kind, text }) => `${text} ${count(bar[kind])}, ${rate(bar[kind] / bar.seconds)}/s`),
+    ...denied.map(([policy, times]) => `${policy} denied ${count(times)}`),
     ...(bar.degraded > 0 ? [`decided without the store ${count(bar.degraded)}`] : []),
-    `application ${listed(shown.statusesIn([bar])) || 'got nothing'}`,
-    `p50 ${latencyText(shown.quantile(0.5, bar.spans))}, p99 ${latencyText(shown.quantile(0.99, bar.spans))}`,
+    `application ${listed(traffic.statusesIn([bar])) || 'got nothing'}`,
+    `p50 ${quantile(0.5)}, p99 ${quantile(0.99)}`,
   ];
-  tip.replaceChildren(...lines.map((line) => el('div', {}, line)));
-  const middle = (x(bar.from) + x(bar.to)) / 2;
-  cursor.style.left = `${x(bar.from)}px`;
-  cursor.style.width = `${Math.max(1, x(bar.to) - x(bar.from))}px`;
-  const isRight = middle > width / 2;
-  tip.style.left = isRight ? 'auto' : `${middle + 10}px`;
-  tip.style.right = isRight ? `${width - middle + 10}px` : 'auto';
+}
+
+/** The figures beside their bar, and for a screen reader. @param {Bar} bar @param {string[]} lines */
+function reading(bar, lines) {
   const chart = byId('chart');
-  chart.setAttribute('aria-valuemax', String(bars.length));
-  chart.setAttribute('aria-valuenow', String(bars.indexOf(bar) + 1));
+  chart.setAttribute('aria-valuemax', bars.length);
+  chart.setAttribute('aria-valuenow', bars.indexOf(bar) + 1);
   chart.setAttribute('aria-valuetext', lines.join(', '));
+  const { x, width } = extentOf(bar);
+  const middle = x + width / 2;
+  const isRight = middle > size.width / 2;
+  const style = {
+    left: isRight ? 'auto' : `${middle + 10}px`,
+    right: isRight ? `${size.width - middle + 10}px` : 'auto',
+  };
+  return h(
+    'div.tip',
+    { id: 'chart-tip', 'aria-hidden': 'true', style },
+    lines.map((line) => h('div', line)),
+  );
 }
 
 function onKey(event) {
@@ -170,27 +175,29 @@ function onKey(event) {
     readAt = (bar.from + bar.to) / 2;
   }
   event.preventDefault();
-  showReading();
+  drawNow();
+}
+
+function readNothing() {
+  readAt = null;
+  redraw();
 }
 
 export function wireChart() {
   const chart = byId('chart');
-  const read = (at) => {
-    readAt = at;
-    showReading();
-  };
-  chart.addEventListener('pointermove', ({ clientX }) => {
-    if (chart.scale !== undefined) read(chart.scale.at(clientX - chart.getBoundingClientRect().left));
+  on('chart', 'pointermove', ({ clientX }) => {
+    readAt = scale.at(clientX - chart.getBoundingClientRect().left);
+    redraw();
   });
-  chart.addEventListener('pointerleave', () => read(null));
-  chart.addEventListener('blur', () => read(null));
-  chart.addEventListener('keydown', onKey);
-  byId('ranges').addEventListener('change', ({ target }) => {
+  on('chart', 'pointerleave', readNothing);
+  on('chart', 'blur', readNothing);
+  on('chart', 'keydown', onKey);
+  on('ranges', 'change', ({ target }) => {
     rangeMs = Number(target.value) * 1000;
-    showChart();
+    redraw();
   });
   new ResizeObserver(([{ contentRect }]) => {
-    ({ width, height } = contentRect);
-    showChart();
+    size = { width: contentRect.width, height: contentRect.height };
+    redraw();
   }).observe(chart);
 }

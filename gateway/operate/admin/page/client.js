@@ -1,7 +1,9 @@
 /** One client in the page: its name, what it has used, and the buttons that change it. */
 import { call } from './api.js';
-import { banClient, bans, closeDialog, openDialog, resetClient, tell, unbanClient } from './changes.js';
-import { button, clockTime, count, el, figures, setText, timeOf } from './dom.js';
+import { banClient, bans, closeButton, openDialog, resetClient, tell, unbanClient } from './changes.js';
+import { button, buttons, h } from './dom.js';
+import { figures } from './table.js';
+import { clockTime, count, untilText } from './text.js';
 
 const LABEL_LENGTH = 10;
 /** An IPv6 network is longer. */
@@ -38,53 +40,50 @@ export function labelOf(digest) {
   return nameOf(digest) ?? digest;
 }
 
-function shortLabel(digest) {
-  const name = nameOf(digest);
-  if (name === undefined) return `${digest.slice(0, LABEL_LENGTH)}…`;
-  return name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH)}…` : name;
+function cut(text, length) {
+  return text.length > length ? `${text.slice(0, length)}…` : text;
 }
 
 export function isAddress(text) {
   return /^[\d.]+$|:/.test(text) && !/[\s/]/.test(text);
 }
 
-/** @returns {HTMLElement} the digest, and the name where there is one */
+/** The digest, and the name where there is one. */
 export function clientText(digest) {
   const name = nameOf(digest);
-  return el(
-    'span',
-    { title: digest },
-    ...(name === undefined ? [] : [el('strong', {}, name), ' ']),
-    el('span', { class: 'digest soft' }, name === undefined ? digest : `${digest.slice(0, LABEL_LENGTH)}…`),
-  );
+  if (name === undefined) return h('span.code.soft', { title: digest }, digest);
+  return h('span', { title: digest }, h('strong', name), ' ', h('span.code.soft', cut(digest, LABEL_LENGTH)));
 }
 
-/** The cell of a client in a table. */
-export function clientCell() {
-  const link = el('a', { class: 'code' });
-  const fill = (digest) => {
-    setText(link, shortLabel(digest));
-    link.href = `#/clients/${digest}`;
-    link.title = `${nameOf(digest) ?? ''} ${digest}`.trim();
-  };
-  return { node: el('td', { class: 'client' }, link), fill };
+function clientLink(digest) {
+  const name = nameOf(digest);
+  const label = name === undefined ? cut(digest, LABEL_LENGTH) : cut(name, NAME_LENGTH);
+  return h('a.code', { href: `#/clients/${digest}`, title: `${name ?? ''} ${digest}`.trim() }, label);
 }
 
-/** Fills the cell with the button that bans a client, or lifts its ban. @param {HTMLElement} cell */
-export function actionsFor(cell, digest) {
-  const ban = bans.get(digest);
+/** Columns of tables whose items have the `identity` of a client. */
+export const CLIENT = {
+  head: 'Client',
+  kind: 'client',
+  cell: ({ identity }) => clientLink(identity),
+};
+export const ACTIONS = {
+  head: 'Actions',
+  isHidden: true,
+  kind: 'actions',
+  cell: ({ identity }) => banButton(identity, 'small', ''),
+};
+
+/** The button that bans a client, or lifts its ban. @param {string} dots '…' where the button stands alone */
+function banButton(digest, size, dots) {
   const label = labelOf(digest);
-  const state = `${label} ${ban?.until ?? ''}`;
-  if (cell.dataset.state === state) return;
-  cell.dataset.state = state;
   const client = { digest, label };
-  const isFocused = cell.contains(document.activeElement);
-  const only =
-    ban === undefined
-      ? button('Ban', 'small danger', () => banClient(client), { 'aria-label': `Ban ${label}` })
-      : button('Unban', 'small', () => unbanClient(client, ban), { 'aria-label': `Unban ${label}` });
-  cell.replaceChildren(only);
-  if (isFocused) only.focus();
+  const ban = bans.get(digest);
+  const text = `${ban === undefined ? 'Ban' : 'Unban'}${dots}`;
+  const more = dots === '' ? { 'aria-label': `${text} ${label}` } : {};
+  return ban === undefined
+    ? button(text, `${size} danger`, () => banClient(client), more)
+    : button(text, size, () => unbanClient(client, ban), more);
 }
 
 /** @param {string} text as typed @returns {Promise<any>} what is known of the client @throws {ApiError} */
@@ -94,61 +93,58 @@ export async function lookUp(text, kind = '', identifier = '') {
     ...(kind === '' ? {} : { kind }),
     ...(identifier === '' ? {} : { identifier }),
   });
+  const { identity, address, ban } = found;
   const typed = text.trim();
-  if (typed !== found.identity)
-    names.set(found.identity, isAddress(typed) || typed.includes('/') ? typed : `${typed.slice(0, 6)}…`);
-  if (found.address !== null) takeAddresses({ [found.identity]: found.address });
-  if (found.ban === null) bans.delete(found.identity);
-  else bans.set(found.identity, found.ban);
+  if (typed !== identity)
+    names.set(identity, isAddress(typed) || typed.includes('/') ? typed : `${typed.slice(0, 6)}…`);
+  if (address !== null) takeAddresses({ [identity]: address });
+  if (ban === null) bans.delete(identity);
+  else bans.set(identity, ban);
   return found;
 }
 
-/** @returns {HTMLElement} what is known of a client, with the buttons that change it */
+const BUCKETS = [
+  {
+    head: 'Policy',
+    isHeader: true,
+    cell: ({ policy, unproven }) => [policy, unproven && h('div.soft', 'on unproven keys')],
+  },
+  {
+    head: 'Used',
+    state: ({ used, limit }) => used >= limit && 'bad',
+    cell: ({ used }) => count(used),
+  },
+  { head: 'Limit', cell: ({ limit }) => count(limit) },
+  {
+    head: 'Reset at',
+    cell: ({ resetAt }) => h('time', { datetime: resetAt, title: resetAt }, clockTime(resetAt)),
+  },
+];
+
+/** What is known of a client, with the buttons that change it. */
 export function clientPanel({ identity, buckets, ban, address, regular }) {
-  const client = { digest: identity, label: labelOf(identity) };
-  const used =
-    buckets.length === 0
-      ? [el('p', {}, 'It has used nothing of its limits.')]
-      : [
-          figures(
-            'What the client has used',
-            ['Policy', 'Used', 'Limit', 'Reset at'],
-            buckets.map(bucketRow),
-          ),
-          el(
-            'p',
-            {},
-            button('Reset counters…', '', () => resetClient(client)),
-          ),
-        ];
-  const banned =
-    ban === null
-      ? null
-      : el(
-          'p',
-          { class: 'bad' },
-          `Banned by ${ban.policy === null ? 'an operator' : `policy ${ban.policy}`} until ${clockTime(ban.until)}${ban.reason === '' ? '' : ` (${ban.reason})`}.`,
-        );
-  return el(
-    'div',
-    { class: 'result' },
-    el('p', {}, clientText(identity)),
-    banned,
-    regular === null ? null : el('p', {}, regularText(regular)),
-    el(
-      'div',
-      { class: 'buttons' },
-      ban === null
-        ? button('Ban…', 'danger', () => banClient(client))
-        : button('Unban…', '', () => unbanClient(client, ban)),
-      ...(address === null
-        ? []
-        : [
-            button('Copy address', '', () => copy(address)),
-            button('Allow or deny in the file…', '', () => showListLines(address)),
-          ]),
+  const reset = () => resetClient({ digest: identity, label: labelOf(identity) });
+  const rows = buckets.map((bucket, i) => ({ ...bucket, key: String(i) }));
+  return h(
+    'div.result',
+    h('p', clientText(identity)),
+    ban &&
+      h(
+        'p.bad',
+        `Banned by ${ban.policy === null ? 'an operator' : `policy ${ban.policy}`} ${untilText(ban)}.`,
+      ),
+    regular && h('p', regularText(regular)),
+    buttons(
+      banButton(identity, '', '…'),
+      address && button('Copy address', '', () => copy(address)),
+      address && button('Allow or deny in the file…', '', () => showListLines(address)),
     ),
-    ...used,
+    rows.length === 0
+      ? h('p', 'It has used nothing of its limits.')
+      : [
+          figures('buckets', 'What the client has used', BUCKETS, rows),
+          h('p', button('Reset counters…', '', reset)),
+        ],
   );
 }
 
@@ -163,22 +159,15 @@ function showListLines(address) {
   const entry = `  - { address: ${address.includes(':') ? `"${address}"` : address} }`;
   const list = (name, effect) => {
     const lines = `${name}:\n${entry}`;
-    return [
-      el('h3', {}, effect),
-      el('pre', {}, lines),
-      el(
-        'div',
-        { class: 'buttons' },
-        button(`Copy ${name}`, '', () => copy(lines)),
-      ),
-    ];
+    return [h('h3', effect), h('pre', lines), buttons(button(`Copy ${name}`, '', () => copy(lines)))];
   };
-  openDialog('Lines for the policy file', [
-    el('p', {}, 'If the file has the list already, add only the second line to it.'),
-    ...list('deny', 'Refuse all requests of this address'),
-    ...list('allow', 'Never limit this address'),
-    el('div', { class: 'buttons' }, button('Close', '', closeDialog)),
-  ]);
+  openDialog(
+    'Lines for the policy file',
+    h('p', 'If the file has the list already, add only the second line to it.'),
+    list('deny', 'Refuse all requests of this address'),
+    list('allow', 'Never limit this address'),
+    buttons(closeButton()),
+  );
 }
 
 async function copy(text) {
@@ -189,15 +178,4 @@ async function copy(text) {
     // Browsers refuse it on pages without TLS that are not on this machine.
     tell(text);
   }
-}
-
-function bucketRow({ policy, used, limit, resetAt, unproven }) {
-  return el(
-    'tr',
-    {},
-    el('th', { scope: 'row' }, policy, unproven ? el('div', { class: 'soft' }, 'on unproven keys') : null),
-    el('td', { class: used >= limit ? 'bad' : '' }, count(used)),
-    el('td', {}, count(limit)),
-    el('td', {}, timeOf(resetAt)),
-  );
 }

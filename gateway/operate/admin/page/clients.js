@@ -1,136 +1,137 @@
 /** The view of clients, with the tables of those that are denied most and of bans. */
 import { call } from './api.js';
-import { askForAddresses, bans, kindOf, showAddresses, tell } from './changes.js';
-import {
-  actionsFor,
-  clientCell,
-  clientPanel,
-  forgetAddresses,
-  labelOf,
-  lookUp,
-  takeAddresses,
-} from './client.js';
-import { byId, clockTime, count, el, Rows, setText } from './dom.js';
+import { askForAddresses, bans, hideAddresses, kindOf, tellError } from './changes.js';
+import { ACTIONS, CLIENT, clientPanel, forgetAddresses, labelOf, lookUp, takeAddresses } from './client.js';
+import { button, byId, errorText, h, head, on, patch, redraw } from './dom.js';
 import { showRefusalsOf } from './refusals.js';
+import { figures, letRowsMove, stacked } from './table.js';
+import { atLeast, clockTime, count } from './text.js';
 import { isShown } from './views.js';
 
 /** Rows in the overview. */
 const FIRST = 10;
-
-/** Bans in the table. */
 const BANS_MAX = 25;
 
-/** @type {Rows} */
-let firstRows;
-/** @type {Rows} */
-let allRows;
-/** @type {Rows} */
-let banRows;
-/** @type {Rows} */
-let pathRows;
-/** Digests in the table of bans. @type {string[]} */
-let listed = [];
-/** Counts the calls for bans; only the last answer is shown. */
-let turns = 0;
-let mayMove = false;
+const LIMITED = [
+  CLIENT,
+  {
+    head: 'Denied, passed',
+    kind: 'number count',
+    cell: (one) => [h('span.bad', atLeast(one.denied, one.isExact)), h('div.soft', passedText(one))],
+  },
+  {
+    head: 'Policy, last',
+    kind: 'when',
+    cell: ({ policy, lastAt }) => [h('div', { title: policy }, policy), h('time.soft', clockTime(lastAt))],
+  },
+  ACTIONS,
+];
+const PATHS = [
+  { head: 'Path', isHeader: true, state: () => 'code', cell: ({ path }) => path },
+  { head: 'Requests', kind: 'number', cell: ({ requests, isExact }) => atLeast(requests, isExact) },
+  { head: 'Refused', kind: 'number', cell: ({ refused }) => count(refused) },
+];
+const BANS = [
+  CLIENT,
+  { head: 'By', kind: 'count', cell: ({ policy }) => (policy === null ? 'operator' : `policy ${policy}`) },
+  {
+    head: 'Ends, reason',
+    kind: 'when',
+    cell: ({ until, reason }) => [h('time', clockTime(until)), h('div.soft', { title: reason }, reason)],
+  },
+  ACTIONS,
+];
 
-/** @returns the text of a count that is a lower bound if it is not exact */
-function atLeast(number, isExact) {
-  return isExact ? count(number) : `≥ ${count(number)}`;
+function passedText({ admitted, isWhole }) {
+  if (admitted > 0) return `${atLeast(admitted, isWhole)} passed since`;
+  return isWhole ? 'none passed since' : 'none known to have passed';
 }
 
-function limitedRow() {
-  const client = clientCell();
-  const denied = el('span', { class: 'bad' });
-  const admitted = el('div', { class: 'soft' });
-  const policy = el('div');
-  const last = el('time', { class: 'soft' });
-  const actions = el('td', { class: 'actions' });
-  const node = el(
-    'tr',
-    {},
-    client.node,
-    el('td', { class: 'number count' }, denied, admitted),
-    el('td', { class: 'when' }, policy, last),
-    actions,
-  );
-  const fill = ({ identity, denied: times, isExact, admitted: passed, isWhole, policy: name, lastAt }) => {
-    client.fill(identity);
-    setText(denied, atLeast(times, isExact));
-    const none = isWhole ? 'none passed since' : 'none known to have passed';
-    setText(admitted, passed === 0 ? none : `${atLeast(passed, isWhole)} passed since`);
-    setText(last, clockTime(lastAt));
-    setText(policy, name);
-    policy.title = name;
-    actionsFor(actions, identity);
-  };
-  return { node, fill };
+/** Whose figures the tables have that all gateways share. */
+export function sharedScope(second) {
+  return second?.store.kind === 'memory' ? 'this gateway' : 'all gateways';
 }
 
-/** States whether addresses are shown, with the button that changes it. */
-export function showAddressState({ limited, areAddressesShown, addressesUntil }) {
-  if (!areAddressesShown) forgetAddresses();
-  const isAlways = areAddressesShown && addressesUntil === null;
-  byId('limited-hint').hidden = isAlways || (limited.length === 0 && !areAddressesShown);
-  const state = areAddressesShown
-    ? `Addresses of refused clients are shown until ${clockTime(addressesUntil)}.`
-    : 'Clients are shown as digests of their address or key.';
-  setText(byId('addresses-state'), state);
-  setText(byId('addresses-show'), areAddressesShown ? 'Hide addresses' : 'Show addresses for 10 min…');
+/** Start of what is known, in ms. `since` is the start of the history in this gateway. */
+function knownSince({ limitedSince }, since) {
+  return Math.max(since, Date.parse(limitedSince));
 }
 
-function pathRow() {
-  const path = el('th', { scope: 'row', class: 'code' });
-  const requests = el('td', { class: 'number', 'data-head': 'Requests' });
-  const refused = el('td', { class: 'number', 'data-head': 'Refused' });
-  const fill = (one) => {
-    setText(requests, atLeast(one.requests, one.isExact));
-    setText(refused, count(one.refused));
-    setText(path, one.path);
-  };
-  return { node: el('tr', {}, path, requests, refused), fill };
-}
-
-export function showPaths({ paths, limitedSince }, since) {
-  pathRows.show(paths.map((one) => ({ ...one, key: one.path })));
-  setText(byId('paths-since'), `since ${clockTime(Math.max(since, Date.parse(limitedSince)))}`);
-}
-
-/** `since` is the start of the history in this gateway. */
-export function showLimited({ limited, limitedSince, isLimitedOfAll, store, processes }, since) {
+/** Clients that are denied most. `since` is the start of the history in this gateway. */
+function limitedPanel(id, second, since, most) {
+  const { limited, limitedSince, isLimitedOfAll, store, processes } = second;
   // Each process counts what passes from its own first denial of the client.
   const isAlone = store.replicas === 1;
   const items = limited.map((one) => ({ ...one, key: one.identity, isWhole: one.isExact && isAlone }));
-  const hasStore = store.kind !== 'memory';
   // What happened before the start is lost, unless another gateway tells of it.
   const hasOthers = store.replicas > processes;
-  const from = hasOthers ? limitedSince : Math.max(since, Date.parse(limitedSince));
+  const from = hasOthers ? limitedSince : knownSince(second, since);
   const text = `${limited.length === 0 ? 'nobody ' : ''}since ${clockTime(from).slice(0, -3)}`;
-  for (const node of document.querySelectorAll('.shared'))
-    setText(node, hasStore ? 'all gateways' : 'this gateway');
-  const scope = isLimitedOfAll ? byId('limited-scope').textContent : 'this gateway: the store is unavailable';
-  if (isShown('overview')) firstRows.show(items.slice(0, FIRST));
-  else if (isShown('clients')) allRows.show(items);
-  for (const id of ['limited-since', 'limited-all-since']) setText(byId(id), text);
-  for (const id of ['limited-scope', 'limited-all-scope']) setText(byId(id), scope);
+  const scope = isLimitedOfAll ? sharedScope(second) : 'this gateway: the store is unavailable';
+  return [
+    head(id, 'Denied most', scope, h('p.soft', { id: `${id}-since` }, text)),
+    stacked(id, LIMITED, items.slice(0, most)),
+  ];
 }
 
-function banRow() {
-  const client = clientCell();
-  const by = el('td', { class: 'count' });
-  const ends = el('time');
-  const why = el('div', { class: 'soft' });
-  const actions = el('td', { class: 'actions' });
-  const node = el('tr', {}, client.node, by, el('td', { class: 'when' }, ends, why), actions);
-  const fill = ({ identity, policy, until, reason }) => {
-    client.fill(identity);
-    setText(by, policy === null ? 'operator' : `policy ${policy}`);
-    setText(ends, clockTime(until));
-    setText(why, reason);
-    why.title = reason;
-    actionsFor(actions, identity);
-  };
-  return { node, fill };
+/** States whether addresses are shown, with the button that changes it. */
+function addressState({ limited, areAddressesShown, addressesUntil }) {
+  const isAlways = areAddressesShown && addressesUntil === null;
+  if (isAlways || (limited.length === 0 && !areAddressesShown)) return null;
+  return h(
+    'p.soft.hint',
+    { id: 'limited-hint' },
+    areAddressesShown
+      ? `Addresses of refused clients are shown until ${clockTime(addressesUntil)}. `
+      : 'Clients are shown as digests of their address or key. ',
+    areAddressesShown
+      ? button('Hide addresses', 'small', hideAddresses)
+      : button('Show addresses for 10 min…', 'small', askForAddresses),
+  );
+}
+
+/** The clients and paths of the overview. */
+export function showFirst(second, since) {
+  patch(byId('limited'), limitedPanel('limited', second, since, FIRST), addressState(second));
+  const rows = second.paths.map((one) => ({ ...one, key: one.path }));
+  const path = { ...PATHS[0], head: `Path, since ${clockTime(knownSince(second, since))}` };
+  patch(byId('paths'), figures('paths', 'What is requested', [path, ...PATHS.slice(1)], rows));
+}
+
+/** @type {{ total: number, bans: any[] }} */
+let banned = { total: 0, bans: [] };
+/** Why the bans could not be read; '': they were. */
+let bansError = '';
+/** Counts the calls for bans; only the last answer is shown. */
+let turns = 0;
+
+/** The view of clients: the one that is open, otherwise who is banned and who is denied most. */
+export function showClients(second, since) {
+  for (const id of ['limited-all', 'bans']) byId(id).hidden = openDigest !== '';
+  if (openDigest !== '') return;
+  const { total, bans: newest } = banned;
+  const shown =
+    total > newest.length ? `the newest ${count(newest.length)} of ${count(total)}` : count(total);
+  const rows = newest.map((ban) => ({ ...ban, key: ban.identity }));
+  const hadFocus = byId('bans').contains(document.activeElement);
+  patch(
+    byId('bans'),
+    head(
+      'bans',
+      'Bans',
+      sharedScope(second),
+      h('p.soft', { id: 'bans-total' }, bansError || (total === 0 ? 'nobody is banned' : shown)),
+    ),
+    total > 0 && stacked('bans', BANS, rows),
+  );
+  if (hadFocus && document.activeElement === document.body) byId('bans-title').focus();
+  patch(byId('limited-all'), limitedPanel('limited-all', second, since, second.limited.length));
+}
+
+/** Forgets addresses that the gateway does not show any more. */
+export function keepAddresses({ areAddressesShown, addresses }) {
+  if (!areAddressesShown) forgetAddresses();
+  takeAddresses(addresses);
 }
 
 /**
@@ -140,33 +141,21 @@ function banRow() {
  */
 export async function loadBans(isChanged = false) {
   if (!isShown('clients') && !isShown('overview')) return;
-  mayMove ||= isChanged;
   // An answer that is on its way may be older than the change.
   const turn = ++turns;
   try {
     const found = await call('GET', `/api/bans?count=${BANS_MAX}`);
     if (turn !== turns) return;
-    showBans(found);
-    mayMove = false;
+    takeAddresses(found.addresses);
+    for (const { identity } of banned.bans) bans.delete(identity);
+    for (const { identity, ...ban } of found.bans) bans.set(identity, ban);
+    banned = found;
+    bansError = '';
+    if (isChanged) letRowsMove();
   } catch (error) {
-    setText(byId('bans-total'), error.message);
+    bansError = error.message;
   }
-}
-
-function showBans({ total, bans: found, addresses }) {
-  takeAddresses(addresses);
-  for (const digest of listed) bans.delete(digest);
-  for (const { identity, until, reason, policy } of found) bans.set(identity, { until, reason, policy });
-  listed = found.map(({ identity }) => identity);
-  const hadFocus = byId('bans-rows').contains(document.activeElement);
-  banRows.show(
-    found.map((ban) => ({ ...ban, key: ban.identity })),
-    mayMove,
-  );
-  if (hadFocus && document.activeElement === document.body) byId('bans-title').focus();
-  byId('bans-rows').closest('table').hidden = total === 0;
-  const shown = total > found.length ? `the newest ${count(found.length)} of ${count(total)}` : count(total);
-  setText(byId('bans-total'), total === 0 ? 'nobody is banned' : shown);
+  redraw();
 }
 
 /** Digest of the client that is shown; '': none. */
@@ -176,40 +165,31 @@ let lookUps = 0;
 
 /** @param {string} digest of the address; '': the form alone */
 export async function openClient(digest) {
-  if (digest === '') {
-    lookUps++;
-    openDigest = '';
-    byId('client-form').subject.value = '';
-    byId('client-result').replaceChildren();
-    showOpen();
-    return;
-  }
-  if (digest === openDigest) return;
-  byId('client-form').subject.value = labelOf(digest);
-  await showClient(digest, kindOf(digest));
+  if (digest !== '' && digest === openDigest) return;
+  byId('client-form').subject.value = digest === '' ? '' : labelOf(digest);
+  if (digest !== '') return showClient(digest, kindOf(digest));
+  lookUps++;
+  show('', null);
 }
 
 async function showClient(text, kind, identifier = '') {
-  const result = byId('client-result');
   const turn = ++lookUps;
   try {
     const found = await lookUp(text, kind, identifier);
     if (turn !== lookUps) return;
-    openDigest = found.identity;
-    result.replaceChildren(clientPanel(found));
+    show(found.identity, clientPanel(found));
     if (isShown('clients')) history.replaceState(null, '', `#/clients/${openDigest}`);
   } catch (error) {
-    if (turn !== lookUps) return;
-    openDigest = '';
-    result.replaceChildren(el('p', { class: 'error' }, error.message));
+    if (turn === lookUps) show('', errorText(error));
   }
-  showOpen();
 }
 
-/** The view shows the refusals of the client that is open, otherwise who is denied most. */
-function showOpen() {
-  for (const id of ['limited-all', 'bans']) byId(id).hidden = openDigest !== '';
-  showRefusalsOf(openDigest);
+/** @param {string} digest '': none @param {any} result what was found */
+function show(digest, result) {
+  openDigest = digest;
+  patch(byId('client-result'), result);
+  showRefusalsOf(digest);
+  redraw();
 }
 
 /** Shows what a change did to the client. */
@@ -218,18 +198,9 @@ export async function refreshClient() {
 }
 
 export function wireClients() {
-  byId('addresses-show').addEventListener('click', ({ target }) =>
-    target.textContent === 'Hide addresses' ? showAddresses(0) : askForAddresses(),
-  );
-  firstRows = new Rows(byId('limited-rows'), limitedRow);
-  allRows = new Rows(byId('limited-all-rows'), limitedRow);
-  pathRows = new Rows(byId('paths-rows'), pathRow);
-  banRows = new Rows(byId('bans-rows'), banRow);
-  byId('client-form').addEventListener('submit', (event) => {
+  on('client-form', 'submit', (event) => {
     event.preventDefault();
     const { subject, kind, identifier } = event.target;
-    showClient(subject.value, kind.value, identifier.value).catch((error) =>
-      tell(error.message, { isBad: true }),
-    );
+    showClient(subject.value, kind.value, identifier.value).catch(tellError);
   });
 }

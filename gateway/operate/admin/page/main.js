@@ -1,21 +1,29 @@
 /** The page: who may look, what is live, and what brings it up to date. */
 import { call, listen, signIn, signOut, whenSignedOut } from './api.js';
-import { whenChanged } from './changes.js';
+import { closeDialog, whenChanged } from './changes.js';
 import { showChart, wireChart } from './chart.js';
-import { takeAddresses } from './client.js';
 import {
+  keepAddresses,
   loadBans,
   openClient,
   refreshClient,
-  showAddressState,
-  showLimited,
-  showPaths,
+  sharedScope,
+  showClients,
+  showFirst,
   wireClients,
 } from './clients.js';
-import { byId, clockTime, setText } from './dom.js';
-import { showNow, showStatus, showVisitors } from './now.js';
-import { loadPolicies, showLine, showTable, wirePolicies } from './policies.js';
-import { hearRefusals, loadRefusals, showRefusals, wireRefusals } from './refusals.js';
+import { byId, on, patch, redraw, whenDue } from './dom.js';
+import { showNow, showStatus } from './now.js';
+import {
+  isFileRefused,
+  loadPolicies,
+  showGateway,
+  showLine,
+  showPolicies,
+  wirePolicies,
+} from './policies.js';
+import { hearRefusals, loadRefusals, showNewest, showOfClient, wireRefusals } from './refusals.js';
+import { clockTime } from './text.js';
 import { Traffic } from './traffic.js';
 import { wireTry } from './try.js';
 import { follow, isShown, wireViews } from './views.js';
@@ -24,8 +32,8 @@ import { why } from './why.js';
 const AGAIN_MS = 1000;
 const AGAIN_MS_MAX = 10_000;
 const SILENT_MS = 5000;
-/** The table of policies is sorted and drawn at this interval. */
-const REDRAW_SECONDS = 5;
+/** Bans are read at this interval. */
+const BANS_SECONDS = 5;
 /** Shown only to those who may look. */
 const CONTENT = ['content', 'views', 'search', 'status', 'help', 'pause'];
 
@@ -34,33 +42,52 @@ let stop = new AbortController();
 let version = null;
 let seconds = 0;
 let heardAt = 0;
-/** The last event of the stream; null: none yet. */
+/** The last event of the stream, and the one that is shown; null: none yet. */
 let last = null;
+let shown = null;
 let isPaused = false;
-/** @type {(() => void)[]} */
-let due = [];
 
-function showProblem(text) {
-  byId('problem').hidden = text === '';
-  setText(byId('problem'), text);
+/** Draws the view that is shown. */
+function draw() {
+  showGateway();
+  if (isShown('policies')) showPolicies(traffic);
+  if (isShown('overview')) {
+    showNow(traffic);
+    showChart(traffic);
+    showNewest(sharedScope(shown));
+  }
+  if (isShown('clients')) showOfClient(sharedScope(shown));
+  if (shown === null) return;
+  showStatus(traffic, shown, isFileRefused());
+  if (isShown('overview')) showFirst(shown, traffic.since);
+  if (isShown('clients')) showClients(shown, traffic.since);
+}
+
+/** @param {string} text @param {string} kind a class */
+function showConnection(text, kind) {
+  patch(byId('connection'), text);
+  byId('connection').className = kind;
 }
 
 function showLive() {
   showGone('');
-  setText(byId('connection'), isPaused ? 'Paused' : 'Live');
-  byId('connection').className = isPaused ? '' : 'live';
+  showConnection(isPaused ? 'Paused' : 'Live', isPaused ? '' : 'live');
 }
 
 /** @param {string} why '': the gateway is there */
 function showGone(why) {
-  const banner = byId('gone');
   document.body.classList.toggle('gone', why !== '');
-  banner.hidden = why === '';
+  byId('gone').hidden = why === '';
   if (why === '') return;
-  setText(byId('connection'), 'Not live');
-  byId('connection').className = 'bad';
+  showConnection('Not live', 'bad');
   const seen = heardAt === 0 ? '' : ` Last seen ${clockTime(heardAt)}; what is shown is from then.`;
-  setText(banner, `The gateway is gone: ${why}.${seen} The page returns by itself.`);
+  patch(byId('gone'), `The gateway is gone: ${why}.${seen} The page returns by itself.`);
+}
+
+/** @param {string} text '': none */
+function showProblem(text) {
+  byId('problem').hidden = text === '';
+  patch(byId('problem'), text);
 }
 
 function onEvent(name, data) {
@@ -68,59 +95,27 @@ function onEvent(name, data) {
   showLive();
   if (name === 'traffic') {
     traffic.take(data);
-    showChart(traffic);
-    showTable(traffic);
     loadRefusals();
-  } else if (name === 'second') {
+  } else {
     traffic.add(data);
     last = data;
     if (data.policyVersion !== null && data.policyVersion !== version) {
       version = data.policyVersion;
-      loadPolicies(traffic);
+      loadPolicies();
     }
-    if (isPaused) return;
-    takeAddresses(data.addresses);
-    hearRefusals(data.denials);
-    showSecond();
   }
+  if (!isPaused) showLast();
 }
 
-/** Draws what changes every second. */
-function showSecond() {
-  if (last === null) return;
-  const isSorting = ++seconds % REDRAW_SECONDS === 0;
-  draw([
-    () => showStatus(traffic, last),
-    ...(isShown('overview')
-      ? [
-          () => showNow(traffic),
-          () => showVisitors(traffic, last.totals),
-          () => showChart(traffic),
-          () => showPaths(last, traffic.since),
-        ]
-      : []),
-    () => showAddressState(last),
-    () => showLimited(last, traffic.since),
-    showRefusals,
-    ...(isSorting ? [() => showTable(traffic), () => loadBans()] : []),
-  ]);
-}
-
-/**
- * Draws each part in a frame of its own, so that no frame takes long on a slow machine. A hidden page draws nothing, and
- * then only the newest parts.
- *
- * @param {(() => void)[]} parts
- */
-function draw(parts) {
-  const isIdle = due.length === 0;
-  due = parts;
-  if (isIdle) requestAnimationFrame(drawNext);
-}
-
-function drawNext() {
-  due.shift()?.();
-  if (due.length > 0) requestAnimationFrame(drawNext);
+/** Shows the last second, with what it brings. */
+function showLast() {
+  if (last !== null && last !== shown) {
+    shown = last;
+    keepAddresses(last);
+    hearRefusals(last.denials);
+    if (seconds++ % BANS_SECONDS === 0) loadBans();
+  }
+  redraw();
 }
 
 /** Until the page is closed, or somebody signs out. */
@@ -145,14 +140,19 @@ async function stayConnected() {
   }
 }
 
+/** @param {boolean} mayLook @param {boolean} [canSignOut] */
+function open(mayLook, canSignOut = mayLook) {
+  for (const id of CONTENT) byId(id).hidden = !mayLook;
+  byId('sign-out').hidden = !canSignOut;
+  byId('sign-in').hidden = mayLook;
+}
+
 function showSignIn() {
   stop.abort();
   showGone('');
-  for (const id of [...CONTENT, 'sign-out']) byId(id).hidden = true;
-  byId('dialog').close();
-  byId('sign-in').hidden = false;
-  setText(byId('connection'), 'Not signed in');
-  byId('connection').className = '';
+  open(false);
+  closeDialog();
+  showConnection('Not signed in', '');
   byId('sign-in-form').token.focus();
 }
 
@@ -161,78 +161,70 @@ async function begin() {
   try {
     session = await call('GET', '/api/session');
   } catch (error) {
-    setText(byId('connection'), 'Not live');
+    showConnection('Not live', '');
     showProblem(error.message);
     // A gateway that is just being restarted is there in a moment; one that refuses stays so.
     if (error.status === 0) setTimeout(begin, AGAIN_MS);
     return;
   }
   showProblem('');
-  if (session.isNeeded && !session.isSignedIn) {
-    showSignIn();
-    return;
-  }
-  byId('sign-in').hidden = true;
-  for (const id of CONTENT) byId(id).hidden = false;
-  byId('sign-out').hidden = !session.isNeeded;
+  if (session.isNeeded && !session.isSignedIn) return showSignIn();
+  open(true, session.isNeeded);
   version = null;
   stayConnected();
   follow();
 }
 
-byId('sign-in-form').addEventListener('submit', async (event) => {
+on('sign-in-form', 'submit', async (event) => {
   event.preventDefault();
   const form = event.target;
-  const error = form.querySelector('.error');
+  const error = byId('sign-in-error');
   try {
     await signIn(form.token.value);
-    error.hidden = true;
+    patch(error);
     form.reset();
     await begin();
   } catch (problem) {
-    error.hidden = false;
-    setText(error, problem.message);
+    patch(error, problem.message);
   }
 });
-byId('sign-out').addEventListener('click', async () => {
+on('sign-out', 'click', async () => {
   await signOut();
   showSignIn();
 });
-byId('pause').addEventListener('click', () => {
+on('pause', 'click', () => {
   isPaused = !isPaused;
   byId('pause').setAttribute('aria-pressed', String(isPaused));
   showLive();
   if (isPaused) return;
   loadRefusals();
   loadBans();
-  showSecond();
+  showLast();
 });
 whenSignedOut(showSignIn);
+whenDue(draw);
 whenChanged(() => {
-  loadPolicies(traffic);
+  loadPolicies();
   refreshClient();
   loadBans(true);
-  showSecond();
 });
-// Who has no pointer scrolls them with the keys.
-for (const region of document.querySelectorAll('.scroll')) region.setAttribute('tabindex', '0');
 setInterval(() => {
   if (heardAt > 0 && Date.now() - heardAt > SILENT_MS && byId('gone').hidden && !stop.signal.aborted)
     showGone('it sends nothing');
 }, AGAIN_MS);
-wirePolicies(traffic);
+patch(byId('zone'), `Times are in ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`);
+wirePolicies();
 wireRefusals();
 wireClients();
 wireChart();
 wireTry();
 wireViews({
-  clients: openClient,
+  overview: () => loadBans(),
+  clients(digest) {
+    loadBans();
+    openClient(digest);
+  },
   policies: showLine,
   why,
-  shown() {
-    showSecond();
-    loadBans();
-    showTable(traffic, true);
-  },
 });
 begin();

@@ -1,214 +1,127 @@
-/** The policies: a table of their traffic, and the file as loaded with the same numbers in the margin of each row. */
+/** The policies: a table of their traffic, and the file as loaded. */
 import { call } from './api.js';
-import { shadowPolicy, tell, unshadowPolicy } from './changes.js';
-import { brief, button, byId, clockTime, count, el, quotaText, Rows, setText, svg } from './dom.js';
-import { sum } from './traffic.js';
-import { isShown } from './views.js';
+import { shadowPolicy, tellError, unshadowPolicy } from './changes.js';
+import { button, byId, h, on, patch, redraw } from './dom.js';
+import { figures, letRowsMove, scrolled } from './table.js';
+import { clockTime, count, quotaText } from './text.js';
 
-const SHOWN = 15;
 /** The filter finds the others. */
 const SHOWN_MAX = 100;
 /** A longer file is shown to here. */
 const LINES_MAX = 5000;
-const HEIGHT = 100;
-/** The sums in the order of the table. */
-const COLUMNS = ['denied', 'allowed', 'shadow_denied', 'marked', 'degraded'];
 
 /** @type {{ file: string, version: string, refusal: string | null, areShadowsKnown: boolean, text: string, policies: any[], gateway: any } | null} */
 let loaded = null;
-let isAllShown = false;
-/** @type {Rows} */
-let rows;
-/** Name -> the margin of its line in the file. */
-const margins = new Map();
-/** What the text on the page was made of. */
-let shownVersion = '';
 
-/** @param {import('./traffic.js').Traffic} traffic */
-export async function loadPolicies(traffic) {
+export async function loadPolicies() {
   try {
     loaded = await call('GET', '/api/policies');
   } catch (error) {
-    tell(error.message, { isBad: true });
-    return;
+    return tellError(error);
   }
-  showFile();
-  showTable(traffic);
+  redraw();
+}
+
+/** The edited file is not in use. */
+export function isFileRefused() {
+  return loaded !== null && loaded.refusal !== null;
+}
+
+/** A number of decisions. @param {(number: number) => any} [stateOf] class of a cell with this number */
+function decisions(head, name, stateOf = () => null) {
+  const state = ({ sums }) => stateOf(sums[name]);
+  return { head, kind: 'number', state, cell: ({ sums }) => count(sums[name]) };
+}
+
+/** Most policies have none of these, and a phone has no room for them. */
+function rare(number) {
+  return number === 0 && 'zero';
+}
+
+const COLUMNS = [
+  {
+    head: 'Policy',
+    isHeader: true,
+    cell: ({ policy }) => [
+      h('a', { href: `#/policies/${policy.line}` }, policy.name),
+      h('div.soft', `${policy.route}, ${quotaText(policy)}`),
+    ],
+  },
+  decisions('Denied', 'denied', (number) => number > 0 && 'bad'),
+  decisions('Allowed', 'allowed'),
+  decisions('Would be denied', 'shadowDenied', rare),
+  decisions('Marked', 'marked', rare),
+  decisions('Without the store', 'degraded', rare),
+  { head: 'Mode', kind: 'actions', cell: ({ policy }) => modeOf(policy) },
+];
+
+function modeOf({ name, mode, shadowEndsAt }) {
+  if (mode === 'shadow') return 'shadow, by the file';
+  const verb = mode === 'mark' ? 'Mark' : 'Deny';
+  const label = `Let ${name} ${verb.toLowerCase()} again`;
+  const onlyShadow = () => shadowPolicy(name);
+  const again = () => unshadowPolicy(name, shadowEndsAt);
+  return shadowEndsAt === null
+    ? [
+        mode === 'mark' && 'mark, by the file ',
+        button('Shadow…', 'small danger', onlyShadow, { 'aria-label': `Put ${name} in shadow` }),
+      ]
+    : [
+        `shadow until ${clockTime(shadowEndsAt)} `,
+        button(`${verb} again`, 'small', again, { 'aria-label': label }),
+      ];
+}
+
+/** The policies that deny most come first. @param {import('./traffic.js').Traffic} traffic */
+export function showPolicies(traffic) {
+  if (loaded === null) return;
+  const wanted = byId('policy-filter').value.trim().toLowerCase();
+  const found = loaded.policies
+    .filter(({ name, route }) => `${name} ${route}`.toLowerCase().includes(wanted))
+    .map((policy) => ({ key: policy.name, policy, sums: traffic.policy(policy.name) }))
+    .sort(({ sums: a }, { sums: b }) => {
+      return b.denied - a.denied || b.shadowDenied - a.shadowDenied || b.allowed - a.allowed;
+    });
+  const others = found.length - SHOWN_MAX;
+  patch(
+    byId('policy-table'),
+    figures('policies', 'Traffic by policy', COLUMNS, found.slice(0, SHOWN_MAX)),
+    others > 0 && h('p.soft', `The filter finds ${count(others)} more policies.`),
+  );
+  showFile(loaded);
+}
+
+/** The text of the lines that are shown. */
+let drawn = '';
+
+function showFile({ file, version, refusal, areShadowsKnown, text, policies }) {
+  const unknown = areShadowsKnown ? '' : '; the store is unavailable, so nobody knows which are in shadow';
+  const problem = `The file was edited, and what it says now is not in use:\n${refusal}`;
+  patch(byId('file-about'), `${file}, version ${version}, ${count(policies.length)} policies${unknown}`);
+  byId('file-refusal').hidden = refusal === null;
+  patch(byId('file-refusal'), refusal === null ? '' : problem);
+  if (text === drawn) return;
+  drawn = text;
+  patch(byId('file'), scrolled('Policy file as loaded', h('ol', { id: 'file-lines' }, linesOf(text))));
   showLine(/^#\/policies\/(\d+)$/.exec(location.hash)?.[1] ?? '');
 }
 
-function showFile() {
-  const { file, version, refusal, areShadowsKnown, text, policies, gateway } = loaded;
-  const unknown = areShadowsKnown ? '' : '; the store is unavailable, so nobody knows which are in shadow';
-  setText(byId('file-about'), `${file}, version ${version}, ${count(policies.length)} policies${unknown}`);
-  setText(byId('about-gateway'), `Floodgate ${gateway.version} on Node.js ${gateway.nodeVersion}.`);
-  byId('node-problem').hidden = gateway.problem === null;
-  if (gateway.problem !== null)
-    setText(byId('node-problem'), `${gateway.problem.message}: ${gateway.problem.fix}.`);
-  const problem = byId('file-refusal');
-  problem.hidden = refusal === null;
-  setText(
-    problem,
-    refusal === null ? '' : `The file was edited, and what it says now is not in use:\n${refusal}`,
-  );
-  if (shownVersion !== version) {
-    shownVersion = version;
-    showLines(text, policies);
-  }
-  for (const policy of policies) {
-    const margin = margins.get(policy.name);
-    if (margin !== undefined) setText(margin.flag, flagOf(policy));
-  }
-}
-
-function showLines(text, policies) {
-  margins.clear();
-  const byLine = Map.groupBy(policies, ({ line }) => line);
+function linesOf(text) {
   const lines = text.replace(/\n$/, '').split('\n');
-  const items = lines.slice(0, LINES_MAX).map((line, i) => {
-    const here = byLine.get(i + 1) ?? [];
-    const [denied, allowed] = [el('span', { class: 'denied' }), el('span', { class: 'allowed' })];
-    const flag = el('span', { class: 'flag' });
-    // Limits of one row have lines of their own, unless somebody wrote them into one.
-    for (const { name } of here)
-      margins.set(name, { denied, allowed, flag, together: here.map((one) => one.name) });
-    const number = el('span', { class: 'line' }, String(i + 1));
-    return el('li', { id: `line-${i + 1}` }, denied, allowed, number, el('code', {}, line), flag);
-  });
-  if (lines.length > LINES_MAX)
-    items.push(el('li', {}, `… and ${count(lines.length - LINES_MAX)} lines more`));
-  byId('file-lines').replaceChildren(...items);
+  const more = lines.length - LINES_MAX;
+  const items = lines
+    .slice(0, LINES_MAX)
+    .map((line, i) => h('li', { id: `line-${i + 1}` }, h('span.soft', i + 1), line));
+  return more > 0 ? [...items, h('li', `… and ${count(more)} lines more`)] : items;
 }
 
-function flagOf({ mode, shadowEndsAt }) {
-  if (shadowEndsAt !== null) return `in shadow until ${clockTime(shadowEndsAt)}`;
-  return mode === 'enforce' ? '' : mode;
-}
-
-/** Shows the numbers of each row in its margin. */
-function showMargins(sumsOf) {
-  for (const margin of margins.values()) {
-    const all = margin.together.map((one) => sumsOf.get(one) ?? {});
-    const [denied, allowed] = ['denied', 'allowed'].map((count) => sum(all.map((sums) => sums[count] ?? 0)));
-    const told = `denied ${denied}, allowed ${allowed} in the last hour`;
-    if (margin.denied.title === told) continue;
-    margin.denied.title = margin.allowed.title = told;
-    setText(margin.denied, denied === 0 ? '' : brief(denied));
-    setText(margin.allowed, allowed === 0 ? '' : brief(allowed));
-  }
-}
-
-/** The policies that deny most come first. */
-export function showTable(traffic, isForced = false) {
-  if (loaded === null || !isShown('policies')) return;
-  const all = loaded.policies.map((policy) => {
-    const series = traffic.policy(policy.name);
-    const sums = Object.fromEntries(COLUMNS.map((column) => [column, sum(series[column])]));
-    return { key: policy.name, policy, series, sums };
-  });
-  showMargins(new Map(all.map(({ key, sums }) => [key, sums])));
-  const spans = traffic.spans();
-  const { lastSpan } = traffic;
-  const wanted = byId('policy-filter').value.trim().toLowerCase();
-  const found = all
-    .filter(({ policy: { name, route } }) => `${name} ${route}`.toLowerCase().includes(wanted))
-    .map((one) => ({ ...one, spans, lastSpan }))
-    .sort(({ sums: a }, { sums: b }) => {
-      return b.denied - a.denied || b.shadow_denied - a.shadow_denied || b.allowed - a.allowed;
-    });
-  rows.show(found.slice(0, isAllShown ? SHOWN_MAX : SHOWN), isForced);
-  const more = byId('policies-more');
-  more.hidden = found.length <= SHOWN;
-  const most = Math.min(found.length, SHOWN_MAX);
-  setText(
-    more,
-    isAllShown
-      ? `Show ${SHOWN} only`
-      : most < found.length
-        ? `Show ${SHOWN_MAX} of ${count(found.length)} policies`
-        : `Show all ${count(found.length)} policies`,
-  );
-}
-
-function rowOf() {
-  const heads = byId('policy-table').tHead.rows[0].cells;
-  const cells = COLUMNS.map((_, i) => el('td', { class: 'number', 'data-head': heads[i + 1].textContent }));
-  const spark = el('td', { class: 'trend' });
-  const link = el('a');
-  const about = el('div', { class: 'soft' });
-  const mode = el('td', { class: 'actions' });
-  const node = el('tr', {}, el('th', { scope: 'row' }, link, about), ...cells, spark, mode);
-  let drawnAt = 0;
-  const fill = ({ policy, sums, series, spans, lastSpan }) => {
-    const { name, route, line } = policy;
-    setText(link, name);
-    link.href = `#/policies/${line}`;
-    setText(about, `${route}, ${quotaText(policy)}`);
-    COLUMNS.forEach((column, i) => {
-      setText(cells[i], count(sums[column]));
-      // Most policies have none of the last three, and a phone has no room for them.
-      cells[i].classList.toggle('zero', i > 1 && sums[column] === 0);
-    });
-    cells[0].classList.toggle('bad', sums.denied > 0);
-    showMode(mode, policy);
-    // Drawing takes most of the time, so it happens once in each span.
-    if (drawnAt !== lastSpan) spark.replaceChildren(sparkOf(series, spans));
-    drawnAt = lastSpan;
-  };
-  return { node, fill };
-}
-
-/** @param {HTMLElement} cell */
-function showMode(cell, { name, mode, shadowEndsAt }) {
-  const state = `${mode} ${shadowEndsAt}`;
-  const verb = mode === 'mark' ? 'Mark' : 'Deny';
-  if (cell.dataset.state === state) return;
-  cell.dataset.state = state;
-  if (mode === 'shadow') setText(cell, 'shadow, by the file');
-  else if (shadowEndsAt === null)
-    cell.replaceChildren(
-      mode === 'mark' ? 'mark, by the file ' : '',
-      button('Shadow…', 'small danger', () => shadowPolicy(name), {
-        'aria-label': `Put ${name} in shadow`,
-      }),
-    );
-  else
-    cell.replaceChildren(
-      `shadow until ${clockTime(shadowEndsAt)} `,
-      button(`${verb} again`, 'small', () => unshadowPolicy(name, shadowEndsAt), {
-        'aria-label': `Let ${name} ${verb.toLowerCase()} again`,
-      }),
-    );
-}
-
-/** @param {Record<string, number[]>} series @param {number} spans the newest ones */
-function sparkOf(series, spans) {
-  const newest = (name) => Array.from({ length: spans }, (_, i) => series[name].at(i - spans) ?? 0);
-  const [allowed, denied, marked] = [newest('allowed'), newest('denied'), newest('marked')];
-  // A policy in shadow mode marks nothing, so both have one colour.
-  const over = newest('shadow_denied').map((value, i) => value + marked[i]);
-  const below = allowed.map((value, i) => value + over[i]);
-  const highest = Math.max(1, ...below.map((value, i) => value + denied[i]));
-  const bars = (kind, values, from) =>
-    svg('path', {
-      class: kind,
-      d: values
-        .map((value, x) => {
-          if (value === 0) return '';
-          // The smallest value is still visible.
-          const height = Math.max((value / highest) * HEIGHT, 4);
-          const y = Math.max(0, HEIGHT - ((from[x] ?? 0) / highest) * HEIGHT - height);
-          return `M${x} ${y.toFixed(1)}h1v${height.toFixed(1)}h-1z`;
-        })
-        .join(''),
-    });
-  return svg(
-    'svg',
-    { viewBox: `0 0 ${allowed.length} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
-    bars('fill-passed', allowed, []),
-    bars('fill-shadow', over, allowed),
-    bars('fill-refused', denied, below),
-  );
+/** What the gateway itself is. */
+export function showGateway() {
+  if (loaded === null) return;
+  const { version, nodeVersion, problem } = loaded.gateway;
+  patch(byId('about-gateway'), `Floodgate ${version} on Node.js ${nodeVersion}.`);
+  byId('node-problem').hidden = problem === null;
+  patch(byId('node-problem'), problem !== null && `${problem.message}: ${problem.fix}.`);
 }
 
 /** @param {string} line of the address; '': none */
@@ -220,12 +133,9 @@ export function showLine(line) {
   item.scrollIntoView({ block: 'center' });
 }
 
-/** @param {import('./traffic.js').Traffic} traffic */
-export function wirePolicies(traffic) {
-  rows = new Rows(byId('policy-table').tBodies[0], rowOf);
-  byId('policy-filter').addEventListener('input', () => showTable(traffic, true));
-  byId('policies-more').addEventListener('click', () => {
-    isAllShown = !isAllShown;
-    showTable(traffic, true);
+export function wirePolicies() {
+  on('policy-filter', 'input', () => {
+    letRowsMove();
+    redraw();
   });
 }

@@ -7,7 +7,6 @@ export const KINDS = [
   { kind: 'unanswered', text: 'application did not answer', isRare: true },
   { kind: 'refused', text: 'refused', isRare: false },
 ];
-const ADMITTED = ['allowed', 'uncovered'];
 const SPANS = 360;
 const MINUTE_MS = 60_000;
 /** What a request has in place of a status of the application. */
@@ -26,7 +25,12 @@ const POLICY_DEGRADED = 'floodgate_policy_degraded_total';
 const DECISION_TIME = 'floodgate_decision_duration_seconds_bucket';
 const STORE_TIME = 'floodgate_store_duration_seconds_bucket';
 
-/** @typedef {Map<string, number[]>} Metric by the values of its labels, a number for each span, oldest first */
+/**
+ * Values by metric, then by the values of its labels: for a series a number for each span, oldest first.
+ *
+ * @template T
+ * @typedef {Map<string, Map<string, T>>} Metrics
+ */
 /**
  * A bar of the chart. All bars have the same length. `seconds` is the part of it that is known: the newest bar is not
  * over, and the gateway may have started within the oldest. `degraded` were decided without the store.
@@ -34,11 +38,22 @@ const STORE_TIME = 'floodgate_store_duration_seconds_bucket';
  * @typedef {{ from: number, to: number, seconds: number, spans: number[], passed: number, failed: number, unanswered: number, refused: number, degraded: number }} Bar
  */
 
+/** @param {Record<string, any>} series by name: that of the metric, then the values of its labels @returns {Metrics<any>} */
+function byMetric(series) {
+  const metrics = new Map();
+  for (const [name, value] of Object.entries(series)) {
+    const [metric, ...labels] = name.split(' ');
+    if (!metrics.has(metric)) metrics.set(metric, new Map());
+    metrics.get(metric).set(labels.join(' '), value);
+  }
+  return metrics;
+}
+
 export class Traffic {
   constructor() {
-    /** @type {Map<string, Metric>} by the name of the metric */
+    /** @type {Metrics<number[]>} */
     this.metrics = new Map();
-    /** Growth per second by series, lately. @type {Record<string, number> | null} null: not known yet */
+    /** Growth per second, lately. @type {Metrics<number> | null} null: not known yet */
     this.rates = null;
     this.spanMs = 10_000;
     this.lastSpan = 0;
@@ -48,114 +63,107 @@ export class Traffic {
   }
 
   /** Replaces everything. */
-  take(whole) {
-    this.spanMs = whole.spanSeconds * 1000;
-    this.lastSpan = Math.round(Date.parse(whole.lastSpanAt) / this.spanMs);
-    this.since = Date.parse(whole.since);
-    this.now = Date.parse(whole.at);
+  take(all) {
+    this.spanMs = all.spanSeconds * 1000;
+    this.lastSpan = Math.round(Date.parse(all.lastSpanAt) / this.spanMs);
+    this.since = Date.parse(all.since);
+    this.now = Date.parse(all.at);
     this.rates = null;
-    this.metrics = new Map();
-    for (const [name, series] of Object.entries(whole.series)) {
-      const { metric, labels } = this.#find(name);
-      metric.set(labels, series);
-    }
+    this.metrics = byMetric(all.series);
   }
 
   add(second) {
     this.now = Date.parse(second.at);
-    this.rates = second.rates;
+    this.rates = byMetric(second.rates);
     const span = Math.floor(this.now / this.spanMs);
     if (span > this.lastSpan) this.#move(span - this.lastSpan);
     this.lastSpan = Math.max(span, this.lastSpan);
-    const i = SPANS - 1 - this.lastSpan + Math.round(Date.parse(second.grown.at) / this.spanMs);
+    const i = this.#indexOf(Date.parse(second.grown.at));
     if (i < 0) return;
-    for (const [name, grown] of Object.entries(second.grown.series)) {
-      const { metric, labels } = this.#find(name);
-      const series = metric.get(labels) ?? new Array(SPANS).fill(0);
-      series[i] += grown;
-      metric.set(labels, series);
+    for (const [metric, grown] of byMetric(second.grown.series)) {
+      if (!this.metrics.has(metric)) this.metrics.set(metric, new Map());
+      for (const [labels, value] of grown) {
+        const series = this.metrics.get(metric)?.get(labels) ?? new Array(SPANS).fill(0);
+        series[i] += value;
+        this.metrics.get(metric)?.set(labels, series);
+      }
     }
   }
 
-  /** @param {string} name of a series: that of its metric, then the values of its labels */
-  #find(name) {
-    const [metricName = '', ...labels] = name.split(' ');
-    const metric = this.of(metricName);
-    this.metrics.set(metricName, metric);
-    return { metric, labels: labels.join(' ') };
+  /** @returns {number[]} empty if the series has not grown in the last hour */
+  #series(metric, labels) {
+    return this.metrics.get(metric)?.get(labels) ?? [];
   }
 
-  /** @returns {Metric} */
-  of(metric) {
-    return this.metrics.get(metric) ?? new Map();
+  /** @param {number} at ms @returns the index of the span that begins then; below 0 if it is too old */
+  #indexOf(at) {
+    return SPANS - 1 - this.lastSpan + Math.round(at / this.spanMs);
   }
 
-  /** @returns {number[]} a number for each span; empty if the series has not grown in the last hour */
-  series(metric, labels) {
-    return this.of(metric).get(labels) ?? [];
+  /** @returns {number[]} the spans of this time that the history has */
+  #between(from, to) {
+    const length = Math.round((to - from) / this.spanMs);
+    return Array.from({ length }, (_, i) => this.#indexOf(from) + i).filter((i) => i >= 0 && i < SPANS);
+  }
+
+  #lastMinute() {
+    const end = (this.lastSpan + 1) * this.spanMs;
+    return this.#between(end - MINUTE_MS, end);
+  }
+
+  /** @returns {[string, number][]} what each series of the metric has in these spans, by its labels */
+  #sums(metric, spans) {
+    return [...(this.metrics.get(metric) ?? [])].map(([labels, series]) => [
+      labels,
+      sum(spans.map((i) => series[i] ?? 0)),
+    ]);
   }
 
   /** @returns {number} growth per second of all series of the metric whose labels end with this text */
   rate(metric, labels = '') {
-    const found = Object.entries(this.rates ?? {}).filter(
-      ([name]) => name.startsWith(`${metric} `) && name.endsWith(labels),
-    );
-    return sum(found.map(([, value]) => value));
+    const rates = [...(this.rates?.get(metric) ?? [])];
+    return sum(rates.filter(([name]) => name.endsWith(labels)).map(([, value]) => value));
   }
 
   /** @returns {Record<string, number>} requests per second by outcome */
   outcomes() {
-    const found = Object.entries(this.rates ?? {}).filter(([name]) => name.startsWith(`${REQUESTS} `));
-    return Object.fromEntries(found.map(([name, value]) => [name.slice(REQUESTS.length + 1), value]));
+    return Object.fromEntries(this.rates?.get(REQUESTS) ?? []);
   }
 
-  /** @returns {Record<string, number[]>} the series of a policy that have grown */
+  /** @returns {Record<string, number>} the decisions of a policy in the last hour */
   policy(name) {
-    const series = { degraded: this.series(POLICY_DEGRADED, name) };
-    for (const decision of ['allowed', 'denied', 'shadow_denied', 'marked'])
-      series[decision] = this.series(DECISIONS, `${name} ${decision}`);
-    return series;
-  }
-
-  /** Number of spans since the history began. */
-  spans() {
-    return Math.min(SPANS, this.lastSpan - Math.floor(this.since / this.spanMs) + 1);
-  }
-
-  /** Requests of the last minute that the application answered, and those that it did not. */
-  replies() {
-    const classes = [...this.of(REPLIES)].filter(([name]) => name.endsWith('xx'));
-    const lately = (series) => sum(series.slice(-MINUTE_MS / this.spanMs));
+    const decided = (decision) => sum(this.#series(DECISIONS, `${name} ${decision}`));
     return {
-      replied: sum(classes.map(([, series]) => lately(series))),
-      unanswered: lately(this.series(REPLIES, 'none')),
+      denied: decided('denied'),
+      allowed: decided('allowed'),
+      shadowDenied: decided('shadow_denied'),
+      marked: decided('marked'),
+      degraded: sum(this.#series(POLICY_DEGRADED, name)),
     };
   }
 
-  /** @param {number} share @returns the upper bound in ms of the decision time in these spans; null: no requests */
-  quantile(share, spans = this.#lastMinute()) {
-    return this.#quantile(DECISION_TIME, share, spans);
+  /** @returns {Record<string, number>} replies of the application in the last minute by class of status */
+  replies() {
+    return Object.fromEntries(this.#sums(REPLIES, this.#lastMinute()));
+  }
+
+  /**
+   * Each bucket of a histogram has the requests that took at most as long as its label says.
+   *
+   * @param {number} share
+   * @returns the upper bound in ms of the decision time in these spans; null: no requests
+   */
+  quantile(share, spans = this.#lastMinute(), metric = DECISION_TIME) {
+    const buckets = this.#sums(metric, spans);
+    const all = Math.max(0, ...buckets.map(([, requests]) => requests));
+    if (all === 0) return null;
+    const within = buckets.filter(([, requests]) => requests >= all * share);
+    return Math.min(...within.map(([le]) => (le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le) * 1000)));
   }
 
   /** The same for the time of the store in the last minute. */
   storeQuantile(share) {
-    return this.#quantile(STORE_TIME, share, this.#lastMinute());
-  }
-
-  /** Each bucket of a histogram has the requests that took at most as long as its label says. */
-  #quantile(metric, share, spans) {
-    const buckets = [...this.of(metric)].map(([le, series]) => ({
-      ms: le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le) * 1000,
-      requests: sumAt(series, spans),
-    }));
-    const all = Math.max(0, ...buckets.map(({ requests }) => requests));
-    if (all === 0) return null;
-    return Math.min(...buckets.filter(({ requests }) => requests >= all * share).map(({ ms }) => ms));
-  }
-
-  #lastMinute() {
-    const length = MINUTE_MS / this.spanMs;
-    return Array.from({ length }, (_, i) => SPANS - length + i);
+    return this.quantile(share, undefined, STORE_TIME);
   }
 
   /** @returns {{ from: number, to: number, bars: Bar[] }} exactly `rangeMs`; bars from before the start are missing */
@@ -171,35 +179,38 @@ export class Traffic {
   }
 
   #bar(from, to, seconds) {
-    const first = SPANS - 1 - this.lastSpan + Math.round(from / this.spanMs);
-    const length = Math.round((to - from) / this.spanMs);
-    const spans = Array.from({ length }, (_, i) => first + i).filter((i) => i >= 0 && i < SPANS);
-    let [admitted, refused] = [0, 0];
-    for (const [outcome, series] of this.of(REQUESTS)) {
-      if (ADMITTED.includes(outcome)) admitted += sumAt(series, spans);
-      else refused += sumAt(series, spans);
-    }
-    const [failed, unanswered, atBound] = ['5xx', 'none', 'bound'].map((name) =>
-      sumAt(this.series(REPLIES, name), spans),
-    );
+    const spans = this.#between(from, to);
+    const { allowed = 0, uncovered = 0, ...others } = Object.fromEntries(this.#sums(REQUESTS, spans));
+    const replies = Object.fromEntries(this.#sums(REPLIES, spans));
+    const { '5xx': failed = 0, none: unanswered = 0, bound = 0 } = replies;
     // A reply may be in a later span than the decision about its request.
-    const passed = Math.max(0, admitted - failed - unanswered - atBound);
-    const degraded = sumAt(this.series(DEGRADED, ''), spans);
-    return { from, to, seconds, spans, passed, failed, unanswered, refused: refused + atBound, degraded };
+    const passed = Math.max(0, allowed + uncovered - failed - unanswered - bound);
+    const refused = sum(Object.values(others)) + bound;
+    const degraded = sum(this.#sums(DEGRADED, spans).map(([, requests]) => requests));
+    return { from, to, seconds, spans, passed, failed, unanswered, refused, degraded };
   }
 
   /** @param {Bar[]} bars @returns {[string, number][]} policies that denied requests, those that denied most first */
   deniedIn(bars) {
-    const denials = [...this.of(DECISIONS)].filter(([labels]) => labels.endsWith(' denied'));
-    return totals(denials, bars)
-      .map(([labels, denied]) => pair(labels.slice(0, -' denied'.length), denied))
+    return this.#sums(
+      DECISIONS,
+      bars.flatMap(({ spans }) => spans),
+    )
+      .filter(([labels, denied]) => labels.endsWith(' denied') && denied > 0)
+      .map(
+        ([labels, denied]) => /** @type {[string, number]} */ ([labels.slice(0, -' denied'.length), denied]),
+      )
       .sort(([, a], [, b]) => b - a);
   }
 
   /** @param {Bar[]} bars @returns {[string, number][]} replies of the application by class of status */
   statusesIn(bars) {
-    return totals([...this.of(REPLIES)], bars)
-      .map(([name, replies]) => pair(UNANSWERED.get(name) ?? name, replies))
+    return this.#sums(
+      REPLIES,
+      bars.flatMap(({ spans }) => spans),
+    )
+      .filter(([, replies]) => replies > 0)
+      .map(([name, replies]) => /** @type {[string, number]} */ ([UNANSWERED.get(name) ?? name, replies]))
       .sort(([a], [b]) => a.localeCompare(b));
   }
 
@@ -221,20 +232,4 @@ export function allOf(bar, kinds = KINDS) {
 
 export function sum(values) {
   return values.reduce((all, one) => all + one, 0);
-}
-
-/** @param {number[]} series @param {number[]} spans @returns {number} */
-function sumAt(series, spans) {
-  return sum(spans.map((i) => series[i] ?? 0));
-}
-
-/** @param {[string, number[]][]} series @param {Bar[]} bars @returns {[string, number][]} those that are not 0 */
-function totals(series, bars) {
-  const spans = bars.flatMap((bar) => bar.spans);
-  return series.map(([name, one]) => pair(name, sumAt(one, spans))).filter(([, total]) => total > 0);
-}
-
-/** @returns {[string, number]} */
-function pair(name, value) {
-  return [name, value];
 }

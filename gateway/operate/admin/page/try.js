@@ -1,7 +1,9 @@
 /** Tries a request without sending it: what the gateway would do with it. */
 import { call } from './api.js';
 import { clientText } from './client.js';
-import { byId, count, el, figures, quotaText } from './dom.js';
+import { byId, errorText, facts, h, on, patch } from './dom.js';
+import { figures } from './table.js';
+import { count, quotaText } from './text.js';
 import { go } from './views.js';
 
 const VERDICTS = {
@@ -11,11 +13,27 @@ const VERDICTS = {
   malformed: ['bad', 'It would be refused as malformed'],
 };
 
+const COLUMNS = [
+  { head: 'Policy', isHeader: true, cell: policyLink },
+  { head: 'Used', cell: ({ used }) => count(used ?? 0) },
+  { head: 'Limit', kind: 'nowrap', cell: quotaText },
+  {
+    head: 'Left',
+    state: ({ remaining }) => remaining === 0 && 'bad',
+    cell: ({ remaining }) => count(remaining ?? 0),
+  },
+  { head: 'Counted', cell: ({ identity }) => identity && clientText(identity) },
+  { head: 'Why', cell: ({ reason }) => reason },
+];
+
+function policyLink({ name, line }) {
+  return h('a', { href: `#/policies/${line}` }, name);
+}
+
 /** Fills the form for a request that was refused. */
 export function tryRequest(method, path) {
   const form = byId('try-form');
-  if ([...form.method.options].some(({ value }) => value === method))
-    form.elements.namedItem('method').value = method;
+  form.elements.namedItem('method').value = method;
   form.path.value = path;
   go('policies');
   byId('try').scrollIntoView({ block: 'nearest' });
@@ -23,24 +41,21 @@ export function tryRequest(method, path) {
 }
 
 async function submit(form) {
-  const fields = new FormData(form);
-  const headers = String(fields.get('headers'))
-    .split('\n')
-    .map((line) => line.trim());
-  const plan = String(fields.get('plan')).trim();
-  const body = String(fields.get('body')).trim();
+  const { method, path, headers, from, ...more } = Object.fromEntries(
+    [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]),
+  );
+  const given = Object.entries(more).filter(([, value]) => value !== '');
   const result = byId('try-result');
   try {
     const explanation = await call('POST', '/api/explain', {
-      request: `${fields.get('method')} ${String(fields.get('path')).trim()}`,
-      headers: headers.filter((line) => line !== ''),
-      from: String(fields.get('from')).trim(),
-      ...(body === '' ? {} : { body }),
-      ...(plan === '' ? {} : { plan }),
+      request: `${method} ${path}`,
+      headers: headers.split(/\s*\n\s*/).filter((line) => line !== ''),
+      from,
+      ...Object.fromEntries(given),
     });
-    result.replaceChildren(told(explanation));
+    patch(result, told(explanation));
   } catch (error) {
-    result.replaceChildren(el('p', { class: 'error' }, error.message));
+    patch(result, errorText(error));
   }
   // On a phone the result is below the form.
   if (result.getBoundingClientRect().bottom > window.innerHeight) result.scrollIntoView({ block: 'start' });
@@ -48,60 +63,33 @@ async function submit(form) {
 
 function told({ decision, path, status, headers, reason, policies }) {
   const [kind, verdict] = VERDICTS[decision] ?? ['', decision];
-  const applying = policies.filter(({ matched }) => matched);
+  const applying = policies.filter(({ matched }) => matched).map((one) => ({ ...one, key: one.name }));
   const others = policies.filter(({ matched }) => !matched);
-  return el(
-    'div',
-    { class: 'result' },
-    el('p', { class: `verdict ${kind}` }, status === null ? verdict : `${verdict} with ${status}`),
-    el('p', {}, 'Path that is matched: ', el('code', {}, path)),
-    reason === null ? null : el('p', {}, reason),
-    applying.length === 0 ? null : tableOf(applying),
-    others.length === 0
-      ? null
-      : el(
-          'details',
-          {},
-          el('summary', {}, `${count(others.length)} policies do not apply`),
-          el('ul', {}, ...others.map((policy) => el('li', {}, rowLink(policy), `: ${policy.reason}`))),
+  return h(
+    'div.result',
+    h('p', { class: `verdict ${kind}` }, status === null ? verdict : `${verdict} with ${status}`),
+    h('p', 'Path that is matched: ', h('code', path)),
+    reason && h('p', reason),
+    applying.length > 0 && figures('applying', 'Policies that apply', COLUMNS, applying),
+    others.length > 0 &&
+      details(
+        `${count(others.length)} policies do not apply`,
+        h(
+          'ul',
+          others.map((policy) => h('li', policyLink(policy), `: ${policy.reason}`)),
         ),
-    Object.keys(headers).length === 0
-      ? null
-      : el(
-          'details',
-          {},
-          el('summary', {}, 'Headers that the gateway adds to the reply'),
-          el(
-            'dl',
-            { class: 'facts' },
-            ...Object.entries(headers).flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]),
-          ),
-        ),
+      ),
+    Object.keys(headers).length > 0 &&
+      details('Headers that the gateway adds to the reply', facts(Object.entries(headers))),
   );
 }
 
-function tableOf(policies) {
-  const rows = policies.map((policy) =>
-    el(
-      'tr',
-      {},
-      el('th', { scope: 'row' }, rowLink(policy)),
-      el('td', {}, count(policy.used ?? 0)),
-      el('td', { class: 'nowrap' }, quotaText(policy)),
-      el('td', { class: policy.remaining === 0 ? 'bad' : '' }, count(policy.remaining ?? 0)),
-      el('td', {}, policy.identity === null ? '' : clientText(policy.identity)),
-      el('td', {}, policy.reason),
-    ),
-  );
-  return figures('Policies that apply', ['Policy', 'Used', 'Limit', 'Left', 'Counted', 'Why'], rows);
-}
-
-function rowLink({ name, line }) {
-  return el('a', { href: `#/policies/${line}` }, name);
+function details(summary, content) {
+  return h('details', h('summary', summary), content);
 }
 
 export function wireTry() {
-  byId('try-form').addEventListener('submit', (event) => {
+  on('try-form', 'submit', (event) => {
     event.preventDefault();
     submit(event.target);
   });

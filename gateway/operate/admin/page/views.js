@@ -2,8 +2,8 @@
  * The views and their addresses. The part of the address behind # names the view, or a refusal that a dialog explains:
  * `#/overview`, `#/clients/DIGEST`, `#/policies/LINE`, `#/why/ID`. Keyboard shortcuts are handled here as well.
  */
-import { closeDialog, dismissMessage, openDialog } from './changes.js';
-import { button, byId, el, setText } from './dom.js';
+import { closeButton, dismissMessage, openDialog } from './changes.js';
+import { buttons, byId, drawNow, facts, h, on } from './dom.js';
 
 const TITLES = { overview: 'Overview', clients: 'Clients', policies: 'Policies' };
 const KEYS = [
@@ -33,24 +33,15 @@ export function go(address) {
 export function follow() {
   // Links within the page, such as the one to the content, name no view.
   if (location.hash !== '' && !location.hash.startsWith('#/')) return;
-  const [name = '', ...rest] = location.hash.slice(2).split('/');
-  const part = decoded(rest.join('/'));
+  const [, name = '', part = ''] = /^#\/(\w*)\/?([\w/.:-]*)/.exec(location.hash) ?? [];
   if (name === 'why') {
-    show(shown === '' ? 'overview' : shown);
-    handlers.why?.(part);
+    show(shown || 'overview');
+    handlers.why(part);
     return;
   }
   byId('dialog').close();
   show(name in TITLES ? name : 'overview');
   handlers[shown]?.(part);
-}
-
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return '';
-  }
 }
 
 function show(view) {
@@ -65,30 +56,22 @@ function show(view) {
   }
   document.title = `${TITLES[view]} – Floodgate`;
   window.scrollTo(0, 0);
+  drawNow();
   // A screen reader then reads the new view. At the start the page itself is read.
   if (!isFirst) byId(`${view}-title`).focus({ preventScroll: true });
-  handlers.shown?.();
 }
 
 export function openHelp() {
-  openDialog('Help', [
-    el(
-      'dl',
-      { class: 'facts' },
-      ...KEYS.flatMap(([key, text]) => [el('dt', {}, el('kbd', {}, key)), el('dd', {}, text)]),
-    ),
-    el(
+  openDialog(
+    'Help',
+    facts(KEYS.map(([key, text]) => [h('kbd', key), text])),
+    h(
       'p',
-      {},
       'Every refusal has an id in x-gateway-decision and in its body. Type the id into the search field to read why the request was refused.',
     ),
-    el(
-      'p',
-      {},
-      'An address or a key in the search field shows that client. Other text searches the refusals.',
-    ),
-    el('div', { class: 'buttons' }, button('Close', '', closeDialog)),
-  ]);
+    h('p', 'An address or a key in the search field shows that client. Other text searches the refusals.'),
+    buttons(closeButton()),
+  );
 }
 
 function onKey(event) {
@@ -106,18 +89,17 @@ function onKey(event) {
   } else if (key === '?') openHelp();
 }
 
-/** @param {Record<string, (part: string) => unknown>} each by view, `why`, and `shown` after each change of the view */
+/** @param {Record<string, (part: string) => unknown>} each by view, and `why` */
 export function wireViews(each) {
   handlers = each;
   window.addEventListener('hashchange', follow);
   document.addEventListener('keydown', onKey);
-  byId('help').addEventListener('click', openHelp);
-  byId('skip').addEventListener('click', (event) => {
+  on('help', 'click', openHelp);
+  on('skip', 'click', (event) => {
     event.preventDefault();
     byId('main').focus();
   });
-  byId('dialog').addEventListener('close', () => {
+  on('dialog', 'close', () => {
     if (location.hash.startsWith('#/why/')) history.replaceState(null, '', `#/${shown}`);
   });
-  setText(byId('zone'), `Times are in ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`);
 }

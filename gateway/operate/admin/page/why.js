@@ -1,8 +1,9 @@
 /** Why a request was refused, as `floodgate why` explains it, and what an operator can do about it. */
 import { call } from './api.js';
-import { closeDialog, openDialog, shadowPolicy } from './changes.js';
+import { closeButton, openDialog, shadowPolicy } from './changes.js';
 import { clientPanel, lookUp } from './client.js';
-import { button, el, localTimes } from './dom.js';
+import { button, buttons, byId, errorText, facts, h, patch } from './dom.js';
+import { localTimes } from './text.js';
 import { tryRequest } from './try.js';
 import { go } from './views.js';
 
@@ -10,38 +11,31 @@ const TITLE = 'Why was it refused?';
 
 /** @param {string} id */
 export async function why(id) {
-  let decision;
   try {
-    decision = await call('GET', `/api/decisions/${encodeURIComponent(id)}`);
+    const decision = await call('GET', `/api/decisions/${encodeURIComponent(id)}`);
+    tell(id, decision);
+    if (decision.identity === null) return;
+    const client = byId('why-client');
+    patch(client, await lookUp(decision.identity, 'digest').then(clientPanel, errorText));
   } catch (error) {
-    openDialog(TITLE, [el('p', { class: 'error' }, error.message), buttons()]);
-    return;
-  }
-  const { what, reasons, facts, advice } = decision;
-  const rows = facts.flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, localTimes(value))]);
-  const client = el('div', { 'aria-live': 'polite' });
-  const more = [];
-  if (decision.method)
-    more.push(button('Try this request', '', () => tryRequest(decision.method, decision.path)));
-  if (decision.line > 0) more.push(button('Show the policy', '', () => go(`policies/${decision.line}`)));
-  if (decision.decision === 'deny' && decision.policy !== null)
-    more.push(button('Shadow the policy…', 'danger', () => shadowPolicy(decision.policy)));
-  openDialog(TITLE, [
-    el('p', {}, localTimes(what)),
-    ...reasons.map((text) => el('p', {}, el('strong', {}, text))),
-    el('dl', { class: 'facts' }, ...rows, el('dt', {}, 'Decision'), el('dd', {}, el('code', {}, id))),
-    el('p', {}, advice),
-    ...(decision.identity === null ? [] : [el('h3', {}, 'The client now'), client]),
-    buttons(...more),
-  ]);
-  if (decision.identity === null) return;
-  try {
-    client.append(clientPanel(await lookUp(decision.identity, 'digest')));
-  } catch (error) {
-    client.append(el('p', { class: 'error' }, error.message));
+    openDialog(TITLE, errorText(error), buttons(closeButton()));
   }
 }
 
-function buttons(...more) {
-  return el('div', { class: 'buttons' }, ...more, button('Close', '', closeDialog));
+function tell(id, { what, reasons, facts: named, advice, method, path, line, decision, policy, identity }) {
+  const isByPolicy = decision === 'deny' && policy !== null;
+  openDialog(
+    TITLE,
+    h('p', localTimes(what)),
+    reasons.map((text) => h('p', h('strong', text))),
+    facts([...named.map(([name, value]) => [name, localTimes(value)]), ['Decision', h('code', id)]]),
+    h('p', advice),
+    identity && [h('h3', 'The client now'), h('div', { id: 'why-client', 'aria-live': 'polite' })],
+    buttons(
+      method && button('Try this request', '', () => tryRequest(method, path)),
+      line > 0 && button('Show the policy', '', () => go(`policies/${line}`)),
+      isByPolicy && button('Shadow the policy…', 'danger', () => shadowPolicy(policy)),
+      closeButton(),
+    ),
+  );
 }
