@@ -20,8 +20,7 @@ import type { Sample } from './part/sample.ts';
 import { openParts, type PartInUse } from './parts.ts';
 import { changesOf } from './policy/file/changes.ts';
 import type { PolicySet } from './policy/policy-set.ts';
-import { refusingShrunken } from './policy/referenced-files.ts';
-import { FileWatch, loadWatched, type WatchedTexts } from './policy/watched-file.ts';
+import { FileWatch, type Loaded, loadWatched } from './policy/watched-file.ts';
 import { youngCollector } from './process/collect-young.ts';
 import type { ProcessReport } from './process/supervisor.ts';
 import type { OpenProtection } from './proxy/protected.ts';
@@ -73,7 +72,8 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
   const metrics = new Metrics();
   const load = await policyLoader(settings.parts);
   const text = options.readPolicyFile(config.policiesFile);
-  const { loaded: policies, inUse } = loadWatched(text, config.policiesFile, load);
+  const inUse = loadWatched(text, config.policiesFile, load);
+  const policies = inUse.loaded;
   const surroundings = { gathered: settings.gathered, clock, wallClock, replica, log };
   const parts = await openParts(settings.parts, surroundings);
   const { addresses, openProtection, ...slots } = parts.slots;
@@ -266,7 +266,7 @@ function warnOfLists({ file, listFiles }: PolicySet, log: GatewayParts['log']): 
 }
 
 interface Watched {
-  readonly inUse: WatchedTexts;
+  readonly inUse: Loaded<PolicySet>;
   readonly load: LoadPolicies;
   readonly metrics: Metrics;
   readonly limiting: Limiting;
@@ -280,7 +280,8 @@ function watchPolicies(
   return new FileWatch(inUse, {
     file: config.policiesFile,
     read: readPolicyFile,
-    load: refusingShrunken(load, () => limiting.policySet()),
+    load,
+    sizesOf: ({ listFiles }) => listFiles.sizes,
     clock,
     onLoaded: (set) => {
       metrics.reloads++;

@@ -20,9 +20,7 @@ import { openFilesMax } from './operate/doctor/open-files.ts';
 import type { Operated } from './part/part.ts';
 import { openParts } from './parts.ts';
 import { assertPoliciesAreChosen, readPolicyFile } from './policy/policy-file.ts';
-import type { PolicySet } from './policy/policy-set.ts';
 import { PolicyFileError } from './policy/problems.ts';
-import { refusingShrunken } from './policy/referenced-files.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import { Stop, type StopOptions } from './process/stop.ts';
 import { Supervisor, type WorkerMessage } from './process/supervisor.ts';
@@ -102,17 +100,14 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
   // The supervisor needs the policies only for its admin API.
   const text = readPolicyFile(config.policiesFile);
   const load = await policyLoader(settings.parts);
-  const { loaded: first, inUse } = loadWatched(text, config.policiesFile, load);
-  let set = first;
+  const inUse = loadWatched(text, config.policiesFile, load);
   const watch = new FileWatch(inUse, {
     file: config.policiesFile,
     read: readPolicyFile,
-    load: refusingShrunken<PolicySet>(load, () => set),
+    load,
+    sizesOf: ({ listFiles }) => listFiles.sizes,
     clock,
-    onLoaded: (loaded) => {
-      set = loaded;
-      supervisor.usePolicies(loaded.version);
-    },
+    onLoaded: ({ version }) => supervisor.usePolicies(version),
     // The workers watch the same file and log the reason.
     onRefused: () => undefined,
   });
@@ -133,7 +128,7 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
     clock,
     drainTimeoutMs: config.drainTimeoutMs,
     log,
-    policyVersion: first.version,
+    policyVersion: inUse.loaded.version,
     onNothingMatched: nothingMatchedWarning(log, config.policiesFile),
   });
   await supervisor.start().catch(async (error) => {
@@ -149,7 +144,7 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
   return {
     port: supervisor.port,
     control,
-    policies: () => set,
+    policies: () => watch.loaded,
     policyText: () => watch.text,
     policyRefusal: () => watch.refusal,
     ready: () => supervisor.ready(),

@@ -22,6 +22,8 @@ interface FileWatchOptions<T> {
   readonly file: string;
   readonly read: (file: string) => string;
   readonly load: Load<T>;
+  /** The numbers of entries of the lists in what was loaded, by name. Lists that shrink too much are refused. */
+  readonly sizesOf?: (loaded: T) => ReadonlyMap<string, number>;
   readonly clock: Clock;
   readonly onLoaded: (loaded: T) => void;
   readonly onRefused: (error: Error) => void;
@@ -33,30 +35,31 @@ interface Content {
   readonly referenced: ReadonlyMap<string, string | Error>;
 }
 
-export interface WatchedTexts {
+/** What is in use, and the texts from which it was loaded. */
+export interface Loaded<T> extends Content {
+  readonly loaded: T;
   readonly text: string;
-  readonly referenced: ReadonlyMap<string, string>;
 }
 
-export function loadWatched<T>(
-  text: string,
-  file: string,
-  load: Load<T>,
-): { readonly loaded: T; readonly inUse: WatchedTexts } {
-  const referenced = new Map<string, string>();
-  const read = referencedReader(file);
-  const loaded = load(text, file, (name) => {
-    const found = read(name);
-    referenced.set(name, found);
+export function loadWatched<T>(text: string, file: string, load: Load<T>): Loaded<T> {
+  const referenced = new Map<string, string | Error>();
+  return { loaded: load(text, file, noting(referenced, referencedReader(file))), text, referenced };
+}
+
+/** @returns a reader that notes what it reads, also if that fails */
+function noting(asked: Map<string, string | Error>, read: ReadReferenced): ReadReferenced {
+  return (name) => {
+    const found = textOrError(() => read(name));
+    asked.set(name, found);
+    if (found instanceof Error) throw found;
     return found;
-  });
-  return { loaded, inUse: { text, referenced } };
+  };
 }
 
 export class FileWatch<T> {
   readonly #options: FileWatchOptions<T>;
   readonly #readReferenced: ReadReferenced;
-  #inUse: WatchedTexts;
+  #inUse: Loaded<T>;
   /** Names of files that the latest text refers to. They are polled too. */
   #named: ReadonlySet<string>;
   /** Inode, size and times of all files at the latest poll; '' before the first. */
@@ -70,11 +73,15 @@ export class FileWatch<T> {
   #timer: NodeJS.Timeout | undefined;
   #refusal: string | null = null;
 
-  constructor(inUse: WatchedTexts, options: FileWatchOptions<T>) {
+  constructor(inUse: Loaded<T>, options: FileWatchOptions<T>) {
     this.#inUse = inUse;
     this.#named = new Set(inUse.referenced.keys());
     this.#options = options;
     this.#readReferenced = referencedReader(options.file);
+  }
+
+  get loaded(): T {
+    return this.#inUse.loaded;
   }
 
   get text(): string {
@@ -152,41 +159,60 @@ export class FileWatch<T> {
     const inUse = this.#inUse;
     return (
       looksCutOff(text, inUse.text) ||
-      [...referenced].some(([name, text]) => looksCutOff(text, inUse.referenced.get(name) ?? ''))
+      [...referenced].some(([name, text]) => looksCutOff(text, inUse.referenced.get(name)))
     );
   }
 
-  #judge({ text, referenced }: Content): void {
-    const { file, load, onLoaded, onRefused } = this.#options;
-    const readReferenced = this.#readReferenced;
+  #judge(content: Content): void {
+    const { file, load, sizesOf, onLoaded, onRefused } = this.#options;
+    const { text, referenced } = content;
     const forced = this.#forced;
     this.#pending = false;
     this.#forced = false;
     this.#refusal = null;
-    if (isSame({ text, referenced }, this.#inUse) && !forced) {
+    if (isSame(content, this.#inUse) && !forced) {
       this.#content = this.#inUse;
       return;
     }
-    const asked = new Map<string, string>();
-    const named = new Set<string>();
+    const asked = new Map<string, string | Error>();
     try {
       if (text instanceof Error) throw text;
-      const loaded = load(text, file, (name) => {
-        named.add(name);
-        const read = referenced.get(name) ?? readReferenced(name);
-        if (read instanceof Error) throw read;
-        asked.set(name, read);
-        return read;
+      const read = noting(asked, (name) => {
+        const found = referenced.get(name) ?? this.#readReferenced(name);
+        if (found instanceof Error) throw found;
+        return found;
       });
-      this.#inUse = { text, referenced: asked };
-      this.#named = named;
+      const loaded = load(text, file, read);
+      if (sizesOf !== undefined) refuseShrunken(sizesOf(this.loaded), sizesOf(loaded));
+      this.#inUse = { loaded, text, referenced: asked };
+      this.#named = new Set(asked.keys());
       onLoaded(loaded);
     } catch (error) {
       // Keep polling the files that the refused text names, because the fix may be in one of them.
-      this.#named = new Set([...this.#named, ...named]);
+      this.#named = new Set([...this.#named, ...asked.keys()]);
       this.#refusal = (error as Error).message;
       onRefused(error as Error);
     }
+  }
+}
+
+/** A list must not lose nine tenths of its entries at once. */
+const LEFT_AT_LEAST = 1 / 10;
+
+/**
+ * A program that renews a list but fails to fetch it often leaves an empty or a short file. Such a list would lift bans
+ * and limits in silence.
+ *
+ * @throws Error if a list is empty, or nearly so, and was not
+ */
+function refuseShrunken(sizesBefore: ReadonlyMap<string, number>, sizes: ReadonlyMap<string, number>): void {
+  for (const [name, now] of sizes) {
+    const before = sizesBefore.get(name) ?? 0;
+    if (now >= before || now > before * LEFT_AT_LEAST) continue;
+    const left = now === 0 ? 'no entries any more' : `${now} ${now === 1 ? 'entry' : 'entries'}`;
+    throw new Error(
+      `${name} has ${left}, and had ${before}; renew it, or if this is right, restart the gateway or give the list a new name`,
+    );
   }
 }
 
@@ -198,9 +224,9 @@ function textOrError(read: () => string): string | Error {
   }
 }
 
-function looksCutOff(text: string | Error, inUse: string): boolean {
-  if (typeof text !== 'string' || text === inUse) return false;
-  return inUse.startsWith(text) || !text.endsWith('\n');
+function looksCutOff(text: string | Error, inUse: string | Error = ''): boolean {
+  if (text instanceof Error || text === inUse) return false;
+  return (typeof inUse === 'string' && inUse.startsWith(text)) || !text.endsWith('\n');
 }
 
 function isSame(a: Content, b: Content): boolean {

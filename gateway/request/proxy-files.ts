@@ -1,6 +1,5 @@
 /** Watches the files of GATEWAY_TRUSTED_PROXIES. A file with a mistake changes nothing. */
 import type { Logger } from 'pino';
-import { refuseShrunken } from '#gateway/policy/referenced-files.ts';
 import { FileWatch } from '#gateway/policy/watched-file.ts';
 import type { Network, TrustedFile } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -35,20 +34,12 @@ function watchOf(
   log: Pick<Logger, 'info' | 'error'> | null,
 ): FileWatch<readonly Network[]> {
   return new FileWatch(
-    { text: file.firstText, referenced: new Map() },
+    { loaded: file.networks, text: file.firstText, referenced: new Map() },
     {
       file: file.name,
       read: readRegularFile,
-      load: (text) => {
-        const networks = networksIn(text, file.name);
-        refuseShrunken(
-          file.name,
-          file.networks.length,
-          networks.length,
-          'restart the gateway if this is right',
-        );
-        return networks;
-      },
+      load: (text) => networksIn(text, file.name),
+      sizesOf: ({ length }) => new Map([[file.name, length]]),
       clock,
       onLoaded: (networks) => {
         file.use(networks);

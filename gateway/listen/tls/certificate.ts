@@ -41,7 +41,7 @@ export class Certificate {
       ),
     });
     this.#warn(pair);
-    const inUse = { text: pair.cert, referenced: new Map([[keyBeside(files), pair.key]]) };
+    const inUse = { loaded: pair, text: pair.cert, referenced: new Map([[keyBeside(files), pair.key]]) };
     this.#watch = new FileWatch(inUse, {
       file: files.cert,
       read: readRegularFile,

@@ -17,7 +17,7 @@ import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { readPolicyFile } from '#gateway/policy/policy-file.ts';
 
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { FileWatch } from '#gateway/policy/watched-file.ts';
+import { FileWatch, loadWatched } from '#gateway/policy/watched-file.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { keySetText, newSigner } from '#test/support/tokens.ts';
 
@@ -31,7 +31,7 @@ function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
   const loaded: PolicySet[] = [];
   const refused: Error[] = [];
   let now = 0;
-  const inUse = { text: GOOD, referenced: new Map() };
+  const inUse = loadWatched(GOOD, file, loadPolicies);
   const watch = new FileWatch(inUse, {
     file,
     read: readPolicyFile,
