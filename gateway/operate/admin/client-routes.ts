@@ -4,22 +4,13 @@ import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { BAN_MS_MAX } from '#gateway/bans/bans.ts';
-import type { Identity } from '#gateway/identity/digest.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { isoTime } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
 import { input } from './input.ts';
 import { type Inspected, inspect, type ShownBan, shownBan } from './inspect.ts';
-import {
-  type Named,
-  namedBy,
-  type Subject,
-  subjectProperties,
-  subjectSchema,
-  type Visitor,
-  visitorFor,
-} from './subject.ts';
+import { type Named, namedBy, type Subject, subjectProperties, subjectSchema } from './subject.ts';
 
 const REASON_LENGTH_MAX = 200;
 
@@ -48,37 +39,19 @@ export interface ShownBans {
 }
 
 export interface InspectedClient extends Inspected {
-  /** The name as the operator wrote it. */
-  readonly kind: Named['kind'];
-  /** The address or the network; otherwise the digest. */
-  readonly name: string;
   /** The address that was refused lately, if such addresses are shown. */
   readonly address: string | null;
-}
-
-interface Identified extends Named {
-  readonly visitor: Visitor;
 }
 
 export async function clientRoutes(
   app: FastifyInstance,
   { clock, policies, control, audit, addresses, showAddresses }: AdminContext,
 ): Promise<void> {
-  const identify = async (subject: Subject): Promise<Identified> => {
-    const salt = await control.salt();
-    const named = namedBy(subject, policies(), salt);
-    return { ...named, visitor: visitorFor(subject, named.identity, salt) };
-  };
-  const known = async ({ kind, name, identity, bannedAs, visitor }: Identified): Promise<InspectedClient> => {
-    const found = await inspect(identity, policies(), control, visitor);
-    const ban = bannedAs === identity ? found.ban : await networkBan(bannedAs);
-    const banned = ban !== null;
-    const address = addresses.find(identity.digest);
-    return { ...found, identity: bannedAs.digest, kind, name, banned, ban, address };
-  };
-  const networkBan = async (network: Identity): Promise<ShownBan | null> => {
-    const ban = await control.banOf(network);
-    return ban === null ? null : shownBan(ban);
+  const identify = async (subject: Subject): Promise<Named> =>
+    namedBy(subject, policies(), await control.salt());
+  const known = async (named: Named): Promise<InspectedClient> => {
+    const found = await inspect(named, policies(), control);
+    return { ...found, address: addresses.find(named.identity.digest) };
   };
   app.post<{ Body: Subject }>('/inspect', { schema: { body: subjectSchema } }, async ({ body }) =>
     known(await identify(body)),

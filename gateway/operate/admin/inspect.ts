@@ -4,7 +4,6 @@ import { EMPTY } from '#gateway/algorithms/algorithm.ts';
 import { BANS_MAX, type Ban, Bans } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
 import { isNetwork } from '#gateway/bans/network-bans.ts';
-import type { Identity } from '#gateway/identity/digest.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import { dayOf, daysOf } from '#gateway/limiter/history.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
@@ -13,7 +12,7 @@ import { capacityFor } from '#gateway/policy/overrides.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { DAY_MS, type Regulars } from '#gateway/policy/regulars.ts';
 import { isoTime } from '#shared/clock.ts';
-import type { Visitor } from './subject.ts';
+import type { Named, Visitor } from './subject.ts';
 
 /** `policy` is the row of the policy file that made the ban; null if an operator made it. */
 export function shownBan({ endsAt, reason, policy }: Ban) {
@@ -23,16 +22,11 @@ export type ShownBan = ReturnType<typeof shownBan>;
 
 export type Inspected = Awaited<ReturnType<typeof inspect>>;
 
-/**
- * Returns the buckets that are not empty, the ban of the identity, and its history.
- *
- * @param visitor who has the history, if it is not the identity itself
- */
+/** Returns the buckets of the client that are not empty, its ban, and its history. */
 export async function inspect(
-  identity: Identity,
+  { kind, name: written, identity, bannedAs, visitor }: Named,
   set: PolicySet,
   control: Control,
-  visitor: Visitor = { client: identity, address: null },
 ) {
   const counters = countersOf(set);
   // Ignore overrides by plan or address, because they depend on the request.
@@ -40,7 +34,7 @@ export async function inspect(
     ({ policy }) => policy.overrides?.clients.digests.get(identity.digest) ?? policy.limit,
   );
   const { now, states } = await control.look(identity, counters, limits);
-  const ban = (await control.banOf(identity)) ?? (await networkBanOn(visitor.address, control));
+  const ban = (await control.banOf(bannedAs)) ?? (await networkBanOn(visitor.address, control));
   const rule = regularsIn(set);
   const buckets = counters.flatMap(({ policy, forUnproven }, i) => {
     const limit = limits[i] ?? policy.limit;
@@ -64,12 +58,15 @@ export async function inspect(
     ];
   });
   return {
-    identity: identity.digest,
+    identity: bannedAs.digest,
     buckets,
     banned: ban !== null,
     ban: ban === null ? null : shownBan(ban),
     /** Whether it is a regular; null without `newcomers` in the policy file. */
     regular: rule === null ? null : await regularOf(visitor, rule, control),
+    kind,
+    /** The address or the network as the operator wrote it; otherwise the digest. */
+    name: written,
   };
 }
 

@@ -42,16 +42,58 @@ export interface Named {
   readonly identity: Identity;
   /** The identity that a ban is stored for. It differs for a network that no policy counts as one client. */
   readonly bannedAs: Identity;
+  /**
+   * Who has the history of the client. Policies with `newcomers` know an address by itself, also if others count its
+   * network.
+   */
+  readonly visitor: Visitor;
+}
+
+/** A client as policies with `newcomers` know it. */
+export interface Visitor {
+  readonly client: Identity;
+  /** The bytes of its address; null if they are unknown. */
+  readonly address: readonly number[] | null;
 }
 
 /** @throws AdminError 400 */
 export function namedBy(written: Subject, set: PolicySet, salt: string): Named {
-  const text = written.subject.trim();
-  const given = written.kind ?? kindOf(text);
-  const kind = given === 'address' && text.includes('/') ? 'network' : given;
-  if (kind === 'network') return networkNamed(text, set, salt);
-  const identity = identityFor({ ...written, kind }, set, salt);
-  return { kind, name: kind === 'address' ? text : identity.digest, identity, bannedAs: identity };
+  const { subject, kind, identifier } = written;
+  const text = subject.trim();
+  const is = kind ?? kindOf(text);
+  switch (is) {
+    case 'network':
+      return networkNamed(text, set, salt);
+    case 'address':
+      return text.includes('/') ? networkNamed(text, set, salt) : addressNamed(text, set, salt, identifier);
+    case 'digest':
+      if (!isDigest(text))
+        throw new AdminError(400, 'a digest has 22 characters, as the log and "floodgate explain" show it');
+      return namedByIdentity(is, identityOf(text));
+    case 'key':
+      return namedByIdentity(is, keyIdentity(text, chosen(set, 'credential', identifier), salt));
+    default:
+      return is satisfies never;
+  }
+}
+
+/** Names a client of which only its digest is known. */
+export function namedByIdentity(kind: SubjectKind, identity: Identity): Named {
+  const visitor = { client: identity, address: null };
+  return { kind, name: identity.digest, identity, bannedAs: identity, visitor };
+}
+
+function addressNamed(text: string, set: PolicySet, salt: string, identifier: string | undefined): Named {
+  const identity = addressIdentity(text, chosen(set, 'address', identifier), salt);
+  const address = new ClientAddress(text, '', { kind: 'none' });
+  const client = new Digester(salt).identify(ADDRESS, address.counted());
+  return {
+    kind: 'address',
+    name: text,
+    identity,
+    bannedAs: identity,
+    visitor: { client, address: address.bytes },
+  };
 }
 
 function networkNamed(text: string, set: PolicySet, salt: string): Named {
@@ -77,7 +119,8 @@ function networkNamed(text: string, set: PolicySet, salt: string): Named {
   const isClient = forms.some((one) =>
     isIpv4 ? (one.ipv4Prefix ?? 32) === network.bits : one.ipv6Prefix === network.bits,
   );
-  return { kind: 'network', name, identity, bannedAs: isClient ? identity : identityOf(name) };
+  const visitor = { client: identity, address: null };
+  return { kind: 'network', name, identity, bannedAs: isClient ? identity : identityOf(name), visitor };
 }
 
 function networkIn(text: string): Network {
@@ -88,58 +131,21 @@ function networkIn(text: string): Network {
   }
 }
 
-/** @throws AdminError 400 */
-export function identityFor(written: Subject, set: PolicySet, salt: string): Identity {
-  const { subject, identifier } = written;
-  const text = subject.trim();
-  const is = written.kind ?? kindOf(text);
-  switch (is) {
-    case 'network':
-      return networkNamed(text, set, salt).identity;
-    case 'digest':
-      if (!isDigest(text))
-        throw new AdminError(400, 'a digest has 22 characters, as the log and "floodgate explain" show it');
-      return identityOf(text);
-    case 'address':
-      return addressIdentity(text, chosen(set, 'address', identifier), salt);
-    case 'key': {
-      if (text === '')
-        throw new AdminError(400, 'a blank key identifies no client; give the key as clients send it');
-      const [only, ...others] = chosen(set, 'credential', identifier);
-      if (only === undefined)
-        throw new AdminError(
-          400,
-          `"${shortened(text)}" is not an address, and the policy file has no identifier for keys`,
-        );
-      if (others.length > 0)
-        throw new AdminError(
-          400,
-          `the policy file has several identifiers for keys; choose one with --identifier: ${[only, ...others].map(({ name }) => name).join(', ')}`,
-        );
-      return new Digester(salt).identify(only, bytesOf(text));
-    }
-    default:
-      return is satisfies never;
-  }
-}
-
-/** A client as policies with `newcomers` know it. */
-export interface Visitor {
-  readonly client: Identity;
-  /** The bytes of its address; null if they are unknown. */
-  readonly address: readonly number[] | null;
-}
-
-/**
- * Policies with `newcomers` know an address by itself, also if others count its network.
- *
- * @param identity of the subject
- */
-export function visitorFor(written: Subject, identity: Identity, salt: string): Visitor {
-  if ((written.kind ?? kindOf(written.subject.trim())) !== 'address' || written.subject.includes('/'))
-    return { client: identity, address: null };
-  const address = new ClientAddress(written.subject.trim(), '', { kind: 'none' });
-  return { client: new Digester(salt).identify(ADDRESS, address.counted()), address: address.bytes };
+function keyIdentity(text: string, identifiers: readonly SimpleIdentifier[], salt: string): Identity {
+  if (text === '')
+    throw new AdminError(400, 'a blank key identifies no client; give the key as clients send it');
+  const [only, ...others] = identifiers;
+  if (only === undefined)
+    throw new AdminError(
+      400,
+      `"${shortened(text)}" is not an address, and the policy file has no identifier for keys`,
+    );
+  if (others.length > 0)
+    throw new AdminError(
+      400,
+      `the policy file has several identifiers for keys; choose one with --identifier: ${identifiers.map(({ name }) => name).join(', ')}`,
+    );
+  return new Digester(salt).identify(only, bytesOf(text));
 }
 
 const ADDRESS: AddressIdentifier = { name: 'address', kind: 'address', ipv6Prefix: 64 };

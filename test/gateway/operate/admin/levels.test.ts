@@ -11,6 +11,7 @@ import { StoreControl } from '#gateway/bans/store-control.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import { inspect } from '#gateway/operate/admin/inspect.ts';
+import { namedByIdentity } from '#gateway/operate/admin/subject.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
@@ -36,7 +37,7 @@ async function same(t: Test, limiter: Limiter, control: Control): Promise<void> 
       const bucket = part(policy, 'inspected');
       await burst(limiter, chargeOf(policy.distinct === null ? bucket : withValue(bucket, value)), 1);
     }
-  const inspected = await inspect(who, set, control);
+  const inspected = await inspect(namedByIdentity('digest', who), set, control);
   t.match(inspected.buckets, [
     { policy: 'sliding', used: 2, limit: 5 },
     { policy: 'values', used: 2, limit: 5 },
@@ -64,7 +65,7 @@ async function same(t: Test, limiter: Limiter, control: Control): Promise<void> 
   );
   t.ok(bucket !== undefined && bucket > 11.9 && bucket <= 12, `${bucket} days for two of five in 30`);
   t.equal(await control.reset(who, counters), 3);
-  t.strictSame((await inspect(who, set, control)).buckets, []);
+  t.strictSame((await inspect(namedByIdentity('digest', who), set, control)).buckets, []);
   const { states } = await control.look(
     who,
     counters,

@@ -1,6 +1,6 @@
 /** Tests that operators name the client that the gateway counts. */
 import t from 'tap';
-import { identityFor } from '#gateway/operate/admin/subject.ts';
+import { namedBy } from '#gateway/operate/admin/subject.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { identitiesOf } from '#gateway/request/reading/listing.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
@@ -22,7 +22,7 @@ t.test('a ban of a key with letters beyond ASCII holds for clients that send UTF
     };
     t.equal(await status(), '200', key);
     await gateway.control.ban(
-      identityFor({ subject: key, kind: 'key' }, set, await gateway.control.salt()),
+      namedBy({ subject: key, kind: 'key' }, set, await gateway.control.salt()).identity,
       60_000,
       '',
     );
@@ -34,7 +34,7 @@ t.test('explain and policy tests read keys and paths beyond ASCII alike', async 
   const set = loadPolicies(POLICIES, 'p.yaml');
   const rehearsal = new Rehearsal(set, { clock: () => 0, salt: 'salt' });
   for (const key of KEYS) {
-    const { digest } = identityFor({ subject: key, kind: 'key' }, set, 'salt');
+    const { digest } = namedBy({ subject: key, kind: 'key' }, set, 'salt').identity;
     const request = requestOf(`GET /keys/${key.trim()}`, [`x-api-key: ${key}`], '192.0.2.1');
     const asked = rehearsal.ask(request);
     t.match(asked, { kind: 'allow', match: { path: `/keys/${encodeURIComponent(key.trim())}` } });

@@ -8,6 +8,7 @@ import { historyKey } from '#gateway/limiter/visits.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
 import { explainLive } from '#gateway/operate/admin/explain-live.ts';
 import { inspect } from '#gateway/operate/admin/inspect.ts';
+import { namedByIdentity } from '#gateway/operate/admin/subject.ts';
 import { newcomersOf } from '#gateway/operate/admin/totals.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
@@ -152,7 +153,8 @@ t.test('newcomers share one exact limit on two gateways, and regulars pass', asy
   t.equal(one.sample(DECISIONS, labels) + two.sample(DECISIONS, labels), 5);
 
   const regularOf = async (who: Identity) => {
-    const { regular } = await inspect(who, one.gateway.policies(), one.gateway.control);
+    const named = namedByIdentity('digest', who);
+    const { regular } = await inspect(named, one.gateway.policies(), one.gateway.control);
     // Redis has its own clock.
     const until = regular?.until == null ? null : Math.round(Date.parse(regular.until) / 1000);
     return { days: regular?.days, until };
@@ -176,7 +178,8 @@ t.test('newcomers share one exact limit on two gateways, and regulars pass', asy
     () => '192.0.2.0/24 A',
   );
   const visitor = { client: client('192.0.2.1'), address: [192, 0, 2, 1] };
-  const { regular } = await inspect(visitor.client, excluded, one.gateway.control, visitor);
+  const named = { ...namedByIdentity('digest', visitor.client), visitor };
+  const { regular } = await inspect(named, excluded, one.gateway.control);
   t.match(regular, { until: null, days: { length: 2 } }, 'a network that was added under never');
 
   await one.gateway.control.reset(client('192.0.2.1'), []);
