@@ -86,11 +86,6 @@ export const variables = [
     meaning: 'days after which an entry of `auditEvents` is deleted, up to 36500; 0: never',
   },
   {
-    name: 'UNVERIFIED_ACCOUNT_DAYS',
-    default: '30',
-    meaning: 'days after which an account that was never verified or used is deleted, up to 36500; 0: never',
-  },
-  {
     name: 'SIGNUP_ENABLED',
     default: '0',
     meaning:
@@ -135,12 +130,6 @@ export const variables = [
       "internal targets that webhooks of the operator's organization (the first one) may reach: host names, addresses and CIDRs, separated by commas; the public internet needs no entry",
   },
   {
-    name: 'WEBHOOK_ATTEMPTS',
-    default: '8',
-    meaning:
-      'delivery attempts before a delivery is parked, 1 to 20; the pauses between them are 5 s, 10 s and so on, doubling up to an hour',
-  },
-  {
     name: 'DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS',
     default: '0',
     meaning:
@@ -165,7 +154,6 @@ export type Config = Settings['config'];
 /** Values that must never be logged. */
 export type Secrets = Settings['secrets'];
 
-const WEBHOOK_ATTEMPTS_MAX = 20;
 const RETENTION_DAYS_MAX = 36_500;
 
 const SESSION_SECONDS_MIN: Seconds = 60;
@@ -200,9 +188,8 @@ export function readConfig(env: Environment, cwd: string) {
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       isRateLimitingDisabled: read.flag('RATE_LIMITING_DISABLED'),
       isAuditLogEnabled: read.flag('AUDIT_LOG_ENABLED'),
-      /** 0 keeps them, as in the next line. */
+      /** 0 keeps them. */
       auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, RETENTION_DAYS_MAX),
-      unverifiedAccountDays: read.integer('UNVERIFIED_ACCOUNT_DAYS', 0, RETENTION_DAYS_MAX),
       /** Whether everybody may sign up. If false, nobody may. */
       isSignupEnabled: read.flag('SIGNUP_ENABLED'),
       sessionMaxAgeSeconds: read.integer('SESSION_MAX_AGE', SESSION_SECONDS_MIN, SESSION_SECONDS_MAX),
@@ -213,7 +200,6 @@ export function readConfig(env: Environment, cwd: string) {
           { hosts: [], networks: [] },
           parseAllowedTargets,
         ),
-        attemptsMax: read.integer('WEBHOOK_ATTEMPTS', 1, WEBHOOK_ATTEMPTS_MAX),
         allowsInternalTargets: read.flag('DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS'),
       },
       storage: readStorageLocation(read.parse, cwd),

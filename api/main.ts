@@ -137,12 +137,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
   const app = await buildApp(context, appLog, () => isReady);
   const address = await app.listen(listenOptions(config));
-  const worker = startWorker({
-    ...context,
-    attemptsMax: config.webhooks.attemptsMax,
-    fanOut: () => fanOut(context, log),
-    log,
-  });
+  const worker = startWorker({ ...context, fanOut: () => fanOut(context, log), log });
   const jobs = startScheduledJobs(context, log);
   const steps = {
     first: [

@@ -60,7 +60,7 @@ export async function settleDelivery(
         error: attempt.error,
         isPrivate: attempt.isPrivate ? 1 : 0,
       })
-      // With a smaller WEBHOOK_ATTEMPTS than before, the last attempt is already recorded.
+      // The last attempt may already be recorded, if it did not end, or if there were more attempts than are allowed.
       .onConflict((conflict) => conflict.doNothing())
       .execute();
     await keepLastAttempts(trx, id, attemptCount);

@@ -22,6 +22,8 @@ import type { Signal } from './signal.ts';
 import { createTurns } from './turns.ts';
 
 const POLL_MS: Millis = 1_000;
+/** They take 11 to 13 minutes: longer than a restart. What is parked then waits for the operator, and is not lost. */
+const ATTEMPTS_MAX = 8;
 /** Maximum number of webhooks in one round. The next round continues behind them. */
 const ROUND_MAX = 10_000;
 /** The number of deliveries that fail in one transaction because their receiver hangs. */
@@ -50,15 +52,15 @@ interface WorkerOptions {
   readonly random: Random;
   readonly sender: Sender;
   readonly outbox: Signal;
-  /** The number of failed attempts after which a delivery is parked. */
-  readonly attemptsMax: number;
+  /** The number of failed attempts after which a delivery is parked. Default: ATTEMPTS_MAX. Tests set a smaller one. */
+  readonly attemptsMax?: number;
   /** Turns events into deliveries. @returns the number of events; 0 if the outbox is empty */
   readonly fanOut: () => Promise<number>;
   readonly log: WorkerLog;
 }
 
 export function startWorker(options: WorkerOptions): Worker {
-  const { db, clock, random, sender, outbox, attemptsMax, fanOut, log } = options;
+  const { db, clock, random, sender, outbox, attemptsMax = ATTEMPTS_MAX, fanOut, log } = options;
   const limits = createAttemptLimits();
   const breaker = createBreaker(clock);
   const turns = createTurns();

@@ -26,6 +26,8 @@ const DELETE_MARKED_MS: Millis = 10_000;
 const FORGET_EVENTS_MS: Millis = 10 * 60 * 1000;
 const HOUR_MS: Millis = 60 * 60 * 1000;
 const DAY_MS: Millis = 24 * HOUR_MS;
+/** Long after the last link of such an account has expired, which is valid for a day. */
+const UNVERIFIED_ACCOUNT_DAYS = 30;
 /** An unused grant gives its bytes back up to this much too late. */
 const SETTLE_UPLOADS_MS: Millis = 60 * 1000;
 /** Part of the quota of all files above which each sweep logs a warning. */
@@ -137,13 +139,14 @@ export async function forgetAudit(
 }
 
 export async function endAccounts(
-  { config, db, clock }: Pick<JobParts, 'config' | 'db' | 'clock'>,
+  { db, clock }: Pick<JobParts, 'db' | 'clock'>,
   isStopping: () => boolean,
   log: JobLog,
 ): Promise<void> {
-  const days = config.unverifiedAccountDays;
-  if (days === 0) return;
-  const times = { before: toTimestamp(clock() - days * DAY_MS), now: toTimestamp(clock()) };
+  const times = {
+    before: toTimestamp(clock() - UNVERIFIED_ACCOUNT_DAYS * DAY_MS),
+    now: toTimestamp(clock()),
+  };
   const accounts = await endUnverifiedAccounts(db, times, isStopping);
   if (accounts > 0)
     log.info({ job: 'endAccounts', accounts }, 'accounts that were never verified were deleted');

@@ -7,29 +7,25 @@ import type { Database } from '#api/db/schema.ts';
 
 export const quotaVariables = [
   {
-    name: 'STORAGE_WORKSPACE_MIB',
-    default: '10240',
-    meaning: 'maximum size of all uploaded files of one workspace in MiB, up to 999999999; 0: no limit',
-  },
-  {
     name: 'STORAGE_TOTAL_MIB',
     default: '102400',
-    meaning: 'maximum size of all uploaded files in MiB, up to 999999999; 0: no limit',
+    meaning:
+      'maximum size of all uploaded files in MiB, up to 999999999, and ten times that of the files of one workspace; 0: no limits',
   },
 ] as const;
 
 const MIB_MAX = 999_999_999;
+/** One workspace that fills its share leaves most of the disk to the others. */
+const WORKSPACE_SHARE = 1 / 10;
 const MEBIBYTE = 1_048_576;
 
 /** @param integer reads one variable as a whole number within bounds */
 export function readStorageQuota(
   integer: (name: (typeof quotaVariables)[number]['name'], min: number, max: number) => number,
 ): StorageQuota {
-  const bytesMax = (mebibytes: number): number | null => (mebibytes === 0 ? null : mebibytes * MEBIBYTE);
-  return {
-    workspaceBytesMax: bytesMax(integer('STORAGE_WORKSPACE_MIB', 0, MIB_MAX)),
-    totalBytesMax: bytesMax(integer('STORAGE_TOTAL_MIB', 0, MIB_MAX)),
-  };
+  const totalBytesMax = integer('STORAGE_TOTAL_MIB', 0, MIB_MAX) * MEBIBYTE;
+  if (totalBytesMax === 0) return { workspaceBytesMax: null, totalBytesMax: null };
+  return { workspaceBytesMax: Math.floor(totalBytesMax * WORKSPACE_SHARE), totalBytesMax };
 }
 
 export interface StorageQuota {

@@ -128,7 +128,6 @@ t.test('a backlog at a hanging receiver is parked with few attempts, and recover
   let attempts = 0;
   const results: Partial<SendResult>[] = [];
   const api = await startEventApi(t, {
-    env: { WEBHOOK_ATTEMPTS: '4' },
     parts: () => ({
       sender: {
         async send() {
@@ -153,7 +152,7 @@ t.test('a backlog at a hanging receiver is parked with few attempts, and recover
   await api.addWebhook({ url: 'https://hooks.example.com/' });
   await api.worker.stop();
   for (let i = 0; i < 30; i += 1) await api.respond();
-  const worker = startTestWorker(api);
+  const worker = startTestWorker(api, { attemptsMax: 4 });
   t.teardown(() => worker.stop());
   const statuses = async () => {
     const rows = await api.context.db.selectFrom('deliveries').select('status').execute();
@@ -186,7 +185,7 @@ t.test('a backlog at a hanging receiver is parked with few attempts, and recover
 });
 
 t.test('parks a delivery whose process dies at every attempt, with the reason', async (t) => {
-  const api = await startEventApi(t, { env: { WEBHOOK_ATTEMPTS: '2' } });
+  const api = await startEventApi(t);
   const hook = await api.addHook();
   const { db, clock } = api.context;
   await api.worker.stop();
@@ -199,7 +198,7 @@ t.test('parks a delivery whose process dies at every attempt, with the reason', 
     t.equal((await leaseDeliveries(db, wanted, { name: `dead${i}`, until: at(15_000) })).length, 1);
     api.advance(15_000);
   }
-  const worker = startTestWorker(api);
+  const worker = startTestWorker(api, { attemptsMax: 2 });
   t.teardown(() => worker.stop());
   await worker.idle();
   t.equal(hook.received.length, 0, 'there is no third attempt');

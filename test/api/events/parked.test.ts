@@ -10,7 +10,7 @@ import {
 } from './support.ts';
 
 async function eventApi(t: Test): Promise<EventApi> {
-  return startEventApi(t, { env: { WEBHOOK_ATTEMPTS: '2' } });
+  return startEventApi(t, { attemptsMax: 2 });
 }
 
 t.test('a delivery is parked after its last attempt, and the operator can deliver it again', async (t) => {
@@ -67,8 +67,8 @@ t.test('a running delivery stays with its worker', async (t) => {
 
 t.test('only the organization of the operator can use the list of private targets', async (t) => {
   const api = await startEventApi(t, {
+    attemptsMax: 1,
     env: {
-      WEBHOOK_ATTEMPTS: '1',
       WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8',
       DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '',
     },

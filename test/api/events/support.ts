@@ -112,10 +112,18 @@ export async function makeDueAgain({ context }: TestApi, deliveryId: string): Pr
   await sql.raw(block?.text.replace('DELIVERY', deliveryId) ?? '').execute(context.db);
 }
 
+interface WorkerChoices {
+  readonly log?: Logger;
+  /** The number of failed attempts after which a delivery is parked. */
+  readonly attemptsMax?: number;
+}
+
 /** Works on the deliveries of this API until it is stopped. */
-export function startTestWorker({ context }: TestApi, log: Logger = pino({ level: 'silent' })): Worker {
-  const { attemptsMax } = context.config.webhooks;
-  return startWorker({ ...context, attemptsMax, log, fanOut: () => fanOut(context, log) });
+export function startTestWorker(
+  { context }: TestApi,
+  { log = pino({ level: 'silent' }), ...options }: WorkerChoices = {},
+): Worker {
+  return startWorker({ ...context, ...options, log, fanOut: () => fanOut(context, log) });
 }
 
 /** Gives receivers more time than a slow machine needs. */
@@ -123,7 +131,7 @@ const ATTEMPT_TIMEOUT_MS = 600_000;
 
 export async function startEventApi(
   owner: Owner,
-  options: ApiOptions & { readonly resolve?: Resolve } = {},
+  options: ApiOptions & WorkerChoices & { readonly resolve?: Resolve } = {},
 ): Promise<EventApi> {
   const api = await startApi(owner, {
     ...options,
@@ -133,7 +141,11 @@ export async function startEventApi(
       ...options.parts?.(context),
     }),
   });
-  const worker = startTestWorker(api, options.log);
+  const { log, attemptsMax } = options;
+  const worker = startTestWorker(api, {
+    ...(log === undefined ? {} : { log }),
+    ...(attemptsMax === undefined ? {} : { attemptsMax }),
+  });
   owner.teardown(() => worker.stop());
   let count = 0;
   let shared: Promise<Json> | undefined;

@@ -8,7 +8,7 @@ import { openSurvey, type Request } from '#test/support/world.ts';
 import { brokenInvariants } from './invariants.ts';
 import { asKey, client, countByStatus, startTwins, WRITERS } from './twins.ts';
 
-const { atOnce, first } = await startTwins(t, { env: { STORAGE_WORKSPACE_MIB: '16' } });
+const { atOnce, first } = await startTwins(t, { env: { STORAGE_TOTAL_MIB: '160' } });
 const { api, tidy, world } = first;
 const { db } = api.context;
 const at = new Date(api.context.clock()).toISOString();
