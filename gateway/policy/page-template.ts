@@ -1,6 +1,6 @@
 /** The operator's template for the page that browsers show when a request is refused. */
 import { escapeHtml, sourceOf } from '#shared/page.ts';
-import { foreignCharacter, Mistake, type Report, reportMistake } from './problems.ts';
+import { attempt, foreignCharacter, Mistake, type Report } from './problems.ts';
 import { type ReferencedFiles, versionOf } from './referenced-files.ts';
 
 const PLACEHOLDERS = ['seconds', 'policy', 'decision'] as const;
@@ -24,13 +24,10 @@ const SCRIPT = /<script\b([^>]*)>([\s\S]*?)(<\/script\b|$)/gi;
 
 /** @returns null if the file has a mistake, which is reported */
 export function loadPage(name: string, referenced: ReferencedFiles, report: Report): NamedPage | null {
-  try {
+  return attempt(report, ['page'], () => {
     const text = referenced.text(name, BYTES_MAX);
     return { ...templateOf(name, text), version: `${name}, version ${versionOf(text)}` };
-  } catch (error) {
-    reportMistake(report, ['page'], error);
-    return null;
-  }
+  });
 }
 
 /** @throws Mistake */

@@ -46,21 +46,20 @@ export type Path = readonly (string | number)[];
 /** Reports a mistake at the value at `path`; with `key`, at the key in front of the value. */
 export type Report = (path: Path, message: string, fix: string, point?: 'value' | 'key') => void;
 
-export function reportMistake(report: Report, path: Path, error: unknown): void {
-  if (!(error instanceof Mistake)) throw error;
-  report(path, error.what, error.fix);
+/** @returns what `read` returns; null if it throws a Mistake, which is reported */
+export function attempt<V>(report: Report, path: Path, read: () => V): V | null {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Mistake)) throw error;
+    report(path, error.what, error.fix);
+    return null;
+  }
 }
 
-/** Reads each value of a list, and reports those with a mistake by their number. */
-export function readEach<W, V>(values: readonly W[], report: Report, read: (value: W, i: number) => V): V[] {
-  return values.flatMap((value, i) => {
-    try {
-      return [read(value, i)];
-    } catch (error) {
-      reportMistake(report, [i], error);
-      return [];
-    }
-  });
+/** Reads each value of a list, and reports those with a mistake by their number. The holes of a list are skipped. */
+export function readEach<W, V>(values: readonly W[], report: Report, read: (value: W) => V): V[] {
+  return values.flatMap((value, i) => attempt(report, [i], () => [read(value)]) ?? []);
 }
 
 /** Finds a character that shows that text in another encoding was read as UTF-8; null if there is none. */

@@ -6,14 +6,13 @@ import {
   partsOf,
 } from '#gateway/identity/identifier.ts';
 import { areImpliedBy, type Condition } from '#gateway/policy/condition.ts';
-import { reportMistake } from '#gateway/policy/problems.ts';
-import { coveredBy } from '#gateway/policy/route.ts';
+import { readEach } from '#gateway/policy/problems.ts';
+import { coveredBy, parseRoute } from '#gateway/policy/route.ts';
 import { RouteTree } from '#gateway/policy/route-tree.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import { readHosts } from './hosts.ts';
 import { policyKey } from './key.ts';
 import { programName } from './named-clients.ts';
-import { readRoute } from './route.ts';
 import { hostList, list, route as routeText } from './schema-parts.ts';
 
 const more = 'See [Conditions](#conditions)';
@@ -104,13 +103,7 @@ export const userAgent = policyKey({
   more,
   read(names, { report }): Condition | null {
     if (names === undefined) return null;
-    const wanted = new Set<string>();
-    for (const [i, name] of names.entries())
-      try {
-        wanted.add(programName(name));
-      } catch (error) {
-        reportMistake(report, [i], error);
-      }
+    const wanted = new Set(readEach(names, report, programName));
     return {
       unmet: `its User-Agent names none of: ${names.join(', ')}`,
       holds: ({ rawHeaders }) => userAgentWords(rawHeaders).some((word) => wanted.has(word)),
@@ -150,7 +143,7 @@ export const except = policyKey({
   more,
   read(texts, { route, ignoreCase, report }): Condition | null {
     if (texts === undefined) return null;
-    const routes = texts.flatMap((text, i) => readRoute(text, ignoreCase, [i], report) ?? []);
+    const routes = readEach(texts, report, (text) => parseRoute(text, ignoreCase));
     if (route !== null && coveredBy(route, routes).length > 0)
       report([], 'nothing is left of the route of this policy', 'name smaller routes, or remove the policy');
     const tree = new RouteTree(

@@ -1,6 +1,6 @@
 /** All keys at the top of the policy file, in the order in which messages and the documentation list them. */
 
-import { reportMistake } from '#gateway/policy/problems.ts';
+import { attempt, type Report } from '#gateway/policy/problems.ts';
 import type { HostRoute } from '#gateway/policy/route.ts';
 import { parseHostRoute } from './hosts.ts';
 import { identifiers } from './identifier-keys.ts';
@@ -37,15 +37,14 @@ const exclude = fileKey({
   more: 'At most 1,000 [routes](policies.md#routes). It takes precedence over every policy. An entry can also be `{ route: GET /health, hosts: [shop.example.org] }`, see [Hosts](#hosts)',
   read: (entries, { ignoreCase, report }): readonly HostRoute[] =>
     (entries ?? []).flatMap((entry, i) => {
-      const { route, hosts } = typeof entry === 'string' ? { route: entry, hosts: undefined } : entry;
-      try {
-        return parseHostRoute(route, hosts, ignoreCase, (path, ...mistake) =>
-          report([i, 'hosts', ...path], ...mistake),
-        );
-      } catch (error) {
-        reportMistake(report, typeof entry === 'string' ? [i] : [i, 'route'], error);
-        return [];
-      }
+      const isShort = typeof entry === 'string';
+      const { route, hosts } = isShort ? { route: entry, hosts: undefined } : entry;
+      const hostReport: Report = (path, ...mistake) => report([i, 'hosts', ...path], ...mistake);
+      return (
+        attempt(report, isShort ? [i] : [i, 'route'], () =>
+          parseHostRoute(route, hosts, ignoreCase, hostReport),
+        ) ?? []
+      );
     }),
 });
 

@@ -1,18 +1,12 @@
 /** Reads lists of hosts, and routes that are limited to some hosts. */
 import { HostNames } from '#gateway/policy/host-names.ts';
-import { type Report, reportMistake } from '#gateway/policy/problems.ts';
-import type { HostRoute } from '#gateway/policy/route.ts';
-import { parseRoute } from '#gateway/policy/route.ts';
+import { type Report, readEach } from '#gateway/policy/problems.ts';
+import { type HostRoute, parseRoute } from '#gateway/policy/route.ts';
 
 /** Reports mistakes by the number of the entry. */
 export function readHosts(texts: readonly string[], report: Report): HostNames {
   const names = new HostNames();
-  for (const [i, text] of texts.entries())
-    try {
-      names.add(text);
-    } catch (error) {
-      reportMistake(report, [i], error);
-    }
+  readEach(texts, report, (text) => names.add(text));
   return names;
 }
 

@@ -14,7 +14,7 @@ import {
   type SimpleIdentifier,
   type TokenSource,
 } from '#gateway/identity/identifier.ts';
-import { type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
+import { attempt, type Path, type Report } from '#gateway/policy/problems.ts';
 import type { ReferencedFiles } from '#gateway/policy/referenced-files.ts';
 import type { Route } from '#gateway/policy/route.ts';
 import { readHosts } from './hosts.ts';
@@ -230,22 +230,19 @@ export class IdentifierTable {
         'a token must have exactly one place',
         'write one of bearer: true, header: NAME and cookie: NAME',
       );
-    try {
-      const keys = parseKeySet(this.#referenced.text(entry.jwks, KEY_SET_BYTES_MAX), entry.jwks);
-      if (carrier === null) return null;
-      const { claim, issuer = null, audience } = entry;
-      return {
-        id: this.#tokenSources++,
-        carrier,
-        claim,
-        keys,
-        issuer,
-        audience: audience === undefined ? null : [audience].flat(),
-      };
-    } catch (error) {
-      reportMistake(this.#report, [...here, 'jwks'], error);
-      return null;
-    }
+    const keys = attempt(this.#report, [...here, 'jwks'], () =>
+      parseKeySet(this.#referenced.text(entry.jwks, KEY_SET_BYTES_MAX), entry.jwks),
+    );
+    if (carrier === null || keys === null) return null;
+    const { claim, issuer = null, audience } = entry;
+    return {
+      id: this.#tokenSources++,
+      carrier,
+      claim,
+      keys,
+      issuer,
+      audience: audience === undefined ? null : [audience].flat(),
+    };
   }
 
   #simple(name: string, { route, hosts }: PolicyPlace, here: Path): SimpleIdentifier | null {

@@ -1,5 +1,5 @@
 /** Reads a file that a policy file names and that has one entry a line, such as a file of overrides. */
-import { Mistake, type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
+import { attempt, Mistake, type Path, type Report } from '#gateway/policy/problems.ts';
 import type { ReferencedFiles } from '#gateway/policy/referenced-files.ts';
 
 /** A file is parsed on the event loop, between requests of clients, so its size is limited. */
@@ -30,17 +30,11 @@ export function readLines(
   { referenced, report }: LinePlace,
   add: (line: string) => void,
 ): string | null {
-  let text: string;
-  try {
-    text = referenced.text(name, max.bytes);
-    const lines = countNewlines(text);
-    if (lines > max.lines)
-      throw new Mistake(
-        `${name} has ${lines} lines`,
-        `write at most ${max.lines}, and the others by network or plan`,
-      );
-  } catch (error) {
-    reportMistake(report, at, error);
+  const text = attempt(report, at, () => referenced.text(name, max.bytes));
+  if (text === null) return null;
+  const lines = countNewlines(text);
+  if (lines > max.lines) {
+    report(at, `${name} has ${lines} lines`, `write at most ${max.lines}, and the others by network or plan`);
     return null;
   }
   let mistakes = 0;

@@ -2,7 +2,7 @@
 import type { XStatic } from 'typebox/schema';
 import { ClientTable } from '#gateway/policy/clients.ts';
 import type { ListEntry, ListedClients, Lists } from '#gateway/policy/lists.ts';
-import { Mistake, type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
+import { attempt, Mistake, type Path, type Report } from '#gateway/policy/problems.ts';
 import { versionOf } from '#gateway/policy/referenced-files.ts';
 import type { HostRoute } from '#gateway/policy/route.ts';
 import { longestName } from '#gateway/policy/user-agent.ts';
@@ -136,15 +136,13 @@ class ListBuilder {
     for (const [i, written] of Object.entries(all)) {
       if ((written.file !== undefined) !== areFiles) continue;
       const here: Path = [list, Number(i)];
-      try {
+      attempt(this.#place.report, here, () => {
         checkEntry(list, written);
         const entry = listEntry(list, written, this.#place.lineOf(here));
         if (written.file !== undefined) this.#addFile(entry, written.file, written, here);
         else if (this.#isAdded(entry, written, here)) this.#entries.push(entry);
         else throw new Mistake(`${entry.text} appears twice in allow and deny`, 'keep one of them');
-      } catch (error) {
-        reportMistake(this.#place.report, here, error);
-      }
+      });
     }
   }
 

@@ -1,5 +1,5 @@
 /** Reads files of networks with names, such as the providers of addresses. Each line has a network and its name. */
-import { Mistake, type Path } from '#gateway/policy/problems.ts';
+import { attempt, Mistake, type Path } from '#gateway/policy/problems.ts';
 import { NetworkMap } from '#shared/network-map.ts';
 import { type LinePlace, readLines } from './lines.ts';
 import { networkOf } from './named-clients.ts';
@@ -84,13 +84,13 @@ export class NetworkLoader {
   #known(name: string): NetworkFile | null {
     const known = inUse.get(name)?.deref();
     if (known === undefined) return null;
-    try {
-      return this.#place.referenced.text(name, MAX.bytes) === known.text ? known : null;
-    } catch (error) {
-      // readLines reports it.
-      if (error instanceof Mistake) return null;
-      throw error;
-    }
+    // Mistakes are reported when the file is read.
+    const text = attempt(
+      () => undefined,
+      [],
+      () => this.#place.referenced.text(name, MAX.bytes),
+    );
+    return text === known.text ? known : null;
   }
 
   #read(name: string, at: Path): NetworkFile {

@@ -3,7 +3,7 @@ import type { XStatic } from 'typebox/schema';
 import { ANY_ORIGIN, checkOrigin } from '#gateway/policy/browser-origin.ts';
 import { loadPage } from '#gateway/policy/page-template.ts';
 import type { OriginRule } from '#gateway/policy/policy-set.ts';
-import { type Report, reportMistake } from '#gateway/policy/problems.ts';
+import { attempt, type Report } from '#gateway/policy/problems.ts';
 import { parseRoute } from '#gateway/policy/route.ts';
 import { fileKey } from './key.ts';
 import { fileName, list, route } from './schema-parts.ts';
@@ -70,26 +70,20 @@ function originRules(written: XStatic<typeof cors>, ignoreCase: boolean, report:
     const isShort = typeof entry === 'string';
     const { origin, route: text = null, credentials = false } = isShort ? { origin: entry } : entry;
     const here = ['cors', i] as const;
-    try {
-      checkOrigin(origin);
-    } catch (error) {
-      reportMistake(report, isShort ? here : [...here, 'origin'], error);
-    }
+    attempt(report, isShort ? here : [...here, 'origin'], () => checkOrigin(origin));
     if (origin === ANY_ORIGIN && credentials)
       report(
         [...here, 'credentials'],
         '"*" cannot have credentials, because browsers refuse such a reply',
         'name the origins, or remove credentials',
       );
-    try {
+    attempt(report, [...here, 'route'], () => {
       const route = text === null ? null : parseRoute(text, ignoreCase);
       const key = `${origin} ${route?.text}`;
       if (known.has(key)) report(here, `${origin} appears twice`, 'keep one');
       known.add(key);
       rules.push({ origin, route, credentials });
-    } catch (error) {
-      reportMistake(report, [...here, 'route'], error);
-    }
+    });
   }
   return rules;
 }

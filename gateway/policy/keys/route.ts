@@ -1,4 +1,4 @@
-import { type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
+import { attempt, type Path, type Report } from '#gateway/policy/problems.ts';
 import { parseRoute, type Route } from '#gateway/policy/route.ts';
 import { policyKey } from './key.ts';
 import { route as routeText } from './schema-parts.ts';
@@ -20,10 +20,5 @@ export const route = policyKey({
 
 /** @returns null if there is a mistake, which is reported */
 export function readRoute(text: string, ignoreCase: boolean, here: Path, report: Report): Route | null {
-  try {
-    return parseRoute(text, ignoreCase);
-  } catch (error) {
-    reportMistake(report, here, error);
-    return null;
-  }
+  return attempt(report, here, () => parseRoute(text, ignoreCase));
 }

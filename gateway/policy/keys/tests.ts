@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { XStatic } from 'typebox/schema';
 import { parseRequestLine } from '#gateway/policy/mismatch.ts';
 import type { PolicyTest } from '#gateway/policy/policy-set.ts';
-import { type Path, type Report, reportMistake } from '#gateway/policy/problems.ts';
+import { attempt, type Path, type Report } from '#gateway/policy/problems.ts';
 import { bytesOf } from '#gateway/policy/target.ts';
 import type { Millis } from '#shared/clock.ts';
 import { fileKey } from './key.ts';
@@ -78,36 +78,33 @@ function buildTest(
       'allowed is more than times',
       `the request is made ${times} times; write at most that`,
     );
-  try {
-    return {
-      name,
-      line,
-      ...parseRequestLine(entry.request),
-      rawHeaders: rawHeadersOf(entry.headers),
-      bodies: [entry.body ?? ''].flat(),
-      from: addresses ?? [],
-      times,
-      reply,
-      replyHeaders: rawHeadersOf(entry.replyHeaders),
-      replyBytes: entry.replyBytes ?? null,
-      at,
-      isRegular: regular,
-      plan: entry.plan ?? null,
-      expect: {
-        policies: expect.policies?.flatMap((name) => names.get(name) ?? []) ?? null,
-        allowed: expect.allowed ?? null,
-        marked: expect.marked ?? null,
-        status: expect.status ?? null,
-        priority: expect.priority ?? null,
-        headers: new Map(
-          Object.entries(expect.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]),
-        ),
-      },
-    };
-  } catch (error) {
-    reportMistake(report, [...here, 'request'], error);
-    return null;
-  }
+  const asked = attempt(report, [...here, 'request'], () => parseRequestLine(entry.request));
+  if (asked === null) return null;
+  return {
+    name,
+    line,
+    ...asked,
+    rawHeaders: rawHeadersOf(entry.headers),
+    bodies: [entry.body ?? ''].flat(),
+    from: addresses ?? [],
+    times,
+    reply,
+    replyHeaders: rawHeadersOf(entry.replyHeaders),
+    replyBytes: entry.replyBytes ?? null,
+    at,
+    isRegular: regular,
+    plan: entry.plan ?? null,
+    expect: {
+      policies: expect.policies?.flatMap((name) => names.get(name) ?? []) ?? null,
+      allowed: expect.allowed ?? null,
+      marked: expect.marked ?? null,
+      status: expect.status ?? null,
+      priority: expect.priority ?? null,
+      headers: new Map(
+        Object.entries(expect.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]),
+      ),
+    },
+  };
 }
 
 function rawHeadersOf(fields: TestEntry['headers'] = {}): string[] {
