@@ -13,9 +13,7 @@ export type AlgorithmName =
   | 'sliding-window'
   | 'token-bucket'
   | 'concurrency'
-  | 'calendar-window'
-  | 'distinct-fixed-window'
-  | 'distinct-calendar-window';
+  | 'calendar-window';
 
 /** Contents of a counter. The algorithm defines the meaning of the two numbers. */
 export interface CounterState {
@@ -80,10 +78,6 @@ export interface Algorithm {
   advance(state: CounterState, now: Millis, rule: Rule): CounterState;
   /** The largest limit that it can count in such a window. */
   limitMax(windowMs: Millis): number;
-  /** Units that requests of this cost take together, if they are admitted. */
-  unitsOf(state: CounterState, requests: number, cost: number): number;
-  /** How many requests of this cost there is room for, with so many units left. */
-  roomFor(left: number, state: CounterState, cost: number): number;
   /** Units in use, rounded up. `state` must be that of the current time. */
   used(state: CounterState, windowMs: Millis): number;
   /** Time until no units are in use. */
@@ -103,19 +97,16 @@ export interface Algorithm {
 /**
  * The same as function bodies in Lua. `now` is the store's time in ms, `at` the index of the counter in `keys`, and
  * `get(at)` its text, or '' if it is missing. `put(at, text, ttl)` replaces the text; `fresh` holds values written
- * otherwise. `window` is its length in ms, and for calendar windows the result of `scriptWindow`. `value` is the cost of
- * a request, or the text of its value if the algorithm counts different values.
+ * otherwise. `window` is its length in ms, and for calendar windows the result of `scriptWindow`; `left(window)` is the
+ * time until the window of `now` ends.
  */
 export interface AlgorithmLua {
   /** `at`, `window`, `limit` -> a, b: the counter's contents at `now`. Unreadable contents count as none. */
   readonly read: string;
-  /**
-   * `window`, `a`, `b`, `capacity`, `asking`, `at` -> how many of the asking requests fit, and what the reply says instead
-   * of b
-   */
-  readonly room: string;
-  /** `window`, `b`, `times` -> what this number of requests adds to a */
-  readonly added: string;
+  /** `window`, `a`, `b` -> the units in use, rounded up */
+  readonly used: string;
+  /** `window` -> what a unit adds to a */
+  readonly unit: string;
   /**
    * `at`, `window`, `limit`, `a`, `b`, `added`: stores a and b; `added` of a is new. `lease` names the added requests.
    */
@@ -123,24 +114,6 @@ export interface AlgorithmLua {
   /** `window`, `limit`, `a`, `b`, `amount`, `moment` -> a, b */
   readonly adjust: string;
 }
-
-/** Lua expressions about a window. */
-export interface WindowLua {
-  /** The number of the window that contains a time. */
-  number(moment: 'now' | 'moment'): string;
-  /** The milliseconds until the window of `now` ends. */
-  readonly left: string;
-}
-
-/** For algorithms that count each request by its cost. */
-export const EACH_REQUEST: Pick<Algorithm, 'limitMax' | 'unitsOf' | 'roomFor'> = {
-  limitMax: () => Number.POSITIVE_INFINITY,
-  unitsOf: (_state, requests, cost) => requests * cost,
-  roomFor: (left, _state, cost) => Math.max(0, Math.floor(left / cost)),
-};
-
-/** @param used Lua: the units in use */
-export const eachRoomLua = (used: string): string => `return floor((capacity - (${used})) / value)`;
 
 /** Units times milliseconds must stay a safe integer. */
 export function countableIn(windowMs: Millis): number {

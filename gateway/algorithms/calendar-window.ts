@@ -11,31 +11,21 @@
  */
 
 import type { Millis } from '#shared/clock.ts';
-import {
-  type Algorithm,
-  COUNT_MAX,
-  EACH_REQUEST,
-  eachRoomLua,
-  type Rule,
-  type WindowLua,
-} from './algorithm.ts';
+import { type Algorithm, COUNT_MAX, type Rule } from './algorithm.ts';
 import { type Calendar, type CalendarWindow, unitOfSeconds } from './calendar.ts';
 
-export const CALENDAR_LUA: WindowLua = {
-  number(moment) {
-    const place = [2, 3, 4].map((i) => `${moment} < window[${i}] and ${i - 3}`);
-    return `(window[1] + (${place.join(' or ')} or 2))`;
-  },
-  left: 'max(0, (now < window[3] and window[3] or now < window[4] and window[4] or window[5]) - now)',
-};
-const { number } = CALENDAR_LUA;
+/** Lua: the number of the window that contains a time. */
+function number(moment: 'now' | 'moment'): string {
+  const place = [2, 3, 4].map((i) => `${moment} < window[${i}] and ${i - 3}`);
+  return `(window[1] + (${place.join(' or ')} or 2))`;
+}
 
 export const CALENDAR_WINDOW: Algorithm = {
   id: 5,
   keySuffix: ':calendar',
   isHeld: false,
   isBacklog: false,
-  ...EACH_REQUEST,
+  limitMax: () => Number.POSITIVE_INFINITY,
   allowance: ({ limit, window, timezone }) => `${limit} in ${window} (${timezone})`,
   span: (windowSeconds) => `a calendar ${unitOfSeconds(windowSeconds)}`,
   quotaSeconds: (windowSeconds) => windowSeconds,
@@ -60,12 +50,12 @@ export const CALENDAR_WINDOW: Algorithm = {
 local count = (tonumber(get(at)) or 0) - ${number('now')} * 4294967296
 if count >= 0 and count < 9007199254740992 then return count % 4294967296, 0 end
 return 0, 0`,
-    room: eachRoomLua('a'),
-    added: 'return times * value',
+    used: 'return a',
+    unit: 'return 1',
     write: `
 local value = a > added and pcall('INCRBY', keys[at], added)
 if type(value) == 'number' then fresh[keys[at]] = value else
-  put(at, ${number('now')} * 4294967296 + a, ${CALENDAR_LUA.left} + 1000)
+  put(at, ${number('now')} * 4294967296 + a, left(window) + 1000)
 end`,
     adjust: `
 if ${number('moment')} < ${number('now')} then return a, b end

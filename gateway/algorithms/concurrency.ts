@@ -5,7 +5,7 @@
  * In Redis the value is a sorted set of leases by their expiry.
  */
 import type { Millis } from '#shared/clock.ts';
-import { type Algorithm, EACH_REQUEST, eachRoomLua } from './algorithm.ts';
+import type { Algorithm } from './algorithm.ts';
 
 /** A lease expires after this time unless it is renewed. */
 export const LEASE_MS: Millis = 30_000;
@@ -22,7 +22,7 @@ export const CONCURRENCY: Algorithm = {
   keySuffix: ':leases',
   isHeld: true,
   isBacklog: false,
-  ...EACH_REQUEST,
+  limitMax: () => Number.POSITIVE_INFINITY,
   allowance: ({ limit }) => `${limit} in flight at once`,
   span: () => 'at once',
   quotaSeconds: () => null,
@@ -41,8 +41,8 @@ local count = pcall('ZCOUNT', keys[at], '(' .. now, '+inf')
 if type(count) == 'number' then return count, 0 end
 call('DEL', keys[at])
 return 0, 0`,
-    room: eachRoomLua('a'),
-    added: 'return times * value',
+    used: 'return a',
+    unit: 'return 1',
     write: `
 local key = keys[at]
 call('ZREMRANGEBYSCORE', key, '-inf', now)

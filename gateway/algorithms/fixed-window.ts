@@ -6,26 +6,14 @@
  * only frees memory, and is a second later than the end of the window. From Redis 7.2 on, expiry is compared with the
  * time at which the script began, so a counter could otherwise disappear before its window ends.
  */
-import {
-  type Algorithm,
-  COUNT_MAX,
-  EACH_REQUEST,
-  eachRoomLua,
-  untilWindowEnd,
-  type WindowLua,
-} from './algorithm.ts';
-
-export const WINDOW_LUA: WindowLua = {
-  number: (moment) => `floor(${moment} / window)`,
-  left: 'window - now % window',
-};
+import { type Algorithm, COUNT_MAX, untilWindowEnd } from './algorithm.ts';
 
 export const FIXED_WINDOW: Algorithm = {
   id: 1,
   keySuffix: '',
   isHeld: false,
   isBacklog: false,
-  ...EACH_REQUEST,
+  limitMax: () => Number.POSITIVE_INFINITY,
   allowance: ({ limit, window }) => `${limit} in ${window}`,
   span: (windowSeconds) => `${windowSeconds} s`,
   quotaSeconds: (windowSeconds) => windowSeconds,
@@ -51,12 +39,12 @@ export const FIXED_WINDOW: Algorithm = {
 local count = (tonumber(get(at)) or 0) - (now - now % window) / window % 1048576 * 4294967296
 if count >= 0 and count < 4294967296 then return count, 0 end
 return 0, 0`,
-    room: eachRoomLua('a'),
-    added: 'return times * value',
+    used: 'return a',
+    unit: 'return 1',
     write: `
 local value = a > added and pcall('INCRBY', keys[at], added)
 if type(value) == 'number' then fresh[keys[at]] = value else
-  put(at, (now - now % window) / window % 1048576 * 4294967296 + a, ${WINDOW_LUA.left} + 1000)
+  put(at, (now - now % window) / window % 1048576 * 4294967296 + a, left(window) + 1000)
 end`,
     adjust: `
 if floor(moment / window) < floor(now / window) then return a, b end

@@ -10,8 +10,6 @@ import {
   COUNT_MAX,
   type CounterState,
   countableIn,
-  EACH_REQUEST,
-  eachRoomLua,
   PRODUCT_MAX,
   untilWindowEnd,
 } from './algorithm.ts';
@@ -21,7 +19,6 @@ export const SLIDING_WINDOW: Algorithm = {
   keySuffix: ':sliding',
   isHeld: false,
   isBacklog: false,
-  ...EACH_REQUEST,
   limitMax: countableIn,
   allowance: ({ limit, window }) => `${limit} in any ${window}`,
   span: (windowSeconds) => `${windowSeconds} s`,
@@ -62,10 +59,10 @@ local behind = floor(now / window) - (tonumber(number) or -2)
 if behind == 0 then return tonumber(current), tonumber(previous) end
 if behind == 1 then return 0, tonumber(current) end
 return 0, 0`,
-    room: eachRoomLua('a + ceil(b * (window - now % window) / window)'),
-    added: 'return times * value',
+    used: 'return a + ceil(b * (window - now % window) / window)',
+    unit: 'return 1',
     write: `
-put(at, format('%.0f %.0f %.0f', floor(now / window), a, b), 2 * window - now % window + 1000)`,
+put(at, format('%.0f %.0f %.0f', floor(now / window), a, b), left(window) + window + 1000)`,
     adjust: `
 local behind = floor(now / window) - floor(moment / window)
 if behind > 1 then return a, b end

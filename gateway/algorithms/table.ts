@@ -1,9 +1,8 @@
 /** All algorithms by their names in the policy file. */
 import type { Algorithm, AlgorithmName } from './algorithm.ts';
-import { CALENDAR_LUA, CALENDAR_WINDOW } from './calendar-window.ts';
+import { CALENDAR_WINDOW } from './calendar-window.ts';
 import { CONCURRENCY } from './concurrency.ts';
-import { distinctIn } from './distinct.ts';
-import { FIXED_WINDOW, WINDOW_LUA } from './fixed-window.ts';
+import { FIXED_WINDOW } from './fixed-window.ts';
 import { SLIDING_WINDOW } from './sliding-window.ts';
 import { TOKEN_BUCKET } from './token-bucket.ts';
 
@@ -13,6 +12,4 @@ export const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm>> = {
   'token-bucket': TOKEN_BUCKET,
   concurrency: CONCURRENCY,
   'calendar-window': CALENDAR_WINDOW,
-  'distinct-fixed-window': distinctIn(FIXED_WINDOW, 6, WINDOW_LUA),
-  'distinct-calendar-window': distinctIn(CALENDAR_WINDOW, 7, CALENDAR_LUA),
 };

@@ -5,22 +5,13 @@
  *
  * In Redis the value is a text: the time of the last charge, and the backlog at that time.
  */
-import {
-  type Algorithm,
-  type CounterState,
-  countableIn,
-  EACH_REQUEST,
-  eachRoomLua,
-  PRODUCT_MAX,
-  type Rule,
-} from './algorithm.ts';
+import { type Algorithm, type CounterState, countableIn, PRODUCT_MAX, type Rule } from './algorithm.ts';
 
 export const TOKEN_BUCKET: Algorithm = {
   id: 3,
   keySuffix: ':token',
   isHeld: false,
   isBacklog: true,
-  ...EACH_REQUEST,
   limitMax: countableIn,
   allowance: ({ limit, window, capacity }) =>
     `${limit} in ${window}, refilled steadily${capacity === null ? '' : `, and ${capacity} at once`}`,
@@ -49,8 +40,8 @@ export const TOKEN_BUCKET: Algorithm = {
 local moment, backlog = match(get(at), '^(%d+) (%d+)$')
 if not moment then return 0, 0 end
 return max(0, backlog - max(0, now - moment) * limit), 0`,
-    room: eachRoomLua('ceil(a / window)'),
-    added: 'return times * value * window',
+    used: 'return ceil(a / window)',
+    unit: 'return window',
     write: `
 put(at, format('%.0f %.0f', now, a), format('%.0f', ceil(a / limit) + 1000))`,
     adjust: `

@@ -21,6 +21,8 @@ export interface Look {
   readonly now: Millis;
   /** One state for each counter. */
   readonly states: readonly CounterState[];
+  /** For each counter, whether the value was used before in the window. */
+  readonly used: readonly boolean[];
   /** Expiry of the credential's proof, possibly in the past. null for an unproven credential or an address. */
   readonly provenUntil: Millis | null;
 }

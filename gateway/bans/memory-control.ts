@@ -59,10 +59,13 @@ export class MemoryControl implements Control {
   ): Promise<Look> {
     const { known } = this.#options;
     const now = Math.floor(this.#now);
-    const states = counters.map((counter, i) =>
-      known.state(new Bucket(counter, identity, [], 1, limits[i], values[i]), now),
-    );
-    return { now, states, provenUntil: known.proofs.provenUntil(identity) };
+    const buckets = counters.map((counter, i) => new Bucket(counter, identity, [], 1, limits[i], values[i]));
+    return {
+      now,
+      states: buckets.map((bucket) => known.state(bucket, now)),
+      used: buckets.map((bucket) => known.whatOf(bucket, now) === 'used-value'),
+      provenUntil: known.proofs.provenUntil(identity),
+    };
   }
 
   async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {

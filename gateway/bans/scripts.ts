@@ -306,17 +306,17 @@ return 1
 /**
  * Reads the counters of one identity, and whether it is proven.
  *
- * KEYS proof marker, then counters of the same identity; ARGV a JSON list with algorithm, window and limit of each
- * counter. Returns the time, the remaining ms of the marker (PTTL), and the two numbers of each counter.
+ * KEYS proof marker, then counters of the same identity, then markers of values; ARGV a JSON list with algorithm, window,
+ * limit and the place of the value's marker in KEYS, or 0, for each counter. Returns the time, the remaining ms of the
+ * proof marker (PTTL), and for each counter its two numbers, and 1 if the value was used before.
  */
 export const LOOK = storeScript(`${READ_LUA}
 local list = cjson.decode(ARGV[1])
 local reply = { string.format('%.0f', now), redis.call('PTTL', KEYS[1]) }
-for i = 2, #KEYS do
-  local at = i * 4 - 7
-  value = list[at + 3]
-  local a, b = read(list[at], i, list[at + 1], list[at + 2])
-  reply[i * 2 - 1], reply[i * 2] = string.format('%.0f', a), string.format('%.0f', b)
+for at = 1, #list, 4 do
+  local a, b = read(list[at], (at + 7) / 4, list[at + 1], list[at + 2])
+  reply[#reply + 1], reply[#reply + 2] = format('%.0f', a), format('%.0f', b)
+  reply[#reply + 1] = list[at + 3] > 0 and isUsed(list[at + 3]) and 1 or 0
 end
 return reply
 `);

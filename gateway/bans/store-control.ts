@@ -2,7 +2,6 @@
 
 import type { CounterState } from '#gateway/algorithms/algorithm.ts';
 import { scriptWindow } from '#gateway/algorithms/calendar-window.ts';
-import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { Bucket, proofKey } from '#gateway/limiter/charge.ts';
 import type { History } from '#gateway/limiter/history.ts';
@@ -97,32 +96,30 @@ export class StoreControl implements Control {
     values: readonly (string | null)[] = [],
   ): Promise<Look> {
     const states: CounterState[] = [];
+    const used: boolean[] = [];
     let now: Millis = 0;
     let ttlMs = -2;
     for (let at = 0; at === 0 || at < counters.length; at += KEYS_PER_SCRIPT_MAX) {
-      const some = counters.slice(at, at + KEYS_PER_SCRIPT_MAX);
-      const reply = await this.#run(
-        LOOK,
-        [proofKey(identity), ...some.map((counter) => new Bucket(counter, identity).key)],
-        [
-          JSON.stringify(
-            some.flatMap(({ policy: { algorithm, windowMs, limit, calendar } }, i) => [
-              ALGORITHMS[algorithm].id,
-              calendar === null ? windowMs : scriptWindow(calendar, this.#clock()),
-              limits[at + i] ?? limit,
-              // Lua takes null for a value.
-              values[at + i] ?? false,
-            ]),
-          ),
-        ],
-      );
+      const some = counters
+        .slice(at, at + KEYS_PER_SCRIPT_MAX)
+        .map((counter, i) => new Bucket(counter, identity, [], 1, limits[at + i], values[at + i]));
+      const keys = [proofKey(identity), ...some.map(({ key }) => key)];
+      const list = some.flatMap(({ algorithm, policy: { windowMs, calendar }, limit, valueKey }) => [
+        algorithm.id,
+        calendar === null ? windowMs : scriptWindow(calendar, this.#clock()),
+        limit,
+        valueKey === null ? 0 : keys.push(valueKey),
+      ]);
+      const reply = await this.#run(LOOK, keys, [JSON.stringify(list)]);
       const [time, ttl, ...numbers] = (reply as unknown[]).map(Number);
       now = time ?? 0;
       ttlMs = ttl ?? -2;
-      for (let i = 0; i < numbers.length; i += 2)
+      for (let i = 0; i < numbers.length; i += 3) {
         states.push({ at: now, a: numbers[i] ?? 0, b: numbers[i + 1] ?? 0 });
+        used.push(numbers[i + 2] === 1);
+      }
     }
-    return { now, states, provenUntil: ttlMs < 0 ? null : now + ttlMs };
+    return { now, states, used, provenUntil: ttlMs < 0 ? null : now + ttlMs };
   }
 
   async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {

@@ -5,6 +5,9 @@ import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 
+/** What counts: the request, by its cost, or its value, which takes nothing if it was used before in the window. */
+export type What = 'request' | 'new-value' | 'used-value';
+
 export class BucketState {
   /** The state before any request of the batch was charged. */
   readonly state: CounterState;
@@ -12,6 +15,7 @@ export class BucketState {
   readonly capacity: number;
   /** Units in use, rounded up. */
   readonly used: number;
+  readonly what: What;
   readonly #algorithm: Algorithm;
   readonly #rule: Rule;
 
@@ -19,17 +23,19 @@ export class BucketState {
    * @param capacity of the policy, of an override, or this process's share of it
    * @param limit the same, per window
    */
-  constructor(policy: Policy, state: CounterState, capacity: number, limit: number) {
+  constructor(policy: Policy, state: CounterState, capacity: number, limit: number, what: What = 'request') {
     this.#algorithm = ALGORITHMS[policy.algorithm];
     this.#rule = ruleOf(policy, limit);
     this.state = state;
     this.capacity = capacity;
+    this.what = what;
     this.used = this.#algorithm.used(state, policy.windowMs);
   }
 
   /** Units that a number of requests of this cost take together, if they are admitted. */
   unitsOf(requests: number, cost: number): number {
-    return this.#algorithm.unitsOf(this.state, requests, cost);
+    if (this.what === 'request') return requests * cost;
+    return this.what === 'used-value' || requests === 0 ? 0 : 1;
   }
 
   /** Units left after a number of requests of this cost. Negative if there is no room for the last of them. */
@@ -41,12 +47,14 @@ export class BucketState {
   }
 
   hasRoom(cost: number): boolean {
-    return this.used + cost <= this.capacity || this.unitsOf(1, cost) === 0;
+    return this.roomFor(cost) > 0;
   }
 
   /** The number of requests of this cost for which there is room. */
   roomFor(cost: number): number {
-    return this.#algorithm.roomFor(this.capacity - this.used, this.state, cost);
+    if (this.what === 'used-value') return Number.POSITIVE_INFINITY;
+    const room = Math.max(0, Math.floor((this.capacity - this.used) / cost));
+    return this.what === 'request' || room === 0 ? room : Number.POSITIVE_INFINITY;
   }
 
   /** Returns the contents of the counter after charging more units. */

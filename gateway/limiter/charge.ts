@@ -9,7 +9,7 @@
 
 import type { Algorithm } from '#gateway/algorithms/algorithm.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
-import type { DigestWords, Identity } from '#gateway/identity/digest.ts';
+import { type DigestWords, type Identity, identityOf } from '#gateway/identity/digest.ts';
 import { type AddressIdentifier, needsProof, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Counter, CoverCounter } from '#gateway/policy/counter.ts';
 import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
@@ -65,6 +65,19 @@ export class Bucket {
   /** Key in the store. The keys of one identity share a slot of a Cluster. */
   get key(): string {
     return `fg:{${this.identity.digest}${this.counter.keySuffix}`;
+  }
+
+  /** Key of the marker that the request's value was used in this window; null if requests are counted. */
+  get valueKey(): string | null {
+    return this.value === null ? null : `${this.key}:${this.value}`;
+  }
+
+  /** The same in tables of this process. */
+  get valueWords(): DigestWords | null {
+    if (this.value === null) return null;
+    const [a, b, c, d] = this.words;
+    const [e, f, g, h] = identityOf(this.value).words;
+    return [a ^ e, b ^ f, c ^ g, d ^ h];
   }
 
   get algorithm(): Algorithm {

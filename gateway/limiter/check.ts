@@ -17,21 +17,12 @@ export interface PendingCheck {
   readonly leases: string | null;
 }
 
-/** All values of an exhausted bucket that counts different values. */
-export interface Full {
-  readonly bucket: Bucket;
-  readonly values: readonly string[];
-  readonly at: Millis;
-}
-
 /** The store's answer to a check. */
 export interface Answer {
   readonly check: PendingCheck;
   readonly spent: Spent;
   /** Credentials that the store knows to be proven. */
   readonly proven: readonly Proof[];
-  /** Exhausted buckets whose values the store listed. */
-  readonly full: readonly Full[];
 }
 
 export interface Proof {
@@ -68,7 +59,7 @@ interface ScriptCall {
 /** Returns how many keys of the store a charge has. */
 export function keysOf({ buckets }: Charge): number {
   let keys = 0;
-  for (const { unlessProven } of buckets) keys += 1 + unlessProven.length;
+  for (const { unlessProven, value } of buckets) keys += (value === null ? 1 : 2) + unlessProven.length;
   return keys;
 }
 
@@ -114,20 +105,28 @@ export function scriptCall(
 ): ScriptCall {
   const rules = new Rules(storeNow);
   const keys: string[] = [];
-  const adjusted: (number | string)[] = [];
-  const charges: (number | string)[] = [];
+  const adjusted: number[] = [];
+  const charges: number[] = [];
   let leases: string[] = [];
   for (const { bucket, amount, chargedAt } of adjustments) {
     keys.push(bucket.key);
-    adjusted.push(rules.of(bucket), amount > 0 ? (bucket.value ?? amount) : amount, chargedAt);
+    if (bucket.valueKey === null) adjusted.push(rules.of(bucket), amount, chargedAt);
+    else {
+      keys.push(bucket.valueKey);
+      adjusted.push(-rules.of(bucket), Math.sign(amount), chargedAt);
+    }
   }
   for (const [place, { charge, listeners, leases: name }] of checks.entries()) {
     charges.push(listeners.length, charge.buckets.length);
     for (const bucket of charge.buckets) {
-      const { key, unlessProven, cost } = bucket;
+      const { key, valueKey, unlessProven, cost } = bucket;
       for (const one of unlessProven) keys.push(proofKey(one));
       keys.push(key);
-      charges.push(unlessProven.length === 0 ? rules.of(bucket) : -rules.of(bucket), bucket.value ?? cost);
+      if (valueKey !== null) keys.push(valueKey);
+      charges.push(
+        unlessProven.length === 0 ? rules.of(bucket) : -rules.of(bucket),
+        valueKey === null ? cost : 0,
+      );
       if (unlessProven.length > 0) charges.push(unlessProven.length);
     }
     if (name === null) continue;
@@ -142,7 +141,6 @@ export function scriptCall(
 export class UnreadableReplyError extends Error {}
 
 const NONE: readonly Proof[] = [];
-const NOTHING_FULL: readonly Full[] = [];
 
 /**
  * @returns the decision of each check
@@ -162,19 +160,11 @@ export function readReply(reply: unknown, checks: readonly PendingCheck[]): read
     const said = next();
     const admitted = said < 0 ? check.listeners.length : said;
     let proven = NONE;
-    let full = NOTHING_FULL;
     const states = buckets.map((bucket) => {
       const { policy, unlessProven, capacity, limit, value } = bucket;
-      const a = next();
-      const values = numbers[at];
-      const isListed = value !== null && typeof values === 'string';
-      if (isListed) {
-        // One field of the store's hash has no name.
-        full = [...full, { bucket, values: values.split(' ').filter((one) => one !== ''), at: now }];
-        at++;
-      }
-      const state = { at: now, a, b: isListed ? 0 : next() };
-      if (state.a >= 0) return new BucketState(policy, state, capacity, limit);
+      const state = { at: now, a: next(), b: next() };
+      const what = value === null ? 'request' : next() === 1 ? 'used-value' : 'new-value';
+      if (state.a >= 0) return new BucketState(policy, state, capacity, limit, what);
       const credential = unlessProven[state.b];
       if (credential === undefined)
         throw new UnreadableReplyError('the store sent a reply of another length');
@@ -182,7 +172,7 @@ export function readReply(reply: unknown, checks: readonly PendingCheck[]): read
       return null;
     });
     const spent = { buckets, admitted, states, leases: check.leases, isLocal: false };
-    return { check, spent, proven, full };
+    return { check, spent, proven };
   });
 }
 

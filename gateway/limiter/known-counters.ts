@@ -12,7 +12,7 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { isSettledByReply } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import { BucketState } from './bucket-state.ts';
+import { BucketState, type What } from './bucket-state.ts';
 import { Bucket, type Charge } from './charge.ts';
 import type { Adjustment, Answer } from './check.ts';
 import { DigestTable } from './digest-table.ts';
@@ -21,7 +21,6 @@ import { KnownProofs } from './known-proofs.ts';
 import { HeldLeases } from './leases.ts';
 import { type Exhausted, PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { StoreClock } from './store-clock.ts';
-import { UsedValues } from './used-values.ts';
 
 interface KnownCountersOptions {
   /** Maximum number of counters, a power of two; 40 bytes each. */
@@ -40,19 +39,19 @@ export class KnownCounters {
   readonly histories: Histories;
   /** Leases of requests in flight. */
   readonly leases: HeldLeases;
-  /** The values of buckets that count different ones. */
-  readonly values: UsedValues;
+  /** When values of buckets that count different ones were used last. */
+  readonly #values: DigestTable;
 
   constructor({ countersMax, credentialsMax, replica }: KnownCountersOptions) {
     this.#states = new DigestTable(countersMax);
     this.proofs = new KnownProofs(credentialsMax);
     this.histories = new Histories(countersMax);
     this.leases = new HeldLeases(replica);
-    this.values = new UsedValues(countersMax / 4);
+    this.#values = new DigestTable(Math.max(2, countersMax / 4));
   }
 
   get size(): number {
-    return this.#states.size + this.proofs.size + this.histories.size;
+    return this.#states.size + this.#values.size + this.proofs.size + this.histories.size;
   }
 
   /**
@@ -63,8 +62,20 @@ export class KnownCounters {
    */
   state(bucket: Bucket, now: Millis, limit = bucket.limit): CounterState {
     if (bucket.algorithm.isHeld) return { at: now, a: this.leases.count(bucket), b: 0 };
-    const state = bucket.algorithm.advance(this.#read(bucket) ?? EMPTY, now, ruleOf(bucket.policy, limit));
-    return bucket.value !== null && this.values.has(bucket, now) ? { ...state, b: 1 } : state;
+    return bucket.algorithm.advance(this.#read(bucket) ?? EMPTY, now, ruleOf(bucket.policy, limit));
+  }
+
+  /** @param now on the store's clock */
+  whatOf({ algorithm, policy, valueWords }: Bucket, now: Millis): What {
+    if (valueWords === null) return 'request';
+    const usedAt = this.#values.get(valueWords)?.until ?? null;
+    const isUsed = usedAt !== null && algorithm.windowAt(usedAt, policy) >= algorithm.windowAt(now, policy);
+    return isUsed ? 'used-value' : 'new-value';
+  }
+
+  /** Records that the value of a bucket was used. Does nothing if the bucket counts requests. */
+  use({ valueWords }: Bucket, at: Millis): void {
+    if (valueWords !== null) this.#values.put(valueWords, 1, at, 0);
   }
 
   /** Replaces the state of a counter. */
@@ -82,6 +93,8 @@ export class KnownCounters {
 
   /** @param now on the store's clock */
   adjust({ bucket, amount, chargedAt }: Adjustment, now: Millis, limit = bucket.limit): void {
+    // A value counts once. It is never given back, because other requests with it may have passed since.
+    if (bucket.value !== null && (amount < 0 || this.whatOf(bucket, now) === 'used-value')) return;
     const state = this.state(bucket, now, limit);
     this.set(bucket, bucket.algorithm.adjust(state, amount, chargedAt, ruleOf(bucket.policy, limit)));
   }
@@ -91,10 +104,9 @@ export class KnownCounters {
    *
    * @param askedAt on this process's clock, as `now`; the store decided in between
    */
-  learn({ spent, proven, full }: Answer, askedAt: Millis, now: Millis): void {
+  learn({ spent, proven }: Answer, askedAt: Millis, now: Millis): void {
     const until = askedAt + PROVEN_LOCALLY_MS;
     for (const { credential, isFresh } of proven) this.proofs.prove(credential, until, isFresh ? until : 0);
-    for (const { bucket, values, at } of full) this.values.replace(bucket, at, values);
     const { buckets, states, admitted } = spent;
     for (let i = 0; i < buckets.length; i++) {
       const bucket = buckets[i];
@@ -105,8 +117,7 @@ export class KnownCounters {
       if (bucket.algorithm.isHeld) continue;
       const charged = Math.min(admitted, state.roomFor(bucket.cost));
       this.note(bucket, state.after(state.unitsOf(charged, bucket.cost)));
-      if (bucket.value !== null && (charged > 0 || state.state.b === 1))
-        this.values.add(bucket, state.state.at);
+      if (charged > 0 || state.what === 'used-value') this.use(bucket, state.state.at);
     }
   }
 
@@ -128,8 +139,6 @@ export class KnownCounters {
       if (algorithm.used(latest, policy.windowMs) + cost <= capacity || cost > capacity) continue;
       // Another replica may know that one of these is proven, so only the store can decide.
       if (!unlessProven.every((one) => this.proofs.isUnproven(one, now))) continue;
-      // Other processes may have admitted the value, unless all values of the bucket are known.
-      if (bucket.value !== null && !this.values.lacks(bucket, latest.at, latest.a)) continue;
       const earliest = algorithm.advance(known, Math.max(known.at, storeClock.earliest(now)), rule);
       const state = new BucketState(policy, earliest, capacity, limit);
       exhausted ??= [];
@@ -147,9 +156,7 @@ export class KnownCounters {
   /** Forgets counters that an operator has cleared, and the days of the client. Then it is no regular any more. */
   forget(identity: Identity, counters: readonly Counter[]): void {
     for (const counter of counters) {
-      const { words, key } = new Bucket(counter, identity);
-      this.#states.delete(words);
-      this.values.forget(key);
+      this.#states.delete(new Bucket(counter, identity).words);
     }
     if (this.histories.of(identity) !== null) this.proofs.withdraw(identity);
     this.histories.forget(identity);
@@ -158,13 +165,13 @@ export class KnownCounters {
   /** Corrects the times of all counters. */
   moveTimes(byMs: Millis): void {
     this.#states.moveTimes(byMs);
-    this.values.moveTimes(byMs);
+    this.#values.moveTimes(byMs);
   }
 
   /** Forgets all counters. After a clock jump none of them has its right time. */
   forgetCounters(): void {
     this.#states.clear();
-    this.values.clear();
+    this.#values.clear();
   }
 
   /** null if the counter is unknown. */
@@ -192,8 +199,10 @@ function laterOf(
 }
 
 /** Whether the time at which there is room again is predictable, independent of other requests. */
-function isPredictable({ policy, algorithm }: Bucket): boolean {
+function isPredictable({ policy, algorithm, value }: Bucket): boolean {
   const { overrides } = policy;
+  // Another process may have admitted the value.
+  if (value !== null) return false;
   // The time is not predictable, because a charge may be given back at any time.
   if (isSettledByReply(policy) || algorithm.isHeld) return false;
   // The time is not predictable if requests with a larger limit may drain the token bucket sooner.

@@ -166,7 +166,8 @@ export class MemoryLimiter implements Limiter {
     if (unlessProven.some((one) => known.proofs.isProven(one, clock()))) return null;
     const limit = this.#limitOf(bucket);
     const state = known.state(bucket, now, limit);
-    return new BucketState(policy, state, share?.capacityOf(bucket) ?? capacity, limit);
+    const most = share?.capacityOf(bucket) ?? capacity;
+    return new BucketState(policy, state, most, limit, known.whatOf(bucket, now));
   }
 
   #charge(bucket: Bucket, state: BucketState, leases: string | null, now: Millis): void {
@@ -178,7 +179,7 @@ export class MemoryLimiter implements Limiter {
     }
     if (state.unitsOf(1, cost) === 0) return;
     known.set(bucket, state.after(cost));
-    known.values.add(bucket, now);
+    known.use(bucket, now);
     // A charge that the reply settles is reported later, when its units are known.
     if (!isSettledByReply(policy)) share?.onCharged(bucket, cost, now);
   }

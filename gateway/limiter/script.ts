@@ -4,20 +4,22 @@
  * nothing.
  *
  * KEYS: the counters of the adjustments. Then, for each charge, the counters of its buckets. A bucket that is charged
- * only for unproven credentials has their proof markers before it.
+ * only for unproven credentials has their proof markers before it. A counter of different values has the marker of the
+ * request's value behind it. The marker is set when the value is first counted, and then holds the end of the window. A
+ * request whose marker is set takes nothing.
  *
  * ARGV: one JSON array with the lengths of three lists, and the lists. Each rule has the algorithm's id, limit,
- * capacity (negative if the policy never denies) and window. Each adjustment has its rule (counted from 1), its amount, and the
- * time of its charge. Each charge has the number of requests, the number of buckets, and for each bucket its rule and its
- * cost. If the bucket has proof markers, its rule is negative, and their number follows. If any charge takes leases, the
- * name of the leases of each charge follows. The text of a value can stand instead of a
- * cost or an amount (algorithms/distinct.ts).
+ * capacity (negative if the policy never denies) and window. Each adjustment has its rule (counted from 1; negative if it
+ * has the marker of a value), its amount, and the time of its charge. Each charge has the number of requests, the number of
+ * buckets, and for each bucket its rule and its cost, which is 0 if it has the marker of a value. If the bucket has proof
+ * markers, its rule is negative, and their number follows. If any charge takes leases, the name of the leases of each
+ * charge follows.
  *
  * Reply: one JSON array of numbers. It begins with the time in seconds and microseconds. Each charge has the number of
- * admitted requests (-1: all), and for each bucket the two numbers of its counter before. If a credential is proven,
+ * admitted requests (-1: all), and for each bucket the two numbers of its counter before, and 1 or 0 for the marker of a
+ * value if it has one. If a credential is proven,
  * nothing is charged for that bucket. Then its first number is -1, or -2 if the proof was also reported in this hour, and
- * its second number is the place of the credential's marker, from 0. If different values are exhausted, a short list of
- * them stands instead of the second number.
+ * its second number is the place of the credential's marker, from 0.
  *
  * All numbers are in one flat array because Redis spends time on each argument, each element of a reply and each table,
  * and parses JSON in C. Converting a number to text uses printf, so the most common ones stay texts.
@@ -47,7 +49,7 @@ local call, pcall, floor, ceil, abs, max, min = redis.call, redis.pcall, math.fl
 local match, format, keys = string.match, string.format, KEYS
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
-local values, fresh, value = call('MGET', unpack(keys)), {}
+local values, fresh = call('MGET', unpack(keys)), {}
 
 local function get(at)
   return fresh[keys[at]] or values[at] or ''
@@ -65,6 +67,14 @@ local function proven(at, markers)
   end
   return 0, 0
 end
+local function isUsed(at)
+  return (tonumber(get(at)) or 0) > now
+end
+-- The time until the window of now ends. A calendar passes the bounds of three windows.
+local function left(window)
+  if type(window) == 'number' then return window - now % window end
+  return max(0, (now < window[3] and window[3] or now < window[4] and window[4] or window[5]) - now)
+end
 ${luaOf('read', 'at, window, limit')}
 local function text(number)
   if number == 0 then return '0' end
@@ -77,8 +87,11 @@ local function put(at, value, ttl)
   fresh[keys[at]] = value
   call('SET', keys[at], value, 'PX', ttl)
 end
-${luaOf('room', 'window, a, b, capacity, asking, at')}
-${luaOf('added', 'window, b, times')}
+local function use(at, window)
+  put(at, format('%.0f', now + left(window)), left(window) + 1000)
+end
+${luaOf('used', 'window, a, b')}
+${luaOf('unit', 'window')}
 ${luaOf('write', 'at, window, limit, a, b, added, lease')}
 ${luaOf('adjust', 'window, limit, a, b, amount, moment')}
 
@@ -89,29 +102,32 @@ local charges = 3 + ask[1] + ask[2]
 local leases = charges + ask[3]
 
 for i = 4 + ask[1], charges, 3 do
-  local rule = ask[i] * RULE
-  local algorithm, limit, window = ask[rule], ask[rule + LIMIT], ask[rule + WINDOW]
-  value = ask[i + 1]
-  local a, b = read(algorithm, key, window, limit)
-  local nextA, nextB = adjust(algorithm, window, limit, a, b, ask[i + 1], ask[i + 2])
-  if nextA ~= a or nextB ~= b then
-    if nextA + nextB > 0 then write(algorithm, key, window, limit, nextA, nextB, nextA - a) else
-      fresh[keys[key]] = ''
-      call('DEL', keys[key])
+  local rule, amount, hasValue = abs(ask[i]) * RULE, ask[i + 1], ask[i] < 0
+  -- A value counts once. It is never given back, because other requests with it may have passed since.
+  if not hasValue or amount > 0 and not isUsed(key + 1) then
+    local algorithm, limit, window = ask[rule], ask[rule + LIMIT], ask[rule + WINDOW]
+    local a, b = read(algorithm, key, window, limit)
+    local nextA, nextB = adjust(algorithm, window, limit, a, b, amount, ask[i + 2])
+    if nextA ~= a or nextB ~= b then
+      if nextA + nextB > 0 then write(algorithm, key, window, limit, nextA, nextB, nextA - a) else
+        fresh[keys[key]] = ''
+        call('DEL', keys[key])
+      end
+      if hasValue then use(key + 1, window) end
     end
   end
-  key = key + 1
+  key = key + (hasValue and 2 or 1)
 end
 
 local reply, said, at, place = { time[1], time[2], 0, 0, 0 }, 2, charges + 1, 0
-local before = { 0, 0, 0, 0, 0, 0 }
+-- The two numbers of each counter of a charge, how many requests fit, and whether their value was used before.
+local before = { 0, 0, 0, 0, 0, 0, 0, 0 }
 while at <= leases do
   local asking, buckets = ask[at], ask[at + 1]
   local first, firstKey, head, admitted = at + 2, key, said + 1, asking
   at, said, place = first, head, place + 1
-  for i = 1, buckets * 3, 3 do
-    local rule, a, b, size, list = ask[at] * RULE, 0, 0, 2
-    value = ask[at + COST]
+  for i = 1, buckets * 4, 4 do
+    local rule, cost, a, b, size, fit, known = ask[at] * RULE, ask[at + COST], 0, 0, 2, 0, false
     if rule < 0 then
       local markers = ask[at + MARKERS]
       rule, a, b = -rule, proven(key, markers)
@@ -120,30 +136,36 @@ while at <= leases do
     if a == 0 then
       local algorithm, capacity, window = ask[rule], ask[rule + CAPACITY], ask[rule + WINDOW]
       a, b = read(algorithm, key, window, ask[rule + LIMIT])
-      local fit, instead = room(algorithm, window, a, b, abs(capacity), asking, key)
+      fit = floor((abs(capacity) - used(algorithm, window, a, b)) / max(1, cost))
+      if cost == 0 then
+        known = isUsed(key + 1)
+        fit = (known or fit > 0) and asking or 0
+      end
       if fit < admitted and capacity > 0 then admitted = max(0, fit) end
-      before[i + 2], list = fit, instead
     end
-    before[i], before[i + 1] = a, b
-    reply[said + 1], reply[said + 2] = text(a), list or text(b)
+    before[i], before[i + 1], before[i + 2], before[i + 3] = a, b, fit, known
+    reply[said + 1], reply[said + 2] = text(a), text(b)
     at, key, said = at + size, key + 1, said + 2
+    if cost == 0 then
+      reply[said + 1] = known and '1' or '0'
+      key, said = key + 1, said + 1
+    end
   end
   reply[head] = admitted == asking and '-1' or text(admitted)
   if admitted > 0 then
     at, key = first, firstKey
-    for i = 1, buckets * 3, 3 do
-      local rule, a, size = ask[at] * RULE, before[i], 2
+    for i = 1, buckets * 4, 4 do
+      local rule, cost, a, size = ask[at] * RULE, ask[at + COST], before[i], 2
       if rule < 0 then rule, key, size = -rule, key + ask[at + MARKERS], 3 end
-      local times = a < 0 and 0 or min(admitted, before[i + 2])
-      if times > 0 then
+      local units = a < 0 and 0 or min(admitted, before[i + 2]) * cost
+      if cost == 0 and before[i + 2] > 0 and not before[i + 3] then units = 1 end
+      if units > 0 then
         local algorithm, window = ask[rule], ask[rule + WINDOW]
-        value = ask[at + COST]
-        local more = added(algorithm, window, before[i + 1], times)
-        if more > 0 then
-          write(algorithm, key, window, ask[rule + LIMIT], a + more, before[i + 1], more, ask[leases + place])
-        end
+        local more = units * unit(algorithm, window)
+        write(algorithm, key, window, ask[rule + LIMIT], a + more, before[i + 1], more, ask[leases + place])
+        if cost == 0 then use(key + 1, window) end
       end
-      at, key = at + size, key + 1
+      at, key = at + size, key + (cost == 0 and 2 or 1)
     end
   end
 end

@@ -102,7 +102,7 @@ export async function decideInSteps(
       (_, place) => charged.find((one) => one.place === place)?.state ?? null,
     );
     const spent = { buckets: charge.buckets, admitted, states, leases, isLocal: false };
-    return { check, spent, proven, full: [] };
+    return { check, spent, proven };
   } catch (error) {
     keepOnly(0);
     throw error;

@@ -22,6 +22,7 @@ export function allowanceOf({ policy, capacity, limit }: Allowed, second: ' seco
 
 /** Returns the unit that is counted, with a leading space; '' for plain requests. */
 export function unitOf(policy: Policy): string {
+  if (policy.distinct !== null) return ' different values';
   if (countsBytes(policy)) return ' bytes';
   const { count } = policy;
   return count === 'request' ? '' : count === 'failure' ? ' failures' : ' successes';

@@ -23,11 +23,12 @@ export class Counter {
   constructor(policy: Policy, forUnproven: boolean) {
     this.policy = policy;
     this.forUnproven = forUnproven;
-    const { algorithm, bucket, windowSeconds } = policy;
+    const { algorithm, bucket, windowSeconds, distinct } = policy;
     const counted = addressCountedBy(policy.identifier);
     this.address = counted ?? undefined;
     const separate = forUnproven && counted === null ? ':unproven' : '';
-    this.keySuffix = `}:${bucket}:${windowSeconds}${ALGORITHMS[algorithm].keySuffix}${separate}`;
+    const what = distinct === null ? '' : ':values';
+    this.keySuffix = `}:${bucket}:${windowSeconds}${ALGORITHMS[algorithm].keySuffix}${what}${separate}`;
     this.words = nameWords(this.keySuffix);
   }
 }

@@ -11,7 +11,10 @@ import { Counter } from '#gateway/policy/counter.ts';
 import type { Overrides } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 
-const EMAIL = { name: 'body.email', kind: 'body', field: 'email', isRequired: false } as const;
+/** The policy counts different values. */
+export const VALUES = {
+  distinct: { name: 'body.email', kind: 'body', field: 'email', isRequired: false },
+} as const;
 
 export function policy(
   name: string,
@@ -24,7 +27,7 @@ export function policy(
     index: 0,
     line: 1,
     unless: null,
-    distinct: more.algorithm?.startsWith('distinct') === true ? EMAIL : null,
+    distinct: null,
     regulars: null,
     shareOf: null,
     identifier: { name: 'ip', kind: 'address', ipv6Prefix: 64 },
@@ -38,7 +41,7 @@ export function policy(
     count: 'request',
     windowMs: windowSeconds * 1000,
     windowSeconds,
-    calendar: more.algorithm?.endsWith('calendar-window') === true ? evenCalendar(windowSeconds) : null,
+    calendar: more.algorithm === 'calendar-window' ? evenCalendar(windowSeconds) : null,
     bucket: name,
     bucketId: 0,
     mode: 'enforce',

@@ -94,7 +94,7 @@ async function seed(rehearsal: Rehearsal, buckets: readonly Bucket[], control: C
     }
     for (const [i, bucket] of same.entries()) {
       const state = look.states[i] ?? EMPTY;
-      if (bucket.value !== null && state.b === 1) rehearsal.known.values.add(bucket, now);
+      if (look.used[i]) rehearsal.known.use(bucket, now);
       if (!bucket.algorithm.isHeld) rehearsal.known.set(bucket, state);
       else
         for (let k = 0; k < state.a; k++)

@@ -107,6 +107,7 @@ function sharing({ policies }: PolicySet, { bucket }: LoadedPolicy): string[] {
 
 function toldOf(policy: LoadedPolicy, ends: ReadonlyMap<string, Millis>): object {
   const { name, line, bucket, route, identifier, mode, capacity: limit, windowSeconds, algorithm } = policy;
+  const distinct = policy.distinct?.name ?? null;
   const endsAt = ends.get(bucket);
   return {
     name,
@@ -117,6 +118,7 @@ function toldOf(policy: LoadedPolicy, ends: ReadonlyMap<string, Millis>): object
     limit,
     windowSeconds,
     algorithm,
+    distinct,
     mode,
     shadowEndsAt: endsAt === undefined ? null : isoTime(endsAt),
   };

@@ -1,5 +1,4 @@
 import type { AlgorithmName } from '#gateway/algorithms/algorithm.ts';
-import { DISTINCT_MAX } from '#gateway/algorithms/distinct.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Report } from '#gateway/policy/problems.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -14,7 +13,7 @@ export const algorithm = policyKey({
   },
   default: 'fixed-window',
   more: 'See [Algorithms](#algorithms)',
-  counted: ({ algorithm }) => algorithm.replace('distinct-', ''),
+  counted: ({ algorithm }) => algorithm,
   restarts: () => true,
 });
 
@@ -56,6 +55,9 @@ export function checkAlgorithm(
         `write at most ${limitMax}, or a shorter window`,
       );
 }
+
+/** The maximum of a limit of different values. Redis stores all of them, and gateways remember some. */
+export const DISTINCT_MAX = 1000;
 
 export function tooManyValues(limit: number): readonly [message: string, fix: string] {
   return [

@@ -5,14 +5,13 @@
 
 import type { XStatic } from 'typebox/schema';
 import { isUnit, UNIT_SECONDS } from '#gateway/algorithms/calendar.ts';
-import { DISTINCT_MAX } from '#gateway/algorithms/distinct.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { secondsOf } from '#gateway/policy/duration.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
 import { SHARES, type Share, sharedBy } from '#gateway/policy/shares.ts';
 import type { Seconds } from '#shared/clock.ts';
-import { algorithm, burst, checkAlgorithm, tooManyValues } from './algorithm.ts';
+import { algorithm, burst, checkAlgorithm, DISTINCT_MAX, tooManyValues } from './algorithm.ts';
 import type { identifier } from './identifier.ts';
 import { policyKey, propertiesOf } from './key.ts';
 import { concurrency, limit } from './limit.ts';
@@ -173,7 +172,8 @@ function limitOf(
   ...quota: Parameters<typeof quotaOf>
 ): ReturnType<typeof quotaOf> {
   const read = quotaOf(...quota);
-  return distinct === undefined ? read : limitOfValues(read, quota[4]);
+  if (distinct !== undefined) checkValues(read, quota[4]);
+  return read;
 }
 
 function quotaOf(
@@ -225,31 +225,20 @@ function quotaOf(
   return { ...base, limit, algorithm, burst: burst ?? null, window, windowSeconds };
 }
 
-/** Returns the limit of a row with `distinct`. Different values are counted in windows, up to a maximum. */
-function limitOfValues(quota: Omit<OwnLimit, 'identifier'>, report: Report): typeof quota {
-  const { algorithm, limit, at } = quota;
-  switch (algorithm) {
-    case 'fixed-window':
-    case 'calendar-window':
-      if (limit > DISTINCT_MAX) report([...at, 'limit'], ...tooManyValues(limit));
-      return {
-        ...quota,
-        algorithm: algorithm === 'fixed-window' ? 'distinct-fixed-window' : 'distinct-calendar-window',
-      };
-    case 'concurrency':
-      report(
-        [...at, 'concurrency'],
-        'concurrency cannot be combined with distinct',
-        'write a policy of its own',
-        'key',
-      );
-      return quota;
-    default:
-      report(
-        [...at, 'algorithm'],
-        `distinct counts in fixed or calendar windows, not in a ${algorithm}`,
-        'remove algorithm',
-      );
-      return quota;
-  }
+/** Checks the limit of a row with `distinct`. Different values are counted in windows, up to a maximum. */
+function checkValues({ algorithm, limit, at }: Omit<OwnLimit, 'identifier'>, report: Report): void {
+  if (algorithm === 'concurrency')
+    report(
+      [...at, 'concurrency'],
+      'concurrency cannot be combined with distinct',
+      'write a policy of its own',
+      'key',
+    );
+  else if (algorithm !== 'fixed-window' && algorithm !== 'calendar-window')
+    report(
+      [...at, 'algorithm'],
+      `distinct counts in fixed or calendar windows, not in a ${algorithm}`,
+      'remove algorithm',
+    );
+  else if (limit > DISTINCT_MAX) report([...at, 'limit'], ...tooManyValues(limit));
 }

@@ -8,7 +8,7 @@ import { type Overrides, PLAN } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { Mistake, type Path, type Report, readEach } from '#gateway/policy/problems.ts';
 import { versionOf } from '#gateway/policy/referenced-files.ts';
-import { tooManyValues } from './algorithm.ts';
+import { DISTINCT_MAX, tooManyValues } from './algorithm.ts';
 import { neverPasses } from './cost.ts';
 import { policyKey } from './key.ts';
 import { type LinePlace, readLines } from './lines.ts';
@@ -207,7 +207,7 @@ export function checkOverrides(
     );
   }
   const countable = ALGORITHMS[algorithm].limitMax(windowMs);
-  if (limitMax > countable && distinct !== null) report(pathOf(limitMax), ...tooManyValues(limitMax));
+  if (limitMax > DISTINCT_MAX && distinct !== null) report(pathOf(limitMax), ...tooManyValues(limitMax));
   else if (limitMax > countable)
     report(
       pathOf(limitMax),

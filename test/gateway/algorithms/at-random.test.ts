@@ -17,7 +17,7 @@ import { fc } from '#test/support/fast-check.ts';
 import { chargeOfRandom, type RandomRequests, randomRequests } from '#test/support/random-charges.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { rounds } from '#test/support/seed.ts';
-import { memoryLimiter, overridesFor, policy, spend } from '#test/support/spend.ts';
+import { memoryLimiter, overridesFor, policy, spend, VALUES } from '#test/support/spend.ts';
 
 const POLICIES = 3;
 const ALGORITHMS: readonly Algorithm[] = [
@@ -25,12 +25,12 @@ const ALGORITHMS: readonly Algorithm[] = [
   'sliding-window',
   'token-bucket',
   'calendar-window',
-  'distinct-fixed-window',
-  'distinct-calendar-window',
 ];
 
 interface Row {
   readonly algorithm: Algorithm;
+  /** Whether it counts different values, if it counts in windows that begin anew. */
+  readonly hasValues: boolean;
   readonly limit: number;
   /** null if it equals the limit. */
   readonly burst: number | null;
@@ -47,6 +47,7 @@ interface Turn {
 
 const row: fc.Arbitrary<Row> = fc.record({
   algorithm: fc.constantFrom(...ALGORITHMS),
+  hasValues: fc.boolean(),
   limit: fc.integer({ min: 1, max: 9 }),
   burst: fc.option(fc.integer({ min: 1, max: 9 })),
   windowSeconds: fc.constantFrom(1, 3, 7),
@@ -111,8 +112,6 @@ class Model {
     switch (policy.algorithm) {
       case 'fixed-window':
       case 'calendar-window':
-      case 'distinct-fixed-window':
-      case 'distinct-calendar-window':
         return sum(at / window);
       case 'sliding-window':
         return sum(at / window) + ceil(sum(at / window - 1n) * (window - (at % window)), window);
@@ -201,10 +200,11 @@ t.test('the script, memory and an unbounded model give the same results for rand
         // Counters that a process remembers in addition to the store.
         const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
         const storeClock = new StoreClock(clock.now);
-        const policies = rows.map(({ algorithm, limit, burst, windowSeconds, mode }, index) =>
+        const policies = rows.map(({ algorithm, hasValues, limit, burst, windowSeconds, mode }, index) =>
           policy(`p${index}`, limit, windowSeconds, {
             index,
             algorithm,
+            ...(hasValues && /fixed|calendar/.test(algorithm) ? VALUES : {}),
             burst: algorithm === 'token-bucket' ? burst : null,
             capacity: algorithm === 'token-bucket' ? (burst ?? limit) : limit,
             overrides: { ...overridesFor('gold', 9), least: 1 },

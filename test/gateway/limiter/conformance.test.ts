@@ -12,6 +12,7 @@ import {
   part,
   partForNewcomers,
   policy,
+  VALUES,
   withValue,
 } from '#test/support/spend.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
@@ -36,7 +37,7 @@ t.test('a newcomer with a new value is charged for both, or for none', async (t)
         await insideLongWindow();
         const limiter = await limiterOf(t);
         const named = (name: string): string => `${algorithm.slice(0, 3)}-${name}`;
-        const values = policy('accounts', 2, LONG_WINDOW_SECONDS, { algorithm: 'distinct-fixed-window' });
+        const values = policy('accounts', 2, LONG_WINDOW_SECONDS, VALUES);
         const pass = async (who: string, asked: string, of = 'site'): Promise<string> => {
           const newcomers = policy(`${of}.newcomers`, 4, LONG_WINDOW_SECONDS, { algorithm });
           const everyone = partForNewcomers(newcomers, named('everyone'), [named(who)]);

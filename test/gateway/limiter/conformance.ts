@@ -14,6 +14,7 @@ import {
   spend,
   unproven,
   unprovenCombined,
+  VALUES,
   withValue,
 } from '#test/support/spend.ts';
 import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support/window.ts';
@@ -152,10 +153,7 @@ export function conformance(
       await insideLongWindow();
       const limiter = await limiterOf(t);
       const who = someone();
-      const values = part(
-        policy('values', 4, LONG_WINDOW_SECONDS, { algorithm: 'distinct-fixed-window' }),
-        who,
-      );
+      const values = part(policy('values', 4, LONG_WINDOW_SECONDS, VALUES), who);
       const ask = async (value: string, times: number, ...others: readonly Bucket[]): Promise<number> =>
         burst(limiter, chargeOf(withValue(values, value), ...others), times);
       const together = ['a', 'b', 'c', 'a'].map((value) => ask(value, 3));
@@ -165,11 +163,7 @@ export function conformance(
       t.equal(await ask('d', 2, other), 0, 'denied by the other policy');
       t.strictSame([await ask('e', 2), await ask('d', 2), await ask('b', 2)], [2, 0, 2], 'd took nothing');
       const [key, address] = [someone(), someone()];
-      const ofKey = unproven(
-        policy('keys', 2, LONG_WINDOW_SECONDS, { algorithm: 'distinct-fixed-window' }),
-        key,
-        address,
-      );
+      const ofKey = unproven(policy('keys', 2, LONG_WINDOW_SECONDS, VALUES), key, address);
       const asKey = (value: string): Promise<number> =>
         burst(limiter, chargeOf(...ofKey.map((bucket) => withValue(bucket, value))), 1);
       t.strictSame([await asKey('a'), await asKey('b'), await asKey('c'), await asKey('a')], [1, 1, 0, 1]);

@@ -3,14 +3,19 @@ import t from 'tap';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { chargeOf, part, policy, spend, withValue } from '#test/support/spend.ts';
+import { chargeOf, part, policy, spend, VALUES, withValue } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
-const VALUES = policy('p', 3, LONG_WINDOW_SECONDS, { algorithm: 'distinct-fixed-window' });
+const ACCOUNTS = policy('p', 3, LONG_WINDOW_SECONDS, VALUES);
 
 /** @returns whether each value passes, or `busy` if the store is needed and away */
-async function pass(limiter: GuardedLimiter, values: string, who = 'somebody', of = VALUES): Promise<string> {
+async function pass(
+  limiter: GuardedLimiter,
+  values: string,
+  who = 'somebody',
+  of = ACCOUNTS,
+): Promise<string> {
   const passed: string[] = [];
   for (const value of values) {
     const answer = await spend(limiter, chargeOf(withValue(part(of, who), value)));
@@ -32,10 +37,10 @@ for (const how of ['silent', 'lost'] as const)
     if (how === 'silent') redis.freeze();
     else await redis.kill();
     t.equal(await pass(limiter, 'bcdacd'), 'bcac', 'the process goes on with the values that it knows');
-    const strict = { ...VALUES, onStoreFailure: 'deny' } as const;
+    const strict = { ...ACCOUNTS, onStoreFailure: 'deny' } as const;
     await untilAway(limiter);
     t.equal(await pass(limiter, 'a', 'another', strict), '!', 'onStoreFailure: deny');
-    t.equal(await pass(limiter, 'abcdef', 'a third', { ...VALUES, onStoreFailure: 'allow' }), 'abcdef');
+    t.equal(await pass(limiter, 'abcdef', 'a third', { ...ACCOUNTS, onStoreFailure: 'allow' }), 'abcdef');
     if (how === 'silent') redis.thaw();
     else await redis.restart();
     await untilBack(limiter);
@@ -50,7 +55,7 @@ t.test('each of two processes has a share of the new values', async (t) => {
   const redis = await startRedis(t);
   const [one, two] = [await startLimiter(t, redis.url), await startLimiter(t, redis.url)];
   await until(() => one.stats().replicas === 2 && two.stats().replicas === 2, 'they know each other');
-  const of = policy('shared', 4, LONG_WINDOW_SECONDS, { algorithm: 'distinct-fixed-window' });
+  const of = policy('shared', 4, LONG_WINDOW_SECONDS, VALUES);
   await redis.kill();
   await untilAway(one);
   await untilAway(two);

@@ -18,7 +18,7 @@ import {
 } from '#test/support/random-charges.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { rounds } from '#test/support/seed.ts';
-import { type Answer, identity, memoryLimiter, policy, spend } from '#test/support/spend.ts';
+import { type Answer, identity, memoryLimiter, policy, spend, VALUES } from '#test/support/spend.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 interface Step extends RandomRequests {
@@ -47,10 +47,14 @@ const algorithm = fc.constantFrom<Algorithm>(
   'fixed-window',
   'sliding-window',
   'token-bucket',
-  'distinct-fixed-window',
 );
 const table = fc.array(
-  fc.record({ limit: fc.integer({ min: 1, max: 12 }), shadow: fc.boolean(), algorithm }),
+  fc.record({
+    limit: fc.integer({ min: 1, max: 12 }),
+    shadow: fc.boolean(),
+    algorithm,
+    hasValues: fc.boolean(),
+  }),
   { minLength: POLICIES, maxLength: POLICIES },
 );
 
@@ -73,10 +77,11 @@ t.test('random charges in batches: Redis and memory decide alike', async (t) => 
     fc.asyncProperty(table, fc.array(turn), async (rows, turns) => {
       run++;
       const memory = memoryLimiter({ clock: processClock });
-      const policies = rows.map(({ limit, shadow, algorithm }, i) =>
+      const policies = rows.map(({ limit, shadow, algorithm, hasValues }, i) =>
         policy(`p${i}`, limit, LONG_WINDOW_SECONDS, {
           mode: shadow ? 'shadow' : 'enforce',
           algorithm,
+          ...(hasValues && algorithm === 'fixed-window' ? VALUES : {}),
         }),
       );
       for (const turn of turns) {

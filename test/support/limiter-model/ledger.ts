@@ -10,13 +10,16 @@ interface Admission {
 
 export class Ledger {
   readonly #algorithm: Algorithm;
+  readonly #hasValues: boolean;
   readonly #limit: number;
   readonly #windowMs: Millis;
   #admitted: Admission[] = [];
   readonly #denied: Omit<Admission, 'id'>[] = [];
 
-  constructor(algorithm: Algorithm, limit: number, windowMs: Millis) {
+  /** @param hasValues whether different values count */
+  constructor(algorithm: Algorithm, hasValues: boolean, limit: number, windowMs: Millis) {
     this.#algorithm = algorithm;
+    this.#hasValues = hasValues;
     this.#limit = limit;
     this.#windowMs = windowMs;
   }
@@ -40,19 +43,16 @@ export class Ledger {
     const earlier = this.#admitted.filter(({ at }) => at <= now);
     const times = earlier.map(({ at }) => at);
     const window = Math.floor(now / this.#windowMs);
-    const countIn = (number: number): number =>
-      times.filter((at) => Math.floor(at / this.#windowMs) === number).length;
+    const countIn = (number: number): number => {
+      const those = earlier.filter(({ at }) => Math.floor(at / this.#windowMs) === number);
+      return this.#hasValues ? new Set(those.map(({ value }) => value)).size : those.length;
+    };
     switch (this.#algorithm) {
       case 'concurrency':
         return times.length;
       case 'fixed-window':
       case 'calendar-window':
         return countIn(window);
-      case 'distinct-fixed-window':
-      case 'distinct-calendar-window':
-        return new Set(
-          earlier.filter(({ at }) => Math.floor(at / this.#windowMs) === window).map(({ value }) => value),
-        ).size;
       case 'sliding-window': {
         const left = this.#windowMs - (now % this.#windowMs);
         return countIn(window) + Math.ceil((countIn(window - 1) * left) / this.#windowMs);

@@ -47,14 +47,14 @@ export class ModelStore {
   /** The contents, for telling states apart. */
   get contents(): string {
     const { a, b } = this.#state();
-    const values = this.#charges.map((charge) => this.#known.values.has(bucketOf(charge), this.#clock()));
+    const values = this.#charges.map((charge) => this.#known.whatOf(bucketOf(charge), this.#clock()));
     return `${this.used} ${this.#bucket.policy.algorithm === 'token-bucket' ? '' : `${a} ${b}`} ${values} ${[...this.#replicas.keys()]}`;
   }
 
   execute(script: StoreScript, keys: readonly string[], args: readonly string[]): unknown {
     switch (script) {
       case SPEND:
-        return this.#spend(JSON.parse(args[0] ?? '') as readonly (number | string)[]);
+        return this.#spend([...keys], JSON.parse(args[0] ?? '') as readonly (number | string)[]);
       case HEARTBEAT:
         return this.#heartbeat(args);
       case RENEW:
@@ -69,20 +69,24 @@ export class ModelStore {
     }
   }
 
-  #spend([rules, adjusted, charged, ...lists]: readonly (number | string)[]): string {
+  /** @param keys of the adjustments, and then of the charges */
+  #spend(keys: string[], [rules, adjusted, charged, ...lists]: readonly (number | string)[]): string {
     const now = this.#clock();
     const adjustments = lists.slice(Number(rules), Number(rules) + Number(adjusted));
     const charges = lists.slice(Number(rules) + Number(adjusted));
     const leases = lists.slice(Number(rules) + Number(adjusted) + Number(charged));
     for (let i = 0; i < adjustments.length; i += 3) {
-      this.#adjust(adjustments[i + 1] ?? 0, Number(adjustments[i + 2]), now);
+      const charge = this.#nextCharge(keys, 0);
+      this.#adjust(charge, Number(adjustments[i + 1]), Number(adjustments[i + 2]), now);
     }
     const reply = [0, now * 1000];
     // The number of markers follows the cost, if the bucket has some.
-    const size = this.#bucket.unlessProven.length > 0 ? 5 : 4;
+    const markers = this.#bucket.unlessProven.length;
+    const size = markers > 0 ? 5 : 4;
     for (let i = 0; i < Number(charged); i += size) {
-      const charge = this.#chargeOf(charges[i + 3]);
+      const charge = this.#nextCharge(keys, markers);
       const { a, b } = this.#state(bucketOf(charge));
+      const what = this.#known.whatOf(bucketOf(charge), now);
       const admitted = this.#decide(charge, Number(charges[i]));
       for (const [position, { leases: own }] of admitted.entries()) {
         if (own === null) continue;
@@ -92,21 +96,23 @@ export class ModelStore {
         this.#known.leases.take({ key: this.#bucket.key, member }, now);
       }
       reply.push(admitted.length, a, b);
+      if (what !== 'request') reply.push(Number(what === 'used-value'));
     }
     return JSON.stringify(reply);
   }
 
-  /** @param amount the text of a value, if values count */
-  #adjust(amount: number | string, chargedAt: Millis, now: Millis): void {
-    const bucket = bucketOf(this.#chargeOf(amount));
+  #adjust(charge: Charge, amount: number, chargedAt: Millis, now: Millis): void {
+    const bucket = bucketOf(charge);
     const { a } = this.#state(bucket);
-    this.#known.adjust({ bucket, amount: typeof amount === 'string' ? 1 : amount, chargedAt }, now);
-    if (this.#state(bucket).a > a) this.#known.values.add(bucket, now);
+    this.#known.adjust({ bucket, amount, chargedAt }, now);
+    if (this.#state(bucket).a > a) this.#known.use(bucket, now);
   }
 
-  /** @param text of a value. For a number, the charge of all requests */
-  #chargeOf(text: number | string | undefined): Charge {
-    const charge = this.#charges.find((one) => bucketOf(one).value === text) ?? this.#charges[0];
+  /** Takes the keys of one charge. The key of a value tells which one it is. */
+  #nextCharge(keys: string[], markers: number): Charge {
+    const own = keys.splice(0, markers + (this.#bucket.value === null ? 1 : 2));
+    const { valueKey } = this.#bucket;
+    const charge = this.#charges.find((one) => valueKey === null || bucketOf(one).valueKey === own.at(-1));
     if (charge === undefined) throw new Error('there is a charge');
     return charge;
   }

@@ -7,7 +7,7 @@ import type { Spent } from '#gateway/limiter/limiter.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { HEARTBEAT } from '#gateway/limiter/replicas.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
-import { chargeOf, part, partForNewcomers, policy, withValue } from '#test/support/spend.ts';
+import { chargeOf, part, partForNewcomers, policy, VALUES, withValue } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
 import { Ledger } from './ledger.ts';
 import { ModelConnection } from './model-connection.ts';
@@ -34,6 +34,8 @@ export interface Bounds {
 
 export interface Setting {
   readonly algorithm: Algorithm;
+  /** Whether different values count. */
+  readonly values: boolean;
   readonly gateways: number;
   readonly limit: number;
   /** The bucket is that of newcomers, and the client is one. */
@@ -77,16 +79,15 @@ export class World {
   constructor(setting: Setting) {
     this.#setting = setting;
     this.#left = { ...setting.bounds };
-    const { algorithm, limit, newcomers = false } = setting;
+    const { algorithm, values, limit, newcomers = false } = setting;
     const windowless = algorithm === 'concurrency' ? { windowMs: 0, windowSeconds: 0 } : {};
-    const of = policy('p', limit, WINDOW_SECONDS, { algorithm, ...windowless });
+    const of = policy('p', limit, WINDOW_SECONDS, { algorithm, ...windowless, ...(values ? VALUES : {}) });
     this.#bucket = newcomers ? partForNewcomers(of, 'everyone', ['client']) : part(of);
-    const values = Array.from({ length: limit + 1 }, (_, i) => `value-${i}`);
-    this.#charges = algorithm.startsWith('distinct')
-      ? values.map((value) => chargeOf(withValue(this.#bucket, value)))
+    this.#charges = values
+      ? Array.from({ length: limit + 1 }, (_, i) => chargeOf(withValue(this.#bucket, `value-${i}`)))
       : [chargeOf(this.#bucket)];
     this.#store = new ModelStore(this.#time.clock, this.#charges);
-    this.#ledger = new Ledger(algorithm, limit, WINDOW_MS);
+    this.#ledger = new Ledger(algorithm, values, limit, WINDOW_MS);
   }
 
   /** Starts all gateways; each has heard of the others. */
@@ -217,8 +218,9 @@ export class World {
     if (isExactAfter && this.#store.used < admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
     if (this.#hadLoss) return null;
-    // After an outage values stay in the store that were not admitted (gateway/algorithms/distinct.ts).
-    const isExact = ['fixed-window', 'sliding-window'].includes(this.#setting.algorithm);
+    // After an outage values stay in the store that were not admitted, because they are never given back.
+    const { algorithm, values } = this.#setting;
+    const isExact = !values && ['fixed-window', 'sliding-window'].includes(algorithm);
     if ((isExact || !this.#hadOutage) && this.#store.used > admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
     if (!this.#hadOutage) return this.#ledger.wrongDenial();
@@ -242,7 +244,7 @@ export class World {
         Math.ceil(known.a / (this.#setting.algorithm === 'token-bucket' ? WINDOW_MS : 1)),
         known.b,
         ...this.#charges.map(({ buckets: [bucket] }) =>
-          bucket === undefined ? false : limiter.known.values.has(bucket, now),
+          bucket === undefined ? null : limiter.known.whatOf(bucket, now),
         ),
       ];
       return [

@@ -53,10 +53,10 @@ export function spanText(seconds) {
   return `${seconds / length} ${unit}`;
 }
 
-export function quotaText({ limit, windowSeconds, algorithm }) {
+export function quotaText({ limit, windowSeconds, algorithm, distinct }) {
   if (algorithm === 'concurrency') return `${count(limit)} in flight`;
   if (algorithm === 'token-bucket') return `${count(limit)} at once`;
-  const number = count(limit) + (algorithm.startsWith('distinct-') ? ' different' : '');
+  const number = count(limit) + (distinct === null ? '' : ' different');
   if (algorithm.endsWith('calendar-window'))
     return `${number} in a calendar ${windowSeconds > 604_800 ? 'month' : windowSeconds > 86_400 ? 'week' : 'day'}`;
   return `${number} in ${spanText(windowSeconds)}`;

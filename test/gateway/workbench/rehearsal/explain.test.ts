@@ -123,7 +123,7 @@ policies: [{ name: accounts, route: POST /login, identifier: ip, distinct: { bod
     reason: /, its value was used before, so it takes nothing; only each new body.email counts$/,
     ...{ used: 1, cost: 0, remaining: 1 },
   });
-  t.match(explained('{"email":"b"}'), { used: 1, cost: 1, remaining: 1, algorithm: 'distinct-fixed-window' });
+  t.match(explained('{"email":"b"}'), { used: 1, cost: 1, remaining: 1, algorithm: 'fixed-window' });
   t.equal(rehearsal.ask(withEmail('b')).kind, 'allow');
   t.match(explain(set, rehearsal, withEmail('c')), {
     decision: 'deny',
