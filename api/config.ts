@@ -20,6 +20,7 @@ import {
   LOG_LEVELS,
   readSettings,
   type SettingsReader,
+  unknownVariables,
   type Variable,
 } from '#shared/configuration.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
@@ -154,6 +155,9 @@ export type Config = Settings['config'];
 /** Values that must never be logged. */
 export type Secrets = Settings['secrets'];
 
+/** If a variable begins with one of these and is no setting, it is misspelt, or for another program. */
+const PREFIXES = ['API', 'BOOTSTRAP', 'S3', 'STORAGE', 'WEBHOOK'];
+
 const RETENTION_DAYS_MAX = 36_500;
 
 const SESSION_SECONDS_MIN: Seconds = 60;
@@ -220,7 +224,8 @@ export function readConfig(env: Environment, cwd: string) {
       bootstrapApiKey: read.parse('BOOTSTRAP_API_KEY', null, parseApiKey),
       bootstrapPassword: read.parse('BOOTSTRAP_PASSWORD', null, parsePassword),
     };
-    return { config, secrets };
+    const warnings = PREFIXES.flatMap((prefix) => unknownVariables(prefix, variables, env));
+    return { config, secrets, warnings };
   });
 }
 

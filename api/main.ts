@@ -64,8 +64,9 @@ if (isSupervised) process.on('disconnect', abandoned);
 if (isSupervised && !process.connected) abandoned();
 
 async function start(): Promise<void> {
-  const { config, secrets } = readConfig(await environment(), process.cwd());
+  const { config, secrets, warnings } = readConfig(await environment(), process.cwd());
   const log = openLog({ level: config.logLevel, serializers: { req: () => undefined } });
+  for (const warning of warnings) log.warn(warning);
   await serve(config, secrets, log);
 }
 

@@ -2,6 +2,17 @@ import t from 'tap';
 import { readConfig, variables } from '#api/config.ts';
 import { problemsOf } from '#test/support/api-settings.ts';
 
+t.test('names each variable that looks like a setting and is none', async (t) => {
+  const warnings = (env: Record<string, string>) => readConfig(env, '/').warnings;
+  t.strictSame(warnings({ API_WORKERS: '2', STORAGE_PTH: 'x', WEBHOOK_ATTEMPTS: '9', OTHER: '1' }), [
+    'API_WORKERS is not a setting and has no effect; unset it',
+    'STORAGE_PTH is not a setting and has no effect; did you mean STORAGE_PATH?',
+    'WEBHOOK_ATTEMPTS is not a setting and has no effect; unset it',
+  ]);
+  const serviceLinks = { API_SERVICE_HOST: '10.0.0.1', API_PORT_3000_TCP: 'tcp://10.0.0.1:3000' };
+  t.strictSame(warnings({ ...serviceLinks, API_PORT: '3000', S3_BUCKET_NAME: '' }), []);
+});
+
 t.test('an empty environment gives all defaults, and no secret', async (t) => {
   const { config, secrets } = readConfig({}, '/srv');
   t.strictSame(config, {

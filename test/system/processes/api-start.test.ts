@@ -18,6 +18,7 @@ t.test('uses credentials that the operator chose, and does not print the passwor
   const api = start(program, {
     ...memory,
     API_PORT: '0',
+    API_WORKERS: '2',
     BOOTSTRAP_WORKSPACE_ID: 'mine',
     BOOTSTRAP_API_KEY: "it's-mine",
     BOOTSTRAP_EMAIL: 'me@example.com',
@@ -25,6 +26,7 @@ t.test('uses credentials that the operator chose, and does not print the passwor
   });
   t.teardown(() => api.stop('SIGKILL'));
   await api.until(/environment\n/);
+  t.match(api.output(), /"msg":"API_WORKERS is not a setting and has no effect; unset it"/);
   t.match(api.output(), /owner +me@example\.com/);
   t.match(api.output(), "curl -H 'x-api-key: it'\\''s-mine' http://localhost:8080/api/v1/management/me");
   t.notMatch(api.output(), /Password1|password /);
