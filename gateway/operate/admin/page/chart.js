@@ -1,5 +1,5 @@
 /** The chart of requests: what passed, what the application failed, and what was refused. A pointer or the arrow keys read figures. */
-import { byId, drawNow, h, on, patch, redraw } from './dom.js';
+import { byId, h, on, patch, redraw } from './dom.js';
 import { clockTime, count, latencyText, listed, rate } from './text.js';
 import { allOf, KINDS, sum } from './traffic.js';
 
@@ -23,6 +23,8 @@ let bars = [];
 let scale = scaleOf(0, 1, 1);
 /** Time under the pointer, or of the bar that the keys have reached; null: none. */
 let readAt = null;
+/** Draws the bars as last computed, with the figures of one. */
+let showReading = () => {};
 
 /** Positions of times and rates in the drawing. @param {number} highest of the rates */
 function scaleOf(first, last, highest) {
@@ -42,19 +44,18 @@ export function showChart(traffic) {
   if (size.width === 0) return;
   const highest = niceAbove(Math.max(...bars.map((bar) => allOf(bar) / bar.seconds), 1));
   scale = scaleOf(from, to, highest);
-  const read = readAt === null ? undefined : (bars.find((bar) => bar.to >= readAt) ?? bars.at(-1));
-  patch(
-    byId('chart'),
-    h(
-      'svg',
-      { ...size, 'aria-hidden': 'true' },
-      rateLines(highest),
-      timeLabels(from, to),
-      KINDS.map((_, i) => area(i)),
-      read && h('rect.cursor', { ...extentOf(read), y: TOP, height: size.height - TOP - BOTTOM }),
-    ),
-    read && reading(read, figuresOf(traffic, read)),
-  );
+  const drawing = [rateLines(highest), timeLabels(from, to), KINDS.map((_, i) => area(i))];
+  // A pointer moves more often than the bars change.
+  showReading = () => {
+    const read = readAt === null ? undefined : (bars.find((bar) => bar.to >= readAt) ?? bars.at(-1));
+    const cursor = read && { ...extentOf(read), y: TOP, height: size.height - TOP - BOTTOM };
+    patch(
+      byId('chart'),
+      h('svg', { ...size, 'aria-hidden': 'true' }, drawing, cursor && h('rect.cursor', cursor)),
+      read && reading(read, figuresOf(traffic, read)),
+    );
+  };
+  showReading();
 }
 
 /** Shows what the bars add up to, by kind, by policy and by status. */
@@ -175,22 +176,20 @@ function onKey(event) {
     readAt = (bar.from + bar.to) / 2;
   }
   event.preventDefault();
-  drawNow();
+  showReading();
 }
 
-function readNothing() {
-  readAt = null;
-  redraw();
+/** @param {number | null} at */
+function read(at) {
+  readAt = at;
+  showReading();
 }
 
 export function wireChart() {
   const chart = byId('chart');
-  on('chart', 'pointermove', ({ clientX }) => {
-    readAt = scale.at(clientX - chart.getBoundingClientRect().left);
-    redraw();
-  });
-  on('chart', 'pointerleave', readNothing);
-  on('chart', 'blur', readNothing);
+  on('chart', 'pointermove', ({ clientX }) => read(scale.at(clientX - chart.getBoundingClientRect().left)));
+  on('chart', 'pointerleave', () => read(null));
+  on('chart', 'blur', () => read(null));
   on('chart', 'keydown', onKey);
   on('ranges', 'change', ({ target }) => {
     rangeMs = Number(target.value) * 1000;
