@@ -12,8 +12,13 @@ import type { GatewaySettings } from './config.ts';
 import { HeaderFilter } from './http/header-filter.ts';
 import { PublicServer } from './listen/server.ts';
 import { coreSamples, newcomersSamples } from './observe/core-samples.ts';
+import { foreignPagesWarning } from './observe/foreign-pages.ts';
 import { Metrics } from './observe/metrics/metrics.ts';
 import type { RefusedAddresses } from './observe/refused-addresses.ts';
+import { nothingMatchedWarning } from './observe/unmatched.ts';
+import { rankOf } from './observers/newcomers.ts';
+import { observersOf, unitsWarning } from './observers/observers.ts';
+import { Traffic } from './observers/traffic.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
 import type { LoadPolicies } from './part/part.ts';
 import type { Sample } from './part/sample.ts';
@@ -27,7 +32,6 @@ import type { OpenProtection } from './proxy/protected.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { type Limiting, openLimiting } from './request/open-limiting.ts';
 import type { ProxyFiles } from './request/proxy-files.ts';
-import { nothingMatchedWarning } from './request/unmatched.ts';
 import { loadTestedPolicies } from './workbench/rehearsal/policy-tests.ts';
 
 interface GatewayParts {
@@ -77,16 +81,32 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
   const surroundings = { gathered: settings.gathered, clock, wallClock, replica, log };
   const parts = await openParts(settings.parts, surroundings);
   const { addresses, openProtection, ...slots } = parts.slots;
-  const limiting = await openWith(options, policies, metrics, addresses).catch(async (error: Error) => {
+  const limiting = await openWith(options, policies, metrics).catch(async (error: Error) => {
     await parts.close();
     throw error;
   });
   const { enforcement, decisions, guarded } = limiting;
   const upstream = openUpstream(options, openProtection);
   upstream.protect(policies.protect);
+  const traffic = new Traffic({
+    policies: () => enforcement.policies,
+    // The supervisor decides for all workers.
+    onNothingMatched: options.isWorker ? null : nothingMatchedWarning(log, config.policiesFile),
+    onForeignPages: foreignPagesWarning(log, config.policiesFile),
+  });
   const core = {
     ...slots,
     enforcement,
+    events: observersOf({
+      ...{ clock, metrics, addresses, trust: config.trust },
+      limiter: enforcement.options.limiter,
+      offenders: limiting.offenders,
+      onUnitsMissing: unitsWarning(log, clock),
+      more: [traffic.observer],
+    }),
+    metrics,
+    addresses,
+    rankOf,
     upstream,
     clients: new Clients(),
     decisions,
@@ -142,7 +162,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
         replicas: store?.replicas ?? 1,
         limited: withRankings ? metrics.limited.list(clock()) : [],
         paths: withRankings ? metrics.paths.list(clock()) : [],
-        matches: enforcement.matches,
+        matches: traffic.report,
       };
     },
     addresses,
@@ -196,10 +216,9 @@ export async function openProxyFiles(
 }
 
 async function openWith(
-  { settings, clock, wallClock, log, replica, newSalt, randomInt, isWorker }: GatewayParts,
+  { settings, clock, wallClock, log, replica, newSalt, randomInt }: GatewayParts,
   policies: PolicySet,
   metrics: Metrics,
-  addresses: RefusedAddresses | null,
 ): Promise<Limiting> {
   const { config, secrets } = settings;
   if (secrets.store === null)
@@ -209,6 +228,11 @@ async function openWith(
   if (policies.planHeader !== null && config.trust.kind === 'none')
     log.warn('the policy file has plans, but no proxy is trusted to name them; set GATEWAY_TRUSTED_PROXIES');
   warnOfLists(policies, log);
+  const warnOfChain = onceAMinute(clock, () =>
+    log.warn(
+      'a trusted proxy sent an X-Forwarded-For chain that cannot be read; such requests share one bucket',
+    ),
+  );
   return openLimiting({
     policies,
     secrets,
@@ -220,28 +244,13 @@ async function openWith(
     randomInt,
     countersMax: COUNTERS_MAX,
     credentialsMax: CREDENTIALS_MAX,
-    metrics,
-    addresses,
+    onBan: (row, mode) => metrics.banned(row, mode),
     trust: config.trust,
     headerFilter: new HeaderFilter(config.passedHeaders),
-    onUnitsMissing: onceAMinute(clock, (policy: string, header: string) =>
-      log.warn(
-        { policy, header },
-        'a reply does not report its units, so the reserve stays charged: let the application send this header once, with a whole number, on every reply',
-      ),
-    ),
-    // The supervisor decides for all workers.
-    onNothingMatched: isWorker ? null : nothingMatchedWarning(log, config.policiesFile),
-    onForeignPages: () =>
-      log.warn(
-        { file: config.policiesFile },
-        'the application lets pages of other origins read its replies, but they cannot read a 429: list their origins under replies: { cors: [ORIGIN] } of the policy file, or write cors: []',
-      ),
-    onUntrustedChain: onceAMinute(clock, () =>
-      log.warn(
-        'a trusted proxy sent an X-Forwarded-For chain that cannot be read; such requests share one bucket',
-      ),
-    ),
+    onUntrustedChain: () => {
+      metrics.untrustedChains++;
+      warnOfChain();
+    },
   });
 }
 

@@ -15,6 +15,7 @@ import { type Gateway, openProxyFiles, policyLoader, startGateway } from './app.
 import { type GatewaySettings, readConfig } from './config.ts';
 import { listenErrorText } from './listen/listen-error.ts';
 import { families } from './observe/metrics/exposition.ts';
+import { nothingMatchedWarning } from './observe/unmatched.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
 import type { Operated } from './part/part.ts';
@@ -25,7 +26,6 @@ import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import { Stop, type StopOptions } from './process/stop.ts';
 import { Supervisor, type WorkerMessage } from './process/supervisor.ts';
 import { reportTo } from './process/worker.ts';
-import { nothingMatchedWarning } from './request/unmatched.ts';
 import { StoreRefusedError } from './store/fault.ts';
 
 const { timeOrigin } = performance;

@@ -1,12 +1,12 @@
-/** A request to a rung. It takes the steps of a LimitedRequest up to the last one of the rung. */
+/** A request to a rung. It takes the steps of a Story up to the last one of the rung. */
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import { prefersHtml } from '#gateway/http/accept.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import type { DateField } from '#gateway/http/date-field.ts';
 import type { SharedReply } from '#gateway/http/shared-reply.ts';
-import { decide, retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
-import type { Spent } from '#gateway/limiter/limiter.ts';
+import { decide, knownViolations, retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
+import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
 import type { ForwardedRequest } from '#gateway/proxy/forwarded-request.ts';
 import { ProxyCall } from '#gateway/proxy/proxy-call.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
@@ -19,7 +19,6 @@ import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { Caller } from '#gateway/request/reading/caller.ts';
 import { locate, NOWHERE, type ReadableRequest, read } from '#gateway/request/reading/read.ts';
 import { upstreamHeaders } from '#gateway/request/request-headers.ts';
-import { type Spender, spend } from '#gateway/request/spend.ts';
 import { BareUpstream } from './bare-upstream.ts';
 import type { Step } from './steps.ts';
 
@@ -43,13 +42,13 @@ export interface Parts {
   readonly upstreamPort: number;
 }
 
-export class RungRequest implements ReadableRequest, Spender, ForwardedRequest, Exchange {
+export class RungRequest implements ReadableRequest, LimitListener, ForwardedRequest, Exchange {
   readonly connection: ClientConnection;
   readonly req: ClientRequest;
   readonly res: ClientResponse;
   readonly options = { continuation: null, upgrade: null };
   readonly isVouchedFor = false;
-  readonly isNewcomer = false;
+  readonly lane = { priority: 'normal', isNewcomer: false } as const;
   readonly sentBody = null;
   head = NOWHERE.head;
   match = NOWHERE.match;
@@ -92,13 +91,19 @@ export class RungRequest implements ReadableRequest, Spender, ForwardedRequest, 
     }
     const reading = read(this, enforcement.options);
     if (reading.kind !== 'charged') throw new Error(`the request is ${reading.kind}`);
-    if (this.#has('decide')) spend(enforcement, reading, this);
-    else this.#end();
+    if (!this.#has('decide')) {
+      this.#end();
+      return;
+    }
+    const { limiter } = enforcement.options;
+    const exhausted = limiter.knownExhausted(reading.charge);
+    if (exhausted === null) limiter.spend(reading.charge, this);
+    else this.#deny(knownViolations(exhausted));
   }
 
   onSpent(spent: Spent, position: number): void {
     const decision = decide(spent, position);
-    if (decision.kind === 'deny') this.denyFromMemory(decision.violated);
+    if (decision.kind === 'deny') this.#deny(decision.violated);
     else if (this.#parts.forwards) this.#admit(this.#has('text') ? limitHeaders(decision.verdicts) : NOTHING);
     else {
       // The limit is not reached yet.
@@ -107,7 +112,7 @@ export class RungRequest implements ReadableRequest, Spender, ForwardedRequest, 
     }
   }
 
-  denyFromMemory(violated: readonly Violation[]): void {
+  #deny(violated: readonly Violation[]): void {
     const { denials, enforcement } = this.#parts;
     if (!this.#has('text')) {
       this.#end();

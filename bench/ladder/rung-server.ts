@@ -19,7 +19,6 @@ import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { Listener } from '#gateway/listen/listener.ts';
 import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
 import { plainHead } from '#gateway/listen/plain/plain-head.ts';
-import { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { readPolicyFile } from '#gateway/policy/policy-file.ts';
 import { loadWatched } from '#gateway/policy/watched-file.ts';
 import { youngCollector } from '#gateway/process/collect-young.ts';
@@ -47,7 +46,7 @@ const policies = loadWatched(readPolicyFile(config.policiesFile), config.policie
 const common = { clock, log };
 const limiting = await openLimiting({
   ...{ ...common, policies, secrets, wallClock: Date.now, replica: 'rung', newSalt: () => 'bench' },
-  ...{ countersMax: 65_536, credentialsMax: 65_536, metrics: new Metrics(), trust: config.trust },
+  ...{ countersMax: 65_536, credentialsMax: 65_536, trust: config.trust },
   ...{
     headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,

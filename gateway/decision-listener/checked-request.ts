@@ -9,19 +9,19 @@ import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/clie
 import { privateHeaderProblem } from '#gateway/http/header-filter.ts';
 import { OVER_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
+import type { SentBody } from '#gateway/identity/body-field.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Refusal } from '#gateway/refusals/refusal.ts';
 import type { DenialWriter } from '#gateway/reply/denial.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
-import type { Page } from '#gateway/reply/page.ts';
 import { type Framing, refusalReply } from '#gateway/reply/refusal-reply.ts';
-import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
-import { probeReply } from '#gateway/request/probe.ts';
 import { NO_BANS } from '#gateway/request/reading/listing.ts';
 import { learn, noteVisit } from '#gateway/request/reading/prove.ts';
 import { locate, read } from '#gateway/request/reading/read.ts';
 import type { Arrival } from '#gateway/request/request.ts';
+import { Story, type StoryParts } from '#gateway/request/story.ts';
+import type { Way } from '#gateway/request/way.ts';
 import {
   authorizationRequestOf,
   bad,
@@ -31,7 +31,7 @@ import {
   UNTRUSTED,
 } from './authorization-request.ts';
 
-interface CheckedParts extends LimitedParts {
+interface CheckedParts extends StoryParts {
   readonly denials: DenialWriter;
   readonly upstream: Upstream;
 }
@@ -39,7 +39,9 @@ interface CheckedParts extends LimitedParts {
 /** With this Content-Type, proxies can tell a refusal by the gateway from an error of their own. */
 const PROBE_HEADERS = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const;
 
-export class CheckedRequest extends LimitedRequest implements Exchange {
+export class CheckedRequest implements Way, Exchange {
+  readonly isAsked = true;
+  readonly story: Story;
   readonly req: ClientRequest;
   readonly connection: ClientConnection;
   readonly entry: AccessEntry | null;
@@ -50,17 +52,17 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   #dialect: Dialect | null = null;
 
   constructor({ connection, req, res, entry }: Arrival, parts: CheckedParts, options: CheckedOptions) {
-    super(parts);
     this.connection = connection;
     this.req = req;
     this.entry = entry;
     this.#res = res;
     this.#parts = parts;
     this.#options = options;
+    this.story = new Story(this, parts);
     res.exchange = this;
   }
 
-  override run(): void {
+  run(): void {
     const { req } = this;
     const { usesHosts } = this.#parts.enforcement.table;
     const asked = this.connection.origin.trusted
@@ -68,7 +70,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
       : bad(UNTRUSTED);
     if (!asked.ok) {
       if (asked.by === 'proxy') this.#options.onBadRequest(asked.reason);
-      this.#parts.refusals.refuse(this, { kind: 'malformed', reason: asked.reason });
+      this.story.refuse({ kind: 'malformed', reason: asked.reason });
       return;
     }
     // From now on `req` is the request that the proxy describes. The proxy's own message is already framed.
@@ -78,66 +80,69 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     // A proxy that reports a reply may send the headers that it has added to the request.
     const isReply = asked.dialect === 'replied';
     const problem = methodProblem(asked.method) ?? (isReply ? null : privateHeaderProblem(req.rawHeaders));
-    if (problem !== null) this.#parts.refusals.refuse(this, { kind: 'malformed', reason: problem });
+    if (problem !== null) this.story.refuse({ kind: 'malformed', reason: problem });
     else if (asked.dialect === 'replied') this.#learn(asked.status);
-    else super.run();
+    else this.story.begin();
   }
 
   /** Learns from a reply whether the credential of its request works. Nothing is charged. */
   #learn(status: number): void {
-    const { connection, req } = this;
-    const { enforcement } = this.#parts;
+    const { connection, req, story } = this;
     this.entry?.withdraw();
-    const { table, options } = enforcement;
+    const { table, options } = this.#parts.enforcement;
     const located = locate(table, req, connection.origin);
     if (located.kind === 'located') {
-      this.head = located.head;
-      this.match = located.match;
-      this.host = located.host;
-      const reading = read(this, { ...options, bans: NO_BANS });
+      story.head = located.head;
+      story.match = located.match;
+      story.host = located.host;
+      const reading = read(story, { ...options, bans: NO_BANS });
       const isRead = reading.kind === 'charged' || reading.kind === 'uncovered';
       if (isRead && reading.identified !== null) learn(options.limiter, reading.identified, status);
-      noteVisit(options.limiter, this, status);
+      noteVisit(options.limiter, story, status);
     }
     this.pass([]);
   }
 
   /** Answers with a refusal, because after a 2xx the proxy would forward the probe. */
-  protected override answersProbe(token: string): boolean {
-    const body = probeReply(this, token, this.#parts.enforcement, true);
-    if (body === null) return false;
-    if (this.#dialect === 'auth-request') this.#forbidWith(403, PROBE_HEADERS, body);
+  answerProbe(seen: string): void {
+    if (this.#dialect === 'auth-request') this.#forbidWith(403, PROBE_HEADERS, seen);
     else {
-      this.#res.writeHead(403, [...PROBE_HEADERS, 'Content-Length', String(body.length)]);
-      this.#res.end(body, 'latin1');
+      this.#res.writeHead(403, [...PROBE_HEADERS, 'Content-Length', String(seen.length)]);
+      this.#res.end(seen, 'latin1');
       discardBody(this.req.body);
     }
-    return true;
   }
 
-  override get isVouchedFor(): boolean {
+  /** Nobody sends the body to the decision listener. */
+  receiveBody(then: (body: SentBody) => void): void {
+    then({ kind: 'absent' });
+  }
+
+  get isVouchedFor(): boolean {
     return this.#options.isCredentialProven;
   }
 
   /** NGINX gets no page, because it reads only the header section and a page does not fit into that. */
-  override get page(): Page | null {
-    return this.#dialect === 'auth-request' ? null : super.page;
+  get takesPages(): boolean {
+    return this.#dialect !== 'auth-request';
   }
 
   /** The gateway may never hear of the reply, so a client that is admitted has visited. */
-  protected pass(added: readonly string[]): void {
-    if (this.#dialect !== null) noteVisit(this.#parts.enforcement.options.limiter, this, 200);
-    this.finish();
+  pass(added: readonly string[]): void {
+    const { story } = this;
+    if (this.#dialect !== null) noteVisit(this.#parts.enforcement.options.limiter, story, 200);
+    story.finish();
     const res = this.#res;
     if (res.headersSent || res.destroyed) return;
     const fields = ['Content-Length', '0', ...(this.closes ? ['Connection', 'close'] : []), ...added];
-    if (this.over !== null) fields.push(OVER_HEADER, this.over);
+    const marks = story.allowed?.marks ?? [];
+    if (marks.length > 0) fields.push(OVER_HEADER, marks.map(({ name }) => name).join(', '));
     res.writeHead(200, fields);
     res.end();
     discardBody(this.req.body);
   }
 
-  answer(refusal: Refusal, framing: Framing): void {
+  refuse(refusal: Refusal, framing: Framing): void {
     const { decision } = framing;
     if (this.#dialect === 'auth-request') this.#forbid(refusalReply(refusal, framing));
     else if (refusal.kind === 'limit' && decision !== null)
@@ -170,10 +175,10 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   }
 
   get isClosed(): boolean {
-    return this.isDone;
+    return this.story.isOver;
   }
 
   close(): void {
-    this.finish();
+    this.story.close();
   }
 }

@@ -5,7 +5,7 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { RandomInt } from '#shared/random-int.ts';
 import type { Bucket } from './charge.ts';
-import type { Spent } from './limiter.ts';
+import type { Exhausted, Spent } from './limiter.ts';
 
 /** The verdict of one policy on one request; a decision has one per policy. */
 export interface Verdict {
@@ -92,6 +92,15 @@ export function decide({ buckets, states, admitted }: Spent, position: number): 
   if (!isAdmitted) return { kind: 'deny', violated: violated.sort(longestFirst) };
   if (verdicts.length > 1) verdicts.sort(inFlightLast);
   return { kind: 'allow', verdicts, shadowDenials, marks };
+}
+
+/** Returns the violations of counters that this process knows to be exhausted, so that the store need not be asked. */
+export function knownViolations(exhausted: readonly Exhausted[]): Violation[] {
+  return exhausted.map(({ bucket, used, resetMs }) => {
+    const { policy, capacity, limit } = bucket;
+    const told = { policy, capacity, limit, remaining: 0, resetMs };
+    return { ...told, bucket, used, share: capacity, canNeverPass: false };
+  });
 }
 
 /** A credential's bucket and that of its address belong to the same policy. */

@@ -18,6 +18,8 @@ import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/so
 import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
 import { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { EntryLog } from '#gateway/observe/log-line.ts';
+import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
+import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import { counter, type Sample } from '#gateway/part/sample.ts';
 import type { RequestOptions } from '#gateway/proxy/forwarded-request.ts';
 import { mayUpgrade, responseFor } from '#gateway/proxy/upgrade.ts';
@@ -27,6 +29,7 @@ import { REASONS } from '#gateway/refusals/reasons.ts';
 import { DenialWriter } from '#gateway/reply/denial.ts';
 import { sendOwn, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Enforcement } from '#gateway/request/enforcement.ts';
+import type { Events } from '#gateway/request/events.ts';
 import { Refusals } from '#gateway/request/refuse.ts';
 import { type Arrival, type ForwardingParts, GatewayRequest } from '#gateway/request/request.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -53,11 +56,16 @@ const CLOSE_TURNS_MAX = 100;
 export interface ServerSlots extends EntranceSlots {
   /** null if the access log is off */
   readonly accessLog: EntryLog | null;
-  /** null if requests are not traced */
 }
 
 export interface PublicServerOptions extends ServerSlots {
   readonly enforcement: Enforcement;
+  /** Hear of each request. */
+  readonly events: Events;
+  readonly metrics: Metrics;
+  /** Addresses of refused clients, if operators may see them. */
+  readonly addresses: RefusedAddresses | null;
+  readonly rankOf: ForwardingParts['rankOf'];
   readonly upstream: Upstream;
   readonly clients: Clients;
   readonly decisions: Decisions;
@@ -102,7 +110,7 @@ export class PublicServer {
   readonly #smallPieces: SmallPieces;
 
   constructor(options: PublicServerOptions) {
-    const { enforcement, upstream, clients, decisionServer } = options;
+    const { enforcement, events, rankOf, upstream, clients, decisionServer } = options;
     this.#options = options;
     this.#keepAlive = keepAliveOf(
       decisionServer?.keepAliveMs ?? options.keepAliveMs ?? null,
@@ -110,11 +118,12 @@ export class PublicServer {
     );
     this.#headerBytesMax = decisionServer?.headerBytesMax ?? options.headerBytesMax ?? HEADER_BYTES;
     const denials = new DenialWriter(enforcement.options.wallClock);
-    this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options), denials };
+    const refusals = new Refusals(options);
+    this.#parts = { enforcement, events, rankOf, upstream, clients, refusals, denials };
     const socketReplies = new SocketReplies({
       connections: this.#connections,
       accessLog: options.accessLog,
-      metrics: enforcement.metrics,
+      metrics: options.metrics,
       cors: () => enforcement.table.cors,
       wallClock: enforcement.options.wallClock,
       headerBytesMax: this.#headerBytesMax,
@@ -143,7 +152,7 @@ export class PublicServer {
     });
     this.#entrance = new Entrance({
       ...options,
-      refusals: this.#parts.refusals,
+      refusals,
       connections: options.upstream.bounds.connections,
       pipelining: this.#pipelining,
       penalties: this.#smallPieces.penalties,
@@ -249,19 +258,19 @@ export class PublicServer {
     res: ClientResponse,
     options: RequestOptions,
   ): void {
-    const { enforcement, upstream, decisionServer } = this.#options;
+    const { enforcement, metrics, upstream, decisionServer } = this.#options;
     connection.begin(res);
     if (areScarce(upstream.bounds.connections)) res.shouldKeepAlive = false;
     const entry = this.#entryFor(req, res);
     const unusual = unusualReply(req);
     const arrival = { connection, req, res, entry };
     if (unusual !== null) {
-      enforcement.metrics.count(REASONS.malformed.outcome);
+      metrics.count(REASONS.malformed.outcome);
       if (entry !== null) entry.decision = REASONS.malformed.logged;
       sendOwn(req, res, { ...unusual, cors: enforcement.table.cors.unread(req.rawHeaders) });
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
       // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
-      enforcement.metrics.count('uncovered');
+      metrics.count('uncovered');
       if (entry !== null) entry.decision = 'uncovered';
       res.writeHead(204, upstream.draining ? ['Connection', 'close'] : []);
       res.end();

@@ -163,7 +163,7 @@ export class AccessEntry {
   #byCounting(): Record<'policies' | 'uncounted', string[]> {
     const counting = new Set<string>();
     for (const [i, { policy, counter }] of (this.#charged?.charge.buckets ?? []).entries()) {
-      // As in the metrics, see LimitedRequest.
+      // As in the metrics, see observers/request-metrics.ts.
       if (!counter.forUnproven && this.#spent?.states[i] !== null) counting.add(policy.name);
     }
     const names = this.#cover?.policies.map(({ name }) => name) ?? [];

@@ -2,7 +2,7 @@
  * Decides for all workers whether the policy file fits none of the traffic. A worker cannot know: the requests that match
  * may all arrive at another one.
  */
-import { type MatchReport, PATHS_MAX } from '#gateway/request/unmatched.ts';
+import { type MatchReport, PATHS_MAX } from '#gateway/observe/unmatched.ts';
 
 interface NothingMatchedOptions {
   /** Version of the policies in use. Reports about other ones are ignored, because workers reload at different times. */

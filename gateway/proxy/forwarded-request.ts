@@ -2,7 +2,7 @@
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
-import type { Priority } from '#gateway/bounds/priority.ts';
+import type { Lane, Priority } from '#gateway/bounds/priority.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Match } from '#gateway/policy/match.ts';
@@ -30,9 +30,9 @@ export interface ForwardedRequest {
   readonly req: ClientRequest;
   readonly res: ClientResponse;
   readonly head: CheckedHead;
-  readonly match: Match;
-  /** Whether the client is a newcomer for a policy with `newcomers` that acts. */
-  readonly isNewcomer: boolean;
+  readonly match: Pick<Match, 'target'>;
+  /** Its order among the requests that wait for the application. */
+  readonly lane: Lane;
   /** Whether pages of other origins may read the limit headers of the reply. */
   readonly exposesLimits: boolean;
   readonly options: RequestOptions;

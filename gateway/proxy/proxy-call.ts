@@ -121,8 +121,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const protection = pool === upstream.requests ? upstream.protection : null;
     if (protection !== null) {
       this.#protected = protection.begin(this.client);
-      const lane = { priority: request.match.cover?.priority ?? 'normal', isNewcomer: request.isNewcomer };
-      ({ priority: this.priority, isNewcomer: this.isNewcomer } = protection.enter(lane));
+      ({ priority: this.priority, isNewcomer: this.isNewcomer } = protection.enter(request.lane));
     }
     this.#waitIn(upstream.deadlines);
     const refusal = this.#held.enter(pool, this, (failure) => this.#fail(failure));

@@ -5,8 +5,11 @@ import { Offenders } from '#gateway/bans/offenders.ts';
 import { openCounters } from '#gateway/bans/open-counters.ts';
 import { shadowed } from '#gateway/bans/shadows.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import type { HistoriesInUse } from '#gateway/limiter/replicas.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
+import { regularsIn } from '#gateway/policy/learning.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import { DAY_MS } from '#gateway/policy/regulars.ts';
 import type { DecisionStore } from '#gateway/refusals/decision-record.ts';
 import { Decisions } from '#gateway/refusals/decisions.ts';
 import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
@@ -17,18 +20,23 @@ import { Learning } from './learning.ts';
 import type { LimitingSecrets } from './settings.ts';
 
 type CountersOptions = Parameters<typeof openCounters>[0];
+type OffendersOptions = ConstructorParameters<typeof Offenders>[0];
 
 interface LimitingOptions
-  extends Omit<EnforcementOptions, 'limiter' | 'bans' | 'offenders'>,
+  extends Omit<EnforcementOptions, 'limiter' | 'bans'>,
     Pick<CountersOptions, 'log' | 'replica' | 'newSalt' | 'countersMax' | 'credentialsMax'> {
   readonly policies: PolicySet;
   readonly secrets: LimitingSecrets;
+  /** Called if a policy has banned a client. */
+  readonly onBan?: OffendersOptions['onBan'];
 }
 
 export interface Limiting {
   readonly enforcement: Enforcement;
   readonly decisions: Decisions;
   readonly control: Control;
+  /** Counts denials for bans. */
+  readonly offenders: Offenders;
   /** The limiter that uses the store. null without a store. */
   readonly guarded: GuardedLimiter | null;
   /** The policies as loaded from the file, without the shadow modes that operators have set. */
@@ -44,7 +52,7 @@ export interface Limiting {
 
 /** @throws StoreRefusedError if the store refuses the login */
 export async function openLimiting(options: LimitingOptions): Promise<Limiting> {
-  const { policies, secrets, clock, wallClock, metrics, log, replica } = options;
+  const { policies, secrets, clock, wallClock, log, replica } = options;
   const { store, identitySecret } = secrets;
   let loaded = policies;
   let isOpen = false;
@@ -67,7 +75,7 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
     histories: {
       // The first heartbeat comes before there are policies.
       inUse: () => {
-        const histories = isOpen ? enforcement.histories : null;
+        const histories = isOpen ? historiesOf(enforcement) : null;
         return histories === null ? null : { ...histories, since: learning.since(histories.name) };
       },
       hear: (name, since) => learning.hear(name, since),
@@ -81,7 +89,7 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
   });
   const offenders = new Offenders({
     control,
-    onBan: (row, mode) => metrics.banned(row, mode),
+    onBan: (row, mode) => options.onBan?.(row, mode),
     clock,
     log,
   });
@@ -89,7 +97,6 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
     ...options,
     limiter,
     bans,
-    offenders,
   });
   const decisions = new Decisions({
     store: await openDecisionStore(store, wallClock),
@@ -105,6 +112,7 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
     enforcement,
     decisions,
     control,
+    offenders,
     guarded,
     policySet: () => loaded,
     use(set) {
@@ -127,6 +135,12 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
   };
 }
 
+/** Returns the histories of clients that this process keeps; null if no policy has `newcomers`. */
+function historiesOf({ policies, table }: Enforcement): HistoriesInUse | null {
+  const rule = regularsIn(policies);
+  return rule === null ? null : { name: table.everyone.digest, keptMs: rule.visits * DAY_MS };
+}
+
 /**
  * Without a store, histories begin with the first policy that has `newcomers`. As in a store, they end if no policy has
  * had it for some time.
@@ -141,7 +155,7 @@ function historiesInMemory(
 ): () => Promise<void> {
   let unusedSince: Millis | null = null;
   return async () => {
-    const { histories } = enforcement;
+    const histories = historiesOf(enforcement);
     if (histories === null) {
       unusedSince ??= clock();
       return;

@@ -42,23 +42,23 @@ export function probeToken(digester: Digester, now: Millis): string {
   return `${until}.${digester.identify(PROBE, until).digest}`;
 }
 
-/** @returns the reply to a probe; null if the token is invalid */
+/** @returns the reply to a probe; null if the request is none, or its token is invalid */
 export function probeReply(
   { head, caller, entry }: Probed,
-  token: string,
-  { options }: Enforcement,
   isAsked: boolean,
+  { clock, trust }: Pick<Enforcement['options'], 'clock' | 'trust'>,
 ): string | null {
-  const [, until = '', digest = ''] = /^(\d{1,16})\.([\w-]{22})$/.exec(token) ?? [];
+  if (head.probe === null) return null;
+  const [, until = '', digest = ''] = /^(\d{1,16})\.([\w-]{22})$/.exec(head.probe) ?? [];
   if (digest === '') return null;
-  const now = options.clock();
+  const now = clock();
   if (Number(until) < now || Number(until) > now + 2 * VALID_MS) return null;
   const expected = caller.table.digester.identify(PROBE, until).digest;
   if (!timingSafeEqual(Buffer.from(expected), Buffer.from(digest))) return null;
   entry?.withdraw();
   const seen: Seen = {
     identity: caller.identity().digest,
-    addressFrom: addressSource(caller, options.trust),
+    addressFrom: addressSource(caller, trust),
     isPeerTrusted: caller.origin.trusted,
     forwardedCount: head.forwardedFor.split(',').filter((entry) => entry.trim() !== '').length,
     isAsked,

@@ -1,18 +1,21 @@
 /**
- * A request to the public listener. limited-request.ts decides it, before its body is read, so a denied request costs
- * the upstream nothing. If it is admitted, a ProxyCall forwards it, and it counts as in flight until it is over.
+ * A request to the public listener. Its story decides it, before its body is read, so a denied request costs the
+ * upstream nothing. If it is admitted, a ProxyCall forwards it, and it counts as in flight until it is over.
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
+import type { Lane } from '#gateway/bounds/priority.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import { OVER_HEADER } from '#gateway/http/header-names.ts';
 import { dropNominated } from '#gateway/http/hop-by-hop.ts';
 import { localAuthority } from '#gateway/http/host.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
+import type { CheckedHead } from '#gateway/http/request-head.ts';
 import { announcedBody, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
+import type { Match } from '#gateway/policy/match.ts';
 import { authorityOf } from '#gateway/policy/target.ts';
 import type {
   CallParts,
@@ -26,12 +29,12 @@ import type { DenialWriter } from '#gateway/reply/denial.ts';
 import { sendOwn } from '#gateway/reply/own-reply.ts';
 import { isPreflight, sendPreflight } from '#gateway/reply/preflight.ts';
 import { type Framing, refusalReply } from '#gateway/reply/refusal-reply.ts';
-import type { Millis } from '#shared/clock.ts';
-import { type LimitedParts, LimitedRequest } from './limited-request.ts';
-import { probeReply } from './probe.ts';
-import { learn, noteVisit } from './reading/prove.ts';
+import type { RequestFacts } from './events.ts';
+import { corsOf } from './refuse.ts';
 import { upstreamHeaders } from './request-headers.ts';
 import { whenSmallArrived } from './small-body.ts';
+import { Story, type StoryParts } from './story.ts';
+import type { Way } from './way.ts';
 
 /** A request with its connection, response and log entry. */
 export interface Arrival {
@@ -42,11 +45,17 @@ export interface Arrival {
   readonly entry: AccessEntry | null;
 }
 
-export interface ForwardingParts extends LimitedParts, CallParts {
+export interface ForwardingParts extends StoryParts, CallParts {
   readonly denials: DenialWriter;
+  /** Returns the order of an admitted request among those that wait for the application. */
+  readonly rankOf: (request: RequestFacts) => Lane;
 }
 
-export class GatewayRequest extends LimitedRequest implements Exchange, ForwardedRequest {
+export class GatewayRequest implements Way, Exchange, ForwardedRequest {
+  readonly story: Story;
+  readonly takesPages = true;
+  readonly isVouchedFor = false;
+  readonly isAsked = false;
   readonly req: ClientRequest;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
@@ -55,37 +64,36 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   readonly #parts: ForwardingParts;
   /** Forwards the request; null until it is admitted. */
   call: ProxyCall | null = null;
-  #forwardedAt: Millis = 0;
   /** Settles the charge by the reply. null if it does not depend on it, and no policy counts requests in flight. */
   #reservation: Reservation | null = null;
   /** The client whose place the request takes while its body arrives. null if the request does not wait. */
   #waiting: Client | null = null;
 
   constructor({ connection, req, res, entry }: Arrival, options: RequestOptions, parts: ForwardingParts) {
-    super(parts);
     this.connection = connection;
     this.req = req;
     this.res = res;
     this.#parts = parts;
     this.options = options;
     this.entry = entry;
+    this.story = new Story(this, parts);
     res.exchange = this;
   }
 
-  protected override answersProbe(token: string): boolean {
-    const body = probeReply(this, token, this.#parts.enforcement, false);
-    if (body === null) return false;
-    this.res.writeHead(200, ['Content-Type', 'application/json', 'Cache-Control', 'no-store']);
-    this.res.end(body, 'latin1');
-    discardBody(this.req.body);
-    return true;
+  run(): void {
+    this.story.begin();
   }
 
-  protected pass(added: readonly string[], reservation: Reservation | null, now: Millis): void {
+  answerProbe(seen: string): void {
+    this.res.writeHead(200, ['Content-Type', 'application/json', 'Cache-Control', 'no-store']);
+    this.res.end(seen, 'latin1');
+    discardBody(this.req.body);
+  }
+
+  pass(added: readonly string[], reservation: Reservation | null): void {
     const headers = this.#upstreamHeaders();
     const outlivesClient = reservation?.isHeld === true || reservation?.awaitsReply === true;
     this.#reservation = reservation;
-    this.#forwardedAt = now;
     this.call = new ProxyCall(this, this.#parts, { client: this.#enter(), headers, added, outlivesClient });
     this.call.start();
   }
@@ -101,7 +109,9 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     const headers = upstreamHeaders(this.req.rawHeaders, this.head, origin, options.headerFilter, host);
     if (table.planHeaders.size > 0 && !origin.trusted) dropNominated(headers, table.planHeaders);
     // Added last, so that nothing in the request can remove it.
-    if (this.over !== null) headers.push(OVER_HEADER, this.over);
+    const { allowed } = this.story;
+    if (allowed !== null && allowed.marks.length > 0)
+      headers.push(OVER_HEADER, allowed.marks.map(({ name }) => name).join(', '));
     return headers;
   }
 
@@ -109,25 +119,11 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   #enter(): Client {
     const { clients } = this.#parts;
     const { client } = this.connection;
-    return client === null ? clients.enter(this.caller.address.counted()) : clients.hold(client);
+    return client === null ? clients.enter(this.story.caller.address.counted()) : clients.hold(client);
   }
 
-  /** The gateway learns whether the application accepts the credential, and whether the request counts. */
   onReplyBegun(status: number, headers: readonly string[]): void {
-    const { enforcement } = this.#parts;
-    const { metrics, options } = enforcement;
-    const { entry, identified } = this;
-    const now = options.clock();
-    const upstreamMs = now - this.#forwardedAt;
-    metrics.upstreamTime.observe(upstreamMs);
-    metrics.replied(status);
-    enforcement.answered(this, headers);
-    if (entry !== null) {
-      entry.upstreamMs = upstreamMs;
-      if (status === 101) entry.status = status;
-    }
-    if (identified !== null) learn(options.limiter, identified, status);
-    noteVisit(options.limiter, this, status);
+    this.story.replied(status, headers);
     this.#reservation?.conclude(status, headers);
   }
 
@@ -143,23 +139,23 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   onFailed(failure: ProxyFailure): void {
     if (this.call?.hasReachedUpstream === true) this.#reservation?.conclude('unknown');
     this.#reservation?.close();
-    this.#parts.refusals.refuse(this, this.#refusalBy(failure));
+    this.story.refuse(this.#refusalBy(failure));
   }
 
   #refusalBy(failure: ProxyFailure): Refusal {
     const { bounds } = this.#parts.upstream;
-    const { client, isNewcomer } = this;
+    const { client, lane } = this;
     switch (failure.kind) {
       case 'bound':
         return { kind: 'bound', bound: bounds[failure.bound], refusal: failure.refusal, client };
       case 'overloaded':
-        return { ...failure, bound: bounds.upstream_connections, isNewcomer };
+        return { ...failure, bound: bounds.upstream_connections, isNewcomer: lane.isNewcomer };
       default:
         return failure;
     }
   }
 
-  protected override receiveBody(then: (body: SentBody) => void): void {
+  receiveBody(then: (body: SentBody) => void): void {
     const { req, head, options } = this;
     const announced = announcedBody(req.rawHeaders, head);
     if (announced.kind !== 'announced' || req.body === null) {
@@ -183,7 +179,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
    * @returns false if no place is free; then the request is refused
    */
   #beginWaiting(): boolean {
-    const { clients, upstream, refusals, enforcement } = this.#parts;
+    const { clients, upstream } = this.#parts;
     const { waiting } = upstream.bounds;
     const client = this.#enter();
     const refusal = waiting.take(client);
@@ -193,8 +189,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     }
     clients.leave(client);
     waiting.refused(refusal);
-    enforcement.metrics.count('undecided');
-    refusals.refuse(this, { kind: 'bound', bound: waiting, refusal, client: this.client });
+    this.story.refuse({ kind: 'bound', bound: waiting, refusal, client: this.client });
     return false;
   }
 
@@ -206,21 +201,28 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
     this.#parts.clients.leave(client);
   }
 
-  override answersPreflight(framing: Framing): boolean {
-    const { req, res } = this;
-    if (framing.cors.origin === null || !isPreflight(req.method, req.rawHeaders)) return false;
-    sendPreflight(req, res, framing);
-    return true;
+  get head(): CheckedHead {
+    return this.story.head;
+  }
+
+  get match(): Match {
+    return this.story.match;
+  }
+
+  get lane(): Lane {
+    return this.#parts.rankOf(this.story);
   }
 
   get exposesLimits(): boolean {
-    return this.cors.exposesLimits;
+    return corsOf(this.story, this.#parts.enforcement).exposesLimits;
   }
 
-  answer(refusal: Refusal, framing: Framing): void {
+  refuse(refusal: Refusal, framing: Framing): void {
     const { req, res } = this;
-    const { decision } = framing;
-    if (refusal.kind === 'limit' && decision !== null)
+    const { decision, cors } = framing;
+    const mayBePreflight = cors.origin !== null && refusal.kind !== 'malformed';
+    if (mayBePreflight && isPreflight(req.method, req.rawHeaders)) sendPreflight(req, res, framing);
+    else if (refusal.kind === 'limit' && decision !== null)
       this.#parts.denials.write(req, res, refusal, framing, decision);
     else sendOwn(req, res, refusalReply(refusal, framing, this.call?.passage.added));
   }
@@ -236,13 +238,12 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Forwarde
   }
 
   get isClosed(): boolean {
-    return this.isDone || this.call?.isClosed === true;
+    return this.story.isOver || this.call?.isClosed === true;
   }
 
   /** Called when the reply is sent, or the client has left. */
   close(): void {
-    this.finish();
-    if (this.#waiting !== null) this.#parts.enforcement.metrics.count('undecided');
+    this.story.close();
     this.#stopWaiting();
     const { call } = this;
     if (call === null || (call.passage.outlivesClient && call.abandon())) return;

@@ -1,9 +1,9 @@
 /** `GET /api/doctor`: the gateway's report on its set-up; `POST /api/doctor/probe`: a token that marks a request. */
 import type { FastifyInstance } from 'fastify';
 import { Digester } from '#gateway/identity/digest.ts';
+import type { MatchReport } from '#gateway/observe/unmatched.ts';
 import { gatewayReport } from '#gateway/operate/doctor/report.ts';
 import { probeToken } from '#gateway/request/probe.ts';
-import type { MatchReport } from '#gateway/request/unmatched.ts';
 import type { AdminContext } from './context.ts';
 
 export async function doctorRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {

@@ -11,7 +11,7 @@ import { announcedBody, BODY_BYTES_MAX, type SentBody, TOO_LARGE } from '#gatewa
 import { Digester, type Identity } from '#gateway/identity/digest.ts';
 import { decide } from '#gateway/limiter/decision.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import type { Spent } from '#gateway/limiter/limiter.ts';
+import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { type Ending, outcomesOf } from '#gateway/limiter/outcome.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
@@ -21,7 +21,6 @@ import { PolicyTable } from '#gateway/request/reading/policy-table.ts';
 import { learn, noteVisit } from '#gateway/request/reading/prove.ts';
 import { type Located, locate, type ReadableRequest, read } from '#gateway/request/reading/read.ts';
 import type { ChargedTo, Malformed, Reading, Uncovered } from '#gateway/request/reading/reading.ts';
-import type { Spender } from '#gateway/request/spend.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Asking, Decided, Rehearsed } from './rehearsed.ts';
@@ -195,7 +194,7 @@ export class Rehearsal {
 }
 
 /** Receives the answer of a limiter that answers at once. */
-class Asker implements Pick<Spender, 'onSpent' | 'onStoreUnavailable'> {
+class Asker implements LimitListener {
   spent: Spent | null = null;
 
   onSpent(spent: Spent): void {

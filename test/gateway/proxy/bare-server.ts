@@ -9,13 +9,15 @@ import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import type { EntranceSlots } from '#gateway/listen/entrance.ts';
 import { type DecisionServer, PublicServer } from '#gateway/listen/server.ts';
 import { Metrics } from '#gateway/observe/metrics/metrics.ts';
+import { rankOf } from '#gateway/observers/newcomers.ts';
+import { observersOf } from '#gateway/observers/observers.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
 import { Decisions } from '#gateway/refusals/decisions.ts';
 import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
 import { Enforcement } from '#gateway/request/enforcement.ts';
-import type { LimitedParts } from '#gateway/request/limited-request.ts';
 import { Refusals } from '#gateway/request/refuse.ts';
+import type { StoryParts } from '#gateway/request/story.ts';
 import type { Millis } from '#shared/clock.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import { OWN_PARSER, type Owner, policyFile } from '#test/support/gateway.ts';
@@ -40,7 +42,7 @@ export interface BareServerOptions
   readonly trustedProxies?: string;
   readonly checkMs?: number;
   readonly penaltyMs?: number;
-  readonly decisionServer?: (parts: LimitedParts) => DecisionServer;
+  readonly decisionServer?: (parts: StoryParts) => DecisionServer;
 }
 
 export async function startBareServer(owner: Owner, options: BareServerOptions): Promise<BareServer> {
@@ -73,15 +75,18 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     bounds: createBounds(settings, { clock, log }),
     log,
   });
+  const limiter = memoryLimiter({ clock });
+  const trust = parseTrustedProxies(trustedProxies);
+  const metrics = new Metrics();
+  const heard = { clock, metrics, limiter, trust, offenders: null, addresses: null };
+  const events = observersOf(heard);
   const enforcement = new Enforcement(loadPolicies(policies, 'test.yaml'), 'salt', {
     clock,
     wallClock: Date.now,
     randomInt: () => 0,
-    limiter: memoryLimiter({ clock }),
-    metrics: new Metrics(),
+    limiter,
     bans: new Bans(),
-    offenders: null,
-    trust: parseTrustedProxies(trustedProxies),
+    trust,
     headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,
   });
@@ -97,6 +102,10 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
   const server = new PublicServer({
     hasOwnParser: config.hasOwnParser,
     enforcement,
+    events,
+    metrics,
+    addresses: null,
+    rankOf,
     upstream,
     clients,
     decisions,
@@ -109,7 +118,8 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
       : {
           decisionServer: decisionServer({
             enforcement,
-            refusals: new Refusals({ enforcement, decisions }),
+            events,
+            refusals: new Refusals({ enforcement, events, decisions, addresses: null }),
           }),
         }),
     ...(checkMs === undefined ? {} : { checkMs }),

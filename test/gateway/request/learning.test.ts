@@ -1,7 +1,6 @@
 /** Tests when policies with `newcomers` begin to act, as the policy file and the store change. */
 import t from 'tap';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
-import { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { DAY_MS } from '#gateway/policy/regulars.ts';
@@ -59,7 +58,6 @@ t.test('without a store, histories end as in Redis when no policy uses them', as
     randomInt: () => 0,
     countersMax: 16,
     credentialsMax: 16,
-    metrics: new Metrics(),
     trust: { kind: 'none' },
     headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,

@@ -2,6 +2,7 @@
  * Notices that the application lets pages of other origins read its replies, while the policy file does not say which of
  * them may read those of the gateway. The request alone proves nothing: anybody can send an Origin.
  */
+import type { Logger } from 'pino';
 import { isClientRoute } from '#gateway/http/header-names.ts';
 import { originIn } from '#gateway/http/page-origin.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
@@ -40,6 +41,15 @@ export class ForeignPages {
     this.#isSeen = true;
     this.#onSeen();
   }
+}
+
+/** @returns a function that logs that pages of other origins cannot read refusals */
+export function foreignPagesWarning(log: Pick<Logger, 'warn'>, file: string): () => void {
+  return () =>
+    log.warn(
+      { file },
+      'the application lets pages of other origins read its replies, but they cannot read a 429: list their origins under replies: { cors: [ORIGIN] } of the policy file, or write cors: []',
+    );
 }
 
 function allowsPages(replyHeaders: readonly string[]): boolean {

@@ -1,7 +1,7 @@
 /** Tests that the gateway notices pages of other origins that cannot read its refusals. */
 import t from 'tap';
+import { ForeignPages } from '#gateway/observe/foreign-pages.ts';
 import { reportFindings } from '#gateway/operate/doctor/findings.ts';
-import { ForeignPages } from '#gateway/request/foreign-pages.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { send } from '../proxy/exchange.ts';

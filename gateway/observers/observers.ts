@@ -1,0 +1,75 @@
+/** All who hear of each request, in the order in which they hear. */
+import type { Logger } from 'pino';
+import type { Offenders } from '#gateway/bans/offenders.ts';
+import type { Limiter, Outcome } from '#gateway/limiter/limiter.ts';
+import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
+import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
+import { allOf, type Events, type Observer } from '#gateway/request/events.ts';
+import { learn } from '#gateway/request/reading/prove.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock } from '#shared/clock.ts';
+import { onceAMinute } from '#shared/once-a-minute.ts';
+import { accessLog } from './access-log.ts';
+import { deniedClients } from './denied-clients.ts';
+import { newcomers } from './newcomers.ts';
+import { offences } from './offences.ts';
+import { requestMetrics } from './request-metrics.ts';
+
+interface ObserversOptions {
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly limiter: Limiter;
+  readonly trust: ProxyTrust;
+  /** Counts denials for bans; null if denials cause no bans. */
+  readonly offenders: Pick<Offenders, 'note'> | null;
+  /** Addresses of refused clients, if operators may see them. */
+  readonly addresses: RefusedAddresses | null;
+  /** Called if a reply lacks the header that should report its units, so the reserve stays charged. */
+  readonly onUnitsMissing?: (policy: string, header: string) => void;
+  /** Those of parts. */
+  readonly more?: readonly Observer[];
+}
+
+export function observersOf(options: ObserversOptions): Events {
+  const { clock, metrics, limiter, trust, offenders, addresses, onUnitsMissing, more = [] } = options;
+  return allOf([
+    requestMetrics(metrics, clock),
+    accessLog,
+    deniedClients(metrics.limited, addresses),
+    ...(offenders === null ? [] : [offences(offenders, limiter, trust)]),
+    newcomers(metrics, limiter),
+    proofs(limiter),
+    ...(onUnitsMissing === undefined ? [] : [missingUnits(onUnitsMissing)]),
+    ...more,
+  ]);
+}
+
+/** Learns from each reply whether the credential of its request works. */
+function proofs(limiter: Limiter): Observer {
+  return {
+    replied({ identified }, { status }) {
+      if (identified !== null) learn(limiter, identified, status);
+    },
+  };
+}
+
+/** @returns a function that logs that the application does not report the units of its replies */
+export function unitsWarning(
+  log: Pick<Logger, 'warn'>,
+  clock: Clock,
+): (policy: string, header: string) => void {
+  return onceAMinute(clock, (policy: string, header: string) =>
+    log.warn(
+      { policy, header },
+      'a reply does not report its units, so the reserve stays charged: let the application send this header once, with a whole number, on every reply',
+    ),
+  );
+}
+
+function missingUnits(onMissing: (policy: string, header: string) => void): Observer {
+  const lacks = ({ bucket: { policy, counter }, lacksUnits }: Outcome): void => {
+    if (lacksUnits && !counter.forUnproven && policy.cost.kind === 'reply-header')
+      onMissing(policy.name, policy.cost.header);
+  };
+  return { settled: (_request, outcomes) => outcomes.forEach(lacks) };
+}
