@@ -11,7 +11,7 @@ import { coveredBy, parseRoute } from '#gateway/policy/route.ts';
 import { RouteTree } from '#gateway/policy/route-tree.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import { readHosts } from './hosts.ts';
-import { policyKey } from './key.ts';
+import { policyKey, type RowPlace } from './key.ts';
 import { programName } from './named-clients.ts';
 import { hostList, list, route as routeText } from './schema-parts.ts';
 
@@ -79,39 +79,30 @@ function countsEach(identifier: Identifier, key: CredentialIdentifier): boolean 
   return identifier === key || identifier.kind === 'address';
 }
 
-export const hosts = policyKey({
+export const hosts = condition({
   schema: hostList(': only their requests are counted'),
-  without: 'all',
   more: 'See [Hosts](#hosts)',
-  read(texts, { report }): Condition | null {
-    if (texts === undefined) return null;
+  unmet: 'its host is none of',
+  read(texts, { report }) {
     const names = readHosts(texts, report);
-    return {
-      unmet: `its host is none of: ${texts.join(', ')}`,
-      holds: ({ host }) => names.has(host),
-    };
+    return { holds: ({ host }) => names.has(host) };
   },
 });
 
-export const userAgent = policyKey({
+export const userAgent = condition({
   schema: some(
     { type: 'string' },
     100,
     'a list of 1 to 100 programs such as GPTBot: only their requests are counted',
   ),
-  without: 'all',
-  more,
-  read(names, { report }): Condition | null {
-    if (names === undefined) return null;
-    const wanted = new Set(readEach(names, report, programName));
-    return {
-      unmet: `its User-Agent names none of: ${names.join(', ')}`,
-      holds: ({ rawHeaders }) => userAgentWords(rawHeaders).some((word) => wanted.has(word)),
-    };
+  unmet: 'its User-Agent names none of',
+  read(texts, { report }) {
+    const wanted = new Set(readEach(texts, report, programName));
+    return { holds: ({ rawHeaders }) => userAgentWords(rawHeaders).some((word) => wanted.has(word)) };
   },
 });
 
-export const query = policyKey({
+export const query = condition({
   schema: some(
     {
       type: 'string',
@@ -121,28 +112,22 @@ export const query = policyKey({
     16,
     'a list of 1 to 16 query parameters such as page: only requests with one of them are counted',
   ),
-  without: 'all',
-  more,
-  read: (names): Condition | null =>
-    names === undefined
-      ? null
-      : {
-          unmet: `its query has none of: ${names.join(', ')}`,
-          parameters: names,
-          holds: ({ parameters }) => names.some((name) => parameters.has(name)),
-        },
+  unmet: 'its query has none of',
+  read: (names) => ({
+    parameters: names,
+    holds: ({ parameters }) => names.some((name) => parameters.has(name)),
+  }),
 });
 
-export const except = policyKey({
+export const except = condition({
   schema: some(
     routeText('METHODS PATH, such as POST /v1/login'),
     100,
     'a list of 1 to 100 routes that this policy does not count',
   ),
   without: 'none',
-  more,
-  read(texts, { route, ignoreCase, report }): Condition | null {
-    if (texts === undefined) return null;
+  unmet: 'except has',
+  read(texts, { route, ignoreCase, report }) {
     const routes = readEach(texts, report, (text) => parseRoute(text, ignoreCase));
     if (route !== null && coveredBy(route, routes).length > 0)
       report([], 'nothing is left of the route of this policy', 'name smaller routes, or remove the policy');
@@ -150,10 +135,35 @@ export const except = policyKey({
       routes.map((one) => [one, one]),
       ignoreCase,
     );
-    return {
-      unmet: `except has ${routes.map(({ text }) => `"${text}"`).join(' and ')}`,
-      // If servers read the path differently, it has to be on the list in each reading.
-      holds: ({ method, paths }) => paths.some((path) => tree.find(method, path).length === 0),
-    };
+    // If servers read the path differently, it has to be on the list in each reading.
+    return { holds: ({ method, paths }) => paths.some((path) => tree.find(method, path).length === 0) };
   },
 });
+
+interface TextList {
+  readonly type: 'array';
+  readonly items: { readonly type: 'string' };
+  readonly description: string;
+}
+
+interface Grammar<S> {
+  readonly schema: S;
+  readonly without?: string;
+  readonly more?: string;
+  /** Why a policy does not apply, in front of the texts. */
+  readonly unmet: string;
+  read(texts: readonly string[], place: RowPlace): Pick<Condition, 'holds' | 'parameters'>;
+}
+
+/** A condition is a list of texts. Its key reads them, and says when a request meets them. */
+function condition<const S extends TextList>({ unmet, read, without = 'all', ...row }: Grammar<S>) {
+  return policyKey<S, undefined, Condition | null>({
+    more,
+    ...row,
+    without,
+    read(written, place) {
+      const texts: readonly string[] | undefined = written;
+      return texts === undefined ? null : { unmet: `${unmet}: ${texts.join(', ')}`, ...read(texts, place) };
+    },
+  });
+}

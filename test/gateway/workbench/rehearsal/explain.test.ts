@@ -153,7 +153,7 @@ policies:
   t.match(explain(set, rehearsal, request([])).policies, [
     { name: 'robots', matched: false, reason: 'its User-Agent names none of: GPTBot' },
     { name: 'deep', matched: false, reason: 'its query has none of: page' },
-    { name: 'most', matched: false, reason: 'except has "GET /items"' },
+    { name: 'most', matched: false, reason: 'except has: GET /items' },
     { name: 'strangers', matched: true },
     { name: 'other', matched: false, reason: /POST/ },
     { name: 'shop', matched: false, reason: 'its host is none of: shop.test, *.b.test' },
