@@ -155,12 +155,13 @@ class Refusals {
     const groups = [...this.groups.values()].sort((a, b) => b.record.at.localeCompare(a.record.at));
     for (const { key } of groups.splice(GROUPS_MAX)) this.groups.delete(key);
     const isAll = groups.length <= this.most && this.next === null;
-    const older = button('Older refusals', '', () => this.#showMore());
+    const hidden = isAll || this.most >= GROUPS_MAX;
+    const older = button('Older refusals', '', () => this.#showMore(), { hidden });
     patch(
       byId(id),
       head(id, title, scope, h('p.soft', { id: `${id}-status`, role: 'status' }, this.#status())),
       stacked(id, COLUMNS, groups.slice(0, this.most)),
-      h('div.buttons', isAll || this.most >= GROUPS_MAX ? null : older, more),
+      h('div.buttons', older, more),
     );
   }
 
