@@ -29,8 +29,19 @@ import { apiTree, DEBIAN_ARCHITECTURE, gatewayTree } from './trees.ts';
 
 const project = join(import.meta.dirname, '../..');
 const { values: options } = parseArgs({
-  options: { out: { type: 'string', default: 'release' }, node: { type: 'string' } },
+  options: {
+    out: { type: 'string', default: 'release' },
+    node: { type: 'string' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
 });
+if (options.help) {
+  process.stdout.write(
+    'npm run release -- [--out FOLDER] [--node FILE]\n\n' +
+      'Makes everything that a release consists of: by default in release/, with the Node.js of node_modules.\n',
+  );
+  process.exit();
+}
 const out = resolve(options.out);
 
 function read(name: string): string {
