@@ -22,18 +22,7 @@ export interface Answer {
   readonly check: PendingCheck;
   readonly spent: Spent;
   /** Credentials that the store knows to be proven. */
-  readonly proven: readonly Proof[];
-}
-
-export interface Proof {
-  readonly credential: Identity;
-  /** Whether a process has reported the proof within the last hour. */
-  readonly isFresh: boolean;
-}
-
-/** @param said the script's value for a proven credential */
-export function proofOf(credential: Identity, said: number): Proof {
-  return { credential, isFresh: said === -2 };
+  readonly proven: readonly Identity[];
 }
 
 /** A change of one counter: an earlier charge, or a charge that is taken back. */
@@ -140,7 +129,7 @@ export function scriptCall(
 /** The store's reply does not have the format of our script. */
 export class UnreadableReplyError extends Error {}
 
-const NONE: readonly Proof[] = [];
+const NONE: readonly Identity[] = [];
 
 /**
  * @returns the decision of each check
@@ -168,7 +157,7 @@ export function readReply(reply: unknown, checks: readonly PendingCheck[]): read
       const credential = unlessProven[state.b];
       if (credential === undefined)
         throw new UnreadableReplyError('the store sent a reply of another length');
-      proven = [...proven, proofOf(credential, state.a)];
+      proven = [...proven, credential];
       return null;
     });
     const spent = { buckets, admitted, states, leases: check.leases, isLocal: false };

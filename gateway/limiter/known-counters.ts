@@ -106,7 +106,7 @@ export class KnownCounters {
    */
   learn({ spent, proven }: Answer, askedAt: Millis, now: Millis): void {
     const until = askedAt + PROVEN_LOCALLY_MS;
-    for (const { credential, isFresh } of proven) this.proofs.prove(credential, until, isFresh ? until : 0);
+    for (const credential of proven) this.proofs.prove(credential, until);
     const { buckets, states, admitted } = spent;
     for (let i = 0; i < buckets.length; i++) {
       const bucket = buckets[i];

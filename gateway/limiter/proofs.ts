@@ -13,19 +13,16 @@ import { within } from '#shared/within.ts';
 import { proofKey } from './charge.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { PROVEN_LOCALLY_MS, PROVEN_MS } from './limiter.ts';
-import { HOUR_LUA } from './script.ts';
 
 /** KEYS: proof markers. ARGV: their lifetime in milliseconds. */
 const PROVE = storeScript(`
-local time = redis.call('TIME')
-local hour = ${HOUR_LUA}
-for i = 1, #KEYS do redis.call('SET', KEYS[i], hour, 'PX', ARGV[1]) end
+for i = 1, #KEYS do redis.call('SET', KEYS[i], '1', 'PX', ARGV[1]) end
 return #KEYS
 `);
 /** KEYS: a proof marker. */
 const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
 /** KEYS: proof markers. Returns 1 for each that exists, otherwise 0. */
-const ARE_PROVEN = storeScript(`
+export const ARE_PROVEN = storeScript(`
 local reply = {}
 for i = 1, #KEYS do reply[i] = redis.call('EXISTS', KEYS[i]) end
 return reply

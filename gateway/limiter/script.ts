@@ -17,9 +17,8 @@
  *
  * Reply: one JSON array of numbers. It begins with the time in seconds and microseconds. Each charge has the number of
  * admitted requests (-1: all), and for each bucket the two numbers of its counter before, and 1 or 0 for the marker of a
- * value if it has one. If a credential is proven,
- * nothing is charged for that bucket. Then its first number is -1, or -2 if the proof was also reported in this hour, and
- * its second number is the place of the credential's marker, from 0.
+ * value if it has one. If a credential is proven, nothing is charged for that bucket. Then its first number is -1, and its
+ * second number is the place of the credential's marker, from 0.
  *
  * All numbers are in one flat array because Redis spends time on each argument, each element of a reply and each table,
  * and parses JSON in C. Converting a number to text uses printf, so the most common ones stay texts.
@@ -28,9 +27,6 @@
 import type { AlgorithmLua } from '#gateway/algorithms/algorithm.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { storeScript } from '#gateway/store/connection.ts';
-
-/** Value of a proof marker: the hour in which it was set. Redis shares one object for each number below 10,000. */
-export const HOUR_LUA = 'math.floor(time[1] / 3600) % 10000';
 
 /** Returns Lua code that calls the function of the counter's algorithm. */
 function luaOf(name: keyof AlgorithmLua, parameters: string): string {
@@ -54,16 +50,10 @@ local values, fresh = call('MGET', unpack(keys)), {}
 local function get(at)
   return fresh[keys[at]] or values[at] or ''
 end
-local function proof(at)
-  local hour = get(at)
-  if hour == '' then return 0 end
-  return tonumber(hour) == ${HOUR_LUA} and -2 or -1
-end
--- Returns the first proof among several markers, and its place from 0.
+-- Returns -1 if one of several credentials is proven, and the place of its marker from 0.
 local function proven(at, markers)
   for place = 0, markers - 1 do
-    local found = proof(at + place)
-    if found < 0 then return found, place end
+    if get(at + place) ~= '' then return -1, place end
   end
   return 0, 0
 end

@@ -10,7 +10,7 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
-import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import { inCalls, type StoreConnection } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { BucketState } from './bucket-state.ts';
 import { Bucket, Charge, proofKey } from './charge.ts';
@@ -18,22 +18,14 @@ import {
   type Adjustment,
   type Answer,
   type PendingCheck,
-  type Proof,
-  proofOf,
   readReply,
   refund,
   scriptCall,
   UnreadableReplyError,
 } from './check.ts';
 import { type Lease, memberOf } from './leases.ts';
-import { READ_LUA, SPEND } from './script.ts';
-
-/** KEYS: proof markers. Returns for each the same as the main script: 0 if it is missing. */
-const PROVEN = storeScript(`${READ_LUA}
-local reply = {}
-for i = 1, #KEYS do reply[i] = proof(i) end
-return reply
-`);
+import { ARE_PROVEN } from './proofs.ts';
+import { SPEND } from './script.ts';
 
 /** Gives back charges that were not admitted in the end. If that fails, they end with the window or the lease. */
 export interface GiveBack {
@@ -110,18 +102,17 @@ export async function decideInSteps(
 }
 
 /** Returns which credentials of a charge are proven, among those that are not known to be. */
-async function provenOf(store: StoreConnection, { buckets }: Charge): Promise<readonly Proof[]> {
+async function provenOf(store: StoreConnection, { buckets }: Charge): Promise<readonly Identity[]> {
   const asked = new Map(
     buckets.flatMap(({ unlessProven }) => unlessProven.map((one) => [proofKey(one), one] as const)),
   );
   const proven = inCalls(store, asked.keys(), (key) => key).map(async (keys) => {
-    const reply = await store.run(PROVEN, keys, []);
+    const reply = await store.run(ARE_PROVEN, keys, []);
     if (!Array.isArray(reply) || reply.length !== keys.length)
       throw new UnreadableReplyError('the store sent a reply that cannot be read');
     return keys.flatMap((key, i) => {
       const credential = asked.get(key);
-      const said = Number(reply[i]);
-      return credential === undefined || said === 0 ? [] : [proofOf(credential, said)];
+      return credential === undefined || reply[i] !== 1 ? [] : [credential];
     });
   });
   return (await Promise.all(proven)).flat();
@@ -136,10 +127,9 @@ function hasValues(step: readonly Step[]): boolean {
  * Groups the buckets by slot. A proven credential is not charged to its address. Buckets of different values come last,
  * because a value cannot be given back.
  */
-function stepsOf({ buckets }: Charge, proven: readonly Proof[], store: StoreConnection): Iterable<Step[]> {
+function stepsOf({ buckets }: Charge, proven: readonly Identity[], store: StoreConnection): Iterable<Step[]> {
   const ordered: Step[] = [];
-  const isProven = (identity: Identity): boolean =>
-    proven.some(({ credential }) => credential.digest === identity.digest);
+  const isProven = (identity: Identity): boolean => proven.some(({ digest }) => digest === identity.digest);
   for (const [place, { counter, identity, unlessProven, cost, limit, value }] of buckets.entries())
     if (unlessProven.length > 0 && !unlessProven.some(isProven))
       ordered.push({ place, bucket: new Bucket(counter, identity, [], cost, limit, value) });

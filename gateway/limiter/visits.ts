@@ -22,7 +22,6 @@ import { dayOf, type History, regularUntil, visitedOn } from './history.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { type Limiter, PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { Admission, NewClients } from './new-clients.ts';
-import { HOUR_LUA } from './script.ts';
 
 /** @returns the key of the days of a client */
 export function historyKey({ digest }: Identity): string {
@@ -72,7 +71,7 @@ for i = 1, #KEYS, 2 do
       end
     end
     redis.call('SET', KEYS[i], string.format('%.0f', last * SPAN + days), 'PX', ttl(last + within))
-    if ends then redis.call('SET', KEYS[i + 1], ${HOUR_LUA}, 'PX', ttl(ends)) else redis.call('DEL', KEYS[i + 1]) end
+    if ends then redis.call('SET', KEYS[i + 1], '1', 'PX', ttl(ends)) else redis.call('DEL', KEYS[i + 1]) end
     reply[#reply + 1] = last * SPAN + days
   end
 end
