@@ -10,10 +10,10 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { History } from '#gateway/limiter/history.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
+import type { StoreReport } from '#gateway/store/report.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BANS_MAX, type Ban, type BanChange, type BanList } from './bans.ts';
 import { SHADOWS_MAX, type ShadowChange } from './shadows.ts';
-import type { StoreReport } from './store-report.ts';
 
 /** The state of the counters of one identity at one time. */
 export interface Look {

@@ -13,6 +13,7 @@ import type { StoreAccess } from '#gateway/store/access.ts';
 import { KEYS_PER_SCRIPT_MAX, type StoreConnection, type StoreScript } from '#gateway/store/connection.ts';
 import { isErrorReply } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
+import { REPORT, readStoreReport, type StoreReport } from '#gateway/store/report.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type Ban, type BanList, noteOf, POLICY_BANS_MAX, readNote } from './bans.ts';
@@ -46,7 +47,6 @@ import {
   UNSHADOW,
   VERSIONS_KEY,
 } from './scripts.ts';
-import { REPORT, readStoreReport, type StoreReport } from './store-report.ts';
 
 const CONNECT_MS: Millis = 2000;
 const ANSWER_MS: Millis = 2000;

@@ -2,7 +2,6 @@
 
 import type { Control, ControlChange } from '#gateway/bans/control.ts';
 import { Offenders } from '#gateway/bans/offenders.ts';
-import { openCounters } from '#gateway/bans/open-counters.ts';
 import { shadowed } from '#gateway/bans/shadows.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { HistoriesInUse } from '#gateway/limiter/replicas.ts';
@@ -17,6 +16,7 @@ import type { StoreAccess } from '#gateway/store/access.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Enforcement, type EnforcementOptions } from './enforcement.ts';
 import { Learning } from './learning.ts';
+import { openCounters } from './open-counters.ts';
 import type { LimitingSecrets } from './settings.ts';
 
 type CountersOptions = Parameters<typeof openCounters>[0];

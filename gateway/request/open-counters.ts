@@ -1,15 +1,16 @@
 /** Opens the counters, the bans and the shadow modes, in the store or in the memory of this process. */
+
+import { Bans } from '#gateway/bans/bans.ts';
+import type { ChangeFeed } from '#gateway/bans/change-feed.ts';
+import type { Control } from '#gateway/bans/control.ts';
+import { MemoryControl } from '#gateway/bans/memory-control.ts';
+import { Shadows } from '#gateway/bans/shadows.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import type { GuardedLimiter, GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
-import { Bans } from './bans.ts';
-import type { ChangeFeed } from './change-feed.ts';
-import type { Control } from './control.ts';
-import { MemoryControl } from './memory-control.ts';
-import { Shadows } from './shadows.ts';
 
 interface CountersOptions
   extends Pick<GuardedLimiterOptions, 'clock' | 'log' | 'replica' | 'onSalt' | 'histories'> {
@@ -53,8 +54,8 @@ export async function openCounters(options: CountersOptions): Promise<OpenedCoun
     return { limiter, guarded: null, control, bans, shadows, changeFeed: null, salt };
   }
   const { GuardedLimiter } = await import('#gateway/limiter/outage.ts');
-  const { StoreControl } = await import('./store-control.ts');
-  const { ChangeFeed } = await import('./change-feed.ts');
+  const { StoreControl } = await import('#gateway/bans/store-control.ts');
+  const { ChangeFeed } = await import('#gateway/bans/change-feed.ts');
   const guarded = new GuardedLimiter({
     store,
     clock,

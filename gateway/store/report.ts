@@ -1,6 +1,7 @@
 /** Reports the version and the settings of the store, and whether other programs use it. */
-import { storeScript } from '#gateway/store/connection.ts';
+
 import type { Millis } from '#shared/clock.ts';
+import { storeScript } from './connection.ts';
 
 export interface StoreReport {
   /** Version of Redis, such as 7.2.4. null if unknown. */
