@@ -1,7 +1,7 @@
 /** Builds a running gateway from its parts, in dependency order. */
 
 import type { Logger } from 'pino';
-import type { ControlChange } from '#gateway/bans/control.ts';
+import type { Row } from '#gateway/bans/rows.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
@@ -55,8 +55,8 @@ export interface Gateway extends Omit<RunningGateway, AskedOfAll> {
   readonly port: number;
   /** Addresses of refused clients, while operators may see them; null if this gateway has none. */
   readonly addresses: RefusedAddresses | null;
-  /** Applies a change that the supervisor has already written to the store. */
-  applyChange(change: ControlChange): Promise<void>;
+  /** Applies a row that the supervisor has already written to the store. */
+  applyChange(row: Row): Promise<void>;
   /** @param withRankings whether it has the clients denied most and the paths requested most */
   report(withRankings: boolean): ProcessReport;
   /** Takes the counts of past seconds out of the gateway. */
@@ -152,7 +152,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
     policyText: () => watch.text,
     policyRefusal: () => watch.refusal,
     control: limiting.control,
-    applyChange: (change) => limiting.applyChange(change),
+    applyChange: (row) => limiting.applyChange(row),
     report: (withRankings) => {
       const store = guarded?.stats();
       return {

@@ -139,7 +139,7 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
   proxyFiles?.start();
   const { StoreControl } = await import('#gateway/bans/store-control.ts');
   const { RedisDecisions } = await import('#gateway/refusals/redis-decisions.ts');
-  const control = new StoreControl(store, identitySecret, clock, (change) => supervisor.applyChange(change));
+  const control = new StoreControl(store, identitySecret, clock, (row) => supervisor.applyChange(row));
   const decisions = new RedisDecisions(store);
   return {
     port: supervisor.port,

@@ -1,6 +1,7 @@
 /** The bans that this process knows. A ban stays in force until it ends, even while the store is unavailable. */
+import { parseNetwork } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
-import { NetworkBans } from './network-bans.ts';
+import { NetworkMap } from '#shared/network-map.ts';
 
 /** Maximum number of bans, for all replicas together. */
 export const BANS_MAX = 10_000;
@@ -24,14 +25,6 @@ interface ListedBan extends Ban {
   readonly digest: string;
 }
 
-/** A ban that an operator has set or lifted in the store. */
-export interface BanChange {
-  readonly digest: string;
-  /** The new ban; null if the ban was lifted. */
-  readonly ban: Ban | null;
-  readonly version: number;
-}
-
 /** A list of bans, newest first. */
 export interface BanList {
   /** Number of all bans, including those that are not listed. */
@@ -49,15 +42,16 @@ export function readNote(note: string): Pick<Ban, 'reason' | 'policy'> {
   return { reason: note.slice(at + 1), policy: at > 0 ? note.slice(0, at) : null };
 }
 
+/** A ban of a network has the network as its name, where others have a digest, which has no slash. */
+export function isNetwork(name: string): boolean {
+  return name.includes('/');
+}
+
 export class Bans {
-  /** Bans by digest of the client, or by network, oldest first. Ends are on the clock of this process. */
+  /** Bans by digest of the client, or by network. Ends are on the clock of this process. */
   readonly #bans = new Map<string, Ban>();
-  /** The bans whose name is a network. */
-  readonly #networks = new NetworkBans();
-  /** Version of each ban in the store, by digest. */
-  readonly #versions = new Map<string, number>();
-  /** No ban ends before this time. */
-  #nextEnd: Millis = Number.POSITIVE_INFINITY;
+  /** The names of bans that are networks. */
+  readonly #networks = new NetworkMap<string>();
 
   get size(): number {
     return this.#bans.size;
@@ -83,49 +77,23 @@ export class Bans {
       if (network === undefined) return null;
       const ban = this.of(network, now);
       if (ban !== null) return ban;
-      // A larger network may be banned for longer.
-      this.dropEnded(now);
+      // This one has ended and is dropped. A larger network may be banned for longer.
     }
     return null;
   }
 
-  /** @param version version of this change in the store; 0 without a store */
-  set(digest: string, ban: Ban, version = 0): void {
-    // A Map keeps the position of a known key. Delete it first, so that the newest ban is last.
-    this.#bans.delete(digest);
+  set(digest: string, ban: Ban): void {
     this.#bans.set(digest, ban);
-    this.#networks.add(digest);
-    this.#versions.set(digest, version);
-    this.#nextEnd = Math.min(this.#nextEnd, ban.endsAt);
+    if (isNetwork(digest)) this.#networks.add(parseNetwork(digest), digest);
   }
 
   delete(digest: string): void {
     this.#bans.delete(digest);
-    this.#networks.delete(digest);
-    this.#versions.delete(digest);
-  }
-
-  /** All bans by digest, oldest first. */
-  get all(): ReadonlyMap<string, Ban> {
-    return this.#bans;
-  }
-
-  /** @returns the version of the ban in the store; 0 if there is none */
-  versionOf(digest: string): number {
-    return this.#versions.get(digest) ?? 0;
+    if (isNetwork(digest)) this.#networks.delete(parseNetwork(digest));
   }
 
   clear(): void {
     this.#bans.clear();
     this.#networks.clear();
-    this.#versions.clear();
-  }
-
-  dropEnded(now: Millis): void {
-    if (now < this.#nextEnd) return;
-    this.#nextEnd = Number.POSITIVE_INFINITY;
-    for (const [digest, { endsAt }] of this.#bans)
-      if (endsAt <= now) this.delete(digest);
-      else this.#nextEnd = Math.min(this.#nextEnd, endsAt);
   }
 }

@@ -3,18 +3,18 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import { Bucket } from '#gateway/limiter/charge.ts';
 import type { History } from '#gateway/limiter/history.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { Look } from '#gateway/limiter/look.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { BANS_MAX, type Ban, type BanList, type Bans, POLICY_BAN_MS_MAX, POLICY_BANS_MAX } from './bans.ts';
-import { type Control, type Look, TooManyBansError, TooManyShadowsError } from './control.ts';
-import { SHADOWS_MAX, type Shadows } from './shadows.ts';
+import { noteOf, POLICY_BAN_MS_MAX, POLICY_BANS_MAX, readNote } from './bans.ts';
+import { type Change, Control, TooManyBansError } from './control.ts';
+import type { ActiveRow, Rows } from './rows.ts';
 
 interface MemoryControlOptions {
   readonly clock: Clock;
   readonly known: KnownCounters;
-  readonly bans: Bans;
-  readonly shadows: Shadows;
+  readonly rows: Rows;
   readonly salt: string;
   /** Name of this process. */
   readonly replica: string;
@@ -32,14 +32,16 @@ interface Offences {
 const NO_OFFENCES: Offences = { denials: 0, denialsEndAt: 0, banEndsAt: 0, bans: 0 };
 const OFFENCES_MAX = 10_000;
 
-export class MemoryControl implements Control {
+export class MemoryControl extends Control {
   readonly #options: MemoryControlOptions;
   /** Offences by digest and policy. Shadow mode has its own map, so that it does not displace entries of real bans. */
   readonly #offences = { enforce: new Map<string, Offences>(), shadow: new Map<string, Offences>() };
 
   #historySince: Millis | null = null;
+  #version = 0;
 
   constructor(options: MemoryControlOptions) {
+    super();
     this.#options = options;
   }
 
@@ -85,10 +87,6 @@ export class MemoryControl implements Control {
     return this.#historySince;
   }
 
-  async ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban> {
-    return this.#ban(identity, forMs, { reason, policy: null }, BANS_MAX);
-  }
-
   async countDenials(identity: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
     const now = this.#now;
     const key = `${identity.digest} ${ban.bucket}`;
@@ -100,10 +98,7 @@ export class MemoryControl implements Control {
     const isDue = counted >= ban.after;
     const pastBans = now < banEndsAt + POLICY_BAN_MS_MAX ? bans : 0;
     const ms = Math.min(ban.forMs * 2 ** (ban.growing ? pastBans : 0), POLICY_BAN_MS_MAX);
-    const known = this.#options.bans.of(identity.digest, now);
-    const isLonger = known === null || (known.policy !== null && known.endsAt < now + ms);
-    if (isDue && reason !== '' && isLonger)
-      this.#ban(identity, ms, { reason, policy: ban.bucket }, POLICY_BANS_MAX);
+    if (isDue && reason !== '') this.#banFor(identity.digest, ms, { reason, policy: ban.bucket });
     // Append the entry, because the first one is dropped when the map is full.
     offences.delete(key);
     offences.set(key, {
@@ -117,55 +112,57 @@ export class MemoryControl implements Control {
     return isDue ? ms : 0;
   }
 
-  #ban({ digest }: Identity, forMs: Millis, why: Pick<Ban, 'reason' | 'policy'>, bansMax: number): Ban {
-    const { bans } = this.#options;
-    const now = this.#now;
-    if (bans.size >= bansMax) bans.dropEnded(now);
-    if (bans.size >= bansMax && bans.endOf(digest, now) === 0) throw new TooManyBansError(bansMax);
-    const ban = { endsAt: now + forMs, ...why };
-    bans.set(digest, ban);
-    return ban;
-  }
-
-  async unban(identity: Identity): Promise<boolean> {
-    const was = await this.banOf(identity);
-    this.#options.bans.delete(identity.digest);
-    return was !== null;
-  }
-
-  async banOf({ digest }: Identity): Promise<Ban | null> {
-    return this.#options.bans.of(digest, this.#now);
-  }
-
-  async listBans(countMax: number): Promise<BanList> {
-    const { bans } = this.#options;
-    bans.dropEnded(this.#now);
-    const newest = [...bans.all].slice(-countMax).reverse();
-    return { total: bans.size, bans: newest.map(([digest, ban]) => ({ digest, ...ban })) };
-  }
-
-  async shadow(bucket: string, forMs: Millis): Promise<Millis> {
-    const { shadows } = this.#options;
-    if (shadows.endsAt.size >= SHADOWS_MAX && !shadows.endsAt.has(bucket)) throw new TooManyShadowsError();
-    const endsAt = this.#now + forMs;
-    shadows.set(bucket, endsAt);
-    return endsAt;
-  }
-
-  async unshadow(bucket: string): Promise<boolean> {
-    return this.#options.shadows.delete(bucket);
-  }
-
-  async shadows(): Promise<ReadonlyMap<string, Millis>> {
-    return this.#options.shadows.endsAt;
-  }
-
   async storeReport(): Promise<null> {
     return null;
   }
 
   close(): void {
     // There is no connection to close.
+  }
+
+  /** Bans a client unless it has a longer ban, or one by an operator. */
+  #banFor(name: string, ms: Millis, why: { readonly reason: string; readonly policy: string }): void {
+    const known = this.#active('ban', name);
+    const isByOperator = known !== null && readNote(known.note).policy === null;
+    if (isByOperator || (known?.endsAt ?? 0) >= this.#now + ms) return;
+    const { endsAt } = this.#change({ kind: 'ban', name, ms, note: noteOf(why), max: POLICY_BANS_MAX });
+    if (endsAt === null) throw new TooManyBansError(POLICY_BANS_MAX);
+  }
+
+  protected async change(change: Change) {
+    return this.#change(change);
+  }
+
+  protected async find(kind: 'ban', name: string): Promise<ActiveRow | null> {
+    return this.#active(kind, name);
+  }
+
+  protected async list(kind: 'ban' | 'shadow', countMax: number) {
+    const { rows } = this.#options;
+    rows.dropEnded(this.#now);
+    const all = [...rows.of(kind).values()];
+    return { total: all.length, rows: all.slice(-countMax).reverse() };
+  }
+
+  #change({ kind, name, ms, note, max }: Change) {
+    const { rows } = this.#options;
+    const now = this.#now;
+    const was = kind !== 'counters' && this.#active(kind, name) !== null;
+    if (kind !== 'counters' && ms > 0 && !was && rows.of(kind).size >= max) {
+      rows.dropEnded(now);
+      if (rows.of(kind).size >= max) return { was, endsAt: null };
+    }
+    const endsAt = now + ms;
+    rows.take([{ kind, name, endsAt: ms > 0 ? endsAt : null, note, version: ++this.#version }]);
+    return { was, endsAt };
+  }
+
+  #active(kind: 'ban' | 'shadow', name: string): ActiveRow | null {
+    const { rows } = this.#options;
+    const row = rows.of(kind).get(name);
+    if (row === undefined || row.endsAt > this.#now) return row ?? null;
+    rows.dropEnded(this.#now);
+    return null;
   }
 
   get #now(): Millis {

@@ -11,14 +11,6 @@ export const SHADOWS_MAX = 1000;
 export const SHADOW_DAYS_MAX = 7;
 export const SHADOW_MS_MAX: Millis = SHADOW_DAYS_MAX * 86_400_000;
 
-/** A change that an operator has made in the store. */
-export interface ShadowChange {
-  readonly bucket: string;
-  /** On the clock of this process. null: an operator has ended it. */
-  readonly endsAt: Millis | null;
-  readonly version: number;
-}
-
 interface ShadowsOptions {
   readonly clock: Clock;
   /** Called when the set of buckets in shadow mode has changed. */
@@ -29,8 +21,6 @@ export class Shadows {
   readonly #options: ShadowsOptions;
   /** End of each shadow mode by bucket, on the clock of this process. */
   #endsAt = new Map<string, Millis>();
-  /** The version of each shadow mode in the store. */
-  #versions: ReadonlyMap<string, number> = new Map();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ShadowsOptions) {
@@ -41,33 +31,7 @@ export class Shadows {
     return this.#endsAt;
   }
 
-  set(bucket: string, endsAt: Millis): void {
-    this.replace(new Map(this.#endsAt).set(bucket, endsAt));
-  }
-
-  /** @returns whether the bucket was in shadow mode */
-  delete(bucket: string): boolean {
-    const left = new Map(this.#endsAt);
-    const was = left.delete(bucket);
-    if (was) this.replace(left);
-    return was;
-  }
-
-  /** Applies a change before the store is read again, which then replaces all versions. */
-  change({ bucket, endsAt, version }: ShadowChange): void {
-    if (endsAt === null) this.delete(bucket);
-    else
-      this.replace(new Map(this.#endsAt).set(bucket, endsAt), new Map(this.#versions).set(bucket, version));
-  }
-
-  /** @returns the version of the shadow mode in the store; 0 if there is none */
-  versionOf(bucket: string): number {
-    return this.#endsAt.has(bucket) ? (this.#versions.get(bucket) ?? 0) : 0;
-  }
-
-  /** @param versions in the store; without a store there are none */
-  replace(endsAt: Map<string, Millis>, versions = this.#versions): void {
-    this.#versions = versions;
+  replace(endsAt: Map<string, Millis>): void {
     const now = this.#options.clock();
     for (const [bucket, end] of endsAt) if (end <= now) endsAt.delete(bucket);
     const before = this.#endsAt;

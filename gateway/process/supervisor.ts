@@ -4,7 +4,7 @@
  * signals.
  */
 import type { ChildProcess } from 'node:child_process';
-import type { ControlChange } from '#gateway/bans/control.ts';
+import type { Row } from '#gateway/bans/rows.ts';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
 import { inexact, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
 import type { RefusedAddress, RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
@@ -48,7 +48,7 @@ type State = Extract<WorkerMessage, { type: 'state' }>;
 
 type WorkerCommand =
   | { readonly type: 'state' }
-  | { readonly type: 'change'; readonly change: ControlChange }
+  | { readonly type: 'change'; readonly row: Row }
   /** Operators may see the addresses of clients that are refused in this time. */
   | { readonly type: 'addresses'; readonly forMs: Millis };
 
@@ -154,8 +154,8 @@ export class Supervisor {
   }
 
   /** Resolves when all workers that answer have applied the change. */
-  async applyChange(change: ControlChange): Promise<void> {
-    await this.#sendAll({ type: 'change', change });
+  async applyChange(row: Row): Promise<void> {
+    await this.#sendAll({ type: 'change', row });
   }
 
   /** Resolves when all workers that answer have begun to keep addresses, or to forget them. */

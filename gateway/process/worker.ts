@@ -1,5 +1,5 @@
 /** The worker's side of the supervisor: its reports, and what it does on request. */
-import type { ControlChange } from '#gateway/bans/control.ts';
+import type { Row } from '#gateway/bans/rows.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
 import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { Sample } from '#gateway/part/sample.ts';
@@ -13,7 +13,7 @@ import {
 /** The parts of a gateway that a supervisor uses. */
 interface SupervisedGateway {
   readonly addresses: RefusedAddresses | null;
-  applyChange(change: ControlChange): Promise<void>;
+  applyChange(row: Row): Promise<void>;
   report(withRankings: boolean): ProcessReport;
   samples(): Sample[];
 }
@@ -43,7 +43,7 @@ export function reportTo(supervisor: Channel, gateway: SupervisedGateway): void 
   supervisor.on('message', async (request) => {
     const { id } = request;
     if (request.type !== 'state') {
-      if (request.type === 'change') await gateway.applyChange(request.change);
+      if (request.type === 'change') await gateway.applyChange(request.row);
       else gateway.addresses?.show(request.forMs);
       if (supervisor.connected) supervisor.send?.({ type: 'applied', id });
       return;

@@ -1,10 +1,11 @@
 /** Opens the counters, the bans and the shadow modes, in the store or in the memory of this process. */
 
 import { Bans } from '#gateway/bans/bans.ts';
-import type { ChangeFeed } from '#gateway/bans/change-feed.ts';
 import type { Control } from '#gateway/bans/control.ts';
 import { MemoryControl } from '#gateway/bans/memory-control.ts';
+import { Rows } from '#gateway/bans/rows.ts';
 import { Shadows } from '#gateway/bans/shadows.ts';
+import type { Sync } from '#gateway/bans/sync.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
@@ -36,8 +37,8 @@ interface OpenedCounters {
   readonly control: Control;
   readonly bans: Bans;
   readonly shadows: Shadows;
-  /** Reads changes by operators from the store. null without a store. Start it when the policies are in use. */
-  readonly changeFeed: ChangeFeed | null;
+  /** Reads what operators have changed from the store. null without a store. Start it when the policies are in use. */
+  readonly sync: Sync | null;
   readonly salt: string;
 }
 
@@ -46,16 +47,17 @@ export async function openCounters(options: CountersOptions): Promise<OpenedCoun
   const { store, identitySecret, clock, log, replica, onSalt, counters } = options;
   const bans = new Bans();
   const shadows = new Shadows({ clock, onChange: options.onShadows });
+  const rows = new Rows(bans, shadows);
   const salt = identitySecret ?? options.newSalt();
   if (store === null) {
     const known = new KnownCounters(options);
     const limiter = new MemoryLimiter({ clock, known, log });
-    const control = new MemoryControl({ clock, known, bans, shadows, salt, replica });
-    return { limiter, guarded: null, control, bans, shadows, changeFeed: null, salt };
+    const control = new MemoryControl({ clock, known, rows, salt, replica });
+    return { limiter, guarded: null, control, bans, shadows, sync: null, salt };
   }
   const { GuardedLimiter } = await import('#gateway/limiter/outage.ts');
   const { StoreControl } = await import('#gateway/bans/store-control.ts');
-  const { ChangeFeed } = await import('#gateway/bans/change-feed.ts');
+  const { Sync } = await import('#gateway/bans/sync.ts');
   const guarded = new GuardedLimiter({
     store,
     clock,
@@ -68,11 +70,11 @@ export async function openCounters(options: CountersOptions): Promise<OpenedCoun
     histories: options.histories,
   });
   const { connection, known } = guarded;
-  const changeFeed = new ChangeFeed({ connection, known, clock, bans, shadows, counters });
-  const control = new StoreControl(store, identitySecret, clock, (change) => changeFeed.apply(change));
+  const sync = new Sync({ connection, known, clock, rows, counters });
+  const control = new StoreControl(store, identitySecret, clock, (row) => sync.apply(row));
   const shared = await guarded.start().catch(async (error: Error) => {
     await guarded.close();
     throw error;
   });
-  return { limiter: guarded, guarded, control, bans, shadows, changeFeed, salt: identitySecret ?? shared };
+  return { limiter: guarded, guarded, control, bans, shadows, sync, salt: identitySecret ?? shared };
 }

@@ -1,7 +1,8 @@
 /** Opens what limits requests: counters, bans, refusals and the policies in use. */
 
-import type { Control, ControlChange } from '#gateway/bans/control.ts';
+import type { Control } from '#gateway/bans/control.ts';
 import { Offenders } from '#gateway/bans/offenders.ts';
+import type { Row } from '#gateway/bans/rows.ts';
 import { shadowed } from '#gateway/bans/shadows.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { HistoriesInUse } from '#gateway/limiter/replicas.ts';
@@ -45,8 +46,8 @@ export interface Limiting {
   use(policies: PolicySet): void;
   /** Reads the bans before the first request. Otherwise a replaced worker would first admit banned clients. */
   start(): Promise<void>;
-  /** Applies a change that another process has already written to the store. */
-  applyChange(change: ControlChange): Promise<void>;
+  /** Applies a row that another process has already written to the store. */
+  applyChange(row: Row): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -58,7 +59,7 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
   let isOpen = false;
   const useLoaded = (): void => enforcement.use(shadowed(learning.applyTo(loaded), shadows.endsAt));
   const { newSalt, countersMax, credentialsMax } = options;
-  const { limiter, guarded, control, bans, shadows, changeFeed, salt } = await openCounters({
+  const { limiter, guarded, control, bans, shadows, sync, salt } = await openCounters({
     store,
     identitySecret,
     clock,
@@ -121,11 +122,11 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
       void beginHistories?.();
     },
     async start() {
-      await Promise.all([changeFeed?.start(), guarded?.learnHistories(), beginHistories?.()]);
+      await Promise.all([sync?.start(), guarded?.learnHistories(), beginHistories?.()]);
     },
-    applyChange: async (change) => changeFeed?.apply(change),
+    applyChange: async (row) => sync?.apply(row),
     async close() {
-      changeFeed?.stop();
+      sync?.stop();
       shadows.close();
       learning.close();
       offenders.close();

@@ -1,9 +1,8 @@
 /** Reads the counters and the ban of one identity. */
 
 import { EMPTY } from '#gateway/algorithms/algorithm.ts';
-import { BANS_MAX, type Ban, Bans } from '#gateway/bans/bans.ts';
+import { BANS_MAX, type Ban, Bans, isNetwork } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
-import { isNetwork } from '#gateway/bans/network-bans.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import { dayOf, daysOf } from '#gateway/limiter/history.ts';
 import { countersOf } from '#gateway/policy/counter.ts';

@@ -99,20 +99,20 @@ t.test('a worker that closes its channel is left out, and the supervisor stays r
 
 t.test('a change of a ban is applied by every worker that answers', async (t) => {
   const program = (answer: string) =>
-    `${NUMBER}${READY} process.on('message', ({ id, change }) => {
-      writeFileSync(file + number, change.digest);
+    `${NUMBER}${READY} process.on('message', ({ id, row }) => {
+      writeFileSync(file + number, row.name);
       ${answer}
     });`;
-  const change = { digest: 'a', ban: null, version: 1 };
+  const row = { kind: 'ban', name: 'a', endsAt: null, note: '', version: 1 } as const;
   const whole = await supervise(t, program(`process.send({ type: 'applied', id });`), 2);
   await whole.supervisor.start();
-  await whole.supervisor.applyChange(change);
+  await whole.supervisor.applyChange(row);
   const applied = [1, 2].map((number) => readFileSync(`${whole.main}.number${number}`, 'utf8'));
   t.strictSame(applied, ['a', 'a'], 'applied before the operator gets the reply');
 
   const part = await supervise(t, program(`if (number === 2) process.send({ type: 'applied', id });`), 2);
   await part.supervisor.start();
-  await part.supervisor.applyChange(change);
+  await part.supervisor.applyChange(row);
   t.equal(
     readFileSync(`${part.main}.number2`, 'utf8'),
     'a',

@@ -21,13 +21,14 @@ t.test('bans and shadows are there again, and end when they are told to', async 
   await eventually(
     'Redis knows of them again',
     async () => [
-      await redis.client.zcard('fg:{control}:banned'),
-      await redis.client.zcard('fg:{control}:shadowed'),
+      await redis.client.zcard('fg:{control}:ban'),
+      await redis.client.zcard('fg:{control}:shadow'),
       await redis.client.exists('fg:{control}:versions'),
     ],
     all(1),
   );
-  for (const key of await redis.client.keys('fg:{control}:*ed:*')) {
+  for (const kind of ['ban', 'shadow']) {
+    const [key = ''] = await redis.client.keys(`fg:{control}:${kind}:*`);
     const ms = await redis.client.pttl(key);
     t.ok(ms > 3_000_000 && ms < 3_600_000, `${key} keeps its end`);
   }

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap';
 import { Bans } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
 import { MemoryControl } from '#gateway/bans/memory-control.ts';
+import { Rows } from '#gateway/bans/rows.ts';
 import { Shadows } from '#gateway/bans/shadows.ts';
 import { StoreControl } from '#gateway/bans/store-control.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -84,8 +85,7 @@ t.test('memory', async (t) => {
     new MemoryControl({
       clock: processClock,
       known,
-      bans: new Bans(),
-      shadows: new Shadows({ clock: processClock, onChange: () => undefined }),
+      rows: new Rows(new Bans(), new Shadows({ clock: processClock, onChange: () => undefined })),
       replica: 'r',
       salt: '',
     }),

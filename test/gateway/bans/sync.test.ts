@@ -1,0 +1,342 @@
+/** Tests that several processes agree on bans, shadows and resets, whatever the store loses, and when. */
+import assert from 'node:assert/strict';
+import t, { type Test } from 'tap';
+import { Bans, POLICY_BANS_MAX } from '#gateway/bans/bans.ts';
+import { REMOVED_MAX, type Row, Rows } from '#gateway/bans/rows.ts';
+import { REMOVED_KEY, rowKey, setKey, VERSIONS_KEY, VERSIONS_MAX } from '#gateway/bans/scripts.ts';
+import { Shadows } from '#gateway/bans/shadows.ts';
+import { StoreControl } from '#gateway/bans/store-control.ts';
+import { Sync } from '#gateway/bans/sync.ts';
+import { identityOf } from '#gateway/identity/digest.ts';
+import { Bucket } from '#gateway/limiter/charge.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { StoreConnection } from '#gateway/store/connection.ts';
+import { StoreFault } from '#gateway/store/fault.ts';
+import { fc } from '#test/support/fast-check.ts';
+import { VirtualTime } from '#test/support/limiter-model/virtual-time.ts';
+import { type RedisServer, startRedis } from '#test/support/redis.ts';
+import { part, policy } from '#test/support/spend.ts';
+import { accessTo, storeAt } from '#test/support/store.ts';
+
+const identity = (number: number) => identityOf(String(number).padStart(21, 'x').concat('A'));
+
+function storeControl(t: Test, { url }: RedisServer, onChange?: (row: Row) => Promise<void>): StoreControl {
+  const control = new StoreControl(accessTo(url), 'salt', Date.now, onChange);
+  t.teardown(() => control.close());
+  return control;
+}
+
+/** Writes bans by a policy into the store as if they had been made one after the other. */
+async function addBans({ client }: RedisServer, digests: readonly string[]): Promise<void> {
+  const pipeline = client.pipeline();
+  const text = `${Date.now() + 3_600_000} login\npolicy login denied it 50 times within 600 s`;
+  for (const digest of digests) pipeline.set(rowKey('ban', digest), text, 'PX', 3_600_000);
+  await pipeline.exec();
+  await client.zadd(setKey('ban'), ...digests.flatMap((digest, i) => [i + 1, digest]));
+}
+
+/** Numbers of the clients that the tests below ban, the last one by a policy. */
+const CLIENTS = [1, 2, 3, 4];
+const BY_POLICY = 4;
+
+/** The `ban` of a policy that bans for a minute after one denial. */
+const BAN = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+
+/** Copies all that the store has. @returns a function that puts the store back to this state */
+async function copyOf({ client }: RedisServer): Promise<() => Promise<void>> {
+  const before = new Map<string, Buffer>();
+  for (const key of await client.keys('*')) before.set(key, await client.dumpBuffer(key));
+  return async () => {
+    await client.flushall();
+    for (const [key, dump] of before) await client.restore(key, 600_000, dump);
+  };
+}
+
+/** The rows of one process. */
+function newRows(onShadows = () => undefined) {
+  return new Rows(new Bans(), new Shadows({ clock: Date.now, onChange: onShadows }));
+}
+
+/** The state of one gateway. It asks the store when the test tells it to. */
+async function startReplica(t: Test, url: string, clock = Date.now) {
+  const rows = newRows();
+  const { bans, shadows } = rows;
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const bucket = new Bucket(part(policy('one', 1, 60)).counter, identity(1_000_000));
+  // A busy machine may need seconds for the answer with all bans.
+  const connection = storeAt(t, url, { silenceMs: 600_000 });
+  await connection.connect();
+  t.teardown(() => shadows.close());
+  const sync = new Sync({ connection, clock, known, rows, counters: () => [] });
+  sync.stop();
+  const bannedOnes = (): number[] => CLIENTS.filter((one) => bans.endOf(identity(one).digest, clock()) > 0);
+  return {
+    ask: () => sync.start(),
+    remember: () => known.set(bucket, { at: 1000, a: 1, b: 0 }),
+    /** Whether the process has forgotten a counter that no operator has cleared. */
+    hasForgotten: () => known.state(bucket, 1000).a === 0,
+    learn: (row: Row) => sync.apply(row),
+    bans,
+    bannedOnes,
+    shadows: () => [...shadows.endsAt.keys()].sort(),
+  };
+}
+
+t.test('a process reads only changes that it has not read', async (t) => {
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
+  const many = Array.from({ length: POLICY_BANS_MAX - 1 }, (_, i) => identity(i + 1000).digest);
+  await addBans(redis, many);
+  await control.ban(identity(1), 60_000, 'the first');
+  const replica = await startReplica(t, redis.url);
+  const sentBytes = async (): Promise<number> =>
+    Number(/total_net_output_bytes:(\d+)/.exec(await redis.client.info('stats'))?.[1]);
+  /** Counts the bytes that the store sends for the next answer, without those for `info` itself. */
+  const bytesOfAnswer = async (): Promise<number> => {
+    const [first, second] = [await sentBytes(), await sentBytes()];
+    await replica.ask();
+    return (await sentBytes()) - second - (second - first);
+  };
+  const all = await bytesOfAnswer();
+  t.equal(replica.bans.size, POLICY_BANS_MAX);
+  t.ok(all > 500_000, `reading everything takes ${all} bytes`);
+
+  await control.ban(identity(2), 60_000, 'the second');
+  const few = await bytesOfAnswer();
+  t.comment(`all bans: ${all} bytes, one more: ${few} bytes`);
+  t.ok(few < 1000, `reading one change takes ${few} bytes`);
+  t.strictSame(replica.bannedOnes(), [1, 2]);
+  t.equal(replica.bans.size, POLICY_BANS_MAX + 1);
+  t.match(replica.bans.of(identity(2).digest, Date.now()), { reason: 'the second', policy: null });
+  t.match(replica.bans.of(many[0] ?? '', Date.now()), { policy: 'login' });
+
+  await control.shadow('a', 60_000);
+  await control.reset(identity(3), []);
+  await control.ban(identity(2), 120_000, 'again');
+  await redis.client.del(rowKey('ban', many[1] ?? ''));
+  t.equal(await control.countDenials(identity(1), BAN, 1, 'by a policy'), 60_000);
+  t.ok((await bytesOfAnswer()) < 1000);
+  t.strictSame([replica.bannedOnes(), replica.shadows()], [[1, 2], ['a']]);
+  await control.unban(identity(2));
+  t.ok((await bytesOfAnswer()) < 1000);
+  t.strictSame(replica.bannedOnes(), [1]);
+  await control.unshadow('a');
+  await replica.ask();
+  t.strictSame(replica.shadows(), []);
+  for (const key of await redis.client.keys('fg:{control}:*'))
+    t.ok((await redis.client.pttl(key)) > 0, `${key} expires`);
+});
+
+t.test('a process that missed too many changes, or others than the store had, reads all', async (t) => {
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
+  const replica = await startReplica(t, redis.url);
+  await control.ban(identity(1), 60_000, 'the first');
+  await replica.ask();
+  t.strictSame(replica.bannedOnes(), [1]);
+
+  // A failover lost the first ban, and a later change has a higher version.
+  await redis.client.flushall();
+  await control.ban(identity(2), 60_000, 'the second');
+  await replica.ask();
+  t.strictSame(replica.bannedOnes(), [1, 2]);
+  t.match(await control.banOf(identity(1)), { reason: 'the first' }, 'the store has the first ban again');
+  t.match(
+    await control.listBans(1),
+    { total: 2, bans: [{ reason: 'the second' }] },
+    'the newest is still first',
+  );
+
+  await control.ban(identity(3), 60_000, 'the third');
+  await control.unban(identity(2));
+  replica.remember();
+  for (let i = 0; i <= REMOVED_MAX; i++) await control.reset(identity(i + 10), []);
+  t.equal(await redis.client.zcard(VERSIONS_KEY), VERSIONS_MAX, 'the number of versions is bounded');
+  t.equal(await redis.client.zcard(REMOVED_KEY), REMOVED_MAX, 'the number of removals too');
+  await replica.ask();
+  t.strictSame(replica.bannedOnes(), [1, 3], 'the lifted ban does not come back');
+  t.ok(replica.hasForgotten(), 'of too many resets, a process forgets all counters');
+});
+
+t.test('a lifted ban stays lifted, although a process that knows it comes back later', async (t) => {
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
+  const [knows, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
+  await control.ban(identity(1), 3_600_000, 'why');
+  await knows.ask();
+  await redis.client.flushall();
+  t.equal(await control.unban(identity(1)), false, 'the store has lost the ban');
+  for (let i = 0; i < 2; i++) for (const replica of [knows, other]) await replica.ask();
+  t.strictSame([knows.bannedOnes(), other.bannedOnes()], [[], []]);
+  t.equal(await control.banOf(identity(1)), null);
+
+  await control.ban(identity(1), 3_600_000, 'again');
+  await knows.ask();
+  await other.ask();
+  await control.unban(identity(1));
+  await other.ask();
+  await redis.client.flushall();
+  await knows.ask();
+  t.not(await control.banOf(identity(1)), null, 'it has not heard of the removal');
+  await other.ask();
+  t.equal(await control.banOf(identity(1)), null, 'one that has heard of it tells the store');
+  await knows.ask();
+  t.strictSame([knows.bannedOnes(), other.bannedOnes()], [[], []]);
+});
+
+t.test('a ban keeps its end when a process with another clock puts it back', async (t) => {
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
+  for (const hours of [-5, 5]) {
+    const replica = await startReplica(t, redis.url, () => Date.now() + hours * 3_600_000);
+    await control.ban(identity(1), 1_000_000, 'why');
+    await replica.ask();
+    t.strictSame(replica.bannedOnes(), [1]);
+    await redis.client.flushall();
+    await replica.ask();
+    const ms = await redis.client.pttl(rowKey('ban', identity(1).digest));
+    t.ok(ms > 900_000 && ms <= 1_000_010, `${ms} ms are left with a clock ${hours} hours ahead`);
+  }
+});
+
+t.test('the last change of each ban and shadow holds, whatever the store loses and when', async (t) => {
+  const redis = await startRedis(t);
+  const { client } = redis;
+  const controls = [0, 1].map(() => {
+    const changes: Row[] = [];
+    const control = storeControl(t, redis, async (change) => {
+      changes.push(change);
+    });
+    return { control, changes };
+  });
+  const step = fc.record({
+    what: fc.constantFrom(
+      ...[
+        'ban',
+        'unban',
+        'unban',
+        'shadow',
+        'unshadow',
+        'ban by a policy',
+        'ask',
+        'empty',
+        'save',
+        'go back',
+      ],
+    ),
+    /** The store is emptied before the process learns of its change. */
+    isLost: fc.boolean(),
+    at: fc.constantFrom(0, 1, 2),
+    client: fc.constantFrom(1, 2, 3),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async (steps) => {
+      await client.flushall();
+      // The third one only asks.
+      const replicas = [];
+      for (let i = 0; i < 3; i++) replicas.push(await startReplica(t, redis.url));
+      /** The expected bans, with their reasons and policies. */
+      const banned = new Map<number, readonly [string, string | null]>();
+      const inShadow = new Set<number>();
+      let goBack: (() => Promise<void>) | null = null;
+      for (const [number, { what, isLost, at, client: one }] of steps.entries()) {
+        const by = controls[at];
+        const isChange = ['ban', 'unban', 'shadow', 'unshadow'].includes(what);
+        if (isChange && by !== undefined) {
+          if (what === 'ban') await by.control.ban(identity(one), 3_600_000, `ban ${number}`);
+          else if (what === 'unban') await by.control.unban(identity(one));
+          else if (what === 'shadow') await by.control.shadow(String(one), 3_600_000);
+          else await by.control.unshadow(String(one));
+          if (isLost) await client.flushall();
+          for (const change of by.changes.splice(0)) await replicas[at]?.learn(change);
+          if (what === 'ban') banned.set(one, [`ban ${number}`, null]);
+          if (what === 'unban') banned.delete(one);
+          if (what === 'shadow') inShadow.add(one);
+          if (what === 'unshadow') inShadow.delete(one);
+        } else if (what === 'ban by a policy') {
+          await controls[0]?.control.countDenials(identity(BY_POLICY), BAN, 1, 'too often');
+          for (const replica of replicas) await replica.ask();
+          banned.set(BY_POLICY, ['too often', BAN.bucket]);
+        } else if (what === 'ask') await replicas[at]?.ask();
+        else if (what === 'empty') await client.flushall();
+        else if (what === 'save') goBack = await copyOf(redis);
+        else if (what === 'go back') await goBack?.();
+      }
+      for (let i = 0; i < 3; i++) for (const replica of replicas) await replica.ask();
+      const expected = [[...banned.keys()].sort(), [...inShadow].sort().map(String)];
+      for (const replica of replicas) assert.deepEqual([replica.bannedOnes(), replica.shadows()], expected);
+      for (const one of CLIENTS) {
+        const ban = await controls[0]?.control.banOf(identity(one));
+        assert.deepEqual(ban === null ? undefined : [ban?.reason, ban?.policy], banned.get(one));
+      }
+      for (const key of await client.keys('fg:{control}:*')) assert.ok((await client.pttl(key)) > 0, key);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+t.test('a late answer of another node of a Cluster does not undo a reset', async (t) => {
+  const redis = await startRedis(t);
+  const connection = storeAt(t, redis.url);
+  await connection.connect();
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const { counter } = part(policy('one', 1, 60));
+  const bucket = new Bucket(counter, identityOf('x'.repeat(21).concat('A')));
+  const sync = new Sync({ connection, clock: Date.now, known, rows: newRows(), counters: () => [counter] });
+  const control = storeControl(t, redis, (row) => sync.apply(row));
+  const remember = (): void => known.set(bucket, { at: 1000, a: 1, b: 0 });
+  const used = (): number => known.state(bucket, 1000).a;
+  // The first change of a store makes a process forget all counters.
+  await control.unban(bucket.identity);
+
+  remember();
+  await control.reset(bucket.identity, [counter]);
+  t.equal(used(), 0);
+  remember();
+  await sync.poll();
+  t.equal(used(), 0, 'forgotten again');
+  remember();
+  await sync.poll();
+  t.equal(used(), 1, 'a later state stays');
+  await redis.kill();
+  await sync.apply({ kind: 'counters', name: bucket.identity.digest, endsAt: null, note: '', version: 1 });
+  t.equal(used(), 0, 'forgotten although the store does not answer');
+});
+
+t.test('changes are read twice a second, and less often from a store that answers with errors', async (t) => {
+  const time = new VirtualTime(Date.UTC(2026, 0, 1));
+  const clock = time.clock;
+  const askedAt: number[] = [];
+  let answer: Error | null = null;
+  const connection: StoreConnection = {
+    ready: true,
+    async run() {
+      askedAt.push(time.now);
+      if (answer !== null) throw answer;
+      return ['0'];
+    },
+    connect: async () => undefined,
+    close: () => undefined,
+    slotOf: () => null,
+    whyDown: () => new StoreFault('disconnected', 'down'),
+  };
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const sync = new Sync({ connection, clock, known, rows: newRows(), counters: () => [] });
+  /** Returns the time between each of the next polls and the one before. */
+  const pauses = async (polls: number): Promise<number[]> => {
+    const from = askedAt.length;
+    while (askedAt.length < from + polls) await time.fireNext(0);
+    return askedAt.slice(from).map((at, i) => at - (askedAt[from + i - 1] ?? 0));
+  };
+  await time.run(0, () => void sync.start());
+  t.strictSame(await pauses(3), [500, 500, 500]);
+  answer = new StoreFault('error', 'not today');
+  t.strictSame(await pauses(6), [500, 1000, 2000, 4000, 5000, 5000]);
+  answer = new StoreFault('disconnected', 'it has stopped answering');
+  t.strictSame(await pauses(2), [5000, 5000], 'a silence is no reason to ask more often');
+  answer = null;
+  t.strictSame(await pauses(2), [5000, 500]);
+  answer = new StoreFault('disconnected', 'it has stopped answering');
+  t.strictSame(await pauses(2), [500, 500]);
+  sync.stop();
+});
