@@ -34,9 +34,16 @@ t.test('all clients share one counter', async (t) => {
     const last = JSON.parse((await ask(50, '/fair')).body.toString());
     t.strictSame(last['violated-policies'], ['fair.everyone.366d']);
 
-    const refused = replies.find(({ status }, i) => status === 429 && i % 2 === 0);
-    const record = await one.gateway.findDecision(String(refused?.headers['x-gateway-decision']));
-    t.match(record, { policy: 'all', used: 5, limit: 5, identifier: 'everyone' });
+    // Of many refusals in one second only some are recorded, and which of them depends on who was refused first.
+    const refused = replies.filter(({ status }, i) => status === 429 && i % 2 === 0);
+    const ids = refused.map(({ headers }) => String(headers['x-gateway-decision']));
+    const records = await Promise.all(ids.map((id) => one.gateway.findDecision(id)));
+    t.match(records.find((record) => record !== null) ?? null, {
+      policy: 'all',
+      used: 5,
+      limit: 5,
+      identifier: 'everyone',
+    });
   });
 });
 
