@@ -11,12 +11,12 @@ import { Clients } from './bounds/clients.ts';
 import type { GatewaySettings } from './config.ts';
 import { HeaderFilter } from './http/header-filter.ts';
 import { PublicServer } from './listen/server.ts';
-import { coreSamples, newcomersSamples } from './observe/core-samples.ts';
+import { coreSamples, groupSamples } from './observe/core-samples.ts';
 import { foreignPagesWarning } from './observe/foreign-pages.ts';
 import { Metrics } from './observe/metrics/metrics.ts';
 import type { RefusedAddresses } from './observe/refused-addresses.ts';
 import { nothingMatchedWarning } from './observe/unmatched.ts';
-import { rankOf } from './observers/newcomers.ts';
+import { rankOf } from './observers/groups.ts';
 import { observersOf, unitsWarning } from './observers/observers.ts';
 import { Traffic } from './observers/traffic.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
@@ -177,7 +177,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
     },
     samples: () => [
       ...metrics.samples(),
-      ...newcomersSamples(enforcement.policies),
+      ...groupSamples(enforcement.policies),
       ...coreSamples(upstream, guarded, decisions),
       ...server.samples(),
       ...parts.samples(),

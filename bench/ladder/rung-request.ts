@@ -48,7 +48,7 @@ export class RungRequest implements ReadableRequest, LimitListener, ForwardedReq
   readonly res: ClientResponse;
   readonly options = { continuation: null, upgrade: null };
   readonly isVouchedFor = false;
-  readonly lane = { priority: 'normal', isNewcomer: false } as const;
+  readonly lane = { priority: 'normal', isBehind: false } as const;
   readonly sentBody = null;
   head = NOWHERE.head;
   match = NOWHERE.match;

@@ -6,8 +6,10 @@ export type Priority = (typeof PRIORITIES)[number];
 /** Requests that wait together. */
 export interface Lane {
   readonly priority: Priority;
-  /** Whether regulars of the same priority go first. */
-  readonly isNewcomer: boolean;
+  /** Whether others of the same priority go first. */
+  readonly isBehind: boolean;
+  /** What refusals call such a client; unset if nothing calls it so. */
+  readonly as?: string | undefined;
 }
 
 /** @returns the highest of the given priorities; normal if there is none */

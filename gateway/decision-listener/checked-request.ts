@@ -17,7 +17,7 @@ import type { DenialWriter } from '#gateway/reply/denial.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { type Framing, refusalReply } from '#gateway/reply/refusal-reply.ts';
 import { NO_BANS } from '#gateway/request/reading/listing.ts';
-import { learn, noteVisit } from '#gateway/request/reading/prove.ts';
+import { learn, tellGroups } from '#gateway/request/reading/prove.ts';
 import { locate, read } from '#gateway/request/reading/read.ts';
 import type { Arrival } from '#gateway/request/request.ts';
 import { Story, type StoryParts } from '#gateway/request/story.ts';
@@ -98,7 +98,7 @@ export class CheckedRequest implements Way, Exchange {
       const reading = read(story, { ...options, bans: NO_BANS });
       const isRead = reading.kind === 'charged' || reading.kind === 'uncovered';
       if (isRead && reading.identified !== null) learn(options.limiter, reading.identified, status);
-      noteVisit(options.limiter, story, status);
+      tellGroups(options.limiter, story, status);
     }
     this.pass([]);
   }
@@ -130,7 +130,7 @@ export class CheckedRequest implements Way, Exchange {
   /** The gateway may never hear of the reply, so a client that is admitted has visited. */
   pass(added: readonly string[]): void {
     const { story } = this;
-    if (this.#dialect !== null) noteVisit(this.#parts.enforcement.options.limiter, story, 200);
+    if (this.#dialect !== null) tellGroups(this.#parts.enforcement.options.limiter, story, 200);
     story.finish();
     const res = this.#res;
     if (res.headersSent || res.destroyed) return;

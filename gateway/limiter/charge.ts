@@ -12,9 +12,9 @@ import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { type DigestWords, type Identity, identityOf } from '#gateway/identity/digest.ts';
 import { type AddressIdentifier, needsProof, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Counter, CoverCounter } from '#gateway/policy/counter.ts';
+import type { Group } from '#gateway/policy/group.ts';
 import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import type { Regulars } from '#gateway/policy/regulars.ts';
 import { isRolledOut } from '#gateway/policy/rollout.ts';
 
 const NOBODY: readonly Identity[] = [];
@@ -147,13 +147,6 @@ export interface Counted {
   readonly values: readonly (Identity | null)[];
 }
 
-/** How a client counts for policies with `newcomers`. */
-export interface Visitor {
-  readonly client: Identity;
-  /** `regular`: this process knows that it is one. `never`: it never becomes one. `unknown`: the store decides. */
-  readonly is: 'regular' | 'never' | 'unknown';
-}
-
 const ONE = (): number => 1;
 
 /**
@@ -165,7 +158,7 @@ const ONE = (): number => 1;
  * @param isProven tells whether a credential is proven
  * @param facts keys for overrides; null if no policy of the cover has overrides
  * @param unitsOf returns the cost of a request with the given capacity; default: 1
- * @param visitor returns how the client counts for policies with `newcomers`; default: not known as a regular
+ * @param classify asks a group about the client, see Group; default: the client's own identity frees it
  * @returns null if nothing is counted
  */
 export function chargeFor(
@@ -175,7 +168,7 @@ export function chargeFor(
   isProven: (credential: Identity) => boolean,
   facts: OverrideFacts | null,
   unitsOf: (counter: CoverCounter, capacity: number) => number = ONE,
-  visitor: (regulars: Regulars) => Visitor = () => ({ client: address(), is: 'unknown' }),
+  classify: (group: Group) => readonly Identity[] | null = () => [address()],
 ): Charge | null {
   const buckets: Bucket[] = [];
   for (const counted of cover.counters) {
@@ -186,10 +179,10 @@ export function chargeFor(
     if (value === null && valueAt >= 0) continue;
     const proof = proofs?.[identifierAt] ?? identity;
     const { policy } = counter;
-    const exempting = exemptingOf(counted, identities, isProven, visitor);
+    const exempting = exemptingOf(counted, identities, isProven, classify);
     if (exempting === null) continue;
-    // A rollout chooses clients, and newcomers are counted together.
-    const { words } = policy.regulars === null ? identity : address();
+    // A rollout chooses clients, and those of a group are counted together.
+    const { words } = policy.onlyFor === null ? identity : address();
     if (policy.rollout !== null && !isRolledOut(policy.rollout, words)) continue;
     const limit = limitFor(policy, identity.digest, facts);
     const units = unitsOf(counted, capacityFor(policy, limit));
@@ -215,10 +208,10 @@ function exemptingOf(
   { counter, exempt }: CoverCounter,
   identities: Counted['identities'],
   isProven: (credential: Identity) => boolean,
-  visitor: (regulars: Regulars) => Visitor,
+  classify: (group: Group) => readonly Identity[] | null,
 ): readonly Identity[] | null {
-  const { regulars } = counter.policy;
-  if (exempt.length === 0 && regulars === null) return NOBODY;
+  const { onlyFor } = counter.policy;
+  if (exempt.length === 0 && onlyFor === null) return NOBODY;
   const exempting: Identity[] = [];
   for (const { at, isProof } of exempt) {
     const credential = identities[at] ?? null;
@@ -226,8 +219,7 @@ function exemptingOf(
     if (isProof || isProven(credential)) return null;
     exempting.push(credential);
   }
-  if (regulars === null) return exempting;
-  const { client, is } = visitor(regulars);
-  if (is === 'regular') return null;
-  return is === 'never' ? exempting : [...exempting, client];
+  if (onlyFor === null) return exempting;
+  const freeing = classify(onlyFor);
+  return freeing === null ? null : [...exempting, ...freeing];
 }

@@ -34,7 +34,7 @@ export function daysOf({ last, days }: History): number[] {
   );
 }
 
-/** @returns the day from which the client is a newcomer again; null if it is one now */
+/** @returns the day from which the client is no regular any more; null if it is none now */
 export function regularUntil({ last, days }: History, { visits, days: within }: VisitRule): number | null {
   let found = 0;
   for (let ago = 0; ago < within; ago++)

@@ -94,7 +94,7 @@ function counterOf(identifier: Identifier, limit: number): Counter {
       identifier,
       unless: null,
       distinct: null,
-      regulars: null,
+      onlyFor: null,
       shareOf: null,
       limit,
       overrides: null,

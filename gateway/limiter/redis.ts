@@ -178,7 +178,7 @@ export class RedisStore {
   /**
    * Reports to the store that this replica is alive. The script writes, so its success shows that checks can be made.
    * @param salt stored if there is none yet; '' if the salt is configured and not in the store
-   * @param histories null if no policy has `newcomers`
+   * @param histories null if no policy needs them
    * @throws the reason why the store does not answer in time
    */
   async heartbeat(salt: string, histories: KeptHistories | null = null): Promise<Heartbeat> {

@@ -87,7 +87,7 @@ export interface KeptHistories extends HistoriesInUse {
 }
 
 export interface HistoryKeeper {
-  /** @returns null if no policy has `newcomers` */
+  /** @returns null if no policy needs them */
   inUse(): KeptHistories | null;
   /** Called after each heartbeat. @param since when the histories of this name began */
   hear(name: string, since: Millis): void;

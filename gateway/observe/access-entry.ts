@@ -188,8 +188,8 @@ export class AccessEntry {
     for (const [i, { policy, unlessProven }] of (this.#charged?.charge.buckets ?? []).entries()) {
       // If the state of the bucket is null, the store knows a proof that this process did not know.
       if (unlessProven.length === 0 || this.#spent?.states[i] === null) continue;
-      const { unless, identifier, regulars } = policy;
-      const unproven = regulars === null ? [unless ?? identifier] : this.#presentedAmong(regulars.keys);
+      const { unless, identifier, onlyFor } = policy;
+      const unproven = onlyFor === null ? [unless ?? identifier] : this.#presentedAmong(onlyFor.keys);
       for (const { name } of unproven) if (!names.includes(name)) names.push(name);
     }
     return names;

@@ -40,21 +40,15 @@ export function coreSamples(
   return samples;
 }
 
-/** Tells which policies for newcomers act already. */
-export function newcomersSamples({ policies }: Pick<PolicySet, 'policies'>): Sample[] {
-  return policies.flatMap(({ name, regulars }) =>
-    regulars === null
-      ? []
-      : {
-          ...gauge(
-            'floodgate_newcomers_act_from_timestamp_seconds',
-            'From when a policy with newcomers denies anybody, while enough history does not exist; -1 if that is unknown; else 0.',
-            regulars.actsFrom === 'unknown' ? -1 : (regulars.actsFrom ?? 0) / 1000,
-            { policy: name },
-          ),
-          aggregator: 'min',
-        },
-  );
+/** Tells which policies that count a group of clients act already. */
+export function groupSamples({ policies }: Pick<PolicySet, 'policies'>): Sample[] {
+  return policies.flatMap(({ name: policy, onlyFor }) => {
+    if (onlyFor === null) return [];
+    const { actsFrom, words } = onlyFor;
+    const { name, help } = words.metrics.actsFrom;
+    const value = actsFrom === 'unknown' ? -1 : (actsFrom ?? 0) / 1000;
+    return { ...gauge(name, help, value, { policy }), aggregator: 'min' };
+  });
 }
 
 function boundSamples(bounds: Bounds): Sample[] {

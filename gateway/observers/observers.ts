@@ -11,7 +11,7 @@ import type { Clock } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { accessLog } from './access-log.ts';
 import { deniedClients } from './denied-clients.ts';
-import { newcomers } from './newcomers.ts';
+import { groups } from './groups.ts';
 import { offences } from './offences.ts';
 import { requestMetrics } from './request-metrics.ts';
 
@@ -37,7 +37,7 @@ export function observersOf(options: ObserversOptions): Events {
     accessLog,
     deniedClients(metrics.limited, addresses),
     ...(offenders === null ? [] : [offences(offenders, limiter, trust)]),
-    newcomers(metrics, limiter),
+    groups(metrics, limiter),
     proofs(limiter),
     ...(onUnitsMissing === undefined ? [] : [missingUnits(onUnitsMissing)]),
     ...more,

@@ -15,10 +15,10 @@ import {
 import { QueryNames, TOO_MANY_PARAMETERS } from '#gateway/identity/query-names.ts';
 import { type Asked, isConditional, unmetOf } from './condition.ts';
 import { Counter, type CoverCounter } from './counter.ts';
+import type { Group } from './group.ts';
 import type { ListEntry } from './lists.ts';
 import { countsBody, isSettledByReply, type Policy } from './policy.ts';
 import type { LoadedPolicy, PolicySet } from './policy-set.ts';
-import type { Regulars } from './regulars.ts';
 import type { HostRoute, Route } from './route.ts';
 import { RouteTree } from './route-tree.ts';
 import { readTarget } from './target.ts';
@@ -33,8 +33,8 @@ export interface Cover {
   /** Whether some policies count a field of the body. */
   readonly readsBody: boolean;
   readonly hasOverrides: boolean;
-  /** The rules for regulars. null if no policy has `newcomers`. */
-  readonly regulars: Regulars | null;
+  /** The groups of clients that policies count. */
+  readonly groups: readonly Group[];
   /** Whether all requests of one address have the same charge. */
   readonly isByAddress: boolean;
   readonly hasOutcomes: boolean;
@@ -252,8 +252,8 @@ function coverFinder({ policies, planClaim }: PolicySet): CoverFinder {
 }
 
 /** Returns the identifiers whose proven credentials the policy does not count. */
-export function exemptBy({ unless, regulars }: Policy): Identifier[] {
-  return [...new Set([...(unless === null ? [] : [unless]), ...(regulars?.keys ?? [])])];
+export function exemptBy({ unless, onlyFor }: Policy): Identifier[] {
+  return [...new Set([...(unless === null ? [] : [unless]), ...(onlyFor?.keys ?? [])])];
 }
 
 type PolicyCounter = Pick<CoverCounter, 'counter' | 'unproven'>;
@@ -292,11 +292,13 @@ function newCover(
       },
     ];
   });
-  const regulars = sorted.find((policy) => policy.regulars !== null)?.regulars ?? null;
+  const groups = new Map(
+    sorted.flatMap(({ onlyFor }) => (onlyFor === null ? [] : [[onlyFor.words, onlyFor]])),
+  );
   return {
     policies: sorted,
     counters: counted,
-    regulars,
+    groups: [...groups.values()],
     identifiers,
     distinct,
     readsBody: sorted.some(countsBody),
@@ -304,7 +306,7 @@ function newCover(
     isByAddress:
       !identifiers.some(isPresented) &&
       distinct.length === 0 &&
-      regulars === null &&
+      groups.size === 0 &&
       !counted.some(({ cost }) => cost.kind === 'header' || cost.kind === 'body-bytes') &&
       !sorted.some(
         ({ overrides }) => overrides !== null && (planClaim !== null || overrides.clients.programs.size > 0),

@@ -50,7 +50,7 @@ export interface PolicyTest {
   /** Length of the body of the replies; null if it is not given. */
   readonly replyBytes: number | null;
   readonly at: Millis;
-  /** Whether the clients were here on enough days for policies with `newcomers`. */
+  /** Whether the clients were here on enough days to be regulars. */
   readonly isRegular: boolean;
   /** Plan that a trusted proxy names; null if none. */
   readonly plan: string | null;
@@ -87,7 +87,7 @@ export interface PolicySet {
   readonly identifiers: readonly SimpleIdentifier[];
   readonly lists: Lists | null;
   readonly listFiles: ListFiles;
-  /** Whether the key `regulars` is written. Without a policy that has `newcomers`, it has no effect. */
+  /** Whether the key `regulars` is written. Without a policy that needs it, it has no effect. */
   readonly hasRegulars: boolean;
   /** Replaces the gateway's page for browsers; null if there is none. */
   readonly page: NamedPage | null;

@@ -2,8 +2,8 @@ import type { AlgorithmName } from '#gateway/algorithms/algorithm.ts';
 import type { Calendar } from '#gateway/algorithms/calendar.ts';
 import { type Identifier, readsBody, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
+import type { Group } from './group.ts';
 import type { Overrides } from './overrides.ts';
-import type { Regulars } from './regulars.ts';
 
 export type Algorithm = AlgorithmName;
 
@@ -87,9 +87,9 @@ export interface Policy {
   readonly unless: Identifier | null;
   /** The limit is a number of different values of this identifier. null if it is a number of requests. */
   readonly distinct: SimpleIdentifier | null;
-  /** The policy counts only clients that are not regulars. null if it counts all. */
-  readonly regulars: Regulars | null;
-  /** The bucket of the limit for newcomers of which this is the share of one client or network. null if it is none. */
+  /** The policy counts only clients of this group. null if it counts all. */
+  readonly onlyFor: Group | null;
+  /** The bucket of the limit for a group of which this is the share of one client or network. null if it is none. */
   readonly shareOf: string | null;
   /** Limit for clients without an override. */
   readonly limit: number;

@@ -1,5 +1,5 @@
 /**
- * The shares of a limit that all newcomers have together: one client can use a twentieth of it, and all clients of one
+ * The shares of a limit that all clients of a group have together: one client can use a twentieth of it, and all clients of one
  * IPv6 network a quarter. Otherwise one of them could keep out the others. Each share is a policy of its own, with the
  * mode and the conditions of the whole limit. `newPerDay` counts each client once, so it only has the share of a network.
  */

@@ -5,6 +5,9 @@ import type { OpenProtection, ProtectedBound } from '#gateway/proxy/protected.ts
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { Protection } from './protection.ts';
 
+/** The label of a call by its lane: newcomers go behind the others. */
+const CLIENTS = { regular: 'front', newcomer: 'back' } as const;
+
 /** The policy file switches it on with `protect`. */
 export const protection = optionalPart({
   variables: [],
@@ -32,17 +35,17 @@ function samplesOf({ mode, limit, refused }: Protection, { waitingIn }: Protecte
   return [
     gauge('floodgate_protect_limit', 'The adaptive limit of requests in progress at the application.', limit),
     ...PRIORITIES.flatMap((priority) =>
-      (['regular', 'newcomer'] as const).flatMap((client) => [
+      Object.entries(CLIENTS).flatMap(([client, lane]) => [
         gauge(
           'floodgate_protect_waiting',
           'Requests that wait for a place.',
-          waitingIn({ priority, isNewcomer: client === 'newcomer' }),
+          waitingIn({ priority, isBehind: lane === 'back' }),
           { priority, client },
         ),
         counter(
           'floodgate_protect_refused_total',
           'Requests refused to protect the application; in shadow mode, those that arrived at the limit.',
-          refused[client][priority],
+          refused[lane][priority],
           { priority, client, mode },
         ),
       ]),

@@ -18,15 +18,15 @@ interface ProtectionOptions extends Omit<ProtectedBound, 'waitingIn'> {
   readonly onOverload: (limit: number) => void;
 }
 
-const IN_SHADOW: Lane = { priority: 'normal', isNewcomer: false };
+const IN_SHADOW: Lane = { priority: 'normal', isBehind: false };
 const PATIENCE_MS: Readonly<Record<Priority, Millis>> = { high: 2000, normal: 1000, low: 500 };
 
 export class Protection implements ProtectionOfUpstream {
   readonly mode: Protect;
   /** Number of refused requests. In shadow mode it counts those that arrived when the limit was reached. */
-  readonly refused: Record<'regular' | 'newcomer', Record<Priority, number>> = {
-    regular: { high: 0, normal: 0, low: 0 },
-    newcomer: { high: 0, normal: 0, low: 0 },
+  readonly refused: Record<'front' | 'back', Record<Priority, number>> = {
+    front: { high: 0, normal: 0, low: 0 },
+    back: { high: 0, normal: 0, low: 0 },
   };
   readonly patience: Readonly<Record<Priority, Deadlines>>;
   polls = 0;
@@ -90,8 +90,8 @@ export class Protection implements ProtectionOfUpstream {
     this.#options.onOverload(this.limit);
   }
 
-  #count({ priority, isNewcomer }: Lane): void {
-    this.refused[isNewcomer ? 'newcomer' : 'regular'][priority]++;
+  #count({ priority, isBehind }: Lane): void {
+    this.refused[isBehind ? 'back' : 'front'][priority]++;
   }
 
   close(): void {

@@ -45,9 +45,9 @@ type State =
 
 export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, BodyOwner, UpstreamCall {
   readonly client: Client;
-  /** Without protection all calls have the same priority, and nobody counts as a newcomer. */
+  /** Without protection all calls have the same priority, and none goes behind. */
   priority: Priority = 'normal';
-  isNewcomer = false;
+  isBehind = false;
   retryable = false;
   /** Whether the upstream may have received a part of the request. */
   hasReachedUpstream = false;
@@ -121,7 +121,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const protection = pool === upstream.requests ? upstream.protection : null;
     if (protection !== null) {
       this.#protected = protection.begin(this.client);
-      ({ priority: this.priority, isNewcomer: this.isNewcomer } = protection.enter(request.lane));
+      ({ priority: this.priority, isBehind: this.isBehind } = protection.enter(request.lane));
     }
     this.#waitIn(upstream.deadlines);
     const refusal = this.#held.enter(pool, this, (failure) => this.#fail(failure));

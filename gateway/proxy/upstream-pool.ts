@@ -1,6 +1,6 @@
 /**
- * A pool of upstream connections with a line for each priority, in which regulars go before newcomers. Clients are served
- * in turn: however many requests of one client wait, the next connection goes to another client of the same lane.
+ * A pool of upstream connections with a line for each priority, in which some calls go behind the others. Clients are
+ * served in turn: however many requests of one client wait, the next connection goes to another client of the same lane.
  */
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -25,18 +25,18 @@ type Queues = Map<Client, Queue>;
 
 /** The waiting calls of one priority. */
 class Line {
-  readonly regulars: Queues = new Map();
-  readonly newcomers: Queues = new Map();
-  /** Number of regulars in a row that were served while newcomers waited. */
+  readonly front: Queues = new Map();
+  readonly back: Queues = new Map();
+  /** Number of calls in a row that were served from the front while the back waited. */
   passed = 0;
 
-  of({ isNewcomer }: Lane): Queues {
-    return isNewcomer ? this.newcomers : this.regulars;
+  of({ isBehind }: Lane): Queues {
+    return isBehind ? this.back : this.front;
   }
 }
 
-/** While regulars and newcomers wait, one of so many places goes to a newcomer. */
-const NEWCOMER_EVERY = 10;
+/** While front and back wait, one of so many places goes to the back. */
+const BACK_EVERY = 10;
 
 /** Bytes of a body that take as much memory as a waiting request. They take another place. */
 const PLACE_BYTES = 8192;
@@ -81,8 +81,8 @@ export class UpstreamPool {
     if (this.#waiting === 0 || inUse.held < inUse.limit) return 0;
     let count = 0;
     for (const priority of PRIORITIES) {
-      const { regulars, newcomers } = this.#lines[priority];
-      for (const lane of [regulars, newcomers]) {
+      const { front, back } = this.#lines[priority];
+      for (const lane of [front, back]) {
         for (const [client, calls] of lane) {
           count += Math.min(calls.size, Math.max(0, inUse.roomFor(client)));
         }
@@ -149,15 +149,15 @@ export class UpstreamPool {
   }
 
   /**
-   * Makes room in the queue, at the cost of the client with most requests there. Newcomers lose theirs first. @returns
+   * Makes room in the queue, at the cost of the client with most requests there. The back loses its places first. @returns
    * false if no waiting request has to go behind this one
    */
-  #displace({ priority, isNewcomer }: Lane): boolean {
-    const { regulars, newcomers } = this.#lines[priority];
+  #displace({ priority, isBehind }: Lane): boolean {
+    const { front, back } = this.#lines[priority];
     const lower = PRIORITIES.slice(PRIORITIES.indexOf(priority) + 1).reverse();
-    const lanes = lower.flatMap((one) => [this.#lines[one].newcomers, this.#lines[one].regulars]);
-    // Newcomers keep as many places in the queue as they are served.
-    if (!isNewcomer && sizeOf(newcomers) * (NEWCOMER_EVERY - 1) > sizeOf(regulars)) lanes.push(newcomers);
+    const lanes = lower.flatMap((one) => [this.#lines[one].back, this.#lines[one].front]);
+    // The back keeps as many places in the queue as it is served.
+    if (!isBehind && sizeOf(back) * (BACK_EVERY - 1) > sizeOf(front)) lanes.push(back);
     for (const lane of lanes) {
       let longest: Queue = new Map();
       for (const queue of lane.values()) if (queue.size > longest.size) longest = queue;
@@ -216,13 +216,13 @@ export class UpstreamPool {
   }
 
   #serveNextOf(line: Line, connection: UpstreamConnection | undefined): boolean {
-    const { regulars, newcomers } = line;
-    if (newcomers.size === 0) return this.#serveFirst(regulars, connection);
-    if (line.passed < NEWCOMER_EVERY - 1 && this.#serveFirst(regulars, connection)) {
+    const { front, back } = line;
+    if (back.size === 0) return this.#serveFirst(front, connection);
+    if (line.passed < BACK_EVERY - 1 && this.#serveFirst(front, connection)) {
       line.passed++;
       return true;
     }
-    if (!this.#serveFirst(newcomers, connection)) return this.#serveFirst(regulars, connection);
+    if (!this.#serveFirst(back, connection)) return this.#serveFirst(front, connection);
     line.passed = 0;
     return true;
   }

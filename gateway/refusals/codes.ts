@@ -3,6 +3,7 @@
  * `too_many_requests`: clients know that one as the application's.
  */
 import { RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
+import { GROUPS, type GroupCode } from '#gateway/policy/groups.ts';
 import type { Seconds } from '#shared/clock.ts';
 
 export type ErrorCode =
@@ -11,7 +12,7 @@ export type ErrorCode =
   | 'gateway_request_timeout'
   | 'gateway_header_too_large'
   | 'gateway_rate_limited'
-  | 'gateway_newcomers'
+  | GroupCode
   | 'gateway_banned'
   | 'gateway_denied'
   | 'gateway_forbidden'
@@ -43,7 +44,8 @@ export const RETRY_SECONDS: Seconds = 1;
 const BLANK = 'about:blank';
 /** Problem types of draft-ietf-httpapi-ratelimit-headers-11. */
 const DRAFT = 'https://iana.org/assignments/http-problem-types#';
-const QUOTA_EXCEEDED = `${DRAFT}quota-exceeded`;
+/** Problem type of limits, after which the client may wait. */
+export const QUOTA_EXCEEDED = `${DRAFT}quota-exceeded`;
 const REDUCED_CAPACITY = `${DRAFT}temporary-reduced-capacity`;
 const ABNORMAL_USAGE = `${DRAFT}abnormal-usage-detected`;
 
@@ -51,7 +53,16 @@ const NONE: readonly string[] = [];
 const MARK: readonly string[] = [RATELIMITED_HEADER, 'true'];
 const RETRY: readonly string[] = ['Retry-After', String(RETRY_SECONDS)];
 
+/** All clients of a group together have reached the limit of a policy. */
+const GROUP_CODES = Object.fromEntries(
+  GROUPS.map(({ code, heading, sentence }) => [
+    code,
+    { status: 429, title: 'Too Many Requests', type: QUOTA_EXCEEDED, headers: MARK, heading, sentence },
+  ]),
+) as Readonly<Record<GroupCode, CodeRow>>;
+
 export const CODES: Readonly<Record<ErrorCode, CodeRow>> = {
+  ...GROUP_CODES,
   gateway_bad_request: {
     status: 400,
     title: 'Bad Request',
@@ -79,15 +90,6 @@ export const CODES: Readonly<Record<ErrorCode, CodeRow>> = {
     headers: MARK,
     heading: 'Too many requests',
     sentence: 'The limit of this site is reached.',
-  },
-  /** All newcomers together have reached the limit of a policy. */
-  gateway_newcomers: {
-    status: 429,
-    title: 'Too Many Requests',
-    type: QUOTA_EXCEEDED,
-    headers: MARK,
-    heading: 'Many new visitors at the moment',
-    sentence: 'This site is letting new visitors in one after the other. You have done nothing wrong.',
   },
   /** An operator or a policy has banned the client or its credential. 429, because survey widgets lose answers on 403. */
   gateway_banned: {

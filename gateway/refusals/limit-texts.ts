@@ -1,6 +1,7 @@
 /** The words of a refusal by a limit, for its client and for operators. */
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { type Allowed, allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
+import type { GroupWords } from '#gateway/policy/groups.ts';
 import type { DecisionRecord, PartialRecord } from './decision-record.ts';
 
 /** A violation of a policy, as its text needs it. */
@@ -16,17 +17,14 @@ export function limitText(first: Violated | undefined): string {
 }
 
 /** @param first the violation with the longest wait */
-export function newcomersText(first: Violated | undefined): string {
+export function groupText({ heading, key }: GroupWords, first: Violated | undefined): string {
   if (first === undefined || first.canNeverPass) return limitText(first);
-  return `Many new visitors at the moment: policy ${first.policy.name} allows newcomers together ${allowanceOf(first, ' seconds')}. Wait for the seconds in Retry-After.`;
+  return `${heading}: policy ${first.policy.name} allows ${key} together ${allowanceOf(first, ' seconds')}. Wait for the seconds in Retry-After.`;
 }
 
-export function newcomersWhy(record: DecisionRecord): string[] {
+export function groupWhy({ why }: GroupWords, record: DecisionRecord): string[] {
   const [reached = ''] = limitWhy(record);
-  return [
-    reached,
-    'The client is a newcomer: it had no good replies on enough different days lately, or its network is under regulars.never. All newcomers share this limit; regulars are not counted.',
-  ];
+  return [reached, why];
 }
 
 /** @returns such as `5 in 60 s`; null if the limit is not known */

@@ -16,6 +16,7 @@ import type { Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import { HEADER_ADVICE, sizeText } from '#gateway/http/header-size.ts';
 import type { LoggedDecision } from '#gateway/observe/log-line.ts';
 import type { Outcome } from '#gateway/observe/metrics/metrics.ts';
+import { GROUPS } from '#gateway/policy/groups.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { ErrorCode } from './codes.ts';
@@ -23,11 +24,11 @@ import type { RefusalKind } from './decision-ids.ts';
 import type { DecisionRecord, PartialRecord } from './decision-record.ts';
 import {
   allowedText,
+  groupText,
+  groupWhy,
   limitAdvice,
   limitText,
   limitWhy,
-  newcomersText,
-  newcomersWhy,
   policyText,
 } from './limit-texts.ts';
 
@@ -63,23 +64,6 @@ export const REASONS = {
       const allowed = allowedText(rest);
       const allows = allowed === null ? '' : `: it allows ${allowed}`;
       return `The limit of ${policyText(policy)} was reached${by}${allows}.`;
-    },
-  },
-  /** The limit of a policy for all newcomers together. `counted` is its identifier. */
-  newcomers: {
-    code: 'gateway_newcomers',
-    text: newcomersText,
-    outcome: 'denied',
-    logged: 'deny',
-    kind: 'deny',
-    counted: 'all newcomers',
-    why: newcomersWhy,
-    advice: ({ file, line, path }) =>
-      `To let more newcomers in, raise the limit of newcomers in ${file}:${line}; it applies at once. To exempt ${path}, add it to except.`,
-    briefly: ({ policy, ...rest }) => {
-      const allowed = allowedText(rest);
-      const allows = allowed === null ? '' : ` of ${allowed}`;
-      return `Newcomers had used up the limit${allows} for all of them together (${policyText(policy)}).`;
     },
   },
   /** The store is unavailable, and the policy has `onStoreFailure: deny`. */
@@ -232,20 +216,35 @@ export const LIST_REASONS = {
   route: REASONS.closedRoute,
 } as const satisfies Readonly<Record<ListEntry['names'], RecordedReason>>;
 
+/** The limits of policies for all clients of a group together. `counted` is their identifier. */
+export const GROUP_REASONS = GROUPS.map((words) => ({
+  ...REASONS.policyLimit,
+  code: words.code,
+  text: (first: Parameters<typeof limitText>[0]) => groupText(words, first),
+  counted: words.together,
+  why: (record: DecisionRecord) => groupWhy(words, record),
+  advice: ({ file, line, path }: DecisionRecord) =>
+    `To let more ${words.key} in, raise the limit of ${words.key} in ${file}:${line}; it applies at once. To exempt ${path}, add it to except.`,
+  briefly: ({ policy, ...rest }: PartialRecord) => {
+    const allowed = allowedText(rest);
+    const allows = allowed === null ? '' : ` of ${allowed}`;
+    const who = words.key.charAt(0).toUpperCase() + words.key.slice(1);
+    return `${who} had used up the limit${allows} for all of them together (${policyText(policy)}).`;
+  },
+})) satisfies readonly RecordedReason[];
+
+type LimitReason = typeof REASONS.policyLimit | (typeof GROUP_REASONS)[number];
+
 /** Returns the reason why a policy denies. */
-export function limitReasonOf(
-  policy: Pick<Policy, 'regulars' | 'shareOf'>,
-): typeof REASONS.policyLimit | typeof REASONS.newcomers {
-  return countsNewcomersTogether(policy) ? REASONS.newcomers : REASONS.policyLimit;
+export function limitReasonOf({ onlyFor, shareOf }: Pick<Policy, 'onlyFor' | 'shareOf'>): LimitReason {
+  const together = shareOf === null ? onlyFor?.words.together : undefined;
+  return GROUP_REASONS.find(({ counted }) => counted === together) ?? REASONS.policyLimit;
 }
 
 /** Returns the name in the record for the clients that a policy counts. */
-export function countedBy(policy: Pick<Policy, 'regulars' | 'shareOf' | 'identifier'>): string {
-  return countsNewcomersTogether(policy) ? REASONS.newcomers.counted : policy.identifier.name;
-}
-
-function countsNewcomersTogether({ regulars, shareOf }: Pick<Policy, 'regulars' | 'shareOf'>): boolean {
-  return regulars !== null && shareOf === null;
+export function countedBy(policy: Pick<Policy, 'onlyFor' | 'shareOf' | 'identifier'>): string {
+  const reason = limitReasonOf(policy);
+  return 'counted' in reason ? reason.counted : policy.identifier.name;
 }
 
 /** Returns the reason of a recorded refusal. */
@@ -256,7 +255,7 @@ export function reasonOf({
 }: Pick<PartialRecord, 'decision' | 'policy' | 'identifier'>): RecordedReason {
   switch (decision) {
     case 'deny':
-      return identifier === REASONS.newcomers.counted ? REASONS.newcomers : REASONS.policyLimit;
+      return GROUP_REASONS.find(({ counted }) => counted === identifier) ?? REASONS.policyLimit;
     case 'unavailable':
       return REASONS.storeUnavailable;
     case 'banned':

@@ -53,7 +53,8 @@ export type ToldRefusal =
       readonly kind: 'overloaded';
       readonly bound: Pick<Bound, 'limit' | 'held'>;
       readonly priority: Priority;
-      readonly isNewcomer: boolean;
+      /** See Lane. */
+      readonly as?: string | undefined;
     }
   | { readonly kind: 'unavailable'; readonly reason: string }
   | { readonly kind: 'timeout' };
@@ -250,10 +251,10 @@ const KINDS: { readonly [K in Refusal['kind']]: Kind<K> } = {
   },
   overloaded: {
     reason: () => REASONS.protect,
-    record: ({ bound, priority, isNewcomer }, caller) => ({
+    record: ({ bound, priority, as }, caller) => ({
       ...withoutPolicy(REASONS.protect.name, caller.identity()),
       decision: REASONS.protect.kind,
-      identifier: `priority ${priority}${isNewcomer ? ' as a newcomer' : ''}`,
+      identifier: `priority ${priority}${as === undefined ? '' : ` as a ${as}`}`,
       algorithm: 'concurrency',
       limit: bound.limit,
       used: bound.held,

@@ -1,6 +1,6 @@
 /** Formats replies as HTML pages for browsers. */
 import { contentSecurityPolicy, fill, type PageTemplate } from '#gateway/policy/page-template.ts';
-import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
+import { CODES, type ErrorCode, QUOTA_EXCEEDED } from '#gateway/refusals/codes.ts';
 import type { Seconds } from '#shared/clock.ts';
 import { baseStyle, cardStyle, escapeHtml, sourceOf } from '#shared/page.ts';
 
@@ -110,8 +110,7 @@ function wordsFor(
   seconds: Seconds | null,
 ): readonly [heading: string, sentence: string] {
   const { title, heading = title, sentence } = CODES[code];
-  if ((code === 'gateway_rate_limited' || code === 'gateway_newcomers') && seconds === null)
-    return [heading, NEVER];
+  if (CODES[code].type === QUOTA_EXCEEDED && seconds === null) return [heading, NEVER];
   if (sentence !== undefined) return [heading, sentence];
   const own = `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
   return [heading, escapeHtml(/[.!?]$/.test(own) ? own : `${own}.`)];

@@ -136,15 +136,15 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
   };
 }
 
-/** Returns the histories of clients that this process keeps; null if no policy has `newcomers`. */
+/** Returns the histories of clients that this process keeps; null if no policy needs them. */
 function historiesOf({ policies, table }: Enforcement): HistoriesInUse | null {
   const rule = regularsIn(policies);
   return rule === null ? null : { name: table.everyone.digest, keptMs: rule.visits * DAY_MS };
 }
 
 /**
- * Without a store, histories begin with the first policy that has `newcomers`. As in a store, they end if no policy has
- * had it for some time.
+ * Without a store, histories begin with the first policy that needs them. As in a store, they end if no policy
+ * has needed them for some time.
  *
  * @returns a function to call after each change of the policies
  */

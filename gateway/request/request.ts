@@ -149,7 +149,7 @@ export class GatewayRequest implements Way, Exchange, ForwardedRequest {
       case 'bound':
         return { kind: 'bound', bound: bounds[failure.bound], refusal: failure.refusal, client };
       case 'overloaded':
-        return { ...failure, bound: bounds.upstream_connections, isNewcomer: lane.isNewcomer };
+        return { ...failure, bound: bounds.upstream_connections, as: lane.as };
       default:
         return failure;
     }

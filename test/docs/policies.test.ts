@@ -14,7 +14,7 @@ import { EXPECT_KEYS, TEST_KEYS, testSchema } from '#gateway/policy/keys/test-ke
 import { createMatcher } from '#gateway/policy/match.ts';
 import { readTarget } from '#gateway/policy/target.ts';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
-import { REASONS } from '#gateway/refusals/reasons.ts';
+import { GROUP_REASONS, REASONS } from '#gateway/refusals/reasons.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { policyFile } from '#test/support/gateway.ts';
@@ -163,7 +163,7 @@ t.test('routes match as the pages show', async (t) => {
 });
 
 t.test('the tables of replies have the codes, statuses and fields of the program', async (t) => {
-  const reasons: readonly { code: string; kind?: string }[] = Object.values(REASONS);
+  const reasons: readonly { code: string; kind?: string }[] = [...Object.values(REASONS), ...GROUP_REASONS];
   const withId = new Set(['gateway_forbidden']);
   for (const { code, kind } of reasons) if (kind !== undefined) withId.add(code);
   const rows = [...detail.prose.matchAll(/^\| .+ \| (\d{3}) \| `(\w+)` \| (.+) \|$/gm)];

@@ -28,7 +28,7 @@ export function policy(
     line: 1,
     unless: null,
     distinct: null,
-    regulars: null,
+    onlyFor: null,
     shareOf: null,
     identifier: { name: 'ip', kind: 'address', ipv6Prefix: 64 },
     limit,

@@ -1,7 +1,7 @@
 /** Commands that ask the admin API about one client or one policy, and print the reply. */
 import type { Argv, Options } from 'yargs';
 import type { InspectedClient } from '#gateway/operate/admin/client-routes.ts';
-import type { ShownRegular } from '#gateway/operate/admin/inspect.ts';
+import type { ShownRegular } from '#gateway/operate/admin/groups.ts';
 import { secondsOf } from '#gateway/policy/duration.ts';
 import { counted } from '#gateway/workbench/number-text.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';

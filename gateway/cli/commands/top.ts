@@ -13,6 +13,7 @@ import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
 import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
+import { groupLines, groupRates } from './top-groups.ts';
 
 const BETWEEN_MS = 1000;
 
@@ -63,29 +64,12 @@ function ratesOf({ snapshot: before, at: from }: Timed, { snapshot: after, at: t
     ...after,
     seconds,
     requestsPerSecond: rate(total(after), total(before)),
-    newcomers: after.newcomers === null ? null : newcomersRates(before.newcomers, after.newcomers, rate),
+    ...groupRates(before, after, rate),
     policies: after.policies.map((totals) => ({
       ...totals,
       allowedPerSecond: rate(totals.allowed, known.get(totals.policy)?.allowed ?? 0),
       deniedPerSecond: rate(totals.denied, known.get(totals.policy)?.denied ?? 0),
     })),
-  };
-}
-
-function newcomersRates(
-  before: TopSnapshot['newcomers'],
-  after: NonNullable<TopSnapshot['newcomers']>,
-  rate: (now: number, earlier: number) => number,
-) {
-  const of = (name: 'regulars' | 'newcomers' | 'denied' | 'shadowDenied' | 'overloaded'): number =>
-    rate(after[name], before?.[name] ?? 0);
-  return {
-    ...after,
-    regularsPerSecond: of('regulars'),
-    newcomersPerSecond: of('newcomers'),
-    deniedPerSecond: of('denied'),
-    shadowDeniedPerSecond: of('shadowDenied'),
-    overloadedPerSecond: of('overloaded'),
   };
 }
 
@@ -104,7 +88,7 @@ function print(rates: TopRates, terminal: Terminal): void {
       .map(([outcome, count]) => `${outcome} ${count.toLocaleString('en')}`)
       .join(', '),
   );
-  if (rates.newcomers !== null) terminal.line(newcomersText(rates.newcomers));
+  for (const line of groupLines(rates)) terminal.line(line);
   if (policies.length > 0) {
     terminal.line();
     terminal.table(
@@ -130,18 +114,4 @@ function print(rates: TopRates, terminal: Terminal): void {
       policy,
     ]),
   );
-}
-
-function newcomersText(rates: ReturnType<typeof newcomersRates>): string {
-  const { shadowDeniedPerSecond, waiting, overloadedPerSecond, acts, actsFrom } = rates;
-  const parts = [
-    `newcomers: ${rates.newcomersPerSecond}/s`,
-    `${rates.deniedPerSecond}/s denied`,
-    ...(shadowDeniedPerSecond > 0 ? [`${shadowDeniedPerSecond}/s would be denied`] : []),
-    ...(waiting > 0 ? [`${waiting} waiting`] : []),
-    ...(overloadedPerSecond > 0 ? [`${overloadedPerSecond}/s refused by protect`] : []),
-  ];
-  const when = actsFrom === null ? 'does not act before the store is reached' : `acts from ${actsFrom}`;
-  const from = acts ? '' : `; the limit ${when}`;
-  return `regulars: ${rates.regularsPerSecond}/s; ${parts.join(', ')}${from}`;
 }

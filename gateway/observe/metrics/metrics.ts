@@ -4,6 +4,7 @@
  */
 
 import { counter, type Sample } from '#gateway/part/sample.ts';
+import { GROUPS, type GroupWords } from '#gateway/policy/groups.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { DURATION_BOUNDS_SECONDS, Histogram } from './histogram.ts';
@@ -39,16 +40,21 @@ interface UnitCounts {
   missing: number;
 }
 
+interface GroupCounts {
+  /** Admitted requests of its clients, and of others. */
+  inside: number;
+  outside: number;
+  /** Requests that its limits have denied, or would have denied without shadow mode. */
+  enforce: number;
+  shadow: number;
+}
+
 const UNITS_HELP =
   'Units of policies whose cost depends on replies: reserved when admitted, given_back or charged beyond when the reply began or ended.';
 const MISSING_HELP = 'Replies without the header that should report their units; the reserve stayed charged.';
 const BANS_HELP = 'Clients that a policy has banned; in shadow mode, that it would have banned.';
 const DECISIONS_HELP =
   'Decisions by policy; shadow_denied would have been denied, marked passed with a mark.';
-const VISITORS_HELP =
-  'Admitted requests on routes of policies with newcomers, by whether the client is a regular.';
-const NEWCOMERS_DENIED_HELP =
-  'Requests that limits for newcomers have denied, each once; in shadow mode, that they would have denied.';
 const REPLIES_HELP =
   "Admitted requests by the class of the application's status; none: it did not answer, bound: a bound refused them after their admission.";
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, allowed or denied.';
@@ -94,10 +100,10 @@ export class Metrics {
   unreadBodies = 0;
   /** Key: name of a policy whose cost depends on replies. */
   readonly #units = new Map<string, UnitCounts>();
-  /** Admitted requests on routes of policies with `newcomers`. */
-  readonly visitors = { regular: 0, newcomer: 0 };
-  /** Requests that such policies have denied, or would have denied without shadow mode. */
-  readonly newcomersDenied = { enforce: 0, shadow: 0 };
+  /** Requests on routes of policies that count a group of clients. */
+  readonly groups = new Map<GroupWords, GroupCounts>(
+    GROUPS.map((words) => [words, { inside: 0, outside: 0, enforce: 0, shadow: 0 }]),
+  );
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
@@ -115,6 +121,12 @@ export class Metrics {
   /** Counts a decision of one policy. */
   countPolicy(policy: Policy, decision: PolicyDecision): void {
     this.#of(policy)[decision]++;
+  }
+
+  /** Counts a request once for each group whose limits deny it. */
+  groupsDenied(denying: readonly Pick<Policy, 'onlyFor'>[], mode: 'enforce' | 'shadow'): void {
+    for (const [words, counts] of this.groups)
+      if (denying.some(({ onlyFor }) => onlyFor?.words === words)) counts[mode]++;
   }
 
   /** @param ms time from the arrival to the decision, without the wait for the body */
@@ -190,10 +202,13 @@ export class Metrics {
     for (const [policy, counts] of this.#bans)
       for (const [mode, value] of Object.entries(counts))
         samples.push(counter('floodgate_policy_bans_total', BANS_HELP, value, { policy, mode }));
-    for (const [client, value] of Object.entries(this.visitors))
-      samples.push(counter('floodgate_visitors_total', VISITORS_HELP, value, { client }));
-    for (const [mode, value] of Object.entries(this.newcomersDenied))
-      samples.push(counter('floodgate_newcomers_denied_total', NEWCOMERS_DENIED_HELP, value, { mode }));
+    for (const [{ metrics }, counts] of this.groups) {
+      const { visitors, denied } = metrics;
+      for (const place of ['outside', 'inside'] as const)
+        samples.push(counter(visitors.name, visitors.help, counts[place], { client: visitors[place] }));
+      for (const mode of ['enforce', 'shadow'] as const)
+        samples.push(counter(denied.name, denied.help, counts[mode], { mode }));
+    }
     for (const [policy, { reserved, givenBack, beyond, missing }] of this.#units) {
       for (const [kind, value] of Object.entries({ reserved, given_back: givenBack, beyond }))
         samples.push(counter('floodgate_policy_units_total', UNITS_HELP, value, { policy, kind }));

@@ -34,7 +34,7 @@ export async function explainLive(
 ): Promise<Explanation> {
   let now = clock();
   const salt = await control.salt();
-  const set = await whileNewcomersLearn(loaded, salt, control, now);
+  const set = await asTheyApply(loaded, salt, control, now);
   const rehearsal = new Rehearsal(set, { clock: () => now, trust, salt });
   const located = rehearsal.locate(request);
   if (located.kind === 'malformed') return explain(set, rehearsal, request);
@@ -63,12 +63,7 @@ export async function explainLive(
 }
 
 /** Returns the policies as the gateway applies them while nobody can be a regular. */
-async function whileNewcomersLearn(
-  set: PolicySet,
-  salt: string,
-  control: Control,
-  now: Millis,
-): Promise<PolicySet> {
+async function asTheyApply(set: PolicySet, salt: string, control: Control, now: Millis): Promise<PolicySet> {
   if (regularsIn(set) === null) return set;
   const { digest } = new Digester(salt).identify(EVERYONE, '');
   return whileLearning(set, await control.historySince(digest), now);

@@ -4,6 +4,7 @@
  * decided, and its reply to the one in which it began. A series takes about 60 bytes in each span in which it grows.
  */
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
+import { GROUPS } from '#gateway/policy/groups.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 
 export const SPAN_MS: Millis = 10_000;
@@ -17,8 +18,7 @@ const RATED: ReadonlySet<string> = new Set([
   'floodgate_requests_total',
   'floodgate_replies_total',
   'floodgate_store_degraded_total',
-  'floodgate_visitors_total',
-  'floodgate_newcomers_denied_total',
+  ...GROUPS.flatMap(({ metrics: { visitors, denied } }) => [visitors.name, denied.name]),
   'floodgate_protect_refused_total',
 ]);
 /** All counters that the page draws. */

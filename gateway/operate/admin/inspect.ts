@@ -4,14 +4,13 @@ import { EMPTY } from '#gateway/algorithms/algorithm.ts';
 import { BANS_MAX, type Ban, Bans, isNetwork } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
-import { dayOf, daysOf } from '#gateway/limiter/history.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { regularsIn } from '#gateway/policy/learning.ts';
 import { capacityFor } from '#gateway/policy/overrides.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { DAY_MS, type Regulars } from '#gateway/policy/regulars.ts';
 import { isoTime } from '#shared/clock.ts';
-import type { Named, Visitor } from './subject.ts';
+import { regularOf } from './groups.ts';
+import type { Named } from './subject.ts';
 
 /** `policy` is the row of the policy file that made the ban; null if an operator made it. */
 export function shownBan({ endsAt, reason, policy }: Ban) {
@@ -61,7 +60,7 @@ export async function inspect(
     buckets,
     banned: ban !== null,
     ban: ban === null ? null : shownBan(ban),
-    /** Whether it is a regular; null without `newcomers` in the policy file. */
+    /** Whether it is a regular; null if no policy asks for it. */
     regular: rule === null ? null : await regularOf(visitor, rule, control),
     kind,
     /** The address or the network as the operator wrote it; otherwise the digest. */
@@ -81,19 +80,3 @@ export async function networkBans(control: Control): Promise<Bans> {
     if (isNetwork(digest)) bans.set(digest, ban);
   return bans;
 }
-
-async function regularOf({ client, address }: Visitor, rule: Regulars, control: Control) {
-  const { days: within, keys, never } = rule;
-  const { now, provenUntil } = await control.look(client, []);
-  const history = await control.historyOf(client);
-  const isNever = address !== null && never?.(address) === true;
-  const days = history === null ? [] : daysOf(history).filter((day) => day > dayOf(now) - within);
-  const isRegular = !isNever && provenUntil !== null && provenUntil > now && days.length + keys.length > 0;
-  return {
-    /** When it becomes a newcomer again unless it comes back; ISO 8601; null if it is one. */
-    until: isRegular ? isoTime(provenUntil) : null,
-    /** The days with good replies that count, such as 2026-11-27, in their order. A proven key needs none. */
-    days: days.map((day) => isoTime(day * DAY_MS).slice(0, 10)),
-  };
-}
-export type ShownRegular = Awaited<ReturnType<typeof regularOf>>;

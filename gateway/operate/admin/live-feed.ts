@@ -8,6 +8,7 @@ import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
+import { groupTotals } from './groups.ts';
 import { SPAN_MS, type TrafficHistory } from './history.ts';
 import {
   applicationAway,
@@ -151,7 +152,7 @@ export class LiveFeed {
           policyVersion: this.#policyVersion,
           grown,
           rates: history.rates(),
-          totals: totalsOf(families),
+          totals: { ...totalsOf(families), ...groupTotals(families) },
           denials: this.#denials,
         }),
       );

@@ -43,13 +43,13 @@ export interface Named {
   /** The identity that a ban is stored for. It differs for a network that no policy counts as one client. */
   readonly bannedAs: Identity;
   /**
-   * Who has the history of the client. Policies with `newcomers` know an address by itself, also if others count its
+   * Who has the history of the client. Groups know an address by itself, also if others count its
    * network.
    */
   readonly visitor: Visitor;
 }
 
-/** A client as policies with `newcomers` know it. */
+/** A client as groups know it. */
 export interface Visitor {
   readonly client: Identity;
   /** The bytes of its address; null if they are unknown. */

@@ -5,7 +5,8 @@ import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { EXCHANGED_MAX } from '#gateway/refusals/decision-record.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminGateway } from './context.ts';
-import { newcomersOf, policyTotalsOf, totalsBy } from './totals.ts';
+import { groupTotals } from './groups.ts';
+import { policyTotalsOf, totalsBy } from './totals.ts';
 
 export type TopSource = Pick<AdminGateway, 'storeKind' | 'processes' | 'exchangeDenied' | 'families'>;
 
@@ -24,7 +25,7 @@ export async function topSnapshot(source: TopSource, now: number) {
     store: storeState(source.storeKind, processes),
     requests: totalsBy('outcome', families, 'floodgate_requests_total'),
     policies: policyTotalsOf(families),
-    newcomers: newcomersOf(families),
+    ...groupTotals(families),
     ...mostLimited(processes, others, now),
     paths: mostRequested(processes),
   };

@@ -1,11 +1,8 @@
 /** Totals of all processes of this gateway since their start, from their metrics. */
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
-import { isoTime } from '#shared/clock.ts';
 
-type Processes = readonly (readonly Family[])[];
+export type Processes = readonly (readonly Family[])[];
 type Labels = Readonly<Record<string, string>>;
-
-const NEWCOMER = { client: 'newcomer' };
 
 /** Figures of the store, the application and the protection that the page shows. */
 export function totalsOf(processes: Processes) {
@@ -30,39 +27,8 @@ export function totalsOf(processes: Processes) {
             waiting: totalOf('floodgate_protect_waiting'),
             refused: totalOf('floodgate_protect_refused_total'),
           },
-    newcomers: newcomersOf(processes),
   };
 }
-
-/** Requests on routes of policies with `newcomers`, each counted once; null without any. */
-export function newcomersOf(processes: Processes) {
-  const acting = valuesOf(processes, 'floodgate_newcomers_act_from_timestamp_seconds');
-  if (acting.length === 0) return null;
-  const actsFrom = Math.max(...acting.map(({ value }) => value));
-  const { regular = 0, newcomer = 0 } = totalsBy('client', processes, 'floodgate_visitors_total');
-  const { enforce: denied = 0, shadow: shadowDenied = 0 } = totalsBy(
-    'mode',
-    processes,
-    'floodgate_newcomers_denied_total',
-  );
-  return {
-    /** Admitted requests of regulars, and of newcomers. */
-    regulars: regular,
-    newcomers: newcomer,
-    denied,
-    /** Admitted requests that a limit would have denied. */
-    shadowDenied,
-    /** With `protect`: newcomers that wait for a place, and those that were admitted and then refused. */
-    waiting: sumOf(valuesOf(processes, 'floodgate_protect_waiting', NEWCOMER)),
-    overloaded: sumOf(valuesOf(processes, 'floodgate_protect_refused_total', { ...NEWCOMER, mode: 'on' })),
-    /** Whether the limit denies anybody, unless it is in shadow mode. */
-    acts: actsFrom === 0,
-    /** When it begins to act; ISO 8601; null if it acts, or if the store was not reached yet. */
-    actsFrom: actsFrom > 0 ? isoTime(actsFrom * 1000) : null,
-  };
-}
-
-export type NewcomersTotals = NonNullable<ReturnType<typeof newcomersOf>>;
 
 /** `marked` are over the limit and passed; `degraded` were decided without the store. */
 export function policyTotalsOf(processes: Processes) {
@@ -85,7 +51,7 @@ export function totalsBy(label: string, processes: Processes, name: string): Rec
   return totals;
 }
 
-function valuesOf(processes: Processes, name: string, labels: Labels = {}): Family['values'] {
+export function valuesOf(processes: Processes, name: string, labels: Labels = {}): Family['values'] {
   const wanted = Object.entries(labels);
   return processes
     .flat()
@@ -93,7 +59,7 @@ function valuesOf(processes: Processes, name: string, labels: Labels = {}): Fami
     .filter((one) => wanted.every(([label, value]) => one.labels[label] === value));
 }
 
-function sumOf(values: Family['values']): number {
+export function sumOf(values: Family['values']): number {
   return values.reduce((sum, { value }) => sum + value, 0);
 }
 

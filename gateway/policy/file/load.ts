@@ -106,12 +106,12 @@ function build(
   const place = { referenced, report, lineOf };
   const networks = new NetworkLoader(place);
   const identifiers = new IdentifierTable(file.identifiers, referenced, networks, report);
-  const regulars = regularsOf(file.regulars, identifiers, networks, report);
+  const groups = { newcomers: regularsOf(file.regulars, identifiers, networks, report) };
   const lists = buildLists(file, { ...place, networks });
   const table = new PolicyTable({
     identifiers,
     overrides: new OverrideLoader(place, file.plan !== undefined || file.plans !== undefined),
-    regulars,
+    groups,
     calendarFor,
     exclude: readings.exclude.filter(({ hosts }) => hosts === null),
     closed: lists?.routes.map(([route]) => route).filter(({ hosts }) => hosts === null) ?? [],

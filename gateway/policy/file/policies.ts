@@ -2,6 +2,8 @@
 
 import type { Calendar } from '#gateway/algorithms/calendar.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
+import type { Group } from '#gateway/policy/group.ts';
+import type { GroupKey } from '#gateway/policy/groups.ts';
 import type { IdentifierTable } from '#gateway/policy/keys/identifiers.ts';
 import { type Readings, readKeys } from '#gateway/policy/keys/key.ts';
 import { limitsOf, type RowLimit } from '#gateway/policy/keys/limits.ts';
@@ -10,7 +12,6 @@ import { POLICY_KEYS } from '#gateway/policy/keys/policy-keys.ts';
 import { readRoute } from '#gateway/policy/keys/route.ts';
 import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
-import type { Regulars } from '#gateway/policy/regulars.ts';
 import { coveredBy, type Route } from '#gateway/policy/route.ts';
 import type { PolicyFile } from './schema.ts';
 import { checkBucket } from './shared-bucket.ts';
@@ -21,7 +22,7 @@ type Row = PolicyFile['policies'][number];
 interface Surroundings {
   readonly identifiers: IdentifierTable;
   readonly overrides: OverrideLoader;
-  readonly regulars: Regulars;
+  readonly groups: Readonly<Record<GroupKey, Group>>;
   readonly calendarFor: (window: string) => Calendar | null;
   /** Routes that `exclude` removes for all hosts. */
   readonly exclude: readonly Route[];
@@ -67,7 +68,7 @@ export class PolicyTable {
         ignoreCase,
         isInFlight: ALGORITHMS[limit.algorithm].isHeld,
         capacity: limit.burst ?? limit.limit,
-        isForNewcomers: limit.isForNewcomers,
+        isForGroup: limit.group !== null,
       };
       const readings = readKeys(POLICY_KEYS, row, here, { ...place, report });
       if (identifier === null || route === null) continue;
@@ -95,12 +96,12 @@ export class PolicyTable {
       );
     const line = lineOf(here);
     for (const name of names) this.#lines.set(name, line);
-    // Tests name the whole limit for newcomers, and not its shares.
+    // Tests name the whole limit of a group, and not its shares.
     for (const { name, share } of limits) if (share === null) this.rowNames.set(name, [name]);
-    // Regulars are not counted by the limit for newcomers, so tests name it apart.
+    // Other clients are not counted by the limit of a group, so tests name it apart.
     this.rowNames.set(
       row.name,
-      limits.flatMap(({ name, isForNewcomers }) => (isForNewcomers ? [] : [name])),
+      limits.flatMap(({ name, group }) => (group === null ? [name] : [])),
     );
     return twin === undefined;
   }
@@ -119,13 +120,13 @@ export class PolicyTable {
   }
 
   #policy(
-    { at, overrides: written, window, identifier: _, isForNewcomers, share, ...limit }: RowLimit,
+    { at, overrides: written, window, identifier: _, group, share, ...limit }: RowLimit,
     {
       readings,
       ...read
     }: Pick<LoadedPolicy, 'route' | 'identifier' | 'capacity'> & { readings: Readings<typeof POLICY_KEYS> },
   ): LoadedPolicy {
-    const { overrides, regulars, calendarFor, report, lineOf } = this.#around;
+    const { overrides, groups, calendarFor, report, lineOf } = this.#around;
     const index = this.policies.length;
     const policy: LoadedPolicy = {
       ...limit,
@@ -135,7 +136,7 @@ export class PolicyTable {
       at,
       line: lineOf(at),
       overrides: overrides.of(written, read.identifier, at),
-      regulars: isForNewcomers ? regulars : null,
+      onlyFor: group === null ? null : groups[group],
       shareOf: share?.of ?? null,
       windowMs: limit.windowSeconds * 1000,
       calendar: calendarFor(window),

@@ -4,7 +4,7 @@ import { originIn } from '#gateway/http/page-origin.ts';
 import { warnOfIdentifier } from '#gateway/policy/keys/identifier-keys.ts';
 import { QUOTA_KEYS } from '#gateway/policy/keys/limits.ts';
 import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
-import { regularsIn } from '#gateway/policy/learning.ts';
+import { warnOfRegulars } from '#gateway/policy/keys/regulars.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { inOrder, type Path, type Problem, type Report } from '#gateway/policy/problems.ts';
 
@@ -19,13 +19,7 @@ export function warningsOf(
     warnings.set(`${line}:${column} ${message}`, { line, column, message, fix });
   };
   for (const identifier of set.identifiers) warnOfIdentifier(identifier, set, warn);
-  if (set.hasRegulars && regularsIn(set) === null)
-    warn(
-      ['regulars'],
-      'regulars has no effect without a policy with newcomers',
-      'write newcomers, or remove it',
-      'key',
-    );
+  warnOfRegulars(set, warn);
   const { sizes, notes } = set.listFiles;
   for (const { at, text, fix } of notes) warn(at, text, fix);
   for (const [i, { rawHeaders, target }] of set.tests.entries())

@@ -131,9 +131,9 @@ export function warnOfIdentifier(identifier: Identifier, { policies }: PolicySet
   const { name } = identifier;
   if (identifier.kind === 'combined' || identifier.kind === 'first') return;
   const isUsed = policies.some(
-    ({ identifier, unless, regulars, distinct }) =>
+    ({ identifier, unless, onlyFor, distinct }) =>
       unless?.name === name ||
-      regulars?.keys.some((key) => key.name === name) === true ||
+      onlyFor?.keys.some((key) => key.name === name) === true ||
       distinct?.name === name ||
       partsOf(identifier).some((part) => part.name === name),
   );

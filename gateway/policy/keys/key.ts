@@ -49,8 +49,8 @@ export interface RowPlace {
   readonly isInFlight: boolean;
   /** How much clients without an override can use at once. */
   readonly capacity: number;
-  /** Whether it is the limit for newcomers. */
-  readonly isForNewcomers: boolean;
+  /** Whether it is a limit for a group of clients. */
+  readonly isForGroup: boolean;
   /** Reports a mistake. The path begins behind the key. */
   readonly report: Report;
 }

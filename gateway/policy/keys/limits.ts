@@ -7,6 +7,7 @@ import type { XStatic } from 'typebox/schema';
 import { isUnit, UNIT_SECONDS } from '#gateway/algorithms/calendar.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { secondsOf } from '#gateway/policy/duration.ts';
+import { GROUPS, type GroupKey } from '#gateway/policy/groups.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
 import { SHARES, type Share, sharedBy } from '#gateway/policy/shares.ts';
@@ -15,7 +16,6 @@ import { algorithm, burst, checkAlgorithm, DISTINCT_MAX, tooManyValues } from '.
 import type { identifier } from './identifier.ts';
 import { policyKey, propertiesOf } from './key.ts';
 import { concurrency, limit } from './limit.ts';
-import type { newcomers } from './newcomers.ts';
 import { overrides, overridesFile } from './overrides.ts';
 import { window } from './window.ts';
 
@@ -47,13 +47,15 @@ export const limits = policyKey({
 type Entry = XStatic<typeof limits.schema>[number];
 type WrittenIdentifier = XStatic<typeof identifier.schema>;
 
-interface Row extends Omit<Entry, 'identifier'> {
+/** The limit of a group of clients. */
+type GroupLimit = Pick<Entry, 'limit' | 'window' | 'algorithm' | 'burst'>;
+
+interface Row extends Omit<Entry, 'identifier'>, Partial<Readonly<Record<GroupKey, GroupLimit>>> {
   readonly name: string;
   readonly bucket?: string;
   readonly identifier: WrittenIdentifier;
   readonly limits?: readonly Entry[];
   readonly distinct?: unknown;
-  readonly newcomers?: XStatic<typeof newcomers.schema>;
   readonly cost?: unknown;
   readonly count?: unknown;
 }
@@ -70,8 +72,8 @@ export interface RowLimit {
   readonly windowSeconds: Seconds;
   readonly overrides: Pick<Entry, 'overrides' | 'overridesFile'>;
   readonly identifier: WrittenIdentifier;
-  /** Whether it counts only newcomers, all of them together. */
-  readonly isForNewcomers: boolean;
+  /** The group that it counts, all of its clients together. null if it counts all clients. */
+  readonly group: GroupKey | null;
   /** null if it is a whole limit. */
   readonly share: (Share & { readonly of: string }) | null;
 }
@@ -82,34 +84,34 @@ const NAME_LENGTH_MAX = 64;
 const OF_AN_ENTRY = Object.keys(QUOTA_KEYS) as (keyof typeof QUOTA_KEYS)[];
 const NOT_IN_FLIGHT = ['limit', 'window', 'algorithm', 'burst'] as const;
 
-/** Returns the limits of a row: its own, those of its list, and that of newcomers with its shares. */
+/** Returns the limits of a row: its own, those of its list, and those of groups with their shares. */
 export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
-  const { newcomers, name, bucket = name } = row;
-  const own = ownLimitsOf(row, here, report).map((limit) => ({
-    ...limit,
-    isForNewcomers: false,
-    share: null,
-  }));
-  if (newcomers === undefined) return own;
-  const full = fullName(name, 'newcomers', here, report);
+  const own = ownLimitsOf(row, here, report).map((limit) => ({ ...limit, group: null, share: null }));
+  return [...own, ...GROUPS.flatMap(({ key }) => groupLimitsOf(key, row, here, report))];
+}
+
+function groupLimitsOf(group: GroupKey, row: Row, here: Path, report: Report): RowLimit[] {
+  const { [group]: written, name, bucket = name } = row;
+  if (written === undefined) return [];
+  const full = fullName(name, group, here, report);
   if (row.distinct !== undefined)
     report(
-      [...here, 'newcomers'],
-      'newcomers cannot be combined with distinct',
-      'write newcomers in a policy of its own',
+      [...here, group],
+      `${group} cannot be combined with distinct`,
+      `write ${group} in a policy of its own`,
       'key',
     );
-  const limit = quotaOf(newcomers, [...here, 'newcomers'], full, `${bucket}.newcomers`, report);
-  const whole = { ...limit, identifier: EVERYONE.name, isForNewcomers: true, share: null };
+  const limit = quotaOf(written, [...here, group], full, `${bucket}.${group}`, report);
+  const whole = { ...limit, identifier: EVERYONE.name, group, share: null };
   const shares = SHARES.map((share) => ({
     ...whole,
-    name: fullName(name, `newcomers.${share.name}`, here, report),
+    name: fullName(name, `${group}.${share.name}`, here, report),
     bucket: `${whole.bucket}.${share.name}`,
     limit: sharedBy(share, whole.limit),
     burst: whole.burst === null ? null : sharedBy(share, whole.burst),
     share: { ...share, of: whole.bucket },
   }));
-  return [...own, whole, ...shares];
+  return [whole, ...shares];
 }
 
 /** Each limit of a row has a name of its own. */
@@ -119,12 +121,12 @@ function fullName(name: string, suffix: string, here: Path, report: Report): str
     report(
       [...here, 'name'],
       `${full} has more than ${NAME_LENGTH_MAX} characters`,
-      'write a shorter name: each limit has a name of its own, which ends in its window or in newcomers',
+      `write a shorter name: each limit has a name of its own, which ends in its window or in ${GROUPS.map(({ key }) => key).join(' or ')}`,
     );
   return full;
 }
 
-type OwnLimit = Omit<RowLimit, 'isForNewcomers' | 'share'>;
+type OwnLimit = Omit<RowLimit, 'group' | 'share'>;
 
 function ownLimitsOf(row: Row, here: Path, report: Report): OwnLimit[] {
   const { limits, name, bucket = name } = row;

@@ -55,7 +55,7 @@ function covers(wide: readonly LoadedPolicy[], rows: readonly LoadedPolicy[]): b
 
 /** Whether `wide` denies a client before `policy` could. */
 function deniesFirst(wide: LoadedPolicy, policy: LoadedPolicy): boolean {
-  if (isConditional(wide) || wide.unless !== null || wide.regulars !== null) return false;
+  if (isConditional(wide) || wide.unless !== null || wide.onlyFor !== null) return false;
   if (wide.rollout !== null || wide.overrides !== null || policy.overrides !== null) return false;
   // A sliding window or a token bucket can span two windows of `wide`.
   if (policy.algorithm !== 'fixed-window') return false;

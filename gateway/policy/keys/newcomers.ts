@@ -1,6 +1,6 @@
 /** The key `newcomers`: a limit for all clients together who were not here before. */
+import { isNewcomers, type Newcomers } from '#gateway/policy/newcomers.ts';
 import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
-import type { Regulars } from '#gateway/policy/regulars.ts';
 import { coveredBy, type Route } from '#gateway/policy/route.ts';
 import { isoTime } from '#shared/clock.ts';
 import { algorithm, burst } from './algorithm.ts';
@@ -17,12 +17,13 @@ export const newcomers = policyKey({
     description: 'a limit for all clients together who are not regulars, such as { limit: 200, window: 1m }',
   },
   more: 'See [Regulars first](#regulars-first)',
-  counted: ({ regulars }) => regulars !== null,
-  warn: (policy, file) => (policy.regulars === null ? null : warnOfLogin(policy, file)),
-  explain: ({ regulars }, canBeRegular) => (regulars === null ? null : newcomersText(regulars, canBeRegular)),
+  counted: ({ onlyFor }) => isNewcomers(onlyFor),
+  warn: (policy, file) => (isNewcomers(policy.onlyFor) ? warnOfLogin(policy, file) : null),
+  explain: ({ onlyFor }, canBeRegular) =>
+    isNewcomers(onlyFor) ? newcomersText(onlyFor, canBeRegular) : null,
 });
 
-function newcomersText({ visits, days, actsFrom }: Regulars, canBeRegular: boolean): string {
+function newcomersText({ visits, days, actsFrom }: Newcomers, canBeRegular: boolean): string {
   const until =
     actsFrom === null
       ? ''

@@ -1,8 +1,11 @@
 /** The key `regulars` of the file: which clients are regulars for policies with `newcomers`. */
 import type { XStatic } from 'typebox/schema';
 import type { Identifier } from '#gateway/identity/identifier.ts';
+import { regularsIn } from '#gateway/policy/learning.ts';
+import { type Newcomers, newcomersBy } from '#gateway/policy/newcomers.ts';
+import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
-import { HISTORY_DAYS, type Regulars } from '#gateway/policy/regulars.ts';
+import { HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import type { IdentifierTable } from './identifiers.ts';
 import { fileKey } from './key.ts';
 import { NETWORK_NAME, type NetworkLoader } from './networks.ts';
@@ -72,7 +75,7 @@ export function regularsOf(
   identifiers: IdentifierTable,
   networks: NetworkLoader,
   report: Report,
-): Regulars {
+): Newcomers {
   const { visits = 2, days = 30, newPerDay = 250_000, never } = written ?? {};
   const here: Path = ['regulars'];
   if (visits > days)
@@ -85,12 +88,12 @@ export function regularsOf(
     report(at, `${name} is no credential`, KIND_OF_KEYS);
     return [];
   });
-  return { visits, days, newPerDay, keys, never: neverOf(never, networks, here), actsFrom: null };
+  return newcomersBy({ visits, days, newPerDay, keys, never: neverOf(never, networks, here) });
 }
 
 type Never = XStatic<typeof regulars.schema>['never'];
 
-function neverOf(written: Never, networks: NetworkLoader, here: Path): Regulars['never'] {
+function neverOf(written: Never, networks: NetworkLoader, here: Path): Newcomers['never'] {
   if (written === undefined) return null;
   const { network } = written;
   const file = networks.of(network, [...here, 'never', 'network']);
@@ -100,4 +103,14 @@ function neverOf(written: Never, networks: NetworkLoader, here: Path): Regulars[
     const name = file.find(address);
     return name !== undefined && (names === null || names.has(name));
   };
+}
+
+export function warnOfRegulars(set: PolicySet, warn: Report): void {
+  if (set.hasRegulars && regularsIn(set) === null)
+    warn(
+      ['regulars'],
+      'regulars has no effect without a policy with newcomers',
+      'write newcomers, or remove it',
+      'key',
+    );
 }

@@ -12,9 +12,9 @@ export const rollout = policyKey({
   },
   without: 'all',
   more: 'See [Trying a limit](policies.md#trying-a-limit-shadow-mode-and-rollout)',
-  read(written, { bucket, identifier, isForNewcomers, report }) {
+  read(written, { bucket, identifier, isForGroup, report }) {
     if (written === undefined) return null;
-    if (identifier === EVERYONE && !isForNewcomers)
+    if (identifier === EVERYONE && !isForGroup)
       report([], 'a rollout chooses clients, and everyone is counted together', 'remove it', 'key');
     const percent = Number.parseFloat(String(written));
     // All policies of a row use the seed of the row, so their rollouts include the same clients.

@@ -32,12 +32,12 @@ export function easilyUsedUp(
 }
 
 /**
- * Limits for newcomers have shares, and robots may use up a limit that counts them together. No policy can allow a
+ * Limits of groups have shares, and robots may use up a limit that counts them together. No policy can allow a
  * tenth of fewer than ten requests.
  */
-function isShared({ identifier, regulars, userAgent, limit }: LoadedPolicy): boolean {
+function isShared({ identifier, onlyFor, userAgent, limit }: LoadedPolicy): boolean {
   return (
-    regulars === null && userAgent === null && limit >= ONE_IN && partsOf(identifier).every(hasManyClients)
+    onlyFor === null && userAgent === null && limit >= ONE_IN && partsOf(identifier).every(hasManyClients)
   );
 }
 
@@ -47,8 +47,8 @@ function hasManyClients(part: SimpleIdentifier): boolean {
 }
 
 function limitsClients(policy: LoadedPolicy, shared: LoadedPolicy): boolean {
-  const { mode, unless, regulars, rollout, algorithm } = policy;
-  const isForAll = unless === null && regulars === null && rollout === null && areImpliedBy(policy, shared);
+  const { mode, unless, onlyFor, rollout, algorithm } = policy;
+  const isForAll = unless === null && onlyFor === null && rollout === null && areImpliedBy(policy, shared);
   return (
     isForAll &&
     mode === 'enforce' &&

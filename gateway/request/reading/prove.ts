@@ -1,10 +1,8 @@
 /** Decides which credentials are proven, and what a reply proves. */
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { Visitor } from '#gateway/limiter/charge.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
+import type { GroupRequest } from '#gateway/policy/group.ts';
 import type { Match } from '#gateway/policy/match.ts';
-import type { Regulars } from '#gateway/policy/regulars.ts';
-import { NETWORK_SHARE } from '#gateway/policy/shares.ts';
 import { networkOf, type Sender } from './caller.ts';
 import type { KnownAs } from './reading.ts';
 
@@ -40,34 +38,14 @@ export function learn(limiter: Limiter, identified: KnownAs, status: number): vo
   }
 }
 
-interface VisitingRequest {
+/** A request, as the groups of clients see it that its policies count. */
+export interface GroupedRequest extends GroupRequest {
   readonly caller: Sender;
-  /** See IdentifiableRequest. */
-  readonly logged?: unknown;
-}
-
-export interface MatchedVisit extends VisitingRequest {
   readonly match: Match;
 }
 
-/** Records a good reply to a client, if a policy with `newcomers` covers the request. */
-export function noteVisit(limiter: Limiter, request: MatchedVisit, status: number): void {
-  const regulars = request.match.cover?.regulars ?? null;
-  if (regulars === null || status < 200 || status >= 400 || isNever(regulars, request)) return;
-  const network = () => networkOf(request.caller, NETWORK_SHARE.identifier);
-  limiter.visited(request.caller.identity(), regulars, network);
-}
-
-/** Returns how the client of a request counts for policies with `newcomers`. */
-export function visitorOf(regulars: Regulars, request: VisitingRequest, limiter: ProofSource): Visitor {
-  const client = request.caller.identity();
-  if (isNever(regulars, request)) return { client, is: 'never' };
-  return { client, is: limiter.isProven(client) ? 'regular' : 'unknown' };
-}
-
-function isNever({ never }: Regulars, { caller, logged }: VisitingRequest): boolean {
-  const { bytes } = caller.address;
-  // All clients without a readable address are one client. In a log no address is readable.
-  if (bytes === null) return logged === undefined;
-  return never?.(bytes) === true;
+/** Tells the groups of clients that the policies of a request count. */
+export function tellGroups(limiter: Limiter, request: GroupedRequest, status: number): void {
+  for (const group of request.match.cover?.groups ?? [])
+    group.replied(request, status, limiter, (identifier) => networkOf(request.caller, identifier));
 }

@@ -16,7 +16,7 @@ import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import { identify } from './identify.ts';
 import { type Known, type ListableRequest, listingOf } from './listing.ts';
 import type { HeaderSection, PolicyTable } from './policy-table.ts';
-import { isProven, visitorOf } from './prove.ts';
+import { isProven } from './prove.ts';
 import type { ChargedTo, KnownAs, Malformed, Reading, Uncovered } from './reading.ts';
 
 /** A request as it was sent. Requests of node:http have this shape. */
@@ -119,7 +119,7 @@ function chargedTo(
       (credential) => isProven(credential, request, limiter),
       facts,
       (counted, capacity) => unitsOf(counted, capacity, req.rawHeaders, head),
-      (regulars) => visitorOf(regulars, request, limiter),
+      (group) => group.classify(request, limiter),
     );
   const { readings } = request.match;
   const isLogged = request.logged !== undefined;

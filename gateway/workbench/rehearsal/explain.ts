@@ -146,8 +146,8 @@ function explainPolicy(
     matched: true,
     reason: reasonToCount(
       policy,
-      policy.regulars !== null && policy.shareOf === null
-        ? 'all newcomers are counted together'
+      policy.onlyFor !== null && policy.shareOf === null
+        ? `${policy.onlyFor.words.together} are counted together`
         : whoIsCounted(identifier, decided.charged.identified.parts?.[cover.identifiers.indexOf(identifier)]),
       unitsOf(decided, bucket),
       bucket,
@@ -195,7 +195,7 @@ function takesText(cost: Cost, units: number): string {
   return units === 1 ? '' : `, it takes ${units}`;
 }
 
-function reasonNotToCount({ identifier, unless, regulars, distinct, rollout }: LoadedPolicy): string {
+function reasonNotToCount({ identifier, unless, onlyFor, distinct, rollout }: LoadedPolicy): string {
   const reasons: string[] = [];
   if (identifier.kind === 'network')
     reasons.push(`the client address is in no network of ${identifier.name}`);
@@ -209,7 +209,7 @@ function reasonNotToCount({ identifier, unless, regulars, distinct, rollout }: L
   if (distinct !== null && isPresented(distinct) && distinct.kind !== 'path')
     reasons.push(`the request presents no ${namesOf([distinct], 'or no')}`);
   if (unless !== null) reasons.push(`its ${unless.name} is proven`);
-  if (regulars !== null) reasons.push('the client is a regular');
+  if (onlyFor !== null) reasons.push(onlyFor.words.outside);
   if (rollout !== null) reasons.push(`the client is not in the rollout of ${rollout.percent}%`);
   return reasons.join(', or ');
 }

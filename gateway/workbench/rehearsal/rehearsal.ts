@@ -18,7 +18,7 @@ import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { Callers } from '#gateway/request/reading/caller.ts';
 import { type Known, NO_BANS } from '#gateway/request/reading/listing.ts';
 import { PolicyTable } from '#gateway/request/reading/policy-table.ts';
-import { learn, noteVisit } from '#gateway/request/reading/prove.ts';
+import { learn, tellGroups } from '#gateway/request/reading/prove.ts';
 import { type Located, locate, type ReadableRequest, read } from '#gateway/request/reading/read.ts';
 import type { ChargedTo, Malformed, Reading, Uncovered } from '#gateway/request/reading/reading.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
@@ -177,7 +177,7 @@ export class Rehearsal {
   learn({ identified, request }: Replied, ending: Ending): void {
     if (typeof ending !== 'number') return;
     if (identified !== null) learn(this.#limiter, identified, ending);
-    noteVisit(this.#limiter, request, ending);
+    tellGroups(this.#limiter, request, ending);
   }
 
   /** Called when the request is no longer in flight. */

@@ -13,13 +13,13 @@ import { headersOf } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
 import { isPreflight, preflightHeaders } from '#gateway/reply/preflight.ts';
 import { refusalReply } from '#gateway/reply/refusal-reply.ts';
-import type { MatchedVisit } from '#gateway/request/reading/prove.ts';
+import type { GroupedRequest } from '#gateway/request/reading/prove.ts';
 import type { Banned, ChargedTo, Listed, Malformed, Uncovered } from '#gateway/request/reading/reading.ts';
 import type { Millis } from '#shared/clock.ts';
 
 interface Placed {
   readonly match: Match;
-  readonly request: MatchedVisit;
+  readonly request: GroupedRequest;
 }
 
 /** A request for which something is charged, or would be if there was room. */

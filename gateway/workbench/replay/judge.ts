@@ -15,11 +15,9 @@ import {
   readsBody,
 } from '#gateway/identity/identifier.ts';
 import type { Ending } from '#gateway/limiter/outcome.ts';
-import { regularsIn, whileLearning } from '#gateway/policy/learning.ts';
 import { exemptBy } from '#gateway/policy/match.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { DAY_MS } from '#gateway/policy/regulars.ts';
 import { locate } from '#gateway/request/reading/read.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import type { Decided, Rehearsed } from '#gateway/workbench/rehearsal/rehearsed.ts';
@@ -29,8 +27,9 @@ import type {
   LoggedSender,
 } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import { InFlight } from './in-flight.ts';
+import { Learning } from './learning.ts';
 import { LoggedClient, NO_PROXY } from './logged-client.ts';
 
 export interface JudgeOptions {
@@ -72,17 +71,14 @@ export class Judge {
   readonly #sockets = new Map<string, PeerSocket>();
   readonly #clock: Clock;
   readonly #inFlight: InFlight<Decided>;
-  readonly #set: PolicySet;
-  /** From when policies with `newcomers` act, as in a gateway that began with the log. null before the first request. */
-  actsFrom: Millis | null = null;
-  #isLearning = false;
+  readonly learning: Learning;
   /** Number of requests in flight whose duration is unknown. */
   endless = 0;
   /** Number of requests without a readable client in X-Forwarded-For. As in the gateway, they count as one client. */
   unreadChains = 0;
 
   constructor(set: PolicySet, { clock, trust, salt }: JudgeOptions) {
-    this.#set = set;
+    this.learning = new Learning(set);
     this.#trust = trust;
     this.#clock = clock;
     this.#rehearsal = new Rehearsal(set, {
@@ -109,7 +105,8 @@ export class Judge {
   judge(request: LoggedRequest): Judged {
     const { method, target, digests, sender } = request;
     this.#inFlight.endBy(this.#clock());
-    this.#letLearn(this.#clock());
+    const learned = this.learning.policiesAt(this.#clock());
+    if (learned !== null) this.#rehearsal.use(learned);
     if (digests?.decision === 'banned') return BANNED;
     if (method === null || digests?.decision === 'malformed') return MALFORMED;
     if (digests !== null) {
@@ -128,20 +125,6 @@ export class Judge {
     });
     if (weighed.kind !== 'malformed' && weighed.request.caller.address.bytes === null) this.unreadChains++;
     return { weighed, unknown: this.#unknown(weighed, (identifier) => !isTold(identifier, sender)) };
-  }
-
-  /** Puts policies with `newcomers` in shadow mode until clients of the log can be regulars. */
-  #letLearn(now: Millis): void {
-    const regulars = regularsIn(this.#set);
-    if (regulars === null) return;
-    if (this.actsFrom === null) {
-      this.actsFrom = now + regulars.visits * DAY_MS;
-      this.#isLearning = true;
-      this.#rehearsal.use(whileLearning(this.#set, now, now));
-    } else if (this.#isLearning && now >= this.actsFrom) {
-      this.#isLearning = false;
-      this.#rehearsal.use(this.#set);
-    }
   }
 
   /** Applies the outcome of an admitted request. */

@@ -4,7 +4,6 @@ import { isPresented } from '#gateway/identity/identifier.ts';
 import { exemptBy } from '#gateway/policy/match.ts';
 import { type PolicySet, usesHosts } from '#gateway/policy/policy-set.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
-import { isoTime, type Millis } from '#shared/clock.ts';
 import { CLIENTS_MAX } from './clients.ts';
 import type { PolicyResult } from './tally.ts';
 
@@ -23,8 +22,8 @@ interface Circumstances {
   readonly endless: number;
   /** Whether the log is from Floodgate, with digests. */
   readonly hasDigests: boolean;
-  /** From when policies with newcomers act, and when the log ends; null without such policies, or without requests. */
-  readonly newcomers?: { readonly actsFrom: Millis; readonly to: Millis } | null;
+  /** Remarks on the clients that groups count. */
+  readonly onGroups?: readonly string[];
   /** Whether counters were dropped because the table was full. */
   readonly isFull: boolean;
 }
@@ -38,7 +37,7 @@ export function notesOf({
   unreadChains = 0,
   endless,
   hasDigests,
-  newcomers = null,
+  onGroups = [],
   isFull,
 }: Circumstances): string[] {
   const notes = unknownNotes(set, results);
@@ -58,8 +57,6 @@ export function notesOf({
     notes.push(
       'overrides and lists by address or User-Agent are ignored, because the log has only digests; name clients by digest or plan',
     );
-  if (hasDigests && set.policies.some(({ regulars }) => (regulars?.never ?? null) !== null))
-    notes.push('networks under regulars.never are ignored, because the log has only digests');
   if (usesHosts(set))
     notes.push(
       'policies, routes and list entries with hosts are ignored, because replay does not read the host',
@@ -85,14 +82,7 @@ export function notesOf({
     notes.push('bans by policies are ignored: a banned client appears as denied by the policy');
   if (set.protect !== null)
     notes.push('protect is ignored: a log does not show how many requests the application can handle');
-  if (newcomers !== null) {
-    const when = isoTime(newcomers.actsFrom);
-    notes.push(
-      newcomers.to < newcomers.actsFrom
-        ? `policies with newcomers would act from ${when}, after the end of the log; until then nobody can be a regular, and they only count`
-        : `policies with newcomers act from ${when}; before, nobody can be a regular, and they only count`,
-    );
-  }
+  notes.push(...onGroups);
   if (late > 0)
     notes.push(
       `${counted(late, 'request')} came so late after younger ones that they were counted at the time of those`,
@@ -126,7 +116,7 @@ function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[])
   const strangers: string[] = [];
   for (const [i, { unknown }] of results.entries()) {
     const policy = policies[i];
-    // A share of a limit of newcomers counts like the limit itself.
+    // A share of a limit counts like the limit itself.
     if (policy === undefined || policy.shareOf !== null || unknown === 0) continue;
     const { name, identifier, distinct } = policy;
     const keys = exemptBy(policy).map((one) => one.name);

@@ -164,7 +164,7 @@ export class Replay {
         endless: judge.endless,
         unreadChains: judge.unreadChains,
         hasDigests: this.#digested > 0,
-        newcomers: judge.actsFrom === null ? null : { actsFrom: judge.actsFrom, to: this.#now },
+        onGroups: judge.learning.notes(this.#now, this.#digested > 0),
         isFull: judge.isFull,
       }),
     };

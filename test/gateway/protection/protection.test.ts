@@ -13,7 +13,7 @@ import { testClock } from '#test/support/clock.ts';
 class Call {
   readonly client: Client;
   readonly priority: Priority;
-  readonly isNewcomer = false;
+  readonly isBehind = false;
   readonly retryable = true;
   connection: UpstreamConnection | null = null;
 
@@ -70,7 +70,7 @@ t.test('when protection ends, waiting requests pass, and nothing lowers the boun
   t.equal(inUse.perClient, 3);
   const waiting = [...enter(5, 'low'), ...enter(5, 'high')];
   t.ok(waiting.every(({ connection }) => connection === null));
-  t.equal(upstream.requests.waitingIn({ priority: 'low', isNewcomer: false }), 5);
+  t.equal(upstream.requests.waitingIn({ priority: 'low', isBehind: false }), 5);
 
   upstream.protect(null);
   await endOfTick();

@@ -4,7 +4,7 @@ import { Digester } from '#gateway/identity/digest.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { historySinceKey } from '#gateway/limiter/replicas.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
-import { type NewcomersTotals, newcomersOf } from '#gateway/operate/admin/totals.ts';
+import { type GroupTotals, groupTotals } from '#gateway/operate/admin/groups.ts';
 import { DAY_MS } from '#gateway/policy/regulars.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -38,8 +38,8 @@ regulars: { keys: [api-key] }`;
 }
 
 /** Returns what the page shows of newcomers. */
-function shown({ gateway }: World): NewcomersTotals | null {
-  return newcomersOf([families(gateway.gateway.samples())]);
+function shown({ gateway }: World): GroupTotals['newcomers'] {
+  return groupTotals([families(gateway.gateway.samples())]).newcomers;
 }
 
 t.test('regulars pass first, and some newcomers with them', async (t) => {

@@ -9,7 +9,7 @@ import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import type { EntranceSlots } from '#gateway/listen/entrance.ts';
 import { type DecisionServer, PublicServer } from '#gateway/listen/server.ts';
 import { Metrics } from '#gateway/observe/metrics/metrics.ts';
-import { rankOf } from '#gateway/observers/newcomers.ts';
+import { rankOf } from '#gateway/observers/groups.ts';
 import { observersOf } from '#gateway/observers/observers.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';

@@ -41,14 +41,14 @@ function startPool(t: Test, waitingMax = 1000) {
 
   class Call implements PoolCall {
     readonly client: Client;
-    readonly isNewcomer: boolean;
+    readonly isBehind: boolean;
     readonly priority: Priority;
     readonly retryable = true;
     readonly arrivedAt = now();
 
-    constructor(client: Client, isNewcomer: boolean, priority: Priority) {
+    constructor(client: Client, isBehind: boolean, priority: Priority) {
       this.client = client;
-      this.isNewcomer = isNewcomer;
+      this.isBehind = isBehind;
       this.priority = priority;
     }
 
@@ -100,7 +100,7 @@ function startPool(t: Test, waitingMax = 1000) {
 }
 
 const newcomersOf = (calls: Iterable<PoolCall>): number =>
-  [...calls].filter(({ isNewcomer }) => isNewcomer).length;
+  [...calls].filter(({ isBehind }) => isBehind).length;
 
 t.test('regulars go first, and every tenth place is for a newcomer', async (t) => {
   const { enterEach, release, served } = startPool(t);
@@ -109,7 +109,7 @@ t.test('regulars go first, and every tenth place is for a newcomer', async (t) =
   enterEach(20, 'regular');
   enterEach(1, 'newcomer', 'high');
   for (let i = 0; i < 44; i++) release();
-  const order = served.map(({ priority, isNewcomer }) => `${priority[0]}${isNewcomer ? 'n' : 'r'}`).join(' ');
+  const order = served.map(({ priority, isBehind }) => `${priority[0]}${isBehind ? 'n' : 'r'}`).join(' ');
   const regulars = (count: number): string => 'nr '.repeat(count);
   const expected = `hn ${regulars(9)}nn ${regulars(9)}nn ${regulars(2)}${'nn '.repeat(13)}${'ln '.repeat(8)}`;
   t.equal(order, expected.trim(), 'a priority goes before both');

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
 import type { RefusalKind } from '#gateway/refusals/decision-ids.ts';
-import { REASONS, reasonOf } from '#gateway/refusals/reasons.ts';
+import { GROUP_REASONS, REASONS, reasonOf } from '#gateway/refusals/reasons.ts';
 
 interface Row {
   readonly code: ErrorCode;
@@ -11,7 +11,7 @@ interface Row {
   readonly counted?: string;
 }
 
-const rows: readonly Row[] = Object.values(REASONS);
+const rows: readonly Row[] = [...Object.values(REASONS), ...GROUP_REASONS];
 
 t.test('every code has a reason', async (t) => {
   // An entry of the list deny may ask for 403.

@@ -1,10 +1,10 @@
 /** Tests `floodgate top`, and that the admin process follows the policy file. */
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
-import { newcomersSamples } from '#gateway/observe/core-samples.ts';
+import { groupSamples } from '#gateway/observe/core-samples.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
+import { groupTotals } from '#gateway/operate/admin/groups.ts';
 import { applicationAway } from '#gateway/operate/admin/top.ts';
-import { newcomersOf } from '#gateway/operate/admin/totals.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
@@ -99,8 +99,12 @@ t.test('newcomers that are denied, once the limit acts', async (t) => {
   );
   const none = { newcomers: 0, shadowDenied: 0, waiting: 0, overloaded: 0, acts: true, actsFrom: null };
   const acting = { ...none, regulars: 10, denied: 1 };
-  t.same(newcomersOf(processes), acting, 'of all processes');
-  t.equal(newcomersOf([families(newcomersSamples({ policies: [] }))]), null, 'a file without newcomers');
+  t.same(groupTotals(processes).newcomers, acting, 'of all processes');
+  t.equal(
+    groupTotals([families(groupSamples({ policies: [] }))]).newcomers,
+    null,
+    'a file without newcomers',
+  );
 });
 
 t.test(

@@ -7,9 +7,9 @@ import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { historyKey } from '#gateway/limiter/visits.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
 import { explainLive } from '#gateway/operate/admin/explain-live.ts';
+import { groupTotals } from '#gateway/operate/admin/groups.ts';
 import { inspect } from '#gateway/operate/admin/inspect.ts';
 import { namedByIdentity } from '#gateway/operate/admin/subject.ts';
-import { newcomersOf } from '#gateway/operate/admin/totals.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
@@ -281,7 +281,7 @@ t.test('a denied newcomer is counted once, however many policies with newcomers 
   const statuses: (number | undefined)[] = [];
   for (let i = 0; i < 5; i++) statuses.push((await ask(i, `198.51.100.${i}`)).status);
   t.strictSame(statuses, [200, 200, 429, 429, 429]);
-  const totals = newcomersOf(gateways.map(({ gateway }) => families(gateway.samples())));
+  const totals = groupTotals(gateways.map(({ gateway }) => families(gateway.samples()))).newcomers;
   t.match(totals, { newcomers: 2, regulars: 0, denied: 3, shadowDenied: 1 });
 });
 
@@ -386,7 +386,7 @@ t.test('if the store loses its data, the limit goes on, and regulars pass', asyn
   for (const i of [0, 1])
     for (const address of regulars) t.equal((await ask(i, address)).status, 200, 'at both gateways');
   for (const { gateway } of gateways) {
-    const totals = newcomersOf([families(gateway.samples())]);
+    const totals = groupTotals([families(gateway.samples())]).newcomers;
     t.match(totals, { acts: true, actsFrom: null });
   }
 });
@@ -397,7 +397,7 @@ t.test('a gateway that has not reached its store says that the limit does not ac
     env: { GATEWAY_REDIS_URL: `redis://127.0.0.1:${await freePort()}` },
   });
   for (let i = 0; i < 7; i++) t.equal((await fetch(origin)).status, 200);
-  const totals = newcomersOf([families(gateway.samples())]);
+  const totals = groupTotals([families(gateway.samples())]).newcomers;
   t.match(totals, { newcomers: 7, denied: 0, acts: false, actsFrom: null });
   const { samples } = gateway;
   const acting = samples().filter(({ name }) => name === 'floodgate_newcomers_act_from_timestamp_seconds');
