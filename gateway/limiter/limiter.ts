@@ -15,14 +15,14 @@
  * 6. `conclude` settles what the reply decides: successes of a policy that counts failures are given back, and units
  *    that a reply has cost are given back or charged (outcome.ts). `release` gives back a place in flight (leases.ts).
  *
- * When the store does not answer in time (patience.ts), outage.ts stops asking it until it is back, and
+ * When the store fails, or does not answer in time (patience.ts), outage.ts stops asking it until it is back, and
  * local-decisions.ts decides by each policy's `onStoreFailure`. memory.ts then counts in this process: from what it
- * remembers, and against its share of the limit. uncommitted.ts keeps what was admitted so, until the store has been
- * charged for it. Without any store memory.ts is all there is.
+ * remembers, and against its share of the limit. What was admitted so is owed, until the store has been charged for it.
+ * Without any store memory.ts is all there is.
  *
  * Words: a *bucket* is one counter of one identity; a *charge* is all buckets of one request, which are charged together
  * or not at all; a *state* is what a bucket holds at a moment; a *lease* is a place in flight, which expires if its
- * process dies; *uncommitted* usage was admitted without the store, and is charged to it later.
+ * process dies; *owed* usage was admitted without the store, and is charged to it later.
  *
  * @example
  *   limiter.spend(charge, {

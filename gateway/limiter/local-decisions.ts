@@ -1,143 +1,146 @@
 /**
- * Decisions without an unavailable store, by each policy's `onStoreFailure`. `deny` refuses with 503, `allow` does not
- * count, `local` counts in this process, starting from the last known state of a counter, against its share of the
- * limit. The shares of all known replicas add up to the limit. These admissions are uncommitted until the store has
- * been charged for them.
+ * What this process decides while the store is away, and what it owes the store for it.
+ *
+ * Each policy's `onStoreFailure` decides: `deny` refuses with 503, `allow` does not count, `local` counts in this process,
+ * from the last known state of a counter and against its share of the limit. The shares of all known replicas add up to
+ * the limit. What is admitted so is owed: `commit` charges the store for it before the store decides again, so that an
+ * outage does not make a window admit more. A check that was given up is owed too, although the store may have executed
+ * it: to charge twice is safe, to give back twice is not.
  */
-import { isSettledByReply } from '#gateway/policy/policy.ts';
+import { EMPTY, ruleOf } from '#gateway/algorithms/algorithm.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import { KEYS_PER_SCRIPT_MAX } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type Bucket, Charge } from './charge.ts';
-import type { Adjustment, Answer, PendingCheck } from './check.ts';
+import type { Adjustment } from './check.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { type LimitListener, type Outcome, shareOf } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
-import { settlement } from './outcome.ts';
-import type { RedisStore } from './redis.ts';
 import type { Replicas } from './replicas.ts';
+import type { AdjustmentCall } from './store-calls.ts';
 import type { StoreClock } from './store-clock.ts';
-import { isCountedLocally, Uncommitted } from './uncommitted.ts';
+
+/** Maximum number of entries of about 200 bytes. Beyond it the oldest are dropped. */
+const ENTRIES_MAX = 20_000;
 
 interface LocalDecisionsOptions {
   readonly clock: Clock;
   readonly storeClock: StoreClock;
   readonly known: KnownCounters;
   readonly replicas: Replicas;
-  readonly store: RedisStore;
+  /** Charges the store. */
+  readonly commit: (owed: readonly Adjustment[]) => readonly AdjustmentCall[];
 }
 
 export class LocalDecisions {
   readonly #options: LocalDecisionsOptions;
   readonly #memory: MemoryLimiter;
-  readonly #uncommitted: Uncommitted;
-  /** Number of locally admitted requests for each check that was given up and may still be answered. */
-  readonly #letThrough = new WeakMap<PendingCheck, number>();
-  #count = 0;
+  /** One entry for each counter and window, and for each of different values. */
+  readonly #owed = new Map<string, Adjustment>();
+  /** Number of requests that were decided here. */
+  count = 0;
 
   constructor(options: LocalDecisionsOptions) {
     this.#options = options;
-    const { clock, known, replicas, store } = options;
-    const { now: storeNow } = options.storeClock;
-    const limitOf = ({ limit }: Bucket): number => limit / replicas.count;
-    this.#uncommitted = new Uncommitted({
-      now: storeNow,
-      backlogOf: (bucket) => known.state(bucket, storeNow(), limitOf(bucket)).a,
-      commit: (adjustments) => store.commit(adjustments),
-    });
+    const { clock, known, replicas, storeClock } = options;
     this.#memory = new MemoryLimiter({
       clock,
       known,
       share: {
-        storeNow,
-        limitOf,
+        storeNow: storeClock.now,
+        limitOf: (bucket) => this.#limitOf(bucket),
         capacityOf: ({ policy, capacity }) => shareOf(policy, replicas.rank, replicas.count, capacity),
-        onCharged: (bucket, units, at) => this.#uncommitted.add(bucket, units, at),
+        onCharged: (bucket, units, chargedAt) =>
+          this.owe({ bucket, amount: bucket.amountOf(units), chargedAt }),
       },
     });
   }
 
-  /** Number of requests that were decided locally. */
-  get count(): number {
-    return this.#count;
-  }
-
-  /** Whether the store has been charged for all local admissions. */
-  get isCommitted(): boolean {
-    return this.#uncommitted.isEmpty;
+  /** Whether the store has been charged for all that was admitted here. */
+  get isSettled(): boolean {
+    return this.#owed.size === 0;
   }
 
   spend(charge: Charge, listener: LimitListener): void {
-    this.#count++;
-    let isLocalOnly = true;
-    for (const { policy } of charge.buckets) {
-      if (policy.mode === 'enforce' && policy.onStoreFailure === 'deny') {
-        listener.onStoreUnavailable();
-        return;
-      }
-      isLocalOnly &&= isCountedLocally(policy);
+    this.count++;
+    const { buckets } = charge;
+    if (buckets.some(({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'deny')) {
+      listener.onStoreUnavailable();
+      return;
     }
-    const local = isLocalOnly
-      ? charge
-      : new Charge(charge.buckets.filter(({ policy }) => isCountedLocally(policy)));
-    this.#memory.spend(local, listener);
+    const local = buckets.filter(({ policy }) => isCountedHere(policy));
+    this.#memory.spend(local.length === buckets.length ? charge : new Charge(local), listener);
   }
 
-  /** Decides checks that the store did not answer in time. */
-  spendFailed(checks: readonly PendingCheck[]): void {
-    for (const check of checks) {
-      let letThrough = 0;
-      for (const listener of check.listeners) {
-        this.spend(check.charge, {
-          onSpent(spent, position) {
-            letThrough += spent.admitted;
-            listener.onSpent(spent, position);
-          },
-          onStoreUnavailable: () => listener.onStoreUnavailable(),
-        });
-      }
-      this.#letThrough.set(check, letThrough);
-    }
-  }
-
-  /** Handles late answers of the store: gives back what it charged beyond the local admissions. */
-  confirm(answers: readonly Answer[]): void {
-    const { store, known, storeClock } = this.#options;
-    const letThrough = (check: PendingCheck): number => this.#letThrough.get(check) ?? 0;
-    for (const adjustment of this.#uncommitted.confirm(answers, letThrough)) {
-      store.adjust(adjustment);
-      // For other buckets the last state from the store is the best estimate.
-      if (!isSettledByReply(adjustment.bucket.policy)) known.adjust(adjustment, storeClock.now());
-    }
-    for (const { spent } of answers) store.leases.endAll(spent);
-  }
-
-  /** @param isLocal the request was decided here, so the store has not been charged */
-  conclude(outcomes: readonly Outcome[], isLocal: boolean, isStoreAway: boolean): void {
+  /** Changes what this process knows of the counters. */
+  conclude(outcomes: readonly Outcome[]): void {
     this.#memory.conclude(outcomes);
-    const { store, storeClock } = this.#options;
-    for (const outcome of outcomes) {
-      const { bucket, chargedAt, units } = outcome;
-      const change = settlement(outcome, storeClock.now());
-      if (isLocal) {
-        this.#uncommitted.add(bucket, Math.min(units, bucket.cost), chargedAt);
-        if (change.amount > 0) this.#uncommitted.put(change);
-      } else if (isStoreAway) this.#uncommitted.put(change);
-      else if (change.amount !== 0) store.adjust(change);
+  }
+
+  /** Notes a change that the store has not made. */
+  owe({ bucket, amount, chargedAt }: Adjustment): void {
+    const { key, algorithm, policy, value } = bucket;
+    const id = `${key} ${algorithm.windowAt(chargedAt, policy)} ${value}`;
+    const entry = this.#owed.get(id);
+    const sum = amount + (entry?.amount ?? 0);
+    // The earlier time counts, because more of a token bucket has drained since then.
+    const since = Math.min(chargedAt, entry?.chargedAt ?? chargedAt);
+    if (sum === 0) this.#owed.delete(id);
+    else this.#owed.set(id, { bucket, amount: sum, chargedAt: since });
+    if (this.#owed.size > ENTRIES_MAX) this.#owed.delete(this.#owed.keys().next().value ?? '');
+  }
+
+  /** Corrects the times of everything. @param byMs difference of the store's clock from the one used so far */
+  moveTimes(byMs: Millis): void {
+    this.#options.known.moveTimes(byMs);
+    const all = [...this.#owed.values()];
+    this.#owed.clear();
+    for (const entry of all) this.owe({ ...entry, chargedAt: entry.chargedAt + byMs });
+  }
+
+  /** Charges the store for all that is owed. @throws if the store fails again; what it may not have heard stays owed */
+  async commit(): Promise<void> {
+    while (!this.isSettled) {
+      const calls = this.#options.commit(this.#take()).map(({ some, made }) =>
+        made.catch((error: unknown) => {
+          for (const one of some) if (one.amount > 0) this.owe(one);
+          throw error;
+        }),
+      );
+      // Wait for all calls, even if one fails, because each keeps its own changes if it fails.
+      await Promise.allSettled(calls);
+      await Promise.all(calls);
     }
   }
 
-  /** Keeps changes that did not reach the store. */
-  keep(unmade: readonly Adjustment[]): void {
-    for (const adjustment of unmade) this.#uncommitted.put(adjustment);
+  /**
+   * Takes out some entries that still matter. A token bucket has at most the usage that it still holds: its contents
+   * from before the outage drained first, in the store and here.
+   */
+  #take(): Adjustment[] {
+    const { known, storeClock } = this.#options;
+    const now = storeClock.now();
+    const taken: Adjustment[] = [];
+    for (const [id, { bucket, amount, chargedAt }] of this.#owed) {
+      if (taken.length >= KEYS_PER_SCRIPT_MAX) break;
+      this.#owed.delete(id);
+      const { algorithm, policy, limit } = bucket;
+      const left = algorithm.isBacklog
+        ? Math.min(amount, known.state(bucket, now, this.#limitOf(bucket)).a)
+        : amount;
+      const rule = ruleOf(policy, limit);
+      const { a, b } = algorithm.adjust({ ...EMPTY, at: now }, Math.abs(left), chargedAt, rule);
+      if (a + b > 0) taken.push({ bucket, amount: left, chargedAt });
+    }
+    return taken;
   }
 
-  /** Corrects times. @param aheadMs difference of the store's clock from the one used so far */
-  moveTimes(aheadMs: Millis): void {
-    this.#options.known.moveTimes(aheadMs);
-    this.#uncommitted.moveTimes(aheadMs);
+  #limitOf({ limit }: Bucket): number {
+    return limit / this.#options.replicas.count;
   }
+}
 
-  /** Charges the store for local admissions. @throws if the store fails again */
-  commit(): Promise<void> {
-    return this.#uncommitted.commit();
-  }
+/** Whether a process counts for this policy during an outage of its store. */
+function isCountedHere({ mode, onStoreFailure }: Policy): boolean {
+  return mode !== 'shadow' && onStoreFailure === 'local';
 }

@@ -1,12 +1,10 @@
 /**
  * Redis behind a circuit breaker.
  *
- * A check that fails is decided at once without Redis (local-decisions.ts). The circuit opens after repeated errors,
- * after one lost connection, or if the store does not answer for too long (patience.ts). Then requests do not wait for
- * the store, and a heartbeat tests whether it accepts writes again. If it does, it is first charged for local
- * admissions, and then the circuit closes. Nothing has to be restarted.
- *
- * A check that was given up has probably been executed all the same. Its late answer says what it charged.
+ * The circuit opens if a call fails, the connection is lost, or the store does not answer for too long (patience.ts). All
+ * waiting checks are then decided at once without Redis (local-decisions.ts), further requests do not wait for it, and a
+ * heartbeat tests whether it accepts writes again. If it does, it is first charged for local admissions, and then the
+ * circuit closes. So the store never decides while this process owes it something. Nothing has to be restarted.
  *
  * The heartbeat also runs while the circuit is closed, so an idle gateway notices an outage. The beginning and the end
  * of an outage are each logged once, with the cause.
@@ -22,7 +20,7 @@ import { Circuit, type Outage, PROBE_MS } from '#shared/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Charge } from './charge.ts';
-import type { Answer, PendingCheck } from './check.ts';
+import type { Adjustment, PendingCheck } from './check.ts';
 import { KnownCounters } from './known-counters.ts';
 import {
   type Exhausted,
@@ -34,6 +32,7 @@ import {
   type Spent,
 } from './limiter.ts';
 import { LocalDecisions } from './local-decisions.ts';
+import { changesFor } from './outcome.ts';
 import { RedisStore, type StoreFailure } from './redis.ts';
 import { type HistoryKeeper, Replicas } from './replicas.ts';
 import { StoreClock } from './store-clock.ts';
@@ -128,11 +127,9 @@ export class GuardedLimiter implements Limiter {
       replica: options.replica,
       log: options.log,
       onFailure: (checks, failure, cause) => this.#onFailure(checks, failure, cause),
-      onSuccess: () => this.#circuit.succeeded(),
-      onLateAnswers: (answers) => this.#onLateAnswers(answers),
-      onUnmade: (adjustments) => {
-        this.#local.keep(adjustments);
-        this.#commitIfClosed();
+      onUnmade: (charges, failure, cause) => {
+        for (const one of charges) this.#local.owe(one);
+        this.#open(failure, cause);
       },
       onDisconnected: (cause) => this.#open('disconnected', cause),
     });
@@ -141,7 +138,7 @@ export class GuardedLimiter implements Limiter {
       storeClock: this.storeClock,
       known: this.known,
       replicas: this.#replicas,
-      store: this.#store,
+      commit: (owed) => this.#store.commit(owed),
     });
   }
 
@@ -186,8 +183,9 @@ export class GuardedLimiter implements Limiter {
   }
 
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void {
-    this.#local.conclude(outcomes, isLocal, this.#isOpen);
-    if (isLocal) this.#commitIfClosed();
+    this.#local.conclude(outcomes);
+    for (const outcome of outcomes)
+      for (const change of changesFor(outcome, isLocal, this.storeClock.now())) this.#make(change);
   }
 
   release(spent: Spent, position: number): void {
@@ -295,20 +293,15 @@ export class GuardedLimiter implements Limiter {
 
   #onFailure(checks: readonly PendingCheck[], failure: StoreFailure, cause: Error): void {
     for (const { listeners } of checks) this.#failures[failure] += listeners.length;
-    if (this.#circuit.failed(failure === 'disconnected' || failure === 'timeout')) this.#open(failure, cause);
-    this.#local.spendFailed(checks);
+    this.#open(failure, cause);
+    for (const { charge, listeners } of checks)
+      for (const listener of listeners) this.#local.spend(charge, listener);
   }
 
-  #onLateAnswers(answers: readonly Answer[]): void {
-    this.#local.confirm(answers);
-    this.#commitIfClosed();
-  }
-
-  #commitIfClosed(): void {
-    // While the circuit is open, nothing is committed here, because closing the circuit commits everything.
-    if (!this.#isOpen && !this.#local.isCommitted && this.#store.lateCalls === 0) {
-      this.#local.commit().catch((error: Error) => this.#open('error', error));
-    }
+  #make(change: Adjustment): void {
+    if (change.amount === 0) return;
+    if (this.#isOpen) this.#local.owe(change);
+    else this.#store.adjust(change);
   }
 
   #open(failure: StoreFailure, cause: Error): void {
@@ -320,7 +313,7 @@ export class GuardedLimiter implements Limiter {
       'the store is unavailable; each policy decides by its onStoreFailure until it is back',
     );
     this.#schedule(this.#circuit.probeMs);
-    if (failure === 'timeout') this.#store.giveUp();
+    this.#store.giveUp(failure, cause);
   }
 
   /** @throws if the store fails again before all is charged */
@@ -335,7 +328,7 @@ export class GuardedLimiter implements Limiter {
     do {
       await this.#local.commit();
       await this.#store.leases.renew(startedAt);
-    } while (!this.#local.isCommitted);
+    } while (!this.#local.isSettled);
     if (!this.#isOpen || this.#closed) return;
     const outageMs = Math.round(this.#circuit.close());
     this.#options.log.info(

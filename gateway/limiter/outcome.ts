@@ -119,6 +119,15 @@ export function settlement({ bucket, chargedAt, units }: Outcome, now: Millis): 
   return { bucket, amount: bucket.amountOf(beyond), chargedAt: beyond > 0 ? now : chargedAt };
 }
 
+/** Returns what the store has to change. @param isLocal the request was decided without it, so nothing is charged yet */
+export function changesFor(outcome: Outcome, isLocal: boolean, now: Millis): readonly Adjustment[] {
+  const change = settlement(outcome, now);
+  if (!isLocal) return [change];
+  const { bucket, chargedAt, units } = outcome;
+  const charge = { bucket, amount: bucket.amountOf(Math.min(units, bucket.cost)), chargedAt };
+  return change.amount > 0 ? [charge, change] : [charge];
+}
+
 /**
  * The charge of an admitted request until its outcome is known, and its leases while it is in flight. Call `conclude`
  * when its reply begins or will not come, and `close` when it has ended. Further calls do nothing.

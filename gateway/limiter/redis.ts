@@ -2,24 +2,23 @@
  * The shared store: Redis or Valkey, used by the gateway only.
  *
  * All charges of one tick are one script call. So under load Redis executes one command for many requests, and every
- * decision stays exact. There is no offline queue, and nothing is sent twice. If the store does not answer for too long
- * (patience.ts), all waiting checks are reported as failed, and `outage.ts` decides the requests. A later reply is only
- * used to learn what it charged.
+ * decision stays exact. There is no offline queue, and nothing is sent twice. If a call fails, or is not answered for too
+ * long (patience.ts), all waiting checks are reported as failed, and `outage.ts` decides the requests. Of a later reply
+ * nothing is used; only the places in flight that it took are given back.
  */
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
-import type { FaultKind, StoreFault } from '#gateway/store/fault.ts';
+import { type FaultKind, StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Charge } from './charge.ts';
-import { type Adjustment, type Answer, type PendingCheck, UnreadableReplyError } from './check.ts';
-import { graceMs, waitMsMax } from './check-budget.ts';
+import { type Adjustment, type PendingCheck, UnreadableReplyError } from './check.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { leasesOf } from './leases.ts';
 import type { LimitListener, Spent } from './limiter.ts';
 import { NewClients, type VisitsLog } from './new-clients.ts';
-import { Patience } from './patience.ts';
+import { Patience, waitMsMax } from './patience.ts';
 import { Proofs } from './proofs.ts';
 import {
   HEARTBEAT,
@@ -44,18 +43,15 @@ interface RedisStoreOptions {
   readonly clock: Clock;
   readonly storeClock: StoreClock;
   readonly known: KnownCounters;
-  /** The minimum of the time budget of a check. The budget grows while the store is slow. */
+  /** A call without an answer for ten times this, and at most eleven times, counts as lost. */
   readonly budgetMs: Millis;
   /** Name of this process among the replicas. */
   readonly replica: string;
   readonly log: VisitsLog;
   /** Called once for each failed call of the store, with all checks of the call. */
   readonly onFailure: (checks: readonly PendingCheck[], failure: StoreFailure, cause: Error) => void;
-  readonly onSuccess: () => void;
-  /** Called for late answers to checks that were reported as failed. */
-  readonly onLateAnswers: (answers: readonly Answer[]) => void;
-  /** Called with changes that did not reach the store. */
-  readonly onUnmade: (adjustments: readonly Adjustment[]) => void;
+  /** Called with charges that may not have reached the store. */
+  readonly onUnmade: (charges: readonly Adjustment[], failure: StoreFailure, cause: Error) => void;
   /** Called when the connection is lost, even without a pending call. */
   readonly onDisconnected: (cause: Error) => void;
 }
@@ -76,24 +72,22 @@ export class RedisStore {
   };
   #pending = new Map<string, PendingCheck>();
   #adjustments: Adjustment[] = [];
-  /** Number of calls that were given up and may still be answered. */
-  #late = 0;
   #isClosing = false;
   /** The last answer to a heartbeat. */
   #lastBeat: Heartbeat | null = null;
 
   constructor(access: StoreAccess, options: RedisStoreOptions) {
     this.#options = options;
-    this.#patience = new Patience(options.clock, options.budgetMs);
+    this.#patience = new Patience(options.budgetMs);
     this.#connection = (options.openStore ?? openStore)(access, {
-      // Wait longer for silence than a check waits, because a late answer still says what was charged.
+      // A connection is not silent for too long while its calls may still wait.
       silenceMs: Math.max(SILENCE_MS_MAX, 2 * waitMsMax(options.budgetMs)),
       onChange: (ready) => {
         if (!ready && !this.#isClosing) options.onDisconnected(this.#connection.whyDown());
       },
     });
     const { clock, known, budgetMs } = options;
-    this.proofs = new Proofs({ connection: this.#connection, clock, known, answerMs: graceMs(budgetMs) });
+    this.proofs = new Proofs({ connection: this.#connection, clock, known, answerMs: waitMsMax(budgetMs) });
     this.visits = new Visits({
       connection: this.#connection,
       clock,
@@ -114,25 +108,12 @@ export class RedisStore {
     return this.#connection;
   }
 
-  /** Number of calls that were given up and may still charge something. */
-  get lateCalls(): number {
-    return this.#late;
-  }
-
   /** @throws the reason why the store is unreachable; connecting continues in the background */
   connect(): Promise<void> {
     return this.#connection.connect();
   }
 
   spend(charge: Charge, listener: LimitListener): void {
-    if (!this.ready) {
-      this.#options.onFailure(
-        [{ charge, listeners: [listener], leases: null }],
-        'disconnected',
-        this.#connection.whyDown(),
-      );
-      return;
-    }
     const pending = this.#pending;
     const check = pending.get(charge.id);
     if (check !== undefined) {
@@ -144,14 +125,14 @@ export class RedisStore {
     if (pending.size === 1) setImmediate(() => this.#flush());
   }
 
-  /** Gives up all waiting checks, because the store is lost. */
-  giveUp(): void {
-    this.#patience.giveUp();
+  /** Gives up all waiting calls, because the store is lost. */
+  giveUp(failure: StoreFailure, cause: Error): void {
+    this.#patience.giveUp(failure, cause);
   }
 
   /** Charges at once. There is no time budget, because a charge that arrives late would be repeated. */
-  commit(uncommitted: readonly Adjustment[]): readonly AdjustmentCall[] {
-    return adjust(this.#connection, this.#options.storeClock.now(), uncommitted);
+  commit(owed: readonly Adjustment[]): readonly AdjustmentCall[] {
+    return adjust(this.#connection, this.#options.storeClock.now(), owed);
   }
 
   /**
@@ -165,14 +146,14 @@ export class RedisStore {
   #flushAdjustments(): void {
     const adjustments = this.#adjustments;
     this.#adjustments = [];
-    if (adjustments.length === 0) return;
-    if (!this.ready) {
-      this.#options.onUnmade(adjustments);
-      return;
-    }
-    const storeNow = this.#options.storeClock.now();
-    for (const { some, made } of adjust(this.#connection, storeNow, adjustments))
-      made.catch(() => this.#options.onUnmade(some.filter(({ amount }) => amount > 0)));
+    for (const { some, made } of this.commit(adjustments))
+      made.catch((error: Error) => {
+        this.#options.onUnmade(
+          some.filter(({ amount }) => amount > 0),
+          failureOf(error),
+          error,
+        );
+      });
   }
 
   /**
@@ -217,13 +198,9 @@ export class RedisStore {
   /** @throws after the time that a check waits. Only time in which this process ran is counted. */
   #inTime(call: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const wait = this.#patience.begin(() => reject(this.#noAnswer()));
-      call.then(resolve, reject).finally(() => this.#patience.failed(wait));
+      const wait = this.#patience.begin((_failure, cause) => reject(cause));
+      call.then(resolve, reject).finally(() => this.#patience.end(wait));
     });
-  }
-
-  #noAnswer(): Error {
-    return new Error(`no answer within ${this.#patience.waitMs} ms`);
   }
 
   async close(): Promise<void> {
@@ -255,44 +232,44 @@ export class RedisStore {
   }
 
   #ask(call: StoreCall): void {
-    const { clock, known, storeClock, onFailure, onSuccess, onLateAnswers } = this.#options;
+    const { clock, known, storeClock, onFailure } = this.#options;
     const { checks } = call;
     const askedAt = clock();
-    let isLate = false;
-    const wait = this.#patience.begin(() => {
-      isLate = true;
-      this.#late++;
-      onFailure(checks, 'timeout', this.#noAnswer());
+    let isGivenUp = false;
+    const wait = this.#patience.begin((failure, cause) => {
+      isGivenUp = true;
+      onFailure(checks, failure, cause);
     });
-    decide(this.#connection, storeClock.now(), call, () => isLate, this.#giveBack).then(
+    decide(this.#connection, storeClock.now(), call, this.#giveBack).then(
       (answers) => {
-        this.#patience.answered(wait);
-        if (isLate) this.#late--;
+        this.#patience.end(wait);
+        if (isGivenUp) {
+          this.leases.endUnanswered(checks);
+          return;
+        }
         const heardAt = clock();
         for (const answer of answers) {
           for (const state of answer.spent.states)
             if (state !== null) storeClock.note(state.state.at, askedAt, heardAt);
           known.learn(answer, askedAt, heardAt);
         }
-        if (isLate) onLateAnswers(answers);
-        else {
-          onSuccess();
-          for (const { check, spent } of answers) {
-            if (spent.leases !== null) this.#hold(spent);
-            for (let i = 0; i < check.listeners.length; i++) check.listeners[i]?.onSpent(spent, i);
-          }
+        for (const { check, spent } of answers) {
+          if (spent.leases !== null) this.#hold(spent);
+          for (let i = 0; i < check.listeners.length; i++) check.listeners[i]?.onSpent(spent, i);
         }
       },
-      (error: Error | StoreFault) => {
-        this.#patience.failed(wait);
-        if (isLate) this.#late--;
-        // The store may have executed these checks before the connection broke.
-        if ('kind' in error && error.kind === 'disconnected') this.leases.endUnanswered(checks);
-        if (isLate) onLateAnswers([]);
-        else onFailure(checks, 'kind' in error ? error.kind : 'error', error);
+      (error: Error) => {
+        this.#patience.end(wait);
+        // The store may have executed these checks all the same.
+        this.leases.endUnanswered(checks);
+        if (!isGivenUp) onFailure(checks, failureOf(error), error);
       },
     );
   }
+}
+
+function failureOf(error: Error): StoreFailure {
+  return error instanceof StoreFault ? error.kind : 'error';
 }
 
 function isWhole(value: unknown): value is number {

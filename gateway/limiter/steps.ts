@@ -52,7 +52,6 @@ export async function decideInSteps(
   store: StoreConnection,
   storeNow: Millis,
   check: PendingCheck,
-  isGivenUp: () => boolean,
   giveBack: GiveBack,
 ): Promise<Answer> {
   const { charge, listeners, leases } = check;
@@ -70,7 +69,6 @@ export async function decideInSteps(
   try {
     const proven = await provenOf(store, charge);
     for (const step of stepsOf(charge, proven, store)) {
-      if (isGivenUp()) throw new Error('given up');
       const asked = [
         {
           charge: new Charge(step.map(({ bucket }) => bucket)),
@@ -88,7 +86,6 @@ export async function decideInSteps(
       }
       if (admitted === 0) break;
     }
-    if (isGivenUp()) throw new Error('given up');
     keepOnly(admitted);
     const states = charge.buckets.map(
       (_, place) => charged.find((one) => one.place === place)?.state ?? null,

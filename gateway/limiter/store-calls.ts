@@ -57,19 +57,16 @@ function isOneSlot({ buckets }: Charge, slotOf: SlotOf): boolean {
 
 /**
  * @param storeNow an estimate of the store's clock
- * @param isGivenUp nothing waits for the answer any more
  * @throws StoreFault, or UnreadableReplyError
  */
 export async function decide(
   store: StoreConnection,
   storeNow: Millis,
   { checks, isInSteps }: StoreCall,
-  isGivenUp: () => boolean,
   giveBack: GiveBack,
 ): Promise<readonly Answer[]> {
   const [check] = checks;
-  if (isInSteps && check !== undefined)
-    return [await decideInSteps(store, storeNow, check, isGivenUp, giveBack)];
+  if (isInSteps && check !== undefined) return [await decideInSteps(store, storeNow, check, giveBack)];
   const { keys, args } = scriptCall(storeNow, checks);
   return readReply(await store.run(SPEND, keys, args), checks);
 }

@@ -45,7 +45,6 @@ export class StoredLeases {
   readonly #held: HeldLeases;
   readonly #clock: Clock;
   #released: Lease[] = [];
-  #isRenewing = false;
 
   constructor(connection: StoreConnection, held: HeldLeases, clock: Clock) {
     this.#connection = connection;
@@ -59,11 +58,6 @@ export class StoredLeases {
       this.#held.give(lease);
       this.release(lease);
     }
-  }
-
-  /** Ends the leases of a late answer, because its requests were already decided. */
-  endAll(spent: Spent): void {
-    for (let position = 0; position < spent.admitted; position++) this.end(spent, position);
   }
 
   /** Gives back leases that the store may have given to requests that do not hold them. */
@@ -91,13 +85,7 @@ export class StoredLeases {
 
   /** Renews leases that are due. The next heartbeat repeats a renewal that fails. */
   renewDue(): void {
-    if (this.#isRenewing) return;
-    this.#isRenewing = true;
-    this.renew(this.#clock() - RENEWED_AFTER_MS)
-      .catch(endsByItself)
-      .finally(() => {
-        this.#isRenewing = false;
-      });
+    this.renew(this.#clock() - RENEWED_AFTER_MS).catch(endsByItself);
   }
 
   /**

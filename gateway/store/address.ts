@@ -10,7 +10,7 @@
  *
  *     ca=FILE, cert=FILE, key=FILE      PEM files for TLS
  *     sentinel_password=PASSWORD        for the sentinels; username and password before the @ are for the servers
- *     timeout_ms=50                     smallest time budget for a check
+ *     timeout_ms=50                     a tenth of the time that a check waits
  *     db=2, username=U, password=P      for unix: only
  */
 import { isIPv6 } from 'node:net';

@@ -22,7 +22,7 @@ const again = (file: string): string => `npm test -- test/${file}.test.ts`;
 
 export const PROMISES: readonly Promised[] = [
   row(
-    'In no order of requests, replies, lost replies, stalls, killed gateways and lost stores does a window admit more than the documented formula.',
+    'In no order of requests, replies, lost replies, errors, stalls, killed gateways and lost stores does a window admit more than the documented formula, and only what was in flight when a store went away is charged twice.',
     ['gateway/limiter/every-order'],
     again('system/exactness/every-order'),
     'the search ends at 3 gateways, a limit of 3, 5 requests and two faults at once; its store is a model of Redis',
@@ -49,7 +49,7 @@ export const PROMISES: readonly Promised[] = [
     'A slow store makes replies slow, and no limit wrong.',
     ['gateway/limiter/slow-store'],
     again('gateway/limiter/slow-store'),
-    'stores that take longer than the time budget; for them the row about outages holds',
+    'stores that take longer than ten times `timeout_ms`; for them the first row holds',
   ),
   row(
     'With count: failure, count: success and reported costs, each reply changes the counter exactly once.',

@@ -33,8 +33,6 @@ async function connected(t: Test, url: string): Promise<RedisStore> {
       t.fail(`the store does not answer: ${cause.message}`);
       for (const { listeners } of checks) for (const listener of listeners) listener.onStoreUnavailable();
     },
-    onSuccess: () => {},
-    onLateAnswers: () => t.fail('an answer is late'),
     onUnmade: () => undefined,
     onDisconnected: () => {},
   });

@@ -9,6 +9,7 @@ export const NOTHING: Bounds = {
   requests: 0,
   lateReplies: 0,
   silences: 0,
+  errors: 0,
   storeLost: 0,
   connectionsLost: 0,
   storeEmptied: 0,

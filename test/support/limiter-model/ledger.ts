@@ -69,13 +69,13 @@ export class Ledger {
     }
   }
 
-  /** A request was denied while there was room for it; null if none was. */
-  wrongDenial(): string | null {
+  /** A request was denied while there was room for it; null if none was. @param twice units that may be charged twice */
+  wrongDenial(twice: number): string | null {
     // A place may be free before the store hears of it.
     if (this.#algorithm === 'concurrency') return null;
     for (const { at, value } of this.#denied) {
-      if (this.usedAt(at) < this.#limit)
-        return `a request is denied while ${this.usedAt(at)} of ${this.#limit} are used`;
+      if (this.usedAt(at) + twice < this.#limit)
+        return `a request is denied while ${this.usedAt(at)} of ${this.#limit} are used, and ${twice} more at most`;
       if (value !== null && this.#isUsed(value, at)) return `${value} is denied, and was used before`;
     }
     return null;

@@ -10,6 +10,8 @@ interface Call {
   readonly args: readonly string[];
   readonly resolve: (reply: unknown) => void;
   readonly reject: (why: StoreFault) => void;
+  /** Units that it charges, as long as the gateway waits for the reply; 0 after it has given up. */
+  charges: number;
   /** Whether the store has executed the call. */
   isDone: boolean;
   doneAt: Millis;
@@ -68,7 +70,10 @@ export class ModelConnection implements StoreConnection {
     if (!this.#ready) return Promise.reject(this.whyDown());
     this.#sent++;
     return new Promise((resolve, reject) =>
-      this.#calls.push({ script, keys, args, resolve, reject, isDone: false, doneAt: 0, reply: null }),
+      this.#calls.push({
+        ...{ script, keys, args, resolve, reject },
+        ...{ charges: this.#store.chargedBy(script, keys, args), isDone: false, doneAt: 0, reply: null },
+      }),
     );
   }
 
@@ -100,6 +105,21 @@ export class ModelConnection implements StoreConnection {
     return JSON.stringify(call.reply).replace(/\d{9,}/g, 'time');
   }
 
+  /** The reply to the oldest call is an error, although the store may have carried it out. */
+  fail(): void {
+    this.#calls.shift()?.reject(new StoreFault('error', 'the model store fails'));
+  }
+
+  /** The gateway waits for no reply any more. @returns the units of all calls on their way, each counted once */
+  giveUp(): number {
+    let charges = 0;
+    for (const call of this.#calls) {
+      charges += call.charges;
+      call.charges = 0;
+    }
+    return charges;
+  }
+
   /** The connection breaks. Calls that have not arrived are lost, and replies on their way too. */
   close(): void {
     if (!this.#ready) return;
@@ -114,8 +134,8 @@ export class ModelConnection implements StoreConnection {
   get contents(): string {
     return this.#calls
       .map(
-        ({ script, args, isDone, reply }) =>
-          `${script.sha1.slice(0, 4)}${args}${isDone} ${JSON.stringify(reply)}`,
+        ({ script, args, charges, isDone, reply }) =>
+          `${script.sha1.slice(0, 4)}${args}${charges}${isDone} ${JSON.stringify(reply)}`,
       )
       .join('|')
       .replace(/\d{9,}/g, 'time');

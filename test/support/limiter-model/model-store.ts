@@ -69,21 +69,36 @@ export class ModelStore {
     }
   }
 
+  /** Units that stay charged if the reply to a call is lost. A place in flight stays taken only if its release is lost. */
+  chargedBy(script: StoreScript, keys: readonly string[], [json = '']: readonly string[]): number {
+    if (this.#bucket.algorithm.isHeld) return script === RELEASE ? keys.length : 0;
+    if (script !== SPEND) return 0;
+    const { adjustments, charges } = partsOf(JSON.parse(json) as readonly (number | string)[]);
+    let units = 0;
+    for (let i = 0; i < adjustments.length; i += 3) {
+      units += Math.max(0, Number(adjustments[i + 1]));
+    }
+    for (let i = 0; i < charges.length; i += this.#chargeSize) units += Number(charges[i]);
+    return units;
+  }
+
+  /** The number of markers follows the cost, if the bucket has some. */
+  get #chargeSize(): number {
+    return this.#bucket.unlessProven.length > 0 ? 5 : 4;
+  }
+
   /** @param keys of the adjustments, and then of the charges */
-  #spend(keys: string[], [rules, adjusted, charged, ...lists]: readonly (number | string)[]): string {
+  #spend(keys: string[], call: readonly (number | string)[]): string {
     const now = this.#clock();
-    const adjustments = lists.slice(Number(rules), Number(rules) + Number(adjusted));
-    const charges = lists.slice(Number(rules) + Number(adjusted));
-    const leases = lists.slice(Number(rules) + Number(adjusted) + Number(charged));
+    const { adjustments, charges, leases } = partsOf(call);
     for (let i = 0; i < adjustments.length; i += 3) {
       const charge = this.#nextCharge(keys, 0);
       this.#adjust(charge, Number(adjustments[i + 1]), Number(adjustments[i + 2]), now);
     }
     const reply = [0, now * 1000];
-    // The number of markers follows the cost, if the bucket has some.
     const markers = this.#bucket.unlessProven.length;
-    const size = markers > 0 ? 5 : 4;
-    for (let i = 0; i < Number(charged); i += size) {
+    const size = this.#chargeSize;
+    for (let i = 0; i < charges.length; i += size) {
       const charge = this.#nextCharge(keys, markers);
       const { a, b } = this.#state(bucketOf(charge));
       const what = this.#known.whatOf(bucketOf(charge), now);
@@ -153,6 +168,18 @@ function bucketOf(charge: Charge | undefined): Bucket {
   const bucket = charge?.buckets[0];
   if (bucket === undefined) throw new Error('a charge has a bucket');
   return bucket;
+}
+
+/** Divides the arguments of the script. */
+function partsOf([rules, adjusted, charged, ...lists]: readonly (number | string)[]) {
+  const adjustedAt = Number(rules);
+  const chargedAt = adjustedAt + Number(adjusted);
+  const leasesAt = chargedAt + Number(charged);
+  return {
+    adjustments: lists.slice(adjustedAt, chargedAt),
+    charges: lists.slice(chargedAt, leasesAt),
+    leases: lists.slice(leasesAt),
+  };
 }
 
 function emptyCounters(): KnownCounters {

@@ -21,6 +21,8 @@ export interface Bounds {
   readonly lateReplies: number;
   /** Waits that end because a gateway gives up on the store. */
   readonly silences: number;
+  /** Calls that the store answers with an error. */
+  readonly errors: number;
   /** All connections break. */
   readonly storeLost: number;
   /** The connection of one gateway breaks. */
@@ -49,6 +51,8 @@ interface Gateway {
   /** Requests in flight that hold a place. */
   readonly held: { readonly spent: Spent; readonly position: number; readonly id: number }[];
   isAlive: boolean;
+  /** How often it has lost the store. */
+  outages: number;
   /** Requests without a decision. */
   waiting: number;
   /** Events since the gateway last had nothing in flight and a closed circuit. */
@@ -57,6 +61,13 @@ interface Gateway {
 
 const WINDOW_SECONDS = 10;
 const WINDOW_MS = WINDOW_SECONDS * 1000;
+/** After an outage these have exactly the charges of what was admitted, and of what may be charged twice. */
+const EXACT: ReadonlySet<string> = new Set([
+  'fixed-window',
+  'sliding-window',
+  'calendar-window',
+  'concurrency',
+]);
 const START = 170_000_000 * WINDOW_MS + 5000;
 
 export class World {
@@ -73,8 +84,8 @@ export class World {
   /** Number of charges that were asked for. Values are interchangeable, so they are used in order. */
   #charged = 0;
   #hadOutage = false;
-  /** A reply was lost, or a gateway with uncommitted usage. */
-  #hadLoss = false;
+  /** Units in flight when a gateway lost the store. Each may be charged twice. */
+  #twice = 0;
 
   constructor(setting: Setting) {
     this.#setting = setting;
@@ -121,7 +132,15 @@ export class World {
       onSalt() {},
     });
     const connection = await promise;
-    this.#gateways.push({ limiter, connection, held: [], isAlive: true, waiting: 0, history: '' });
+    this.#gateways.push({
+      limiter,
+      connection,
+      held: [],
+      isAlive: true,
+      outages: 0,
+      waiting: 0,
+      history: '',
+    });
     await this.#time.run(i, () => void limiter.start());
     await this.#answer(i);
   }
@@ -136,6 +155,7 @@ export class World {
       if (left.requests > 0)
         for (let k = 0; k <= this.#charged && k < this.#charges.length; k++) events.push(`request ${i} ${k}`);
       if (connection.pending > 0) events.push(`answer ${i}`);
+      if (connection.pending > 0 && left.errors > 0) events.push(`fail ${i}`);
       if (connection.unexecuted > 0 && left.lateReplies > 0) events.push(`late ${i}`);
       const isOpen = !limiter.stats().available;
       if (waiting > 0 ? left.silences > 0 : isOpen && connection.ready && connection.pending === 0)
@@ -167,6 +187,10 @@ export class World {
         this.#left.lateReplies--;
         this.#at(i).connection.execute();
         break;
+      case 'fail':
+        this.#left.errors--;
+        await this.#lose(i, 'fail', (connection) => connection.fail());
+        break;
       case 'time':
         if (this.#at(i).waiting > 0) this.#left.silences--;
         await this.#passTime(i);
@@ -177,11 +201,12 @@ export class World {
         break;
       case 'cut':
         this.#left.connectionsLost--;
-        await this.#cut(i);
+        await this.#lose(i, 'cut', (connection) => connection.close());
         break;
       case 'lose':
         this.#left.storeLost--;
-        for (const [each, { isAlive }] of this.#gateways.entries()) if (isAlive) await this.#cut(each);
+        for (const [each, { isAlive }] of this.#gateways.entries())
+          if (isAlive) await this.#lose(each, 'cut', (connection) => connection.close());
         break;
       case 'back':
         for (const [each, { isAlive, connection }] of this.#gateways.entries())
@@ -217,14 +242,12 @@ export class World {
     const isExactAfter = this.#setting.algorithm !== 'token-bucket' || !this.#hadOutage;
     if (isExactAfter && this.#store.used < admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
-    if (this.#hadLoss) return null;
     // After an outage values stay in the store that were not admitted, because they are never given back.
     const { algorithm, values } = this.#setting;
-    const isExact = !values && ['fixed-window', 'sliding-window'].includes(algorithm);
-    if ((isExact || !this.#hadOutage) && this.#store.used > admitted)
-      return `${admitted} are admitted, the store counts ${this.#store.used}`;
-    if (!this.#hadOutage) return this.#ledger.wrongDenial();
-    return null;
+    if (this.#hadOutage && (values || !EXACT.has(algorithm))) return null;
+    if (this.#store.used > admitted + this.#twice)
+      return `${admitted} are admitted, ${this.#twice} more may be charged, the store counts ${this.#store.used}`;
+    return this.#ledger.wrongDenial(this.#twice);
   }
 
   /** Units of the bucket that all admitted requests use now. */
@@ -263,7 +286,7 @@ export class World {
       Math.floor(now / WINDOW_MS),
       Object.values(this.#left),
       this.#hadOutage,
-      this.#hadLoss,
+      this.#twice,
       this.#store.contents,
       this.#ledger.contents(now),
       this.#charged,
@@ -291,7 +314,12 @@ export class World {
 
   #look(gateway: Gateway): void {
     const { limiter, connection, isAlive, waiting } = gateway;
-    if (limiter.stats().outages > 0) this.#hadOutage = true;
+    const { outages } = limiter.stats();
+    if (outages > gateway.outages) {
+      gateway.outages = outages;
+      this.#hadOutage = true;
+      this.#twice += connection.giveUp();
+    }
     if (!isAlive || !limiter.stats().available || !connection.ready) return;
     if (waiting === 0 && connection.pending === 0) gateway.history = '';
   }
@@ -314,7 +342,8 @@ export class World {
           gateway.waiting--;
           const at = spent.isLocal ? this.#time.now : connection.decidedAt;
           if (position >= spent.admitted) {
-            this.#ledger.deny(at, value);
+            // The share of a gateway may be less than what is left.
+            if (!spent.isLocal) this.#ledger.deny(at, value);
             return;
           }
           const id = this.#requests++;
@@ -361,16 +390,16 @@ export class World {
     await this.#happenTo(i, 'finish', () => limiter.release(first.spent, first.position));
   }
 
-  async #cut(i: number): Promise<void> {
+  /** A gateway loses the store, and what was on its way may have been charged. */
+  async #lose(i: number, what: string, how: (connection: ModelConnection) => void): Promise<void> {
     const { connection } = this.#at(i);
-    if (connection.pending > connection.unexecuted) this.#hadLoss = true;
+    this.#twice += connection.giveUp();
     this.#hadOutage = true;
-    await this.#happenTo(i, 'cut', () => connection.close());
+    await this.#happenTo(i, what, () => how(connection));
   }
 
   #kill(i: number): void {
     const gateway = this.#at(i);
-    this.#hadLoss = true;
     gateway.isAlive = false;
     for (const { id } of gateway.held) this.#ledger.finish(id);
     this.#time.stop(i);

@@ -15,6 +15,7 @@ const settings = [
   { gateways: 2, limit: 2, bounds: { ...NOTHING, requests: 3, storeLost: 1, windowChanges: 1 } },
   { gateways: 2, limit: 2, bounds: { ...NOTHING, requests: 3, connectionsLost: 1, lateReplies: 1 } },
   { gateways: 2, limit: 2, bounds: { ...NOTHING, requests: 2, storeLost: 1, connectionsLost: 1 } },
+  { gateways: 2, limit: 2, bounds: { ...NOTHING, requests: 4, errors: 2 } },
   { gateways: 2, limit: 2, bounds: { ...NOTHING, requests: 3, storeLost: 1, storeEmptied: 1 } },
   { gateways: 2, limit: 3, bounds: { ...NOTHING, requests: 3, silences: 2, lateReplies: 1 } },
   { gateways: 3, limit: 2, bounds: { ...NOTHING, requests: 2, storeLost: 1 } },
