@@ -92,6 +92,7 @@ export class DigestTable {
   }
 
   clear(): void {
+    if (this.#size === 0) return;
     this.#index.fill(EMPTY);
     this.#words.fill(0, 0, this.capacity * WORDS);
     this.#next = 0;
