@@ -1,9 +1,9 @@
 /** Implements Control with a store, for all replicas. The first call opens the connection. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { History } from '#gateway/limiter/history.ts';
+import { historyKey, readHistory } from '#gateway/limiter/history-store.ts';
 import { clear, type Look, look } from '#gateway/limiter/look.ts';
 import { historySinceKey, REPLICAS_KEY, SALT_KEY } from '#gateway/limiter/replicas.ts';
-import { historyKey, readHistory } from '#gateway/limiter/visits.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';

@@ -6,8 +6,8 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import { KEYS_PER_SCRIPT_MAX, type StoreScript, storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 import { Bucket, proofKey } from './charge.ts';
+import { FORGET_VISITS, historyKey } from './history-store.ts';
 import { READ_LUA } from './script.ts';
-import { FORGET_VISITS, historyKey } from './visits.ts';
 
 /** The state of the counters of one identity at one time. */
 export interface Look {

@@ -33,7 +33,8 @@ import {
 } from './limiter.ts';
 import { LocalDecisions } from './local-decisions.ts';
 import { changesFor } from './outcome.ts';
-import { RedisStore, type StoreFailure } from './redis.ts';
+import type { StoreFailure } from './patience.ts';
+import { RedisStore } from './redis.ts';
 import { type HistoryKeeper, Replicas } from './replicas.ts';
 import { StoreClock } from './store-clock.ts';
 

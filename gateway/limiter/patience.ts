@@ -6,8 +6,11 @@
  * stall of this process the answer may already be in the socket, and after a stall of the machine the store has not run
  * either.
  */
+import type { FaultKind } from '#gateway/store/fault.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { StoreFailure } from './redis.ts';
+
+/** How a call was lost: its time was over, or the store said so. */
+export type StoreFailure = 'timeout' | FaultKind;
 
 /** The first tick may be short, so a wait takes at least one less. */
 const TICKS = 11;

@@ -7,26 +7,13 @@
  * together.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
-import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import { inCalls, type StoreConnection } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { proofKey } from './charge.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { PROVEN_LOCALLY_MS, PROVEN_MS } from './limiter.ts';
-
-/** KEYS: proof markers. ARGV: their lifetime in milliseconds. */
-const PROVE = storeScript(`
-for i = 1, #KEYS do redis.call('SET', KEYS[i], '1', 'PX', ARGV[1]) end
-return #KEYS
-`);
-/** KEYS: a proof marker. */
-const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
-/** KEYS: proof markers. Returns 1 for each that exists, otherwise 0. */
-export const ARE_PROVEN = storeScript(`
-local reply = {}
-for i = 1, #KEYS do reply[i] = redis.call('EXISTS', KEYS[i]) end
-return reply
-`);
+import { ARE_PROVEN, PROVE, WITHDRAW } from './proof-scripts.ts';
 
 interface ProofsOptions {
   readonly connection: StoreConnection;

@@ -8,7 +8,7 @@
  */
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
-import { type FaultKind, StoreFault } from '#gateway/store/fault.ts';
+import { StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
@@ -18,7 +18,7 @@ import type { KnownCounters } from './known-counters.ts';
 import { leasesOf } from './leases.ts';
 import type { LimitListener, Spent } from './limiter.ts';
 import { NewClients, type VisitsLog } from './new-clients.ts';
-import { Patience, waitMsMax } from './patience.ts';
+import { Patience, type StoreFailure, waitMsMax } from './patience.ts';
 import { Proofs } from './proofs.ts';
 import {
   HEARTBEAT,
@@ -35,8 +35,6 @@ import { type AdjustmentCall, adjust, callsFor, decide, type StoreCall } from '.
 import type { StoreClock } from './store-clock.ts';
 import { StoredLeases } from './stored-leases.ts';
 import { Visits } from './visits.ts';
-
-export type StoreFailure = 'timeout' | FaultKind;
 
 interface RedisStoreOptions {
   readonly openStore?: typeof openStore | undefined;

@@ -24,7 +24,7 @@ import {
   UnreadableReplyError,
 } from './check.ts';
 import { type Lease, memberOf } from './leases.ts';
-import { ARE_PROVEN } from './proofs.ts';
+import { ARE_PROVEN } from './proof-scripts.ts';
 import { SPEND } from './script.ts';
 
 /** Gives back charges that were not admitted in the end. If that fails, they end with the window or the lease. */

@@ -19,19 +19,10 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { proofKey } from './charge.ts';
 import type { ClientHistory } from './histories.ts';
 import { dayOf, type History, regularUntil, visitedOn } from './history.ts';
+import { historyKey, readHistory } from './history-store.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { type Limiter, PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { Admission, NewClients } from './new-clients.ts';
-
-/** @returns the key of the days of a client */
-export function historyKey({ digest }: Identity): string {
-  return `fg:{${digest}}:days`;
-}
-
-/** @param packed what the store has under `historyKey` */
-export function readHistory(packed: number): History {
-  return { last: Math.floor(packed / 2 ** HISTORY_DAYS), days: packed % 2 ** HISTORY_DAYS };
-}
 
 function packed({ last, days }: History): number {
   return last * 2 ** HISTORY_DAYS + days;
@@ -76,16 +67,6 @@ for i = 1, #KEYS, 2 do
   end
 end
 return reply
-`);
-
-/**
- * Deletes the days of a client, which is then no regular any more. The proof of a credential stays.
- *
- * KEYS: history and marker.
- */
-export const FORGET_VISITS = storeScript(`
-if redis.call('DEL', KEYS[1]) == 1 then return redis.call('DEL', KEYS[2]) end
-return 0
 `);
 
 /** Each client has two keys. */

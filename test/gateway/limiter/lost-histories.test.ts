@@ -5,8 +5,8 @@
 import t, { type Test } from 'tap';
 import { proofKey } from '#gateway/limiter/charge.ts';
 import { dayOf } from '#gateway/limiter/history.ts';
+import { historyKey } from '#gateway/limiter/history-store.ts';
 import { historySinceKey, type KeptHistories, SALT_KEY, SALT_SINCE_KEY } from '#gateway/limiter/replicas.ts';
-import { historyKey } from '#gateway/limiter/visits.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';

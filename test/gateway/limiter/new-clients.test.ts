@@ -1,9 +1,9 @@
 /** Tests that only so many clients a day are remembered for the first time: in Redis over all gateways, and in memory. */
 import t, { type Test } from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
+import { historyKey } from '#gateway/limiter/history-store.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
-import { historyKey } from '#gateway/limiter/visits.ts';
 import { Counter } from '#gateway/policy/counter.ts';
 import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/regulars.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
