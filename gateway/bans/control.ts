@@ -1,5 +1,5 @@
 /**
- * What operators can do: read and clear the counters of an identity, ban it, and put policies in shadow mode.
+ * Operators can read and clear the counters of an identity, ban it, and put policies in shadow mode.
  * With a store, changes apply to all replicas (store-control.ts). Without one, they apply to the only process
  * (memory-control.ts). A change is in force in all processes of this gateway when its call returns, and in other
  * gateways within a second.

@@ -1,5 +1,5 @@
 /**
- * What operators and policies have changed, as this process knows it. Of two rows for the same name the later version
+ * Rows hold what operators and policies have changed, as this process knows it. Of two rows for the same name the later version
  * holds, so it does not matter in which order they arrive. A row that says that something was removed stays for a while:
  * without it, a process that had not heard of the removal could bring the ban back.
  */

@@ -33,7 +33,7 @@ export const denialsKey = (digest: string, row: string): string => `fg:{control}
  */
 export const pastBansKey = (isShadow: boolean): string =>
   `fg:{control}:past-bans${isShadow ? '-shadow' : ''}`;
-/** Of more pairs, the one whose ban ended first is forgotten. */
+/** If there are more pairs, the store forgets the one whose ban ended first. */
 export const PAST_BANS_MAX = 2 * POLICY_BANS_MAX;
 
 /** Rows and versions are kept for longer than any ban. */

@@ -8,7 +8,7 @@ export interface Lane {
   readonly priority: Priority;
   /** Whether others of the same priority go first. */
   readonly isBehind: boolean;
-  /** What refusals call such a client; unset if nothing calls it so. */
+  /** Refusals call the client by this name, if it is set. */
   readonly as?: string | undefined;
 }
 

@@ -5,7 +5,7 @@ import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** What counts: the request, by its cost, or its value, which takes nothing if it was used before in the window. */
+/** A bucket counts requests, by their cost, or values. A value that was used before in the window takes nothing. */
 export type What = 'request' | 'new-value' | 'used-value';
 
 export class BucketState {

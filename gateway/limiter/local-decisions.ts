@@ -1,5 +1,5 @@
 /**
- * What this process decides while the store is away, and what it owes the store for it.
+ * This process decides alone while the store is away, and notes what it owes the store for it.
  *
  * Each policy's `onStoreFailure` decides: `deny` refuses with 503, `allow` does not count, `local` counts in this process,
  * from the last known state of a counter and against its share of the limit. The shares of all known replicas add up to

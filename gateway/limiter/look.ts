@@ -24,7 +24,7 @@ export interface Look {
 /** Runs a script in the store. */
 type Run = (script: StoreScript, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
 
-/** What is read, see Control. */
+/** Says what to read; Control explains the fields. */
 interface Looked {
   readonly identity: Identity;
   readonly counters: readonly Counter[];

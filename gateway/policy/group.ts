@@ -18,7 +18,7 @@ export interface GroupRequest {
   readonly logged?: unknown;
 }
 
-/** What is known of clients. The limiter keeps it, for all gateways. */
+/** A group asks here what is known of clients. The limiter keeps it, for all gateways. */
 export interface GroupMemory {
   isProven(identity: Identity): boolean;
   prove(identity: Identity): void;
@@ -36,7 +36,7 @@ export interface Group {
    */
   readonly actsFrom: Millis | 'unknown' | null;
   /**
-   * Asked before each charge.
+   * The core asks this before each charge.
    *
    * @returns null if the client is not in the group. Else the identities of which one frees it from the charge, if the
    * store knows that it is proven

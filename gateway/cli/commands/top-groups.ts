@@ -1,4 +1,4 @@
-/** What `top` shows of newcomers and regulars. */
+/** Writes the lines of `top` about newcomers and regulars. */
 import type { TopSnapshot } from '#gateway/operate/admin/top.ts';
 
 type Groups = Pick<TopSnapshot, 'newcomers'>;

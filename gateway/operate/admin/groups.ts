@@ -1,4 +1,4 @@
-/** What operators are told about newcomers and regulars. */
+/** Tells operators about newcomers and regulars. */
 import type { Control } from '#gateway/bans/control.ts';
 import { dayOf, daysOf } from '#gateway/limiter/history.ts';
 import { NEWCOMERS } from '#gateway/policy/groups.ts';

@@ -43,7 +43,7 @@ export interface Named {
   /** The identity that a ban is stored for. It differs for a network that no policy counts as one client. */
   readonly bannedAs: Identity;
   /**
-   * Who has the history of the client. Groups know an address by itself, also if others count its
+   * The history belongs to this client. Groups know an address by itself, also if others count its
    * network.
    */
   readonly visitor: Visitor;
