@@ -6,8 +6,7 @@
  * $_REQUEST, Rails and Java servlets take a field from either place.
  */
 import { caseless, comparable } from './comparable.ts';
-import { bytesOf, formText, spellingOf } from './pairs.ts';
-import { PARAMETERS_MAX } from './query-names.ts';
+import { bytesOf, formText, PARAMETERS_MAX, spellingOf } from './pairs.ts';
 
 export const BODY_BYTES_MAX = 8192;
 

@@ -1,31 +1,14 @@
 /**
- * Finds the credential that a request presents.
+ * Finds the credentials that a request presents.
  *
  * The same key is the same identity wherever it is sent. A blank value counts as absent. A request with two different
  * values is refused as ambiguous, because the gateway could count one while the upstream accepts the other.
  */
 import { type CredentialSource, type Identifier, partsOf, type SimpleIdentifier } from './identifier.ts';
-import {
-  AMBIGUOUS,
-  cookieValue,
-  eachCookieValue,
-  eachQueryValue,
-  fieldText,
-  type PairValue,
-  queryValue,
-} from './pairs.ts';
+import { eachCookieValue, eachQueryValue, fieldText } from './pairs.ts';
 
-type Presented =
-  | { readonly kind: 'none' }
-  | {
-      readonly kind: 'one';
-      readonly value: string;
-      readonly isCookie: boolean;
-    }
-  | { readonly kind: 'ambiguous' };
-
-const NONE: Presented = { kind: 'none' };
-const TWO: Presented = { kind: 'ambiguous' };
+/** More different values than these are not told apart. */
+export const VALUES_MAX = 16;
 
 /** Returns the lower-case names of header fields that may carry a credential. */
 export function identityHeaders(identifiers: readonly Identifier[]): ReadonlySet<string> {
@@ -48,36 +31,6 @@ export function isInQuery(identifier: SimpleIdentifier): boolean {
   return carriersOf(identifier).some(({ kind }) => kind === 'query');
 }
 
-export function presentedCredential(
-  rawHeaders: readonly string[],
-  sources: readonly CredentialSource[],
-  target = '',
-): Presented {
-  let found: string | null = null;
-  let isCookie = false;
-  for (const source of sources) {
-    if (source.kind !== 'query') continue;
-    const value = queryValue(target, source.parameter);
-    if (value === null || value === found) continue;
-    if (value === AMBIGUOUS || found !== null) return TWO;
-    found = value;
-  }
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? '';
-    for (const source of sources) {
-      const value = valueIn(source, name, rawHeaders[i + 1]);
-      if (value === null) continue;
-      if (source.kind === 'cookie') isCookie = true;
-      if (value === found) continue;
-      if (value === AMBIGUOUS || found !== null) return TWO;
-      found = value;
-    }
-  }
-  return found === null ? NONE : { kind: 'one', value: found, isCookie };
-}
-
-export const VALUES_MAX = 16;
-
 /**
  * Returns the different values that a request presents to these sources, at most `VALUES_MAX` + 1.
  *
@@ -87,21 +40,21 @@ export const VALUES_MAX = 16;
 export function presentedValues(
   rawHeaders: readonly string[],
   sources: readonly CredentialSource[],
-  target: string,
-): ReadonlySet<string> {
-  const values = new Set<string>();
-  const add = (value: PairValue): void => {
-    if (typeof value === 'string' && values.size <= VALUES_MAX) values.add(value);
+  target = '',
+): readonly string[] {
+  const values: string[] = [];
+  const add = (value: string | null): void => {
+    if (value !== null && values.length <= VALUES_MAX && !values.includes(value)) values.push(value);
   };
   for (const source of sources) if (source.kind === 'query') eachQueryValue(target, source.parameter, add);
-  if (values.size > VALUES_MAX) return values;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
     for (const source of sources) {
-      if (source.kind !== 'cookie') add(valueIn(source, name, value));
-      else if (isField(name, 'cookie')) eachCookieValue(value, source.cookie, add);
-      if (values.size > VALUES_MAX) return values;
+      if (source.kind === 'header') add(headerValue(source.header, name, value));
+      else if (source.kind === 'bearer') add(bearer(source.prefix, name, value));
+      else if (source.kind === 'cookie' && isField(name, 'cookie'))
+        eachCookieValue(value, source.cookie, add);
     }
   }
   return values;
@@ -114,34 +67,18 @@ export function ambiguityOf(identifier: SimpleIdentifier): string {
     : `the request presents two different values of ${name}; send one`;
 }
 
-function valueIn(source: CredentialSource, name: string, value: string | undefined): PairValue {
-  switch (source.kind) {
-    case 'header':
-      return headerValue(source.header, name, value);
-    case 'bearer':
-      return bearer(source.prefix, name, value);
-    case 'cookie':
-      return isField(name, 'cookie') ? cookieValue(value ?? '', source.cookie) : null;
-    case 'query':
-      return null;
-    default:
-      return source satisfies never;
-  }
-}
-
 function isField(name: string, lower: string): boolean {
   return name.length === lower.length && name.toLowerCase() === lower;
 }
 
-function headerValue(header: string, name: string, value: string | undefined): string | null {
-  if (!isField(name, header)) return null;
-  return fieldText(value ?? '') || null;
+function headerValue(header: string, name: string, value: string): string | null {
+  return isField(name, header) ? fieldText(value) || null : null;
 }
 
-function bearer(prefix: string, name: string, value: string | undefined): string | null {
+function bearer(prefix: string, name: string, value: string): string | null {
   if (!isField(name, 'authorization')) return null;
   // Read only the first word: some upstreams split at spaces and read `Bearer KEY more` as KEY.
-  const token = /^\s*bearer[ \t]+(\S+)/i.exec(value ?? '')?.[1];
+  const token = /^\s*bearer[ \t]+(\S+)/i.exec(value)?.[1];
   // Ignores the case of the prefix, as some upstreams do. Counting a value that is not a key does no harm.
   return token?.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase() ? token : null;
 }
@@ -150,7 +87,8 @@ export interface PresentedCredential {
   readonly rawHeaders: readonly string[];
   readonly target: string;
   readonly value: string;
-  readonly isCookie: boolean;
+  readonly sources: readonly CredentialSource[];
+  /** All places in which requests present credentials. */
   readonly carriers: readonly CredentialSource[];
 }
 
@@ -161,12 +99,13 @@ export interface PresentedCredential {
  * send some.
  */
 export function isOnlyCredential(presented: PresentedCredential): boolean {
-  const { rawHeaders, target, value, isCookie, carriers } = presented;
+  const { rawHeaders, target, value, sources, carriers } = presented;
+  const cookies = sources.filter(({ kind }) => kind === 'cookie');
+  const isCookie = presentedValues(rawHeaders, cookies).length > 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     if (isField(name, 'cookie') && !isCookie) return false;
-    if (!isField(name, 'authorization')) continue;
-    if (bearer('', name, rawHeaders[i + 1]) !== value) return false;
+    if (isField(name, 'authorization') && bearer('', name, rawHeaders[i + 1] ?? '') !== value) return false;
   }
-  return presentedValues(rawHeaders, carriers, target).size === 1;
+  return presentedValues(rawHeaders, carriers, target).length === 1;
 }

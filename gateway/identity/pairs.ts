@@ -6,48 +6,28 @@
  * ignores case. Otherwise a client could present a key that is not counted.
  */
 
-export const AMBIGUOUS = Symbol('ambiguous');
-
-/** The value of a pair. null if it is absent or blank; AMBIGUOUS for two different values. */
-export type PairValue = string | null | typeof AMBIGUOUS;
-
 const TAB = 9;
 const CARRIAGE_RETURN = 13;
 const SPACE = 32;
 const PERCENT = 37;
-export const AMPERSAND = 38;
+const AMPERSAND = 38;
 const PLUS = 43;
 const COMMA = 44;
 const DOT = 46;
-export const SEMICOLON = 59;
-export const EQUALS = 61;
+const SEMICOLON = 59;
+const EQUALS = 61;
 const QUESTION = 63;
 const BRACKET = 91;
 const CLOSING_BRACKET = 93;
-export const UNDERSCORE = 95;
+const UNDERSCORE = 95;
 const LETTER_U = 117;
-
-/** @param field the value of a Cookie field (RFC 6265 4.2.1) */
-export function cookieValue(field: string, name: string): PairValue {
-  return onlyValue((visit) => eachCookieValue(field, name, visit));
-}
-
-export function queryValue(target: string, name: string): PairValue {
-  return onlyValue((visit) => eachQueryValue(target, name, visit));
-}
-
-function onlyValue(each: (visit: (value: string) => void) => void): PairValue {
-  let found: PairValue = null;
-  each((value) => {
-    found = found === null || found === value ? value : AMBIGUOUS;
-  });
-  return found;
-}
 
 /**
  * Calls `visit` with each value that an application may read under this name, and that is not blank.
  *
  * Python accepts a blank between cookies too, and ASP.NET Core a comma.
+ *
+ * @param field the value of a Cookie field (RFC 6265 4.2.1)
  */
 export function eachCookieValue(field: string, name: string, visit: (value: string) => void): void {
   const found = (raw: string): void => {
@@ -109,6 +89,30 @@ export function eachQueryValue(target: string, name: string, visit: (value: stri
     const split = BRACKET_EQUALS.exec(pair);
     if (split !== null) found(pair.slice(split.index + split[0].length));
   });
+}
+
+/** PHP and Node's querystring ignore parameters after this number. */
+export const PARAMETERS_MAX = 1000;
+
+/** Why a request is refused whose query nobody reads to its end. Otherwise the rest would be a way past a policy. */
+export const TOO_MANY_PARAMETERS = `the query has more than ${PARAMETERS_MAX} parameters; send fewer`;
+
+/** @param target path and query */
+export function hasTooManyParameters(target: string): boolean {
+  const mark = target.indexOf('?');
+  let count = 0;
+  if (mark >= 0 && target.length - mark > PARAMETERS_MAX)
+    eachPair(bytesOf(target), mark + 1, true, () => count++);
+  return count > PARAMETERS_MAX;
+}
+
+/** Whether an application may find a parameter under this name, with or without a value. */
+export function hasParameter(target: string, name: string): boolean {
+  let isFound = false;
+  eachNamed(target, name, () => {
+    isFound = true;
+  });
+  return isFound;
 }
 
 type VisitPair = (begin: number, equals: number, end: number, spelling: Spelling) => void;
@@ -218,11 +222,11 @@ const BRACKET_AT = /[[\]]/;
 const BRACKETS = /[[\]]/g;
 
 /** URLSearchParams drops a question mark too, at the start of a query or of a form. */
-export function isDropped(code: number): boolean {
+function isDropped(code: number): boolean {
   return isBracket(code) || code <= SPACE || code === DOT || code === QUESTION;
 }
 
-export function isBracket(code: number): boolean {
+function isBracket(code: number): boolean {
   return code === BRACKET || code === CLOSING_BRACKET;
 }
 
@@ -231,7 +235,7 @@ function phpName(code: number): number {
   return code === DOT || code === SPACE || code === BRACKET ? UNDERSCORE : code;
 }
 
-export function lowerCase(code: number): number {
+function lowerCase(code: number): number {
   return code >= 65 && code <= 90 ? code + 32 : code;
 }
 
@@ -244,7 +248,7 @@ export function bytesOf(text: string): Uint8Array {
 }
 
 /** Returns the code that stands at a place of a query or a form. A malformed escape stands for its `%`. */
-export function codeAt(bytes: Uint8Array, at: number): number {
+function codeAt(bytes: Uint8Array, at: number): number {
   const code = bytes[at] ?? 0;
   if (code === PLUS) return SPACE;
   if (code !== PERCENT) return code;
@@ -253,7 +257,7 @@ export function codeAt(bytes: Uint8Array, at: number): number {
 }
 
 /** Returns how many bytes stand for this code. */
-export function widthAt(bytes: Uint8Array, at: number): number {
+function widthAt(bytes: Uint8Array, at: number): number {
   if (bytes[at] !== PERCENT || escapeAt(bytes, at) < 0) return 1;
   return isWideAt(bytes, at) ? 6 : 3;
 }

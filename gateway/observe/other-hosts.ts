@@ -6,7 +6,7 @@ import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
 export const OTHER_HOSTS_MAX = 10;
 /** Maximum number of hosts that are remembered as named, because a wildcard names any number of them. */
 const NAMED_MAX = 100;
-const ANY_REQUEST = { method: 'GET', paths: [], parameters: new Set<string>(), rawHeaders: [] } as const;
+const ANY_REQUEST = { method: 'GET', paths: [], target: '', rawHeaders: [] } as const;
 
 export class OtherHosts {
   readonly #conditions: readonly LoadedPolicy['hosts'][];

@@ -7,8 +7,8 @@ export interface Asked {
   readonly method: string;
   /** All readings of the path, the plain one first. */
   readonly paths: readonly string[];
-  /** The query parameters that some policy looks for, and that the request may have. */
-  readonly parameters: ReadonlySet<string>;
+  /** The path and query that are forwarded. */
+  readonly target: string;
   /** Alternating names and values. */
   readonly rawHeaders: readonly string[];
   /** The canonical host; empty if no policy depends on it. */
@@ -18,8 +18,6 @@ export interface Asked {
 export interface Condition {
   /** Why the policy does not apply, such as `the query has no parameter page`. */
   readonly unmet: string;
-  /** The query parameters that it looks for. */
-  readonly parameters?: readonly string[];
   holds(asked: Asked): boolean;
 }
 

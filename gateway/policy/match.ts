@@ -12,7 +12,7 @@ import {
   partsOf,
   type SimpleIdentifier,
 } from '#gateway/identity/identifier.ts';
-import { QueryNames, TOO_MANY_PARAMETERS } from '#gateway/identity/query-names.ts';
+import { hasTooManyParameters, TOO_MANY_PARAMETERS } from '#gateway/identity/pairs.ts';
 import { type Asked, isConditional, unmetOf } from './condition.ts';
 import { Counter, type CoverCounter } from './counter.ts';
 import type { Group } from './group.ts';
@@ -114,14 +114,12 @@ const COVERS_MAX = 1024;
 
 const TOO_MANY: NoMatch = { ok: false, reason: TOO_MANY_PARAMETERS };
 const NO_HEADERS: readonly string[] = [];
-const NO_PARAMETERS: ReadonlySet<string> = new Set();
 const NONE: readonly Unmet[] = [];
 const ONE_READING: readonly PathReading[] = [];
 
 export function createMatcher(set: PolicySet): Matcher {
   const coverOf = coverFinder(set);
   const route = router(set, coverOf);
-  const names = new QueryNames(set.policies.flatMap(({ query }) => query?.parameters ?? []));
   const cache = new Map<string, Map<string, Routed | NoMatch>>();
   let cached = 0;
   const routed = (method: string, rawTarget: string): Routed | NoMatch => {
@@ -150,10 +148,9 @@ export function createMatcher(set: PolicySet): Matcher {
     if (!known.ok) return known;
     const found = known.forHost?.(host) ?? known;
     const { cover } = found;
-    const parameters = cover?.readsQuery === true ? names.in(found.target) : NO_PARAMETERS;
-    if (parameters === null) return TOO_MANY;
+    if (cover?.readsQuery === true && hasTooManyParameters(found.target)) return TOO_MANY;
     if (cover?.isConditional !== true) return found;
-    return narrowed(found, cover, { ...found, parameters, method: effective, rawHeaders, host }, coverOf);
+    return narrowed(found, cover, { ...found, method: effective, rawHeaders, host }, coverOf);
   };
 }
 

@@ -5,6 +5,7 @@ import {
   needsProof,
   partsOf,
 } from '#gateway/identity/identifier.ts';
+import { hasParameter } from '#gateway/identity/pairs.ts';
 import { areImpliedBy, type Condition } from '#gateway/policy/condition.ts';
 import { readEach } from '#gateway/policy/problems.ts';
 import { coveredBy, parseRoute } from '#gateway/policy/route.ts';
@@ -113,10 +114,7 @@ export const query = condition({
     'a list of 1 to 16 query parameters such as page: only requests with one of them are counted',
   ),
   unmet: 'its query has none of',
-  read: (names) => ({
-    parameters: names,
-    holds: ({ parameters }) => names.some((name) => parameters.has(name)),
-  }),
+  read: (names) => ({ holds: ({ target }) => names.some((name) => hasParameter(target, name)) }),
 });
 
 export const except = condition({
@@ -152,7 +150,7 @@ interface Grammar<S> {
   readonly more?: string;
   /** Why a policy does not apply, in front of the texts. */
   readonly unmet: string;
-  read(texts: readonly string[], place: RowPlace): Pick<Condition, 'holds' | 'parameters'>;
+  read(texts: readonly string[], place: RowPlace): Pick<Condition, 'holds'>;
 }
 
 /** A condition is a list of texts. Its key reads them, and says when a request meets them. */

@@ -61,7 +61,7 @@ function warnOfLogin(policy: LoadedPolicy, { policies, exclude }: WholeFile): Wa
   return ['this route may include logins and sign-ups, where newcomers would wait behind a swarm too', fix];
 }
 
-const NOTHING = { paths: [], parameters: new Set<string>(), rawHeaders: [], host: '' };
+const NOTHING = { paths: [], target: '', rawHeaders: [], host: '' };
 
 function takesPosts({ methods }: Route): boolean {
   return methods === null || methods.has('POST');

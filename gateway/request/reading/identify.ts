@@ -1,6 +1,6 @@
 /** Finds the identities of a request: its address, and the credentials that it presents. */
 import { fieldOf, type SentBody } from '#gateway/identity/body-field.ts';
-import { ambiguityOf, presentedCredential } from '#gateway/identity/credential.ts';
+import { ambiguityOf, presentedValues } from '#gateway/identity/credential.ts';
 import type { Digester, Identity } from '#gateway/identity/digest.ts';
 import {
   type BodyIdentifier,
@@ -261,12 +261,13 @@ function credentialIdentity(
   { req: { rawHeaders }, match: { target }, caller }: IdentifiableRequest,
   found: Identified | null,
 ): Identity | string | null {
-  const presented = presentedCredential(rawHeaders, identifier.sources, target);
-  if (presented.kind === 'ambiguous') return ambiguityOf(identifier);
-  if (presented.kind === 'none') return null;
+  const { sources } = identifier;
+  const [value, another] = presentedValues(rawHeaders, sources, target);
+  if (another !== undefined) return ambiguityOf(identifier);
+  if (value === undefined) return null;
   const { digester, carriers } = caller.table;
-  const identity = digester.identify(identifier, presented.value);
-  found?.addCredential(identity, { ...presented, rawHeaders, target, carriers });
+  const identity = digester.identify(identifier, value);
+  found?.addCredential(identity, { rawHeaders, target, value, sources, carriers });
   return identity;
 }
 
@@ -278,11 +279,11 @@ function tokenIdentity(
 ): Identity | string | null {
   let identity: Identity | null = null;
   for (const source of identifier.sources) {
-    const presented = presentedCredential(rawHeaders, [source.carrier]);
-    if (presented.kind === 'ambiguous') return ambiguityOf(identifier);
-    if (presented.kind === 'none') continue;
+    const [token, another] = presentedValues(rawHeaders, [source.carrier]);
+    if (another !== undefined) return ambiguityOf(identifier);
+    if (token === undefined) continue;
     found?.addOther();
-    const claimed = caller.table.tokens.identify(identifier, source, presented.value);
+    const claimed = caller.table.tokens.identify(identifier, source, token);
     if (identity !== null && claimed !== null && claimed.digest !== identity.digest)
       return ambiguityOf(identifier);
     identity ??= claimed;

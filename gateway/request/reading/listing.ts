@@ -4,7 +4,7 @@ import type { Bans } from '#gateway/bans/bans.ts';
 import { carriersOf, isInQuery, presentedValues, VALUES_MAX } from '#gateway/identity/credential.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { PathIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
-import { hasTooManyParameters, TOO_MANY_PARAMETERS } from '#gateway/identity/query-names.ts';
+import { hasTooManyParameters, TOO_MANY_PARAMETERS } from '#gateway/identity/pairs.ts';
 import { entryFor } from '#gateway/policy/lists.ts';
 import { userAgentNames } from '#gateway/policy/user-agent.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -154,7 +154,7 @@ function everyIdentityOf(
   for (const source of sources) {
     const carriers = source === null ? carriersOf(identifier) : [source.carrier];
     const values = presentedValues(rawHeaders, carriers, target);
-    if (values.size > VALUES_MAX)
+    if (values.length > VALUES_MAX)
       return `the request presents more than ${VALUES_MAX} different values of ${identifier.name}; send one`;
     for (const value of values) {
       const identity =

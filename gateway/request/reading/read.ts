@@ -6,7 +6,7 @@
 import { isAuthority, requestHost } from '#gateway/http/host.ts';
 import { type CheckedHead, EMPTY_HEAD } from '#gateway/http/request-head.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
-import { ambiguityOf, presentedCredential } from '#gateway/identity/credential.ts';
+import { ambiguityOf, presentedValues } from '#gateway/identity/credential.ts';
 import { type Charge, chargeFor, joined } from '#gateway/limiter/charge.ts';
 import { unitsOf } from '#gateway/limiter/units.ts';
 import type { Cover, Match, PathReading } from '#gateway/policy/match.ts';
@@ -160,9 +160,9 @@ function overrideFactsOf(
   if (known !== undefined) return { address, plan: known, words };
   // Only a trusted proxy may name a plan, because a client would name the best one.
   if (planSources.length > 0 && caller.origin.trusted) {
-    const named = presentedCredential(req.rawHeaders, planSources);
-    if (named.kind === 'ambiguous') return TWO_PLANS;
-    if (named.kind === 'one') return { address, plan: named.value, words };
+    const [plan, another] = presentedValues(req.rawHeaders, planSources);
+    if (another !== undefined) return TWO_PLANS;
+    if (plan !== undefined) return { address, plan, words };
   }
   const signed = signedPlan(req.rawHeaders, caller.table);
   return typeof signed === 'string' ? signed : { address, plan: signed.plan ?? inFile(), words };
@@ -182,10 +182,10 @@ function signedPlan(
   let plan: string | null = null;
   for (const identifier of planTokens)
     for (const source of identifier.sources) {
-      const presented = presentedCredential(rawHeaders, [source.carrier]);
-      if (presented.kind === 'ambiguous') return ambiguityOf(identifier);
-      if (presented.kind === 'none') continue;
-      const named = tokens.planOf(identifier, source, presented.value);
+      const [token, another] = presentedValues(rawHeaders, [source.carrier]);
+      if (another !== undefined) return ambiguityOf(identifier);
+      if (token === undefined) continue;
+      const named = tokens.planOf(identifier, source, token);
       if (named === null || !PLAN.test(named)) continue;
       if (plan !== null && named !== plan) return TWO_PLANS;
       plan = named;

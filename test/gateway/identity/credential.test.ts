@@ -1,5 +1,5 @@
 import t from 'tap';
-import { presentedCredential } from '#gateway/identity/credential.ts';
+import { isOnlyCredential, presentedValues } from '#gateway/identity/credential.ts';
 import type { CredentialSource } from '#gateway/identity/identifier.ts';
 
 const SOURCES: readonly CredentialSource[] = [
@@ -9,8 +9,8 @@ const SOURCES: readonly CredentialSource[] = [
 
 /** Returns the credential, `none` or `ambiguous`. */
 function presented(headers: readonly string[], sources = SOURCES): string {
-  const result = presentedCredential(headers, sources);
-  return result.kind === 'one' ? result.value : `(${result.kind})`;
+  const [value = '(none)', another] = presentedValues(headers, sources);
+  return another === undefined ? value : '(ambiguous)';
 }
 
 const OTHER = ['Host', 'example.com', 'Accept', '*/*'];
@@ -128,13 +128,43 @@ t.test('cookies and query parameters are sources too', async (t) => {
     { kind: 'query', parameter: 'key' },
     { kind: 'header', header: 'x-key' },
   ];
-  const of = (headers: readonly string[], target = '/') => presentedCredential(headers, sources, target);
-  t.match(of(['Cookie', 'a=b; sid=1']), { kind: 'one', value: '1', isCookie: true });
-  t.match(of([], '/?key=1'), { kind: 'one', value: '1', isCookie: false });
-  t.match(of(['x-key', '1', 'cookie', 'sid=1'], '/?key=1'), { kind: 'one', value: '1', isCookie: true });
-  t.match(of(['x-key', '1', 'cookie', 'sid=2']), { kind: 'ambiguous' });
-  t.match(of(['x-key', '1'], '/?key=2'), { kind: 'ambiguous' });
-  t.match(of(['cookie', 'sid=1', 'cookie', 'sid=2']), { kind: 'ambiguous' });
-  t.match(of([], '/?key=1&key=2'), { kind: 'ambiguous' });
-  t.match(of(['cookie', 'sid=; other=1'], '/?key='), { kind: 'none' });
+  const cases = [
+    [['Cookie', 'a=b; sid=1'], '/', ['1']],
+    [[], '/?key=1', ['1']],
+    [['x-key', '1', 'cookie', 'sid=1'], '/?key=1', ['1']],
+    [['x-key', '1', 'cookie', 'sid=2'], '/', ['1', '2']],
+    [['x-key', '1'], '/?key=2', ['2', '1']],
+    [['cookie', 'sid=1', 'cookie', 'sid=2'], '/', ['1', '2']],
+    [[], '/?key=1&key=2', ['1', '2']],
+    [['cookie', 'sid=; other=1'], '/?key=', []],
+  ] as const;
+  for (const [headers, target, values] of cases)
+    t.strictSame(presentedValues(headers, sources, target), values, `${headers} ${target}`);
+});
+
+t.test('at most 17 different values are read, however many a request presents', async (t) => {
+  const numbers = Array.from({ length: 40 }, (_, i) => `${i}`);
+  const headers = numbers.flatMap((i) => ['x-api-key', i]);
+  t.equal(presentedValues(headers, SOURCES).length, 17);
+  const query = numbers.map((i) => `key=${i}`).join('&');
+  t.equal(presentedValues(headers, [{ kind: 'query', parameter: 'key' }], `/?${query}`).length, 17);
+});
+
+t.test('a reply proves a credential only if it is the only one of its request', async (t) => {
+  const carriers: readonly CredentialSource[] = [...SOURCES, { kind: 'cookie', cookie: 'sid' }];
+  const key = ['x-api-key', 'fbk_1'];
+  const cases: readonly (readonly [headers: readonly string[], value: string, isOnly: boolean])[] = [
+    [key, 'fbk_1', true],
+    [[...key, 'authorization', 'Bearer fbk_1'], 'fbk_1', true],
+    [[...key, 'authorization', 'Bearer eyJ'], 'fbk_1', false],
+    [[...key, 'authorization', 'Basic eA=='], 'fbk_1', false],
+    [[...key, 'cookie', 'theme=dark'], 'fbk_1', false],
+    [['cookie', 'theme=dark; sid=1'], '1', true],
+    [['cookie', 'sid=1', 'authorization', 'Bearer fbk_1'], '1', false],
+  ];
+  for (const [rawHeaders, value, isOnly] of cases) {
+    const sources = rawHeaders[0] === 'cookie' ? carriers.slice(2) : SOURCES;
+    const presented = { rawHeaders, target: '/', value, sources, carriers };
+    t.equal(isOnlyCredential(presented), isOnly, rawHeaders.join(' | '));
+  }
 });

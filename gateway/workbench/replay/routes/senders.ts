@@ -1,5 +1,5 @@
 /** The sender of a logged request: its key if the log has one, otherwise its address. */
-import { presentedCredential } from '#gateway/identity/credential.ts';
+import { presentedValues } from '#gateway/identity/credential.ts';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
 import type { CredentialIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
@@ -43,12 +43,9 @@ export class Senders {
 
   #key({ headers }: LoggedSender, target: string): Sender | null {
     for (const identifier of this.#credentials) {
-      const presented = presentedCredential(headers, identifier.sources, target);
-      if (presented.kind !== 'one') continue;
-      return {
-        identifier: identifier.name,
-        identity: this.#digester.identify(identifier, presented.value),
-      };
+      const [value, another] = presentedValues(headers, identifier.sources, target);
+      if (value === undefined || another !== undefined) continue;
+      return { identifier: identifier.name, identity: this.#digester.identify(identifier, value) };
     }
     return null;
   }
