@@ -23,7 +23,7 @@ import { openParts } from './parts.ts';
 import { assertPoliciesAreChosen, readPolicyFile } from './policy/policy-file.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
-import { Stop, type StopOptions } from './process/stop.ts';
+import { type StopOptions, stopper } from './process/stop.ts';
 import { Supervisor, type WorkerMessage } from './process/supervisor.ts';
 import { reportTo } from './process/worker.ts';
 import { StoreRefusedError } from './store/fault.ts';
@@ -174,11 +174,11 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
 
 /** Stops the gateway on a signal, and when the parent process dies. */
 function onStop(options: Omit<StopOptions, 'exit'>): void {
-  const stop = new Stop({ ...options, exit: (code) => process.exit(code) });
-  process.on('SIGTERM', (signal) => stop.begin(signal));
-  process.on('SIGINT', (signal) => stop.begin(signal));
+  const stop = stopper({ ...options, exit: (code) => process.exit(code) });
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
   process.off('disconnect', abandoned);
-  process.on('disconnect', () => stop.begin('disconnect'));
+  process.on('disconnect', () => stop('disconnect'));
 }
 
 async function runWorker(settings: GatewaySettings, log: Logger): Promise<void> {

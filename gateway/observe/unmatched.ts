@@ -4,7 +4,7 @@ import type { Match } from '#gateway/policy/match.ts';
 import type { Millis } from '#shared/clock.ts';
 
 const AFTER_MS: Millis = 60_000;
-export const PATHS_MAX = 10;
+const PATHS_MAX = 10;
 /** Anything but a word at the beginning of a path may be a secret or name a person, as the rest of the path may. */
 const FIRST_WORD = /^\/[a-z][a-z_-]{0,30}(?=\/|$)/i;
 

@@ -5,14 +5,12 @@
  */
 import type { Millis } from '#shared/clock.ts';
 
-interface StopLog {
-  info(fields: object, message: string): void;
-  error(error: Error, message: string): void;
-}
-
 export interface StopOptions {
   readonly stop: () => Promise<void>;
-  readonly log: StopLog;
+  readonly log: {
+    info(fields: object, message: string): void;
+    error(error: Error, message: string): void;
+  };
   /** How long the gateway goes on as before after the first signal; 0 for not at all. */
   readonly delayMs: Millis;
   /** Called when this time begins. */
@@ -20,37 +18,13 @@ export interface StopOptions {
   readonly exit: (code: number) => void;
 }
 
-export class Stop {
-  readonly #options: StopOptions;
-  #phase: 'running' | 'delayed' | 'draining' = 'running';
-  #delay: NodeJS.Timeout | undefined;
-
-  constructor(options: StopOptions) {
-    this.#options = options;
-  }
-
-  /** @param signal its name, for the log */
-  begin(signal: string): void {
-    const { log, delayMs, onDelay, exit } = this.#options;
-    // A second signal means: do not wait for requests in flight.
-    if (this.#phase === 'draining') {
-      exit(1);
-      return;
-    }
-    clearTimeout(this.#delay);
-    if (this.#phase === 'delayed' || delayMs === 0) {
-      this.#drain(signal);
-      return;
-    }
-    this.#phase = 'delayed';
-    log.info({ signal, delayMs }, 'reports that it is not ready, and drains after a delay');
-    onDelay();
-    this.#delay = setTimeout(() => this.#drain(signal), delayMs);
-  }
-
-  #drain(signal: string): void {
-    const { stop, log, exit } = this.#options;
-    this.#phase = 'draining';
+/** @returns a function to call with the name of each signal */
+export function stopper({ stop, log, delayMs, onDelay, exit }: StopOptions): (signal: string) => void {
+  let phase: 'running' | 'delayed' | 'draining' = 'running';
+  let delay: NodeJS.Timeout | undefined;
+  const drain = (signal: string): void => {
+    clearTimeout(delay);
+    phase = 'draining';
     log.info({ signal }, 'draining');
     stop().then(
       () => exit(0),
@@ -59,5 +33,16 @@ export class Stop {
         exit(1);
       },
     );
-  }
+  };
+  return (signal) => {
+    // A second signal means: do not wait for requests in flight.
+    if (phase === 'draining') exit(1);
+    else if (phase === 'delayed' || delayMs === 0) drain(signal);
+    else {
+      phase = 'delayed';
+      log.info({ signal, delayMs }, 'reports that it is not ready, and drains after a delay');
+      onDelay();
+      delay = setTimeout(() => drain(signal), delayMs);
+    }
+  };
 }

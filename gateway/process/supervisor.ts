@@ -6,7 +6,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Row } from '#gateway/bans/rows.ts';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
-import { inexact, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
+import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { RefusedAddress, RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { MatchReport } from '#gateway/observe/unmatched.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
@@ -14,8 +14,6 @@ import type { UpstreamOutageReport } from '#gateway/proxy/upstream-outage.ts';
 import type { Outage } from '#shared/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { NothingMatched } from './nothing-matched.ts';
-import { SIGN_OF_LIFE_MS } from './signs-of-life.ts';
 import { WorkerPool, type WorkerProgram } from './worker-pool.ts';
 
 export interface ProcessReport {
@@ -61,14 +59,13 @@ interface SupervisorOptions extends WorkerProgram {
   readonly drainTimeoutMs: Millis;
   /** Version of the policy file at the start, see `usePolicies`. */
   readonly policyVersion: string;
-  /** Called if the policy file matches none of the requests of a minute, on all workers. */
+  /**
+   * Called once for each policy file, if a worker had a minute of requests that matched none of it, and no worker has
+   * reported a match. Workers report every second, so a match of the last second may be overlooked.
+   */
   readonly onNothingMatched: (paths: readonly string[]) => void;
 }
 
-/** A worker reports at least once in two intervals. If it dies, the counts since its last report are lost. */
-export const STATE_INTERVAL_MS: Millis = SIGN_OF_LIFE_MS;
-/** A worker that is not ready after this time is killed. The first start on a slow machine may take minutes. */
-const START_TIMEOUT_MS: Millis = 300_000;
 /** A worker that has not ended this long after its drain timeout is killed. */
 const END_TIMEOUT_MS: Millis = 5000;
 const ANSWER_TIMEOUT_MS: Millis = 2000;
@@ -79,28 +76,24 @@ export class Supervisor {
   readonly #families = new Map<ChildProcess, readonly Family[]>();
   /** Sum of the counters of workers that have ended. Without it, totals would fall when a worker ends. */
   #endedCounters: Promise<readonly Family[]> = Promise.resolve([]);
-  /** When the last worker ended. Unlike counters, its rankings are lost. */
-  #endedAt: Millis = Number.NEGATIVE_INFINITY;
   readonly #pending = new Map<number, (answer: Answer) => void>();
   #requestId = 0;
-  #states: Promise<State[]> | null = null;
   readonly #clock: Clock;
   readonly #addresses: RefusedAddresses | null;
-  readonly #nothingMatched: NothingMatched;
+  #policyVersion: string;
+  /** Whether it is known if the policies in use match any request. */
+  #isMatchKnown = false;
+  readonly #onNothingMatched: SupervisorOptions['onNothingMatched'];
 
   constructor(options: SupervisorOptions) {
     const { addresses, env, drainTimeoutMs, policyVersion, onNothingMatched, ...program } = options;
     this.#addresses = addresses;
-    this.#nothingMatched = new NothingMatched({
-      policyVersion,
-      ask: async () => (await this.#readStates()).map(({ matches }) => matches),
-      onFound: onNothingMatched,
-    });
+    this.#policyVersion = policyVersion;
+    this.#onNothingMatched = onNothingMatched;
     this.#clock = program.clock;
     this.#pool = new WorkerPool({
       ...program,
       env: (port) => ({ ...env, GATEWAY_PORT: String(port) }),
-      startTimeoutMs: START_TIMEOUT_MS,
       endTimeoutMs: drainTimeoutMs + END_TIMEOUT_MS,
       onMessage: (worker, message) => this.#onMessage(worker, message),
       onEnded: (worker) => this.#onEnded(worker),
@@ -118,7 +111,7 @@ export class Supervisor {
 
   /** A worker that hangs keeps its share of the connections, so the gateway is not ready until it is replaced. */
   ready(): boolean {
-    return !this.#pool.isStopping && this.#pool.ready.size > 0 && !this.#pool.hasSilent;
+    return !this.#pool.isStopping && this.#pool.ready.length > 0 && !this.#pool.hasSilent;
   }
 
   /**
@@ -128,7 +121,7 @@ export class Supervisor {
   async families(): Promise<readonly (readonly Family[])[]> {
     await this.#readStates();
     const own = families([
-      gauge('floodgate_workers', 'Processes that are ready.', this.#pool.ready.size),
+      gauge('floodgate_workers', 'Processes that are ready.', this.#pool.ready.length),
       counter(
         'floodgate_worker_restarts_total',
         'Workers that ended and were replaced.',
@@ -146,11 +139,7 @@ export class Supervisor {
 
   /** Returns the reports of the workers that answer in time. */
   async processes(): Promise<readonly ProcessReport[]> {
-    const states = await this.#readStates();
-    const isWhole = states.length >= this.#pool.ready.size && this.#endedAt < rankedSince(this.#clock());
-    return isWhole
-      ? states
-      : states.map((one) => ({ ...one, limited: inexact(one.limited), paths: inexact(one.paths) }));
+    return this.#readStates();
   }
 
   /** Resolves when all workers that answer have applied the change. */
@@ -166,7 +155,8 @@ export class Supervisor {
 
   /** The policy file was loaded again. The workers do it by themselves. */
   usePolicies(version: string): void {
-    this.#nothingMatched.restart(version);
+    this.#policyVersion = version;
+    this.#isMatchKnown = false;
   }
 
   reload(): void {
@@ -180,9 +170,9 @@ export class Supervisor {
   #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
       this.#addresses?.take(message.addresses);
-      this.#nothingMatched.see(message.matches);
+      this.#noteMatches(message.matches);
       // The counters of a worker that has ended are already in #endedCounters.
-      if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
+      if (this.#pool.ready.includes(worker)) this.#families.set(worker, message.families);
     }
     if (message.type !== 'ready') {
       this.#pending.get(message.id)?.(message);
@@ -197,29 +187,27 @@ export class Supervisor {
     return message.port;
   }
 
+  /** Ignores reports about other policies, because workers reload at different times. */
+  #noteMatches({ policyVersion, verdict, paths }: MatchReport): void {
+    if (this.#isMatchKnown || policyVersion !== this.#policyVersion || verdict === 'open') return;
+    this.#isMatchKnown = true;
+    if (verdict === 'unmatched') this.#onNothingMatched(paths);
+  }
+
   #onEnded(worker: ChildProcess): void {
-    this.#endedAt = this.#clock();
     const counted = (this.#families.get(worker) ?? []).filter(({ type }) => type !== 'gauge');
     this.#endedCounters = this.#endedCounters.then((ended) => sum([ended, counted]));
     this.#families.delete(worker);
   }
 
-  /** Asks all workers for their state. Callers in the same event-loop tick share the answers. */
-  #readStates(): Promise<State[]> {
-    if (this.#states === null) {
-      this.#states = this.#sendAll({ type: 'state' }).then((answers) =>
-        answers.filter((answer) => answer.type === 'state'),
-      );
-      queueMicrotask(() => {
-        this.#states = null;
-      });
-    }
-    return this.#states;
+  async #readStates(): Promise<State[]> {
+    const answers = await this.#sendAll({ type: 'state' });
+    return answers.filter((answer) => answer.type === 'state');
   }
 
   /** Sends a message to all workers. @returns the answers; workers that do not answer in time are left out */
   async #sendAll(command: WorkerCommand): Promise<Answer[]> {
-    const answers = [...this.#pool.ready].map(async (worker): Promise<Answer | null> => {
+    const answers = this.#pool.ready.map(async (worker): Promise<Answer | null> => {
       const id = ++this.#requestId;
       const answer = new Promise<Answer | null>((resolve) => {
         this.#pending.set(id, resolve);

@@ -8,8 +8,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { RestartPacing } from './restart-pacing.ts';
-import { LOST_TICKS, SIGN_OF_LIFE_MS, SILENT_TICKS, SignsOfLife } from './signs-of-life.ts';
 
 interface PoolLog {
   warn(fields: object, message: string): void;
@@ -25,18 +23,16 @@ export interface WorkerProgram {
   /** 0 lets the first worker choose a free port. */
   readonly port: number;
   /** Whether other programs may listen on the same port. */
-  readonly reusePort?: boolean;
+  readonly reusePort: boolean;
   readonly clock: Clock;
   readonly log: PoolLog;
 }
 
 interface WorkerPoolOptions<Message> extends WorkerProgram {
   readonly env: (port: number) => Readonly<Record<string, string | undefined>>;
-  /** A worker that is not ready in time is killed. */
-  readonly startTimeoutMs: Millis;
   readonly endTimeoutMs: Millis;
   /** Interval in which signs of life are counted. */
-  readonly signOfLifeMs?: Millis;
+  readonly tickMs?: Millis;
   /** @returns the port if the message says that the worker is ready, otherwise null */
   readonly onMessage: (worker: ChildProcess, message: Message) => number | null;
   readonly onEnded: (worker: ChildProcess) => void;
@@ -45,43 +41,47 @@ interface WorkerPoolOptions<Message> extends WorkerProgram {
 /** A worker ended before it was ready. The reason is on stderr, from the worker or from the log. */
 export class WorkerStartError extends Error {}
 
-/** Interval of the log line for a worker that is not ready yet. */
-const STILL_STARTING_MS: Millis = 30_000;
+/** Interval in which signs of life are counted. Each worker sends at least one message in two of them. */
+export const TICK_MS: Millis = 1000;
+/** After this number of ticks without a sign of life a worker hangs, and after the second it is killed. */
+const SILENT_TICKS = 10;
+const LOST_TICKS = 30;
+/** The same for a worker that is not ready yet. The first start on a slow machine may take minutes. */
+const STARTING_TICKS = 30;
+const START_TICKS_MAX = 300;
 /** Number of ends in a row after which the log reports a crash loop. */
 const CRASH_LOOP_ENDS = 3;
+const DELAY_MS: Millis = 1000;
+const DELAY_MS_MAX: Millis = 30_000;
+/** If a worker ran this long, it probably ended for another reason than the previous one. */
+const CALM_MS: Millis = 60_000;
 
-interface Ending {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
+/** @returns how long to wait before a worker is replaced: not at all at first, then longer with each end in a row */
+export function replacementDelayMs(endsInRow: number): Millis {
+  return endsInRow === 1 ? 0 : Math.min(DELAY_MS * 2 ** (endsInRow - 2), DELAY_MS_MAX);
+}
+
+interface Watched {
+  isReady: boolean;
+  /** Ticks since the last sign of life. Unlike a time, they do not grow while the machine is suspended. */
+  ticks: number;
 }
 
 export class WorkerPool<Message> {
   readonly #options: WorkerPoolOptions<Message>;
-  readonly #children = new Set<ChildProcess>();
-  readonly #ready = new Set<ChildProcess>();
+  readonly #workers = new Map<ChildProcess, Watched>();
   #port: number;
   #restarts = 0;
   #stopping = false;
-  readonly #signs: SignsOfLife<ChildProcess>;
-  #ticks: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: WorkerPoolOptions<Message>) {
     this.#options = options;
     this.#port = options.port;
-    const { log } = options;
-    this.#signs = new SignsOfLife({
-      onSilent: ({ pid }) => log.warn({ pid }, `a worker gives no sign of life for ${SILENT_TICKS} s`),
-      onHeard: ({ pid }) => log.warn({ pid }, 'the worker gives signs of life again'),
-      onLost: (worker) => {
-        log.error({ pid: worker.pid }, `a worker gave no sign of life for ${LOST_TICKS} s and is killed`);
-        // Also ends a process that is stopped.
-        worker.kill('SIGKILL');
-      },
-    });
   }
 
-  get ready(): ReadonlySet<ChildProcess> {
-    return this.#ready;
+  get ready(): ChildProcess[] {
+    return [...this.#workers].flatMap(([worker, { isReady }]) => (isReady ? worker : []));
   }
 
   get port(): number {
@@ -98,26 +98,24 @@ export class WorkerPool<Message> {
 
   /** Whether a worker hangs. The kernel still gives it connections. */
   get hasSilent(): boolean {
-    return this.#signs.isSilent;
+    return this.#workers.values().some(({ isReady, ticks }) => isReady && ticks >= SILENT_TICKS);
   }
 
   /** Resolves when all are ready. @throws WorkerStartError, or the error of fork or, if the port is taken, of listen */
   async start(): Promise<void> {
-    const { clock, workers, host, port, reusePort = false, signOfLifeMs = SIGN_OF_LIFE_MS } = this.#options;
-    this.#ticks = setInterval(() => this.#signs.tick(), signOfLifeMs);
+    const { workers, host, port, reusePort, tickMs = TICK_MS } = this.#options;
+    this.#timer = setInterval(() => this.#tick(), tickMs);
     if (port !== 0 && !reusePort) await assertFree(host, port);
-    const pacings = Array.from({ length: workers }, () => new RestartPacing(clock));
-    const [first, ...others] = pacings.map((pacing) => () => this.#startWorker(pacing));
     // The first worker starts alone: the others use its results, and a common problem is reported once.
-    await first?.();
-    await Promise.all(others.map((start) => start()));
+    await this.#startWorker(0);
+    await Promise.all(Array.from({ length: workers - 1 }, () => this.#startWorker(0)));
   }
 
   /** Resolves when all have ended. Each may finish its work within the time limit. */
   async close(): Promise<void> {
     this.#stopping = true;
-    clearInterval(this.#ticks);
-    await Promise.all([...this.#children].map((worker) => this.#end(worker)));
+    clearInterval(this.#timer);
+    await Promise.all([...this.#workers.keys()].map((worker) => this.#end(worker)));
   }
 
   #end(worker: ChildProcess): Promise<void> {
@@ -131,8 +129,26 @@ export class WorkerPool<Message> {
     });
   }
 
-  #startWorker(pacing: RestartPacing): Promise<void> {
-    const { main, execArgv, env, startTimeoutMs, log, onMessage } = this.#options;
+  #tick(): void {
+    const { log } = this.#options;
+    for (const [worker, watched] of this.#workers) {
+      const { pid } = worker;
+      const ticks = ++watched.ticks;
+      const [warnTicks, killTicks] = watched.isReady
+        ? [SILENT_TICKS, LOST_TICKS]
+        : [STARTING_TICKS, START_TICKS_MAX];
+      const what = watched.isReady ? 'a worker gives no sign of life' : 'a worker is not ready';
+      if (ticks === killTicks) {
+        log.error({ pid }, `${what} for ${ticks} s and is killed`);
+        // Also ends a process that is stopped.
+        worker.kill('SIGKILL');
+      } else if (ticks < killTicks && ticks % warnTicks === 0) log.warn({ pid }, `${what} for ${ticks} s`);
+    }
+  }
+
+  /** @param endsInRow how often workers before it have ended soon after their start */
+  #startWorker(endsInRow: number): Promise<void> {
+    const { main, execArgv, env, log, clock } = this.#options;
     if (this.#stopping) return Promise.reject(new WorkerStartError('the pool is stopping'));
     const worker = fork(main, ['--worker'], {
       execArgv: [...execArgv],
@@ -140,83 +156,67 @@ export class WorkerPool<Message> {
       // Ctrl-C goes to the whole process group, but only the supervisor should act on it.
       detached: true,
     });
-    this.#children.add(worker);
+    const startedAt = clock();
+    const watched: Watched = { isReady: false, ticks: 0 };
+    this.#workers.set(worker, watched);
     return new Promise<void>((resolve, reject) => {
-      const starting = this.#watchStart(worker, startTimeoutMs);
       worker.on('error', (error) => {
         if (worker.pid !== undefined) {
           log.warn({ reason: error.message }, 'a worker cannot be reached');
           return;
         }
-        clearInterval(starting);
-        this.#children.delete(worker);
+        this.#workers.delete(worker);
         reject(error);
       });
       worker.once('exit', (code, signal) => {
-        clearInterval(starting);
-        this.#children.delete(worker);
-        this.#signs.forget(worker);
-        if (this.#ready.delete(worker)) this.#onEnded(worker, pacing, { code, signal });
-        else {
-          if (signal !== null && !this.#stopping) {
-            log.error({ pid: worker.pid, signal }, 'a worker was ended by a signal before it was ready');
-          }
-          reject(new WorkerStartError('a worker could not start'));
+        this.#workers.delete(worker);
+        if (watched.isReady) {
+          this.#options.onEnded(worker);
+          if (this.#stopping) return;
+          log.error({ code, signal }, 'a worker ended and is replaced');
+          this.#replace(clock() - startedAt > CALM_MS ? 1 : endsInRow + 1);
+          return;
         }
+        if (signal !== null && !this.#stopping)
+          log.error({ pid: worker.pid, signal }, 'a worker was ended by a signal before it was ready');
+        reject(new WorkerStartError('a worker could not start'));
       });
       worker.on('message', (message: Message) => {
-        if (this.#ready.has(worker)) this.#signs.heard(worker);
-        const port = onMessage(worker, message);
-        if (port === null) return;
-        this.#signs.heard(worker);
-        this.#port = port;
-        clearInterval(starting);
-        this.#ready.add(worker);
-        resolve();
+        if (this.#onMessage(worker, watched, message)) resolve();
       });
     });
   }
 
-  /** Counts ticks instead of comparing times, so that a suspended machine does not count. */
-  #watchStart(worker: ChildProcess, startTimeoutMs: Millis): NodeJS.Timeout {
-    const { log } = this.#options;
-    const { pid } = worker;
-    const tickMs = Math.min(STILL_STARTING_MS, startTimeoutMs);
-    let waitedMs = 0;
-    const timer = setInterval(() => {
-      waitedMs += tickMs;
-      if (waitedMs < startTimeoutMs) {
-        log.warn({ pid }, `a worker is not ready after ${waitedMs / 1000} s and gets more time`);
-        return;
-      }
-      clearInterval(timer);
-      log.error({ pid }, `a worker was not ready after ${waitedMs / 1000} s and was killed`);
-      worker.kill('SIGKILL');
-    }, tickMs);
-    return timer;
+  /** @returns whether the worker has become ready */
+  #onMessage(worker: ChildProcess, watched: Watched, message: Message): boolean {
+    const { log, onMessage } = this.#options;
+    if (watched.isReady) {
+      if (watched.ticks >= SILENT_TICKS)
+        log.warn({ pid: worker.pid }, 'the worker gives signs of life again');
+      watched.ticks = 0;
+    }
+    const port = onMessage(worker, message);
+    if (port === null) return false;
+    this.#port = port;
+    watched.isReady = true;
+    watched.ticks = 0;
+    return true;
   }
 
-  #onEnded(worker: ChildProcess, pacing: RestartPacing, how: Ending): void {
-    this.#options.onEnded(worker);
-    if (this.#stopping) return;
-    this.#options.log.error(how, 'a worker ended and is replaced');
-    this.#replace(pacing);
-  }
-
-  #replace(pacing: RestartPacing): void {
+  #replace(endsInRow: number): void {
     const { log } = this.#options;
-    const { delayMs, endsInRow } = pacing.ended();
+    const delayMs = replacementDelayMs(endsInRow);
     if (endsInRow >= CRASH_LOOP_ENDS) {
       log.error({ endsInRow, againInMs: delayMs }, 'a worker ends repeatedly; the lines above may say why');
     }
     setTimeout(() => {
       if (this.#stopping) return;
       this.#restarts++;
-      this.#startWorker(pacing).catch((error: Error) => {
+      this.#startWorker(endsInRow).catch((error: Error) => {
         if (this.#stopping) return;
         log.error({ reason: error.message }, 'the replacement of a worker could not start');
         // Keep trying. Otherwise one worker would be missing for good.
-        this.#replace(pacing);
+        this.#replace(endsInRow + 1);
       });
     }, delayMs);
   }

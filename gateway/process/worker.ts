@@ -3,12 +3,8 @@ import type { Row } from '#gateway/bans/rows.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
 import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { Sample } from '#gateway/part/sample.ts';
-import {
-  type ProcessReport,
-  STATE_INTERVAL_MS,
-  type WorkerMessage,
-  type WorkerRequest,
-} from './supervisor.ts';
+import type { ProcessReport, WorkerMessage, WorkerRequest } from './supervisor.ts';
+import { TICK_MS } from './worker-pool.ts';
 
 /** The parts of a gateway that a supervisor uses. */
 interface SupervisedGateway {
@@ -39,21 +35,16 @@ export function reportTo(supervisor: Channel, gateway: SupervisedGateway): void 
       ...gateway.report(id !== 0),
     });
   };
-  let isReported = false;
   supervisor.on('message', async (request) => {
     const { id } = request;
-    if (request.type !== 'state') {
-      if (request.type === 'change') await gateway.applyChange(request.row);
-      else gateway.addresses?.show(request.forMs);
-      if (supervisor.connected) supervisor.send?.({ type: 'applied', id });
+    if (request.type === 'state') {
+      sendState(id);
       return;
     }
-    sendState(id);
-    isReported = true;
+    if (request.type === 'change') await gateway.applyChange(request.row);
+    else gateway.addresses?.show(request.forMs);
+    if (supervisor.connected) supervisor.send?.({ type: 'applied', id });
   });
-  setInterval(() => {
-    // Skip the regular report after an answer. With a thousand policies, a report takes a few milliseconds.
-    if (!isReported) sendState(0);
-    isReported = false;
-  }, STATE_INTERVAL_MS).unref();
+  // If the worker dies, the counts since its last report are lost.
+  setInterval(() => sendState(0), TICK_MS).unref();
 }

@@ -28,11 +28,6 @@ export function rankedSince(now: Millis): Millis {
   return (Math.floor(now / TABLE_MS) - 1) * TABLE_MS;
 }
 
-/** Makes the counts lower bounds, because some are missing. */
-export function inexact(ranked: readonly Ranked[]): Ranked[] {
-  return ranked.map((one) => ({ ...one, isExact: false }));
-}
-
 export class Ranking {
   readonly #places: number;
   #table: Table;

@@ -3,8 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
-import type { MatchReport } from '#gateway/observe/unmatched.ts';
-import { NothingMatched } from '#gateway/process/nothing-matched.ts';
 import { startUpstream } from '#test/support/gateway.ts';
 import { childrenOf, environment } from '#test/support/gateway-process.ts';
 import { LONG_POLICIES } from '#test/support/operator.ts';
@@ -12,81 +10,6 @@ import { start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
-
-const report = (
-  verdict: MatchReport['verdict'],
-  paths: string[] = [],
-  policyVersion = 'v1',
-): MatchReport => ({
-  policyVersion,
-  verdict,
-  paths,
-  otherHosts: [],
-  hasForeignPages: false,
-});
-
-/** Workers whose reports are set by the test. */
-function decider(...workers: MatchReport[]) {
-  const lines: (readonly string[])[] = [];
-  let asked = 0;
-  const decision = new NothingMatched({
-    policyVersion: 'v1',
-    async ask() {
-      asked++;
-      return workers;
-    },
-    onFound: (paths) => lines.push(paths),
-  });
-  const see = async (one: MatchReport): Promise<void> => {
-    decision.see(one);
-    await new Promise(setImmediate);
-  };
-  return { decision, workers, lines, see, asked: () => asked };
-}
-
-t.test('no line if one worker had a match, before or after the report of another', async (t) => {
-  const before = decider(report('unmatched', ['/a']), report('open'));
-  await before.see(report('matched'));
-  await before.see(report('unmatched', ['/a']));
-  t.strictSame([before.lines, before.asked()], [[], 0]);
-
-  const after = decider(report('unmatched', ['/a']), report('matched'));
-  await after.see(report('unmatched', ['/a']));
-  t.strictSame([after.lines, after.asked()], [[], 1]);
-  after.workers[1] = report('open');
-  await after.see(report('unmatched', ['/a']));
-  t.strictSame([after.lines, after.asked()], [[], 1], 'the match is not forgotten with its worker');
-});
-
-t.test('one line with the paths of all workers, and none for the rest of the time', async (t) => {
-  const { lines, see, workers } = decider(report('unmatched', ['/a', '/b']), report('open', ['/b', '/c']));
-  await see(report('open', ['/b', '/c']));
-  t.strictSame(lines, []);
-  await see(report('unmatched', ['/a', '/b']));
-  t.strictSame(lines, [['/a', '/b', '/c']]);
-  workers[1] = report('unmatched', ['/d']);
-  await see(report('unmatched', ['/d']));
-  t.equal(lines.length, 1);
-});
-
-t.test('decides again for another policy file, by the reports about this file only', async (t) => {
-  const { decision, lines, see, workers } = decider(report('matched'), report('matched'));
-  await see(report('matched'));
-  decision.restart('v2');
-  await see(report('matched'));
-  workers.splice(0, 2, report('unmatched', ['/new'], 'v2'), report('matched', [], 'v1'));
-  await see(report('unmatched', ['/new'], 'v2'));
-  t.strictSame(lines, [['/new']]);
-});
-
-t.test('a worker that ended or began anew before it was asked again decides nothing', async (t) => {
-  const { lines, see, workers } = decider(report('open'));
-  await see(report('unmatched', ['/a']));
-  t.strictSame(lines, []);
-  workers[0] = report('unmatched', ['/b']);
-  await see(report('unmatched', ['/b']));
-  t.strictSame(lines, [['/b']]);
-});
 
 /** Sets the clock of a worker forward when it gets this signal. */
 const AHEAD = `const real = performance.now.bind(performance);
@@ -130,12 +53,13 @@ t.test('two workers: requests that match on one of them, then none that match', 
     await gateway.until(new RegExp(`(set forward[\\s\\S]*){${2 * times}}`));
     await unmatched();
   };
-  /** All workers report, and the supervisor decides. */
+  /** All workers report to the supervisor. */
   const top = async () => (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/api/top`)).json();
   const lines = () => gateway.output().match(/^.*no policy has matched any request.*$/gm) ?? [];
 
   await request('/items');
   await unmatched();
+  await top();
   await aMinuteLater(1);
   await top();
   t.strictSame(lines(), []);
@@ -148,5 +72,6 @@ t.test('two workers: requests that match on one of them, then none that match', 
   await top();
   t.equal(lines().length, 1);
   const [{ paths: named, file: where }] = lines().map((line) => JSON.parse(line));
-  t.strictSame([where, named.toSorted()], [file, paths]);
+  t.equal(where, file);
+  t.ok(named.length > 0 && named.every((path: string) => paths.includes(path)), String(named));
 });

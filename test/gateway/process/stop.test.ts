@@ -1,11 +1,11 @@
 /** Tests what a process does on the first and on further signals. */
 import t from 'tap';
-import { Stop } from '#gateway/process/stop.ts';
+import { stopper } from '#gateway/process/stop.ts';
 
 const HOUR = 3_600_000;
 
 interface Begun {
-  readonly stop: Stop;
+  readonly stop: (signal: string) => void;
   readonly told: readonly string[];
   /** Ends the drain, or lets it fail. */
   readonly drained: PromiseWithResolvers<void>;
@@ -16,7 +16,7 @@ function begin(delayMs: number): Begun {
   const told: string[] = [];
   const drained = Promise.withResolvers<void>();
   const exit = Promise.withResolvers<number>();
-  const stop = new Stop({
+  const stop = stopper({
     stop: () => {
       told.push('drain');
       return drained.promise;
@@ -32,7 +32,7 @@ function begin(delayMs: number): Begun {
       exit.resolve(code);
     },
   });
-  stop.begin('SIGTERM');
+  stop('SIGTERM');
   return { stop, told, drained, exited: exit.promise };
 }
 
@@ -46,7 +46,7 @@ t.test('without a delay, the first signal drains, and the process ends when that
 t.test('a signal during the delay drains at once', async (t) => {
   const { stop, told, drained, exited } = begin(HOUR);
   t.strictSame(told, ['delay']);
-  stop.begin('SIGTERM');
+  stop('SIGTERM');
   t.strictSame(told, ['delay', 'drain']);
   drained.resolve();
   t.equal(await exited, 0);
@@ -61,7 +61,7 @@ t.test('the delay ends by itself', async (t) => {
 
 t.test('a signal while it drains ends the process', async (t) => {
   const { stop, told } = begin(0);
-  stop.begin('SIGINT');
+  stop('SIGINT');
   t.strictSame(told, ['drain', 'exit 1']);
 });
 

@@ -7,7 +7,6 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { Addresses } from '#gateway/addresses/addresses.ts';
 import { exposition, sum } from '#gateway/observe/metrics/exposition.ts';
-import { RestartPacing } from '#gateway/process/restart-pacing.ts';
 import { Supervisor } from '#gateway/process/supervisor.ts';
 import { freePort } from '#test/support/ports.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -16,7 +15,7 @@ import { until } from '#test/support/until.ts';
 const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PORT), policies: 1 });`;
 /** Stays, and gives signs of life. */
 const STAY = `setInterval(() => process.connected && process.send({ type: 'applied', id: 0 }), 100);`;
-const MATCHES = `matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false }`;
+const MATCHES = `matches: { policyVersion: 'v1', verdict: 'open', paths: [] }`;
 /** Reports a counter of five and a gauge of three. */
 const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, ${MATCHES}, families: [
   { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 5 }] },
@@ -46,11 +45,12 @@ async function supervise(
   program: string,
   workers = 1,
   more: { readonly port?: number; readonly reusePort?: boolean; readonly onLine?: () => void } = {},
-): Promise<{ supervisor: Supervisor; log: string[]; port: number; main: string }> {
+) {
   const folder = temporaryFolder(t);
   const main = join(folder, 'worker.cjs');
   writeFileSync(main, program);
   const log: string[] = [];
+  const unmatched: (readonly string[])[] = [];
   const port = more.port ?? (await freePort());
   const clock = () => performance.now();
   const addresses = new Addresses(null, clock);
@@ -65,8 +65,8 @@ async function supervise(
     reusePort: more.reusePort ?? false,
     clock,
     drainTimeoutMs: 0,
-    policyVersion: '',
-    onNothingMatched: () => undefined,
+    policyVersion: 'v1',
+    onNothingMatched: (paths) => void unmatched.push(paths),
     log: pino(
       { base: null },
       {
@@ -81,7 +81,7 @@ async function supervise(
     addresses.close();
     return supervisor.close();
   });
-  return { supervisor, log, port, main };
+  return { supervisor, log, port, main, unmatched };
 }
 
 const eventually = (what: string, holds: () => Promise<boolean> | boolean): Promise<void> =>
@@ -171,29 +171,6 @@ t.test('counters do not fall when a worker ends; gauges do', async (t) => {
   t.equal(log.length, 2);
 });
 
-t.test('clients denied most are lower bounds after a worker has taken its counts with it', async (t) => {
-  const ranked = `[{ name: 'a', count: 4, isExact: true, other: 0, label: '', lastAt: 0 }]`;
-  const { supervisor } = await supervise(
-    t,
-    `${NUMBER}${READY}${STAY} process.on('SIGHUP', () => process.exit(1));
-    process.on('message', ({ id }) => process.send(
-      { type: 'state', id, storeAvailable: true, ${MATCHES}, families: [], limited: ${ranked}, paths: ${ranked} }));`,
-    2,
-  );
-  await supervisor.start();
-  const told = async (): Promise<string[]> =>
-    (await supervisor.processes()).flatMap(({ limited, paths }) =>
-      [...limited, ...paths].map(({ count, isExact }) => `${count} ${isExact}`),
-    );
-  t.strictSame(await told(), ['4 true', '4 true', '4 true', '4 true']);
-  supervisor.reload();
-  await eventually('both replaced', async () =>
-    (await exposition(await supervisor.families())).includes('floodgate_worker_restarts_total 2'),
-  );
-  await eventually('ready', async () => (await told()).length === 4);
-  t.strictSame(await told(), ['4 false', '4 false', '4 false', '4 false']);
-});
-
 t.test('a worker that does not end when it is told to is killed', async (t) => {
   const { supervisor } = await supervise(t, `process.on('SIGTERM', () => {}); ${READY}${STAY}`);
   await supervisor.start();
@@ -218,17 +195,6 @@ t.test('keeps what a worker counted until shortly before it died', async (t) => 
   const text = await exposition(await supervisor.families());
   t.match(text, /^c 7$/m);
   t.match(text, /^h_count 2$/m);
-});
-
-t.test('the first replacement comes at once; one that keeps ending waits longer each time', async (t) => {
-  let now = 0;
-  const pacing = new RestartPacing(() => now);
-  const delays = Array.from({ length: 8 }, () => pacing.ended().delayMs);
-  t.strictSame(delays, [0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
-  now += 30_000 + 60_001;
-  t.strictSame(pacing.ended(), { delayMs: 0, endsInRow: 1 }, 'a minute of running resets the pause');
-  now += 1000;
-  t.strictSame(pacing.ended(), { delayMs: 1000, endsInRow: 2 });
 });
 
 t.test('logs a crash loop', async (t) => {
@@ -264,4 +230,29 @@ t.test('a worker that replaces another one is told to keep addresses for the res
   await eventually('the new worker is told', () => existsSync(told) && readFileSync(told, 'utf8') !== '');
   const forMs = Number(readFileSync(told, 'utf8'));
   t.ok(forMs > 0 && forMs < 3_600_000, String(forMs));
+});
+
+t.test('says once that no policy matches, unless a worker has reported a match', async (t) => {
+  const paths = `paths: ['/' + number]`;
+  for (const [verdicts, expected] of [
+    [['matched', 'unmatched'], []],
+    [['unmatched', 'matched'], [['/1']]],
+    [['open', 'unmatched'], [['/2']]],
+    [['unmatched', 'unmatched'], [['/1']]],
+  ] as const) {
+    const matches = `matches: { policyVersion: 'v1', verdict: ${JSON.stringify(verdicts)}[number - 1], ${paths} }`;
+    const later = `matches: { policyVersion: 'v2', verdict: 'unmatched', ${paths} }`;
+    // The second worker starts when the first one is ready.
+    const program = `${NUMBER} process.send({ type: 'state', id: 0, families: [], ${matches} });
+      process.on('message', ({ id }) => process.send({ type: 'state', id, families: [], ${later} }));
+      ${READY}${STAY}`;
+    const { supervisor, unmatched } = await supervise(t, program, 2);
+    await supervisor.start();
+    await supervisor.families();
+    t.strictSame(unmatched, expected, 'a report about other policies does not count');
+    supervisor.usePolicies('v2');
+    await supervisor.families();
+    await supervisor.families();
+    t.equal(unmatched.length, expected.length + 1, 'another policy file is judged anew');
+  }
 });
