@@ -98,7 +98,8 @@ export function decide({ buckets, states, admitted }: Spent, position: number): 
 export function knownViolations(exhausted: readonly Exhausted[]): Violation[] {
   return exhausted.map(({ bucket, used, resetMs }) => {
     const { policy, capacity, limit } = bucket;
-    const told = { policy, capacity, limit, remaining: 0, resetMs };
+    const remaining = Math.max(0, capacity - used);
+    const told = { policy, capacity, limit, remaining, resetMs };
     return { ...told, bucket, used, share: capacity, canNeverPass: false };
   });
 }
