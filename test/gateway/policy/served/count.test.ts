@@ -1,7 +1,4 @@
-/**
- * Tests `count: failure` and `count: success` over real connections: however a request ends, usage that does not count
- * is given back once.
- */
+/** `count` and an application that is away. What replies count is in test/policies/count.yaml. */
 import t, { type Test } from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -37,23 +34,6 @@ async function ask(origin: string, path: string, status: number): Promise<[numbe
 }
 
 for (const [name, environment] of Object.entries(EACH_STORE)) {
-  t.test(name, async (t) => {
-    await insideLongWindow();
-    const env = await environment(t);
-
-    t.test('admits five failures and any number of successes, in sequence and at once', async (t) => {
-      const { origin } = await started(t, env);
-      for (let i = 0; i < 12; i++)
-        t.strictSame(await ask(origin, '/login', i % 2 === 0 ? 200 : 302), [i % 2 === 0 ? 200 : 302, '4']);
-      const at = await Promise.all(Array.from({ length: 40 }, () => ask(origin, '/login', 401)));
-      t.equal(at.filter(([status]) => status === 401).length, 5);
-      t.strictSame(await ask(origin, '/login', 200), [-1, '0'], 'nothing is left');
-      for (let i = 0; i < 12; i++) t.equal((await ask(origin, '/codes', 422))[0], 422);
-      const codes = await Promise.all(Array.from({ length: 40 }, () => ask(origin, '/codes', 200)));
-      t.equal(codes.filter(([status]) => status === 200).length, 5);
-    });
-  });
-
   t.test(`${name}: a 502 of the gateway counts neither as failure nor as success`, async (t) => {
     await insideLongWindow();
     const { origin } = await started(t, await environment(t), `http://127.0.0.1:${await freePort()}`);

@@ -4,57 +4,10 @@ import { join } from 'node:path';
 import t from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gateway.ts';
-import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { insideLongWindow } from '#test/support/window.ts';
 
 const GPTBOT = 'Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)';
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
-
-t.test('403: a crawler is denied by its name, unless its address is allowed', async (t) => {
-  const policies = `allow: [{ address: 192.0.2.7 }]\ndeny: [{ userAgent: [GPTBot, Bytespider], reason: "no crawlers" }]\n${policyFile(
-    'name: all, route: "* *", identifier: ip, limit: 100, window: 366d',
-  )}`;
-  const { port, gateway } = await startTestGateway(t, { policies, env: BEHIND_PROXY });
-  const ask = (agent: string, from = '192.0.2.1') =>
-    send(port, '/a', { headers: { 'user-agent': agent, 'x-forwarded-for': from } });
-  const denied = await ask(GPTBOT);
-  t.equal(denied.status, 429);
-  t.match(denied.body.toString(), 'no crawlers');
-  t.equal((await ask('bytespider')).status, 429);
-  t.equal((await ask(BROWSER)).status, 200);
-  t.equal((await ask('NotGPTBot2/1.0')).status, 200, 'part of a word does not match');
-  t.equal((await ask(GPTBOT, '192.0.2.7')).status, 200);
-  t.match(await gateway.findDecision(String(denied.headers['x-gateway-decision'])), {
-    decision: 'listed',
-    policy: 'deny list',
-    line: 2,
-  });
-});
-
-t.test('a crawler has its own limit, exact on two gateways', async (t) => {
-  await insideLongWindow();
-  const redis = await startRedis(t);
-  const policies = policyFile(
-    'name: all, route: "* *", identifier: ip, limit: 6, window: 366d, overrides: [{ for: { userAgent: GPTBot }, limit: 2 }]',
-  );
-  const start = () => startTestGateway(t, { policies, env: { GATEWAY_REDIS_URL: redis.url } });
-  const [one, two] = [await start(), await start()];
-  const statuses = async (agents: readonly string[]) => {
-    const all: number[] = [];
-    for (const [i, agent] of agents.entries()) {
-      const { port } = i % 2 === 0 ? one : two;
-      all.push((await send(port, '/a', { headers: { 'user-agent': agent } })).status);
-    }
-    return all;
-  };
-  t.strictSame(await statuses([GPTBOT, GPTBOT, GPTBOT, GPTBOT]), [200, 200, 429, 429]);
-  t.strictSame(
-    await statuses([BROWSER, BROWSER, BROWSER, BROWSER, BROWSER]),
-    [200, 200, 200, 200, 429],
-    'other agents share the counter of the address',
-  );
-});
 
 t.test('uses an edited file of networks and names', async (t) => {
   const folder = temporaryFolder(t);

@@ -1,4 +1,4 @@
-/** Policies that count a field of the body, such as logins by account, on running gateways. */
+/** How gateways read, wait for and forward bodies that a policy counts. What it counts is in test/policies/body.yaml. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
@@ -13,7 +13,6 @@ import {
 import { startApplication } from '#test/support/kinds.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { onEachStore } from '#test/support/stores.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -53,8 +52,6 @@ const digestOf = (value: string): string =>
     value,
   ).digest;
 
-const allowed = (answers: readonly Answer[]): number => answers.filter(({ status }) => status === 200).length;
-
 const head = (fields: readonly string[], path = '/login'): string =>
   `${[`POST ${path} HTTP/1.1`, 'Host: a', 'Content-Type: application/json', ...fields].join('\r\n')}\r\n\r\n`;
 
@@ -69,43 +66,6 @@ function heldBy({ gateway }: TestGateway): number {
     .filter(({ name, labels }) => name === 'floodgate_held' && labels.bound !== 'connections')
     .reduce((sum, { value }) => sum + value, 0);
 }
-
-t.test('an account has one limit, whoever sends its name', async (t) => {
-  await insideLongWindow();
-  await onEachStore(t, { policies: FILE, env: BEHIND_PROXY }, async (t, one, two) => {
-    const portOf = (i: number): number => (i % 2 === 0 ? one : two).port;
-
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, i) =>
-        login(portOf(i), {
-          email: i % 3 === 0 ? 'victim@example.org' : ' Victim@Example.org',
-          from: i,
-          type: i % 5 === 0 ? 'form' : 'json',
-        }),
-      ),
-    );
-    t.equal(allowed(answers), 3, 'exactly the limit is admitted at once, in all spellings');
-    const denied = answers.find(({ status }, i) => status === 429 && i % 2 === 0);
-    const body = JSON.parse(denied?.body.toString() ?? '');
-    t.strictSame(body['violated-policies'], ['logins']);
-    t.notMatch(denied?.body.toString(), /victim/i);
-    const record = await one.gateway.findDecision(body.decision);
-    t.match(record, { policy: 'logins', used: 3, limit: 3, identifier: 'body.email' });
-    t.notMatch(JSON.stringify(record), /victim/i);
-
-    t.equal(
-      (await login(one.port, { email: 'other@example.org', from: 30 })).status,
-      200,
-      'another account is admitted',
-    );
-    const invented = await Promise.all(
-      Array.from({ length: 12 }, (_, i) =>
-        login(portOf(i), { email: `nobody${i}@example.org`, from: 40, path: '/strict' }),
-      ),
-    );
-    t.equal(allowed(invented), 12, 'each account has its own limit, also from one address');
-  });
-});
 
 for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
   const env = { GATEWAY_OWN_PARSER };
@@ -255,18 +215,6 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
     t.equal(gateway.sample('floodgate_requests_total', { outcome: 'allowed' }), 0, 'nothing is charged');
   });
 }
-
-t.test('a policy in shadow mode refuses no body', async (t) => {
-  const strict = 'route: "POST /login", identifier: { body: email, required: true }, limit: 1, window: 366d';
-  const { port } = await startTestGateway(t, {
-    policies: policyFile(`name: trial, ${strict}, mode: shadow`),
-  });
-  for (const text of [whole('{email}'), whole('{"email":["a"]}'), whole('{}')]) {
-    const client = sendRaw(port, text);
-    await client.until(/HTTP\/1\.1 200 /);
-    client.socket.destroy();
-  }
-});
 
 t.test('a client over another limit is denied before its body is read', async (t) => {
   await insideLongWindow();

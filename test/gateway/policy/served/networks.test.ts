@@ -70,25 +70,3 @@ t.test('a denied provider gets 403, until its network has another name', async (
   await logged(/the edited policy file is in use/);
   t.equal(await ask('203.0.113.128'), 200);
 });
-
-t.test('ipv4Prefix and ipv6Prefix: the addresses of a network share a limit', async (t) => {
-  await insideLongWindow();
-  const upstream = await startUpstream(t, (_, res) => res.writeHead(200).end());
-  const policies = `version: 1
-identifiers:
-  site: { source: client-address, ipv4Prefix: 24, ipv6Prefix: 48 }
-policies:
-  - { name: sites, route: "GET /*", identifier: site, limit: 3, window: 366d }
-`;
-  await onEachStore(t, { upstream, policies, env: BEHIND_PROXY }, async (t, one, two) => {
-    const ask = async (from: string, i: number): Promise<number> =>
-      (await send((i % 2 === 0 ? one : two).port, '/', { headers: { 'x-forwarded-for': from } })).status;
-    const passed = async (addresses: readonly string[]): Promise<number> =>
-      (await Promise.all(addresses.map(ask))).filter((status) => status === 200).length;
-    const ipv4 = ['192.0.2.1', '192.0.2.77', '::ffff:192.0.2.200', '192.0.2.255', '192.0.2.1'];
-    t.equal(await passed(ipv4), 3);
-    t.equal(await passed(['192.0.3.1', '192.0.1.1']), 2, 'networks beside it');
-    t.equal(await passed(['2001:db8:7:1::1', '2001:db8:7:2::1', '2001:db8:7::1', '2001:db8:7:ffff::1']), 3);
-    t.equal(await passed(['2001:db8:8::1']), 1);
-  });
-});
