@@ -1,6 +1,6 @@
 /** Opens the access logs that the arguments name. */
 
-import { FORMATS, type FormatName } from '#gateway/workbench/replay/formats/logged-request.ts';
+import { FORMATS, type FormatName } from '#gateway/workbench/replay/formats/formats.ts';
 import { UnknownFormatError } from '#gateway/workbench/replay/log-file.ts';
 import { LOGS_MAX, LogFiles } from '#gateway/workbench/replay/log-files.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';

@@ -12,7 +12,7 @@ import {
 } from '#gateway/cli/command/log-options.ts';
 import { policyFileOf } from '#gateway/cli/command/policy-file.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
-import { Replay, type ReplayResult } from '#gateway/workbench/replay/replay.ts';
+import { type ReplayResult, replay } from '#gateway/workbench/replay/replay.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
@@ -67,7 +67,7 @@ async function run(options: ReplayOptions, { terminal, now, env }: CommandContex
   const salt = env.GATEWAY_IDENTITY_SECRET ?? '';
   const begunAt = now();
   const result = await readingLogs(progress, () =>
-    new Replay({ logs, set, against, trust, salt, withRoutes: options.routes }).run(),
+    replay({ logs, set, against, trust, salt, withRoutes: options.routes }),
   );
   const seconds = Math.max(0.001, (now() - begunAt) / 1000);
   if (result.requests === 0) {

@@ -5,9 +5,12 @@ import { type AddCommand, STANDARD_INPUT } from '#gateway/cli/command/command.ts
 import { readable } from '#gateway/cli/command/log-options.ts';
 import type { ToldDecision } from '#gateway/operate/admin/decisions-routes.ts';
 import { isDecisionId } from '#gateway/refusals/decision-ids.ts';
-import { findRefusal, type RefusalLine } from '#gateway/workbench/replay/find-refusal.ts';
+import { portionsOf } from '#gateway/workbench/replay/log-text.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { copyable } from '#shared/cli/program.ts';
+
+/** The fields of a line, as observe/access-log writes them. */
+type RefusalLine = Readonly<Record<string, unknown>>;
 
 const FACT_WIDTH = 'Retry at: '.length;
 
@@ -59,15 +62,29 @@ export const addWhy: AddCommand = (program, context) =>
   );
 
 /** @returns null without --log @throws CommandError if no log has the line */
-async function lineOf(id: string, log: readonly string[]): Promise<RefusalLine | null> {
-  if (log.length === 0) return null;
-  const inputs = log.map((file) => (file === STANDARD_INPUT ? process.stdin : file));
-  const line = await findRefusal(inputs, id).catch((error) => {
+async function lineOf(id: string, logs: readonly string[]): Promise<RefusalLine | null> {
+  if (logs.length === 0) return null;
+  try {
+    for (const log of logs)
+      for await (const lines of portionsOf(log === STANDARD_INPUT ? process.stdin : log))
+        for (const line of lines) {
+          const found = line.includes(`"${id}"`) ? fieldsOf(line) : null;
+          if (found?.id === id) return found;
+        }
+  } catch (error) {
     throw readable(error);
-  });
-  if (line === null)
-    throw new CommandError(`${log.join(', ')} has no line with the id ${id}; name another log`, EXIT.no);
-  return line;
+  }
+  throw new CommandError(`${logs.join(', ')} has no line with the id ${id}; name another log`, EXIT.no);
+}
+
+/** @returns null if it is no line of the access log, such as one to which another program has added text */
+function fieldsOf(line: string): RefusalLine | null {
+  try {
+    const fields: unknown = JSON.parse(line);
+    return typeof fields === 'object' ? (fields as RefusalLine | null) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Writes the fields of a line, one below the other. */

@@ -12,8 +12,8 @@ export interface Frequent {
 export const CLIENTS_MAX = 4_194_304;
 
 export class Clients {
+  readonly numbers = new Map<string, number>();
   readonly #max: number;
-  readonly #numbers = new Map<string, number>();
   /** Whether there were more than CLIENTS_MAX clients. The others are not counted. */
   isFull = false;
 
@@ -23,21 +23,13 @@ export class Clients {
 
   /** @returns a number from 0; null if there are too many clients */
   numberOf(digest: string): number | null {
-    const known = this.#numbers.get(digest);
+    const known = this.numbers.get(digest);
     if (known !== undefined) return known;
-    const number = this.#numbers.size;
-    if (number === this.#max) {
-      this.isFull = true;
-      return null;
-    }
-    // This copies the text, because a slice of a line would keep the whole portion of the log in memory.
-    this.#numbers.set(Buffer.from(digest, 'latin1').toString('latin1'), number);
+    const number = this.numbers.size;
+    this.isFull ||= number === this.#max;
+    if (this.isFull) return null;
+    this.numbers.set(digest, number);
     return number;
-  }
-
-  /** Digests of the clients, in the order of their numbers. */
-  digests(): Iterable<string> {
-    return this.#numbers.keys();
   }
 }
 
@@ -67,9 +59,8 @@ export class ClientCounts {
   /** Returns the clients with the highest counts, in descending order. */
   most(max: number): readonly Frequent[] {
     const found: Frequent[] = [];
-    let client = 0;
-    for (const identity of this.#clients.digests()) {
-      const count = this.#counts[client++] ?? 0;
+    for (const [identity, client] of this.#clients.numbers) {
+      const count = this.#counts[client] ?? 0;
       if (count > 0) found.push({ identity, count });
     }
     return found.sort((a, b) => b.count - a.count || (a.identity < b.identity ? -1 : 1)).slice(0, max);

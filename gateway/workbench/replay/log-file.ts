@@ -1,12 +1,14 @@
 /** Reads the requests of one log. Malformed lines are counted, and the first ones are kept. */
 import type { Readable } from 'node:stream';
-import { detectReader, type HeaderFields, readerOf } from '#gateway/workbench/replay/formats/all.ts';
-import type {
-  FormatName,
-  LineReader,
-  LoggedRequest,
-} from '#gateway/workbench/replay/formats/logged-request.ts';
-import { LINE_MAX, LogText } from './log-text.ts';
+import {
+  detectReader,
+  type FormatName,
+  type HeaderFields,
+  type LineReader,
+  readerOf,
+} from './formats/formats.ts';
+import type { LoggedRequest } from './formats/logged-request.ts';
+import { LINE_MAX, type Progressing, portionsOf } from './log-text.ts';
 
 export interface UnreadableLine {
   readonly file: string;
@@ -22,13 +24,10 @@ export interface LineCounts {
   readonly samples: UnreadableLine[];
 }
 
-interface LogFileOptions {
+export interface LogInput {
   readonly name: string;
+  /** A path, or a stream such as standard input. */
   readonly input: string | Readable;
-  /** Format of the log; null to recognize it by the first lines. */
-  readonly format: FormatName | null;
-  readonly headers: HeaderFields;
-  readonly counts: LineCounts;
 }
 
 const SAMPLES_MAX = 5;
@@ -40,69 +39,59 @@ export class UnknownFormatError extends Error {}
 
 export class LogFile {
   readonly name: string;
-  readonly text: LogText;
-  readonly #options: LogFileOptions;
-  readonly #portions: AsyncGenerator<readonly string[], undefined>;
+  readonly state: Progressing = { bytesRead: 0, cutShort: null };
+  readonly #input: string | Readable;
+  readonly #headers: HeaderFields;
+  readonly #counts: LineCounts;
   #reader: LineReader | null;
-  #lines: readonly string[] = [];
-  #next = 0;
-  /** Number of the lines in earlier portions. */
-  #linesBefore = 0;
 
-  constructor(options: LogFileOptions) {
-    this.#options = options;
-    this.name = options.name;
-    this.text = new LogText(options.input);
-    this.#portions = this.text.portions();
-    this.#reader = options.format === null ? null : readerOf(options.format, options.headers);
+  /** @param format null to recognize it by the first lines */
+  constructor(
+    { name, input }: LogInput,
+    format: FormatName | null,
+    headers: HeaderFields,
+    counts: LineCounts,
+  ) {
+    this.name = name;
+    this.#input = input;
+    this.#headers = headers;
+    this.#counts = counts;
+    this.#reader = format === null ? null : readerOf(format, headers);
   }
 
   get format(): FormatName | null {
     return this.#reader?.format ?? null;
   }
 
-  /** @returns the next request; null if `more` must be called */
-  next(): LoggedRequest | null {
-    const { counts } = this.#options;
-    while (this.#next < this.#lines.length) {
-      const line = withoutReturn(this.#lines[this.#next++] ?? '');
-      if (line === '') continue;
-      counts.lines++;
-      const request = line.length > LINE_MAX ? null : (this.#reader?.read(line) ?? null);
-      if (request !== null) return request;
-      this.#noteUnreadable(line);
-    }
-    return null;
-  }
-
   /**
-   * Reads the next portion.
+   * Yields the requests of one portion after the other.
    *
-   * @returns false at the end
    * @throws UnknownFormatError, or the error of a file that cannot be read
    */
-  async more(): Promise<boolean> {
-    this.#linesBefore += this.#lines.length;
-    this.#next = 0;
-    const { value: lines } = await this.#portions.next();
-    if (lines === undefined) return false;
-    const [first = '', ...others] = lines;
-    this.#lines = first.startsWith('\ufeff') ? [first.slice(1), ...others] : lines;
-    this.#reader ??= this.#detect();
-    return true;
+  async *portions(): AsyncGenerator<readonly LoggedRequest[], undefined> {
+    let before = 0;
+    for await (const lines of portionsOf(this.#input, this.state)) {
+      this.#reader ??= this.#detect(lines);
+      yield lines.flatMap((line, i) => this.#read(withoutMarks(line, before + i), before + i + 1) ?? []);
+      before += lines.length;
+    }
   }
 
-  async close(): Promise<void> {
-    await this.#portions.return(undefined);
+  #read(line: string, number: number): LoggedRequest | null {
+    if (line === '') return null;
+    this.#counts.lines++;
+    const request = line.length > LINE_MAX ? null : (this.#reader?.read(line) ?? null);
+    if (request === null) this.#noteUnreadable(line, number);
+    return request;
   }
 
-  #detect(): LineReader | null {
-    const lines = this.#lines
+  #detect(all: readonly string[]): LineReader | null {
+    const lines = all
       .slice(0, LINES_TO_DETECT)
       .map((line) => line.trim())
       .filter((line) => line !== '');
     if (lines.length === 0) return null;
-    const reader = detectReader(lines, this.#options.headers);
+    const reader = detectReader(lines, this.#headers);
     if (reader === null)
       throw new UnknownFormatError(
         `${this.name}: its first lines are no access log that is known here (${lines[0]?.slice(0, SAMPLE_LENGTH)})`,
@@ -110,17 +99,17 @@ export class LogFile {
     return reader;
   }
 
-  #noteUnreadable(text: string): void {
-    const { counts } = this.#options;
-    counts.unreadable++;
-    if (counts.samples.length >= SAMPLES_MAX) return;
-    const line = this.#linesBefore + this.#next;
+  #noteUnreadable(text: string, line: number): void {
+    this.#counts.unreadable++;
+    if (this.#counts.samples.length >= SAMPLES_MAX) return;
     // This copies the text, because a slice would keep the whole portion.
     const shown = Buffer.from(text.slice(0, SAMPLE_LENGTH)).toString();
-    counts.samples.push({ file: this.name, line, text: shown });
+    this.#counts.samples.push({ file: this.name, line, text: shown });
   }
 }
 
-function withoutReturn(line: string): string {
-  return line.endsWith('\r') ? line.slice(0, -1) : line;
+/** Removes the byte order mark of a file, and the carriage return of a line. */
+function withoutMarks(line: string, at: number): string {
+  const text = at === 0 && line.startsWith('\ufeff') ? line.slice(1) : line;
+  return text.endsWith('\r') ? text.slice(0, -1) : text;
 }

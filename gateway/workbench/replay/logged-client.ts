@@ -75,8 +75,7 @@ export class LoggedClient implements Sender, LoggedIdentities {
 
   get presented(): PresentedIdentities {
     const { address, identities } = this.#digests;
-    const certain = address === null ? [] : [identityOf(address)];
-    for (let i = 1; i < identities.length; i += 2) certain.push(identityOf(identities[i] ?? ''));
+    const certain = [...(address === null ? [] : [address]), ...identities.values()].map(identityOf);
     return { certain, keys: [], isSigned: false, doubtful: [] };
   }
 
@@ -103,9 +102,8 @@ function isUnproven(name: string, { unproven, address }: LoggedDigests): boolean
 
 function foundIn(identifier: Identifier, { identities, address }: LoggedDigests): Found | null {
   const { name } = identifier;
-  const at = identities.findIndex((text, i) => i % 2 === 0 && text === name);
-  const digest = at >= 0 ? identities[at + 1] : isLogged(identifier) ? address : null;
-  return digest === null || digest === undefined ? null : { digest, name, part: undefined };
+  const digest = identities.get(name) ?? (isLogged(identifier) ? address : null);
+  return digest === null ? null : { digest, name, part: undefined };
 }
 
 /** Whether the line has this form of the address. */

@@ -1,5 +1,4 @@
 /** Remarks on how exact the figures of a replay are. */
-
 import { isPresented } from '#gateway/identity/identifier.ts';
 import { exemptBy } from '#gateway/policy/match.ts';
 import { type PolicySet, usesHosts } from '#gateway/policy/policy-set.ts';
@@ -17,86 +16,97 @@ interface Circumstances {
   /** Requests with X-Forwarded-For although no proxy is trusted. */
   readonly chained: number;
   /** Requests whose X-Forwarded-For does not name a client, although proxies are trusted. */
-  readonly unreadChains?: number;
+  readonly unreadChains: number;
   /** Requests in flight whose duration is not in the log. */
   readonly endless: number;
   /** Whether the log is from Floodgate, with digests. */
   readonly hasDigests: boolean;
   /** Remarks on the clients that groups count. */
-  readonly onGroups?: readonly string[];
+  readonly onGroups: readonly string[];
   /** Whether counters were dropped because the table was full. */
   readonly isFull: boolean;
 }
 
-export function notesOf({
-  set,
-  results,
-  late,
-  cutShort,
-  chained,
-  unreadChains = 0,
-  endless,
-  hasDigests,
-  onGroups = [],
-  isFull,
-}: Circumstances): string[] {
-  const notes = unknownNotes(set, results);
-  if (chained > 0)
-    notes.push(
+export function notesOf(run: Circumstances): string[] {
+  const { set, results, late, chained, unreadChains, endless, hasDigests } = run;
+  const { policies } = set;
+  const notes: readonly (readonly [applies: boolean, note: string])[] = [
+    [
+      chained > 0,
       `X-Forwarded-For, which ${counted(chained, 'request')} had, was not used; give --trusted-proxies as GATEWAY_TRUSTED_PROXIES is set`,
-    );
-  if (unreadChains > 0)
-    notes.push(
+    ],
+    [
+      unreadChains > 0,
       `X-Forwarded-For of ${counted(unreadChains, 'request')} names no client behind these --trusted-proxies; as in the gateway, they count as one client`,
-    );
-  if (endless > 0)
-    notes.push(
+    ],
+    [
+      endless > 0,
       `limits of requests in flight need the duration of each request; ${counted(endless, 'request')} without one, or denied in the log, were treated as ending at once`,
-    );
-  if (hasDigests && goesBeyondDigests(set))
-    notes.push(
+    ],
+    [
+      hasDigests && goesBeyondDigests(set),
       'overrides and lists by address or User-Agent are ignored, because the log has only digests; name clients by digest or plan',
-    );
-  if (usesHosts(set))
-    notes.push(
+    ],
+    [
+      usesHosts(set),
       'policies, routes and list entries with hosts are ignored, because replay does not read the host',
-    );
-  if (set.policies.some(({ userAgent }) => userAgent !== null))
-    notes.push('policies with userAgent are ignored, because replay does not read the User-Agent');
-  if (hasDigests && set.policies.some(({ query }) => query !== null))
-    notes.push('policies with query are ignored, because the log does not have the query');
-  for (const { name, cost } of set.policies)
-    if (cost.kind === 'reply-header')
-      notes.push(
-        `logs do not report the units of replies, so each request under ${name} counts ${cost.reserve}, its reserve`,
-      );
-  for (const { name, cost } of set.policies)
-    if (cost.kind === 'reply-bytes')
-      notes.push(
-        `replies under ${name} cost the bytes in the log, which are those of the body${hasDigests ? ' and of the header section' : ''}; where the log does not have them, the reserve`,
-      );
-  for (const { name, cost } of set.policies)
-    if (cost.kind === 'body-bytes' || (cost.kind === 'header' && hasDigests))
-      notes.push(`replay does not know what requests cost, so each one under ${name} counts 1`);
-  if (set.policies.some(({ ban }) => ban !== null))
-    notes.push('bans by policies are ignored: a banned client appears as denied by the policy');
-  if (set.protect !== null)
-    notes.push('protect is ignored: a log does not show how many requests the application can handle');
-  notes.push(...onGroups);
-  if (late > 0)
-    notes.push(
+    ],
+    [
+      policies.some(({ userAgent }) => userAgent !== null),
+      'policies with userAgent are ignored, because replay does not read the User-Agent',
+    ],
+    [
+      hasDigests && policies.some(({ query }) => query !== null),
+      'policies with query are ignored, because the log does not have the query',
+    ],
+    ...policies.map((policy) => costNote(policy, hasDigests)),
+    [
+      policies.some(({ ban }) => ban !== null),
+      'bans by policies are ignored: a banned client appears as denied by the policy',
+    ],
+    [
+      set.protect !== null,
+      'protect is ignored: a log does not show how many requests the application can handle',
+    ],
+    ...run.onGroups.map((note) => [true, note] as const),
+    [
+      late > 0,
       `${counted(late, 'request')} came so late after younger ones that they were counted at the time of those`,
-    );
-  for (const log of cutShort) notes.push(`${log}; the lines before are counted`);
-  if (isFull)
-    notes.push(
+    ],
+    ...run.cutShort.map((log) => [true, `${log}; the lines before are counted`] as const),
+    [
+      run.isFull,
       'there were more counters than are remembered (4,194,304); the least recently used were dropped, so long windows may deny too little',
-    );
-  if (results.some(({ isEstimate }) => isEstimate))
-    notes.push(
+    ],
+    [
+      results.some(({ isEstimate }) => isEstimate),
       `there were more clients than are counted (${count(CLIENTS_MAX)}), so the numbers of clients are too low`,
-    );
-  return notes;
+    ],
+  ];
+  return [...unknownNotes(set, results), ...notes.flatMap(([applies, note]) => (applies ? [note] : []))];
+}
+
+function costNote(
+  { name, cost }: PolicySet['policies'][number],
+  hasDigests: boolean,
+): readonly [boolean, string] {
+  switch (cost.kind) {
+    case 'reply-header':
+      return [
+        true,
+        `logs do not report the units of replies, so each request under ${name} counts ${cost.reserve}, its reserve`,
+      ];
+    case 'reply-bytes':
+      return [
+        true,
+        `replies under ${name} cost the bytes in the log, which are those of the body${hasDigests ? ' and of the header section' : ''}; where the log does not have them, the reserve`,
+      ];
+    default:
+      return [
+        cost.kind === 'body-bytes' || (cost.kind === 'header' && hasDigests),
+        `replay does not know what requests cost, so each one under ${name} counts 1`,
+      ];
+  }
 }
 
 function goesBeyondDigests({ policies, lists }: PolicySet): boolean {

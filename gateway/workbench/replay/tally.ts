@@ -2,8 +2,8 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import type { DecidedAs } from '#gateway/workbench/rehearsal/rehearsed.ts';
-import type { Millis } from '#shared/clock.ts';
+import type { Decided, DecidedAs } from '#gateway/workbench/rehearsal/rehearsed.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
 import { ClientCounts, type Clients } from './clients.ts';
 import type { Judged } from './judge.ts';
 
@@ -11,14 +11,16 @@ const SHOWN_MAX = 5;
 
 export class Tally {
   readonly #policies: readonly PolicyTally[];
-  allowed = 0;
-  denied = 0;
-  uncovered = 0;
-  malformed = 0;
-  /** Requests that a ban refused, according to the log. */
-  banned = 0;
-  /** Requests with policies none of which can be decided. */
-  unknown = 0;
+  readonly counts = {
+    allowed: 0,
+    denied: 0,
+    uncovered: 0,
+    malformed: 0,
+    /** Requests that a ban refused, according to the log. */
+    banned: 0,
+    /** Requests with policies whose counted client is not in the log. */
+    unknown: 0,
+  };
 
   /** @param clients of the run */
   constructor({ policies }: PolicySet, clients: Clients) {
@@ -26,21 +28,20 @@ export class Tally {
   }
 
   add({ weighed, unknown }: Judged, at: Millis): void {
-    for (const { index } of unknown) this.#of(index).counts.unknown++;
+    for (const policy of unknown) this.#of(policy).counts.unknown++;
     switch (weighed.kind) {
       case 'malformed':
-        this.malformed++;
+        this.counts.malformed++;
         return;
       case 'logged-ban':
-        this.banned++;
+        this.counts.banned++;
         return;
       case 'uncovered':
-        if (unknown.length > 0) this.unknown++;
-        else this.uncovered++;
+        this.counts[unknown.length > 0 ? 'unknown' : 'uncovered']++;
         return;
       case 'banned':
       case 'listed':
-        this.denied++;
+        this.counts.denied++;
         return;
       case 'allow':
         this.#allow(weighed, at);
@@ -57,34 +58,31 @@ export class Tally {
     return this.#policies.map((tally) => tally.result);
   }
 
-  #allow({ spent, decision: { shadowDenials, marks } }: DecidedAs<'allow'>, at: Millis): void {
-    this.allowed++;
-    for (const { counter, policy, identity } of spent.buckets) {
-      // The charge of the address for an unproven credential belongs to the same request.
-      if (counter.forUnproven) continue;
-      const tally = this.#of(policy.index);
-      tally.seen.add(identity.digest);
-      if (shadowDenials.includes(policy)) {
-        tally.counts.shadowDenied++;
-        tally.deny(identity, at);
-      } else if (marks.includes(policy)) tally.counts.marked++;
-      else tally.counts.allowed++;
+  #allow(weighed: DecidedAs<'allow'>, at: Millis): void {
+    const { shadowDenials, marks } = weighed.decision;
+    this.counts.allowed++;
+    for (const { policy, identity } of this.#see(weighed)) {
+      const tally = this.#of(policy);
+      if (shadowDenials.includes(policy)) tally.deny('shadowDenied', identity, at);
+      else tally.counts[marks.includes(policy) ? 'marked' : 'allowed']++;
     }
   }
 
-  #deny({ spent, decision }: DecidedAs<'deny'>, at: Millis): void {
-    this.denied++;
-    for (const { counter, policy, identity } of spent.buckets) {
-      if (!counter.forUnproven) this.#of(policy.index).seen.add(identity.digest);
-    }
-    for (const { policy, bucket } of decision.violated) {
-      const tally = this.#of(policy.index);
-      tally.counts.denied++;
-      tally.deny(bucket.identity, at);
-    }
+  #deny(weighed: DecidedAs<'deny'>, at: Millis): void {
+    this.counts.denied++;
+    this.#see(weighed);
+    for (const { policy, bucket } of weighed.decision.violated)
+      this.#of(policy).deny('denied', bucket.identity, at);
   }
 
-  #of(index: number): PolicyTally {
+  /** Notes the clients of a request. @returns its buckets, without that of the address for an unproven credential */
+  #see({ spent }: Decided) {
+    const buckets = spent.buckets.filter(({ counter }) => !counter.forUnproven);
+    for (const { policy, identity } of buckets) this.#of(policy).seen.add(identity.digest);
+    return buckets;
+  }
+
+  #of({ index }: Pick<Policy, 'index'>): PolicyTally {
     const tally = this.#policies[index];
     if (tally === undefined) throw new Error('a policy of another file');
     return tally;
@@ -115,7 +113,8 @@ class PolicyTally {
     this.#denied = new ClientCounts(clients);
   }
 
-  deny({ digest }: Identity, at: Millis): void {
+  deny(as: 'denied' | 'shadowDenied', { digest }: Identity, at: Millis): void {
+    this.counts[as]++;
     this.#firstDeniedAt ??= at;
     this.#denied.add(digest);
   }
@@ -135,7 +134,7 @@ class PolicyTally {
       /** Whether there were too many clients to count all. Then the numbers of clients are lower bounds. */
       isEstimate: this.#clients.isFull,
       /** ISO 8601; null if the policy denied nobody. */
-      firstDeniedAt: this.#firstDeniedAt === null ? null : new Date(this.#firstDeniedAt).toISOString(),
+      firstDeniedAt: this.#firstDeniedAt === null ? null : isoTime(this.#firstDeniedAt),
       mostDenied: this.#denied.most(SHOWN_MAX),
     };
   }

@@ -9,7 +9,7 @@ import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { LogFiles } from '#gateway/workbench/replay/log-files.ts';
-import { Replay } from '#gateway/workbench/replay/replay.ts';
+import { replay } from '#gateway/workbench/replay/replay.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const fileOf = (window: string, timezone: string | null = 'Europe/Berlin', more = ''): string =>
@@ -95,7 +95,7 @@ t.test('replay counts by the days of the zone across a clock change', async (t) 
   ];
   writeFileSync(log, times.join(''));
   const run = (window: string, timezone: string) =>
-    new Replay({
+    replay({
       logs: new LogFiles({
         files: [{ name: 'access.log', input: log }],
         format: null,
@@ -107,7 +107,7 @@ t.test('replay counts by the days of the zone across a clock change', async (t) 
       trust: { kind: 'none' },
       salt: 'salt',
       withRoutes: false,
-    }).run();
+    });
   const berlin = await run('day', 'Europe/Berlin');
   t.match(berlin, { requests: 10, allowed: 6, denied: 4 });
   t.match(berlin.policies, [{ algorithm: 'calendar-window', firstDeniedAt: '2026-03-28T22:59:59.000Z' }]);

@@ -26,8 +26,8 @@ export interface LoggedRequest {
 /** The sender in a log of the gateway, and what the gateway knew when it decided. */
 export interface LoggedDigests {
   readonly decision: LoggedDecision;
-  /** Alternating names of identifiers and digests, as the policies counted them at that time. */
-  readonly identities: readonly string[];
+  /** Digests by the names of identifiers, as the policies counted them at that time. */
+  readonly identities: ReadonlyMap<string, string>;
   /** Digest of the client's address; null if unknown. */
   readonly address: string | null;
   /** Identifiers whose credential was unproven. */
@@ -36,8 +36,8 @@ export interface LoggedDigests {
   readonly proves: boolean;
   /** The client's plan, from a trusted proxy; null if it sent none, or the log does not have it. */
   readonly plan: string | null;
-  /** Names of the policies that covered it, in the log's format. */
-  readonly policies: string;
+  /** Names of the policies that covered it. */
+  readonly policies: readonly string[];
 }
 
 /** The sender in other logs: an address, and header fields if the log has them. */
@@ -54,14 +54,4 @@ export interface LoggedSender {
   readonly concealed: readonly string[];
   /** Whether this log has a header field (in lower case) if the request has it. */
   readonly holds: (header: string) => boolean;
-}
-
-export const FORMATS = ['floodgate', 'nginx', 'traefik', 'caddy', 'envoy'] as const;
-export type FormatName = (typeof FORMATS)[number];
-
-/** Reads the lines of one file. */
-export interface LineReader {
-  readonly format: FormatName;
-  /** @returns null if the line is malformed */
-  read(line: string): LoggedRequest | null;
 }

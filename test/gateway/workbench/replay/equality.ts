@@ -5,8 +5,7 @@ import type { Test } from 'tap';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { Judge } from '#gateway/workbench/replay/judge.ts';
 import { LogFiles } from '#gateway/workbench/replay/log-files.ts';
-import { Replay } from '#gateway/workbench/replay/replay.ts';
-import { TimeOrder } from '#gateway/workbench/replay/time-order.ts';
+import { replay } from '#gateway/workbench/replay/replay.ts';
 import { testClock } from '#test/support/clock.ts';
 import { BEHIND_PROXY, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { Lane } from '#test/support/lane.ts';
@@ -140,31 +139,28 @@ export async function noVerdictDiffers(t: Test, requests: number): Promise<void>
   const judge = new Judge(set, { clock: () => now, trust: { kind: 'none' }, salt: '' });
   const verdicts = new Map<string, number>();
   const different: string[] = [];
-  const order = new TimeOrder((request, at) => {
+  await open().each((request, at) => {
     now = at;
     const judged = judge.judge(request);
-    const { weighed } = judged;
-    const verdict = weighed.kind;
+    const verdict = judged.weighed.kind;
     if (verdict !== 'deny') judge.answered(judged, request);
     verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
     if (verdict !== request.digests?.decision) different.push(`${verdict}: ${JSON.stringify(request)}`);
   });
-  await open().each((request) => order.add(request));
-  order.end();
   t.strictSame(different.slice(0, 3), []);
   t.equal(different.length, 0);
   t.equal(verdicts.get('deny'), seen.denied, 'the log has the denials that clients got');
   for (const kind of ['allow', 'deny', 'uncovered', 'malformed'])
     t.ok((verdicts.get(kind) ?? 0) > requests / 50, `${kind}: ${verdicts.get(kind)}`);
 
-  const result = await new Replay({
+  const result = await replay({
     logs: open(),
     set,
     against: set,
     trust: { kind: 'none' },
     salt: '',
     withRoutes: false,
-  }).run();
+  });
   t.match(result, {
     lines: seen.requests,
     requests: seen.requests,

@@ -1,6 +1,6 @@
 /** Tests that a line counts for the client that it names, and for nobody if it names none. */
 import t from 'tap';
-import { detectReader } from '#gateway/workbench/replay/formats/all.ts';
+import { detectReader } from '#gateway/workbench/replay/formats/formats.ts';
 
 const REST = '[04/Jul/2026:09:20:46 +0200] "GET /a HTTP/1.1" 200 9 "-" "x"';
 const combined = (client: string, rest = REST): string => `${client} - - ${rest}`;

@@ -1,6 +1,6 @@
 /** Tests the times of JSON logs in each unit and notation that the proxies can write. */
 import t from 'tap';
-import { detectReader } from '#gateway/workbench/replay/formats/all.ts';
+import { detectReader } from '#gateway/workbench/replay/formats/formats.ts';
 
 const AT = Date.parse('2026-10-30T22:40:00.123Z');
 
