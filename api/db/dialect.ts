@@ -25,27 +25,6 @@ export function isText(db: Database, column: `${string}.${string}`, text: string
   return sql<SqlBool>`(hashtextextended(${ref}, 0) = hashtextextended(${text}, 0) and ${ref} = ${text})`;
 }
 
-/**
- * Returns SQL for a text that differs after each change of a survey, also after manual changes in the database. For
- * queries on `surveys`. PostgreSQL stores the writing transaction of each row. In SQLite triggers number all changes,
- * so the text may also differ after a change of another row.
- */
-export function surveyVersion(db: Database): RawBuilder<string> {
-  if (isPostgres(db)) return sql<string>`${sql.ref('surveys.xmin')}::text`;
-  return sql<string>`cast(coalesce((select max("id") from "stateChanges"), 0) as text)`;
-}
-
-/** Aggregates rows to one JSON object in text form, in the order of its keys; `{}` or null without rows. */
-export function jsonObject(
-  db: Database,
-  key: RawBuilder<unknown>,
-  value: RawBuilder<unknown>,
-): RawBuilder<string | null> {
-  return isPostgres(db)
-    ? sql`json_object_agg(${key}, ${value} order by ${key})::text`
-    : sql`json_group_object(${key}, ${value} order by ${key})`;
-}
-
 /** Whether the table exists in the schema of unqualified names. */
 export async function hasTable(db: Database, name: string): Promise<boolean> {
   const query = isPostgres(db)

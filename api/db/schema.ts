@@ -36,7 +36,6 @@ export interface Tables {
   surveys: SurveyTable;
   surveyTriggers: SurveyTriggerTable;
   surveyLanguages: SurveyLanguageTable;
-  countdowns: CountdownTable;
   responseCounts: ResponseCountTable;
   contacts: ContactTable;
   contactAttributeKeys: ContactAttributeKeyTable;
@@ -126,15 +125,6 @@ interface SurveyLanguageTable {
   isDefault: Flag;
   isEnabled: Flag;
   position: number;
-}
-
-/** Countdowns of surveys that end after a number of finished responses, see resources/responses/completion.ts. */
-interface CountdownTable {
-  surveyId: string;
-  /** The number at the time of the last count. */
-  autoComplete: number;
-  /** How many more responses may come before the next count. */
-  skips: number;
 }
 
 /** Numbers of responses, which triggers keep. The numbers of a survey are the sums of its rows. */

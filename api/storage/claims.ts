@@ -44,11 +44,6 @@ export async function claimFiles(
   }
 }
 
-/** Whether the answers may contain a file. */
-export function namesFiles(data: Answered['data']): boolean {
-  return textsIn(data).some((text) => text.includes(ROOT));
-}
-
 function textsIn(data: Answered['data']): readonly string[] {
   return Object.values(data)
     .flatMap((answer): readonly unknown[] => (Array.isArray(answer) ? answer : [answer]))

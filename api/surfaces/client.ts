@@ -4,11 +4,10 @@
  */
 import type { Routes } from '#api/context.ts';
 import { PREFLIGHT } from '#api/http/reply-headers.ts';
-import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
 import { environmentRoutes } from '#api/resources/environment/routes.ts';
 import { ogRoutes } from '#api/resources/og/routes.ts';
 import { clientResponseRoutes } from '#api/resources/responses/client-routes.ts';
-import { displayLinkRoutes } from '#api/resources/responses/display-routes.ts';
+import { displayRoutes, newDisplayRoutes } from '#api/resources/responses/display-routes.ts';
 import { pinRoutes } from '#api/resources/responses/pin-routes.ts';
 import { clientGrantRoutes } from '#api/resources/storage/grant-routes.ts';
 import { uploadRoutes } from '#api/resources/storage/upload-routes.ts';
@@ -62,8 +61,8 @@ export const client: Surface = {
     environmentRoutes,
     userRoutes,
     legacyUserRoutes,
-    clientDisplayRoutes,
-    displayLinkRoutes,
+    newDisplayRoutes,
+    displayRoutes,
     clientResponseRoutes,
     pinRoutes,
     clientGrantRoutes,

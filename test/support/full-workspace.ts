@@ -38,7 +38,6 @@ export async function fillWorkspace(api: TestApi, many: number): Promise<void> {
   await insert('surveyLanguages', [
     { surveyId: 'survey0', languageId: 'language', isDefault: 1, isEnabled: 1, position: 0 },
   ]);
-  await insert('countdowns', [{ surveyId: 'survey0', autoComplete: 9, skips: 9 }]);
   await insert(
     'contacts',
     numbers.map((i) => ({ ...inFirst(`contact${i}`), userId: `u${i}` })),

@@ -1,7 +1,6 @@
 /** Surveys, contacts and responses. Partial indexes contain only what is still to be done, so they stay small. */
 import { sql } from 'kysely';
 import {
-  key,
   number,
   optionalText,
   optionalUniqueText,
@@ -77,11 +76,6 @@ export async function createSurveys(write: SchemaWriter): Promise<void> {
     { primary: ['surveyId', 'languageId'] },
   );
   await write.index('surveyLanguages', 'languageId', ['languageId']);
-  await write.table('countdowns', {
-    surveyId: referring(key, 'surveys', 'cascade'),
-    autoComplete: number,
-    skips: number,
-  });
   await write.table(
     'responseCounts',
     { surveyId: ownedBy('surveys'), part: number, responses: number, finished: number },

@@ -1,5 +1,5 @@
 /**
- * Links displays to responses, on the client API.
+ * Displays on the client API: a survey was shown, to a contact or to nobody known, and a response belongs to it.
  *
  * Callers: anybody.
  */
@@ -9,17 +9,89 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { unlessTaken } from '#api/db/taken.ts';
 import { badRequest, notFound } from '#api/errors.ts';
-import { findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { type Display, findDisplay, setDisplayContact } from '#api/resources/displays/store.ts';
+import { findContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
+import {
+  type Display,
+  findDisplay,
+  insertDisplay,
+  setDisplayContact,
+} from '#api/resources/displays/store.ts';
+import { closedError, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { Nullable, UserId } from '#api/values/schemas.ts';
+import { newId } from '#api/values/ids.ts';
+import { Id, Nullable, TextOrNull, UserId } from '#api/values/schemas.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { findResponse, findResponseIdOfDisplay, setResponseDisplay } from './store.ts';
+import { throwFirst } from './submission-checks.ts';
 
+const NewDisplayV1 = Type.Object({ surveyId: Id, userId: UserId });
+const NewDisplayV2 = Type.Object({ surveyId: Id, contactId: Type.Optional(Nullable(Type.String())) });
+const Created = Type.Object({
+  data: Type.Object({ id: Type.String(), contactId: TextOrNull, surveyId: Type.String() }),
+});
 const Link = Type.Object({ responseId: Type.Optional(Nullable(Type.String())), userId: UserId });
+
+const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
 const DisplayParams = Type.Object({ workspaceId: Type.String(), displayId: Type.String() });
 
-export const displayLinkRoutes: Routes = async (app, { context }) => {
+const refuses = ['not_found', 'forbidden'] as const;
+
+export const newDisplayRoutes: Routes = async (app, { context }) => {
+  const { db, clock, random } = context;
+  const loadWorkspace = loadPathWorkspace(context);
+
+  app.post(
+    '/api/v1/client/:workspaceId/displays',
+    {
+      schema: { params: WorkspaceParams, body: NewDisplayV1, response: { 200: Created } },
+      config: { refuses },
+      onRequest: loadWorkspace,
+    },
+    async (request) => {
+      const { id: workspaceId } = workspaceOf(request);
+      const { surveyId, userId } = request.body;
+      return create(workspaceId, surveyId, async (trx, now) =>
+        userId ? (await findOrCreateContact(trx, workspaceId, userId, now, random)).id : null,
+      );
+    },
+  );
+
+  app.post(
+    '/api/v2/client/:workspaceId/displays',
+    {
+      schema: { params: WorkspaceParams, body: NewDisplayV2, response: { 200: Created } },
+      onRequest: loadWorkspace,
+      config: { refuses, malformedJsonMessage: 'Invalid JSON in request body' },
+    },
+    async (request) => {
+      const { id: workspaceId } = workspaceOf(request);
+      const { surveyId, contactId } = request.body;
+      return create(workspaceId, surveyId, async (trx) =>
+        // An unknown contact does not prevent the display.
+        contactId ? ((await findContact(trx, workspaceId, contactId))?.id ?? null) : null,
+      );
+    },
+  );
+
+  async function create(
+    workspaceId: string,
+    surveyId: string,
+    contactIdIn: (trx: Database, now: Timestamp) => Promise<string | null>,
+  ) {
+    const now = toTimestamp(clock());
+    return db.transaction().execute(async (trx) => {
+      const survey = await findAnsweredSurvey(trx, surveyId);
+      if (survey === null || survey.workspaceId !== workspaceId) throw notFound('Survey', surveyId);
+      throwFirst(() => closedError(survey, clock()));
+      const contactId = await contactIdIn(trx, now);
+      const id = newId(random);
+      await insertDisplay(trx, { id, surveyId, workspaceId, contactId, createdAt: now, updatedAt: now });
+      return { data: { id, contactId, surveyId } };
+    });
+  }
+};
+
+export const displayRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const loadWorkspace = loadPathWorkspace(context);
 
@@ -55,39 +127,13 @@ export const displayLinkRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  /**
-   * Links a display and a response. A display has at most one response, and a response one display. Repeating the
-   * request changes nothing.
-   */
-  async function link(trx: Database, display: Display, responseId: string, now: Timestamp): Promise<void> {
-    await lockRow(trx, 'displays', display.id, 'keep');
-    if ((await findDisplay(trx, display.id)) === null) throw notFound('Display', display.id);
-    await lockRow(trx, 'responses', responseId);
-    const response = await findResponse(trx, responseId);
-    if (response === null || response.surveyId !== display.surveyId) {
-      throw badRequest('The response does not belong to the survey of this display', { responseId });
-    }
-    if (response.displayId === display.id) return;
-    if (response.displayId !== null) {
-      throw badRequest('The response is linked to another display', { responseId });
-    }
-    const taken = badRequest('The display is linked to another response', { responseId });
-    await unlessTaken(['responses.displayId'], taken, () =>
-      setResponseDisplay(trx, response.id, display.id, now),
-    );
-  }
-
   /** Returns the response of a display. SDKs request it after an interrupted submission. */
   app.get(
     '/api/v1/client/:workspaceId/displays/:displayId/response',
     {
       schema: {
         params: DisplayParams,
-        response: {
-          200: Type.Object({
-            data: Type.Object({ responseId: Type.Union([Type.String(), Type.Null()]) }),
-          }),
-        },
+        response: { 200: Type.Object({ data: Type.Object({ responseId: TextOrNull }) }) },
       },
       onRequest: loadWorkspace,
     },
@@ -101,3 +147,25 @@ export const displayLinkRoutes: Routes = async (app, { context }) => {
     },
   );
 };
+
+/**
+ * Links a display and a response. A display has at most one response, and a response one display. Repeating the
+ * request changes nothing.
+ */
+async function link(trx: Database, display: Display, responseId: string, now: Timestamp): Promise<void> {
+  await lockRow(trx, 'displays', display.id, 'keep');
+  if ((await findDisplay(trx, display.id)) === null) throw notFound('Display', display.id);
+  await lockRow(trx, 'responses', responseId);
+  const response = await findResponse(trx, responseId);
+  if (response === null || response.surveyId !== display.surveyId) {
+    throw badRequest('The response does not belong to the survey of this display', { responseId });
+  }
+  if (response.displayId === display.id) return;
+  if (response.displayId !== null) {
+    throw badRequest('The response is linked to another display', { responseId });
+  }
+  const taken = badRequest('The display is linked to another response', { responseId });
+  await unlessTaken(['responses.displayId'], taken, () =>
+    setResponseDisplay(trx, response.id, display.id, now),
+  );
+}

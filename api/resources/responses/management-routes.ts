@@ -11,16 +11,12 @@ import { notFound } from '#api/errors.ts';
 import { ListQuery, readLargePage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { checkScope } from '#api/resources/workspaces/scope.ts';
-import { answersIn, changeIn, fieldIdsOf } from './body.ts';
+import { answersIn, changeIn } from './answers.ts';
 import { fileError } from './file-answers.ts';
-import {
-  changeManagedResponse,
-  createManagedResponse,
-  deleteManagedResponse,
-  reachableSurvey,
-} from './management-write.ts';
+import { createManagedResponse, deleteManagedResponse, reachableSurvey } from './management-write.ts';
 import { toResponseReply, toResponseReplyWithNotes } from './reply.ts';
 import { NewManagementResponse, ResponseChange, ResponseReply, ResponseReplyWithNotes } from './schema.ts';
+import { checkSentResponse } from './size.ts';
 import {
   listResponses,
   listResponsesOfWorkspaces,
@@ -29,6 +25,8 @@ import {
   responses,
   withRelations,
 } from './store.ts';
+import { throwFirst } from './submission-checks.ts';
+import { changeResponse } from './write.ts';
 
 const LIMIT_DEFAULT = 25;
 /** The default and the maximum for the list of all surveys. */
@@ -81,11 +79,11 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       },
       async (request) => {
         const { body } = request;
-        const survey = await reachableSurvey(context, request, body.surveyId);
-        const answers = answersIn(body, fieldIdsOf(survey));
-        const response = await createManagedResponse(context, request, survey, body, answers, () =>
-          fileError(survey, answers.data, config.publicUrl),
-        );
+        const response = await createManagedResponse(context, request, body, (survey) => {
+          const answers = answersIn(body, survey);
+          throwFirst(() => fileError(survey, answers.data, config.publicUrl));
+          return answers;
+        });
         return { data: toResponseReplyWithNotes(await related(db, response), config.publicUrl) };
       },
     );
@@ -110,9 +108,11 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       },
       async (request) => {
         const { body } = request;
-        const response = await changeManagedResponse(context, row.of(request), body, (survey) => {
-          const change = changeIn(body, fieldIdsOf(survey));
-          return { change, check: () => fileError(survey, change.data, config.publicUrl) };
+        checkSentResponse(body);
+        const response = await changeResponse(context, row.of(request), (survey) => {
+          const change = changeIn(body, survey);
+          throwFirst(() => fileError(survey, change.data, config.publicUrl));
+          return change;
         });
         return { data: toResponseReply(await related(db, response), config.publicUrl) };
       },

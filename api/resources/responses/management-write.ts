@@ -1,23 +1,23 @@
 /**
- * Creates, changes and deletes responses for the management API, v1 and v2. The versions differ in the shapes of bodies
- * and replies, in how sent maps change stored ones, and in the errors of answers; they pass these in.
+ * Creates and deletes responses for the management API, v1 and v2. The versions differ in the shapes of bodies and replies,
+ * and in the errors of answers; they pass these in.
  */
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
-import { type ApiError, badRequest, existing } from '#api/errors.ts';
+import { badRequest, existing } from '#api/errors.ts';
 import { timestampIn } from '#api/http/validation.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
 import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import type { ReadAnswers } from './body.ts';
+import type { ReadAnswers } from './answers.ts';
 import type { NewManagementResponse, ResponseMeta } from './schema.ts';
 import { checkSentResponse, type SentResponse } from './size.ts';
-import { deleteResponse, findResponse, type Response } from './store.ts';
-import { type Change, changeResponse, createResponse } from './write.ts';
+import { findResponse, type Response, responses } from './store.ts';
+import { createResponse } from './write.ts';
 
 /** @throws ApiError not_found, or unauthorized without the right that the method needs */
 export async function reachableSurvey(
@@ -32,77 +32,42 @@ export async function reachableSurvey(
 
 /**
  * @param body everything except the answers
- * @param check further checks of the answers, before those of `createResponse`
+ * @param answersFor returns the answers, or throws to refuse them
  */
 export async function createManagedResponse(
   context: Context,
   request: FastifyRequest,
-  survey: AnsweredSurvey,
   body: Omit<NewManagementResponse, 'data'> & SentResponse,
-  answers: ReadAnswers,
-  check: () => ApiError | null,
+  answersFor: (survey: AnsweredSurvey) => ReadAnswers,
 ): Promise<Response> {
+  const { workspaceId } = await reachableSurvey(context, request, body.surveyId);
   checkSentResponse(body);
   const scope = scopeIn(body);
-  if (scope !== null && (await reachableWorkspace(context, request, scope)).id !== survey.workspaceId) {
+  if (scope !== null && (await reachableWorkspace(context, request, scope)).id !== workspaceId) {
     throw badRequest('Survey is part of another workspace', { workspaceId: scope });
   }
-  const error = check();
-  if (error !== null) throw error;
   const now = toTimestamp(context.clock());
   const createdAt = timestampIn('createdAt', body.createdAt);
+  const updatedAt = timestampIn('updatedAt', body.updatedAt);
   const { userId } = body;
-  return createResponse(
-    context,
-    survey,
-    {
+  return createResponse(context, body.surveyId, (survey) => {
+    const { data, language = null, ttc = {} } = answersFor(survey);
+    return {
       finished: body.finished,
-      data: answers.data,
-      language: answers.language ?? null,
-      ttc: answers.ttc ?? {},
+      data,
+      language,
+      ttc,
       variables: body.variables ?? {},
       meta: withoutNull(body.meta ?? {}),
       displayId: body.displayId || null,
       singleUseId: body.singleUseId || null,
       endingId: body.endingId ?? null,
       createdAt: createdAt ?? now,
-      updatedAt: timestampIn('updatedAt', body.updatedAt) ?? createdAt ?? now,
-    },
-    userId ? { by: 'userId', value: userId } : null,
-    { mustBeOpen: false },
-  );
-}
-
-interface ManagedChange {
-  readonly change: Change;
-  /** Additional checks of the answers, before those of `changeResponse`. */
-  readonly check: () => ApiError | null;
-}
-
-/**
- * @param body for its size
- * @param changeFor makes the change, for the survey of the response
- */
-export async function changeManagedResponse(
-  context: Context,
-  { id, surveyId }: Response,
-  body: SentResponse,
-  changeFor: (survey: AnsweredSurvey) => ManagedChange,
-): Promise<Response> {
-  checkSentResponse(body);
-  const survey = existing(await findAnsweredSurvey(context.db, surveyId), 'Survey', surveyId);
-  const { change, check } = changeFor(survey);
-  return changeResponse(
-    context,
-    survey,
-    id,
-    change,
-    () => {
-      const error = check();
-      if (error !== null) throw error;
-    },
-    { mustBeOpen: false },
-  );
+      updatedAt: updatedAt ?? createdAt ?? now,
+      respondent: userId ? { by: 'userId', value: userId } : null,
+      emailDigest: null,
+    };
+  });
 }
 
 /** Deletes a response with its display, and then its files. @returns false if the response was gone */
@@ -120,7 +85,7 @@ export async function deleteManagedResponse(
       const isCurrent = now === displayId;
       displayId = now;
       if (!isCurrent) return 'linked';
-      if (!(await deleteResponse(trx, id))) return 'gone';
+      if (!(await responses.remove(trx, id))) return 'gone';
       if (displayId !== null) await deleteDisplay(trx, displayId);
       return 'deleted';
     });

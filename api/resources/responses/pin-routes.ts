@@ -9,10 +9,10 @@ import type { Routes } from '#api/context.ts';
 import { badRequest, forbidden, notFound, tooManyRequests } from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { createGuesses } from '#api/limits/guesses.ts';
-import { isOpen, surveyClosed } from '#api/resources/surveys/answered.ts';
+import { closedError } from '#api/resources/surveys/answered.ts';
 import { findSurvey } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { isPin, pinAuthToken } from './submission-checks.ts';
+import { isPin, pinAuthToken, throwFirst } from './submission-checks.ts';
 
 const Params = Type.Object({ workspaceId: Type.String(), surveyId: Type.String() });
 const Entered = Type.Object({ pin: Type.String({ maxLength: 64 }) });
@@ -37,7 +37,7 @@ export const pinRoutes: Routes = async (app, { context }) => {
           throw notFound('Survey', surveyId);
         }
         const { pin } = survey.content;
-        if (!isOpen(survey, clock())) throw surveyClosed(surveyId);
+        throwFirst(() => closedError(survey, clock()));
         if (pin === null) throw badRequest('Survey is not protected by a PIN', { surveyId });
         const guesser = `${survey.id}:${countedAddress(request, config.trustedProxies)}`;
         const seconds = await guesses.begin(guesser);

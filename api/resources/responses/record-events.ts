@@ -1,7 +1,7 @@
 /** Records events of responses, with the data that webhooks and follow-up mails will need. */
 import type { Database, EventType } from '#api/db/schema.ts';
 import { insertEvents } from '#api/events/outbox.ts';
-import type { BareSurvey } from '#api/resources/surveys/store.ts';
+import type { AnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import type { Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -24,32 +24,23 @@ export interface Snapshot {
 export interface ResponseWritten {
   readonly kind: 'responseCreated' | 'responseUpdated';
   readonly response: Response;
-  readonly survey: BareSurvey;
-  readonly hasWebhooks: boolean;
+  readonly survey: AnsweredSurvey;
   readonly isSurveyCompleted: boolean;
 }
 
-/** Whether a change has events. Without webhooks, only the follow-up mails of a finished response need them. */
-export function hasEvents(
-  { content }: BareSurvey,
-  { finished }: Pick<Response, 'finished'>,
-  hasWebhooks: boolean,
-): boolean {
-  return hasWebhooks || (finished && content.followUps.length > 0);
-}
-
 /**
- * Records the events of a change: one of its kind, and one more when the response is finished. Call it in the
- * transaction of the change, after the change.
+ * Records the events of a change: one of its kind, and one more when the response is finished. Without webhooks, only
+ * the follow-up mails of a finished response need them. Call it in the transaction of the change, after the change.
  *
  * @returns whether there are events
  */
 export async function recordEvents(
   trx: Database,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
-  { hasWebhooks, kind, response, survey, isSurveyCompleted }: ResponseWritten,
+  { kind, response, survey, isSurveyCompleted }: ResponseWritten,
 ): Promise<boolean> {
-  if (!hasEvents(survey, response, hasWebhooks)) return false;
+  const hasFollowUps = response.finished && survey.content.followUps.length > 0;
+  if (!survey.hasWebhooks && !hasFollowUps) return false;
 
   const now = toTimestamp(clock());
   const snapshot: Snapshot = {

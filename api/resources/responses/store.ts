@@ -6,7 +6,7 @@ import { type Attributes, attributesOf, type Contact, contacts } from '#api/reso
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { workspaceTable } from '#api/resources/workspaces/table.ts';
 import { isId } from '#api/values/ids.ts';
-import type { Times } from './merge.ts';
+import type { Times } from './answers.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 
 interface Decodings {
@@ -143,6 +143,20 @@ export async function withRelations(
 }
 
 /**
+ * @param emailDigest see `respondentDigest`
+ * @throws the driver's unique violation if the display has a response, the single-use id was used, or the respondent has
+ * finished another response
+ */
+export async function insertResponse(
+  db: Database,
+  response: Response,
+  emailDigest: string | null,
+): Promise<void> {
+  const row = { ...response, emailDigest };
+  await responses.insert(db, row);
+}
+
+/**
  * Writes only the columns that a change can affect. SQLite moves the index entry of every column that is written, even
  * to the same value, and with a million responses each move is a page elsewhere.
  *
@@ -154,28 +168,22 @@ export async function updateResponse(
   response: Response,
   isOnePerEmail: boolean,
 ): Promise<void> {
-  const { data, endingId, finished, id, language, meta, ttc, updatedAt, variables } = toRow(response);
+  const { endingId, id, language, updatedAt } = response;
   await db
     .updateTable('responses')
     .set({
-      data,
       endingId,
-      finished,
       language,
-      meta,
-      ttc,
       updatedAt,
-      variables,
+      finished: response.finished ? 1 : 0,
+      data: JSON.stringify(response.data),
+      variables: JSON.stringify(response.variables),
+      ttc: JSON.stringify(response.ttc),
+      meta: JSON.stringify(response.meta),
       ...(isOnePerEmail ? {} : { emailDigest: null }),
     })
     .where('id', '=', id)
     .execute();
-}
-
-/** @returns false if it was gone */
-export async function deleteResponse(db: Database, id: string): Promise<boolean> {
-  const { numDeletedRows } = await db.deleteFrom('responses').where('id', '=', id).executeTakeFirst();
-  return numDeletedRows > 0n;
 }
 
 /** @throws the driver's unique violation if another response has the display */
@@ -207,17 +215,4 @@ export async function hasFinished(db: Database, surveyId: string, emailDigest: s
     .where('finished', '=', 1)
     .executeTakeFirst();
   return row !== undefined;
-}
-
-export function toRow(
-  response: Omit<Response, 'contactId' | 'contactAttributes'>,
-): Omit<ResponseTable, 'contactId' | 'contactAttributes' | 'emailDigest'> {
-  return {
-    ...response,
-    finished: response.finished ? 1 : 0,
-    data: JSON.stringify(response.data),
-    variables: JSON.stringify(response.variables),
-    ttc: JSON.stringify(response.ttc),
-    meta: JSON.stringify(response.meta),
-  };
 }

@@ -128,3 +128,11 @@ export function singleUseError(
 function parseUrl(text: string | null | undefined): URL | null {
   return typeof text === 'string' && URL.canParse(text) ? new URL(text) : null;
 }
+
+/** Runs one check after the other. @throws ApiError the first error */
+export function throwFirst(...checks: readonly (() => ApiError | null)[]): void {
+  for (const check of checks) {
+    const error = check();
+    if (error !== null) throw error;
+  }
+}

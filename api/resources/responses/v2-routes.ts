@@ -6,21 +6,17 @@
 import { Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
-import { type ApiError, badRequest } from '#api/errors.ts';
+import { badRequest } from '#api/errors.ts';
 import { countResponses } from '#api/resources/surveys/response-counts.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { v2Resource } from '#api/resources/workspaces/resource.ts';
 import { Id } from '#api/values/schemas.ts';
 import { foreignFileQuestion, withAbsoluteFiles } from './file-answers.ts';
-import {
-  changeManagedResponse,
-  createManagedResponse,
-  deleteManagedResponse,
-  reachableSurvey,
-  withoutNull,
-} from './management-write.ts';
+import { createManagedResponse, deleteManagedResponse, withoutNull } from './management-write.ts';
 import { type Answers, NewV2Response, V2ResponseChange, V2ResponseReply } from './schema.ts';
+import { checkSentResponse } from './size.ts';
 import { matchingResponses, type Response, responses, sizedResponses } from './store.ts';
+import { changeResponse } from './write.ts';
 
 const url = '/api/v2/management/responses';
 
@@ -56,15 +52,11 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     },
     async (request, reply) => {
       const { body } = request;
-      const survey = await reachableSurvey(context, request, body.surveyId);
-      const made = await createManagedResponse(
-        context,
-        request,
-        survey,
-        body,
-        { data: body.data, language: body.language ?? undefined, ttc: body.ttc ?? undefined },
-        () => answerProblem(survey, body.data),
-      );
+      const { data, language, ttc } = body;
+      const made = await createManagedResponse(context, request, body, (survey) => {
+        checkFiles(survey, data);
+        return { data, language: language ?? undefined, ttc: ttc ?? undefined };
+      });
       return reply.code(201).send({ data: toReply(made) });
     },
   );
@@ -73,8 +65,10 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
 
   resource.change({ body: V2ResponseChange, refuses: ['bad_request', 'conflict'] }, async (body, stored) => {
     const { data, endingId, finished, language, meta, ttc, variables } = body;
-    return changeManagedResponse(context, stored, body, (survey) => ({
-      change: {
+    checkSentResponse(body);
+    return changeResponse(context, stored, (survey) => {
+      checkFiles(survey, data ?? {});
+      return {
         data,
         endingId,
         finished,
@@ -83,18 +77,17 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
         ttc: ttc ?? undefined,
         variables: variables ?? undefined,
         maps: 'replace',
-      },
-      check: () => answerProblem(survey, data ?? {}),
-    }));
+      };
+    });
   });
 
   resource.remove({}, (stored, request) => deleteManagedResponse(context, stored, request.log));
 
-  /** Returns the problem of an answer. Unlike on v1, it names the question. */
-  function answerProblem(survey: BareSurvey, sent: Answers): ApiError | null {
+  /** @throws ApiError which, unlike on v1, names the question */
+  function checkFiles(survey: BareSurvey, sent: Answers): void {
     const questionId = foreignFileQuestion(survey, sent, config.publicUrl);
     const issue = 'Invalid file upload response';
-    return questionId === null ? null : badRequest(issue, { [`response.data.${questionId}`]: issue });
+    if (questionId !== null) throw badRequest(issue, { [`response.data.${questionId}`]: issue });
   }
 
   /** Converts a response to the format of v2. Unlike on v1, the contact is an id, and there are no tags. */

@@ -1,32 +1,26 @@
 /**
- * Creates and changes responses, for all APIs: writes the row, and everything that depends on it.
+ * Creates and changes responses, for all APIs, each in one transaction: it reads the survey, checks the response, writes
+ * the row, and writes everything that depends on it.
  */
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
-import { lockRow } from '#api/db/locks.ts';
+import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { unlessTaken } from '#api/db/taken.ts';
-import { badRequest, conflict, existing, notFound } from '#api/errors.ts';
-import {
-  type AnsweredSurvey,
-  findSurveyNow,
-  isOpen,
-  type SurveyNow,
-  surveyClosed,
-} from '#api/resources/surveys/answered.ts';
-import type { BareSurvey } from '#api/resources/surveys/store.ts';
-import { claimFiles, namesFiles } from '#api/storage/claims.ts';
-import { newId, type Random } from '#api/values/ids.ts';
+import { type ApiError, badRequest, conflict, existing } from '#api/errors.ts';
+import { findDisplay } from '#api/resources/displays/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
+import { responseCountsOf } from '#api/resources/surveys/response-counts.ts';
+import { completeSurvey } from '#api/resources/surveys/store.ts';
+import { claimFiles } from '#api/storage/claims.ts';
+import { newId } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import type { Millis } from '#shared/clock.ts';
-import { completeWhenDue } from './completion.ts';
-import { findDisplayProblem, type Insertion, insertResponse, type Respondent } from './insert.ts';
-import { mergeTimes, type Times } from './merge.ts';
-import { hasEvents, type ResponseWritten, recordEvents } from './record-events.ts';
+import { mergeTimes, type Times } from './answers.ts';
+import { type ResponseWritten, recordEvents } from './record-events.ts';
+import { answererOf, type Respondent } from './respondent.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 import { checkResponseSize } from './size.ts';
-import { findResponse, hasFinished, type Response, updateResponse } from './store.ts';
-import { isOneResponsePerEmail } from './submission-checks.ts';
+import { findResponse, hasFinished, insertResponse, type Response, updateResponse } from './store.ts';
+import { isOneResponsePerEmail, throwFirst } from './submission-checks.ts';
 
 export interface NewResponse {
   readonly finished: boolean;
@@ -40,9 +34,10 @@ export interface NewResponse {
   readonly language: string | null;
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
+  readonly respondent: Respondent | null;
+  /** The respondent must not have finished another response, see `respondentDigest`. null: may have. */
+  readonly emailDigest: string | null;
 }
-
-type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
 
 /** Undefined fields are not changed. */
 export interface Change {
@@ -57,145 +52,113 @@ export interface Change {
   readonly maps?: 'merge' | 'replace';
 }
 
-/** Checks inside the transaction, because the survey may have ended or been deleted since the request arrived. */
-interface SurveyCheck {
-  /** Whether the survey must be in progress. */
-  readonly mustBeOpen: boolean;
-}
+type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
 
-interface CreationCheck extends SurveyCheck {
-  /** The respondent must not have finished another response. Absent or null: may have. See `respondentDigest`. */
-  readonly emailDigest?: string | null;
+/**
+ * @param newFor makes the response, or throws to refuse it. It may be called twice, if a transaction is repeated
+ * @throws ApiError not_found without the survey, bad_request if the display does not fit, conflict if the single-use link
+ * was used or the respondent has finished another response
+ */
+export function createResponse(
+  parts: WriteParts,
+  surveyId: string,
+  newFor: (survey: AnsweredSurvey) => NewResponse,
+): Promise<Response> {
+  return written(parts, surveyId, 'responseCreated', async (trx, survey) => {
+    const { respondent, emailDigest, ...given } = newFor(survey);
+    if (emailDigest !== null && (await hasFinished(trx, surveyId, emailDigest))) throw alreadyFinished();
+    const { workspaceId } = survey;
+    const answerer = await answererOf(trx, workspaceId, respondent);
+    const problem = await displayError(trx, given.displayId, survey, answerer.contactId);
+    throwFirst(() => problem);
+    const ttc = mergeTimes({}, given.ttc, given.finished);
+    const response = { ...given, ...answerer, id: newId(parts.random), workspaceId, surveyId, ttc };
+    await refusedWhenTaken(() => insertResponse(trx, response, emailDigest));
+    return response;
+  });
 }
 
 /**
- * @throws ApiError bad_request if the display does not fit, conflict if the single-use link was used or
- * the respondent has finished another response
+ * @param changeFor makes the change of the stored response, or throws to refuse it
+ * @throws ApiError not_found if the response or its survey was deleted
  */
-export async function createResponse(
+export function changeResponse(
   parts: WriteParts,
-  survey: AnsweredSurvey,
-  given: NewResponse,
-  respondent: Respondent | null,
-  { mustBeOpen, emailDigest = null }: CreationCheck,
+  { id, surveyId }: Pick<Response, 'id' | 'surveyId'>,
+  changeFor: (survey: AnsweredSurvey, stored: Response) => Change,
 ): Promise<Response> {
-  const check = { mustBeOpen, emailDigest };
-  const alone = await createResponseAlone(parts, survey, given, respondent, check);
-  if (alone !== null) return alone;
-  const insertion = {
-    response: newResponse(parts.random, survey, given),
-    respondent,
-    emailDigest,
-    version: null,
-  };
-  const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
-    const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen, parts.clock());
-    if (emailDigest !== null && (await hasFinished(trx, survey.id, emailDigest))) throw alreadyFinished();
-    const made = await insert(trx, insertion);
-    if (made === null) {
-      const problem = await findDisplayProblem(trx, insertion);
-      throw problem === null ? notFound('Survey', survey.id) : badRequest(problem);
-    }
-    await claimFiles(trx, made);
-    const written = { kind: 'responseCreated', response: made, survey, hasWebhooks } as const;
-    return { response: made, ...(await settleChange(trx, parts, written)) };
+  return written(parts, surveyId, 'responseUpdated', async (trx, survey) => {
+    await lockRow(trx, 'responses', id);
+    const stored = existing(await findResponse(trx, id), 'Response', id);
+    const response = changed(stored, changeFor(survey, stored), toTimestamp(parts.clock()));
+    checkResponseSize(response);
+    await refusedWhenTaken(() => updateResponse(trx, response, isOneResponsePerEmail(survey)));
+    return response;
   });
-  spread(parts, survey, effects);
+}
+
+/** Runs a write in its transaction, with everything that depends on it, and notifies other code after the commit. */
+async function written(
+  parts: WriteParts,
+  surveyId: string,
+  kind: ResponseWritten['kind'],
+  write: (trx: Database, survey: AnsweredSurvey) => Promise<Response>,
+): Promise<Response> {
+  const { response, survey, isSurveyCompleted, hasEvents } = await parts.db
+    .transaction()
+    .execute(async (trx) => {
+      const survey = existing(await surveyForWriting(trx, surveyId), 'Survey', surveyId);
+      const response = await write(trx, survey);
+      await claimFiles(trx, response);
+      const isSurveyCompleted =
+        response.finished && (await completeWhenDue(trx, survey, toTimestamp(parts.clock())));
+      const hasEvents = await recordEvents(trx, parts, { kind, response, survey, isSurveyCompleted });
+      return { response, survey, isSurveyCompleted, hasEvents };
+    });
+  if (hasEvents) parts.outbox.notify();
+  if (isSurveyCompleted) parts.states.purge(survey);
   return response;
 }
 
-/**
- * Creates a response with one statement and without a transaction, which is enough for most.
- *
- * @param survey may have been read a while ago
- * @returns null if the survey has changed since then, or it takes more than one statement
- * @throws ApiError likewise
- */
-export async function createResponseAlone(
-  { clock, db, random }: Pick<WriteParts, 'clock' | 'db' | 'random'>,
-  survey: AnsweredSurvey,
-  given: NewResponse,
-  respondent: Respondent | null,
-  { mustBeOpen, emailDigest = null }: CreationCheck,
-): Promise<Response | null> {
-  const isAlone =
-    survey.content.autoComplete === null &&
-    emailDigest === null &&
-    !hasEvents(survey, given, survey.hasWebhooks) &&
-    !namesFiles(given.data);
-  if (!isAlone || (mustBeOpen && !isOpen(survey, clock()))) return null;
-  const response = newResponse(random, survey, given);
-  return insert(db, { response, respondent, emailDigest, version: survey.version });
+/** Responses of one survey are written in parallel. Only with `autoComplete` do they wait, so that the count is exact. */
+async function surveyForWriting(trx: Database, id: string): Promise<AnsweredSurvey | null> {
+  const survey = await findAnsweredSurvey(trx, id);
+  if (survey === null || survey.content.autoComplete === null || !hasManyWriters(trx)) return survey;
+  await lockRow(trx, 'surveys', id);
+  return findAnsweredSurvey(trx, id);
 }
 
-async function insert(db: Database, insertion: Insertion): Promise<Response | null> {
-  try {
-    return await insertResponse(db, insertion);
-  } catch (error) {
-    if (isUniqueViolation(error, 'responses.displayId')) {
-      throw badRequest('Display is already linked to a response');
-    }
-    if (isUniqueViolation(error, 'responses.surveyId', 'responses.singleUseId')) {
-      throw conflict('Response already submitted for this single-use link');
-    }
-    if (isUniqueViolation(error, 'responses.surveyId', 'responses.emailDigest')) throw alreadyFinished();
-    throw error;
-  }
+/** Ends a survey after `autoComplete` finished responses. @returns whether the survey has ended */
+async function completeWhenDue(
+  trx: Database,
+  { id, content: { autoComplete } }: AnsweredSurvey,
+  now: Timestamp,
+): Promise<boolean> {
+  if (autoComplete === null) return false;
+  const counts = await responseCountsOf(trx, [id]);
+  return (counts.get(id)?.finished ?? 0) >= autoComplete && (await completeSurvey(trx, id, now));
 }
 
-function newResponse(random: Random, survey: BareSurvey, given: NewResponse): Insertion['response'] {
+function changed(stored: Response, change: Change, now: Timestamp): Response {
+  const merged = <V>(
+    old: Readonly<Record<string, V>>,
+    sent: Readonly<Record<string, V>> | undefined,
+  ): Readonly<Record<string, V>> => ({ ...base(change, old, sent), ...sent });
+  const { endingId, finished = stored.finished, language, meta = stored.meta, ttc } = change;
   return {
-    ...given,
-    id: newId(random),
-    workspaceId: survey.workspaceId,
-    surveyId: survey.id,
-    ttc: mergeTimes({}, given.ttc, given.finished),
+    ...stored,
+    updatedAt: now,
+    finished,
+    data: merged(stored.data, change.data),
+    variables: merged(stored.variables, change.variables),
+    ttc: mergeTimes(base(change, stored.ttc, ttc), ttc ?? {}, finished),
+    meta,
+    endingId: endingId === undefined ? stored.endingId : endingId,
+    language: language === undefined ? stored.language : language,
   };
 }
 
-/**
- * @param mayChange called with the response as it is inside the transaction; throws to refuse
- * @throws ApiError not_found if it was deleted
- */
-export async function changeResponse(
-  parts: WriteParts,
-  survey: BareSurvey,
-  responseId: string,
-  change: Change,
-  mayChange: (stored: Response) => void,
-  { mustBeOpen }: SurveyCheck,
-): Promise<Response> {
-  const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
-    const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen, parts.clock());
-    await lockRow(trx, 'responses', responseId);
-    const stored = existing(await findResponse(trx, responseId), 'Response', responseId);
-    mayChange(stored);
-    const data = { ...base(change, stored.data, change.data), ...change.data };
-    const finished = change.finished ?? stored.finished;
-    const changed: Response = {
-      ...stored,
-      updatedAt: toTimestamp(parts.clock()),
-      finished,
-      data,
-      variables: { ...base(change, stored.variables, change.variables), ...change.variables },
-      ttc: mergeTimes(base(change, stored.ttc, change.ttc), change.ttc ?? {}, finished),
-      meta: change.meta ?? stored.meta,
-      endingId: change.endingId === undefined ? stored.endingId : change.endingId,
-      language: change.language === undefined ? stored.language : change.language,
-    };
-    checkResponseSize(changed);
-    await unlessTaken(['responses.surveyId', 'responses.emailDigest'], alreadyFinished(), () =>
-      updateResponse(trx, changed, isOneResponsePerEmail(survey)),
-    );
-    await claimFiles(trx, changed);
-    const written = { kind: 'responseUpdated', response: changed, survey, hasWebhooks } as const;
-    return { response: changed, ...(await settleChange(trx, parts, written)) };
-  });
-  spread(parts, survey, effects);
-  return response;
-}
-
-/** Returns the map that a given map is merged into. An absent map leaves the stored one unchanged. */
+/** Returns the map that a sent map is merged into. An absent map leaves the stored one unchanged. */
 function base<V>(
   { maps }: Change,
   stored: Readonly<Record<string, V>>,
@@ -204,50 +167,40 @@ function base<V>(
   return maps === 'replace' && sent !== undefined ? {} : stored;
 }
 
-/**
- * Checks the survey. Responses of one survey are written in parallel. Only with `autoComplete` do they wait for each
- * other, so that the count is exact.
- */
-async function checkSurvey(
+/** @returns why the response cannot have this display. Only a unique index can detect that another response has it */
+async function displayError(
   trx: Database,
-  { content, id }: BareSurvey,
-  mustBeOpen: boolean,
-  time: Millis,
-): Promise<SurveyNow> {
-  if (content.autoComplete !== null) await lockRow(trx, 'surveys', id);
-  const now = existing(await findSurveyNow(trx, id, time), 'Survey', id);
-  if (mustBeOpen && !now.isOpen) throw surveyClosed(id);
-  return now;
+  displayId: string | null,
+  survey: AnsweredSurvey,
+  contactId: string | null,
+): Promise<ApiError | null> {
+  if (displayId === null) return null;
+  const display = await findDisplay(trx, displayId);
+  if (display === null) return badRequest('Display not found');
+  if (display.workspaceId !== survey.workspaceId) return badRequest('Display is part of another workspace');
+  if (display.surveyId !== survey.id) return badRequest('Display is part of another survey');
+  const isOthers = contactId !== null && display.contactId !== null && display.contactId !== contactId;
+  return isOthers ? badRequest('Display belongs to another contact') : null;
 }
 
-function alreadyFinished() {
+/** The unique indexes of responses, and the errors of those who come second. */
+const taken: readonly (readonly [columns: readonly string[], error: () => ApiError])[] = [
+  [['responses.displayId'], () => badRequest('Display is already linked to a response')],
+  [
+    ['responses.surveyId', 'responses.singleUseId'],
+    () => conflict('Response already submitted for this single-use link'),
+  ],
+  [['responses.surveyId', 'responses.emailDigest'], alreadyFinished],
+];
+
+async function refusedWhenTaken(write: () => Promise<void>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    throw taken.find(([columns]) => isUniqueViolation(error, ...columns))?.[1]() ?? error;
+  }
+}
+
+function alreadyFinished(): ApiError {
   return conflict('A response from this email address was already submitted');
-}
-
-interface Effects {
-  readonly isSurveyCompleted: boolean;
-  readonly hasEvents: boolean;
-}
-
-/** Notifies other code of the change, after the commit. */
-function spread(
-  { outbox, states }: Pick<WriteParts, 'outbox' | 'states'>,
-  survey: BareSurvey,
-  { hasEvents, isSurveyCompleted }: Effects,
-): void {
-  if (hasEvents) outbox.notify();
-  if (isSurveyCompleted) states.purge(survey);
-}
-
-/** Writes everything that depends on a change, in its transaction. */
-async function settleChange(
-  trx: Database,
-  parts: WriteParts,
-  written: Omit<ResponseWritten, 'isSurveyCompleted'>,
-): Promise<Effects> {
-  const { response, survey } = written;
-  const isSurveyCompleted =
-    response.finished && (await completeWhenDue(trx, survey, toTimestamp(parts.clock())));
-  const hasEvents = await recordEvents(trx, parts, { ...written, isSurveyCompleted });
-  return { isSurveyCompleted, hasEvents };
 }

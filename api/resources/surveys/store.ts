@@ -1,6 +1,5 @@
 /**
- * Surveys with their triggers and languages. This file writes the tables `surveys`, `surveyTriggers`,
- * `surveyLanguages` and `countdowns`.
+ * Surveys with their triggers and languages. This file writes the tables `surveys`, `surveyTriggers` and `surveyLanguages`.
  */
 import { sql } from 'kysely';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
@@ -123,12 +122,11 @@ export async function insertSurvey(db: Database, survey: Survey): Promise<void> 
   await claimPictures(db, survey);
 }
 
-/** Writes the whole survey, and drops its countdown. @throws the driver's unique violation when the slug is taken */
+/** Writes the whole survey. @throws the driver's unique violation when the slug is taken */
 export async function updateSurvey(db: Database, survey: Survey): Promise<void> {
   await db.updateTable('surveys').set(columnsOf(survey)).where('id', '=', survey.id).execute();
   await db.deleteFrom('surveyTriggers').where('surveyId', '=', survey.id).execute();
   await db.deleteFrom('surveyLanguages').where('surveyId', '=', survey.id).execute();
-  await db.deleteFrom('countdowns').where('surveyId', '=', survey.id).execute();
   await insertReferences(db, survey);
   await claimPictures(db, survey);
 }
@@ -146,12 +144,6 @@ function claimPictures(db: Database, { workspaceId, updatedAt, content }: Survey
 export async function deleteSurvey(db: Database, id: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('surveys').where('id', '=', id).executeTakeFirst();
   return numDeletedRows > 0n;
-}
-
-/** Whether a survey is in progress. */
-export async function isInProgress(db: Database, id: string): Promise<boolean> {
-  const row = await db.selectFrom('surveys').select('status').where('id', '=', id).executeTakeFirst();
-  return row?.status === 'inProgress';
 }
 
 /** Ends a survey that is in progress. @returns false if it was not */

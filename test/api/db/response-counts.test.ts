@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { PARTS } from '#api/db/migrations/response-counts.ts';
 import type { Database } from '#api/db/schema.ts';
 import { deleteContact } from '#api/resources/contacts/deletion.ts';
-import { deleteResponse } from '#api/resources/responses/store.ts';
+import { responses } from '#api/resources/responses/store.ts';
 import { countResponses, responseCountsOf } from '#api/resources/surveys/response-counts.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { isOnPostgres, openTestDatabase, sharedDatabase } from '#test/support/database.ts';
@@ -54,7 +54,7 @@ t.test('after each of many random changes', async (t) => {
     const id = await anyId();
     switch (below(8)) {
       case 0:
-        await deleteResponse(db, id);
+        await responses.remove(db, id);
         break;
       case 1:
         await setFinished(db, id, 0);
@@ -133,7 +133,7 @@ t.test('writers at the same time, on two connections', async (t) => {
     const surveyId = surveyIds[1 + (i % 3 === 0 ? 1 : 0)] ?? '';
     const [kept, deleted] = [`k${i}`, `d${i}`];
     await insert(db, [responseRow(kept, surveyId, 0), responseRow(deleted, surveyId)]);
-    await Promise.all([setFinished(db, kept, 1), deleteResponse(db, deleted)]);
+    await Promise.all([setFinished(db, kept, 1), responses.remove(db, deleted)]);
     if (i % 4 === 0) await Promise.all(dbs.map((each) => setFinished(each, kept, 0)));
   };
   const deleting = api.manage('DELETE', `/api/v1/management/surveys/${gone}`);
@@ -172,7 +172,7 @@ if (isOnPostgres) {
       await onAnotherPart(db, await pidOf(slow), async (fast) => {
         await insert(fast, [responseRow('fast', id)]);
         await setFinished(fast, 'fast', 0);
-        await deleteResponse(fast, 'first');
+        await responses.remove(fast, 'first');
         t.equal(await countResponses(fast, [workspaceId]), 1, 'what is not committed does not count');
       });
     });

@@ -2,7 +2,6 @@
 import t from 'tap';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { createResponse } from '#api/resources/responses/write.ts';
-import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { given } from '../resources/responses/new-response.ts';
@@ -21,24 +20,16 @@ t.test('a transaction that is rolled back leaves no event', async (t) => {
   const api = await startApi(t);
   await addWebhook(api, ['responseCreated']);
   const { id } = await addSurvey(api);
-  const survey = await findAnsweredSurvey(api.context.db, id);
-  if (survey === null) throw new Error('no survey');
-  const once = { ...given, singleUseId: 'once' };
+  const once = () => ({ ...given, singleUseId: 'once' });
   const eventCount = async () => (await api.context.db.selectFrom('events').select('id').execute()).length;
-  await createResponse(api.context, survey, once, null, { mustBeOpen: true });
+  await createResponse(api.context, id, once);
   t.equal(await eventCount(), 2);
-  await t.rejects(createResponse(api.context, survey, once, null, { mustBeOpen: true }), {
-    code: 'conflict',
-  });
+  await t.rejects(createResponse(api.context, id, once), { code: 'conflict' });
   t.equal(await eventCount(), 2);
 
   // The outbox cannot be written, so the response is refused.
   await api.context.db.schema.alterTable('events').renameTo('elsewhere').execute();
-  await t.rejects(
-    createResponse(api.context, survey, { ...given, singleUseId: 'twice' }, null, {
-      mustBeOpen: true,
-    }),
-  );
+  await t.rejects(createResponse(api.context, id, () => ({ ...given, singleUseId: 'twice' })));
   t.equal((await api.context.db.selectFrom('responses').select('id').execute()).length, 1);
 });
 

@@ -1,12 +1,10 @@
-/** `autoComplete` ends a survey after exactly that many finished responses, and rarely counts them. */
+/** `autoComplete` ends a survey after exactly that many finished responses. */
 import t from 'tap';
-import type { Context } from '#api/context.ts';
-import type { Database } from '#api/db/schema.ts';
-import { deleteResponse } from '#api/resources/responses/store.ts';
+import { conflict } from '#api/errors.ts';
+import { responses } from '#api/resources/responses/store.ts';
 import { changeResponse, createResponse } from '#api/resources/responses/write.ts';
 import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
-import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
-import { planOf, queriesOf } from '#test/support/query-plan.ts';
+import { addSurvey, startApi } from '#test/support/api-app.ts';
 import { dice } from '#test/support/seed.ts';
 import { given } from './new-response.ts';
 
@@ -24,62 +22,29 @@ async function surveyEndingAfter(autoComplete: number): Promise<AnsweredSurvey> 
   return surveyNow((await addSurvey(api, { autoComplete })).id);
 }
 
-const create = async (
-  { id }: Pick<AnsweredSurvey, 'id'>,
-  { finished = true, by = db, mustBeOpen = true } = {},
-): Promise<string> => {
-  const parts: Context = { ...context, db: by };
-  return (await createResponse(parts, await surveyNow(id), { ...given, finished }, null, { mustBeOpen })).id;
-};
-const setFinished = async (survey: AnsweredSurvey, responseId: string, finished: boolean) =>
-  changeResponse(context, await surveyNow(survey.id), responseId, { finished }, () => {}, {
-    mustBeOpen: false,
+/** Creates a response, unless the survey has ended. */
+const create = async ({ id }: Pick<AnsweredSurvey, 'id'>, finished = true): Promise<string> => {
+  const made = await createResponse(context, id, ({ content }) => {
+    if (content.status !== 'inProgress') throw conflict('ended');
+    return { ...given, finished };
   });
+  return made.id;
+};
+const setFinished = (survey: AnsweredSurvey, id: string, finished: boolean) =>
+  changeResponse(context, { id, surveyId: survey.id }, () => ({ finished }));
 const change = (survey: AnsweredSurvey, fields: object) =>
   api.manage('PUT', `/api/v1/management/surveys/${survey.id}`, fields);
 const statusOf = async ({ id }: AnsweredSurvey): Promise<string> => (await surveyNow(id)).content.status;
-const isCount = ({ sql }: { readonly sql: string }): boolean => /count\(\*\)/.test(sql);
-
-/** Returns the queries that count while this many finished responses arrive in sequence. */
-const countsOf = async (survey: AnsweredSurvey, responses: number) =>
-  (
-    await queriesOf(db, async (by: Database) => {
-      for (let i = 0; i < responses; i += 1) await create(survey, { by, mustBeOpen: false });
-    })
-  ).filter(isCount);
-
-t.test('a thousand responses cause few counts', async (t) => {
-  const survey = await surveyEndingAfter(1_000);
-  // The first response causes a count, and a later one when half of the missing ones have arrived.
-  t.equal((await countsOf(survey, 499)).length, 1);
-  t.equal((await countsOf(survey, 500)).length, 9);
-  t.equal(await statusOf(survey), 'inProgress');
-  t.equal((await countsOf(survey, 1)).length, 1);
-  t.equal(await statusOf(survey), 'completed');
-  t.equal((await countsOf(survey, 5)).length, 0, 'no count after the survey has ended');
-});
-
-t.test('a count reads only an index, and no more of it than needed', async (t) => {
-  const survey = await surveyEndingAfter(1);
-  const [query] = await countsOf(survey, 1);
-  if (query === undefined) throw new Error('Nothing was counted');
-  t.strictSame(
-    (await planOf(db, query)).filter((step) => /responses/.test(step)),
-    ['SEARCH responses USING COVERING INDEX responses_finished (surveyId=? AND finished=?)'],
-  );
-  t.match(query.sql, / limit /);
-  t.strictSame(query.parameters.at(-1), 1, 'the count stops at the number that ends the survey');
-});
 
 t.test('finishes exactly the set number, whatever happens meanwhile', async (t) => {
   const below = dice(7);
   for (let round = 0; round < 12; round += 1) {
     let goal: number | null = 4 + below(20);
     const survey = await surveyEndingAfter(goal);
-    const responses = new Map<string, boolean>();
-    const count = (): number => [...responses.values()].filter((finished) => finished).length;
+    const known = new Map<string, boolean>();
+    const count = (): number => [...known.values()].filter((finished) => finished).length;
     const one = (finished: boolean): string | undefined => {
-      const ids = [...responses].filter(([, is]) => is === finished).map(([id]) => id);
+      const ids = [...known].filter(([, is]) => is === finished).map(([id]) => id);
       return ids[below(Math.max(1, ids.length))];
     };
     /** Whether a finished response was written and there are enough. */
@@ -89,22 +54,22 @@ t.test('finishes exactly the set number, whatever happens meanwhile', async (t) 
       mayEnd = false;
       switch (below(9)) {
         case 0:
-          if (finished !== undefined) await deleteResponse(db, finished);
-          responses.delete(finished ?? '');
+          if (finished !== undefined) await responses.remove(db, finished);
+          known.delete(finished ?? '');
           break;
         case 1:
           if (finished === undefined) break;
           await setFinished(survey, finished, false);
-          responses.set(finished, false);
+          known.set(finished, false);
           break;
         case 2:
           if (open === undefined) break;
           await setFinished(survey, open, true);
-          responses.set(open, true);
+          known.set(open, true);
           mayEnd = true;
           break;
         case 3:
-          responses.set(await create(survey, { finished: false }), false);
+          known.set(await create(survey, false), false);
           break;
         case 4: {
           if (below(4) !== 0) break;
@@ -113,7 +78,7 @@ t.test('finishes exactly the set number, whatever happens meanwhile', async (t) 
           break;
         }
         default:
-          responses.set(await create(survey), true);
+          known.set(await create(survey), true);
           mayEnd = true;
       }
       const isOver = mayEnd && goal !== null && count() >= goal;
@@ -143,19 +108,8 @@ t.test('exactly the set number of concurrent responses is stored after others we
   const survey = await surveyEndingAfter(25);
   const first: string[] = [];
   for (let i = 0; i < 10; i += 1) first.push(await create(survey));
-  await Promise.all(first.map((id) => deleteResponse(db, id)));
+  await Promise.all(first.map((id) => responses.remove(db, id)));
   const results = await Promise.allSettled(Array.from({ length: 40 }, () => create(survey)));
   t.equal(results.filter(({ status }) => status === 'fulfilled').length, 25);
   t.equal(await statusOf(survey), 'completed');
-});
-
-t.test('deleting a survey deletes its counter', async (t) => {
-  const survey = await surveyEndingAfter(10);
-  await create(survey);
-  const left = () =>
-    db.selectFrom('countdowns').select('skips').where('surveyId', '=', survey.id).executeTakeFirst();
-  t.strictSame(await left(), { skips: 4 });
-  t.equal((await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`)).status, 200);
-  t.equal(await left(), undefined);
-  t.equal(survey.workspaceId, workspaceId);
 });

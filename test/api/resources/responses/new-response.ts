@@ -15,4 +15,6 @@ export const given: NewResponse = {
   language: null,
   createdAt: now,
   updatedAt: now,
+  respondent: null,
+  emailDigest: null,
 };
