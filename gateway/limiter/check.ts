@@ -4,6 +4,7 @@ import { scriptWindow } from '#gateway/algorithms/calendar-window.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import { StoreFault } from '#gateway/store/fault.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
 import { type Bucket, type Charge, proofKey } from './charge.ts';
@@ -34,6 +35,12 @@ export interface Adjustment {
   readonly chargedAt: Millis;
 }
 
+/** Adjustments of one call of the store. */
+export interface AdjustmentCall {
+  readonly some: readonly Adjustment[];
+  readonly made: Promise<unknown>;
+}
+
 /** Returns the adjustment that takes back a number of units. */
 export function refund(bucket: Bucket, units: number, chargedAt: Millis): Adjustment {
   return { bucket, amount: -bucket.amountOf(units), chargedAt };
@@ -45,8 +52,8 @@ interface ScriptCall {
   readonly args: readonly [string];
 }
 
-/** Returns how many keys of the store a charge has. */
-export function keysOf({ buckets }: Charge): number {
+/** Returns how many keys of the store a check has. */
+export function keysOf({ charge: { buckets } }: PendingCheck): number {
   let keys = 0;
   for (const { unlessProven, value } of buckets) keys += (value === null ? 1 : 2) + unlessProven.length;
   return keys;
@@ -126,21 +133,23 @@ export function scriptCall(
   return { keys, args: [JSON.stringify([...lengths, ...rules.rows, ...adjusted, ...charges, ...leases])] };
 }
 
-/** The store's reply does not have the format of our script. */
-export class UnreadableReplyError extends Error {}
+/** Returns the fault of a reply that does not have the format of our script. */
+export function unreadable(cause?: unknown): StoreFault {
+  return new StoreFault('error', 'the store sent a reply that cannot be read', cause);
+}
 
 const NONE: readonly Identity[] = [];
 
 /**
  * @returns the decision of each check
- * @throws UnreadableReplyError if the reply does not fit the call
+ * @throws StoreFault if the reply does not fit the call
  */
 export function readReply(reply: unknown, checks: readonly PendingCheck[]): readonly Answer[] {
   const numbers = parse(reply);
   let at = 0;
   const next = (): number => {
     const value = numbers[at++];
-    if (typeof value !== 'number') throw new UnreadableReplyError('the store sent a reply of another length');
+    if (typeof value !== 'number') throw unreadable();
     return value;
   };
   const now = next() * 1000 + Math.floor(next() / 1000);
@@ -155,8 +164,7 @@ export function readReply(reply: unknown, checks: readonly PendingCheck[]): read
       const what = value === null ? 'request' : next() === 1 ? 'used-value' : 'new-value';
       if (state.a >= 0) return new BucketState(policy, state, capacity, limit, what);
       const credential = unlessProven[state.b];
-      if (credential === undefined)
-        throw new UnreadableReplyError('the store sent a reply of another length');
+      if (credential === undefined) throw unreadable();
       proven = [...proven, credential];
       return null;
     });
@@ -170,7 +178,7 @@ function parse(reply: unknown): readonly unknown[] {
     const list: unknown = JSON.parse(String(reply));
     if (Array.isArray(list)) return list;
   } catch (cause) {
-    throw new UnreadableReplyError('the store sent a reply that cannot be read', { cause });
+    throw unreadable(cause);
   }
-  throw new UnreadableReplyError('the store sent a reply that cannot be read');
+  throw unreadable();
 }

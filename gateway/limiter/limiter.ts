@@ -1,36 +1,4 @@
-/**
- * Counts requests, and nothing else. This is the life of a charge:
- *
- * 1. charge.ts works out the buckets of a request: one for each policy that counts it and each identity that it
- *    presents. All of them are charged, or none.
- * 2. `knownExhausted`: known-counters.ts remembers counters by their digests. If one is surely exhausted, the request is
- *    denied from memory, and neither the store nor the upstream hears of it.
- * 3. `spend`: redis.ts gathers the charges of one tick of the event loop. Requests with the same charge ask once: `n`
- *    ask, `admitted` says how many of the n pass, and the first ones in order of arrival are those. store-calls.ts
- *    divides the charges into calls: in a Cluster by the slot of their keys.
- * 4. script.ts decides each call in one atomic step, on the store's clock, by the algorithms (gateway/algorithms/). It
- *    looks at all counters first, so a denied request is charged nowhere. bucket-state.ts works out what the client may
- *    still do, and when.
- * 5. What the reply says of counters and credentials is remembered for step 2, and for an outage.
- * 6. `conclude` settles what the reply decides: successes of a policy that counts failures are given back, and units
- *    that a reply has cost are given back or charged (outcome.ts). `release` gives back a place in flight (leases.ts).
- *
- * When the store fails, or does not answer in time (patience.ts), outage.ts stops asking it until it is back, and
- * local-decisions.ts decides by each policy's `onStoreFailure`. memory.ts then counts in this process: from what it
- * remembers, and against its share of the limit. What was admitted so is owed, until the store has been charged for it.
- * Without any store memory.ts is all there is.
- *
- * Words: a *bucket* is one counter of one identity; a *charge* is all buckets of one request, which are charged together
- * or not at all; a *state* is what a bucket holds at a moment; a *lease* is a place in flight, which expires if its
- * process dies; *owed* usage was admitted without the store, and is charged to it later.
- *
- * @example
- *   limiter.spend(charge, {
- *     onSpent: (spent, position) => decide(spent, position), // { kind: 'allow', verdicts } or { kind: 'deny', violated }
- *     onStoreUnavailable: () => refusals.refuse(request, storeRefusal(buckets)),
- *   });
- */
-
+/** What the rest of the gateway needs of the limiter. README.md tells the life of a charge. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { VisitRule } from '#gateway/policy/regulars.ts';

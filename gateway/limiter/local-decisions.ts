@@ -10,23 +10,18 @@
 import { EMPTY, ruleOf } from '#gateway/algorithms/algorithm.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { KEYS_PER_SCRIPT_MAX } from '#gateway/store/connection.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { type Bucket, Charge } from './charge.ts';
-import type { Adjustment } from './check.ts';
-import type { KnownCounters } from './known-counters.ts';
+import type { Adjustment, AdjustmentCall } from './check.ts';
 import { type LimitListener, type Outcome, shareOf } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
 import type { Replicas } from './replicas.ts';
-import type { AdjustmentCall } from './store-calls.ts';
-import type { StoreClock } from './store-clock.ts';
+import type { SharedStore } from './shared-store.ts';
 
 /** Maximum number of entries of about 200 bytes. Beyond it the oldest are dropped. */
 const ENTRIES_MAX = 20_000;
 
-interface LocalDecisionsOptions {
-  readonly clock: Clock;
-  readonly storeClock: StoreClock;
-  readonly known: KnownCounters;
+interface LocalDecisionsOptions extends Omit<SharedStore, 'connection'> {
   readonly replicas: Replicas;
   /** Charges the store. */
   readonly commit: (owed: readonly Adjustment[]) => readonly AdjustmentCall[];

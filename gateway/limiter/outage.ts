@@ -1,21 +1,18 @@
 /**
- * Redis behind a circuit breaker.
+ * Redis behind a circuit breaker. This object says whether the store decides.
  *
- * The circuit opens if a call fails, the connection is lost, or the store does not answer for too long (patience.ts). All
- * waiting checks are then decided at once without Redis (local-decisions.ts), further requests do not wait for it, and a
- * heartbeat tests whether it accepts writes again. If it does, it is first charged for local admissions, and then the
- * circuit closes. So the store never decides while this process owes it something. Nothing has to be restarted.
- *
- * The heartbeat also runs while the circuit is closed, so an idle gateway notices an outage. The beginning and the end
- * of an outage are each logged once, with the cause.
+ * The circuit opens if a call fails, the connection is lost, or the store does not answer for too long. All waiting checks
+ * are then decided at once without Redis (local-decisions.ts), and further requests do not wait for it. A heartbeat tests
+ * whether Redis accepts writes; an idle gateway notices an outage by it too. If it does again, it is first charged for local
+ * admissions, and then the circuit closes. So the store never decides while this process owes it something.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { VisitRule } from '#gateway/policy/regulars.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
-import { StoreRefusedError } from '#gateway/store/fault.ts';
-import type { openStore } from '#gateway/store/open.ts';
+import { type FaultKind, StoreFault, throwIfRefused } from '#gateway/store/fault.ts';
+import { openStore } from '#gateway/store/open.ts';
 import { Circuit, type Outage, PROBE_MS } from '#shared/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
@@ -32,12 +29,20 @@ import {
   type Spent,
 } from './limiter.ts';
 import { LocalDecisions } from './local-decisions.ts';
+import type { VisitsLog } from './new-clients.ts';
 import { changesFor } from './outcome.ts';
-import type { StoreFailure } from './patience.ts';
-import { RedisStore } from './redis.ts';
+import { Proofs } from './proofs.ts';
 import { type HistoryKeeper, Replicas } from './replicas.ts';
+import { StoreCalls } from './store-calls.ts';
 import { StoreClock } from './store-clock.ts';
+import { StoredLeases } from './stored-leases.ts';
+import { Visits } from './visits.ts';
 
+/**
+ * A call without an answer for so many budgets counts as lost. Deciding without a store that is only slow admits too much or
+ * too little, so this is longer than the stalls of a busy machine.
+ */
+const SILENT_BUDGETS = 11;
 const HEARTBEAT_MS: Millis = 1000;
 /** How long a start waits for an answer of the store before it goes on without it. */
 const START_MS: Millis = 5000;
@@ -47,10 +52,7 @@ const SETTLE_MS: Millis = 2 * PROBE_MS;
 const COUNTERS_MAX = 262_144;
 const CREDENTIALS_MAX = 65_536;
 
-const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid DB index|ERR AUTH)\b/;
-
-interface OutageLog {
-  warn(fields: object, message: string): void;
+interface OutageLog extends VisitsLog {
   info(fields: object, message: string): void;
 }
 
@@ -62,6 +64,7 @@ export interface GuardedLimiterOptions {
   readonly rememberedMax?: number;
   readonly clock: Clock;
   readonly log: OutageLog;
+  /** A tenth of the time that a call waits. */
   readonly budgetMs: Millis;
   readonly replica: string;
   /** Proposed salt for all replicas, ignored if the store has one; '' if no salt is shared. */
@@ -73,7 +76,7 @@ export interface GuardedLimiterOptions {
 
 interface StoreStats {
   /** Number of failed checks, by kind. */
-  readonly failures: Readonly<Record<StoreFailure, number>>;
+  readonly failures: Readonly<Record<FaultKind, number>>;
   /** Number of requests decided without the store. */
   readonly degraded: number;
   readonly available: boolean;
@@ -90,12 +93,17 @@ interface StoreStats {
 /** Limits with Redis, and without it during an outage. */
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
+  /** The connection, also for other calls to the store. */
+  readonly connection: StoreConnection;
   readonly known: KnownCounters;
-  readonly #replicas = new Replicas();
   readonly storeClock: StoreClock;
-  readonly #store: RedisStore;
+  readonly #replicas: Replicas;
+  readonly #proofs: Proofs;
+  readonly #visits: Visits;
+  readonly #leases: StoredLeases;
+  readonly #calls: StoreCalls;
   readonly #local: LocalDecisions;
-  readonly #failures: Record<StoreFailure, number> = {
+  readonly #failures: Record<FaultKind, number> = {
     timeout: 0,
     disconnected: 0,
     'out-of-memory': 0,
@@ -111,35 +119,40 @@ export class GuardedLimiter implements Limiter {
   constructor(options: GuardedLimiterOptions) {
     this.#options = options;
     this.#salt = options.salt;
-    const { replica, rememberedMax, openStore } = options;
-    this.known = new KnownCounters({
+    const { clock, replica, rememberedMax } = options;
+    const connection = (options.openStore ?? openStore)(options.store, {
+      silenceMs: SILENT_BUDGETS * options.budgetMs,
+      onChange: (ready) => {
+        if (!ready) this.#open(connection.whyDown());
+      },
+    });
+    const known = new KnownCounters({
       countersMax: rememberedMax ?? COUNTERS_MAX,
       credentialsMax: rememberedMax ?? CREDENTIALS_MAX,
       replica,
     });
-    this.#circuit = new Circuit(options.clock);
-    this.storeClock = new StoreClock(options.clock);
-    this.#store = new RedisStore(options.store, {
-      openStore,
-      clock: options.clock,
-      storeClock: this.storeClock,
-      known: this.known,
-      budgetMs: options.budgetMs,
-      replica: options.replica,
-      log: options.log,
-      onFailure: (checks, failure, cause) => this.#onFailure(checks, failure, cause),
-      onUnmade: (charges, failure, cause) => {
-        for (const one of charges) this.#local.owe(one);
-        this.#open(failure, cause);
-      },
-      onDisconnected: (cause) => this.#open('disconnected', cause),
+    const storeClock = new StoreClock(clock);
+    const store = { connection, clock, storeClock, known };
+    const proofs = new Proofs(store);
+    const leases = new StoredLeases(store);
+    this.connection = connection;
+    this.known = known;
+    this.storeClock = storeClock;
+    this.#circuit = new Circuit(clock);
+    this.#replicas = new Replicas(clock, replica);
+    this.#proofs = proofs;
+    this.#leases = leases;
+    this.#visits = new Visits(store, this, options.log);
+    this.#calls = new StoreCalls({
+      ...store,
+      proofs,
+      leases,
+      onLost: (checks, unmade, fault) => this.#onLost(checks, unmade, fault),
     });
     this.#local = new LocalDecisions({
-      clock: options.clock,
-      storeClock: this.storeClock,
-      known: this.known,
+      ...store,
       replicas: this.#replicas,
-      commit: (owed) => this.#store.commit(owed),
+      commit: (owed) => this.#calls.commit(owed),
     });
   }
 
@@ -152,22 +165,14 @@ export class GuardedLimiter implements Limiter {
    */
   async start(): Promise<string> {
     try {
-      await within(START_MS, this.#store.connect());
+      await within(START_MS, this.connection.connect());
       this.#salt = await this.#heartbeat();
       this.#schedule(HEARTBEAT_MS);
     } catch (error) {
-      const { message } = error as Error;
-      if (REFUSED.test(message))
-        throw new StoreRefusedError(`the store at GATEWAY_REDIS_URL refuses this gateway: ${message}`, {
-          cause: error,
-        });
-      this.#open('disconnected', error as Error);
+      throwIfRefused(error as Error);
+      this.#open(error instanceof StoreFault ? error : this.connection.whyDown());
     }
     return this.#salt;
-  }
-
-  get connection(): StoreConnection {
-    return this.#store.connection;
   }
 
   knownExhausted(charge: Charge): readonly Exhausted[] | null {
@@ -179,8 +184,8 @@ export class GuardedLimiter implements Limiter {
   }
 
   spend(charge: Charge, listener: LimitListener): void {
-    if (this.#isOpen) this.#local.spend(charge, listener);
-    else this.#store.spend(charge, listener);
+    if (this.#circuit.isOpen) this.#local.spend(charge, listener);
+    else this.#calls.spend(charge, listener);
   }
 
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void {
@@ -190,18 +195,18 @@ export class GuardedLimiter implements Limiter {
   }
 
   release(spent: Spent, position: number): void {
-    this.#store.leases.end(spent, position);
+    this.#leases.end(spent, position);
   }
 
   isProven(credential: Identity): boolean {
     const now = this.#options.clock();
     // During an outage, this process trusts its own knowledge of proofs for longer.
-    const since = this.#isOpen ? now - (PROVEN_MS - PROVEN_LOCALLY_MS) : now;
+    const since = this.#circuit.isOpen ? now - (PROVEN_MS - PROVEN_LOCALLY_MS) : now;
     return this.known.proofs.isProven(credential, since);
   }
 
   askProofs(credentials: readonly Identity[]): Promise<void> | null {
-    return this.#isOpen ? null : this.#store.proofs.ask(credentials);
+    return this.#circuit.isOpen ? null : this.#proofs.ask(credentials);
   }
 
   isProofFresh(credential: Identity): boolean {
@@ -211,23 +216,23 @@ export class GuardedLimiter implements Limiter {
   prove(credential: Identity): void {
     const until = this.#options.clock() + PROVEN_LOCALLY_MS;
     this.known.proofs.prove(credential, until, until);
-    this.#store.proofs.prove(credential);
+    this.#proofs.prove(credential);
   }
 
   visited(client: Identity, rule: VisitRule, network: () => Identity | null): void {
-    if (!this.#isOpen) this.#store.visits.visited(client, rule, network);
+    if (!this.#circuit.isOpen) this.#visits.visited(client, rule, network);
   }
 
   withdraw(credential: Identity): void {
     this.known.proofs.withdraw(credential);
-    this.#store.proofs.withdraw(credential);
+    this.#proofs.withdraw(credential);
   }
 
   stats(): StoreStats {
     return {
       failures: { ...this.#failures },
       degraded: this.#local.count,
-      available: !this.#isOpen,
+      available: !this.#circuit.isOpen,
       lastOutage: this.#circuit.lastOutage,
       outages: this.#circuit.outages,
       replicas: this.#replicas.count,
@@ -238,7 +243,13 @@ export class GuardedLimiter implements Limiter {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await this.#store.close();
+    this.#leases.flush();
+    this.#calls.flush();
+    this.#proofs.flush();
+    this.#visits.flush();
+    if (this.connection.ready)
+      await within(this.#options.budgetMs, this.#replicas.leave(this.connection)).catch(() => undefined);
+    this.connection.close();
   }
 
   #schedule(delayMs: Millis): void {
@@ -252,13 +263,13 @@ export class GuardedLimiter implements Limiter {
   async #look(): Promise<void> {
     try {
       this.#adopt(await this.#heartbeat());
-      if (this.#isOpen) await this.#recover();
-      else this.#store.leases.renewDue();
+      if (this.#circuit.isOpen) await this.#recover();
+      else this.#leases.renewDue();
       this.#schedule(HEARTBEAT_MS);
     } catch (error) {
       if (this.#closed) return;
-      if (!this.#isOpen) this.#open(this.#store.ready ? 'timeout' : 'disconnected', error as Error);
-      else if (this.#store.ready) this.#circuit.probeFailed();
+      if (!this.#circuit.isOpen) this.#open(error as StoreFault);
+      else if (this.connection.ready) this.#circuit.probeFailed();
       this.#schedule(this.#circuit.probeMs);
     }
   }
@@ -267,22 +278,21 @@ export class GuardedLimiter implements Limiter {
   async #heartbeat(): Promise<string> {
     const { histories } = this.#options;
     const inUse = histories?.inUse() ?? null;
-    const heartbeat = await this.#store.heartbeat(this.#salt, inUse);
-    const { salt, historySince } = heartbeat;
-    this.#replicas.hear(heartbeat);
-    const change = this.storeClock.noteHeartbeat(heartbeat.storeNow, heartbeat.askedAt, heartbeat.heardAt);
+    const heartbeat = await this.#replicas.beat(this.connection, this.#salt, inUse);
+    const { salt, historySince, storeNow, askedAt, heardAt } = heartbeat;
+    const change = this.storeClock.noteHeartbeat(storeNow, askedAt, heardAt);
     if (change.kind === 'first') this.#local.moveTimes(change.aheadMs);
     else if (change.kind === 'jump') this.known.forgetCounters();
     if (inUse !== null && historySince !== null) histories?.hear(inUse.name, historySince);
-    if (heartbeat.hasLost) this.known.noteLoss(heartbeat.heardAt);
+    if (heartbeat.hasLost) this.known.noteLoss(heardAt);
     // Histories are found by digests, and these change with the salt.
-    if (salt === this.#salt) void this.#store.visits.restore();
+    if (salt === this.#salt) void this.#visits.restore();
     return salt;
   }
 
   /** Learns the first day of histories before the first request. Never rejects. */
   async learnHistories(): Promise<void> {
-    if (!this.#isOpen) await this.#heartbeat().catch(() => undefined);
+    if (!this.#circuit.isOpen) await this.#heartbeat().catch(() => undefined);
   }
 
   #adopt(salt: string): void {
@@ -292,29 +302,29 @@ export class GuardedLimiter implements Limiter {
     this.#options.onSalt(salt);
   }
 
-  #onFailure(checks: readonly PendingCheck[], failure: StoreFailure, cause: Error): void {
-    for (const { listeners } of checks) this.#failures[failure] += listeners.length;
-    this.#open(failure, cause);
+  #onLost(checks: readonly PendingCheck[], unmade: readonly Adjustment[], fault: StoreFault): void {
+    for (const one of unmade) this.#local.owe(one);
+    for (const { listeners } of checks) this.#failures[fault.kind] += listeners.length;
+    this.#open(fault);
     for (const { charge, listeners } of checks)
       for (const listener of listeners) this.#local.spend(charge, listener);
   }
 
   #make(change: Adjustment): void {
     if (change.amount === 0) return;
-    if (this.#isOpen) this.#local.owe(change);
-    else this.#store.adjust(change);
+    if (this.#circuit.isOpen) this.#local.owe(change);
+    else this.#calls.adjust(change);
   }
 
-  #open(failure: StoreFailure, cause: Error): void {
+  #open(fault: StoreFault): void {
     if (this.#closed || !this.#circuit.open()) return;
-    const { log } = this.#options;
     this.#degradedBefore = this.#local.count;
-    log.warn(
-      { failure, cause: cause.message, replicas: this.#replicas.count },
+    this.#options.log.warn(
+      { failure: fault.kind, cause: fault.message, replicas: this.#replicas.count },
       'the store is unavailable; each policy decides by its onStoreFailure until it is back',
     );
     this.#schedule(this.#circuit.probeMs);
-    this.#store.giveUp(failure, cause);
+    this.#calls.giveUp(fault);
   }
 
   /** @throws if the store fails again before all is charged */
@@ -323,22 +333,18 @@ export class GuardedLimiter implements Limiter {
     if (this.#replicas.count > 1) {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     }
-    this.#store.leases.flush();
+    this.#leases.flush();
     const startedAt = this.#options.clock();
     // Requests are decided locally until the circuit closes, so there may be more to commit after each answer.
     do {
       await this.#local.commit();
-      await this.#store.leases.renew(startedAt);
+      await this.#leases.renew(startedAt);
     } while (!this.#local.isSettled);
-    if (!this.#isOpen || this.#closed) return;
+    if (!this.#circuit.isOpen || this.#closed) return;
     const outageMs = Math.round(this.#circuit.close());
     this.#options.log.info(
       { outageMs, decidedWithoutStore: this.#local.count - this.#degradedBefore },
       'the store is available again',
     );
-  }
-
-  get #isOpen(): boolean {
-    return this.#circuit.isOpen;
   }
 }

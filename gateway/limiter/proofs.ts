@@ -7,21 +7,24 @@
  * together.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
-import { inCalls, type StoreConnection } from '#gateway/store/connection.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
-import { within } from '#shared/within.ts';
+import { inCalls, storeScript } from '#gateway/store/connection.ts';
 import { proofKey } from './charge.ts';
-import type { KnownCounters } from './known-counters.ts';
 import { PROVEN_LOCALLY_MS, PROVEN_MS } from './limiter.ts';
-import { ARE_PROVEN, PROVE, WITHDRAW } from './proof-scripts.ts';
+import type { SharedStore } from './shared-store.ts';
 
-interface ProofsOptions {
-  readonly connection: StoreConnection;
-  readonly clock: Clock;
-  readonly known: KnownCounters;
-  /** How long requests wait for an answer. */
-  readonly answerMs: Millis;
-}
+/** KEYS: proof markers. ARGV: their lifetime in milliseconds. */
+const PROVE = storeScript(`
+for i = 1, #KEYS do redis.call('SET', KEYS[i], '1', 'PX', ARGV[1]) end
+return #KEYS
+`);
+/** KEYS: a proof marker. */
+const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
+/** KEYS: proof markers. Returns 1 for each that exists, otherwise 0. */
+const ARE_PROVEN = storeScript(`
+local reply = {}
+for i = 1, #KEYS do reply[i] = redis.call('EXISTS', KEYS[i]) end
+return reply
+`);
 
 /** Credentials of one call to the store, by digest. */
 interface Question {
@@ -30,18 +33,18 @@ interface Question {
 }
 
 export class Proofs {
-  readonly #options: ProofsOptions;
+  readonly #store: SharedStore;
   /** Markers that are not sent yet. */
   #pending = new Set<string>();
   #question: Question | null = null;
 
-  constructor(options: ProofsOptions) {
-    this.#options = options;
+  constructor(store: SharedStore) {
+    this.#store = store;
   }
 
   /** @returns null if nothing has to be asked. The promise never rejects */
   ask(credentials: readonly Identity[]): Promise<void> | null {
-    const { connection, clock, known } = this.#options;
+    const { connection, clock, known } = this.#store;
     const now = clock();
     const unknown = credentials.filter(
       (one) => !known.proofs.isProven(one, now) && !known.proofs.isUnproven(one, now),
@@ -56,17 +59,16 @@ export class Proofs {
   }
 
   async #askAll(): Promise<void> {
-    const { connection } = this.#options;
+    const { connection } = this.#store;
     const asked = [...(this.#question?.credentials.values() ?? [])];
     this.#question = null;
     await Promise.all(inCalls(connection, asked, proofKey).map((some) => this.#askSome(some)));
   }
 
   async #askSome(credentials: readonly Identity[]): Promise<void> {
-    const { connection, clock, known, answerMs } = this.#options;
+    const { connection, clock, known } = this.#store;
     const askedAt = clock();
-    const work = connection.run(ARE_PROVEN, credentials.map(proofKey), []);
-    const reply = await within(answerMs, work).catch(() => null);
+    const reply = await connection.run(ARE_PROVEN, credentials.map(proofKey), []).catch(() => null);
     if (!Array.isArray(reply)) return;
     for (const [i, credential] of credentials.entries()) {
       if (reply[i] === 1) known.proofs.prove(credential, askedAt + PROVEN_LOCALLY_MS);
@@ -75,21 +77,21 @@ export class Proofs {
   }
 
   prove(credential: Identity): void {
-    if (!this.#options.connection.ready) return;
+    if (!this.#store.connection.ready) return;
     if (this.#pending.add(proofKey(credential)).size === 1) setImmediate(() => this.flush());
   }
 
   withdraw(credential: Identity): void {
     const key = proofKey(credential);
     this.#pending.delete(key);
-    const { connection } = this.#options;
+    const { connection } = this.#store;
     if (connection.ready) connection.run(WITHDRAW, [key], []).catch(ignored);
   }
 
   /** Sends pending reports, so that the store has them before the next call. */
   flush(): void {
     if (this.#pending.size === 0) return;
-    const { connection } = this.#options;
+    const { connection } = this.#store;
     const calls = inCalls(connection, this.#pending, (key) => key);
     this.#pending = new Set();
     for (const keys of calls) connection.run(PROVE, keys, [String(PROVEN_MS)]).catch(ignored);

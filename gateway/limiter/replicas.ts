@@ -1,13 +1,10 @@
-/** How the processes that share a store agree on their number, their order and a salt. */
-import { storeScript } from '#gateway/store/connection.ts';
-import type { Millis } from '#shared/clock.ts';
+/** How the processes that share a store agree on their number, their order and a salt: each sends a heartbeat a second. */
+import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { unreadable } from './check.ts';
 
 /** The answer to a heartbeat. */
-export interface Heartbeat {
-  /** Number of live replicas, including this one. */
-  readonly replicas: number;
-  /** Index of this replica in the order of their names, from 0. */
-  readonly rank: number;
+interface Heartbeat {
   /** The common salt; '' if it is configured. */
   readonly salt: string;
   /** When it was stored first. */
@@ -102,24 +99,76 @@ const FEWER_HEARD_TO_BELIEVE = 15;
 
 /** The living replicas, as far as this process knows. */
 export class Replicas {
+  readonly #clock: Clock;
+  readonly #name: string;
   #count = 1;
   #rank = 0;
   #fewerHeard = 0;
+  #lastBeat: Heartbeat | null = null;
+
+  /** @param name of this process among the replicas */
+  constructor(clock: Clock, name: string) {
+    this.#clock = clock;
+    this.#name = name;
+  }
 
   /** Number of live replicas. It is at least 1, because it includes this one. */
   get count(): number {
     return this.#count;
   }
 
-  /** Index of this replica, from 0 to below `count`. */
+  /** Index of this replica in the order of their names, from 0 to below `count`. */
   get rank(): number {
     return this.#rank;
   }
 
-  hear({ replicas, rank }: Pick<Heartbeat, 'replicas' | 'rank'>): void {
+  /**
+   * Reports to the store that this replica is alive. The script writes, so its success shows that checks can be made.
+   *
+   * @param salt stored if there is none yet; '' if the salt is configured and not in the store
+   * @param histories null if no policy needs them
+   * @throws StoreFault
+   */
+  async beat(store: StoreConnection, salt: string, histories: KeptHistories | null): Promise<Heartbeat> {
+    const askedAt = this.#clock();
+    const last = this.#lastBeat;
+    const known = last?.salt === salt ? last.saltSince : null;
+    const reply = await store.run(
+      HEARTBEAT,
+      [REPLICAS_KEY, SALT_KEY, historySinceKey(histories?.name ?? ''), SALT_SINCE_KEY],
+      [this.#name, salt, ...[histories?.keptMs, histories?.since, known].map((one) => String(one ?? ''))],
+    );
+    const [replicas, rank, shared, now, since, beatAt, saltSince]: unknown[] = Array.isArray(reply)
+      ? reply
+      : [];
+    if (!isWhole(replicas) || !isWhole(rank) || typeof shared !== 'string') throw unreadable();
+    this.hear(replicas, rank);
+    this.#lastBeat = {
+      salt: shared,
+      saltSince: Number(saltSince),
+      historySince: histories === null ? null : Number(since),
+      hasLost: Number(beatAt) < Math.floor((last?.storeNow ?? 0) / 1000),
+      storeNow: Number(now),
+      askedAt,
+      heardAt: this.#clock(),
+    };
+    return this.#lastBeat;
+  }
+
+  /** Takes the numbers of a heartbeat. */
+  hear(replicas: number, rank: number): void {
     this.#fewerHeard = replicas < this.#count ? this.#fewerHeard + 1 : 0;
     if (replicas < this.#count && this.#fewerHeard < FEWER_HEARD_TO_BELIEVE) return;
     this.#count = Math.max(1, replicas);
     this.#rank = Math.min(rank, this.#count - 1);
   }
+
+  /** Signs off. */
+  async leave(store: StoreConnection): Promise<void> {
+    await store.run(LEAVE, [REPLICAS_KEY], [this.#name]);
+  }
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }

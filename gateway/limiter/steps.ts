@@ -9,26 +9,16 @@
  * be denied because of one that is itself denied a moment later.
  */
 
-import type { Identity } from '#gateway/identity/digest.ts';
-import { inCalls, type StoreConnection } from '#gateway/store/connection.ts';
+import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { BucketState } from './bucket-state.ts';
-import { Bucket, Charge, proofKey } from './charge.ts';
-import {
-  type Adjustment,
-  type Answer,
-  type PendingCheck,
-  readReply,
-  refund,
-  scriptCall,
-  UnreadableReplyError,
-} from './check.ts';
+import { Bucket, Charge } from './charge.ts';
+import { type Adjustment, type Answer, type PendingCheck, readReply, refund, scriptCall } from './check.ts';
 import { type Lease, memberOf } from './leases.ts';
-import { ARE_PROVEN } from './proof-scripts.ts';
 import { SPEND } from './script.ts';
 
 /** Gives back charges that were not admitted in the end. If that fails, they end with the window or the lease. */
-export interface GiveBack {
+interface GiveBack {
   adjust(adjustment: Adjustment): void;
   release(lease: Lease): void;
 }
@@ -46,12 +36,14 @@ interface Charged extends Step {
 
 /**
  * @param storeNow an estimate of the store's clock
- * @throws the error of a step; the charges of the other steps are then given back
+ * @param isProven whether one of the credentials is proven that free a request from the bucket
+ * @throws the fault of a step; the charges of the other steps are then given back
  */
 export async function decideInSteps(
   store: StoreConnection,
   storeNow: Millis,
   check: PendingCheck,
+  isProven: (bucket: Bucket) => boolean,
   giveBack: GiveBack,
 ): Promise<Answer> {
   const { charge, listeners, leases } = check;
@@ -67,8 +59,7 @@ export async function decideInSteps(
   };
   let admitted = listeners.length;
   try {
-    const proven = await provenOf(store, charge);
-    for (const step of stepsOf(charge, proven, store)) {
+    for (const step of stepsOf(charge, isProven, store)) {
       const asked = [
         {
           charge: new Charge(step.map(({ bucket }) => bucket)),
@@ -91,28 +82,11 @@ export async function decideInSteps(
       (_, place) => charged.find((one) => one.place === place)?.state ?? null,
     );
     const spent = { buckets: charge.buckets, admitted, states, leases, isLocal: false };
-    return { check, spent, proven };
+    return { check, spent, proven: [] };
   } catch (error) {
     keepOnly(0);
     throw error;
   }
-}
-
-/** Returns which credentials of a charge are proven, among those that are not known to be. */
-async function provenOf(store: StoreConnection, { buckets }: Charge): Promise<readonly Identity[]> {
-  const asked = new Map(
-    buckets.flatMap(({ unlessProven }) => unlessProven.map((one) => [proofKey(one), one] as const)),
-  );
-  const proven = inCalls(store, asked.keys(), (key) => key).map(async (keys) => {
-    const reply = await store.run(ARE_PROVEN, keys, []);
-    if (!Array.isArray(reply) || reply.length !== keys.length)
-      throw new UnreadableReplyError('the store sent a reply that cannot be read');
-    return keys.flatMap((key, i) => {
-      const credential = asked.get(key);
-      return credential === undefined || reply[i] !== 1 ? [] : [credential];
-    });
-  });
-  return (await Promise.all(proven)).flat();
 }
 
 /** Whether something of the step cannot be given back. */
@@ -124,14 +98,19 @@ function hasValues(step: readonly Step[]): boolean {
  * Groups the buckets by slot. A proven credential is not charged to its address. Buckets of different values come last,
  * because a value cannot be given back.
  */
-function stepsOf({ buckets }: Charge, proven: readonly Identity[], store: StoreConnection): Iterable<Step[]> {
-  const ordered: Step[] = [];
-  const isProven = (identity: Identity): boolean => proven.some(({ digest }) => digest === identity.digest);
-  for (const [place, { counter, identity, unlessProven, cost, limit, value }] of buckets.entries())
-    if (unlessProven.length > 0 && !unlessProven.some(isProven))
-      ordered.push({ place, bucket: new Bucket(counter, identity, [], cost, limit, value) });
-  for (const [place, bucket] of buckets.entries())
-    if (bucket.unlessProven.length === 0) ordered.push({ place, bucket });
+function stepsOf(
+  { buckets }: Charge,
+  isProven: (bucket: Bucket) => boolean,
+  store: StoreConnection,
+): Iterable<Step[]> {
+  const places = buckets.entries().toArray();
+  const ordered: Step[] = places
+    .filter(([, bucket]) => !isProven(bucket))
+    .sort(([, a], [, b]) => Math.sign(b.unlessProven.length) - Math.sign(a.unlessProven.length))
+    .map(([place, { counter, identity, cost, limit, value }]) => ({
+      place,
+      bucket: new Bucket(counter, identity, [], cost, limit, value),
+    }));
   const steps = [...Map.groupBy(ordered, ({ bucket }) => store.slotOf(bucket.key)).values()];
   return steps.sort((a, b) => Number(hasValues(a)) - Number(hasValues(b)));
 }

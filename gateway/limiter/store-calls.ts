@@ -1,90 +1,188 @@
 /**
- * Distributes charges over calls of the store. A single server accepts any keys in one call. In a Cluster all keys of a
- * call must have the same slot; a charge with several slots is decided in steps (steps.ts).
+ * Asks the store about charges, and changes its counters.
+ *
+ * All charges of one tick are one script call, so under load Redis executes one command for many requests, and every
+ * decision stays exact. In a Cluster all keys of a call must have the same slot; a charge with several slots is decided in
+ * steps (steps.ts). Nothing is queued while the store is away, and nothing is sent twice. Once the store counts as lost, no
+ * answer to an earlier call is used; only the places in flight that it took are given back.
  */
-import { inCalls, KEYS_PER_SCRIPT_MAX, type StoreConnection } from '#gateway/store/connection.ts';
+import { inCalls, type StoreConnection } from '#gateway/store/connection.ts';
+import type { StoreFault } from '#gateway/store/fault.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type Charge, proofKey } from './charge.ts';
-import { type Adjustment, type Answer, keysOf, type PendingCheck, readReply, scriptCall } from './check.ts';
+import { type Bucket, type Charge, proofKey } from './charge.ts';
+import {
+  type Adjustment,
+  type AdjustmentCall,
+  type Answer,
+  keysOf,
+  type PendingCheck,
+  readReply,
+  scriptCall,
+} from './check.ts';
+import { type Lease, leasesOf } from './leases.ts';
+import type { LimitListener, Spent } from './limiter.ts';
+import type { Proofs } from './proofs.ts';
 import { SPEND } from './script.ts';
-import { decideInSteps, type GiveBack } from './steps.ts';
+import type { SharedStore } from './shared-store.ts';
+import { decideInSteps } from './steps.ts';
+import type { StoredLeases } from './stored-leases.ts';
 
-type SlotOf = StoreConnection['slotOf'];
+interface StoreCallsOptions extends SharedStore {
+  readonly proofs: Proofs;
+  readonly leases: StoredLeases;
+  /**
+   * Called once for each call without an answer.
+   *
+   * @param checks are not decided
+   * @param unmade charges that may not have reached the store
+   */
+  readonly onLost: (
+    checks: readonly PendingCheck[],
+    unmade: readonly Adjustment[],
+    fault: StoreFault,
+  ) => void;
+}
 
 /** Checks of one call. */
-export interface StoreCall {
+interface StoreCall {
   readonly checks: readonly PendingCheck[];
   readonly isInSteps: boolean;
 }
 
-export function callsFor(checks: Iterable<PendingCheck>, slotOf: SlotOf): StoreCall[] {
-  const calls: StoreCall[] = [];
-  const bySlot = new Map<number | null, PendingCheck[]>();
-  for (const check of checks) {
-    const [first] = check.charge.buckets;
-    const slot = first === undefined ? null : slotOf(first.key);
-    if (slot !== null && !isOneSlot(check.charge, slotOf)) {
-      calls.push({ checks: [check], isInSteps: true });
-      continue;
-    }
-    const same = bySlot.get(slot);
-    if (same === undefined) bySlot.set(slot, [check]);
-    else same.push(check);
+export class StoreCalls {
+  readonly #options: StoreCallsOptions;
+  /** Checks of this tick, by the id of their charge. */
+  #pending = new Map<string, PendingCheck>();
+  /** Adjustments of this tick. */
+  #adjustments: Adjustment[] = [];
+  /** Calls that wait for their answers. */
+  readonly #waiting = new Set<StoreCall>();
+
+  constructor(options: StoreCallsOptions) {
+    this.#options = options;
   }
-  for (const same of bySlot.values()) {
-    let some: PendingCheck[] = [];
-    let keys = 0;
-    for (const check of same) {
-      const need = keysOf(check.charge);
-      if (keys > 0 && keys + need > KEYS_PER_SCRIPT_MAX) {
-        calls.push({ checks: some, isInSteps: false });
-        some = [];
-        keys = 0;
-      }
-      keys += need;
-      some.push(check);
+
+  spend(charge: Charge, listener: LimitListener): void {
+    const pending = this.#pending;
+    const check = pending.get(charge.id);
+    if (check !== undefined) {
+      check.listeners.push(listener);
+      return;
     }
-    calls.push({ checks: some, isInSteps: false });
+    const leases = charge.hasLeases ? this.#options.known.leases.nextName() : null;
+    pending.set(charge.id, { charge, listeners: [listener], leases });
+    if (pending.size === 1) setImmediate(() => this.#flushChecks());
   }
-  return calls;
+
+  /** If returned units are lost, they stay charged until the window ends. */
+  readonly adjust = (adjustment: Adjustment): void => {
+    if (this.#adjustments.push(adjustment) === 1) setImmediate(() => this.flush());
+  };
+
+  /** Sends what is to be changed. */
+  flush(): void {
+    const adjustments = this.#adjustments;
+    this.#adjustments = [];
+    for (const { some, made } of this.commit(adjustments))
+      made.catch((fault: StoreFault) => {
+        const unmade = some.filter(({ amount }) => amount > 0);
+        this.#options.onLost([], unmade, fault);
+      });
+  }
+
+  /** Changes counters at once, with one call for each slot. */
+  commit(owed: readonly Adjustment[]): readonly AdjustmentCall[] {
+    const { connection, storeClock } = this.#options;
+    return inCalls(connection, owed, ({ bucket }) => bucket.key).map((some) => {
+      const { keys, args } = scriptCall(storeClock.now(), [], some);
+      return { some, made: connection.run(SPEND, keys, args) };
+    });
+  }
+
+  /** Gives up all waiting calls, because the store is lost. */
+  giveUp(fault: StoreFault): void {
+    const calls = [...this.#waiting];
+    this.#waiting.clear();
+    for (const { checks } of calls) this.#options.onLost(checks, [], fault);
+  }
+
+  #flushChecks(): void {
+    const { proofs, connection } = this.#options;
+    // A call sees the proofs that were reported before it.
+    proofs.flush();
+    const pending = this.#pending;
+    this.#pending = new Map();
+    for (const call of callsFor(pending.values(), connection)) this.#ask(call);
+  }
+
+  #ask(call: StoreCall): void {
+    const { clock, leases, onLost } = this.#options;
+    const askedAt = clock();
+    this.#waiting.add(call);
+    this.#decide(call).then(
+      (answers) => {
+        if (this.#waiting.delete(call)) this.#tell(answers, askedAt);
+        else leases.endUnanswered(call.checks);
+      },
+      (fault: StoreFault) => {
+        // The store may have executed these checks all the same.
+        leases.endUnanswered(call.checks);
+        if (this.#waiting.delete(call)) onLost(call.checks, [], fault);
+      },
+    );
+  }
+
+  #tell(answers: readonly Answer[], askedAt: Millis): void {
+    const { clock, known, storeClock } = this.#options;
+    const heardAt = clock();
+    for (const answer of answers) {
+      for (const state of answer.spent.states)
+        if (state !== null) storeClock.note(state.state.at, askedAt, heardAt);
+      known.learn(answer, askedAt, heardAt);
+    }
+    for (const { check, spent } of answers) {
+      if (spent.leases !== null) this.#hold(spent, heardAt);
+      for (let i = 0; i < check.listeners.length; i++) check.listeners[i]?.onSpent(spent, i);
+    }
+  }
+
+  /** @throws StoreFault */
+  async #decide({ checks, isInSteps }: StoreCall): Promise<readonly Answer[]> {
+    const { connection, storeClock, proofs, known, clock, leases } = this.#options;
+    const storeNow = storeClock.now();
+    const [check] = checks;
+    if (isInSteps && check !== undefined) {
+      await proofs.ask(check.charge.buckets.flatMap(({ unlessProven }) => unlessProven));
+      const now = clock();
+      const isProven = ({ unlessProven }: Bucket): boolean =>
+        unlessProven.some((one) => known.proofs.isProven(one, now));
+      const giveBack = { adjust: this.adjust, release: (lease: Lease) => leases.release(lease) };
+      return [await decideInSteps(connection, storeNow, check, isProven, giveBack)];
+    }
+    const { keys, args } = scriptCall(storeNow, checks);
+    return readReply(await connection.run(SPEND, keys, args), checks);
+  }
+
+  /** Records the leases before the requests are answered, because any of them may give its lease back at once. */
+  #hold(spent: Spent, now: Millis): void {
+    const { leases } = this.#options.known;
+    for (let i = 0; i < spent.admitted; i++) for (const lease of leasesOf(spent, i)) leases.take(lease, now);
+  }
 }
 
-/** Whether all keys of a charge can be in one call. */
-function isOneSlot({ buckets }: Charge, slotOf: SlotOf): boolean {
-  const keys = buckets.flatMap(({ key, unlessProven }) => [key, ...unlessProven.map(proofKey)]);
-  return new Set(keys.map(slotOf)).size <= 1;
-}
-
-/**
- * @param storeNow an estimate of the store's clock
- * @throws StoreFault, or UnreadableReplyError
- */
-export async function decide(
-  store: StoreConnection,
-  storeNow: Millis,
-  { checks, isInSteps }: StoreCall,
-  giveBack: GiveBack,
-): Promise<readonly Answer[]> {
-  const [check] = checks;
-  if (isInSteps && check !== undefined) return [await decideInSteps(store, storeNow, check, giveBack)];
-  const { keys, args } = scriptCall(storeNow, checks);
-  return readReply(await store.run(SPEND, keys, args), checks);
-}
-
-/** Adjustments of one call. */
-export interface AdjustmentCall {
-  readonly some: readonly Adjustment[];
-  readonly made: Promise<unknown>;
-}
-
-/** Changes counters, with one call for each slot. */
-export function adjust(
-  store: StoreConnection,
-  storeNow: Millis,
-  adjustments: readonly Adjustment[],
-): AdjustmentCall[] {
-  return inCalls(store, adjustments, ({ bucket }) => bucket.key).map((some) => {
-    const { keys, args } = scriptCall(storeNow, [], some);
-    return { some, made: store.run(SPEND, keys, args) };
-  });
+function callsFor(checks: Iterable<PendingCheck>, connection: StoreConnection): StoreCall[] {
+  const isOneCall = ({ charge: { buckets } }: PendingCheck): boolean => {
+    const slots = buckets.flatMap(({ key, unlessProven }) =>
+      [key, ...unlessProven.map(proofKey)].map((one) => connection.slotOf(one)),
+    );
+    return slots.every((slot) => slot === slots[0]);
+  };
+  const { true: together = [], false: apart = [] } = Object.groupBy(checks, (check) => `${isOneCall(check)}`);
+  return [
+    ...apart.map((check) => ({ checks: [check], isInSteps: true })),
+    ...inCalls(connection, together, ({ charge }) => charge.buckets[0]?.key ?? '', keysOf).map((some) => ({
+      checks: some,
+      isInSteps: false,
+    })),
+  ];
 }

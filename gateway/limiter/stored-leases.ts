@@ -12,10 +12,10 @@ import {
   storeScript,
 } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { within } from '#shared/within.ts';
 import type { PendingCheck } from './check.ts';
 import { type HeldLeases, type Lease, leasesOf, memberOf, RENEWED_AFTER_MS } from './leases.ts';
 import type { Spent } from './limiter.ts';
+import type { SharedStore } from './shared-store.ts';
 
 /**
  * KEYS: counters. ARGV: for each the lease that is still held. An expired lease is taken again, because its request
@@ -38,7 +38,6 @@ return #KEYS
 
 /** Maximum number of returned leases that the store has not confirmed yet; about a hundred bytes each. */
 const RELEASES_MAX = 10_000;
-const ANSWER_MS: Millis = 1000;
 
 export class StoredLeases {
   readonly #connection: StoreConnection;
@@ -46,9 +45,9 @@ export class StoredLeases {
   readonly #clock: Clock;
   #released: Lease[] = [];
 
-  constructor(connection: StoreConnection, held: HeldLeases, clock: Clock) {
+  constructor({ connection, known, clock }: SharedStore) {
     this.#connection = connection;
-    this.#held = held;
+    this.#held = known.leases;
     this.#clock = clock;
   }
 
@@ -91,14 +90,14 @@ export class StoredLeases {
   /**
    * Renews the leases that are still held.
    * @param renewedBefore time of the last renewal, on this process's clock
-   * @throws the reason why the store does not answer in time
+   * @throws StoreFault
    */
   async renew(renewedBefore: Millis): Promise<void> {
     for (;;) {
       const due = this.#held.renewedBefore(renewedBefore, KEYS_PER_SCRIPT_MAX);
       if (due.length === 0) return;
       const now = this.#clock();
-      await Promise.all(this.#tell(RENEW, due).map((call) => within(ANSWER_MS, call)));
+      await Promise.all(this.#tell(RENEW, due));
       this.#held.renewed(due, now);
     }
   }

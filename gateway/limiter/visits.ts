@@ -9,20 +9,14 @@
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/regulars.ts';
-import {
-  inCalls,
-  KEYS_PER_SCRIPT_MAX,
-  type StoreConnection,
-  storeScript,
-} from '#gateway/store/connection.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import { inCalls, KEYS_PER_SCRIPT_MAX, storeScript } from '#gateway/store/connection.ts';
 import { proofKey } from './charge.ts';
 import type { ClientHistory } from './histories.ts';
 import { dayOf, type History, regularUntil, visitedOn } from './history.ts';
 import { historyKey, readHistory } from './history-store.ts';
-import type { KnownCounters } from './known-counters.ts';
 import { type Limiter, PROVEN_LOCALLY_MS } from './limiter.ts';
-import type { Admission, NewClients } from './new-clients.ts';
+import { type Admission, NewClients, type VisitsLog } from './new-clients.ts';
+import type { SharedStore } from './shared-store.ts';
 
 function packed({ last, days }: History): number {
   return last * 2 ** HISTORY_DAYS + days;
@@ -70,17 +64,8 @@ return reply
 `);
 
 /** Each client has two keys. */
-const CLIENTS_PER_CALL = KEYS_PER_SCRIPT_MAX / 2;
-
-interface VisitsOptions {
-  readonly connection: StoreConnection;
-  readonly clock: Clock;
-  /** Reads the store's clock. */
-  readonly storeNow: () => Millis;
-  readonly known: KnownCounters;
-  readonly newClients: NewClients;
-  readonly limiter: Pick<Limiter, 'spend'>;
-}
+const KEYS_PER_CLIENT = 2;
+const CLIENTS_PER_CALL = KEYS_PER_SCRIPT_MAX / KEYS_PER_CLIENT;
 
 interface Visit extends ClientHistory {
   /** The days that were known before. null if there were none. */
@@ -89,19 +74,24 @@ interface Visit extends ClientHistory {
 }
 
 export class Visits {
-  readonly #options: VisitsOptions;
+  readonly #store: SharedStore;
+  readonly #limiter: Pick<Limiter, 'spend'>;
+  readonly #newClients: NewClients;
   /** Visits that are not sent yet, by the digest of the client. */
   #pending = new Map<string, Visit>();
   #rule: VisitRule | null = null;
   #isRestoring = false;
 
-  constructor(options: VisitsOptions) {
-    this.#options = options;
+  /** @param limiter counts new clients @param log gets a line when no more of them are stored on a day */
+  constructor(store: SharedStore, limiter: Pick<Limiter, 'spend'>, log: VisitsLog) {
+    this.#store = store;
+    this.#limiter = limiter;
+    this.#newClients = new NewClients(log);
   }
 
   visited(client: Identity, rule: VisitRule, network: () => Identity | null): void {
-    const { connection, known, storeNow } = this.#options;
-    const last = dayOf(storeNow());
+    const { connection, known, storeClock } = this.#store;
+    const last = dayOf(storeClock.now());
     const before = known.histories.of(client);
     if (before?.last === last || !connection.ready) return;
     // The store may not remember a client of which nothing is known. Without a day it is not written back.
@@ -117,21 +107,21 @@ export class Visits {
     if (this.#pending.size === 0 || rule === null) return;
     const visits = [...this.#pending.values()];
     this.#pending.clear();
-    for (const some of inCalls(this.#options.connection, visits, ({ client }) => historyKey(client)))
+    for (const some of inCalls(this.#store.connection, visits, ({ client }) => historyKey(client)))
       void this.#send(some, rule);
   }
 
   async #send(visits: readonly Visit[], rule: VisitRule): Promise<void> {
-    const unknown = await this.#store(visits, rule, false);
+    const unknown = await this.#write(visits, rule, false);
     if (unknown === null) return this.#retryLater(visits);
     if (unknown.length === 0) return;
     const admitted = await this.#admitted(unknown, rule);
-    if (admitted.length > 0 && (await this.#store(admitted, rule, true)) === null) this.#retryLater(admitted);
+    if (admitted.length > 0 && (await this.#write(admitted, rule, true)) === null) this.#retryLater(admitted);
   }
 
   /** The next good reply of these clients tries again. */
   #retryLater(visits: readonly Visit[]): void {
-    const { histories } = this.#options.known;
+    const { histories } = this.#store.known;
     for (const { client, before } of visits)
       if (before === null) histories.forget(client);
       else histories.note(client, before);
@@ -139,11 +129,10 @@ export class Visits {
 
   /** @returns those that may be stored for the first time */
   async #admitted(visits: readonly Visit[], rule: VisitRule): Promise<Visit[]> {
-    const { newClients, limiter } = this.#options;
     const answers = await Promise.all(
       visits.map(
         ({ network }) =>
-          new Promise<Admission>((resolve) => newClients.admit(limiter, network, rule, resolve)),
+          new Promise<Admission>((resolve) => this.#newClients.admit(this.#limiter, network, rule, resolve)),
       ),
     );
     this.#retryLater(visits.filter((_, i) => answers[i] === 'unavailable'));
@@ -155,16 +144,16 @@ export class Visits {
    * others meanwhile. If it is interrupted, the next call goes on.
    */
   async restore(): Promise<void> {
-    const { connection, known, storeNow } = this.#options;
+    const { connection, known, storeClock } = this.#store;
     const rule = this.#rule;
     if (this.#isRestoring || rule === null) return;
     this.#isRestoring = true;
-    const first = dayOf(storeNow()) - rule.days;
+    const first = dayOf(storeClock.now()) - rule.days;
     const next = () =>
       known.histories.nextLost(CLIENTS_PER_CALL, ({ last, days }) => days > 0 && last > first);
     for (let lost = next(); lost !== null; lost = next()) {
       const calls = inCalls(connection, lost.clients, ({ client }) => historyKey(client));
-      const answers = await Promise.all(calls.map((some) => this.#store(some, rule, true)));
+      const answers = await Promise.all(calls.map((some) => this.#write(some, rule, true)));
       if (answers.includes(null)) break;
       lost.done();
     }
@@ -175,12 +164,12 @@ export class Visits {
    * @param begins whether clients without a history get one
    * @returns the others, which have none; null if the store did not answer
    */
-  async #store<T extends ClientHistory>(
+  async #write<T extends ClientHistory>(
     clients: readonly T[],
     rule: VisitRule,
     begins: boolean,
   ): Promise<T[] | null> {
-    const { connection, clock, known } = this.#options;
+    const { connection, clock, known } = this.#store;
     const keys = clients.flatMap(({ client }) => [historyKey(client), proofKey(client)]);
     const added = clients.map(({ history }) => packed(history));
     const args = [rule.visits, rule.days, Number(begins), ...added].map(String);

@@ -10,7 +10,10 @@ import type { Millis } from '#shared/clock.ts';
 import type { StoreFault } from './fault.ts';
 
 export interface ConnectionOptions {
-  /** A server that does not answer for this time counts as dead. */
+  /**
+   * A server that owes an answer and sends nothing for this time counts as dead: the connection is closed, and all calls
+   * reject. Only time in which this process ran is counted.
+   */
   readonly silenceMs: Millis;
   /** Called after `connect` whenever `ready` changes. */
   readonly onChange: (ready: boolean) => void;
@@ -28,16 +31,30 @@ export function storeScript(lua: string): StoreScript {
 /** Redis runs one script at a time. Calls with more keys are split, so that no script runs for long. */
 export const KEYS_PER_SCRIPT_MAX = 200;
 
-/** @returns the items of each call, whose keys share a slot and are bounded in number */
+/**
+ * @param keyOf one key of the item; all of its keys share a slot
+ * @param keysOf the number of its keys
+ * @returns the items of each call, whose keys share a slot and are bounded in number
+ */
 export function inCalls<T>(
   store: Pick<StoreConnection, 'slotOf'>,
   items: Iterable<T>,
   keyOf: (item: T) => string,
+  keysOf: (item: T) => number = () => 1,
 ): T[][] {
   const calls: T[][] = [];
-  for (const same of Map.groupBy(items, (item) => store.slotOf(keyOf(item))).values())
-    for (let at = 0; at < same.length; at += KEYS_PER_SCRIPT_MAX)
-      calls.push(same.slice(at, at + KEYS_PER_SCRIPT_MAX));
+  for (const same of Map.groupBy(items, (item) => store.slotOf(keyOf(item))).values()) {
+    let left = 0;
+    for (const item of same) {
+      const keys = keysOf(item);
+      if (keys <= left) calls.at(-1)?.push(item);
+      else {
+        calls.push([item]);
+        left = KEYS_PER_SCRIPT_MAX;
+      }
+      left -= keys;
+    }
+  }
   return calls;
 }
 

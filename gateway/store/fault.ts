@@ -1,10 +1,10 @@
 /** Explains store failures in one sentence that an operator can act on. */
 
 /**
- * disconnected: no connection, or it broke before the answer. out-of-memory: the server has reached its maxmemory.
- * read-only: the server is a replica. error: any other error reply.
+ * timeout: the server has stopped answering. disconnected: no connection, or it broke before the answer. out-of-memory: the
+ * server has reached its maxmemory. read-only: the server is a replica. error: any other error reply.
  */
-export type FaultKind = 'disconnected' | 'out-of-memory' | 'read-only' | 'error';
+export type FaultKind = 'timeout' | 'disconnected' | 'out-of-memory' | 'read-only' | 'error';
 
 export class StoreFault extends Error {
   readonly kind: FaultKind;
@@ -18,11 +18,20 @@ export class StoreFault extends Error {
 
 /** Tells whether the server answered with an error, so that it has not carried out the call. */
 export function isErrorReply(error: unknown): boolean {
-  return error instanceof StoreFault && error.kind !== 'disconnected';
+  return error instanceof StoreFault && error.kind !== 'timeout' && error.kind !== 'disconnected';
 }
 
 /** A failure that retrying cannot fix, such as a wrong password. */
 export class StoreRefusedError extends Error {}
+
+const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid DB index|ERR AUTH)\b/;
+
+/** @throws StoreRefusedError if retrying cannot fix the fault */
+export function throwIfRefused(cause: Error): void {
+  const { message } = cause;
+  if (REFUSED.test(message))
+    throw new StoreRefusedError(`the store at GATEWAY_REDIS_URL refuses this gateway: ${message}`, { cause });
+}
 
 /**
  * Patterns for code and message of an error, with their explanation. The first match wins. They are not anchored: for
@@ -78,7 +87,8 @@ const MEANINGS: readonly (readonly [RegExp, string])[] = [
 const KINDS: readonly (readonly [RegExp, FaultKind])[] = [
   [/\bOOM\b/, 'out-of-memory'],
   [/\bREADONLY\b/, 'read-only'],
-  [/closed|ECONN|EPIPE|ETIMEDOUT|Socket timeout|writeable/i, 'disconnected'],
+  [/Socket timeout/, 'timeout'],
+  [/closed|ECONN|EPIPE|ETIMEDOUT|writeable/i, 'disconnected'],
 ];
 
 export function faultOf(cause: unknown, where: string): StoreFault {

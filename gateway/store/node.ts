@@ -24,7 +24,7 @@ export interface NodeOptions {
   readonly username: string | null;
   readonly password: string | null;
   readonly tls: StoreTls | null;
-  /** A connection with a waiting call counts as dead after this time without any data, even if it is still open. */
+  /** See ConnectionOptions. */
   readonly silenceMs: Millis;
   readonly onChange: (ready: boolean) => void;
 }
@@ -35,10 +35,14 @@ interface Waiter {
 }
 
 const CLOSED = /EPIPE|ECONNRESET|closed/;
+const SILENT = /^Socket timeout/;
 const RECONNECT_MS_MAX: Millis = 1000;
 /** The same for a server that answers with errors. It does not help to ask it often. */
 const REFUSED_MS_MAX: Millis = 5000;
-const SILENT_TICKS_MAX = 4;
+/** The first tick may be short, so a wait takes at least one less. */
+const SILENT_TICKS_MAX = 11;
+/** The least time that a new connection may be silent. The library gives up a little sooner, with a better reason. */
+const CONNECT_MS: Millis = 2500;
 /** How long `disconnect` waits for calls in flight. */
 const DISCONNECT_TIMEOUT_MS: Millis = 200;
 
@@ -181,7 +185,8 @@ export class RedisNode {
     if (this.#ready && this.#options.expects === 'primary' && /\bREADONLY\b/.test(error.message)) {
       this.reconnect(error);
     }
-    return faultOf(error, this.#where);
+    const isSilent = this.#lastError !== null && SILENT.test(this.#lastError.message);
+    return isSilent ? this.whyDown() : faultOf(error, this.#where);
   }
 
   #onReady(): void {
@@ -268,7 +273,10 @@ export class RedisNode {
       return endpoint;
     };
     const { tls, silenceMs } = this.#options;
-    const isAsked = (): boolean => this.#asked > 0 || !this.#ready;
+    const silenceMsMax = (): Millis | null => {
+      if (!this.#ready) return Math.max(silenceMs, CONNECT_MS);
+      return this.#asked > 0 ? silenceMs : null;
+    };
     return class extends AbstractConnector {
       constructor(_options: unknown) {
         super(DISCONNECT_TIMEOUT_MS);
@@ -286,7 +294,7 @@ export class RedisNode {
         this.stream.once('error', (error: Error) => {
           this.firstError = error;
         });
-        endWhenSilent(this.stream, silenceMs, isAsked);
+        endWhenSilent(this.stream, silenceMs / SILENT_TICKS_MAX, silenceMsMax);
         return this.stream;
       }
     };
@@ -295,17 +303,25 @@ export class RedisNode {
 
 /**
  * Closes a connection on which a call waits and no data arrives. Time is counted in ticks, and a late tick counts once.
- * Otherwise, after a stall of this process, the library's own timer would fire before the waiting answer is read.
+ * Otherwise, after a stall of this process, a timer would fire before the waiting answer is read. After a stall of the
+ * whole machine the server has not run either.
+ *
+ * @param silenceMsMax returns how long the connection may be silent; null if nothing is expected
  */
-function endWhenSilent(stream: Socket, silenceMs: Millis, isAsked: () => boolean): void {
+function endWhenSilent(stream: Socket, tickMs: Millis, silenceMsMax: () => Millis | null): void {
   let read = 0;
   let silentTicks = 0;
   const timer = setInterval(() => {
-    if (stream.bytesRead !== read || !isAsked()) silentTicks = 0;
-    else if (++silentTicks > SILENT_TICKS_MAX)
-      stream.destroy(new Error(`Socket timeout: no answer within ${silenceMs} ms`));
+    const most = silenceMsMax();
+    silentTicks = stream.bytesRead === read && most !== null ? silentTicks + 1 : 0;
     read = stream.bytesRead;
-  }, silenceMs / SILENT_TICKS_MAX);
+    if (most === null || silentTicks < Math.round(most / tickMs)) return;
+    // Timers run before sockets are read, so an answer that has arrived is read first.
+    setImmediate(() => {
+      if (stream.bytesRead === read)
+        stream.destroy(new Error(`Socket timeout: no answer within ${Math.round(most)} ms`));
+    });
+  }, tickMs);
   timer.unref();
   stream.once('close', () => clearInterval(timer));
 }

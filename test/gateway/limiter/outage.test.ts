@@ -414,17 +414,6 @@ t.test('gives up a dead connection, and recovers with a new one', async (t) => {
   await untilStoreCounts(limiter);
 });
 
-t.test('many waiting requests are one outage, and all are answered at once', async (t) => {
-  const redis = await startRedis(t);
-  const { limiter } = await guarded(t, redis.url);
-  await untilStoreCounts(limiter);
-  redis.freeze();
-  t.teardown(() => redis.thaw());
-  const answers = await Promise.all(Array.from({ length: 9 }, () => spend(limiter, fresh(10, 'local'))));
-  t.equal(answers.length, 9);
-  t.match(limiter.stats(), { available: false, outages: 1, failures: { timeout: 9 } });
-});
-
 t.test('a lost connection with pending checks is distinguished from a fault', async (t) => {
   const redis = await startRedis(t);
   const { limiter, log } = await guarded(t, redis.url, { budgetMs: 5000 });

@@ -3,47 +3,24 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type Charge, proofKey } from '#gateway/limiter/charge.ts';
-import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { PROVEN_LOCALLY_MS, PROVEN_MS } from '#gateway/limiter/limiter.ts';
-import { RedisStore } from '#gateway/limiter/redis.ts';
-import { StoreClock } from '#gateway/limiter/store-clock.ts';
+import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import { HEARTBEAT, SALT_KEY } from '#gateway/limiter/replicas.ts';
+import { openStore } from '#gateway/store/open.ts';
 import { testClock } from '#test/support/clock.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { burst, chargeOf, identity, part, policy, unproven } from '#test/support/spend.ts';
-import { accessTo } from '#test/support/store.ts';
+import { burst, chargeOf, identity, part, policy, spend, unproven } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support/window.ts';
 
 /** Long enough for a slow machine to read the counters. */
 const WINDOW_MS = 3000;
 
-const clock = (): number => performance.timeOrigin + performance.now();
-
-async function connected(t: Test, url: string): Promise<RedisStore> {
-  const limiter = new RedisStore(accessTo(url), {
-    clock,
-    storeClock: new StoreClock(clock),
-    known: new KnownCounters({ countersMax: 4096, credentialsMax: 1024 }),
-    budgetMs: 5000,
-    replica: 'r',
-    log: { warn: () => {} },
-    onFailure: (checks, _failure, cause) => {
-      t.fail(`the store does not answer: ${cause.message}`);
-      for (const { listeners } of checks) for (const listener of listeners) listener.onStoreUnavailable();
-    },
-    onUnmade: () => undefined,
-    onDisconnected: () => {},
-  });
-  t.teardown(() => limiter.close());
-  await limiter.connect();
-  return limiter;
-}
-
 t.test('exact at every window edge: constant load fills each window exactly to its limit', async (t) => {
   const redis = await startRedis(t);
-  const limiters = await Promise.all([1, 2, 3, 4].map(() => connected(t, redis.url)));
+  const limiters = await Promise.all([1, 2, 3, 4].map(() => startLimiter(t, redis.url)));
   const limit = 40;
   const charge = (): Charge => chargeOf(part(policy('edge', limit, 1), 'one'));
   const windowNow = async (): Promise<number> => Number((await redis.client.time())[0]);
@@ -52,7 +29,7 @@ t.test('exact at every window edge: constant load fills each window exactly to i
    *
    * @returns the window, if it did not end meanwhile, and how many were admitted
    */
-  const fill = async (limiter: RedisStore): Promise<{ window: number | null; admitted: number }> => {
+  const fill = async (limiter: GuardedLimiter): Promise<{ window: number | null; admitted: number }> => {
     const window = await windowNow();
     const admitted = await burst(limiter, charge(), limit + 5);
     return { window: window === (await windowNow()) ? window : null, admitted };
@@ -84,60 +61,61 @@ t.test('exact at every window edge: constant load fills each window exactly to i
   t.equal(sum, windows * limit, 'each window admitted exactly its limit');
 });
 
+/** Starts a limiter, and counts its calls to the store, heartbeats apart. */
+async function startCounted(t: Test, url: string) {
+  const counted = { calls: 0 };
+  const limiter = await startLimiter(t, url, {
+    openStore(access, options) {
+      const connection = openStore(access, options);
+      const run = connection.run.bind(connection);
+      connection.run = (script, keys, args) => {
+        if (script !== HEARTBEAT) counted.calls++;
+        return run(script, keys, args);
+      };
+      return connection;
+    },
+  });
+  return { limiter, counted };
+}
+
 t.test('all requests of one tick take one command, whatever their charges', async (t) => {
   const redis = await startRedis(t);
-  const limiter = await connected(t, redis.url);
-  const done = (charge: Charge): Promise<void> =>
-    new Promise((resolve) =>
-      limiter.spend(charge, { onSpent: () => resolve(), onStoreUnavailable: resolve }),
-    );
-  const commands = async (): Promise<number> => {
-    const stats = await redis.client.info('commandstats');
-    return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce(
-      (sum, [, calls]) => sum + Number(calls),
-      0,
-    );
-  };
+  const { limiter, counted } = await startCounted(t, redis.url);
   const hot = chargeOf(part(policy('hot', 1000, 60), 'one'));
-  await done(hot);
-  const before = await commands();
-  await Promise.all(Array.from({ length: 100 }, () => done(hot)));
-  t.equal((await commands()) - before, 1, '100 requests of one identity take one command');
+  await Promise.all(Array.from({ length: 100 }, () => spend(limiter, hot)));
+  t.equal(counted.calls, 1, '100 requests of one identity take one command');
   const many = Array.from({ length: 100 }, (_, i) => chargeOf(part(policy('many', 5, 60), `id-${i}`)));
-  await Promise.all(many.map(done));
-  t.equal((await commands()) - before, 2, '100 identities take two commands');
+  await Promise.all(many.map((charge) => spend(limiter, charge)));
+  t.equal(counted.calls, 2, '100 identities take two commands');
   const flood = Array.from({ length: 500 }, (_, i) =>
     chargeOf(...unproven(policy('flood', 5, 60), `f-${i}`, 'flooder')),
   );
-  await Promise.all(flood.map(done));
-  t.equal((await commands()) - before, 2 + 8, 'a script names at most 200 keys');
+  await Promise.all(flood.map((charge) => spend(limiter, charge)));
+  t.equal(counted.calls, 2 + 8, 'a script names at most 200 keys');
 });
 
 t.test('every key expires soon after its window, and never before', async (t) => {
   const redis = await startRedis(t);
-  const limiter = await connected(t, redis.url);
+  const limiter = await startLimiter(t, redis.url);
   await nextWindow(WINDOW_MS);
   const windowEnd = Math.ceil(Date.now() / WINDOW_MS) * WINDOW_MS;
-  await Promise.all(
-    Array.from({ length: 200 }, (_, i) => {
-      const charge = chargeOf(part(policy('short', 5, WINDOW_MS / 1000), `id-${i}`));
-      return new Promise<void>((resolve) =>
-        limiter.spend(charge, { onSpent: () => resolve(), onStoreUnavailable: resolve }),
-      );
-    }),
+  const short = Array.from({ length: 200 }, (_, i) =>
+    chargeOf(part(policy('short', 5, WINDOW_MS / 1000), `id-${i}`)),
   );
-  t.equal(await redis.client.dbsize(), 200);
-  const ends = await Promise.all((await redis.client.keys('*')).map((key) => redis.client.pexpiretime(key)));
+  await Promise.all(short.map((charge) => spend(limiter, charge)));
+  const counters = (): Promise<string[]> => redis.client.keys('fg:*:short:*');
+  const ends = await Promise.all((await counters()).map((key) => redis.client.pexpiretime(key)));
+  t.equal(ends.length, 200);
   for (const end of ends) {
     if (end < windowEnd || end > windowEnd + 2000)
       t.fail('an expiry apart from its window', { end, windowEnd });
   }
-  await until(async () => (await redis.client.dbsize()) === 0, 'every counter has expired');
+  await until(async () => (await counters()).length === 0, 'every counter has expired');
 });
 
 t.test('sends forgotten scripts again, and counts every request once', async (t) => {
   const redis = await startRedis(t);
-  const limiter = await connected(t, redis.url);
+  const limiter = await startLimiter(t, redis.url);
   await insideLongWindow();
   const charge = chargeOf(part(policy('flushed', 30, LONG_WINDOW_SECONDS), 'one'));
   const admitted = await Promise.all(
@@ -154,26 +132,18 @@ t.test('sends forgotten scripts again, and counts every request once', async (t)
 
 t.test('sends proofs of one tick together, before one of them is withdrawn', async (t) => {
   const redis = await startRedis(t);
-  const store = await connected(t, redis.url);
-  const scripts = async (): Promise<number> => {
-    const stats = await redis.client.info('commandstats');
-    return [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)].reduce(
-      (sum, [, calls]) => sum + Number(calls),
-      0,
-    );
-  };
-  const before = await scripts();
+  const { limiter: store, counted } = await startCounted(t, redis.url);
   const keys = Array.from({ length: 300 }, (_, i) => identity(`key ${i}`));
-  for (const key of keys) store.proofs.prove(key);
+  for (const key of keys) store.prove(key);
   const [first, ...others] = keys;
   if (first === undefined) throw new Error('there are keys');
-  store.proofs.withdraw(first);
+  store.withdraw(first);
   await until(async () => (await redis.client.exists(...others.map(proofKey))) === others.length);
   t.equal(await redis.client.exists(proofKey(first)), 0);
   t.equal(await redis.client.ttl(proofKey(keys[1] ?? first)), PROVEN_MS / 1000);
-  t.equal((await scripts()) - before, 3, 'two commands for 300 proofs, and one to withdraw');
+  t.equal(counted.calls, 3, 'two commands for 300 proofs, and one to withdraw');
 
-  store.proofs.prove(first);
+  store.prove(first);
   await store.close();
   t.equal(await redis.client.exists(proofKey(first)), 1, 'pending proofs are sent at the end');
 });
@@ -209,15 +179,14 @@ t.test('an ACL user with exactly the permissions in docs/operating.md', async (t
   t.match(permissions, /~fg:\*/);
   const redis = await startRedis(t);
   await redis.client.call('ACL', 'SETUSER', 'floodgate', 'on', '>secret', ...permissions.split(' '));
-  const store = await connected(t, redis.url.replace('//', '//floodgate:secret@'));
-  const beat = await store.heartbeat('salt');
-  t.equal(beat.salt, 'salt');
+  const store = await startLimiter(t, redis.url.replace('//', '//floodgate:secret@'));
+  t.equal(await redis.client.get(SALT_KEY), 'salt');
   await insideLongWindow();
   const [own, ofAddress] = unproven(policy('acl', 5, LONG_WINDOW_SECONDS), 'key', 'address');
   t.equal(await burst(store, chargeOf(own, ofAddress), 9), 5);
-  store.proofs.prove(own.identity);
+  store.prove(own.identity);
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 1);
-  store.proofs.withdraw(own.identity);
+  store.withdraw(own.identity);
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 0);
   t.strictSame((await redis.client.call('ACL', 'LOG')) as unknown[], [], 'no command was refused');
 });

@@ -8,7 +8,6 @@ import type { Bounds, Setting } from './world.ts';
 export const NOTHING: Bounds = {
   requests: 0,
   lateReplies: 0,
-  silences: 0,
   errors: 0,
   storeLost: 0,
   connectionsLost: 0,

@@ -19,13 +19,11 @@ export interface Bounds {
   readonly requests: number;
   /** Replies that stay on their way. */
   readonly lateReplies: number;
-  /** Waits that end because a gateway gives up on the store. */
-  readonly silences: number;
   /** Calls that the store answers with an error. */
   readonly errors: number;
   /** All connections break. */
   readonly storeLost: number;
-  /** The connection of one gateway breaks. */
+  /** The connection of one gateway breaks, or is closed because the store is silent for too long. */
   readonly connectionsLost: number;
   readonly storeEmptied: number;
   readonly gatewaysKilled: number;
@@ -158,8 +156,7 @@ export class World {
       if (connection.pending > 0 && left.errors > 0) events.push(`fail ${i}`);
       if (connection.unexecuted > 0 && left.lateReplies > 0) events.push(`late ${i}`);
       const isOpen = !limiter.stats().available;
-      if (waiting > 0 ? left.silences > 0 : isOpen && connection.ready && connection.pending === 0)
-        events.push(`time ${i}`);
+      if (waiting === 0 && isOpen && connection.ready && connection.pending === 0) events.push(`time ${i}`);
       if (held.length > 0 && left.finishes > 0) events.push(`finish ${i}`);
       if (connection.ready && left.connectionsLost > 0) events.push(`cut ${i}`);
       if (left.gatewaysKilled > 0) events.push(`kill ${i}`);
@@ -192,7 +189,6 @@ export class World {
         await this.#lose(i, 'fail', (connection) => connection.fail());
         break;
       case 'time':
-        if (this.#at(i).waiting > 0) this.#left.silences--;
         await this.#passTime(i);
         break;
       case 'finish':
