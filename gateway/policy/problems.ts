@@ -46,6 +46,18 @@ export type Path = readonly (string | number)[];
 /** Reports a mistake at the value at `path`; with `key`, at the key in front of the value. */
 export type Report = (path: Path, message: string, fix: string, point?: 'value' | 'key') => void;
 
+/** Reports each of the keys that is written. @param why behind the key, such as `cannot be combined with limits` */
+export function refuseKeys<T extends object>(
+  written: T,
+  keys: readonly (keyof T & string)[],
+  here: Path,
+  report: Report,
+  why: string,
+  fix: string,
+): void {
+  for (const key of keys) if (written[key] !== undefined) report([...here, key], `${key} ${why}`, fix, 'key');
+}
+
 /** @returns what `read` returns; null if it throws a Mistake, which is reported */
 export function attempt<V>(report: Report, path: Path, read: () => V): V | null {
   try {

@@ -12,7 +12,7 @@ import {
   type SeenLogin,
   unreachableFinding,
 } from '#gateway/operate/doctor/formbricks.ts';
-import { saysNeverDenies } from '#gateway/policy/keys/mode.ts';
+import { NEVER_DENIES } from '#gateway/policy/keys/plain-keys.ts';
 import type { Explanation } from '#gateway/workbench/rehearsal/explain.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type AdminAccess, askAdmin } from './admin-client.ts';
@@ -80,7 +80,7 @@ async function limitsOf(path: string, admin: AdminAccess): Promise<SeenLogin> {
     request: `POST ${path}`,
     from: '192.0.2.1',
   })) as Explanation;
-  const limiting = policies.filter(({ matched, reason }) => matched && !saysNeverDenies(reason));
+  const limiting = policies.filter(({ matched, reason }) => matched && !reason.includes(NEVER_DENIES));
   return { path, limitedBy: limiting.map(({ name }) => name) };
 }
 

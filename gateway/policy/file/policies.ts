@@ -9,10 +9,9 @@ import { type Readings, readKeys } from '#gateway/policy/keys/key.ts';
 import { limitsOf, type RowLimit } from '#gateway/policy/keys/limits.ts';
 import { checkOverrides, type OverrideLoader } from '#gateway/policy/keys/overrides.ts';
 import { POLICY_KEYS } from '#gateway/policy/keys/policy-keys.ts';
-import { readRoute } from '#gateway/policy/keys/route.ts';
 import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
-import type { Path, Report } from '#gateway/policy/problems.ts';
-import { coveredBy, type Route } from '#gateway/policy/route.ts';
+import { attempt, type Path, type Report } from '#gateway/policy/problems.ts';
+import { coveredBy, parseRoute, type Route } from '#gateway/policy/route.ts';
 import type { PolicyFile } from './schema.ts';
 import { checkBucket } from './shared-bucket.ts';
 
@@ -49,7 +48,7 @@ export class PolicyTable {
     const { identifiers, ignoreCase, report } = this.#around;
     const limits = limitsOf(row, here, report);
     const isNew = this.#addNames(row, limits, here);
-    const route = readRoute(row.route, ignoreCase, [...here, 'route'], report);
+    const route = attempt(report, [...here, 'route'], () => parseRoute(row.route, ignoreCase));
     const where = { route, hosts: row.hosts };
     const rowIdentifier = identifiers.of(row.identifier, where, [...here, 'identifier']);
     if (route !== null) this.#checkReachable(route, [...here, 'route']);
@@ -63,7 +62,7 @@ export class PolicyTable {
         bucket: row.bucket ?? row.name,
         identifier,
         rowIdentifier,
-        identifierNamed: (name: string, key: string) => identifiers.of(name, where, [...here, key]),
+        identifierNamed: (name: string, key: string) => identifiers.named(name, where, [...here, key]),
         route,
         ignoreCase,
         isInFlight: ALGORITHMS[limit.algorithm].isHeld,

@@ -2,8 +2,8 @@
 import { isClientRoute } from '#gateway/http/header-names.ts';
 import { originIn } from '#gateway/http/page-origin.ts';
 import { warnOfIdentifier } from '#gateway/policy/keys/identifier-keys.ts';
-import { QUOTA_KEYS } from '#gateway/policy/keys/limits.ts';
 import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
+import { QUOTA_KEYS } from '#gateway/policy/keys/quota-keys.ts';
 import { warnOfRegulars } from '#gateway/policy/keys/regulars.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { inOrder, type Path, type Problem, type Report } from '#gateway/policy/problems.ts';

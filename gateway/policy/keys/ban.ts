@@ -1,11 +1,8 @@
 import type { Identifier } from '#gateway/identity/identifier.ts';
-import { secondsOf } from '#gateway/policy/duration.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import { policyKey } from './key.ts';
-import { DURATION, whole } from './schema-parts.ts';
+import { DURATION, secondsWithin, whole } from './schema-parts.ts';
 
-const WITHIN_SECONDS_MAX = 86_400;
-const BAN_SECONDS_MAX = 7 * 86_400;
 /** A ban of an IPv6 address covers its network with this prefix length. */
 const NETWORK_BITS = 64;
 
@@ -29,14 +26,12 @@ export const ban = policyKey({
   read(written, { bucket, identifier, rowIdentifier, report }): PolicyBan | null {
     if (written === undefined) return null;
     const { after, within, for: length, growing = false } = written;
-    const [withinSeconds, forSeconds] = [secondsOf(within), secondsOf(length)];
-    if (withinSeconds > WITHIN_SECONDS_MAX)
-      report(['within'], `within ${within} is too long`, 'write at most 1d');
-    if (forSeconds > BAN_SECONDS_MAX) report(['for'], `a ban of ${length} is too long`, 'write at most 7d');
+    const withinMs = secondsWithin('1d', within, ['within'], report) * 1000;
+    const forMs = secondsWithin('7d', length, ['for'], report) * 1000;
     const why = rowIdentifier === null ? null : whyNotBanned(rowIdentifier);
     if (why !== null) report([], why, 'ban in a policy by address, with ipv6Prefix 64, or by key', 'key');
     if (identifier === null || whyNotBanned(identifier) !== null) return null;
-    return { bucket, after, withinMs: withinSeconds * 1000, forMs: forSeconds * 1000, growing };
+    return { bucket, after, withinMs, forMs, growing };
   },
   counted: ({ ban }) => JSON.stringify(ban),
   explain: ({ ban }) => (ban === null ? null : banText(ban)),

@@ -6,7 +6,7 @@ import {
   partsOf,
 } from '#gateway/identity/identifier.ts';
 import { hasParameter } from '#gateway/identity/pairs.ts';
-import { areImpliedBy, type Condition } from '#gateway/policy/condition.ts';
+import type { Condition } from '#gateway/policy/condition.ts';
 import { readEach } from '#gateway/policy/problems.ts';
 import { coveredBy, parseRoute } from '#gateway/policy/route.ts';
 import { RouteTree } from '#gateway/policy/route-tree.ts';
@@ -14,6 +14,7 @@ import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import { readHosts } from './hosts.ts';
 import { policyKey, type RowPlace } from './key.ts';
 import { programName } from './named-clients.ts';
+import { areCounted } from './other-limits.ts';
 import { hostList, list, route as routeText } from './schema-parts.ts';
 
 const more = 'See [Conditions](#conditions)';
@@ -51,21 +52,16 @@ export const unless = policyKey({
   counted: ({ unless }) => unless?.name,
   /** Warns if nothing counts a key once it is proven. An application proves also invented ones where it checks none. */
   warn(policy, { policies }) {
-    const { unless, route, count } = policy;
+    const { unless, count } = policy;
     // Clients cannot invent signed tokens.
     if (unless?.kind !== 'credential') return null;
-    const routes = policies.flatMap((other) =>
-      countsEach(other.identifier, unless) &&
-      other.mode === 'enforce' &&
-      other.rollout === null &&
-      other.unless === null &&
-      other.distinct === null &&
-      areImpliedBy(other, policy) &&
-      (other.count === 'request' || other.count === count)
-        ? [other.route]
-        : [],
+    const counting = policies.filter(
+      (other) =>
+        countsEach(other.identifier, unless) &&
+        other.distinct === null &&
+        (other.count === 'request' || other.count === count),
     );
-    if (coveredBy(route, routes).length > 0) return null;
+    if (areCounted(policy, counting)) return null;
     return [
       `no policy counts a proven ${unless.name} on this route, and an application that answers 200 to an invented one proves it`,
       `add a policy by ${unless.name}`,

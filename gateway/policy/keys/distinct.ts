@@ -1,16 +1,12 @@
-import {
-  type CredentialSource,
-  partsOf,
-  type SimpleIdentifier,
-  WHOLE_PATH,
-} from '#gateway/identity/identifier.ts';
-import { BODY_FIELD, QUERY_PARAMETER } from './identifier-keys.ts';
+import { partsOf, type SimpleIdentifier, WHOLE_PATH } from '#gateway/identity/identifier.ts';
+import type { Algorithm } from '#gateway/policy/policy.ts';
+import type { Path, Report } from '#gateway/policy/problems.ts';
+import { bodyIdentifier, credentialSource, SOURCES } from './identifier-sources.ts';
 import { policyKey } from './key.ts';
-import { fieldName, only } from './schema-parts.ts';
 
 export const distinct = policyKey({
   schema: {
-    anyOf: [{ type: 'string' }, BODY_FIELD, only('query', QUERY_PARAMETER), only('header', fieldName)],
+    anyOf: [{ type: 'string' }, SOURCES.body, SOURCES.query, SOURCES.header],
     description:
       'the limit is a number of different values, not of requests: { body: FIELD }, { query: NAME }, { header: NAME }, path, path.NAME for a parameter of the route, or the name of an entry under identifiers',
   },
@@ -43,19 +39,39 @@ type Part = string | { body: string; required?: boolean } | { query: string } | 
 function partOf(written: Part, ignoresCase: boolean): SimpleIdentifier {
   if (typeof written === 'string')
     return { name: written, kind: 'path', param: WHOLE_PATH, at: 0, takesRest: true, ignoresCase };
-  if ('body' in written)
-    return {
-      name: `body.${written.body}`,
-      kind: 'body',
-      field: written.body,
-      isRequired: written.required === true,
-    };
-  if ('query' in written)
-    return credential(`query.${written.query}`, { kind: 'query', parameter: written.query });
-  const header = written.header.toLowerCase();
-  return credential(`header.${header}`, { kind: 'header', header });
+  if ('body' in written) return bodyIdentifier(`body.${written.body}`, written);
+  const name = 'query' in written ? `query.${written.query}` : `header.${written.header.toLowerCase()}`;
+  return { name, kind: 'credential', sources: [credentialSource(written)] };
 }
 
-function credential(name: string, source: CredentialSource): SimpleIdentifier {
-  return { name, kind: 'credential', sources: [source] };
+/** The maximum of a limit of different values. Redis stores all of them, and gateways remember some. */
+const DISTINCT_MAX = 1000;
+
+/** @param at place of the limit */
+export function checkValueLimit(limit: number, at: Path, report: Report): void {
+  if (limit > DISTINCT_MAX)
+    report(
+      at,
+      `distinct remembers at most ${DISTINCT_MAX} values of a client, not ${limit}`,
+      `write at most ${DISTINCT_MAX}`,
+    );
+}
+
+interface ValueLimit {
+  readonly algorithm: Algorithm;
+  readonly limit: number;
+  readonly at: Path;
+}
+
+/** Checks a limit of different values, which are counted in windows, up to a maximum. */
+export function checkValues({ algorithm, limit, at }: ValueLimit, report: Report): void {
+  if (algorithm === 'fixed-window' || algorithm === 'calendar-window')
+    checkValueLimit(limit, [...at, 'limit'], report);
+  else
+    report(
+      [...at, algorithm === 'concurrency' ? algorithm : 'algorithm'],
+      `distinct counts in fixed or calendar windows, so it cannot be combined with ${algorithm}`,
+      'remove one of them',
+      'key',
+    );
 }

@@ -1,67 +1,23 @@
 /** The key `identifiers`, and the keys of an identifier. */
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { carriersOf } from '#gateway/identity/credential.ts';
-import { type Identifier, partsOf } from '#gateway/identity/identifier.ts';
+import { partsOf, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { Report } from '#gateway/policy/problems.ts';
+import { SOURCES } from './identifier-sources.ts';
 import { fileKey, propertiesOf } from './key.ts';
-import { fieldName, fileName, only, whole } from './schema-parts.ts';
+import { whole } from './schema-parts.ts';
 
-const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
-
-export const BODY_FIELD = {
-  type: 'object',
-  required: ['body'],
-  properties: {
-    body: {
-      type: 'string',
-      pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$',
-      description: 'the name of a field at the top of the body, such as email',
-    },
-    required: {
-      type: 'boolean',
-      description: 'true refuses requests of which the gateway cannot read the field',
-    },
-  },
-  additionalProperties: false,
-  description: 'write { body: FIELD }, such as { body: email }',
-} as const;
-
-export const QUERY_PARAMETER = { type: 'string', pattern: '^[A-Za-z0-9._~[\\]-]+$' } as const;
-
-const credentialSource = {
+const source = {
   anyOf: [
-    only('header', fieldName),
-    only('bearer', { type: 'string', pattern: '^[!-~]*$' }),
-    only('cookie', fieldName),
-    only('query', QUERY_PARAMETER),
-    only('jwt', {
-      type: 'object',
-      required: ['claim', 'jwks'],
-      properties: {
-        bearer: { type: 'boolean', const: true },
-        header: fieldName,
-        cookie: fieldName,
-        claim: { type: 'string', minLength: 1, maxLength: 200 },
-        jwks: fileName,
-        issuer: { type: 'string', minLength: 1, maxLength: 1000 },
-        audience: {
-          anyOf: [
-            { type: 'string', minLength: 1, maxLength: 1000 },
-            {
-              type: 'array',
-              items: { type: 'string', minLength: 1, maxLength: 1000 },
-              minItems: 1,
-              maxItems: 16,
-            },
-          ],
-        },
-      },
-      additionalProperties: false,
-    }),
-    only('path', { type: 'string', pattern: PARAMETER }),
-    BODY_FIELD,
-    only('network', fileName),
+    SOURCES.header,
+    SOURCES.bearer,
+    SOURCES.cookie,
+    SOURCES.query,
+    SOURCES.jwt,
+    SOURCES.path,
+    SOURCES.body,
+    SOURCES.network,
   ],
   description:
     'write { header: NAME }, { bearer: PREFIX }, { cookie: NAME }, { query: NAME }, { path: PARAMETER }, { body: FIELD }, { network: FILE } or { jwt: { bearer: true, claim: sub, jwks: FILE } }',
@@ -72,7 +28,7 @@ export const IDENTIFIER_KEYS = {
     schema: {
       anyOf: [
         { type: 'string', const: 'client-address' },
-        { type: 'array', items: credentialSource, minItems: 1, maxItems: 8 },
+        { type: 'array', items: source, minItems: 1, maxItems: 8 },
       ],
       description: 'write client-address, or a list such as [ { header: x-api-key }, { bearer: fbk_ } ]',
     },
@@ -127,27 +83,18 @@ export const identifiers = fileKey({
   more: '1 to 16 entries. Names have at most 64 characters',
 });
 
-export function warnOfIdentifier(identifier: Identifier, { policies }: PolicySet, warn: Report): void {
+/** Warns of an identifier that no policy uses, and of a header that the application never gets. */
+export function warnOfIdentifier(identifier: SimpleIdentifier, { policies }: PolicySet, warn: Report): void {
   const { name } = identifier;
-  if (identifier.kind === 'combined' || identifier.kind === 'first') return;
-  const isUsed = policies.some(
-    ({ identifier, unless, onlyFor, distinct }) =>
-      unless?.name === name ||
-      onlyFor?.keys.some((key) => key.name === name) === true ||
-      distinct?.name === name ||
-      partsOf(identifier).some((part) => part.name === name),
+  const isUsed = policies.some(({ identifier, unless, onlyFor, distinct }) =>
+    [...partsOf(identifier), unless, distinct, ...(onlyFor?.keys ?? [])].some((one) => one?.name === name),
   );
-  if (!isUsed) {
+  if (!isUsed)
     warn(['identifiers', name], `no policy uses the identifier ${name}`, 'use it, or remove it', 'key');
-    return;
-  }
   const filter = new HeaderFilter();
-  const useless = carriersOf(identifier).filter(
+  for (const source of isUsed ? carriersOf(identifier) : []) {
     // The filter stops Host only because the gateway writes the field itself, with the same value.
-    (source) => source.kind === 'header' && source.header !== 'host' && filter.stops(source.header, true),
-  );
-  for (const source of useless) {
-    if (source.kind !== 'header') continue;
+    if (source.kind !== 'header' || source.header === 'host' || !filter.stops(source.header, true)) continue;
     warn(
       ['identifiers', name],
       `the gateway removes the header ${source.header} of ${name}, so the application never sees this credential`,

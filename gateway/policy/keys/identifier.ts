@@ -1,11 +1,8 @@
 import { partsOf, readsBody } from '#gateway/identity/identifier.ts';
-import { isConditional } from '#gateway/policy/condition.ts';
-import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
-import { coveredBy } from '#gateway/policy/route.ts';
-import { BODY_FIELD } from './identifier-keys.ts';
+import { SOURCES } from './identifier-sources.ts';
 import { policyKey } from './key.ts';
+import { areCounted, easilyUsedUp } from './other-limits.ts';
 import { only } from './schema-parts.ts';
-import { easilyUsedUp } from './shared-limit.ts';
 
 const NAMES = {
   type: 'array',
@@ -18,7 +15,7 @@ const NAMES = {
 
 export const identifier = policyKey({
   schema: {
-    anyOf: [{ type: 'string' }, NAMES, BODY_FIELD, only('first', NAMES)],
+    anyOf: [{ type: 'string' }, NAMES, SOURCES.body, only('first', NAMES)],
     description:
       'the name of an entry under identifiers, path.NAME for a parameter of the route, { body: FIELD }, everyone, host with hosts, a list of 2 to 4 names, or { first: [NAMES] }',
   },
@@ -31,16 +28,14 @@ export const identifier = policyKey({
    * so another policy must bound how many values one client sends.
    */
   warn(policy, { policies }) {
-    const { name, identifier, route } = policy;
+    const { name, identifier } = policy;
     if (!readsBody(identifier)) return easilyUsedUp(policy, { policies });
-    const counts = (other: LoadedPolicy): boolean =>
-      other.identifier.kind === 'address' &&
-      other.mode === 'enforce' &&
-      other.unless === null &&
-      (other.distinct === null || partsOf(identifier).some(({ name }) => name === other.distinct?.name)) &&
-      !isConditional(other) &&
-      coveredBy(route, [other.route]).length > 0;
-    if (policies.some(counts)) return null;
+    const counting = policies.filter(
+      ({ identifier: { kind }, distinct }) =>
+        kind === 'address' &&
+        (distinct === null || partsOf(identifier).some(({ name }) => name === distinct.name)),
+    );
+    if (areCounted(policy, counting)) return null;
     return [
       `${name} counts a field that clients can invent, and no policy counts their addresses on this route`,
       'add a policy by address, or one client can try any number of values',

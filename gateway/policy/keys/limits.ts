@@ -5,22 +5,18 @@
 
 import type { XStatic } from 'typebox/schema';
 import { isUnit, UNIT_SECONDS } from '#gateway/algorithms/calendar.ts';
+import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
-import { secondsOf } from '#gateway/policy/duration.ts';
 import { GROUPS, type GroupKey } from '#gateway/policy/groups.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
-import type { Path, Report } from '#gateway/policy/problems.ts';
+import { type Path, type Report, refuseKeys } from '#gateway/policy/problems.ts';
 import { SHARES, type Share, sharedBy } from '#gateway/policy/shares.ts';
 import type { Seconds } from '#shared/clock.ts';
-import { algorithm, burst, checkAlgorithm, DISTINCT_MAX, tooManyValues } from './algorithm.ts';
+import { checkValues } from './distinct.ts';
 import type { identifier } from './identifier.ts';
 import { policyKey, propertiesOf } from './key.ts';
-import { concurrency, limit } from './limit.ts';
-import { overrides, overridesFile } from './overrides.ts';
-import { window } from './window.ts';
-
-/** The keys of a limit. They stand in a policy, or in the entries of its `limits`. */
-export const QUOTA_KEYS = { limit, overrides, overridesFile, window, algorithm, burst, concurrency } as const;
+import { QUOTA_KEYS } from './quota-keys.ts';
+import { secondsWithin } from './schema-parts.ts';
 
 const ENTRY_IDENTIFIER = {
   type: 'string',
@@ -60,16 +56,19 @@ interface Row extends Omit<Entry, 'identifier'>, Partial<Readonly<Record<GroupKe
   readonly count?: unknown;
 }
 
-export interface RowLimit {
-  readonly at: Path;
-  readonly name: string;
-  readonly bucket: string;
+interface Quota {
   readonly limit: number;
   readonly algorithm: Algorithm;
   readonly burst: number | null;
   /** The window as it is written in the file; empty for concurrency. */
   readonly window: string;
   readonly windowSeconds: Seconds;
+}
+
+export interface RowLimit extends Quota {
+  readonly at: Path;
+  readonly name: string;
+  readonly bucket: string;
   readonly overrides: Pick<Entry, 'overrides' | 'overridesFile'>;
   readonly identifier: WrittenIdentifier;
   /** The group that it counts, all of its clients together. null if it counts all clients. */
@@ -78,31 +77,68 @@ export interface RowLimit {
   readonly share: (Share & { readonly of: string }) | null;
 }
 
-const WINDOW_SECONDS_MAX = 366 * 86_400;
 const NAME_LENGTH_MAX = 64;
-
 const OF_AN_ENTRY = Object.keys(QUOTA_KEYS) as (keyof typeof QUOTA_KEYS)[];
 const NOT_IN_FLIGHT = ['limit', 'window', 'algorithm', 'burst'] as const;
 
 /** Returns the limits of a row: its own, those of its list, and those of groups with their shares. */
 export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
-  const own = ownLimitsOf(row, here, report).map((limit) => ({ ...limit, group: null, share: null }));
+  const own = row.limits === undefined ? [ownLimitOf(row, here, report)] : listedLimitsOf(row, here, report);
+  if (row.distinct !== undefined) {
+    refuseKeys(row, ['cost', 'count'], here, report, 'cannot be combined with distinct', 'remove it');
+    for (const limit of own) checkValues(limit, report);
+  }
   return [...own, ...GROUPS.flatMap(({ key }) => groupLimitsOf(key, row, here, report))];
+}
+
+function ownLimitOf(row: Row, here: Path, report: Report): RowLimit {
+  const { name, bucket = name, identifier } = row;
+  const quota = quotaOf(row, here, report);
+  if (quota.algorithm === 'concurrency' && row.distinct === undefined)
+    refuseKeys(row, ['cost', 'count'], here, report, 'cannot be combined with concurrency', 'remove it');
+  return { ...quota, at: here, name, bucket, overrides: row, identifier, group: null, share: null };
+}
+
+function listedLimitsOf(row: Row, here: Path, report: Report): RowLimit[] {
+  const { limits = [], name, bucket = name } = row;
+  const fix = 'write it in the entries of limits';
+  refuseKeys(row, OF_AN_ENTRY, here, report, 'cannot be combined with limits', fix);
+  const suffixes = new Set<string>();
+  return limits.flatMap((entry, i) => {
+    const at = [...here, 'limits', i];
+    const { concurrency, identifier = row.identifier } = entry;
+    const window = concurrency === undefined ? (entry.window ?? '') : 'concurrency';
+    const suffix = entry.identifier === undefined ? window : `${entry.identifier.toLowerCase()}.${window}`;
+    if (suffixes.has(suffix)) {
+      const what = concurrency === undefined ? `a window of ${window}` : window;
+      const keep = 'keep one of them, or give them different identifiers';
+      report(at, `limits has two entries for ${what}`, keep);
+      return [];
+    }
+    suffixes.add(suffix);
+    const named = { name: fullName(name, suffix, here, report), bucket: `${bucket}.${suffix}`, identifier };
+    return { ...quotaOf(entry, at, report), ...named, at, overrides: entry, group: null, share: null };
+  });
 }
 
 function groupLimitsOf(group: GroupKey, row: Row, here: Path, report: Report): RowLimit[] {
   const { [group]: written, name, bucket = name } = row;
   if (written === undefined) return [];
-  const full = fullName(name, group, here, report);
-  if (row.distinct !== undefined)
-    report(
-      [...here, group],
-      `${group} cannot be combined with distinct`,
-      `write ${group} in a policy of its own`,
-      'key',
-    );
-  const limit = quotaOf(written, [...here, group], full, `${bucket}.${group}`, report);
-  const whole = { ...limit, identifier: EVERYONE.name, group, share: null };
+  if (row.distinct !== undefined) {
+    const fix = `write ${group} in a policy of its own`;
+    refuseKeys(row, [group], here, report, 'cannot be combined with distinct', fix);
+  }
+  const at = [...here, group];
+  const whole = {
+    ...quotaOf(written, at, report),
+    at,
+    name: fullName(name, group, here, report),
+    bucket: `${bucket}.${group}`,
+    overrides: {},
+    identifier: EVERYONE.name,
+    group,
+    share: null,
+  };
   const shares = SHARES.map((share) => ({
     ...whole,
     name: fullName(name, `${group}.${share.name}`, here, report),
@@ -126,121 +162,32 @@ function fullName(name: string, suffix: string, here: Path, report: Report): str
   return full;
 }
 
-type OwnLimit = Omit<RowLimit, 'group' | 'share'>;
-
-function ownLimitsOf(row: Row, here: Path, report: Report): OwnLimit[] {
-  const { limits, name, bucket = name } = row;
-  const refuseFor = (reason: string): void => {
-    for (const key of ['cost', 'count'] as const)
-      if (row[key] !== undefined)
-        report([...here, key], `${key} cannot be combined with ${reason}`, 'remove it', 'key');
-  };
-  if (row.distinct !== undefined) refuseFor('distinct');
-  if (limits === undefined) {
-    const limit = { ...limitOf(row, row, here, name, bucket, report), identifier: row.identifier };
-    if (limit.algorithm === 'concurrency') refuseFor('concurrency');
-    return [limit];
-  }
-  for (const key of OF_AN_ENTRY)
-    if (row[key] !== undefined)
-      report(
-        [...here, key],
-        `${key} cannot be combined with limits`,
-        'write it in the entries of limits',
-        'key',
-      );
-  const suffixes = new Set<string>();
-  return limits.flatMap((entry, i) => {
-    const at = [...here, 'limits', i];
-    const window = entry.concurrency === undefined ? (entry.window ?? '') : 'concurrency';
-    const suffix = entry.identifier === undefined ? window : `${entry.identifier.toLowerCase()}.${window}`;
-    if (suffixes.has(suffix)) {
-      report(
-        at,
-        `limits has two entries for ${entry.concurrency === undefined ? `a window of ${window}` : window}`,
-        'keep one of them, or give them different identifiers',
-      );
-      return [];
-    }
-    suffixes.add(suffix);
-    const full = fullName(name, suffix, here, report);
-    const { identifier = row.identifier } = entry;
-    return { ...limitOf(row, entry, at, full, `${bucket}.${suffix}`, report), identifier };
-  });
-}
-
-function limitOf(
-  { distinct }: Pick<Row, 'distinct'>,
-  ...quota: Parameters<typeof quotaOf>
-): ReturnType<typeof quotaOf> {
-  const read = quotaOf(...quota);
-  if (distinct !== undefined) checkValues(read, quota[4]);
-  return read;
-}
-
-function quotaOf(
-  entry: Omit<Entry, 'identifier'>,
-  at: Path,
-  name: string,
-  bucket: string,
-  report: Report,
-): Omit<OwnLimit, 'identifier'> {
+function quotaOf(entry: Omit<Entry, 'identifier'>, at: Path, report: Report): Quota {
   const { limit = 1, window = '1s', concurrency, algorithm = 'fixed-window', burst } = entry;
-  const base = { at, name, bucket, overrides: entry };
   if (concurrency !== undefined) {
-    for (const key of NOT_IN_FLIGHT)
-      if (entry[key] !== undefined)
-        report(
-          [...at, key],
-          `${key} cannot be combined with concurrency`,
-          'remove it, or write both as entries of limits',
-          'key',
-        );
-    return {
-      ...base,
-      limit: concurrency,
-      algorithm: 'concurrency',
-      burst: null,
-      window: '',
-      windowSeconds: 0,
-    };
+    const fix = 'remove it, or write both as entries of limits';
+    refuseKeys(entry, NOT_IN_FLIGHT, at, report, 'cannot be combined with concurrency', fix);
+    return { limit: concurrency, algorithm: 'concurrency', burst: null, window: '', windowSeconds: 0 };
   }
-  if (isUnit(window)) {
-    if (algorithm !== 'fixed-window')
+  const isCalendar = isUnit(window);
+  const seconds = isCalendar
+    ? UNIT_SECONDS[window]
+    : secondsWithin('366d', window, [...at, 'window'], report);
+  if (isCalendar && algorithm !== 'fixed-window') {
+    const fix = 'remove it, or write a length such as 30d as the window';
+    refuseKeys(entry, ['algorithm'], at, report, `${algorithm} has no calendar ${window}`, fix);
+  } else if (algorithm !== 'token-bucket') {
+    const fix = 'remove it, or write algorithm: token-bucket';
+    refuseKeys(entry, ['burst'], at, report, 'is only for algorithm: token-bucket', fix);
+  }
+  const countable = ALGORITHMS[algorithm].limitMax(seconds * 1000);
+  for (const [key, value] of Object.entries({ limit, burst: burst ?? 0 }))
+    if (value > countable)
       report(
-        [...at, 'algorithm'],
-        `a calendar ${window} cannot be a ${algorithm}`,
-        'remove algorithm, or write a length such as 30d as the window',
-        'key',
+        [...at, key],
+        `${key} ${value} is more than ${algorithm} can count in ${window}`,
+        `write at most ${countable}, or a shorter window`,
       );
-    else if (burst !== undefined)
-      report([...at, 'burst'], `a calendar ${window} cannot have a burst`, 'remove it', 'key');
-    const windowSeconds = UNIT_SECONDS[window];
-    return { ...base, limit, algorithm: 'calendar-window', burst: null, window, windowSeconds };
-  }
-  const windowSeconds = secondsOf(window);
-  if (windowSeconds > WINDOW_SECONDS_MAX)
-    report([...at, 'window'], `window ${window} is too long`, 'write at most 366d');
-  checkAlgorithm({ algorithm, limit, burst, window }, windowSeconds * 1000, (key, ...mistake) =>
-    report([...at, ...key], ...mistake),
-  );
-  return { ...base, limit, algorithm, burst: burst ?? null, window, windowSeconds };
-}
-
-/** Checks the limit of a row with `distinct`. Different values are counted in windows, up to a maximum. */
-function checkValues({ algorithm, limit, at }: Omit<OwnLimit, 'identifier'>, report: Report): void {
-  if (algorithm === 'concurrency')
-    report(
-      [...at, 'concurrency'],
-      'concurrency cannot be combined with distinct',
-      'write a policy of its own',
-      'key',
-    );
-  else if (algorithm !== 'fixed-window' && algorithm !== 'calendar-window')
-    report(
-      [...at, 'algorithm'],
-      `distinct counts in fixed or calendar windows, not in a ${algorithm}`,
-      'remove algorithm',
-    );
-  else if (limit > DISTINCT_MAX) report([...at, 'limit'], ...tooManyValues(limit));
+  const quota = { limit, algorithm, burst: burst ?? null, window, windowSeconds: seconds };
+  return isCalendar ? { ...quota, algorithm: 'calendar-window', burst: null } : quota;
 }

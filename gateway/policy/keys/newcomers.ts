@@ -3,10 +3,9 @@ import { isNewcomers, type Newcomers } from '#gateway/policy/newcomers.ts';
 import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
 import { coveredBy, type Route } from '#gateway/policy/route.ts';
 import { isoTime } from '#shared/clock.ts';
-import { algorithm, burst } from './algorithm.ts';
 import { policyKey, type Warning, type WholeFile } from './key.ts';
+import { algorithm, burst, window } from './quota-keys.ts';
 import { LIMIT } from './schema-parts.ts';
-import { window } from './window.ts';
 
 export const newcomers = policyKey({
   schema: {
@@ -39,29 +38,32 @@ function newcomersText({ visits, days, actsFrom }: Newcomers, canBeRegular: bool
 /** Segments of paths by which people log in or sign up, such as login, sign_up and wp-login.php. */
 const LOGIN =
   /^(?:[^/]*[-_.])?(?:log[-_]?in|sign[-_]?(?:in|up)|register|registration|o?auth2?|sessions?)(?:[-_.][^/]*)?$/i;
-const NAMES_LOGIN = /log[-_]?in|sign[-_]?(?:in|up)|regist|auth|session/i;
 
 /** Warns if people who log in or sign up may have to wait behind a swarm. */
-function warnOfLogin(policy: LoadedPolicy, { policies, exclude }: WholeFile): Warning | null {
-  const { route, except, hosts } = policy;
-  const known = policies.filter(
-    (other) => isLogin(other.route) && (hosts === null || other.hosts?.unmet === hosts.unmet),
-  );
-  const covered = known.find(
-    (other) =>
-      coveredBy(other.route, [route]).length > 0 &&
-      coveredBy(other.route, exclude).length === 0 &&
-      except?.holds({ ...NOTHING, method: 'POST', paths: [samplePath(other.route)] }) !== false,
+function warnOfLogin(
+  { route, except, hosts }: LoadedPolicy,
+  { policies, exclude }: WholeFile,
+): Warning | null {
+  const logins = policies
+    .filter((other) => hosts === null || other.hosts?.unmet === hosts.unmet)
+    .map((other) => other.route)
+    .filter(isLogin);
+  const covered = logins.find(
+    (login) =>
+      coveredBy(login, [route]).length > 0 &&
+      coveredBy(login, exclude).length === 0 &&
+      except?.holds({ ...ANY_POST, paths: [samplePath(login)] }) !== false,
   );
   const fix = 'exempt the routes of logins and sign-ups with their pages, such as except: ["* /login"]';
   if (covered !== undefined)
-    return [`newcomers who log in at ${covered.route.text} would wait behind a swarm too`, fix];
-  if (known.length > 0 || !takesPosts(route) || route.segments.at(-1)?.kind !== 'rest') return null;
-  if (NAMES_LOGIN.test(except?.unmet ?? '') || exclude.some(isLogin)) return null;
+    return [`newcomers who log in at ${covered.text} would wait behind a swarm too`, fix];
+  const isExempt = except !== null || exclude.some(isLogin);
+  if (logins.length > 0 || isExempt || !takesPosts(route) || route.segments.at(-1)?.kind !== 'rest')
+    return null;
   return ['this route may include logins and sign-ups, where newcomers would wait behind a swarm too', fix];
 }
 
-const NOTHING = { paths: [], target: '', rawHeaders: [], host: '' };
+const ANY_POST = { method: 'POST', target: '', rawHeaders: [], host: '' };
 
 function takesPosts({ methods }: Route): boolean {
   return methods === null || methods.has('POST');

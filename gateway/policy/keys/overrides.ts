@@ -8,8 +8,8 @@ import { type Overrides, PLAN } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { Mistake, type Path, type Report, readEach } from '#gateway/policy/problems.ts';
 import { versionOf } from '#gateway/policy/referenced-files.ts';
-import { DISTINCT_MAX, tooManyValues } from './algorithm.ts';
 import { neverPasses } from './cost.ts';
+import { checkValueLimit } from './distinct.ts';
 import { policyKey } from './key.ts';
 import { type LinePlace, readLines } from './lines.ts';
 import { CLIENTS } from './named-clients.ts';
@@ -207,8 +207,8 @@ export function checkOverrides(
     );
   }
   const countable = ALGORITHMS[algorithm].limitMax(windowMs);
-  if (limitMax > DISTINCT_MAX && distinct !== null) report(pathOf(limitMax), ...tooManyValues(limitMax));
-  else if (limitMax > countable)
+  if (distinct !== null) checkValueLimit(limitMax, pathOf(limitMax), report);
+  if (limitMax > countable)
     report(
       pathOf(limitMax),
       `the limit ${limitMax} of an override is more than ${algorithm} can count in ${window}`,

@@ -2,20 +2,24 @@
 import { ban } from './ban.ts';
 import { except, hosts, query, unless, userAgent } from './conditions.ts';
 import { cost } from './cost.ts';
-import { count } from './count.ts';
 import { distinct } from './distinct.ts';
-import { headers } from './headers.ts';
 import { identifier } from './identifier.ts';
 import { type AnyPolicyKey, propertiesOf } from './key.ts';
-import { limits, QUOTA_KEYS } from './limits.ts';
-import { mode } from './mode.ts';
-import { bucket, name } from './name.ts';
+import { limits } from './limits.ts';
 import { newcomers } from './newcomers.ts';
-import { onStoreFailure } from './on-store-failure.ts';
-import { priority } from './priority.ts';
-import { retryJitter } from './retry-jitter.ts';
-import { rollout } from './rollout.ts';
-import { route } from './route.ts';
+import {
+  bucket,
+  count,
+  headers,
+  mode,
+  name,
+  onStoreFailure,
+  priority,
+  retryJitter,
+  rollout,
+  route,
+} from './plain-keys.ts';
+import { QUOTA_KEYS } from './quota-keys.ts';
 
 export const POLICY_KEYS = {
   name,

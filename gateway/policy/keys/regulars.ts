@@ -82,7 +82,7 @@ export function regularsOf(
     report([...here, 'visits'], `${visits} different days do not fit into ${days}`, 'write larger days');
   const keys = (written?.keys ?? []).flatMap((name, i): Identifier[] => {
     const at = [...here, 'keys', i];
-    const identifier = identifiers.isOfPolicy(name) ? undefined : identifiers.of(name, ANYWHERE, at);
+    const identifier = identifiers.isOfPolicy(name) ? undefined : identifiers.named(name, ANYWHERE, at);
     if (identifier === null) return [];
     if (identifier?.kind === 'credential' || identifier?.kind === 'token') return [identifier];
     report(at, `${name} is no credential`, KIND_OF_KEYS);

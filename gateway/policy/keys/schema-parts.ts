@@ -1,3 +1,8 @@
+/** Parts of the schema that several keys have. */
+import { secondsOf } from '#gateway/policy/duration.ts';
+import type { Path, Report } from '#gateway/policy/problems.ts';
+import type { Seconds } from '#shared/clock.ts';
+
 /** The maximum does no harm, because request lines are limited too. */
 export const route = (description: string) =>
   ({
@@ -42,13 +47,18 @@ export const LIMIT = {
   description: `requests per window, a whole number from 1 to ${LIMIT_MAX}`,
 } as const;
 
-export const CONCURRENCY_MAX = 10_000;
-
 export const DURATION = {
   type: 'string',
   pattern: '^[1-9][0-9]{0,5}(?:s|m|h|d)$',
   description: 'a length of time such as 30s, 1m, 1h or 1d',
 } as const;
+
+/** Reads a length of time, and reports one that is longer than `max`. */
+export function secondsWithin(max: string, text: string, at: Path, report: Report): Seconds {
+  const seconds = secondsOf(text);
+  if (seconds > secondsOf(max)) report(at, `${text} is too long`, `write at most ${max}`);
+  return seconds;
+}
 
 export const whole = (minimum: number, maximum: number, description: string) =>
   ({ type: 'integer', minimum, maximum, description }) as const;

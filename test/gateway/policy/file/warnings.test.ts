@@ -137,13 +137,11 @@ t.test(
 t.test('warns of keys that a marking policy cannot use', async (t) => {
   const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 1m, mode: mark';
   t.strictSame(warnings([row]), []);
-  t.match(warnings([`${row}, ban: { after: 2, within: 1h, for: 1h }`]), [
-    'a marks and denies nobody, so it never bans; remove ban',
-  ]);
-  t.match(warnings([`${row}, retryJitter: 5s`]), [/sends no Retry-After; remove retryJitter/]);
-  t.match(warnings([`${row}, onStoreFailure: deny`]), [
-    /a marks and denies nobody, .* during an outage; write onStoreFailure: local/,
-  ]);
+  const useless = { ban: '{ after: 2, within: 1h, for: 1h }', retryJitter: '5s', onStoreFailure: 'deny' };
+  for (const [key, value] of Object.entries(useless))
+    t.match(warnings([`${row}, ${key}: ${value}`]), [
+      `a marks and denies nobody, so ${key} does nothing; remove ${key}`,
+    ]);
 });
 
 t.test('warns of a body field that one client can invent without a limit', async (t) => {
@@ -267,7 +265,6 @@ t.test('warns of newcomers who cannot log in', async (t) => {
   t.strictSame(warnings([site('', 'POST /a/b')]), [], 'a single route is no login');
   t.strictSame(warnings([site(', except: [POST /login]')]), []);
   t.strictSame(warnings([site(', except: ["* /users/sign_in"]')]), []);
-  t.match(warnings([site(', except: [GET /about]')]), [maybe]);
   for (const route of ['POST /login', '* /api/users/sign_in', 'POST /wp-login.php', 'POST /v1/auth/{id}']) {
     const told = `newcomers who log in at ${route} would wait behind a swarm too; ${fix}`;
     t.ok(
