@@ -128,7 +128,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
   const closeAll = async (): Promise<void> => {
     watch.stop();
     proxyFiles?.stop();
-    await upstream.close();
+    upstream.close();
     await Promise.all([limiting.close(), parts.close()]);
   };
   await limiting.start();

@@ -85,17 +85,6 @@ export class RequestBody {
     };
   }
 
-  /** Calls back once a part of the body, or its end, has arrived. Never calls back if the client leaves earlier. */
-  whenBegun(then: () => void): void {
-    const look = (): void => {
-      if (this.waitingBytes === 0 && !this.complete) return;
-      this.onArrival = null;
-      then();
-    };
-    this.onArrival = look;
-    look();
-  }
-
   /**
    * Takes small pieces, joined, or one large piece.
    *

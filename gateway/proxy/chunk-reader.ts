@@ -1,25 +1,22 @@
 /** Reads the chunks of a reply's body (RFC 9112 7.1). */
-import { badChunk, hexDigit, isText } from './chunk-syntax.ts';
 import { BadReplyError } from './exchange.ts';
 
 /** Limit of a line with the size of a chunk and its extensions. */
 const LINE_BYTES_MAX = 1024;
 /** Limit of the trailer section, which is dropped. */
 const TRAILER_BYTES_MAX = 16_384;
-/** A size below this number may have a further digit. Leading zeros do not count. */
-const SIZE_BEFORE_DIGIT_MAX = 16 ** 11;
 
-type State =
-  | 'chunk-size'
-  | 'chunk-extension'
-  | 'chunk'
-  | 'chunk-end'
-  /** At the start of a line behind the chunk of size 0. An empty line is the end. */
-  | 'trailer-start'
-  | 'trailer'
-  | 'end';
+/** The places between the data of chunks. Each pattern also accepts the start of a line, so that bad bytes are refused at once. */
+const LINES = {
+  /** Up to 12 digits and leading zeros, and extensions. */
+  size: /^(?:0*[0-9A-Fa-f]{1,12}(?:[\t ;][\t\x20-\x7e\x80-\xff]*)?)?\r?\n?$/,
+  'after data': /^\r?\n?$/,
+  /** Behind the chunk of size 0. An empty line is the end. */
+  trailer: /^[\t\x20-\x7e\x80-\xff]*\r?\n?$/,
+} as const;
 
-const CR = 13;
+type State = keyof typeof LINES | 'data' | 'end';
+
 const LF = 10;
 
 interface PieceListener {
@@ -28,20 +25,18 @@ interface PieceListener {
 }
 
 export class ChunkReader {
+  /** Whether all lines obey the grammar, which demands CR LF at their ends. */
+  isStrict = true;
   #state: State = 'end';
   /** Remaining bytes of the chunk. */
   #left = 0;
-  #hasSize = false;
-  /** Whether the last byte was a CR, so that an LF must follow. */
-  #hasCr = false;
-  #lineBytes = 0;
-
-  /** Whether all lines obey the grammar, which demands CR LF at their ends. */
-  isStrict = true;
+  /** Start of an incomplete line. */
+  #line = '';
+  #trailerBytes = 0;
 
   /** Whether the chunk of size 0 was read. The body is then complete, even without the empty line (RFC 9112 8). */
   get hasLastChunk(): boolean {
-    return this.#state.startsWith('trailer');
+    return this.#state === 'trailer';
   }
 
   get isDone(): boolean {
@@ -50,8 +45,9 @@ export class ChunkReader {
 
   begin(): void {
     this.isStrict = true;
-    this.#hasCr = false;
-    this.#beginSize();
+    this.#state = 'size';
+    this.#line = '';
+    this.#trailerBytes = 0;
   }
 
   /**
@@ -64,9 +60,8 @@ export class ChunkReader {
     let pieceTo = -1;
     try {
       while (at < bytes.length && this.#state !== 'end') {
-        if (this.#state !== 'chunk') {
-          this.#readByte(bytes[at] ?? 0);
-          at++;
+        if (this.#state !== 'data') {
+          at = this.#readLine(bytes, at, this.#state);
           continue;
         }
         const to = Math.min(bytes.length, at + this.#left);
@@ -78,7 +73,7 @@ export class ChunkReader {
           pieceTo += to - at;
         }
         this.#left -= to - at;
-        if (this.#left === 0) this.#state = 'chunk-end';
+        if (this.#left === 0) this.#state = 'after data';
         at = to;
       }
     } finally {
@@ -88,65 +83,30 @@ export class ChunkReader {
     return at;
   }
 
-  #beginSize(): void {
-    this.#state = 'chunk-size';
-    this.#left = 0;
-    this.#hasSize = false;
-    this.#lineBytes = 0;
-  }
-
-  /** Reads one byte outside of the chunks' data (RFC 9112 7.1). */
-  #readByte(byte: number): void {
-    if (++this.#lineBytes > (this.#state.startsWith('trailer') ? TRAILER_BYTES_MAX : LINE_BYTES_MAX))
+  /** Reads a line or a part of it. @returns offset behind it */
+  #readLine(bytes: Buffer, from: number, kind: keyof typeof LINES): number {
+    const lf = bytes.indexOf(LF, from);
+    const end = lf < 0 ? bytes.length : lf + 1;
+    const bytesMax = kind === 'trailer' ? TRAILER_BYTES_MAX - this.#trailerBytes : LINE_BYTES_MAX;
+    const line = this.#line + bytes.toString('latin1', from, Math.min(end, from + bytesMax + 1));
+    if (!LINES[kind].test(line)) throw badChunk();
+    if (line.length > bytesMax)
       throw new BadReplyError("the upstream's reply has too much between its chunks");
-    if (byte === LF) {
-      this.isStrict &&= this.#hasCr;
-      this.#hasCr = false;
-      this.#endLine();
-    } else if (this.#hasCr) throw badChunk();
-    else if (byte === CR) this.#hasCr = true;
-    else this.#readLineByte(byte);
+    this.#line = lf < 0 ? line : '';
+    if (lf >= 0) this.#endLine(kind, line);
+    return end;
   }
 
-  #readLineByte(byte: number): void {
-    switch (this.#state) {
-      case 'chunk-size': {
-        const digit = hexDigit(byte);
-        if (digit >= 0 && this.#left < SIZE_BEFORE_DIGIT_MAX) {
-          this.#left = this.#left * 16 + digit;
-          this.#hasSize = true;
-        } else if (this.#hasSize && (byte === 0x3b || byte === 0x20 || byte === 0x09))
-          this.#state = 'chunk-extension';
-        else throw badChunk();
-        return;
-      }
-      case 'chunk-extension':
-      case 'trailer-start':
-      case 'trailer':
-        if (!isText(byte)) throw badChunk();
-        if (this.#state === 'trailer-start') this.#state = 'trailer';
-        return;
-      default:
-        throw badChunk();
-    }
-  }
-
-  #endLine(): void {
-    switch (this.#state) {
-      case 'chunk-size':
-      case 'chunk-extension':
-        if (!this.#hasSize) throw badChunk();
-        this.#lineBytes = 0;
-        this.#state = this.#left === 0 ? 'trailer-start' : 'chunk';
-        return;
-      case 'chunk-end':
-        this.#beginSize();
-        return;
-      case 'trailer':
-        this.#state = 'trailer-start';
-        return;
-      default:
-        this.#state = 'end';
-    }
+  #endLine(kind: keyof typeof LINES, line: string): void {
+    this.isStrict &&= line.endsWith('\r\n');
+    if (kind === 'size') {
+      this.#left = Number.parseInt(line, 16);
+      if (Number.isNaN(this.#left)) throw badChunk();
+      this.#state = this.#left === 0 ? 'trailer' : 'data';
+    } else if (kind === 'after data') this.#state = 'size';
+    else if (/^\r?\n$/.test(line)) this.#state = 'end';
+    else this.#trailerBytes += line.length;
   }
 }
+
+const badChunk = (): BadReplyError => new BadReplyError("the chunks of the upstream's reply cannot be read");

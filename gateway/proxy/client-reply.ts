@@ -6,11 +6,13 @@
  */
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
+import { writeLast } from '#gateway/http/free-buffer.ts';
+import { headText } from '#gateway/http/head-text.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Exchange } from './exchange.ts';
-import { ReplyFlow } from './reply-flow.ts';
-import type { ClientHeaders } from './response-headers.ts';
+import { Flow } from './flow.ts';
+import { type ClientHeaders, clientHeaders } from './response-headers.ts';
+import type { SocketConnection } from './socket-connection.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Maximum size of a reply that is written as one string. For larger ones, copying costs more than a second write. */
@@ -18,10 +20,38 @@ const ONE_WRITE_BYTES = 16_384;
 /** Valid reason phrases (RFC 9112 4). */
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
+interface Replied {
+  readonly req: ClientRequest;
+  readonly res: ClientResponse;
+}
+
 interface RepliedCall {
-  readonly request: { readonly req: ClientRequest; readonly res: ClientResponse };
+  readonly request: Replied;
   readonly client: Client;
   readonly upstream: Upstream;
+}
+
+/**
+ * Writes an interim reply, such as 103 Early Hints (RFC 9110 15.2), at once, because the final reply may take long.
+ * `reply-parser.ts` bounds their number and bytes, so they do not wait for a client that does not read.
+ *
+ * @param raw alternating names and values, as the parser has read them
+ * @param added the gateway's fields for the final reply
+ */
+export function writeInterim(
+  { req, res }: Replied,
+  status: number,
+  reason: string,
+  raw: readonly string[],
+  added: readonly string[],
+): void {
+  const { socket } = res;
+  // Clients of HTTP/1.0 know no interim replies.
+  if (req.httpVersion === '1.0' || res.headersSent || socket?.writable !== true) return;
+  const { headers } = clientHeaders(raw, added, status, false);
+  // The gateway's fields follow those of the application, and belong to the final reply.
+  const fields = headers.slice(0, headers.length - added.length);
+  socket.write(`${headText(`HTTP/1.1 ${status} ${reason}`, fields)}\r\n`, 'latin1');
 }
 
 export class ClientReply {
@@ -32,18 +62,23 @@ export class ClientReply {
   /** Whether all of the reply was received before any part of it was written. */
   isWhole = false;
   readonly #call: RepliedCall;
-  readonly #exchange: Exchange;
   readonly #status: number;
   readonly #reason: string;
   readonly #head: ClientHeaders;
   /** Body data that arrived before the first write. */
   #received: Buffer | null = null;
-  #flow: ReplyFlow | null = null;
+  readonly #flow: Flow;
   #isStreaming = false;
 
-  constructor(call: RepliedCall, exchange: Exchange, status: number, reason: string, head: ClientHeaders) {
+  constructor(
+    call: RepliedCall,
+    connection: SocketConnection,
+    status: number,
+    reason: string,
+    head: ClientHeaders,
+  ) {
     this.#call = call;
-    this.#exchange = exchange;
+    this.#flow = new Flow(call.client, call.upstream.scheduler, connection);
     this.#status = status;
     this.#reason = REASON_PHRASE.test(reason) ? reason : '';
     this.#head = head;
@@ -60,23 +95,22 @@ export class ClientReply {
       const received = this.#received;
       if (received === null || received.length + chunk.length <= ONE_WRITE_BYTES) {
         this.#received = received === null ? chunk : Buffer.concat([received, chunk]);
-        if (chunk.length > ONE_WRITE_BYTES) this.#flowOf().count(chunk.length);
+        if (chunk.length > ONE_WRITE_BYTES) this.#flow.count(chunk.length);
         return;
       }
       this.startStreaming();
     }
-    const flow = this.#flowOf();
-    flow.count(chunk.length);
-    this.#send(flow, chunk);
+    this.#flow.count(chunk.length);
+    this.#send(chunk);
   }
 
   onDrain(): void {
-    this.#flow?.onDrain();
+    this.#flow.onDrain();
   }
 
   /** Called when the whole reply has been received, and when the call is closed. */
   endFlow(): void {
-    this.#flow?.end();
+    this.#flow.end();
   }
 
   /** Writes the header section and the received part of the body. */
@@ -89,13 +123,15 @@ export class ClientReply {
     const received = this.#received;
     this.#received = null;
     if (received === null) res.flushHeaders();
-    else this.#send(this.#flowOf(), received);
+    else this.#send(received);
   }
 
-  #send(flow: ReplyFlow, piece: Buffer): void {
+  #send(piece: Buffer): void {
+    const { request, upstream } = this.#call;
     this.sentBytes += piece.length;
-    // Write last, because `write` empties the piece.
-    flow.write(piece);
+    // Write last, because that empties the piece.
+    const hasRoom = writeLast(request.res, piece, upstream.scheduler);
+    if (!hasRoom && request.res.writableLength >= upstream.replyBufferBytes) this.#flow.awaitDrain();
   }
 
   /** Ends a reply that is streaming. */
@@ -133,11 +169,5 @@ export class ClientReply {
     const endsWithSocket = req.httpVersion === '1.0' && !this.#head.hasContentLength;
     if (endsWithSocket && socket !== null && !('encrypted' in socket)) socket.resetAndDestroy();
     else res.destroy();
-  }
-
-  #flowOf(): ReplyFlow {
-    const { client, request, upstream } = this.#call;
-    this.#flow ??= new ReplyFlow(client, request.res, upstream, this.#exchange);
-    return this.#flow;
   }
 }

@@ -5,8 +5,8 @@
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { ExchangeHandler, UpstreamConnection, UpstreamRequest } from './exchange.ts';
 import type { ForwardedRequest, ProxyFailure } from './forwarded-request.ts';
+import type { SocketConnection } from './socket-connection.ts';
 import type { Upstream } from './upstream.ts';
 import { LATE_REPLY } from './upstream-faults.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
@@ -18,17 +18,13 @@ interface WaitingCall extends PoolCall {
   readonly request: ForwardedRequest;
 }
 
-type SendingCall = PoolCall & ExchangeHandler;
-
 export class Holdings {
   readonly client: Client;
-  connection: UpstreamConnection | null = null;
+  connection: SocketConnection | null = null;
   /** The pool in which the call waits or which gave its connection; null before `enter`. */
   pool: UpstreamPool | null = null;
   /** Whether the connection counts against the bound for streams instead of its pool's. */
   isStream = false;
-  /** Whether the request was passed to the connection. */
-  #isSent = false;
   readonly #upstream: Upstream;
   readonly #clients: Clients;
   #holdsUpgrade = false;
@@ -116,8 +112,7 @@ export class Holdings {
   mayKeepConnection(streamingMs: Millis, unreadMs: Millis): boolean {
     const { connection, isStream, pool } = this;
     if (connection === null || isStream || pool === null) return true;
-    const isNeeded = pool.pressure > 0;
-    if (isNeeded && unreadMs >= UNREAD_MS_MAX_UNDER_PRESSURE) {
+    if (unreadMs >= UNREAD_MS_MAX_UNDER_PRESSURE && pool.isShort) {
       pool.inUse.refused('total');
       return false;
     }
@@ -125,35 +120,11 @@ export class Holdings {
     const { streams } = this.#upstream.bounds;
     const refusal = streams.refusalFor(this.client);
     if (refusal === null) this.becomeStream();
-    else if (isNeeded) streams.refused(refusal);
-    return refusal === null || !isNeeded;
-  }
-
-  /**
-   * Passes the request to the connection. A client may begin its upload late. Until then the connection stays idle, so
-   * that the upstream may close it.
-   */
-  send(sent: UpstreamRequest, call: SendingCall): void {
-    const { body } = sent;
-    if (body === null || Buffer.isBuffer(body)) this.#dispatch(sent, call);
-    else {
-      body.whenBegun(() => {
-        if (!this.#isClosed) this.sendBegun(sent, call);
-      });
+    else if (pool.isShort) {
+      streams.refused(refusal);
+      return false;
     }
-  }
-
-  /** Passes a request to the connection whose body has begun, or is no longer waited for. */
-  sendBegun(sent: UpstreamRequest, call: SendingCall): void {
-    if (!this.#isSent) this.#dispatch(sent, call);
-  }
-
-  #dispatch(sent: UpstreamRequest, call: SendingCall): void {
-    const { connection } = this;
-    if (connection === null) return;
-    if (!this.#isSent) this.pool?.freshen(connection, call);
-    this.#isSent = true;
-    connection.dispatch(sent, call);
+    return true;
   }
 
   giveConnection(): void {
@@ -170,11 +141,6 @@ export class Holdings {
   close(call: PoolCall): void {
     this.#isClosed = true;
     this.pool?.leave(call);
-    if (this.connection !== null && !this.#isSent) {
-      // Its socket was idle meanwhile, but would count as idle from now on.
-      this.connection.renew();
-      this.giveConnection();
-    }
     this.#settle();
   }
 

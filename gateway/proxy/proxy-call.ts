@@ -9,27 +9,21 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
 import type { UpstreamCall } from '#gateway/http/client-exchange.ts';
 import type { Millis } from '#shared/clock.ts';
-import { ClientReply } from './client-reply.ts';
+import { ClientReply, writeInterim } from './client-reply.ts';
 import type { DeadlineEntry, Deadlines } from './deadlines.ts';
-import {
-  BrokenReplyError,
-  type Exchange,
-  type ExchangeHandler,
-  type UpstreamConnection,
-  type UpstreamRequest,
-} from './exchange.ts';
+import { BrokenReplyError, type ExchangeHandler } from './exchange.ts';
 import type { CallParts, ForwardedRequest, Passage, ProxyFailure } from './forwarded-request.ts';
 import { Holdings } from './holdings.ts';
-import { writeInterim } from './interim-reply.ts';
 import type { ProtectedCall } from './protected.ts';
 import { keepRedirect } from './redirect.ts';
+import type { UpstreamRequest } from './request-text.ts';
 import { addConnection, clientHeaders } from './response-headers.ts';
+import type { SocketConnection } from './socket-connection.ts';
 import { joinSockets } from './upgrade.ts';
-import { AWAITED_BYTES_MAX, type BodyOwner } from './upload.ts';
+import { AWAITED_BYTES_MAX, type BodyOwner, Upload } from './upload.ts';
 import type { Upstream } from './upstream.ts';
 import { failureBy, isRetryable, isStaleConnection, isUnaskedReply } from './upstream-faults.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
-import { upstreamRequest } from './upstream-request.ts';
 
 const ABORTED = new Error('the call is closed');
 
@@ -66,7 +60,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   #state: State = 'waiting';
   /** The request as it is sent; null until there is a connection. */
   #sent: UpstreamRequest | null = null;
-  #exchange: Exchange | null = null;
+  /** Whether the connection has begun to send the request. */
+  #isBegun = false;
   /** The reply to the client; null until it begins. */
   #reply: ClientReply | null = null;
 
@@ -142,14 +137,28 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#fail({ kind: 'overloaded', priority: this.priority });
   }
 
-  onConnection(connection: UpstreamConnection): void {
+  onConnection(connection: SocketConnection): void {
     this.#held.connection = connection;
     if (this.#deadlines !== this.upstream.deadlines) this.#waitIn(this.upstream.deadlines);
     this.request.options.continuation?.writeContinue();
-    this.#sent = upstreamRequest(this);
-    // The upstream gets no blame for a client that begins late.
-    if (this.isUploading && !Buffer.isBuffer(this.#sent.body)) this.#waitIn(this.upstream.headDelays);
-    this.#held.send(this.#sent, this);
+    this.#sent = this.#requestToSend();
+    connection.dispatch(this.#sent, this);
+  }
+
+  /** A body that has arrived is sent as a buffer, in one write. */
+  #requestToSend(): UpstreamRequest {
+    const { req, match, head, options } = this.request;
+    const { contentLength } = head;
+    const body = head.hasBody ? req.body : null;
+    const isThere = body?.complete === true && contentLength === body.waitingBytes;
+    return {
+      method: req.method ?? 'GET',
+      target: match.target,
+      headers: this.passage.headers,
+      body: isThere ? body.look() : body && new Upload(body, this.client, this.upstream.scheduler, this),
+      contentLength,
+      upgrade: options.upgrade?.protocol ?? null,
+    };
   }
 
   /** The upstream has as much time to read more of an upload as to answer, which begins with the end of the upload. */
@@ -165,14 +174,13 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#protected?.sent();
   }
 
-  onBegin(exchange: Exchange): boolean {
+  onBegin(): boolean {
     if (this.#state === 'closed') return false;
-    this.#exchange = exchange;
-    const body = this.#sent?.body ?? null;
-    if (body === null || Buffer.isBuffer(body)) {
-      this.hasReachedUpstream = true;
-      this.#protected?.sent();
-    } else this.#deadlines.delete(this);
+    this.#isBegun = true;
+    this.hasReachedUpstream = true;
+    // The upstream gets no blame for a body that arrives slowly.
+    if (this.#sent?.body instanceof Upload) this.#deadlines.delete(this);
+    else this.#protected?.sent();
     return true;
   }
 
@@ -182,9 +190,11 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#state === 'waiting') writeInterim(this.request, status, reason, fields, this.passage.added);
   }
 
-  onHead(exchange: Exchange, statusCode: number, reason: string, fields: readonly string[]): void {
+  onHead(statusCode: number, reason: string, fields: readonly string[]): void {
+    const { connection } = this.#held;
+    if (connection === null) return;
     if (this.#mayRetry && isUnaskedReply(statusCode, fields)) {
-      exchange.abort(new BrokenReplyError(true));
+      connection.abort(new BrokenReplyError(true));
       return;
     }
     this.#protected?.measure(statusCode < 500);
@@ -209,7 +219,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       }
     }
     addConnection(head, upstream.draining, request.res);
-    this.#reply = new ClientReply(this, exchange, statusCode, reason, head);
+    this.#reply = new ClientReply(this, connection, statusCode, reason, head);
     this.#state = 'replying';
     upstream.begin(this);
   }
@@ -219,7 +229,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     return this.#held.connection?.isFresh === false && this.retryable && this.#state === 'waiting';
   }
 
-  onData(_: Exchange, chunk: Buffer): void {
+  onData(chunk: Buffer): void {
     if (this.#state === 'replying') this.#reply?.add(chunk);
   }
 
@@ -242,8 +252,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const sent = this.#sent;
     if (this.#mayRetry && isStaleConnection(error) && sent !== null) {
       this.retryable = false;
-      this.#exchange = null;
-      this.#held.send(sent, this);
+      this.#isBegun = false;
+      this.#held.connection?.dispatch(sent, this);
       return;
     }
     this.#leaveUpstream();
@@ -251,20 +261,15 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#state === 'closed') return;
     if (this.#state === 'abandoned') this.close();
     else if (this.#reply?.isStreaming === true) this.#cut(this.#reply);
-    else this.#fail(failureBy(error, this.#exchange === null));
-  }
-
-  /** The client may wait for the reply before it sends the body. */
-  #onBodyLate(): void {
-    const { uploads } = this.upstream;
-    if (this.#sent !== null) this.#held.sendBegun(this.#sent, this);
-    else if (this.request.req.body?.waitingBytes === 0 && uploads.inUse.refusalFor(this.client) === null)
-      this.#enter(uploads);
+    else this.#fail(failureBy(error, !this.#isBegun));
   }
 
   onDeadline(): void {
-    if (this.#deadlines === this.upstream.headDelays) {
-      this.#onBodyLate();
+    const { uploads, headDelays } = this.upstream;
+    if (this.#deadlines === headDelays) {
+      // The client may wait for the reply before it sends the body.
+      const isEmpty = this.request.req.body?.waitingBytes === 0;
+      if (isEmpty && uploads.inUse.refusalFor(this.client) === null) this.#enter(uploads);
       return;
     }
     if (this.#state === 'abandoned') {
@@ -341,8 +346,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
    * @returns false if the caller must close the call: the upstream has not received it or has begun to reply
    */
   abandon(): boolean {
-    if (this.#state !== 'waiting' || this.#exchange === null || !this.hasReachedUpstream)
-      return this.#state === 'abandoned';
+    if (this.#state !== 'waiting' || !this.#isBegun) return this.#state === 'abandoned';
     this.#state = 'abandoned';
     if (this.deadlineAt === 0) this.#waitIn(this.upstream.deadlines);
     return true;
@@ -356,7 +360,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#protected?.measure(false);
     this.#deadlines.delete(this);
     this.#reply?.endFlow();
-    if (this.#held.connection !== null) this.#exchange?.abort(ABORTED);
+    if (this.#isBegun) this.#held.connection?.abort(ABORTED);
     this.#held.close(this);
     if (wasAbandoned) this.request.onUpstreamDone(0);
   }

@@ -3,7 +3,8 @@
  * is repaired if all programs that read it at all read it in the same way, as NGINX or HAProxy do. The client gets the
  * repaired form. `docs/http-conformance.md` lists what is repaired and what is refused.
  */
-import { BadReplyError, ReplyHeadTooLargeError } from './exchange.ts';
+import { HEADER_ADVICE, sizeText } from '#gateway/http/header-size.ts';
+import { BadReplyError } from './exchange.ts';
 import { badField, fieldsOf, repairedField } from './reply-fields.ts';
 
 export interface ReplyHead {
@@ -34,6 +35,10 @@ const AROUND = /^[\t ]+|[\t ]+$/g;
 
 const noStatusLine = (): BadReplyError =>
   new BadReplyError("the upstream's reply has no status line of HTTP/1.1");
+const tooLarge = (bytesMax: number): BadReplyError =>
+  new BadReplyError(
+    `the header section of the upstream's reply is larger than ${sizeText(bytesMax)}; ${HEADER_ADVICE}`,
+  );
 
 /**
  * @param from start of the section
@@ -50,7 +55,7 @@ export function readHead(bytes: Buffer, from: number, readTo: number, bytesMax: 
   }
   const emptyLine = findEmptyLine(bytes, searchFrom);
   if (emptyLine === null) return null;
-  if (emptyLine.at - from > bytesMax) throw new ReplyHeadTooLargeError(bytesMax);
+  if (emptyLine.at - from > bytesMax) throw tooLarge(bytesMax);
   return repairedHead(bytes.toString('latin1', from, emptyLine.at), emptyLine.end);
 }
 
@@ -60,7 +65,7 @@ export function readHead(bytes: Buffer, from: number, readTo: number, bytesMax: 
  * @param checkedTo number of its bytes that were checked before
  */
 export function checkBegun(section: Buffer, checkedTo: number, bytesMax: number): void {
-  if (section.length > bytesMax) throw new ReplyHeadTooLargeError(bytesMax);
+  if (section.length > bytesMax) throw tooLarge(bytesMax);
   const start = section.toString('latin1', 0, PROTOCOL_BYTES);
   if (!PROTOCOLS.some((protocol) => protocol.startsWith(start.slice(0, protocol.length))))
     throw noStatusLine();

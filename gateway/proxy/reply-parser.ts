@@ -21,7 +21,7 @@ type State = 'head' | 'length' | 'until-close' | 'chunks' | 'end' | 'done';
 
 const NOTHING = Buffer.alloc(0);
 
-interface ReplyListener {
+export interface ReplyListener {
   /** Called for each interim reply but 100 and 101 (RFC 9110 15.2). */
   onInterim(status: number, reason: string, headers: readonly string[]): void;
   /** Called for the final reply. */
@@ -41,7 +41,8 @@ export class ReplyParser {
   /** How many seconds the upstream keeps an idle connection; null if not announced. */
   keepAliveSeconds: number | null = null;
   readonly #headBytesMax: number;
-  readonly #listener: ReplyListener;
+  /** null once nobody wants the rest. */
+  #listener: ReplyListener | null;
   #state: State = 'done';
   #isHead = false;
   /** Protocols that were offered; null if none. */
@@ -62,6 +63,11 @@ export class ReplyParser {
   constructor(headBytesMax: number, listener: ReplyListener) {
     this.#headBytesMax = headBytesMax;
     this.#listener = listener;
+  }
+
+  /** Nothing is told any more, even in the middle of `read`. */
+  stop(): void {
+    this.#listener = null;
   }
 
   /** Expects the reply to a request with this method. @param upgrade protocols that it offers; null if none */
@@ -106,7 +112,7 @@ export class ReplyParser {
       if (at < 0) return;
     }
     if (at < bytes.length) at = this.#readBody(bytes, at);
-    if (this.#switched !== null) this.#listener.onSwitch(this.#switched, bytes.subarray(at));
+    if (this.#switched !== null) this.#listener?.onSwitch(this.#switched, bytes.subarray(at));
     else if (this.#state === 'end') this.#end(at < bytes.length);
     else if (at < bytes.length) throw new BadReplyError('the upstream sends more than its reply');
   }
@@ -122,7 +128,7 @@ export class ReplyParser {
     // Do not reuse the connection, because further bytes could be taken for the next reply.
     if (isMoreThere) this.isReusable = false;
     this.#state = 'done';
-    this.#listener.onReplyEnd();
+    this.#listener?.onReplyEnd();
   }
 
   /** @returns offset after the header section; -1 if it is not complete */
@@ -156,11 +162,11 @@ export class ReplyParser {
       if (++this.#interims > INTERIM_MAX || this.#interimBytes > INTERIM_BYTES_MAX)
         throw new BadReplyError('the upstream sends too many interim replies');
       // The gateway itself asks clients for their bodies.
-      if (status !== 100) this.#listener.onInterim(status, reason, headers);
+      if (status !== 100) this.#listener?.onInterim(status, reason, headers);
       return;
     }
     this.#frame(head);
-    this.#listener.onHead(status, reason, headers);
+    this.#listener?.onHead(status, reason, headers);
   }
 
   /** Determines the length of the body (RFC 9112 6.3) and whether the connection persists (9.3). */
@@ -211,21 +217,25 @@ export class ReplyParser {
     }
   }
 
+  onPiece(piece: Buffer): void {
+    this.#listener?.onPiece(piece);
+  }
+
   /** @returns offset of the first unread byte: the end of `bytes` or of the reply */
   #readBody(bytes: Buffer, from: number): number {
     if (this.#state === 'until-close') {
-      this.#listener.onPiece(from === 0 ? bytes : bytes.subarray(from));
+      this.onPiece(from === 0 ? bytes : bytes.subarray(from));
       return bytes.length;
     }
     if (this.#state === 'length') {
       const to = Math.min(bytes.length, from + this.#left);
       this.#left -= to - from;
       if (this.#left === 0) this.#state = 'end';
-      this.#listener.onPiece(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to));
+      this.onPiece(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to));
       return to;
     }
     if (this.#state !== 'chunks') return from;
-    const to = this.#chunks.read(bytes, from, this.#listener);
+    const to = this.#chunks.read(bytes, from, this);
     this.isReusable &&= this.#chunks.isStrict;
     if (this.#chunks.isDone) this.#state = 'end';
     return to;

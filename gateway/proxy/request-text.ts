@@ -1,5 +1,19 @@
-/** Formats the head of a request to the upstream (RFC 9112). */
-import type { UpstreamRequest } from './exchange.ts';
+/** The request as it is sent to the upstream, and the text of its head (RFC 9112). */
+import type { Upload } from './upload.ts';
+
+export interface UpstreamRequest {
+  readonly method: string;
+  /** Canonical path and query. */
+  readonly target: string;
+  /** Alternating names and values, without those of the connection and of the body's length. */
+  readonly headers: readonly string[];
+  /** A buffer has the announced length. null without a body. */
+  readonly body: Buffer | Upload | null;
+  /** The length that the client has announced; null if it has not, and then a body is sent in chunks. */
+  readonly contentLength: number | null;
+  /** Protocols to switch to, as the client has offered them; null if none. */
+  readonly upgrade: string | null;
+}
 
 /** Methods that need `Content-Length: 0` without a body (RFC 9110 8.6). */
 const EXPECTS_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
@@ -8,14 +22,8 @@ const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
 const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
 
 /** @returns null if the request cannot be sent safely */
-export function headOf({
-  method,
-  target,
-  headers,
-  body,
-  contentLength,
-  upgrade,
-}: UpstreamRequest): string | null {
+export function headOf(request: UpstreamRequest): string | null {
+  const { method, target, headers, body, contentLength, upgrade } = request;
   if (!TARGET.test(target)) return null;
   let head = `${method} ${target} HTTP/1.1\r\n`;
   for (let i = 0; i < headers.length; i += 2) {

@@ -8,46 +8,41 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import type { Garbage } from '#gateway/http/free-buffer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { BodyWriter } from './body-writer.ts';
-import {
-  BrokenReplyError,
-  type Exchange,
-  type ExchangeHandler,
-  type SentBody,
-  type UpstreamConnection,
-  type UpstreamRequest,
-  UpstreamTimeoutError,
-} from './exchange.ts';
+import { BrokenReplyError, type ExchangeHandler, UpstreamTimeoutError } from './exchange.ts';
 import { ReadBuffer } from './read-buffer.ts';
-import { ReplyParser } from './reply-parser.ts';
-import { headOf } from './request-text.ts';
+import { type ReplyListener, ReplyParser } from './reply-parser.ts';
+import { headOf, type UpstreamRequest } from './request-text.ts';
 import type { Rest } from './rest.ts';
+import type { Upload } from './upload.ts';
 import type { UpstreamAddress } from './upstream-socket.ts';
 
 interface SocketConnectionOptions {
   readonly address: UpstreamAddress;
   readonly clock: Clock;
   readonly connectTimeoutMs: Millis;
-  /** Longest pause between two pieces of a reply body. */
-  readonly bodyTimeoutMs: Millis;
   /** How long idle connections are kept if the upstream sends no `Keep-Alive: timeout=…`. */
   readonly keepAliveMs: Millis;
-  readonly keepAliveMsMax: Millis;
-  /** Idle connections are closed this much before the announced time. */
-  readonly keepAliveMarginMs: Millis;
   /** Maximum size of the header section of a reply. */
   readonly headerBytesMax: number;
   readonly garbage: Garbage;
   readonly rest: Rest;
-  readonly onClose: () => void;
+  readonly onClose: (connection: SocketConnection) => void;
 }
 
 const KEEP_ALIVE_PROBE_MS: Millis = 60_000;
+/** Pause between two pieces of a reply body. Finite, so that a connection whose peer has vanished is given back. */
+const BODY_TIMEOUT_MS: Millis = 300_000;
+/** Longest keep-alive time that an upstream's header may set. */
+const KEEP_ALIVE_MS_MAX: Millis = 600_000;
+/** Idle connections are closed this much before the announced time, which starts with the upstream's last byte. */
+const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
 /** Maximum size of head and body that are written as one string. */
 const ONE_WRITE_BYTES = 16_384;
 
-export class SocketConnection implements UpstreamConnection, Exchange {
+export class SocketConnection implements ReplyListener {
+  /** Time when it became idle. */
   idleSince: Millis = 0;
+  /** Whether the last request got a new socket, or tried to. */
   isFresh = false;
   readonly #options: SocketConnectionOptions;
   #socket: Socket | null = null;
@@ -65,11 +60,11 @@ export class SocketConnection implements UpstreamConnection, Exchange {
   #readAt: Millis = 0;
   readonly #buffer = new ReadBuffer();
   /** The body that is being sent. */
-  #upload: SentBody | null = null;
+  #upload: Upload | null = null;
 
   constructor(options: SocketConnectionOptions) {
     this.#options = options;
-    this.#parser = this.#parserOf(null);
+    this.#parser = new ReplyParser(options.headerBytesMax, this);
   }
 
   dispatch(request: UpstreamRequest, handler: ExchangeHandler): void {
@@ -90,22 +85,24 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     if (this.#socket !== null) this.#begin(this.#socket);
   }
 
+  /** Drops the socket; the next request opens a new one. Call it only between two exchanges, or from `onError`. */
   renew(): void {
     const socket = this.#socket;
     this.#forget();
     socket?.destroy();
   }
 
+  /** Called once a second. Closes a socket that has been idle or silent for too long. */
   onTick(now: Millis): void {
     if (this.#socket === null) return;
     if (this.#handler === null) {
       if (now >= this.#expiresAt) this.renew();
-    } else if (this.#parser.isInBody && !this.#isPaused && now - this.#readAt >= this.#options.bodyTimeoutMs)
+    } else if (this.#parser.isInBody && !this.#isPaused && now - this.#readAt >= BODY_TIMEOUT_MS)
       this.#fail(new UpstreamTimeoutError('the upstream sends nothing more of its reply'));
   }
 
-  async close(): Promise<void> {
-    this.#options.onClose();
+  close(): void {
+    this.#options.onClose(this);
     if (this.#handler === null) this.renew();
     else this.abort(new Error('the gateway is closing'));
   }
@@ -123,12 +120,13 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     this.#socket?.resume();
   }
 
+  /** Gives up the exchange together with its socket. `onError` follows before this returns. */
   abort(error: Error): void {
     if (this.#handler !== null) this.#fail(error);
   }
 
   #open({ upgrade }: UpstreamRequest): void {
-    const { address, connectTimeoutMs, garbage } = this.#options;
+    const { address, connectTimeoutMs, garbage, headerBytesMax } = this.#options;
     this.#buffer.share();
     const onread: OnReadOpts = {
       buffer: () => this.#buffer.current,
@@ -136,7 +134,7 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     };
     const socket: Socket = address.open(upgrade === null ? onread : null, garbage);
     if (upgrade !== null) socket.on('data', (bytes: Buffer) => this.#onRead(socket, bytes, bytes.length));
-    this.#parser = this.#parserOf(socket);
+    this.#parser = new ReplyParser(headerBytesMax, this);
     socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
     this.#socket = socket;
     let isReady = false;
@@ -162,41 +160,44 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     const handler = this.#handler;
     const request = this.#request;
     if (handler === null || request === null) return;
-    if (!handler.onBegin(this)) {
+    if (!handler.onBegin()) {
       this.#handler = null;
       this.#keep();
       handler.onError(new Error('the reply is no longer needed'), null);
       return;
     }
     this.#readAt = this.#options.clock();
-    const { body } = request;
     const head = headOf(request);
-    if (head === null) {
+    if (head === null)
       this.#fail(new Error('the request has a target or a header field that cannot be sent'));
-      return;
-    }
-    if (body === null || Buffer.isBuffer(body)) {
-      this.#parser.begin(request.method, request.upgrade);
-      this.#isSent = true;
-      if (body === null) socket.write(head, 'latin1');
-      else if (body.length <= ONE_WRITE_BYTES) socket.write(head + body.toString('latin1'), 'latin1');
-      else {
-        socket.cork();
-        socket.write(head, 'latin1');
-        socket.write(body);
-        socket.uncork();
-      }
-    } else {
+    else this.#send(socket, request, head);
+  }
+
+  #send(socket: Socket, { method, body, contentLength, upgrade }: UpstreamRequest, head: string): void {
+    if (body !== null && !Buffer.isBuffer(body)) {
       this.#upload = body;
-      const writer = new BodyWriter(socket, head, request.contentLength === null, {
+      body.start({
+        socket,
+        head,
+        isChunked: contentLength === null,
         // Bytes that come before the head is written are no reply to it.
-        onBegin: () => this.#parser.begin(request.method),
-        onEnd: () => {
+        onBegin: () => this.#parser.begin(method),
+        onSent: () => {
           this.#upload = null;
           this.#isSent = true;
         },
       });
-      body.start(writer);
+      return;
+    }
+    this.#parser.begin(method, upgrade);
+    this.#isSent = true;
+    if (body === null) socket.write(head, 'latin1');
+    else if (body.length <= ONE_WRITE_BYTES) socket.write(head + body.toString('latin1'), 'latin1');
+    else {
+      socket.cork();
+      socket.write(head, 'latin1');
+      socket.write(body);
+      socket.uncork();
     }
   }
 
@@ -218,35 +219,19 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     return !this.#isPaused;
   }
 
-  /**
-   * Returns a parser for the socket. Its listeners do nothing once the socket is given up, even in the middle of
-   * parsing.
-   */
-  #parserOf(socket: Socket | null): ReplyParser {
-    return new ReplyParser(this.#options.headerBytesMax, {
-      onInterim: (status, reason, headers) => {
-        if (this.#socket === socket) this.#handler?.onInterim(status, reason, headers);
-      },
-      onHead: (status, reason, headers) => {
-        if (this.#socket === socket) this.#handler?.onHead(this, status, reason, headers);
-      },
-      onPiece: (piece) => {
-        if (this.#socket === socket) this.#onPiece(piece);
-      },
-      onReplyEnd: () => {
-        if (this.#socket === socket) this.#onReplyEnd();
-      },
-      onSwitch: (headers, early) => {
-        if (this.#socket === socket && socket !== null) this.#handOver(socket, headers, early);
-      },
-    });
+  onInterim(status: number, reason: string, headers: readonly string[]): void {
+    this.#handler?.onInterim(status, reason, headers);
   }
 
-  #onPiece(piece: Buffer): void {
-    this.#handler?.onData(this, this.#buffer.take(piece));
+  onHead(status: number, reason: string, headers: readonly string[]): void {
+    this.#handler?.onHead(status, reason, headers);
   }
 
-  #onReplyEnd(): void {
+  onPiece(piece: Buffer): void {
+    this.#handler?.onData(this.#buffer.take(piece));
+  }
+
+  onReplyEnd(): void {
     const handler = this.#handler;
     this.#handler = null;
     this.resume();
@@ -264,10 +249,12 @@ export class SocketConnection implements UpstreamConnection, Exchange {
   }
 
   /** Passes the socket on to the tunnel, paused, with the bytes that came behind the reply. */
-  #handOver(socket: Socket, headers: readonly string[], early: Buffer): void {
+  onSwitch(headers: readonly string[], early: Buffer): void {
     const handler = this.#handler;
+    const socket = this.#socket;
     this.#handler = null;
     this.#forget();
+    if (socket === null) return;
     socket.pause().removeAllListeners('data').removeAllListeners('drain');
     if (early.length > 0) socket.unshift(early);
     handler?.onUpgrade(headers, socket);
@@ -284,10 +271,10 @@ export class SocketConnection implements UpstreamConnection, Exchange {
   }
 
   #keep(): void {
-    const { clock, keepAliveMs, keepAliveMsMax, keepAliveMarginMs } = this.#options;
+    const { clock, keepAliveMs } = this.#options;
     const announced = this.#parser.keepAliveSeconds;
     const keptMs =
-      announced === null ? keepAliveMs : Math.min(announced * 1000, keepAliveMsMax) - keepAliveMarginMs;
+      announced === null ? keepAliveMs : Math.min(announced * 1000, KEEP_ALIVE_MS_MAX) - KEEP_ALIVE_MARGIN_MS;
     this.#request = null;
     this.#expiresAt = clock() + keptMs;
     if (keptMs <= 0) this.renew();
@@ -326,6 +313,7 @@ export class SocketConnection implements UpstreamConnection, Exchange {
     this.#socket = null;
     this.#isResting = false;
     this.#request = null;
+    this.#parser.stop();
     this.#upload?.stop();
     this.#upload = null;
   }

@@ -7,14 +7,16 @@ import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import { writeLast } from '#gateway/http/free-buffer.ts';
+import { headText } from '#gateway/http/head-text.ts';
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { endSoon, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { hasBody } from '#gateway/http/request-head.ts';
+import { Flow } from './flow.ts';
 import { protocolsIn } from './reply-fields.ts';
 import { clientHeaders } from './response-headers.ts';
-import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
+import type { TransferScheduler } from './transfer-scheduler.ts';
 
 const WEBSOCKET: ReadonlySet<string> = new Set(['websocket']);
 
@@ -127,8 +129,7 @@ export function joinSockets(
     else side.once('close', onClose);
   }
   const { headers } = clientHeaders(raw, added, 101, false);
-  let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n';
-  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  const head = headText('HTTP/1.1 101 Switching Protocols', ['Connection', 'upgrade', ...headers]);
   stopWatching(client);
   client.write(`${head}\r\n`, 'latin1');
   if (clientHead.length > 0) upstream.write(clientHead);
@@ -149,31 +150,15 @@ export function joinSockets(
   }
 }
 
-/** Forwards data like `pipe`, but scheduled. */
+/** Forwards data like `pipe`, but in turn with other bodies. */
 function passOn(from: Duplex, to: Duplex, scheduler: TransferScheduler, client: Client): void {
-  let awaitsDrain = false;
-  let awaitsSlot = false;
-  const goOn = (): void => {
-    if (!awaitsDrain && !awaitsSlot) from.resume();
-  };
-  const transfer: Transfer = {
-    client,
-    resume() {
-      awaitsSlot = false;
-      goOn();
-    },
-  };
-  from.on('data', (chunk: Buffer) => {
-    awaitsSlot = !scheduler.pass(transfer, chunk.length);
-    // If the other side has closed, discard data until this one closes too. Write last, because `writeLast` empties
-    // the chunk.
-    awaitsDrain = to.writable && !writeLast(to, chunk, scheduler);
-    if (awaitsDrain || awaitsSlot) from.pause();
+  const flow = new Flow(client, scheduler, from);
+  from.on('data', (piece: Buffer) => {
+    flow.count(piece.length);
+    // If the other side has closed, discard data until this one closes too. Write last, because that empties the piece.
+    if (to.writable && !writeLast(to, piece, scheduler)) flow.awaitDrain();
   });
-  to.on('drain', () => {
-    awaitsDrain = false;
-    goOn();
-  });
-  from.once('close', () => scheduler.leave(transfer));
-  goOn();
+  to.on('drain', () => flow.onDrain());
+  from.once('close', () => flow.end());
+  from.resume();
 }

@@ -1,81 +1,79 @@
 /**
- * Sends the body of a request to the upstream while it arrives: in turn with other bodies, and no faster than the
- * upstream reads.
+ * Sends the head of a request and its body to the upstream while the body arrives: in turn with other bodies, and no
+ * faster than the upstream reads.
  */
+import type { Socket } from 'node:net';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { JOINED_BYTES_MAX, type RequestBody } from '#gateway/http/request-body.ts';
-import type { BodySink, SentBody } from './exchange.ts';
-import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
+import { Flow } from './flow.ts';
+import type { TransferScheduler } from './transfer-scheduler.ts';
 
 /** Connections to the upstream are scarce, so bodies up to this size are received before one is taken. */
 export const AWAITED_BYTES_MAX = 16_384;
 
 export interface BodyOwner {
-  /** Set before the head of the request is sent, alone or with data. */
-  hasReachedUpstream: boolean;
   /** Called when the upstream has to read before more is sent, and when it has read. */
   onBodyBlocked(isBlocked: boolean): void;
   /** Called when the whole body was passed to the connection. */
   onBodyEnd(): void;
 }
 
-export class Upload implements SentBody, Transfer {
-  readonly client: Client;
+/** The connection that the body is sent on. */
+interface Sink {
+  readonly socket: Pick<Socket, 'write' | 'cork' | 'uncork' | 'writableLength' | 'writableNeedDrain'>;
+  /** The head of the request. It announces chunks, or a length. */
+  readonly head: string;
+  readonly isChunked: boolean;
+  /** Called before the first byte is written. */
+  readonly onBegin: () => void;
+  /** Called when everything is written. */
+  readonly onSent: () => void;
+}
+
+export class Upload {
   readonly #body: RequestBody;
-  readonly #scheduler: TransferScheduler;
   readonly #owner: BodyOwner;
+  readonly #flow: Flow;
   /** null before the start and after the end. */
-  #sink: BodySink | null = null;
-  #awaitsDrain = false;
-  #awaitsSlot = false;
-  /** Whether small pieces wait for others until the end of the event-loop tick. */
+  #sink: Sink | null = null;
+  /** Text before the next part: the head, or the end of the chunk before it. */
+  #before = '';
+  /** Whether the rest of the event-loop tick is awaited, so that small pieces are sent together. */
   #isJoining = false;
   #piecesPassed = 0;
 
   constructor(body: RequestBody, client: Client, scheduler: TransferScheduler, owner: BodyOwner) {
-    this.client = client;
     this.#body = body;
-    this.#scheduler = scheduler;
     this.#owner = owner;
+    this.#flow = new Flow(client, scheduler, { pause: () => undefined, resume: () => this.#send() });
   }
 
-  whenBegun(then: () => void): void {
-    this.#body.whenBegun(then);
-  }
-
-  start(sink: BodySink): void {
+  /** Called once, when the connection is ready. The head goes with the first part, or alone if none is there. */
+  start(sink: Sink): void {
     this.#sink = sink;
+    this.#before = sink.head;
     this.#body.onArrival = this.#onArrival;
-    if (this.#body.waitingBytes > 0 || this.#body.complete) {
-      this.#onArrival();
-      return;
-    }
-    this.#owner.hasReachedUpstream = true;
-    sink.begin();
+    this.#onArrival();
   }
 
+  /** Called when there is room again. */
   onDrain(): void {
-    if (!this.#awaitsDrain) return;
-    this.#awaitsDrain = false;
+    if (!this.#flow.isBlocked) return;
     this.#owner.onBodyBlocked(false);
-    this.#send();
+    this.#flow.onDrain();
   }
 
-  resume(): void {
-    this.#awaitsSlot = false;
-    this.#send();
-  }
-
+  /** Called when the connection needs no more of the body. */
   stop(): void {
     this.#sink = null;
-    if (this.#awaitsSlot) this.#scheduler.leave(this);
+    this.#flow.end();
     if (this.#body.onArrival === this.#onArrival) this.#body.onArrival = null;
   }
 
   readonly #onArrival = (): void => {
     const { waitingBytes, complete } = this.#body;
     if (complete || waitingBytes >= JOINED_BYTES_MAX) this.#send();
-    else if (waitingBytes > 0 && !this.#isJoining) {
+    else if (!this.#isJoining) {
       this.#isJoining = true;
       setImmediate(() => {
         this.#isJoining = false;
@@ -86,23 +84,45 @@ export class Upload implements SentBody, Transfer {
 
   #send(): void {
     const body = this.#body;
-    while (this.#sink !== null && !this.#awaitsDrain && !this.#awaitsSlot) {
+    while (this.#sink !== null && !this.#flow.isBlocked) {
       const part = body.take();
       if (part === null) break;
       const pieces = body.pieces?.pieces ?? 0;
-      this.#awaitsSlot = !this.#scheduler.pass(this, part.length, pieces - this.#piecesPassed);
+      this.#flow.count(part.length, pieces - this.#piecesPassed);
       this.#piecesPassed = pieces;
-      this.#owner.hasReachedUpstream = true;
-      // Write last, because the part is empty afterwards.
-      this.#awaitsDrain = !this.#sink.write(part);
-      if (this.#awaitsDrain) this.#owner.onBodyBlocked(true);
+      this.#write(this.#sink, part);
     }
-    const isBlocked = this.#awaitsDrain || this.#awaitsSlot;
-    if (this.#sink === null || isBlocked || !body.complete || body.waitingBytes > 0) return;
     const sink = this.#sink;
+    if (sink === null || this.#flow.isBlocked) return;
+    if (body.complete && body.waitingBytes === 0) this.#end(sink);
+    else if (this.#before === sink.head) this.#writeText(sink, '');
+  }
+
+  /** @param part is empty afterwards, so it comes last: only the last buffer of a write is freed */
+  #write(sink: Sink, part: Buffer): void {
+    const { socket, isChunked } = sink;
+    socket.cork();
+    this.#writeText(sink, isChunked ? `${part.length.toString(16)}\r\n` : '');
+    if (isChunked) this.#before = '\r\n';
+    socket.write(part);
+    socket.uncork();
+    // Usually the kernel has taken everything by now, although the stream announces a drain.
+    if (socket.writableLength === 0 || !socket.writableNeedDrain) return;
+    this.#flow.awaitDrain();
+    this.#owner.onBodyBlocked(true);
+  }
+
+  #end(sink: Sink): void {
     this.stop();
-    this.#owner.hasReachedUpstream = true;
     this.#owner.onBodyEnd();
-    sink.end();
+    this.#writeText(sink, sink.isChunked ? '0\r\n\r\n' : '');
+    sink.onSent();
+  }
+
+  #writeText({ socket, head, onBegin }: Sink, more: string): void {
+    if (this.#before === head) onBegin();
+    const text = this.#before + more;
+    this.#before = '';
+    if (text !== '') socket.write(text, 'latin1');
   }
 }

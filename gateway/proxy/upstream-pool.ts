@@ -6,14 +6,14 @@ import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { type Lane, PRIORITIES, type Priority } from '#gateway/bounds/priority.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import type { UpstreamConnection } from './exchange.ts';
+import type { SocketConnection } from './socket-connection.ts';
 
 export interface PoolCall extends Lane {
   readonly client: Client;
   /** Whether the request may be sent twice. Otherwise it gets no connection that the upstream may be closing. */
   readonly retryable: boolean;
   /** Called with a connection, which the request owns until it is released. */
-  onConnection(connection: UpstreamConnection): void;
+  onConnection(connection: SocketConnection): void;
   /** Called when a request of a higher priority took its place in the queue. */
   onDisplaced(): void;
 }
@@ -24,16 +24,14 @@ type Queue = Map<PoolCall, number>;
 type Queues = Map<Client, Queue>;
 
 /** The waiting calls of one priority. */
-class Line {
-  readonly front: Queues = new Map();
-  readonly back: Queues = new Map();
+interface Line {
+  readonly front: Queues;
+  readonly back: Queues;
   /** Number of calls in a row that were served from the front while the back waited. */
-  passed = 0;
-
-  of({ isBehind }: Lane): Queues {
-    return isBehind ? this.back : this.front;
-  }
+  passed: number;
 }
+
+const newLine = (): Line => ({ front: new Map(), back: new Map(), passed: 0 });
 
 /** While front and back wait, one of so many places goes to the back. */
 const BACK_EVERY = 10;
@@ -44,7 +42,7 @@ const PLACE_BYTES = 8192;
 interface UpstreamPoolOptions {
   readonly inUse: Bound;
   readonly waiting: Bound;
-  readonly open: () => UpstreamConnection;
+  readonly open: () => SocketConnection;
   readonly clock: Clock;
 }
 
@@ -58,11 +56,11 @@ export class UpstreamPool {
   readonly inUse: Bound;
   readonly #options: UpstreamPoolOptions;
   /** Idle connections. They are used last in, first out, so that superfluous ones time out. */
-  readonly #idle: UpstreamConnection[] = [];
+  readonly #idle: SocketConnection[] = [];
   readonly #lines: Readonly<Record<Priority, Line>> = {
-    high: new Line(),
-    normal: new Line(),
-    low: new Line(),
+    high: newLine(),
+    normal: newLine(),
+    low: newLine(),
   };
   #waiting = 0;
 
@@ -75,28 +73,21 @@ export class UpstreamPool {
     return this.#waiting;
   }
 
-  /** Number of calls that wait because the pool is exhausted, not because of their client's share. */
-  get pressure(): number {
-    const { inUse } = this.#options;
-    if (this.#waiting === 0 || inUse.held < inUse.limit) return 0;
-    let count = 0;
-    for (const priority of PRIORITIES) {
-      const { front, back } = this.#lines[priority];
-      for (const lane of [front, back]) {
-        for (const [client, calls] of lane) {
-          count += Math.min(calls.size, Math.max(0, inUse.roomFor(client)));
-        }
-      }
-    }
-    return count;
+  /** Whether a call waits because the pool is exhausted, and not because of its client's share. */
+  get isShort(): boolean {
+    const { inUse } = this;
+    if (this.#waiting === 0 || inUse.held < inUse.limit) return false;
+    return PRIORITIES.flatMap((priority) => [this.#lines[priority].front, this.#lines[priority].back])
+      .flatMap((queues) => [...queues.keys()])
+      .some((client) => inUse.roomFor(client) > 0);
   }
 
   waitingIn(lane: Lane): number {
     return sizeOf(this.#queuesIn(lane));
   }
 
-  #queuesIn(lane: Lane): Queues {
-    return this.#lines[lane.priority].of(lane);
+  #queuesIn({ priority, isBehind }: Lane): Queues {
+    return this.#lines[priority][isBehind ? 'back' : 'front'];
   }
 
   /**
@@ -122,11 +113,8 @@ export class UpstreamPool {
       return refusal;
     }
     this.#waiting++;
-    if (queue === undefined) {
-      queue = new Map();
-      queues.set(client, queue);
-    }
-    queue.set(call, places);
+    queue ??= new Map();
+    queues.set(client, queue.set(call, places));
     return null;
   }
 
@@ -182,12 +170,11 @@ export class UpstreamPool {
     this.#options.waiting.give(call.client, places);
   }
 
-  release(connection: UpstreamConnection, client: Client): void {
+  release(connection: SocketConnection, client: Client): void {
     const { inUse, clock } = this.#options;
     inUse.give(client);
     connection.idleSince = clock();
-    if (this.#serveNext(connection)) return;
-    this.put(connection);
+    if (!this.#serveNext(connection)) this.put(connection);
   }
 
   /** Removes the connection from the pool together with its call, which makes room for another one. */
@@ -203,19 +190,19 @@ export class UpstreamPool {
   }
 
   /** Takes back an idle connection, including a detached one. Closes it if the pool is full. */
-  put(connection: UpstreamConnection): void {
+  put(connection: SocketConnection): void {
     const { inUse } = this.#options;
     if (this.#idle.length + inUse.held < inUse.total) this.#idle.push(connection);
-    else setImmediate(() => void connection.close());
+    else setImmediate(() => connection.close());
   }
 
-  #serveNext(connection: UpstreamConnection | undefined): boolean {
+  #serveNext(connection: SocketConnection | undefined): boolean {
     const { inUse } = this.#options;
     if (inUse.held >= inUse.limit) return false;
     return PRIORITIES.some((priority) => this.#serveNextOf(this.#lines[priority], connection));
   }
 
-  #serveNextOf(line: Line, connection: UpstreamConnection | undefined): boolean {
+  #serveNextOf(line: Line, connection: SocketConnection | undefined): boolean {
     const { front, back } = line;
     if (back.size === 0) return this.#serveFirst(front, connection);
     if (line.passed < BACK_EVERY - 1 && this.#serveFirst(front, connection)) {
@@ -227,7 +214,7 @@ export class UpstreamPool {
     return true;
   }
 
-  #serveFirst(queues: Queues, connection: UpstreamConnection | undefined): boolean {
+  #serveFirst(queues: Queues, connection: SocketConnection | undefined): boolean {
     const { inUse } = this.#options;
     for (const [client, queue] of queues) {
       if (inUse.take(client) !== null) continue;
@@ -245,14 +232,10 @@ export class UpstreamPool {
     return false;
   }
 
-  #give(call: PoolCall, idle: UpstreamConnection | undefined): void {
-    if (idle !== undefined) this.freshen(idle, call);
-    call.onConnection(idle ?? this.#options.open());
-  }
-
-  /** Drops the socket of an idle connection if it is too old for the request. */
-  freshen(idle: UpstreamConnection, { retryable }: PoolCall): void {
-    if (!retryable && this.#options.clock() - idle.idleSince > FRESH_MS) idle.renew();
+  #give(call: PoolCall, idle: SocketConnection | undefined): void {
+    const { open, clock } = this.#options;
+    if (idle !== undefined && !call.retryable && clock() - idle.idleSince > FRESH_MS) idle.renew();
+    call.onConnection(idle ?? open());
   }
 }
 

@@ -9,7 +9,6 @@ import { HEADER_BYTES } from '#gateway/http/header-size.ts';
 import type { Protect } from '#gateway/policy/policy-set.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Deadlines } from './deadlines.ts';
-import type { UpstreamConnection } from './exchange.ts';
 import type { OpenProtection, Protection } from './protected.ts';
 import { type ApplicationAddress, applicationAddress } from './redirect.ts';
 import { Rest } from './rest.ts';
@@ -59,16 +58,10 @@ export interface UpstreamStats {
 const CONNECT_TIMEOUT_MS: Millis = 3000;
 /** A client that sends no part of its body for this long may wait for the reply before it does. */
 const HEAD_DELAY_MS: Millis = 250;
-/** Pause between two pieces of a reply body. Finite, so that a connection whose peer has vanished is given back. */
-const BODY_TIMEOUT_MS: Millis = 300_000;
 /** A reply that takes longer than this counts as a stream. */
 const STREAM_AFTER_MS: Millis = 5000;
 /** Less than the 5 s after which Node.js and others close an idle connection without saying so before. */
 const KEEP_ALIVE_MS: Millis = 4000;
-/** Longest keep-alive time that an upstream's header may set. */
-const KEEP_ALIVE_MS_MAX: Millis = 600_000;
-/** Idle connections are closed this much before the announced time, which starts with the upstream's last byte. */
-const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
 /** As long as NGINX waits. A reply that holds the connection which another request needs is cut earlier. */
 const UNREAD_TIMEOUT_MS: Millis = 60_000;
 /** The gateway then reads on only as fast as the client, which has more than this in the buffers of the systems. */
@@ -95,7 +88,7 @@ export class Upstream {
   protection: Protection | null = null;
   /** Whether the gateway is shutting down. Then every reply closes its client connection. */
   draining = false;
-  readonly #connections = new Set<UpstreamConnection>();
+  readonly #connections = new Set<SocketConnection>();
   readonly #ticks: NodeJS.Timeout;
   #begun: BegunReply[] = [];
 
@@ -114,18 +107,15 @@ export class Upstream {
     const shared = {
       clock,
       connectTimeoutMs: Math.min(options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs),
-      bodyTimeoutMs: BODY_TIMEOUT_MS,
       keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
-      keepAliveMsMax: KEEP_ALIVE_MS_MAX,
-      keepAliveMarginMs: KEEP_ALIVE_MARGIN_MS,
       headerBytesMax: options.headerBytesMax ?? HEADER_BYTES,
       address: new UpstreamAddress(options.origin),
       garbage: this.scheduler,
       rest: new Rest(),
+      onClose: (connection: SocketConnection) => void this.#connections.delete(connection),
     };
-    const open = (): UpstreamConnection => {
-      const onClose = (): unknown => this.#connections.delete(connection);
-      const connection = new SocketConnection({ ...shared, onClose });
+    const open = (): SocketConnection => {
+      const connection = new SocketConnection(shared);
       this.#connections.add(connection);
       return connection;
     };
@@ -170,9 +160,9 @@ export class Upstream {
     };
   }
 
-  async close(): Promise<void> {
+  close(): void {
     clearInterval(this.#ticks);
-    await Promise.all([...this.#connections].map((connection) => connection.close()));
+    for (const connection of this.#connections) connection.close();
   }
 
   #tick(): void {

@@ -89,7 +89,7 @@ export class ConnectionWatch {
       if (bytes !== null && (slowest === null || bytes < slowest.bytes)) slowest = { connection, bytes };
       this.#checkReply(connection, response);
     }
-    if (slowest === null || this.#options.upstream.uploads.pressure === 0) return;
+    if (slowest === null || !this.#options.upstream.uploads.isShort) return;
     this.#options.upstream.bounds.uploads.refused('total');
     this.#cutSilent(slowest.connection);
   }

@@ -6,7 +6,7 @@ import { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
 import { readConfig } from '#gateway/config.ts';
 import { Protection } from '#gateway/protection/protection.ts';
-import type { UpstreamConnection } from '#gateway/proxy/exchange.ts';
+import type { SocketConnection } from '#gateway/proxy/socket-connection.ts';
 import { Upstream } from '#gateway/proxy/upstream.ts';
 import { testClock } from '#test/support/clock.ts';
 
@@ -15,14 +15,14 @@ class Call {
   readonly priority: Priority;
   readonly isBehind = false;
   readonly retryable = true;
-  connection: UpstreamConnection | null = null;
+  connection: SocketConnection | null = null;
 
   constructor(address: string, priority: Priority) {
     this.client = new Client(address);
     this.priority = priority;
   }
 
-  onConnection(connection: UpstreamConnection): void {
+  onConnection(connection: SocketConnection): void {
     this.connection = connection;
   }
 

@@ -127,7 +127,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
   });
   owner.teardown(async () => {
     await server.drain(0);
-    await upstream.close();
+    upstream.close();
   });
   const port = await server.listen({ host: '127.0.0.1', port: 0, reusePort: false });
   const drain = (deadlineMs: Millis): Promise<void> => server.drain(deadlineMs);

@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { KINDS, type Kind, startSockets } from '#test/support/kinds.ts';
-import { sendRaw } from '#test/support/raw.ts';
 import { seededRandom } from '#test/support/seed.ts';
 import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
@@ -133,25 +132,6 @@ for (const kind of KINDS) {
         const bodies = (await Promise.all(next)).map(({ body }) => String(body));
         t.strictSame(bodies, ['/own/1', '/own/2', '/own/3'], `${method} after ${turns} turns`);
       }
-  });
-
-  t.test(`${kind}: bytes that come before an upload has sent anything are not its reply`, async (t) => {
-    const upstream = await startLenient(t, kind);
-    const { port, bounds } = await startBareServer(t, { origin: upstream.origin });
-    const upload = 'x'.repeat(100_000);
-    t.equal((await send(port, '/own/1', { method: 'POST', body: upload })).status, 200);
-    const socket = upstream.sockets[0];
-    const client = sendRaw(
-      port,
-      `POST /own/2 HTTP/1.1\r\nHost: a\r\nContent-Length: ${upload.length}\r\n\r\n`,
-    );
-    await until(() => bounds.uploads.held === 1, 'the upload has the kept connection');
-    socket?.write(FOREIGN);
-    await until(() => socket?.destroyed === true, 'the gateway closes the connection');
-    client.socket.write(upload);
-    t.match(await client.until(/HTTP[\s\S]*\r\n\r\n.+/), /^HTTP\/1\.1 200 [\s\S]*\/own\/2$/);
-    t.equal(upstream.sockets.length, 2, 'the upload had another one');
-    client.socket.destroy();
   });
 }
 

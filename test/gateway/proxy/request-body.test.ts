@@ -7,9 +7,6 @@ import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
 import { send, startRawUpstream } from './exchange.ts';
 
-/** Lets the head of an upload wait for its body. */
-const NEVER_MS = 2_000_000_000;
-
 const head = (path: string, more: string): string => `POST ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n\r\n`;
 
 t.test('hundreds of uploads that never arrive leave room for others', async (t) => {
@@ -142,72 +139,6 @@ t.test('504: an upload of which the upstream reads nothing more is given up', as
   t.match(received(), /^HTTP\/1\.1 504 /);
   t.equal(bounds.uploads.held, 0);
   await until(() => clients.size === 0, 'everything is given back, although the client goes on sending');
-});
-
-t.test('bytes that come before an upload is sent are no reply to it', async (t) => {
-  const upstream = await startRawUpstream(t, (socket, text) => {
-    if (text.endsWith('xy')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright');
-  });
-  const { port, bounds } = await startBareServer(t, { origin: upstream.origin, headDelayMs: NEVER_MS });
-  const upload = { method: 'POST', body: `${'x'.repeat(99_999)}y` };
-  t.equal((await send(port, '/first', upload)).body.toString(), 'right');
-  const client = sendRaw(port, head('/second', 'Content-Length: 100000'));
-  await until(() => bounds.uploads.held === 1 && upstream.sockets.some(({ destroyed }) => !destroyed));
-  upstream.sockets.at(-1)?.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong');
-  await until(() => upstream.sockets.every(({ destroyed }) => destroyed));
-  client.socket.write(upload.body);
-  t.match(await client.until(/\r\n\r\n.{5}$/), /^HTTP\/1\.1 200 [\s\S]*right$/);
-  client.socket.destroy();
-  t.equal((await send(port, '/third', upload)).body.toString(), 'right');
-});
-
-t.test('an upload that begins late gets a connection that the upstream keeps', async (t) => {
-  const upstream = await startRawUpstream(t, (socket, text) => {
-    if (text.endsWith('y')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-  });
-  const {
-    port,
-    bounds,
-    clients,
-    upstream: pools,
-  } = await startBareServer(t, { origin: upstream.origin, headDelayMs: NEVER_MS });
-  const upload = `${'x'.repeat(99_999)}y`;
-  const begin = async (more: string): Promise<RawConnection> => {
-    t.equal((await send(port, '/', { method: 'POST', body: upload })).status, 200);
-    const client = sendRaw(port, head('/late', `Content-Length: 100000${more}`));
-    await until(() => bounds.uploads.held === 1, 'it has a place');
-    return client;
-  };
-  const open = (): number => upstream.sockets.filter(({ destroyed }) => !destroyed).length;
-
-  for (const more of ['', '\r\nExpect: 100-continue']) {
-    const client = await begin(more);
-    // The keep-alive time of the upstream is over.
-    for (const socket of upstream.sockets) socket.end();
-    await until(() => open() === 0, 'its connection is closed');
-    client.socket.write(upload);
-    t.match(await client.until(/ok$|\}$/), /HTTP\/1\.1 200 OK[^}]*ok$/);
-    client.socket.destroy();
-  }
-
-  const late = await begin('');
-  const before = upstream.sockets.length;
-  await new Promise((resolve) => setTimeout(resolve, 1100));
-  late.socket.write(upload);
-  await late.until(/ok$/);
-  t.equal(upstream.sockets.length, before + 1, 'its connection was idle for more than a second');
-  late.socket.destroy();
-
-  const left = await begin('');
-  const opened = upstream.sockets.length;
-  await new Promise((resolve) => setTimeout(resolve, 600));
-  left.socket.destroy();
-  await until(() => clients.size === 0, 'everything is given back');
-  t.equal(bounds.uploads.held, 0);
-  t.equal(pools.uploads.waiting, 0);
-  await new Promise((resolve) => setTimeout(resolve, 600));
-  t.equal((await send(port, '/', { method: 'POST', body: upload })).status, 200);
-  t.equal(upstream.sockets.length, opened + 1, 'nor is one that was held for a client that left');
 });
 
 t.test('the trailers of an upload are not forwarded', async (t) => {

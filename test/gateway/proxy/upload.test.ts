@@ -4,7 +4,6 @@ import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { Client } from '#gateway/bounds/clients.ts';
 import { BODY_AHEAD_BYTES, RequestBody } from '#gateway/http/request-body.ts';
-import type { BodySink } from '#gateway/proxy/exchange.ts';
 import { type Transfer, TransferScheduler } from '#gateway/proxy/transfer-scheduler.ts';
 import { Upload } from '#gateway/proxy/upload.ts';
 
@@ -16,11 +15,10 @@ const bytes = (count: number, letter = 'x'): Buffer => Buffer.alloc(count, lette
 
 function start() {
   const scheduler = new TransferScheduler(() => undefined);
-  const counts = { reads: 0, ended: 0, heads: 0 };
+  const counts = { reads: 0, ended: 0, begun: 0 };
   const listener = { clock: () => 0, onSmallPieces: () => undefined };
   const body = new RequestBody(new Socket(), listener, () => void counts.reads++, false);
   const owner = {
-    hasReachedUpstream: false,
     isBlocked: false,
     onBodyBlocked(isBlocked: boolean) {
       this.isBlocked = isBlocked;
@@ -29,16 +27,23 @@ function start() {
   };
   const upload = new Upload(body, new Client('192.0.2.1'), scheduler, owner);
   const written: string[] = [];
-  const sink: BodySink & { hasRoom: boolean } = {
-    hasRoom: true,
-    begin: () => void counts.heads++,
-    write(part) {
-      written.push(`${part.length} ${part.toString('latin1', 0, 1)}`);
-      return this.hasRoom;
+  const socket = {
+    writableLength: 1,
+    writableNeedDrain: false,
+    cork: () => undefined,
+    uncork: () => undefined,
+    write(part: Buffer | string): boolean {
+      written.push(typeof part === 'string' ? part : `${part.length} ${part.toString('latin1', 0, 1)}`);
+      return true;
     },
-    end: () => void written.push('end'),
   };
-  return { scheduler, counts, body, owner, upload, written, sink };
+  const begin = (head = '', isChunked = false): void =>
+    upload.start({
+      ...{ socket, head, isChunked },
+      onBegin: () => void counts.begun++,
+      onSent: () => void written.push('end'),
+    });
+  return { scheduler, counts, body, owner, upload, written, socket, begin };
 }
 
 /** Uses up what all bodies may send in this tick. */
@@ -48,9 +53,9 @@ function useUp(scheduler: TransferScheduler): void {
 }
 
 t.test('sends large pieces at once, and small ones together at the end of the tick', async (t) => {
-  const { body, upload, written, sink } = start();
+  const { body, written, begin } = start();
   body.arrive(bytes(LARGE, 'a'));
-  upload.start(sink);
+  begin();
   t.same(written, [`${LARGE} a`], 'the piece that was there before');
   body.arrive(bytes(LARGE, 'b'));
   for (let i = 0; i < 10; i++) body.arrive(bytes(10, 'c'));
@@ -67,34 +72,35 @@ t.test('sends large pieces at once, and small ones together at the end of the ti
   t.equal(written.length, 7);
 });
 
-t.test('tells its owner that something is sent, and of the end', async (t) => {
+t.test('tells its owner of the end, and frames the parts', async (t) => {
   for (const part of [bytes(LARGE), null]) {
-    const { body, owner, upload, counts, sink } = start();
+    const { body, counts, written, begin } = start();
     if (part === null) body.finish();
     else body.arrive(part);
-    t.equal(owner.hasReachedUpstream, false);
-    upload.start(sink);
-    t.equal(owner.hasReachedUpstream, true, 'the end may be sent with the head');
-    t.equal(counts.ended, part === null ? 1 : 0);
+    begin('head;', true);
+    t.match(counts, { begun: 1, ended: part === null ? 1 : 0 });
     body.finish();
-    t.match(counts, { ended: 1, heads: 0 });
+    t.match(counts, { begun: 1, ended: 1 });
+    const chunk = part === null ? ['head;0\r\n\r\n'] : ['head;10000\r\n', `${LARGE} x`, '\r\n0\r\n\r\n'];
+    t.strictSame(written, [...chunk, 'end']);
   }
 });
 
-t.test('sends the head alone if nothing of the body is there', async (t) => {
-  const { body, owner, upload, counts, sink } = start();
-  upload.start(sink);
-  t.equal(owner.hasReachedUpstream, true);
-  t.equal(counts.heads, 1);
-  body.finish();
-  t.match(counts, { ended: 1, heads: 1 });
+t.test('sends the head alone if nothing of the body comes in the same tick', async (t) => {
+  const { body, counts, written, begin } = start();
+  begin('head;');
+  t.strictSame([counts.begun, written], [0, []], 'bytes that come before are no reply');
+  await turn();
+  t.strictSame([counts.begun, written], [1, ['head;']]);
+  body.arrive(bytes(10, 'a'), true);
+  t.strictSame(written.slice(1), ['10 a', 'end']);
 });
 
 t.test('waits until the upstream has read, and lets the client send on then', async (t) => {
-  const { body, owner, upload, counts, written, sink } = start();
-  upload.start(sink);
+  const { body, owner, upload, counts, written, socket, begin } = start();
+  begin();
   upload.onDrain();
-  sink.hasRoom = false;
+  socket.writableNeedDrain = true;
   t.ok(body.arrive(bytes(LARGE, 'a')), 'it was taken, so reading goes on');
   t.ok(body.arrive(bytes(BODY_AHEAD_BYTES - 1, 'b')));
   t.notOk(body.arrive(bytes(LARGE, 'c')), 'too much waits');
@@ -109,15 +115,15 @@ t.test('waits until the upstream has read, and lets the client send on then', as
   t.equal(counts.reads, 1, 'reading begins again when little waits');
   body.finish();
   t.notOk(written.includes('end'));
-  sink.hasRoom = true;
+  socket.writableNeedDrain = false;
   upload.onDrain();
   t.same(written.slice(2), [`${LARGE} c`, 'end']);
   t.notOk(owner.isBlocked);
 });
 
 t.test('takes turns with other bodies', async (t) => {
-  const { body, scheduler, upload, written, sink } = start();
-  upload.start(sink);
+  const { body, scheduler, written, begin } = start();
+  begin();
   useUp(scheduler);
   body.arrive(bytes(LARGE, 'a'));
   t.notOk(body.arrive(bytes(LARGE, 'b')));
@@ -128,8 +134,8 @@ t.test('takes turns with other bodies', async (t) => {
 });
 
 t.test('pays for each piece that it joins', async (t) => {
-  const { body, upload, written, sink } = start();
-  upload.start(sink);
+  const { body, written, begin } = start();
+  begin();
   const pieces = PORTION_BYTES / PIECE_PRICE_BYTES;
   for (let i = 0; i < pieces; i++) body.arrive(bytes(31));
   t.same(written, [], 'too few bytes for a part of their own');
@@ -140,8 +146,8 @@ t.test('pays for each piece that it joins', async (t) => {
 });
 
 t.test('an upload that was stopped writes nothing, and nobody calls it', async (t) => {
-  const { body, scheduler, upload, written, sink } = start();
-  upload.start(sink);
+  const { body, scheduler, upload, written, begin } = start();
+  begin();
   useUp(scheduler);
   body.arrive(bytes(LARGE));
   body.arrive(bytes(10));

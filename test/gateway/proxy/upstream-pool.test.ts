@@ -4,7 +4,7 @@ import { createBounds } from '#gateway/bounds/bounds.ts';
 import { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
 import { readConfig } from '#gateway/config.ts';
-import type { UpstreamConnection } from '#gateway/proxy/exchange.ts';
+import type { SocketConnection } from '#gateway/proxy/socket-connection.ts';
 import { Upstream } from '#gateway/proxy/upstream.ts';
 import type { PoolCall } from '#gateway/proxy/upstream-pool.ts';
 import { testClock } from '#test/support/clock.ts';
@@ -37,7 +37,7 @@ function startPool(t: Test, waitingMax = 1000) {
   const waiting = new Set<Call>();
   const served: Call[] = [];
   const displaced: Call[] = [];
-  let inProgress: { readonly client: Client; readonly connection: UpstreamConnection } | null = null;
+  let inProgress: { readonly client: Client; readonly connection: SocketConnection } | null = null;
 
   class Call implements PoolCall {
     readonly client: Client;
@@ -52,7 +52,7 @@ function startPool(t: Test, waitingMax = 1000) {
       this.priority = priority;
     }
 
-    onConnection(connection: UpstreamConnection): void {
+    onConnection(connection: SocketConnection): void {
       waiting.delete(this);
       served.push(this);
       inProgress = { client: this.client, connection };
