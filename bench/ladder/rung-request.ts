@@ -168,8 +168,8 @@ export class RungRequest implements ReadableRequest, LimitListener, ForwardedReq
       this.res.endShared(shared, DECISION, date.text());
       return;
     }
-    this.res.writeHead(reply.status, ['Content-Type', reply.contentType, ...added]);
-    this.res.end(reply.bodyBytes, 'latin1');
+    this.res.writeHead(reply.status, ['Content-Type', 'application/json', ...added]);
+    this.res.end(reply.body, 'latin1');
   }
 
   onStoreUnavailable(): void {

@@ -68,9 +68,8 @@ function fixedReply(): OwnReply {
   const verdict = { policy, capacity: limit, limit, remaining: 0, resetMs: 30_000, canNeverPass: false };
   const framing = { cors: UNREAD, close: false, page: null, decision: DECISION };
   if (!plan.forwards) return refusalReply({ kind: 'limit', violated: [verdict], retryAfter: 30 }, framing);
-  const headers = limitHeaders([verdict]);
-  const text = { contentType: 'application/json', body: BODY, bodyBytes: BODY };
-  return { status: 200, title: 'OK', ...text, headers, cors: UNREAD, close: false };
+  const headers = ['Content-Type', 'application/json', ...limitHeaders([verdict])];
+  return { status: 200, title: 'OK', body: BODY, headers, cors: UNREAD, close: false };
 }
 
 const reply = fixedReply();
@@ -84,7 +83,7 @@ if (steps.has('connection')) {
       steps,
       forwards: plan.forwards,
       reply,
-      shared: new SharedReply(reply.status, headersOf(reply), reply.bodyBytes, DECISION),
+      shared: new SharedReply(reply.status, headersOf(reply), reply.body, DECISION),
       date: new DateField(Date.now),
       enforcement: limiting.enforcement,
     },
@@ -112,7 +111,7 @@ if (steps.has('connection')) {
   const parses = steps.has('parser');
   const server = createServer({ noDelay: true }, (socket) => {
     const bare = plan.forwards ? new BareUpstream(upstreamPort, socket) : null;
-    const answer = (): void => void socket.write(text, 'latin1');
+    const answer = (): void => void socket.write(text);
     socket.on('error', () => socket.destroy());
     socket.on('data', (bytes: Buffer) => {
       if (parses && plainHead(bytes) === null) socket.destroy();

@@ -14,8 +14,8 @@ import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Refusal } from '#gateway/refusals/refusal.ts';
 import type { DenialWriter } from '#gateway/reply/denial.ts';
-import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
-import { type Framing, refusalReply } from '#gateway/reply/refusal-reply.ts';
+import { type Framing, headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
+import { refusalReply } from '#gateway/reply/refusal-reply.ts';
 import { NO_BANS } from '#gateway/request/reading/listing.ts';
 import { learn, tellGroups } from '#gateway/request/reading/prove.ts';
 import { locate, read } from '#gateway/request/reading/read.ts';
@@ -156,7 +156,7 @@ export class CheckedRequest implements Way, Exchange {
     const { status } = reply;
     if (this.#res.headersSent || this.#res.destroyed) return;
     if (this.entry !== null) this.entry.status = status;
-    this.#forbidWith(status, headersOf({ ...reply, close: this.closes, bodyBytes: '' }), reply.bodyBytes);
+    this.#forbidWith(status, headersOf({ ...reply, close: this.closes, body: '' }), reply.body);
   }
 
   #forbidWith(status: number, headers: readonly string[], body: string): void {

@@ -1,4 +1,5 @@
 /** Tells whether a request asks for HTML, as a browser does that loads a page (RFC 9110 12.5.1). */
+import { valuesOf } from './header-values.ts';
 
 /** Browsers send at most 150 characters. */
 const ACCEPT_LENGTH_MAX = 512;
@@ -10,42 +11,29 @@ let latest = { accept: '', prefersHtml: false };
 
 /** Whether Accept contains text/html, and ranks it above JSON. */
 export function prefersHtml(rawHeaders: readonly string[]): boolean {
-  let accept: string | null = null;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? '';
-    if (name.length !== 6 || name.toLowerCase() !== 'accept') continue;
-    const value = rawHeaders[i + 1] ?? '';
-    accept = accept === null ? value : `${accept},${value}`;
-    if (accept.length > ACCEPT_LENGTH_MAX) return false;
-  }
-  if (accept === null) return false;
+  const accept = valuesOf(rawHeaders, 'accept').join();
+  if (accept.length > ACCEPT_LENGTH_MAX) return false;
   if (accept !== latest.accept) latest = { accept, prefersHtml: ranksHtmlFirst(accept) };
   return latest.prefersHtml;
 }
 
 function ranksHtmlFirst(accept: string): boolean {
   if (!/text\/html/i.test(accept)) return false;
-  let html = 0;
-  /** Weight of JSON; null if JSON is not listed. */
-  let json: number | null = null;
-  let anyApplication: number | null = null;
-  let any = 0;
-  for (const range of accept.toLowerCase().split(',')) {
-    const [name = '', ...parameters] = range.split(';');
-    const type = name.trim();
-    const weight = weightOf(parameters);
-    if (type === 'text/html') html = Math.max(html, weight);
-    else if (JSON_TYPE.test(type)) json = Math.max(json ?? 0, weight);
-    else if (type === 'application/*') anyApplication = weight;
-    else if (type === '*/*') any = weight;
-  }
-  return html > (json ?? anyApplication ?? any);
+  const ranges = accept
+    .toLowerCase()
+    .split(',')
+    .map((range) => range.split(';').map((part) => part.trim()));
+  /** @returns the highest weight of these types; null if none is listed */
+  const weightOf = (type: RegExp): number | null => {
+    const weights = ranges.filter(([name = '']) => type.test(name)).map(([, ...rest]) => weightIn(rest));
+    return weights.length === 0 ? null : Math.max(...weights);
+  };
+  const ofJson = weightOf(JSON_TYPE) ?? weightOf(/^application\/\*$/) ?? weightOf(/^\*\/\*$/) ?? 0;
+  return (weightOf(/^text\/html$/) ?? 0) > ofJson;
 }
 
 /** @returns 1 without a weight, 0 if it cannot be parsed */
-function weightOf(parameters: readonly string[]): number {
-  const weights = parameters.map((text) => text.trim()).filter((text) => text.startsWith('q='));
-  if (weights.length === 0) return 1;
-  const text = weights[0]?.slice(2) ?? '';
-  return weights.length === 1 && WEIGHT.test(text) ? Number(text) : 0;
+function weightIn(parameters: readonly string[]): number {
+  const [weight = 'q=1', ...others] = parameters.filter((text) => text.startsWith('q='));
+  return others.length === 0 && WEIGHT.test(weight.slice(2)) ? Number(weight.slice(2)) : 0;
 }

@@ -1,17 +1,10 @@
 /** The origin of the page that sent a request, which browsers put into the header field Origin. */
-
-const NAME = 'origin';
+import { valuesOf } from './header-values.ts';
 
 /** Returns the origin of a request; null if it has none, or several. @param rawHeaders alternating names and values */
 export function originIn(rawHeaders: readonly string[]): string | null {
-  let found: string | null = null;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? '';
-    if (name.length !== NAME.length || name.toLowerCase() !== NAME) continue;
-    if (found !== null) return null;
-    found = rawHeaders[i + 1] ?? null;
-  }
-  return found;
+  const [origin = null, ...others] = valuesOf(rawHeaders, 'origin');
+  return others.length === 0 ? origin : null;
 }
 
 const LINE = /\norigin:([^\r\n]*)(?=\r?\n)/gi;

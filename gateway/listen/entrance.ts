@@ -11,7 +11,8 @@ import { originOf, type RequestOrigin } from '#gateway/http/request-origin.ts';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
 import type { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
-import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
+import { type OwnReply, rawReply } from '#gateway/reply/own-reply.ts';
+import { unreadReply } from '#gateway/reply/refusal-reply.ts';
 import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { Refusals } from '#gateway/request/refuse.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -208,7 +209,7 @@ export class Entrance {
   }
 
   /** @param pageOrigin null if it is unknown */
-  #raw(reply: OwnReply, pageOrigin: string | null): string {
+  #raw(reply: OwnReply, pageOrigin: string | null): Buffer {
     const { table, options } = this.#options.enforcement;
     return rawReply({ ...reply, cors: table.cors.forOrigin(pageOrigin) }, options.wallClock());
   }

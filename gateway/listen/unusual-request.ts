@@ -2,7 +2,8 @@
 import type { ClientRequest } from '#gateway/http/client-exchange.ts';
 import { METHOD_NOT_ALLOWED } from '#gateway/listen/connection/socket-replies.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
-import { type OwnReply, unreadReply } from '#gateway/reply/own-reply.ts';
+import type { OwnReply } from '#gateway/reply/own-reply.ts';
+import { unreadReply } from '#gateway/reply/refusal-reply.ts';
 
 /** Without this limit, 16 KiB could hold 3,000 fields. They would cost a hundred times as much as a usual request. */
 export const HEADER_FIELDS_MAX = 128;

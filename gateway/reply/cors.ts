@@ -10,48 +10,47 @@ import {
   LIMIT_HEADERS,
   RATELIMITED_HEADER,
 } from '#gateway/http/header-names.ts';
+import { valuesOf } from '#gateway/http/header-values.ts';
 import { originIn } from '#gateway/http/page-origin.ts';
 import { ANY_ORIGIN } from '#gateway/policy/browser-origin.ts';
 import type { OriginRule, PolicySet } from '#gateway/policy/policy-set.ts';
 import { RouteTree } from '#gateway/policy/route-tree.ts';
 
+/** What pages of other origins may read of a reply. */
 export interface Cors {
-  /** Equal for equal headers. */
-  readonly key: string;
   /** For a reply of the gateway, alternating names and values. */
   readonly headers: readonly string[];
   /** The origin whose pages may read the reply: that of the request, `*` for all, null for none. */
   readonly origin: string | null;
   /** Whether they may also read it if they sent cookies. */
   readonly credentials: boolean;
+  /** Whether another origin could get other headers. */
+  readonly varies: boolean;
   /** Whether replies of the application on this route expose the limit headers. It does not depend on the page. */
   readonly exposesLimits: boolean;
   /** Whether this is a route of survey widgets, which discard their answers after 403. */
   readonly isClientRoute: boolean;
 }
 
+/** A preflight names in it the method of the request that it asks about. */
+export const REQUEST_METHOD = 'access-control-request-method';
 const EXPOSED = [...LIMIT_HEADERS, RATELIMITED_HEADER, DECISION_HEADER, 'retry-after'].join(', ');
 
-type Choice = Omit<Cors, 'key' | 'headers'> & {
-  /** Whether another origin could get other headers. */
-  readonly varies: boolean;
-};
-
-function corsOf({ varies, ...choice }: Choice): Cors {
+function corsOf(choice: Omit<Cors, 'headers'>): Cors {
   const headers: string[] = [];
   if (choice.origin !== null)
     headers.push('Access-Control-Allow-Origin', choice.origin, EXPOSE_HEADER, EXPOSED);
   if (choice.credentials) headers.push('Access-Control-Allow-Credentials', 'true');
-  if (varies) headers.push('Vary', 'Origin');
-  return { ...choice, key: `${choice.origin} ${choice.credentials} ${varies}`, headers };
+  if (choice.varies) headers.push('Vary', 'Origin');
+  return { ...choice, headers };
 }
 
 const NOTHING = {
   origin: null,
   credentials: false,
+  varies: false,
   exposesLimits: false,
   isClientRoute: false,
-  varies: false,
 };
 
 export const NO_CORS = corsOf(NOTHING);
@@ -67,8 +66,6 @@ export class CorsTable {
   readonly #everywhere: readonly OriginRule[];
   /** The rules of some routes; null if all rules are for every route. */
   readonly #byRoute: RouteTree<OriginRule> | null;
-  /** Equal choices share one object, because texts of denials are kept for each. */
-  readonly #made = new Map<string, Cors>();
 
   constructor({ origins, ignoreCase }: Pick<PolicySet, 'origins' | 'ignoreCase'>) {
     const rules = origins ?? [];
@@ -86,8 +83,8 @@ export class CorsTable {
   on(method: string, path: string, rawHeaders: readonly string[]): Cors {
     const isWidget = isClientRoute(path);
     if (this.#rules.length === 0) return isWidget ? CLIENT_ROUTE : NO_CORS;
-    const asked = method === 'OPTIONS' ? (askedMethod(rawHeaders) ?? method) : method;
-    const found = this.#byRoute?.find(asked === 'HEAD' ? 'GET' : asked, path) ?? [];
+    const [wanted = method] = method === 'OPTIONS' ? valuesOf(rawHeaders, REQUEST_METHOD) : [];
+    const found = this.#byRoute?.find(wanted === 'HEAD' ? 'GET' : wanted, path) ?? [];
     const rules = found.length === 0 ? this.#everywhere : [...this.#everywhere, ...found];
     const exposesLimits = isWidget || rules.length > 0;
     return this.#choose(rules, originIn(rawHeaders), isWidget, { exposesLimits, isClientRoute: isWidget });
@@ -115,26 +112,12 @@ export class CorsTable {
   ): Cors {
     const named = rules.filter((rule) => rule.origin === origin);
     const anyOrigin = isForAll || rules.some((rule) => rule.origin === ANY_ORIGIN) ? ANY_ORIGIN : null;
-    const choice = {
+    return corsOf({
       origin: named[0]?.origin ?? anyOrigin,
       credentials: named.some(({ credentials }) => credentials),
+      varies: rules.some((rule) => rule.origin !== ANY_ORIGIN),
       exposesLimits,
       isClientRoute,
-      varies: rules.some((rule) => rule.origin !== ANY_ORIGIN),
-    };
-    const name = `${choice.origin} ${choice.credentials} ${choice.varies} ${exposesLimits} ${isClientRoute}`;
-    let made = this.#made.get(name);
-    if (made === undefined) {
-      made = corsOf(choice);
-      this.#made.set(name, made);
-    }
-    return made;
+    });
   }
-}
-
-/** Returns the method of the request that a preflight asks about; null if it asks about none. */
-function askedMethod(rawHeaders: readonly string[]): string | null {
-  for (let i = 0; i < rawHeaders.length; i += 2)
-    if (rawHeaders[i]?.toLowerCase() === 'access-control-request-method') return rawHeaders[i + 1] ?? null;
-  return null;
 }

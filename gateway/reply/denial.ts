@@ -13,12 +13,14 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import { DECISION_ID_LENGTH } from '#gateway/refusals/decision-ids.ts';
 import type { ToldLimit } from '#gateway/refusals/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
-import { type AnsweredRequest, headersOf, type OwnReply, sendOwn } from './own-reply.ts';
-import { type Framing, refusalReply } from './refusal-reply.ts';
+import { type AnsweredRequest, type Framing, headersOf, type OwnReply, sendOwn } from './own-reply.ts';
+import type { Page } from './page.ts';
+import { refusalReply } from './refusal-reply.ts';
 
 interface Denial {
-  /** The first denying policy. */
+  /** The first denying policy, and the page. A reload replaces both, and then the text is made again. */
   readonly policy: Policy | undefined;
+  readonly page: Page | null;
   /** It has GAP in the places of the id. */
   readonly reply: OwnReply;
   readonly shared: SharedReply;
@@ -36,14 +38,12 @@ interface Denied {
  */
 const GAP = '~decision'.padEnd(DECISION_ID_LENGTH, '~');
 
-/** Maximum number of texts for one policy, and of pages for all of them. Texts of past seconds are not used again. */
-const TEXTS_MAX = 64;
+/** The bodies of the texts that are kept have at most so many bytes. Texts of past seconds are not used again. */
+const KEPT_BYTES_MAX = 1_048_576;
 
 export class DenialWriter {
-  /** Texts by the first denying policy. They are dropped when a reload replaces the policy. */
-  readonly #texts = new WeakMap<Policy, Map<string, Denial>>();
-  /** Pages are larger, so all policies share these. */
-  readonly #pages = new Map<string, Denial>();
+  readonly #kept = new Map<string, Denial>();
+  #keptBytes = 0;
   #queue: Denied[] = [];
   readonly #date: DateField;
 
@@ -65,34 +65,24 @@ export class DenialWriter {
 
   #denial(refusal: ToldLimit, framing: Framing): Denial {
     const { violated, retryAfter } = refusal;
-    const policy = violated[0]?.policy;
-    if (policy === undefined) return textOf(refusal, framing);
     const { cors, close, page } = framing;
-    const texts = page === null ? this.#textsOf(policy) : this.#pages;
-    let key = `${cors.key} ${close} ${retryAfter}`;
+    let key = `${page === null} ${cors.origin} ${cors.credentials} ${cors.varies} ${close} ${retryAfter}`;
     for (const { policy, limit, resetMs, remaining, canNeverPass } of violated) {
       // The key needs no `capacity`, because it follows from the limit.
       key += ` ${policy.index}:${limit}:${Math.ceil(resetMs / 1000)}`;
       // Usually `remaining` is 0, because most requests cost one unit.
       if (remaining > 0 || canNeverPass) key += `:${remaining} ${canNeverPass}`;
     }
-    let denial = texts.get(key);
-    // Write the text again if the cached page belongs to a policy that a reload has replaced.
-    if (denial?.policy !== policy) {
-      denial = textOf(refusal, framing);
-      if (texts.size >= TEXTS_MAX) texts.clear();
-      texts.set(key, denial);
+    const kept = this.#kept.get(key);
+    if (kept !== undefined && kept.policy === violated[0]?.policy && kept.page === page) return kept;
+    const denial = textOf(refusal, framing);
+    this.#keptBytes += denial.reply.body.length;
+    if (this.#keptBytes > KEPT_BYTES_MAX) {
+      this.#kept.clear();
+      this.#keptBytes = denial.reply.body.length;
     }
+    this.#kept.set(key, denial);
     return denial;
-  }
-
-  #textsOf(policy: Policy): Map<string, Denial> {
-    let texts = this.#texts.get(policy);
-    if (texts === undefined) {
-      texts = new Map();
-      this.#texts.set(policy, texts);
-    }
-    return texts;
   }
 
   #flush(): void {
@@ -104,8 +94,8 @@ export class DenialWriter {
       if (res.headersSent || res.destroyed) continue;
       if (reply.close) {
         const headers = reply.headers.map((item) => (item === GAP ? decision : item));
-        const bodyBytes = shared.bodyWith(decision);
-        sendOwn(req, res, { ...reply, headers: [...headers, 'Date', date], bodyBytes });
+        const body = shared.bodyWith(decision);
+        sendOwn(req, res, { ...reply, headers: [...headers, 'Date', date], body });
       } else {
         res.endShared(shared, decision, date);
         discardBody(req.body);
@@ -117,6 +107,6 @@ export class DenialWriter {
 function textOf(refusal: ToldLimit, framing: Framing): Denial {
   const reply = refusalReply(refusal, framing);
   const headers = headersOf({ ...reply, close: false });
-  const shared = new SharedReply(reply.status, headers, reply.bodyBytes, GAP);
-  return { policy: refusal.violated[0]?.policy, reply, shared };
+  const shared = new SharedReply(reply.status, headers, reply.body, GAP);
+  return { policy: refusal.violated[0]?.policy, page: framing.page, reply, shared };
 }

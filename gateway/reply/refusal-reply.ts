@@ -1,23 +1,58 @@
-/** The reply to a refused request, by what its client is told. */
+/**
+ * Makes the replies of refusals. Their bodies are problem+json (RFC 9457) or pages. Existing clients expect the members
+ * `message` (string) and `details` (object).
+ */
+import { DECISION_HEADER } from '#gateway/http/header-names.ts';
+import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
 import { kindOf, type ToldRefusal } from '#gateway/refusals/refusal.ts';
-import type { Cors } from './cors.ts';
+import { UNREAD } from './cors.ts';
 import { limitHeaders } from './limit-headers.ts';
-import { type OwnReply, ownReply } from './own-reply.ts';
-import type { Page } from './page.ts';
+import type { Framing, OwnReply } from './own-reply.ts';
+import { OWN_PAGE } from './page.ts';
 
-/** Options for writing a refusal. */
-export interface Framing {
-  /** Decides what pages of other origins may read. */
-  readonly cors: Cors;
-  /** Whether the connection ends with this reply. */
-  readonly close: boolean;
-  /** Id of the refusal; null if it has none. */
-  readonly decision: string | null;
-  /** The page for a browser; null for a JSON reply. */
-  readonly page: Page | null;
+interface Further {
+  /** Alternating names and values, behind those of the code. */
+  readonly headers?: readonly string[];
+  /** Additional members of the body. */
+  readonly extra?: object;
+  /** Names of the denying policies. */
+  readonly policy?: string;
 }
 
-/** @param added the gateway's headers for an admitted request, alternating names and values */
+export function ownReply(
+  code: ErrorCode,
+  message: string,
+  { cors, close, decision, page }: Framing,
+  { headers: more = [], extra, policy = '' }: Further = {},
+): OwnReply {
+  const { status, title } = CODES[code];
+  const headers = [...CODES[code].headers, ...more];
+  if (decision !== null) headers.push(DECISION_HEADER, decision);
+  if (page === null) {
+    const body = problemBody(code, message, decision === null ? extra : { ...extra, decision });
+    headers.unshift('Content-Type', 'application/problem+json');
+    return { status, title, body: bytesOf(body), headers, cors, close };
+  }
+  const waitAt = headers.indexOf('Retry-After') + 1;
+  const seconds = waitAt === 0 ? null : Number(headers[waitAt]);
+  // An operator's page shows the time to wait. Without a time, use the gateway's own page.
+  const fitting = seconds === null ? OWN_PAGE : page;
+  const body = bytesOf(fitting.contentOf({ code, message, seconds, decision, policy }));
+  headers.unshift('Content-Type', 'text/html; charset=utf-8');
+  return { status, title, body, headers: [...headers, ...fitting.headers], cors, close };
+}
+
+/** @param extra further members */
+function problemBody(code: ErrorCode, message: string, extra: object = {}): string {
+  const { status, title, type } = CODES[code];
+  const body = JSON.stringify({ type, title, status, detail: message, code, message, details: {}, ...extra });
+  // JSON text may contain DEL. A header field, which may carry the body, must not.
+  return body.replaceAll('\x7f', '\\u007f');
+}
+
+const bytesOf = (text: string): string => Buffer.from(text).toString('latin1');
+
+/** Answers a refused request, by what its client is told. @param added the headers of an admitted request */
 export function refusalReply(
   refusal: ToldRefusal,
   framing: Framing,
@@ -27,10 +62,14 @@ export function refusalReply(
   const told = kind.told(refusal, framing.cors.isClientRoute);
   const { text, code = kind.reason(refusal).code, retryAfter, limits, policies, extra } = told;
   const wait = retryAfter === undefined ? [] : ['Retry-After', String(retryAfter)];
-  return ownReply(code, text, {
-    ...framing,
+  return ownReply(code, text, framing, {
     policy: policies?.join(', ') ?? '',
     headers: [...added, ...wait, ...limitHeaders(limits ?? [])],
     ...(extra === undefined ? {} : { extra }),
   });
+}
+
+/** Answers bytes that could not be read as a request. The writer of the reply looks for the origin of the page. */
+export function unreadReply({ code, text }: { readonly code: ErrorCode; readonly text: string }): OwnReply {
+  return ownReply(code, text, { cors: UNREAD, close: true, decision: null, page: null });
 }

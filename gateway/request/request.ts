@@ -26,9 +26,9 @@ import type {
 import { ProxyCall } from '#gateway/proxy/proxy-call.ts';
 import type { Refusal } from '#gateway/refusals/refusal.ts';
 import type { DenialWriter } from '#gateway/reply/denial.ts';
-import { sendOwn } from '#gateway/reply/own-reply.ts';
-import { isPreflight, sendPreflight } from '#gateway/reply/preflight.ts';
-import { type Framing, refusalReply } from '#gateway/reply/refusal-reply.ts';
+import { type Framing, sendOwn } from '#gateway/reply/own-reply.ts';
+import { isPreflight, preflightReply } from '#gateway/reply/preflight.ts';
+import { refusalReply } from '#gateway/reply/refusal-reply.ts';
 import type { RequestFacts } from './events.ts';
 import { corsOf } from './refuse.ts';
 import { upstreamHeaders } from './request-headers.ts';
@@ -221,7 +221,8 @@ export class GatewayRequest implements Way, Exchange, ForwardedRequest {
     const { req, res } = this;
     const { decision, cors } = framing;
     const mayBePreflight = cors.origin !== null && refusal.kind !== 'malformed';
-    if (mayBePreflight && isPreflight(req.method, req.rawHeaders)) sendPreflight(req, res, framing);
+    if (mayBePreflight && isPreflight(req.method, req.rawHeaders))
+      sendOwn(req, res, preflightReply(framing, req.rawHeaders));
     else if (refusal.kind === 'limit' && decision !== null)
       this.#parts.denials.write(req, res, refusal, framing, decision);
     else sendOwn(req, res, refusalReply(refusal, framing, this.call?.passage.added));

@@ -4,7 +4,7 @@ import type { SentBody } from '#gateway/identity/body-field.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Refusal } from '#gateway/refusals/refusal.ts';
-import type { Framing } from '#gateway/reply/refusal-reply.ts';
+import type { Framing } from '#gateway/reply/own-reply.ts';
 import type { RequestFacts } from './events.ts';
 import type { Sent } from './reading/read.ts';
 

@@ -11,7 +11,7 @@ import { closeUnread } from '#gateway/http/lingering-close.ts';
 import { PIECE_BYTES_MIN } from '#gateway/http/piece-count.ts';
 import type { PieceListener, RequestBody } from '#gateway/http/request-body.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
-import { unreadReply } from '#gateway/reply/own-reply.ts';
+import { unreadReply } from '#gateway/reply/refusal-reply.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 /** A client that takes longer for the pieces does not delay others. */

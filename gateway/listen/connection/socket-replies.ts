@@ -9,7 +9,8 @@ import { type EntryLog, unreadableLine } from '#gateway/observe/log-line.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
 import type { CorsTable } from '#gateway/reply/cors.ts';
-import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
+import { type OwnReply, rawReply } from '#gateway/reply/own-reply.ts';
+import { unreadReply } from '#gateway/reply/refusal-reply.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 export const METHOD_NOT_ALLOWED = unreadReply(REASONS.method);

@@ -9,7 +9,7 @@ import type { ClientResponse, Exchange } from '#gateway/http/client-exchange.ts'
 import type { DateField } from '#gateway/http/date-field.ts';
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { STATUS_CODES } from '#gateway/http/node-http.ts';
-import { hasTaken, type SharedReply } from '#gateway/http/shared-reply.ts';
+import type { SharedReply } from '#gateway/http/shared-reply.ts';
 import type { PlainRequest } from './plain-request.ts';
 
 export interface ResponseOptions {
@@ -172,8 +172,12 @@ export class PlainResponse implements ClientResponse {
       socket.write(chunk);
       socket.uncork();
     }
-    // A callback for each write would cost half a microsecond.
-    if (hasTaken(socket)) this.#onWritten();
+    this.#afterWrite(socket);
+  }
+
+  /** Calls back when the system has taken everything. A callback for each write would cost half a microsecond. */
+  #afterWrite(socket: Socket): void {
+    if (socket.writableLength === 0 && !socket.destroyed && socket.errored === null) this.#onWritten();
     else socket.write('', 'latin1', this.#onWritten);
   }
 
@@ -188,8 +192,8 @@ export class PlainResponse implements ClientResponse {
     this.headersSent = true;
     this.isEnded = true;
     this.statusCode = reply.status;
-    if (reply.writeTo(socket, id, this.#options.keepAlive, date)) this.#onWritten();
-    else socket.write('', 'latin1', this.#onWritten);
+    socket.write(reply.textWith(id, this.#options.keepAlive, date), 'latin1');
+    this.#afterWrite(socket);
   }
 
   destroy(): void {

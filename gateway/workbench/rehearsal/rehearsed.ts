@@ -11,7 +11,7 @@ import type { CorsTable } from '#gateway/reply/cors.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf } from '#gateway/reply/own-reply.ts';
 import type { Page } from '#gateway/reply/page.ts';
-import { isPreflight, preflightHeaders } from '#gateway/reply/preflight.ts';
+import { isPreflight, preflightReply } from '#gateway/reply/preflight.ts';
 import { refusalReply } from '#gateway/reply/refusal-reply.ts';
 import type { GroupedRequest } from '#gateway/request/reading/prove.ts';
 import type { Banned, ChargedTo, Listed, Malformed, Uncovered } from '#gateway/request/reading/reading.ts';
@@ -61,9 +61,8 @@ export function replyTo(
   const cors = table.on(method, asked.match.path, rawHeaders);
   const framing = { cors, close: false, decision: null, page };
   const refused = (refusal: ToldRefusal): Reply => {
-    if (cors.origin !== null && isPreflight(method, rawHeaders))
-      return { status: 204, headers: preflightHeaders(framing, rawHeaders) };
-    const reply = refusalReply(refusal, framing);
+    const isAsked = cors.origin !== null && isPreflight(method, rawHeaders);
+    const reply = isAsked ? preflightReply(framing, rawHeaders) : refusalReply(refusal, framing);
     return { status: reply.status, headers: headersOf(reply) };
   };
   switch (asked.kind) {

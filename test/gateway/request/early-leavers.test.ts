@@ -112,9 +112,9 @@ for (const [name, environment] of Object.entries(STORES)) {
     await insideLongWindow();
     for (const path of ['/login', '/codes']) {
       const app = await started(t, await environment(t));
-      const heads = ['Content-Length: 10', 'Transfer-Encoding: chunked', 'Content-Length: 99999'];
       for (let i = 0; i < CLIENTS; i++) {
-        const visitor = await begin(t, app.port, `POST ${path} HTTP/1.1\n${heads[i % 3]}`);
+        // A small body is received before its request is sent.
+        const visitor = await begin(t, app.port, `POST ${path} HTTP/1.1\nContent-Length: 10`, 'x');
         await until(() => app.connections() === 1);
         visitor.socket.destroy();
         await until(() => app.connections() === 0);
