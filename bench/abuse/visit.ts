@@ -7,7 +7,7 @@ import { BENCH, ROOT } from '#bench/run/programs.ts';
 import { type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
-import { setKey } from '#gateway/bans/scripts.ts';
+import { ROWS_KEY } from '#gateway/bans/scripts.ts';
 import { childrenOf } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
 import { ATTACKER_ADDRESS, type AttackCounts } from './attacker.ts';
@@ -118,7 +118,7 @@ export async function runScenario(
     ...{ directP99Ms: direct.p99Ms, died: server.ending() },
     rssPeakMb: peakMbOf([server.pid]),
     redisKeys: Math.max(0, keysMax - keysBefore),
-    bans: await redis.client.zcard(setKey('ban')).catch(() => Number.NaN),
+    bans: await redis.client.hlen(ROWS_KEY).catch(() => Number.NaN),
     minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
   };
 }

@@ -3,10 +3,6 @@ import { parseNetwork } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 import { NetworkMap } from '#shared/network-map.ts';
 
-/** Maximum number of bans, for all replicas together. */
-export const BANS_MAX = 10_000;
-/** Policies add no bans beyond this number. The rest is reserved for operators. */
-export const POLICY_BANS_MAX = 9000;
 /** Maximum length of a ban by a policy. For the same time after its end, it still makes the next ban longer. */
 export const POLICY_BAN_MS_MAX: Millis = 7 * 86_400_000;
 export const BAN_DAYS_MAX = 30;
@@ -57,11 +53,6 @@ export class Bans {
     return this.#bans.size;
   }
 
-  /** @returns the end of the ban; 0 if there is none */
-  endOf(digest: string, now: Millis): Millis {
-    return this.of(digest, now)?.endsAt ?? 0;
-  }
-
   of(digest: string, now: Millis): Ban | null {
     const ban = this.#bans.get(digest);
     if (ban === undefined) return null;
@@ -90,10 +81,5 @@ export class Bans {
   delete(digest: string): void {
     this.#bans.delete(digest);
     if (isNetwork(digest)) this.#networks.delete(parseNetwork(digest));
-  }
-
-  clear(): void {
-    this.#bans.clear();
-    this.#networks.clear();
   }
 }

@@ -12,36 +12,48 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreReport } from '#gateway/store/report.ts';
 import type { Millis } from '#shared/clock.ts';
-import { BANS_MAX, type Ban, type BanList, noteOf, readNote } from './bans.ts';
-import type { ActiveRow, Row } from './rows.ts';
-import { SHADOWS_MAX } from './shadows.ts';
+import { type Ban, type BanList, noteOf, POLICY_BAN_MS_MAX, readNote } from './bans.ts';
+import { type Kind, OPERATOR_ROWS_MAX, POLICY_ROWS_MAX, REMOVAL_MS, type Row } from './rows.ts';
 
 /** A row to write. */
 export interface Change extends Pick<Row, 'kind' | 'name' | 'note'> {
-  /** Length; 0 removes the row. */
+  /** How long it is kept. */
   readonly ms: Millis;
-  /** Maximum number of rows of this kind. */
-  readonly max: number;
+  /** Maximum number of rows; null for a removal, which may replace the row that ends first. */
+  readonly max: number | null;
+  /** Whether a longer ban, and one by an operator, stays. */
+  readonly yields: boolean;
 }
 
 interface Changed {
-  /** Whether there was a row before. */
+  /** Whether there was a row in force before. */
   readonly was: boolean;
-  /** End of the new row; null if there was no room for it. */
+  /** End of the new row; null if there was no room for it, or a longer one stays. */
   readonly endsAt: Millis | null;
 }
 
-type Active = Pick<ActiveRow, 'name' | 'endsAt' | 'note'>;
+type Active = Pick<Row, 'name' | 'endsAt' | 'note'>;
+
+/** The denials of one client by one policy, and its last ban by it. */
+export interface Offences {
+  readonly denials: number;
+  /** End of the last ban; 0 if there was none. */
+  readonly banEndsAt: Millis;
+  readonly bans: number;
+  /** By the clock of the store. */
+  readonly now: Millis;
+}
 
 export abstract class Control {
   protected abstract change(change: Change): Promise<Changed>;
   /** @returns null if there is no such row in force */
   protected abstract find(kind: 'ban', name: string): Promise<Active | null>;
-  /** Lists rows in force, newest first. */
-  protected abstract list(
-    kind: 'ban' | 'shadow',
-    countMax: number,
-  ): Promise<{ readonly total: number; readonly rows: readonly Active[] }>;
+  /** Lists rows and removals of one kind, the newest last. */
+  protected abstract list(kind: Kind): Promise<readonly Active[]>;
+  /** Counts denials within a time. During a ban it counts none. @param offender client and policy */
+  protected abstract count(offender: string, denials: number, withinMs: Millis): Promise<Offences>;
+  /** Notes a ban, and ends the count of denials. @returns false if another process has done so */
+  protected abstract noteBan(offender: string, endsAt: Millis, bans: number): Promise<boolean>;
 
   abstract salt(): Promise<string>;
   /** Returns the names of the processes that share the counters. */
@@ -59,54 +71,65 @@ export abstract class Control {
   /** Clears the counters. @returns how many counters were not empty */
   abstract reset(identity: Identity, counters: readonly Counter[]): Promise<number>;
   /**
-   * Counts denials of a client by a policy with `ban`. When there are enough, it bans the client. It does not replace a
-   * longer ban, or a ban by an operator. Until the end of the new ban, no further denials count. So a client whose ban
-   * an operator lifts is not banned again at once.
-   *
-   * @param reason reason of the ban; empty in shadow mode, which counts but does not ban
-   * @returns the length of the ban; 0 if there are not enough denials
-   * @throws TooManyBansError although some room is left for bans by operators
-   */
-  abstract countDenials(identity: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis>;
-  /**
    * Returns when the histories of clients began; null if none are kept.
    *
    * @param name of the histories, see HistoriesInUse
-   * @param haveEnded without a store: they begin again, because nobody has used them. A store knows this itself
    */
-  abstract historySince(name: string, haveEnded?: boolean): Promise<Millis | null>;
+  abstract historySince(name: string): Promise<Millis | null>;
   /** Returns the days on which a client had good replies; null if none are stored. */
   abstract historyOf(client: Identity): Promise<History | null>;
   /** @returns null without a store @throws ControlUnavailableError */
   abstract storeReport(): Promise<StoreReport | null>;
   abstract close(): void;
 
-  /** Bans the identity, and replaces an existing ban. @throws TooManyBansError */
+  /** Bans the identity, and replaces an existing ban. @throws TooManyChangesError */
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
     const why = { reason, policy: null };
-    const change = { kind: 'ban', name: digest, ms: forMs, note: noteOf(why), max: BANS_MAX } as const;
-    const { endsAt } = await this.change(change);
-    if (endsAt === null) throw new TooManyBansError();
-    return { endsAt, ...why };
+    return { endsAt: await this.#set('ban', digest, forMs, noteOf(why)), ...why };
   }
 
   /** @returns whether there was a ban */
-  async unban({ digest }: Identity): Promise<boolean> {
-    return (await this.change({ kind: 'ban', name: digest, ms: 0, note: '', max: 0 })).was;
+  unban({ digest }: Identity): Promise<boolean> {
+    return this.remove('ban', digest);
+  }
+
+  /**
+   * Counts denials of a client by a policy with `ban`. When there are enough, it bans the client. It does not replace a
+   * longer ban, or a ban by an operator. Until the end of the new ban, no further denials count. So a client whose ban
+   * an operator lifts is not banned again at once.
+   *
+   * @param reason reason of the ban; empty in shadow mode, which counts but does not ban
+   * @returns the length of the ban; 0 if there are not enough denials
+   * @throws TooManyChangesError although some room is left for bans by operators
+   */
+  async countDenials({ digest }: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
+    const { bucket, after, withinMs, forMs, growing } = ban;
+    // Denials in shadow mode must not delay the first real ban.
+    const offender = `${digest} ${bucket}${reason === '' ? ' shadow' : ''}`;
+    const { denials, banEndsAt, bans, now } = await this.count(offender, count, withinMs);
+    if (denials < after) return 0;
+    const past = growing && now < banEndsAt + POLICY_BAN_MS_MAX ? bans : 0;
+    const ms = Math.min(forMs * 2 ** past, POLICY_BAN_MS_MAX);
+    if (!(await this.noteBan(offender, now + ms, past + 1))) return 0;
+    if (reason === '') return ms;
+    const note = noteOf({ reason, policy: bucket });
+    const change = { kind: 'ban', name: digest, ms, note, max: POLICY_ROWS_MAX, yields: true } as const;
+    const { was, endsAt } = await this.change(change);
+    if (!was && endsAt === null) throw new TooManyChangesError(POLICY_ROWS_MAX);
+    return ms;
   }
 
   async banOf({ digest }: Identity): Promise<Ban | null> {
     const row = await this.find('ban', digest);
-    return row === null ? null : { endsAt: row.endsAt, ...readNote(row.note) };
+    return row === null || row.note === null ? null : { endsAt: row.endsAt, ...readNote(row.note) };
   }
 
   /** Lists active bans, newest first. @param countMax maximum length of the list */
   async listBans(countMax: number): Promise<BanList> {
-    const { total, rows } = await this.list('ban', countMax);
-    return {
-      total,
-      bans: rows.map(({ name, endsAt, note }) => ({ digest: name, endsAt, ...readNote(note) })),
-    };
+    const bans = (await this.list('ban')).flatMap(({ name, endsAt, note }) =>
+      note === null ? [] : [{ digest: name, endsAt, ...readNote(note) }],
+    );
+    return { total: bans.length, bans: bans.slice(-countMax).reverse() };
   }
 
   /**
@@ -114,51 +137,47 @@ export abstract class Control {
    * mode.
    *
    * @returns the end of the shadow mode
-   * @throws TooManyShadowsError
+   * @throws TooManyChangesError
    */
-  async shadow(bucket: string, forMs: Millis): Promise<Millis> {
-    const change = { kind: 'shadow', name: bucket, ms: forMs, note: '', max: SHADOWS_MAX } as const;
-    const { endsAt } = await this.change(change);
-    if (endsAt === null) throw new TooManyShadowsError();
-    return endsAt;
+  shadow(bucket: string, forMs: Millis): Promise<Millis> {
+    return this.#set('shadow', bucket, forMs, '');
   }
 
   /** Ends shadow mode. @returns whether the policies were in shadow mode */
-  async unshadow(bucket: string): Promise<boolean> {
-    return (await this.change({ kind: 'shadow', name: bucket, ms: 0, note: '', max: 0 })).was;
+  unshadow(bucket: string): Promise<boolean> {
+    return this.remove('shadow', bucket);
   }
 
   /** Returns the end of each shadow mode, by bucket. */
   async shadows(): Promise<ReadonlyMap<string, Millis>> {
-    const { rows } = await this.list('shadow', SHADOWS_MAX);
-    return new Map(rows.map(({ name, endsAt }) => [name, endsAt]));
+    const active = (await this.list('shadow')).filter(({ note }) => note !== null);
+    return new Map(active.map(({ name, endsAt }) => [name, endsAt]));
+  }
+
+  /**
+   * Others hear of a removal even if the store does not have the row, because one of them may.
+   *
+   * @returns whether there was such a row
+   */
+  protected async remove(kind: Kind, name: string): Promise<boolean> {
+    const removal = { kind, name, ms: REMOVAL_MS[kind], note: null, max: null, yields: false };
+    return (await this.change(removal)).was;
+  }
+
+  async #set(kind: 'ban' | 'shadow', name: string, ms: Millis, note: string): Promise<Millis> {
+    const change = { kind, name, ms, note, max: OPERATOR_ROWS_MAX, yields: false };
+    const { endsAt } = await this.change(change);
+    if (endsAt === null) throw new TooManyChangesError(OPERATOR_ROWS_MAX);
+    return endsAt;
   }
 }
 
 /** The store is unavailable. The message gives the reason. */
-export class ControlUnavailableError extends Error {
-  /** Whether the call was sent but not answered. Then the store may have executed it. */
-  readonly mayBeDone: boolean;
+export class ControlUnavailableError extends Error {}
 
-  constructor(
-    message: string,
-    { mayBeDone = false, ...options }: ErrorOptions & { mayBeDone?: boolean } = {},
-  ) {
-    super(message, options);
-    this.mayBeDone = mayBeDone;
-  }
-}
-
-export class TooManyShadowsError extends Error {
-  constructor() {
-    super(`${SHADOWS_MAX} policies are already in shadow mode; end some of them, or edit the policy file`);
-    this.name = 'TooManyShadowsError';
-  }
-}
-
-export class TooManyBansError extends Error {
-  constructor(max = BANS_MAX) {
-    super(`there are already ${max} bans; lift some of them, or wait until one ends`);
-    this.name = 'TooManyBansError';
+export class TooManyChangesError extends Error {
+  constructor(max: number) {
+    super(`there are already ${max} bans and other changes; lift some bans, or wait until one ends`);
+    this.name = 'TooManyChangesError';
   }
 }

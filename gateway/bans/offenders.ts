@@ -2,15 +2,14 @@
  * Bans clients that a policy with `ban` denies again and again.
  *
  * The store counts denials, so all gateways count together. A process collects denials for a tenth of a second, and
- * sends one number for each client and policy, so that a flood of denials costs the store little. During an outage of
- * the store nobody is banned. Denials wait until they are older than `within` of the policy. If the store does not
- * answer, it may have counted them, so they are not sent again.
+ * sends one number for each client and policy, so that a flood of denials costs the store little. Denials that the store
+ * does not take are lost: then a ban comes later, and no denial counts twice.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
-import { type Control, ControlUnavailableError } from './control.ts';
+import type { Control } from './control.ts';
 
 const BATCH_MS: Millis = 100;
 /** Maximum number of pairs of client and policy in one batch. Denials of further pairs are not counted. */
@@ -21,9 +20,7 @@ interface Denials {
   readonly ban: PolicyBan;
   readonly identity: Identity;
   readonly mode: 'enforce' | 'shadow';
-  /** Time of the first denial. */
-  readonly since: Millis;
-  readonly count: number;
+  count: number;
 }
 
 interface OffendersOptions {
@@ -49,7 +46,10 @@ export class Offenders {
 
   /** Called when a policy with `ban` has denied a request, or would have in shadow mode. */
   note(ban: PolicyBan, identity: Identity, mode: Denials['mode']): void {
-    this.#add({ ban, identity, mode, since: this.#options.clock(), count: 1 });
+    const key = `${identity.digest} ${ban.bucket}`;
+    const known = this.#denials.get(key);
+    if (known !== undefined) known.count++;
+    else if (this.#denials.size < BATCH_MAX) this.#denials.set(key, { ban, identity, mode, count: 1 });
     this.#flushLater();
   }
 
@@ -70,9 +70,7 @@ export class Offenders {
     if (this.#denials.size > 0) this.#flushLater();
   }
 
-  async #count(denials: Denials): Promise<void> {
-    if (this.#isOld(denials)) return;
-    const { ban, identity, mode, count } = denials;
+  async #count({ ban, identity, mode, count }: Denials): Promise<void> {
     const { control, onBan, log } = this.#options;
     const reason = `policy ${ban.bucket} denied it ${ban.after} times within ${ban.withinMs / 1000} s`;
     try {
@@ -83,25 +81,7 @@ export class Offenders {
       log.warn(fields, mode === 'enforce' ? 'a client is banned' : 'a client would be banned');
     } catch (error) {
       this.#warn((error as Error).message);
-      // Keep the denials for the next batch, because the store may be available by then.
-      if (error instanceof ControlUnavailableError && !error.mayBeDone) this.#add(denials);
     }
-  }
-
-  #add(denials: Denials): void {
-    if (this.#isOld(denials)) return;
-    const key = `${denials.identity.digest} ${denials.ban.bucket}`;
-    const known = this.#denials.get(key);
-    const isJoined = known !== undefined && !this.#isOld(known);
-    if (isJoined) {
-      const since = Math.min(known.since, denials.since);
-      this.#denials.set(key, { ...known, since, count: known.count + denials.count });
-    } else if (known !== undefined || this.#denials.size < BATCH_MAX) this.#denials.set(key, denials);
-  }
-
-  /** Whether the first denial is older than `within`. Then the store would not count it together with later ones. */
-  #isOld({ since, ban }: Denials): boolean {
-    return since + ban.withinMs <= this.#options.clock();
   }
 
   #flushLater(): void {

@@ -5,30 +5,29 @@ import { historyKey, readHistory } from '#gateway/limiter/history-store.ts';
 import { clear, type Look, look } from '#gateway/limiter/look.ts';
 import { historySinceKey, REPLICAS_KEY, SALT_KEY } from '#gateway/limiter/replicas.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
-import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
-import { isErrorReply } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import { REPORT, readStoreReport, type StoreReport } from '#gateway/store/report.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { noteOf, POLICY_BANS_MAX } from './bans.ts';
-import { type Change, Control, ControlUnavailableError, TooManyBansError } from './control.ts';
-import type { Row } from './rows.ts';
+import { type Change, Control, ControlUnavailableError, type Offences } from './control.ts';
+import type { Kind, Row } from './rows.ts';
 import {
+  BANS_IN_SCORE,
   CHANGE,
   CONTROL_KEYS,
   COUNT_DENIALS,
   denialsKey,
+  FIND,
   LIST,
-  pastBansKey,
+  NOTE_BAN,
+  PAST_BANS_KEY,
   READ,
   REPLICAS,
-  rowKey,
   VERSIONS_KEY,
 } from './scripts.ts';
-import { listed, readText } from './sync.ts';
+import { keyOf, readRow, readRows, textOf } from './sync.ts';
 
 const CONNECT_MS: Millis = 2000;
 const ANSWER_MS: Millis = 2000;
@@ -85,24 +84,8 @@ export class StoreControl extends Control {
     const { states } = await this.look(identity, counters);
     await clear(this.#run, identity, counters);
     // Announce the reset last. A process that forgets its counters earlier would read the old ones from the store.
-    await this.change({ kind: 'counters', name: identity.digest, ms: 0, note: '', max: 0 });
+    await this.remove('counters', identity.digest);
     return states.filter(({ a, b }) => a + b > 0).length;
-  }
-
-  async countDenials({ digest }: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
-    const { bucket, after, withinMs, forMs, growing } = ban;
-    // Denials in shadow mode must not delay the first real ban.
-    const isShadow = reason === '';
-    const denials = denialsKey(digest, isShadow ? `${bucket}:shadow` : bucket);
-    const numbers = [count, after, withinMs, forMs, growing ? 1 : 0].map(String);
-    const note = isShadow ? '' : noteOf({ reason, policy: bucket });
-    const ms = await this.#run(
-      COUNT_DENIALS,
-      [...CONTROL_KEYS, denials, pastBansKey(isShadow)],
-      [digest, ...numbers, note, `${digest} ${bucket}`],
-    );
-    if (Number(ms) < 0) throw new TooManyBansError(POLICY_BANS_MAX);
-    return Number(ms);
   }
 
   async historySince(name: string): Promise<Millis | null> {
@@ -125,22 +108,38 @@ export class StoreControl extends Control {
     this.#connection?.close();
   }
 
-  protected async change({ kind, name, ms, note, max }: Change) {
-    const reply = await this.#run(CHANGE, CONTROL_KEYS, [kind, name, String(ms), note, String(max)]);
+  protected async change(change: Change) {
+    const { kind, name, ms, note, max, yields } = change;
+    const args = [keyOf(change), ms, textOf(note), max ?? '', yields ? 1 : 0].map(String);
+    const reply = await this.#run(CHANGE, CONTROL_KEYS, args);
     const [was, storeEnd = 0, version = 0] = (reply as unknown[]).map(Number);
-    if (version === 0) return { was: false, endsAt: null };
-    await this.#onChange({ kind, name, endsAt: ms === 0 ? null : this.#clock() + ms, note, version });
+    if (version === 0) return { was: was === 1, endsAt: null };
+    // Processes hear of bans by policies when they ask next. A flood of them must not make this one ask for each.
+    if (!yields) await this.#onChange({ kind, name, endsAt: this.#clock() + ms, note, version });
     return { was: was === 1, endsAt: storeEnd };
   }
 
   protected async find(kind: 'ban', name: string) {
-    const text = await this.#read(rowKey(kind, name));
-    return text === null ? null : { name, ...readText(text) };
+    const text = await this.#run(FIND, CONTROL_KEYS, [keyOf({ kind, name })]);
+    return text === null ? null : readRow(keyOf({ kind, name }), 0, String(text));
   }
 
-  protected async list(kind: 'ban' | 'shadow', countMax: number) {
-    const [total, rows] = (await this.#run(LIST, CONTROL_KEYS, [kind, String(countMax)])) as unknown[];
-    return { total: Number(total), rows: listed(kind, rows) };
+  protected async list(kind: Kind): Promise<readonly Row[]> {
+    return readRows(await this.#run(LIST, CONTROL_KEYS, [kind]));
+  }
+
+  protected async count(offender: string, denials: number, withinMs: Millis): Promise<Offences> {
+    const args = [String(denials), String(withinMs), offender];
+    const reply = await this.#run(COUNT_DENIALS, [denialsKey(offender), PAST_BANS_KEY], args);
+    const [counted = 0, score = 0, now = 0] = (reply as unknown[]).map(Number);
+    const bans = score % BANS_IN_SCORE;
+    return { denials: counted, banEndsAt: Math.floor(score / BANS_IN_SCORE), bans, now };
+  }
+
+  protected async noteBan(offender: string, endsAt: Millis, bans: number): Promise<boolean> {
+    const score = Math.ceil(endsAt) * BANS_IN_SCORE + Math.min(bans, BANS_IN_SCORE - 1);
+    const args = [String(score), offender];
+    return Number(await this.#run(NOTE_BAN, [denialsKey(offender), PAST_BANS_KEY], args)) === 1;
   }
 
   async #read(key: string): Promise<string | null> {
@@ -157,15 +156,12 @@ export class StoreControl extends Control {
     if (this.#calls >= CALLS_MAX)
       throw new ControlUnavailableError(`${CALLS_MAX} requests are waiting for the store; try again`);
     this.#calls++;
-    let isSent = false;
     try {
       const connection = await this.#connected();
-      isSent = true;
       return await within(ANSWER_MS, connection.run(script, keys, args));
     } catch (error) {
       throw new ControlUnavailableError(`the store is unavailable: ${(error as Error).message}`, {
         cause: error,
-        mayBeDone: isSent && !isErrorReply(error),
       });
     } finally {
       this.#calls--;

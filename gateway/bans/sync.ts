@@ -65,20 +65,21 @@ export class Sync {
   /** Applies a row that an operator has just made in the store, even if the store fails now. Never rejects. */
   async apply(row: Row): Promise<void> {
     this.#options.rows.take([row]);
-    this.#forgetCleared([row]);
     this.#own = [...this.#own, row].slice(-OWN_MAX);
     await this.poll();
+    // The next poll forgets it again.
+    this.#forgetCleared([row]);
   }
 
   /** Reads new rows. Never rejects: if the store does not answer, the last known state stays in force. */
   async poll(): Promise<void> {
     const { connection, rows, known, clock } = this.#options;
-    rows.dropEnded(clock());
+    rows.dropEnded();
     this.#forget(this.#cleared);
     this.#cleared = [];
     if (!connection.ready) return;
     const asked = this.#version;
-    const sent = asked === ALL ? [...rows.all, ...this.#own] : this.#own;
+    const sent = asked === ALL ? rows.all : this.#own;
     const reply = await this.#run([asked, ...sent.flatMap((row) => argsOf(row, clock()))]);
     if (!Array.isArray(reply)) return;
     const [version, storeNow]: unknown[] = reply;
@@ -90,13 +91,8 @@ export class Sync {
     this.#own = this.#own.filter((row) => !sent.includes(row));
     if (storeNow === undefined) return;
     this.#version = String(version);
-    const read = readRows(reply, clock());
-    if (asked === ALL) {
-      known.forgetCounters();
-      // A row may have been made while this reply was on its way.
-      rows.replace([...read, ...this.#own]);
-    } else rows.take(read);
-    this.#forgetCleared(read);
+    if (asked === ALL) known.forgetCounters();
+    this.#forgetCleared(rows.take(readRows(reply, Number(storeNow) - clock())));
   }
 
   #forgetCleared(rows: readonly Row[]): void {
@@ -131,40 +127,41 @@ export class Sync {
   }
 }
 
-/** @returns what the store needs to have a row; nothing if the row has ended */
-function argsOf({ kind, name, endsAt, version, note }: Row, now: Millis): string[] {
-  if (endsAt !== null && endsAt <= now) return [];
-  const ms = endsAt === null ? 0 : Math.ceil(endsAt - now);
-  return [kind, name, String(ms), String(version), note];
+/** @returns the arguments with which the store gets a row back; nothing if it has ended */
+function argsOf(row: Row, now: Millis): string[] {
+  // Up to a millisecond more is left than there was, because Redis counts whole ones.
+  const ms = Math.ceil(row.endsAt - now);
+  return ms <= 0 ? [] : [keyOf(row), String(ms), String(row.version), textOf(row.note)];
 }
 
-/** @param now time of this process when the reply arrived */
-function readRows([, storeNow, bans, shadows, removed]: readonly unknown[], now: Millis): Row[] {
-  const gone = (removed as unknown[]).map(String);
-  return [
-    ...listed('ban', bans, Number(storeNow) - now),
-    ...listed('shadow', shadows, Number(storeNow) - now),
-    ...Array.from({ length: gone.length / 2 }, (_, i) => {
-      const [what = '', version] = gone.slice(2 * i, 2 * i + 2);
-      const [kind = ''] = what.split(' ', 1);
-      const name = what.slice(kind.length + 1);
-      return { kind: kind as Kind, name, endsAt: null, note: '', version: Number(version) };
-    }),
-  ];
+/** @returns the name of a row in the store */
+export function keyOf({ kind, name }: Pick<Row, 'kind' | 'name'>): string {
+  return `${kind} ${name}`;
 }
 
-/** @param reply alternating names, versions and texts @param aheadMs how far the store's clock is ahead of this process */
-export function listed(kind: Kind, reply: unknown, aheadMs: Millis = 0) {
-  const fields = (reply as unknown[]).map(String);
+/** @returns the text of a row in the store, after its end */
+export function textOf(note: string | null): string {
+  return note === null ? '-' : `+${note}`;
+}
+
+/** @param reply of SYNC or LIST @param aheadMs how far the store's clock is ahead of this process */
+export function readRows(reply: unknown, aheadMs: Millis = 0): Row[] {
+  const fields = (reply as unknown[]).slice(2).map(String);
   return Array.from({ length: fields.length / 3 }, (_, i) => {
-    const [name = '', version, text = ''] = fields.slice(3 * i, 3 * i + 3);
-    const { endsAt, note } = readText(text);
-    return { kind, name, version: Number(version), endsAt: endsAt - aheadMs, note };
+    const [key = '', version, text = ''] = fields.slice(3 * i, 3 * i + 3);
+    return readRow(key, Number(version), text, aheadMs);
   });
 }
 
-/** @param text end and note of a row, as the store has it */
-export function readText(text: string): { readonly endsAt: Millis; readonly note: string } {
+export function readRow(key: string, version: number, text: string, aheadMs: Millis = 0): Row {
+  const [kind = ''] = key.split(' ', 1);
   const at = text.indexOf(' ');
-  return { endsAt: Number(text.slice(0, at)), note: text.slice(at + 1) };
+  const note = text.slice(at + 1);
+  return {
+    kind: kind as Kind,
+    name: key.slice(kind.length + 1),
+    version,
+    endsAt: Number(text.slice(0, at)) - aheadMs,
+    note: note.startsWith('+') ? note.slice(1) : null,
+  };
 }

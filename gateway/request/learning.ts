@@ -2,11 +2,19 @@
 
 import { regularsIn, whileLearning } from '#gateway/policy/learning.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import { DAY_MS, type VisitRule } from '#gateway/policy/regulars.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
+
+/** Returns for how long the store keeps histories that nobody uses. */
+export function keptMs({ visits }: VisitRule): Millis {
+  return visits * DAY_MS;
+}
 
 interface LearningOptions {
   /** Reads the clock by which days begin. */
   readonly now: () => Millis;
+  /** Whether the store tells when histories began. Otherwise they begin with the first policy that needs them. */
+  readonly hasStore: boolean;
   /** Called when the policies have to be applied again. */
   readonly onChange: () => void;
   readonly log: { info(fields: object, message: string): void };
@@ -16,6 +24,8 @@ export class Learning {
   readonly #options: LearningOptions;
   /** When the histories began; null if it is unknown, or no policy needs them. */
   #began: { readonly name: string; readonly at: Millis } | null = null;
+  /** Since when no policy needs histories; null if one does. */
+  #unusedSince: Millis | null = null;
   #told = '';
   #timer: NodeJS.Timeout | undefined;
 
@@ -28,6 +38,11 @@ export class Learning {
     return this.#began?.name === name ? this.#began.at : null;
   }
 
+  /** When histories began that have no name, because they are in this process. */
+  get beganHere(): Millis | null {
+    return this.since('');
+  }
+
   /** @param at when the histories of this name began */
   hear(name: string, at: Millis): void {
     if (at === this.since(name)) return;
@@ -38,11 +53,10 @@ export class Learning {
   /** Returns the policies, with those for newcomers in shadow mode until they may act. */
   applyTo(set: PolicySet): PolicySet {
     const now = this.#options.now();
+    this.#use(regularsIn(set), now);
     const applied = whileLearning(set, this.#began?.at ?? null, now);
     const regulars = regularsIn(applied);
     clearTimeout(this.#timer);
-    // A store ends histories that nobody uses, so ask again when a file uses them.
-    if (regulars === null) this.#began = null;
     if (regulars === null || this.#began === null) return applied;
     if (applied === set) {
       this.#tell('', 'policies with newcomers act', {});
@@ -59,6 +73,17 @@ export class Learning {
       fields,
     );
     return applied;
+  }
+
+  /** Histories end if no policy uses them for as long as it takes to become a regular. */
+  #use(regulars: VisitRule | null, now: Millis): void {
+    if (regulars === null) {
+      this.#unusedSince ??= now;
+      return;
+    }
+    if (this.#unusedSince !== null && now - this.#unusedSince >= keptMs(regulars)) this.#began = null;
+    this.#unusedSince = null;
+    if (!this.#options.hasStore) this.#began ??= { name: '', at: now };
   }
 
   /** Tells each change once. @param what empty if the policies act, which is told only if they did not before */

@@ -1,35 +1,39 @@
-/** Opens what limits requests: counters, bans, refusals and the policies in use. */
+/** Opens what limits requests: counters, bans, shadow modes, refusals and the policies in use. */
 
 import type { Control } from '#gateway/bans/control.ts';
+import { MemoryControl } from '#gateway/bans/memory-control.ts';
 import { Offenders } from '#gateway/bans/offenders.ts';
-import type { Row } from '#gateway/bans/rows.ts';
+import { type Row, Rows } from '#gateway/bans/rows.ts';
 import { shadowed } from '#gateway/bans/shadows.ts';
-import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
-import type { HistoriesInUse } from '#gateway/limiter/replicas.ts';
+import type { Sync } from '#gateway/bans/sync.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { Limiter } from '#gateway/limiter/limiter.ts';
+import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import type { GuardedLimiter, GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { regularsIn } from '#gateway/policy/learning.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { DAY_MS } from '#gateway/policy/regulars.ts';
 import type { DecisionStore } from '#gateway/refusals/decision-record.ts';
 import { Decisions } from '#gateway/refusals/decisions.ts';
 import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import { Enforcement, type EnforcementOptions } from './enforcement.ts';
-import { Learning } from './learning.ts';
-import { openCounters } from './open-counters.ts';
+import { keptMs, Learning } from './learning.ts';
 import type { LimitingSecrets } from './settings.ts';
-
-type CountersOptions = Parameters<typeof openCounters>[0];
-type OffendersOptions = ConstructorParameters<typeof Offenders>[0];
 
 interface LimitingOptions
   extends Omit<EnforcementOptions, 'limiter' | 'bans'>,
-    Pick<CountersOptions, 'log' | 'replica' | 'newSalt' | 'countersMax' | 'credentialsMax'> {
+    Pick<GuardedLimiterOptions, 'log' | 'replica'> {
   readonly policies: PolicySet;
   readonly secrets: LimitingSecrets;
+  /** Returns a new random secret with each call. */
+  readonly newSalt: () => string;
+  /** Maximum numbers of counters and of proven credentials in memory without a store. Each takes 40 bytes. */
+  readonly countersMax: number;
+  readonly credentialsMax: number;
   /** Called if a policy has banned a client. */
-  readonly onBan?: OffendersOptions['onBan'];
+  readonly onBan?: ConstructorParameters<typeof Offenders>[0]['onBan'];
 }
 
 export interface Limiting {
@@ -51,53 +55,43 @@ export interface Limiting {
   close(): Promise<void>;
 }
 
+/** The counters, in the store or in the memory of this process. */
+interface Counters {
+  readonly limiter: Limiter;
+  readonly guarded: GuardedLimiter | null;
+  readonly control: Control;
+  /** Reads what operators have changed from the store. null without a store. */
+  readonly sync: Sync | null;
+  readonly salt: string;
+}
+
+/** The parts that are there before the counters. */
+interface Before {
+  readonly rows: Rows;
+  readonly learning: Learning;
+  /** null while the gateway opens: the first heartbeat comes before there are policies. */
+  enforcement: Enforcement | null;
+  decisions: Decisions | null;
+}
+
 /** @throws StoreRefusedError if the store refuses the login */
 export async function openLimiting(options: LimitingOptions): Promise<Limiting> {
   const { policies, secrets, clock, wallClock, log, replica } = options;
-  const { store, identitySecret } = secrets;
+  const { store } = secrets;
   let loaded = policies;
-  let isOpen = false;
-  const useLoaded = (): void => enforcement.use(shadowed(learning.applyTo(loaded), shadows.endsAt));
-  const { newSalt, countersMax, credentialsMax } = options;
-  const { limiter, guarded, control, bans, shadows, sync, salt } = await openCounters({
-    store,
-    identitySecret,
-    clock,
-    log,
-    replica,
-    newSalt,
-    countersMax,
-    credentialsMax,
-    onSalt: (shared) => {
-      enforcement.useSalt(shared);
-      decisions.useSalt(shared);
-    },
-    onShadows: useLoaded,
-    histories: {
-      // The first heartbeat comes before there are policies.
-      inUse: () => {
-        const histories = isOpen ? historiesOf(enforcement) : null;
-        return histories === null ? null : { ...histories, since: learning.since(histories.name) };
-      },
-      hear: (name, since) => learning.hear(name, since),
-    },
-    counters: () => countersOf(enforcement.policies),
-  });
-  const learning = new Learning({
-    now: guarded?.storeClock.now ?? clock,
-    onChange: useLoaded,
-    log,
-  });
-  const offenders = new Offenders({
-    control,
-    onBan: (row, mode) => options.onBan?.(row, mode),
-    clock,
-    log,
-  });
+  let guarded: GuardedLimiter | null = null;
+  const useLoaded = (): void => before.enforcement?.use(shadowed(learning.applyTo(loaded), rows.shadows));
+  const now = (): number => (guarded === null ? clock() : guarded.storeClock.now());
+  const rows = new Rows({ clock, onShadows: useLoaded });
+  const learning = new Learning({ now, hasStore: store !== null, onChange: useLoaded, log });
+  const before: Before = { rows, learning, enforcement: null, decisions: null };
+  const counters = store === null ? openInMemory(options, before) : await openInStore(options, store, before);
+  const { limiter, control, sync, salt } = counters;
+  guarded = counters.guarded;
   const enforcement = new Enforcement(learning.applyTo(policies), salt, {
     ...options,
     limiter,
-    bans,
+    bans: rows.bans,
   });
   const decisions = new Decisions({
     store: await openDecisionStore(store, wallClock),
@@ -107,8 +101,9 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
     policyVersion: () => enforcement.policies.version,
     replica,
   });
-  isOpen = true;
-  const beginHistories = guarded === null ? historiesInMemory(enforcement, control, learning, clock) : null;
+  Object.assign(before, { enforcement, decisions });
+  const onBan: LimitingOptions['onBan'] = (row, mode) => options.onBan?.(row, mode);
+  const offenders = new Offenders({ control, onBan, clock, log });
   return {
     enforcement,
     decisions,
@@ -119,15 +114,14 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
     use(set) {
       loaded = set;
       useLoaded();
-      void beginHistories?.();
     },
     async start() {
-      await Promise.all([sync?.start(), guarded?.learnHistories(), beginHistories?.()]);
+      await Promise.all([sync?.start(), guarded?.learnHistories()]);
     },
     applyChange: async (row) => sync?.apply(row),
     async close() {
       sync?.stop();
-      shadows.close();
+      rows.close();
       learning.close();
       offenders.close();
       control.close();
@@ -136,38 +130,65 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
   };
 }
 
-/** Returns the histories of clients that this process keeps; null if no policy needs them. */
-function historiesOf({ policies, table }: Enforcement): HistoriesInUse | null {
-  const rule = regularsIn(policies);
-  return rule === null ? null : { name: table.everyone.digest, keptMs: rule.visits * DAY_MS };
-}
-
-/**
- * Without a store, histories begin with the first policy that needs them. As in a store, they end if no policy
- * has needed them for some time.
- *
- * @returns a function to call after each change of the policies
- */
-function historiesInMemory(
-  enforcement: Enforcement,
-  control: Control,
-  learning: Learning,
-  clock: Clock,
-): () => Promise<void> {
-  let unusedSince: Millis | null = null;
-  return async () => {
-    const histories = historiesOf(enforcement);
-    if (histories === null) {
-      unusedSince ??= clock();
-      return;
-    }
-    const haveEnded = unusedSince !== null && clock() - unusedSince >= histories.keptMs;
-    unusedSince = null;
-    learning.hear(histories.name, (await control.historySince('', haveEnded)) ?? clock());
+function openInMemory(options: LimitingOptions, { rows, learning }: Before): Counters {
+  const { secrets, newSalt, clock, log, replica } = options;
+  const salt = secrets.identitySecret ?? newSalt();
+  const known = new KnownCounters(options);
+  const historySince = () => learning.beganHere;
+  return {
+    limiter: new MemoryLimiter({ clock, known, log }),
+    guarded: null,
+    control: new MemoryControl({ clock, known, rows, salt, replica, historySince }),
+    sync: null,
+    salt,
   };
 }
 
 /** The client of the store is loaded only if there is a store. This saves start time and memory. */
+async function openInStore(
+  { secrets, newSalt, clock, log, replica }: LimitingOptions,
+  store: StoreAccess,
+  before: Before,
+): Promise<Counters> {
+  const { rows, learning } = before;
+  const { identitySecret } = secrets;
+  const { GuardedLimiter } = await import('#gateway/limiter/outage.ts');
+  const { StoreControl } = await import('#gateway/bans/store-control.ts');
+  const { Sync } = await import('#gateway/bans/sync.ts');
+  const guarded = new GuardedLimiter({
+    store,
+    clock,
+    log,
+    budgetMs: store.address.timeoutMs,
+    replica,
+    // A configured secret is not stored: with it, readers of the store could test guessed addresses.
+    salt: identitySecret === null ? newSalt() : '',
+    onSalt: (shared) => {
+      before.enforcement?.useSalt(shared);
+      before.decisions?.useSalt(shared);
+    },
+    histories: {
+      inUse() {
+        const policies = before.enforcement?.policies;
+        const rule = policies === undefined ? null : regularsIn(policies);
+        if (rule === null) return null;
+        const name = before.enforcement?.table.everyone.digest ?? '';
+        return { name, keptMs: keptMs(rule), since: learning.since(name) };
+      },
+      hear: (name, since) => learning.hear(name, since),
+    },
+  });
+  const { connection, known } = guarded;
+  const counters = () => (before.enforcement === null ? [] : countersOf(before.enforcement.policies));
+  const sync = new Sync({ connection, known, clock, rows, counters });
+  const control = new StoreControl(store, identitySecret, clock, (row) => sync.apply(row));
+  const shared = await guarded.start().catch(async (error: Error) => {
+    await guarded.close();
+    throw error;
+  });
+  return { limiter: guarded, guarded, control, sync, salt: identitySecret ?? shared };
+}
+
 async function openDecisionStore(store: StoreAccess | null, wallClock: Clock): Promise<DecisionStore> {
   if (store === null) return new MemoryDecisions(wallClock);
   const { RedisDecisions } = await import('#gateway/refusals/redis-decisions.ts');

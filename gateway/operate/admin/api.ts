@@ -1,7 +1,7 @@
 /** The admin API, for the command line and the page. Every change is logged. */
 import { hash } from 'node:crypto';
 import type { FastifyError, FastifyInstance } from 'fastify';
-import { ControlUnavailableError, TooManyBansError, TooManyShadowsError } from '#gateway/bans/control.ts';
+import { ControlUnavailableError, TooManyChangesError } from '#gateway/bans/control.ts';
 import { clientRoutes } from './client-routes.ts';
 import type { AdminApiOptions, AdminContext } from './context.ts';
 import { decisionsRoutes } from './decisions-routes.ts';
@@ -58,7 +58,7 @@ function auditTo({ log, token }: AdminApiOptions, sessions: Sessions): AdminCont
 
 function statusOf(error: FastifyError): number {
   if (error instanceof ControlUnavailableError) return 503;
-  if (error instanceof TooManyBansError || error instanceof TooManyShadowsError) return 409;
+  if (error instanceof TooManyChangesError) return 409;
   const { statusCode = 500 } = error;
   return statusCode < 500 || statusCode === 503 ? statusCode : 500;
 }

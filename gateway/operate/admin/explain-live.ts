@@ -19,7 +19,7 @@ import {
 import { replyTo } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
-import { networkBans } from './inspect.ts';
+import { bansOf } from './inspect.ts';
 
 interface LiveExplainOptions {
   readonly set: PolicySet;
@@ -101,14 +101,10 @@ async function seed(rehearsal: Rehearsal, buckets: readonly Bucket[], control: C
 
 /** Copies the bans of a request. If there are any, the proofs that they depend on are copied too. */
 async function copyBans(rehearsal: Rehearsal, located: LocatedRequest, control: Control): Promise<Bans> {
-  const bans = await networkBans(control);
+  const bans = await bansOf(control);
+  if (bans.size === 0) return bans;
   const presented = identitiesOf(located);
   const identities = typeof presented === 'string' ? [] : [...presented.certain, ...presented.doubtful];
-  for (const identity of identities) {
-    const ban = await control.banOf(identity);
-    if (ban !== null) bans.set(identity.digest, ban);
-  }
-  if (bans.size === 0) return bans;
   for (const identity of identities) {
     const { provenUntil } = await control.look(identity, []);
     if (provenUntil !== null) rehearsal.known.proofs.prove(identity, provenUntil);

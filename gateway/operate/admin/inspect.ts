@@ -1,8 +1,9 @@
 /** Reads the counters and the ban of one identity. */
 
 import { EMPTY } from '#gateway/algorithms/algorithm.ts';
-import { BANS_MAX, type Ban, Bans, isNetwork } from '#gateway/bans/bans.ts';
+import { type Ban, Bans } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
+import { ROWS_MAX } from '#gateway/bans/rows.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { regularsIn } from '#gateway/policy/learning.ts';
@@ -32,7 +33,8 @@ export async function inspect(
     ({ policy }) => policy.overrides?.clients.digests.get(identity.digest) ?? policy.limit,
   );
   const { now, states } = await control.look(identity, counters, limits);
-  const ban = (await control.banOf(bannedAs)) ?? (await networkBanOn(visitor.address, control));
+  const bans = await bansOf(control);
+  const ban = bans.of(bannedAs.digest, 0) ?? bans.onAddress(visitor.address, 0);
   const rule = regularsIn(set);
   const buckets = counters.flatMap(({ policy, forUnproven }, i) => {
     const limit = limits[i] ?? policy.limit;
@@ -68,15 +70,8 @@ export async function inspect(
   };
 }
 
-/** Returns the ban of a network with this address. */
-async function networkBanOn(address: readonly number[] | null, control: Control): Promise<Ban | null> {
-  return address === null ? null : (await networkBans(control)).onAddress(address, 0);
-}
-
-/** Reads the bans of networks. */
-export async function networkBans(control: Control): Promise<Bans> {
+export async function bansOf(control: Control): Promise<Bans> {
   const bans = new Bans();
-  for (const { digest, ...ban } of (await control.listBans(BANS_MAX)).bans)
-    if (isNetwork(digest)) bans.set(digest, ban);
+  for (const { digest, ...ban } of (await control.listBans(ROWS_MAX)).bans) bans.set(digest, ban);
   return bans;
 }

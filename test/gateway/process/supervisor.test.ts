@@ -103,7 +103,7 @@ t.test('a change of a ban is applied by every worker that answers', async (t) =>
       writeFileSync(file + number, row.name);
       ${answer}
     });`;
-  const row = { kind: 'ban', name: 'a', endsAt: null, note: '', version: 1 } as const;
+  const row = { kind: 'ban', name: 'a', endsAt: 1, note: null, version: 1 } as const;
   const whole = await supervise(t, program(`process.send({ type: 'applied', id });`), 2);
   await whole.supervisor.start();
   await whole.supervisor.applyChange(row);

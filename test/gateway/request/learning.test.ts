@@ -20,6 +20,7 @@ t.test('a file that has newcomers again learns as the store says, not as it did 
   let now = 100 * DAY_MS;
   const learning = new Learning({
     now: () => now,
+    hasStore: true,
     onChange: () => undefined,
     log: { info: () => undefined },
   });

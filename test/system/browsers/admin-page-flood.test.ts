@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
-import { POLICY_BANS_MAX } from '#gateway/bans/bans.ts';
+import { POLICY_ROWS_MAX } from '#gateway/bans/rows.ts';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { startBrowser } from '#test/support/browser.ts';
@@ -343,9 +343,9 @@ t.test('nine thousand bans: the newest, who made them, and Unban in the row', as
   const client = (number: number) => identityOf(String(number).padStart(21, 'x').concat('A'));
   const week = 7 * 86_400_000;
   const ban = { bucket: 'login', after: 1, withinMs: week, forMs: week, growing: false };
-  for (let i = 0; i < POLICY_BANS_MAX; i++)
+  for (let i = 0; i < POLICY_ROWS_MAX; i++)
     await control.countDenials(client(i), ban, 1, 'policy login denied it');
-  await control.ban(client(POLICY_BANS_MAX), week, 'an attack');
+  await control.ban(client(POLICY_ROWS_MAX), week, 'an attack');
   await total.getByText('the newest 25 of 9,001').waitFor();
   t.equal(await rows.count(), 25);
   const second = await rows.nth(1).locator('td').allTextContents();

@@ -3,11 +3,9 @@
  * a store.
  */
 import t, { type Test } from 'tap';
-import { Bans } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
 import { MemoryControl } from '#gateway/bans/memory-control.ts';
 import { Rows } from '#gateway/bans/rows.ts';
-import { Shadows } from '#gateway/bans/shadows.ts';
 import { StoreControl } from '#gateway/bans/store-control.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
@@ -85,9 +83,10 @@ t.test('memory', async (t) => {
     new MemoryControl({
       clock: processClock,
       known,
-      rows: new Rows(new Bans(), new Shadows({ clock: processClock, onChange: () => undefined })),
+      rows: new Rows({ clock: processClock, onShadows: () => undefined }),
       replica: 'r',
       salt: '',
+      historySince: () => null,
     }),
   );
 });
