@@ -72,6 +72,7 @@ const DIFFERENT = globSync(
     'test/api/docs/{refusals,replies}.test.ts',
     'test/api/resources/{organizations,segments,responses}/*.test.ts',
     'test/api/resources/accounts/deletion.test.ts',
+    'test/conversations/*.test.ts',
     'test/system/{exactness,crashes,processes}/*.test.ts',
   ],
   { cwd: projectRoot },

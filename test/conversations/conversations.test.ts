@@ -1,0 +1,62 @@
+/**
+ * Holds the conversations of this folder with the API, one new API for each. docs/api.md names them as examples. Routes of
+ * clients are asked without a key, all others with that of the first workspace, unless the request has one.
+ *
+ * Names from the beginning: `$workspace` and `$key`; `$other`, another workspace of the organization; `$both`, a key that
+ * manages both; `$reader`, one that only reads the first.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import t from 'tap';
+import { apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { projectRoot } from '#test/support/process.ts';
+import { difference, filled, type Names, parsePattern, readConversations } from './document.ts';
+
+const ADDRESSES: Readonly<Record<string, readonly string[]>> = {
+  'inside.example': ['93.184.215.14', '10.0.0.1'],
+  'nowhere.example': [],
+};
+
+for (const file of globSync('test/conversations/*.md', { cwd: projectRoot }).sort()) {
+  t.test(basename(file, '.md'), async (t) => {
+    for (const { env, exchanges } of readConversations(readFileSync(join(projectRoot, file), 'utf8'))) {
+      await t.test(`from line ${exchanges[0]?.line}`, async (t) => {
+        const api = await startApi(t, {
+          env,
+          resolve: async (name) => {
+            const addresses = ADDRESSES[name] ?? ['93.184.215.14'];
+            if (addresses.length === 0) throw new Error('ENOTFOUND');
+            return [...addresses];
+          },
+        });
+        await api.addWorkspace('other', 'otherenvironment');
+        const names: Names = new Map<string, unknown>([
+          ['workspace', workspaceId],
+          ['key', apiKey],
+          ['other', 'other'],
+          ['both', await api.addKey({ [workspaceId]: 'manage', other: 'manage' })],
+          ['reader', await api.addKey({ [workspaceId]: 'read' })],
+        ]);
+        for (const { title, line, laterMs, request, reply } of exchanges) {
+          api.advance(laterMs);
+          const [method = '', target = ''] = filled(request.first, names).split(' ');
+          const given = request.headers.map(([name, value]) => [name, filled(value, names)] as const);
+          const key = target.includes('/client/') ? {} : { 'x-api-key': apiKey };
+          const headers = { ...key, ...Object.fromEntries(given.filter(([, value]) => value !== '')) };
+          const body = request.body === '' ? undefined : filled(request.body, names);
+          const got = await api.client(method as 'GET', target, body, headers);
+          const problems = [
+            difference(Number(reply.first), got.status, names, 'the status'),
+            ...reply.headers.map(([name, value]) => difference(value, got.headers[name], names, name)),
+            reply.body === '' ? null : difference(parsePattern(reply.body), got.json, names),
+          ].filter((one) => one !== null);
+          t.strictSame(
+            problems,
+            [],
+            `${title} (${file}:${line})${problems.length > 0 ? `: ${got.text}` : ''}`,
+          );
+        }
+      });
+    }
+  });
+}
