@@ -1,7 +1,7 @@
 /**
  * Calendar windows: days, weeks and months of a time zone. A window begins at the first instant of its first day, which
  * is midnight or, where clocks skip midnight, the end of the gap. Where clocks show midnight twice, it is the first of
- * the two. So each instant is in exactly one window. The rules of the zones are those of Node's ICU.
+ * the two. So each instant is in exactly one window. Temporal knows the zones.
  */
 import type { Millis, Seconds } from '#shared/clock.ts';
 
@@ -40,36 +40,19 @@ export function unitOfSeconds(seconds: Seconds): CalendarUnit {
 
 /** @param timezone a valid name of a zone */
 export function calendarOf(unit: CalendarUnit, timezone: string): Calendar {
-  const format = new Intl.DateTimeFormat('en', { timeZone: timezone, timeZoneName: 'longOffset' });
   const recent: CalendarWindow[] = [];
-  /** Returns how far local time is ahead of UTC. */
-  const offsetAt = (at: Millis): Millis => {
-    const [, sign, hours, minutes, seconds = 0] =
-      /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?/.exec(format.format(at)) ?? [];
-    if (sign === undefined) return 0;
-    const ms = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
-    return sign === '-' ? -ms : ms;
-  };
-  /** Returns the first instant at which local time is at least midnight of that day. */
-  const startOf = (number: number): Millis => {
-    const midnight = firstDayOf(unit, number) * DAY_MS;
-    const offsets = [offsetAt(midnight - DAY_MS), offsetAt(midnight + DAY_MS)];
-    let start = midnight - Math.max(...offsets);
-    let later = midnight - Math.min(...offsets);
-    if (start + offsetAt(start) >= midnight) return start;
-    while (later - start > 1) {
-      const middle = Math.floor((start + later) / 2);
-      if (middle + offsetAt(middle) >= midnight) later = middle;
-      else start = middle;
-    }
-    return later;
-  };
+  const startOf = (first: Temporal.PlainDate): Millis => first.toZonedDateTime(timezone).epochMilliseconds;
+  const beginningOn = (first: Temporal.PlainDate): CalendarWindow => ({
+    number: numberOf(unit, first),
+    start: startOf(first),
+    end: startOf(first.add({ [`${unit}s`]: 1 })),
+  });
   const compute = (at: Millis): CalendarWindow => {
-    const number = numberOf(unit, at + offsetAt(at));
-    const end = startOf(number + 1);
+    const instant = Temporal.Instant.fromEpochMilliseconds(Math.floor(at));
+    const first = firstDayOf(unit, instant.toZonedDateTimeISO(timezone).toPlainDate());
+    const window = beginningOn(first);
     // Clocks that went back past midnight show the last day again.
-    if (at >= end) return { number: number + 1, start: end, end: startOf(number + 2) };
-    return { number, start: startOf(number), end };
+    return at < window.end ? window : beginningOn(first.add({ [`${unit}s`]: 1 }));
   };
   return {
     unit,
@@ -84,33 +67,14 @@ export function calendarOf(unit: CalendarUnit, timezone: string): Calendar {
   };
 }
 
-function numberOf(unit: CalendarUnit, local: Millis): number {
-  const day = Math.floor(local / DAY_MS);
-  switch (unit) {
-    case 'day':
-      return day;
-    case 'week':
-      // 1970-01-05, day 4 of the epoch, was a Monday.
-      return Math.floor((day - 4) / 7);
-    case 'month': {
-      const date = new Date(local);
-      return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
-    }
-    default:
-      return unit satisfies never;
-  }
+function firstDayOf(unit: CalendarUnit, date: Temporal.PlainDate): Temporal.PlainDate {
+  if (unit === 'week') return date.subtract({ days: date.dayOfWeek - 1 });
+  return unit === 'month' ? date.with({ day: 1 }) : date;
 }
 
-/** @returns days since the epoch */
-function firstDayOf(unit: CalendarUnit, number: number): number {
-  switch (unit) {
-    case 'day':
-      return number;
-    case 'week':
-      return number * 7 + 4;
-    case 'month':
-      return Date.UTC(1970, number) / DAY_MS;
-    default:
-      return unit satisfies never;
-  }
+function numberOf(unit: CalendarUnit, { year, month, day }: Temporal.PlainDate): number {
+  if (unit === 'month') return (year - 1970) * 12 + month - 1;
+  const days = Date.UTC(year, month - 1, day) / DAY_MS;
+  // 1970-01-05, day 4 of the epoch, was a Monday.
+  return unit === 'week' ? (days - 4) / 7 : days;
 }

@@ -1,10 +1,9 @@
 /** All algorithms by their names in the policy file. */
 import type { Algorithm, AlgorithmName } from './algorithm.ts';
-import { CALENDAR_WINDOW } from './calendar-window.ts';
 import { CONCURRENCY } from './concurrency.ts';
-import { FIXED_WINDOW } from './fixed-window.ts';
 import { SLIDING_WINDOW } from './sliding-window.ts';
 import { TOKEN_BUCKET } from './token-bucket.ts';
+import { CALENDAR_WINDOW, FIXED_WINDOW } from './windows.ts';
 
 export const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm>> = {
   'fixed-window': FIXED_WINDOW,

@@ -1,7 +1,7 @@
 /** Writes calls of the script, and parses its replies. Pure: no clock, no connection. */
 
-import { scriptWindow } from '#gateway/algorithms/calendar-window.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
+import { scriptWindow } from '#gateway/algorithms/windows.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { StoreFault } from '#gateway/store/fault.ts';

@@ -85,12 +85,6 @@ export class KnownCounters {
     this.#states.put(words, a % WORD, at, b + Math.floor(a / WORD));
   }
 
-  /** Stores a state from the store. Answers can arrive out of order. */
-  note(bucket: Bucket, heard: CounterState): void {
-    const known = this.#read(bucket);
-    this.set(bucket, known === null ? heard : laterOf(bucket, known, heard));
-  }
-
   /** @param now on the store's clock */
   adjust({ bucket, amount, chargedAt }: Adjustment, now: Millis, limit = bucket.limit): void {
     // A value counts once. It is never given back, because other requests with it may have passed since.
@@ -116,7 +110,9 @@ export class KnownCounters {
       // Do not remember a count of requests in flight, because it is out of date at once.
       if (bucket.algorithm.isHeld) continue;
       const charged = Math.min(admitted, state.roomFor(bucket.cost));
-      this.note(bucket, state.after(state.unitsOf(charged, bucket.cost)));
+      const after = state.after(state.unitsOf(charged, bucket.cost));
+      // The later state counts, because charges may have been given back since the earlier one.
+      if ((this.#read(bucket)?.at ?? 0) <= after.at) this.set(bucket, after);
       if (charged > 0 || state.what === 'used-value') this.use(bucket, state.state.at);
     }
   }
@@ -181,21 +177,6 @@ export class KnownCounters {
     const { until: at, count: a, slack: b } = entry;
     return algorithm.isBacklog ? { at, a: a + b * WORD, b: 0 } : { at, a, b };
   }
-}
-
-function laterOf(
-  { policy, algorithm, limit }: Bucket,
-  known: CounterState,
-  heard: CounterState,
-): CounterState {
-  // Returned charges lower a counter, and another limit may have drained a token bucket faster.
-  if ((isSettledByReply(policy) || algorithm.isBacklog) && known.at !== heard.at)
-    return heard.at > known.at ? heard : known;
-  const rule = ruleOf(policy, limit);
-  const at = Math.max(known.at, heard.at);
-  const before = algorithm.advance(known, at, rule);
-  const after = algorithm.advance(heard, at, rule);
-  return { at, a: Math.max(before.a, after.a), b: Math.max(before.b, after.b) };
 }
 
 /** Whether the time at which there is room again is predictable, independent of other requests. */

@@ -36,11 +36,8 @@ function luaOf(name: keyof AlgorithmLua, parameters: string): string {
   return `local function ${name}(algorithm, ${parameters})\n${branches.join('else')}end\nend`;
 }
 
-/**
- * Lua: reads counters, by their index in KEYS. Scripts that only read use it too. One MGET reads all texts; values that
- * the script has written since are in `fresh`.
- */
-export const READ_LUA = `
+/** One MGET reads all texts; values that the script has written since are in `fresh`. */
+export const SPEND = storeScript(`
 local call, pcall, floor, ceil, abs, max, min = redis.call, redis.pcall, math.floor, math.ceil, math.abs, math.max, math.min
 local match, format, keys = string.match, string.format, KEYS
 local time = call('TIME')
@@ -65,14 +62,15 @@ local function left(window)
   if type(window) == 'number' then return window - now % window end
   return max(0, (now < window[3] and window[3] or now < window[4] and window[4] or window[5]) - now)
 end
-${luaOf('read', 'at, window, limit')}
+-- The number of the window at a time.
+local function number(window, at)
+  if type(window) == 'number' then return (at - at % window) / window end
+  return window[1] + (at < window[2] and -1 or at < window[3] and 0 or at < window[4] and 1 or 2)
+end
 local function text(number)
   if number == 0 then return '0' end
   return number < 1e14 and number or format('%.0f', number)
 end
-`;
-
-export const SPEND = storeScript(`${READ_LUA}
 local function put(at, value, ttl)
   fresh[keys[at]] = value
   call('SET', keys[at], value, 'PX', ttl)
@@ -80,6 +78,7 @@ end
 local function use(at, window)
   put(at, format('%.0f', now + left(window)), left(window) + 1000)
 end
+${luaOf('read', 'at, window, limit')}
 ${luaOf('used', 'window, a, b')}
 ${luaOf('unit', 'window')}
 ${luaOf('write', 'at, window, limit, a, b, added, lease')}

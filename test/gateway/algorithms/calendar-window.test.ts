@@ -2,7 +2,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import t from 'tap';
 import { type CalendarUnit, calendarOf } from '#gateway/algorithms/calendar.ts';
-import { scriptWindow } from '#gateway/algorithms/calendar-window.ts';
+import { scriptWindow } from '#gateway/algorithms/windows.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
