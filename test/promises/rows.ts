@@ -77,7 +77,12 @@ export const PROMISES: readonly Promised[] = [
   ),
   row(
     'All spellings of a path meet the same policies, also where servers read it differently, and the application gets the path as sent, without dot segments.',
-    ['gateway/policy/target', 'gateway/policy/served/readings', 'system/parsers/path-readings'],
+    [
+      'gateway/policy/target',
+      'policies/policies',
+      'gateway/policy/served/readings',
+      'system/parsers/path-readings',
+    ],
     again('system/parsers/path-readings'),
     'applications that decode a path three times or rewrite it themselves',
   ),
@@ -113,8 +118,13 @@ export const PROMISES: readonly Promised[] = [
   ),
   row(
     'Invented keys, sessions and tokens give a client no budget beyond that of its address.',
-    ['gateway/policy/served/first', 'gateway/identity/verified-tokens', 'gateway/identity/json-web-token'],
-    again('gateway/policy/served/first'),
+    [
+      'policies/policies',
+      'gateway/policy/served/first',
+      'gateway/identity/verified-tokens',
+      'gateway/identity/json-web-token',
+    ],
+    again('policies/policies'),
     'an application that answers 2xx to invented keys',
   ),
   row(
