@@ -1,7 +1,7 @@
 /**
  * Reads the header section of a reply (RFC 9112). One pass reads what the grammar allows. Only if that fails, the section
  * is repaired if all programs that read it at all read it in the same way, as NGINX or HAProxy do. The client gets the
- * repaired form. `docs/http-conformance.md` lists what is repaired and what is refused.
+ * repaired form. `test/gateway/listen/conformance/conformance.md` lists what is repaired and what is refused.
  */
 import { HEADER_ADVICE, sizeText } from '#gateway/http/header-size.ts';
 import { BadReplyError } from './exchange.ts';

@@ -1,4 +1,4 @@
-/** NGINX reads the cases of docs/http-conformance.md as its last column says. */
+/** NGINX reads the cases of test/gateway/listen/conformance/conformance.md as its last column says. */
 import t from 'tap';
 import { REPLY_CASES, type ReplyCase } from '#test/gateway/proxy/conformance/reply-cases.ts';
 import { type Received, receive, startApplication } from '#test/gateway/proxy/conformance/reply-exchange.ts';

@@ -139,7 +139,7 @@ t.test('all cases, on both ways, with the same answers, which are on the page', 
     REFUSED_OVER_TLS.has(CASES[i]?.id ?? '') ? '400, closed' : answerOf(outcome),
   );
   t.strictSame(tls.map(answerOf), wantedOverTls, 'node:http behind TLS answers like our parser');
-  const page = readPage('docs/http-conformance.md');
+  const page = readPage('test/gateway/listen/conformance/conformance.md');
   const [before = ''] = page.text.split('### ');
   // Another test writes what follows.
   const wanted = before + tables(own) + page.text.slice(page.text.indexOf('\n## Replies\n'));

@@ -60,7 +60,7 @@ function tables(answers: readonly string[]): string {
 t.test('all cases, on both ways in, with the same answers, which are on the page', async (t) => {
   const own = await run(t, { GATEWAY_OWN_PARSER: '1' });
   t.strictSame(await run(t, { GATEWAY_OWN_PARSER: '0' }), own, 'node:http answers like our parser');
-  const page = readPage('docs/http-conformance.md');
+  const page = readPage('test/gateway/listen/conformance/conformance.md');
   const from = page.text.indexOf('### ', page.text.indexOf('\n## Replies\n'));
   const wanted = page.text.slice(0, from) + tables(own);
   // `UPDATE=1 npx node FILE` writes the tables.
