@@ -97,12 +97,6 @@ export type Matcher = (
   host?: string,
 ) => Match | NoMatch;
 
-/** A match by the routes alone. */
-interface Routed extends Match {
-  /** Matches the same path for a host; null if no entry of `exclude` and `deny` for it depends on the host. */
-  readonly forHost: ((host: string) => Routed) | null;
-}
-
 /** Maximum number of cached targets. The cache is emptied when full. */
 const CACHE_TARGETS_MAX = 4096;
 const CACHE_TARGET_LENGTH_MAX = 256;
@@ -120,42 +114,47 @@ const ONE_READING: readonly PathReading[] = [];
 export function createMatcher(set: PolicySet): Matcher {
   const coverOf = coverFinder(set);
   const route = router(set, coverOf);
-  const cache = new Map<string, Map<string, Routed | NoMatch>>();
+  const isByHost = [...set.exclude, ...closedIn(set).map(([closed]) => closed)].some(
+    ({ hosts }) => hosts !== null,
+  );
+  /** Matches by the routes alone: by method, and by host where one matters, then by target. */
+  const cache = new Map<string, Map<string, Match | NoMatch>>();
   let cached = 0;
-  const routed = (method: string, rawTarget: string): Routed | NoMatch => {
-    let known = cache.get(method);
+  const routed = (method: string, rawTarget: string, host: string): Match | NoMatch => {
+    const key = isByHost ? `${method} ${host}` : method;
+    let known = cache.get(key);
     const hit = known?.get(rawTarget);
     if (hit !== undefined) return hit;
-    const result = route(method, rawTarget);
-    if (rawTarget.length <= CACHE_TARGET_LENGTH_MAX) {
-      if (cached >= CACHE_TARGETS_MAX) {
-        cache.clear();
-        known = undefined;
-        cached = 0;
-      }
-      if (known === undefined) {
-        known = new Map();
-        cache.set(method, known);
-      }
-      known.set(rawTarget, result);
-      cached++;
+    const result = route(method, rawTarget, host);
+    if (rawTarget.length > CACHE_TARGET_LENGTH_MAX) return result;
+    if (cached >= CACHE_TARGETS_MAX) {
+      cache.clear();
+      known = undefined;
+      cached = 0;
     }
+    known ??= new Map();
+    cache.set(key, known);
+    known.set(rawTarget, result);
+    cached++;
     return result;
   };
   return (method, rawTarget, rawHeaders = NO_HEADERS, host = '') => {
     const effective = method === 'HEAD' ? 'GET' : method;
-    const known = routed(effective, rawTarget);
-    if (!known.ok) return known;
-    const found = known.forHost?.(host) ?? known;
-    const { cover } = found;
-    if (cover?.readsQuery === true && hasTooManyParameters(found.target)) return TOO_MANY;
-    if (cover?.isConditional !== true) return found;
+    const found = routed(effective, rawTarget, host);
+    const cover = found.ok ? found.cover : null;
+    if (!found.ok || cover === null) return found;
+    if (cover.readsQuery && hasTooManyParameters(found.target)) return TOO_MANY;
+    if (!cover.isConditional) return found;
     return narrowed(found, cover, { ...found, method: effective, rawHeaders, host }, coverOf);
   };
 }
 
+function closedIn({ lists }: PolicySet): readonly Closed[] {
+  return lists?.routes ?? [];
+}
+
 /** Leaves out the policies whose conditions do not hold. */
-function narrowed(found: Routed, cover: Cover, asked: Asked, coverOf: CoverFinder): Match {
+function narrowed(found: Match, cover: Cover, asked: Asked, coverOf: CoverFinder): Match {
   const unmet: Unmet[] = [];
   const applying = cover.policies.filter((policy) => {
     const reason = unmetOf(policy, asked);
@@ -169,55 +168,37 @@ function narrowed(found: Routed, cover: Cover, asked: Asked, coverOf: CoverFinde
   return { ...found, cover: coverOf(applying), readings, unmet };
 }
 
-/** Finds the policies of a request by its method and path. */
-function router(set: PolicySet, coverOf: CoverFinder): (method: string, target: string) => Routed | NoMatch {
-  const policies = new RouteTree<LoadedPolicy>(
-    set.policies.map((policy) => [policy.route, policy]),
-    set.ignoreCase,
-  );
-  const exclusions = new RouteTree<Exclusion>(
-    set.exclude.map((route, i) => [route, [route, i]]),
-    set.ignoreCase,
-  );
-  const closed = new RouteTree<Closed>(
-    (set.lists?.routes ?? []).map((entry) => [entry[0], entry]),
-    set.ignoreCase,
-  );
-
-  return (method, rawTarget) => {
+/** Finds the policies of a request by its method, its path and its host. */
+function router(
+  set: PolicySet,
+  coverOf: CoverFinder,
+): (method: string, target: string, host: string) => Match | NoMatch {
+  const treeOf = <T>(routes: readonly (readonly [Route, T])[]) => new RouteTree<T>(routes, set.ignoreCase);
+  const policies = treeOf(set.policies.map((policy) => [policy.route, policy]));
+  const exclusions = treeOf<Exclusion>(set.exclude.map((route, i) => [route, [route, i]]));
+  const closed = treeOf<Closed>(closedIn(set).map((entry) => [entry[0], entry]));
+  return (method, rawTarget, host) => {
     const read = readTarget(rawTarget);
     if (!read.ok) return read;
     const { forwarded: target, path, others } = read;
     const paths = [path, ...others];
-    const readings = paths.map((reading) => ({
-      path: reading,
-      excluding: exclusions.find(method, reading),
-      matching: policies.find(method, reading),
-    }));
-    const closing = paths.flatMap((reading) => closed.find(method, reading));
-    const matching = readings.flatMap((reading) => reading.matching);
-    const forHost = (host: string): Routed => {
-      const applies = ([{ hosts }]: Exclusion | Closed): boolean => hosts === null || hosts.has(host);
-      const [closedBy = null] = closing
-        .filter(applies)
-        .map(([, entry]) => entry)
-        .sort((a, b) => a.line - b.line);
-      const excluding = readings.map((reading) => reading.excluding.filter(applies));
-      // The application may take the path in any of these ways, so an exclusion needs all of them.
-      const isExcluded = excluding.every((found) => found.length > 0);
-      const first = Math.min(...excluding.flatMap((found) => found.map(([, i]) => i)));
-      const excludedBy = isExcluded ? (set.exclude[first] ?? null) : null;
-      const cover = isExcluded ? null : coverOf(matching);
-      const each =
-        cover?.readsPath === true && readings.length > 1
-          ? readings.map((reading) => ({ path: reading.path, cover: coverOf(reading.matching) }))
-          : ONE_READING;
-      const match = { ok: true, target, path, paths, readings: each, cover, unmet: NONE } as const;
-      return { ...match, closedBy, excludedBy, forHost: null };
-    };
-    const entries = [...readings.flatMap(({ excluding }) => excluding), ...closing];
-    const found = forHost('');
-    return entries.every(([{ hosts }]) => hosts === null) ? found : { ...found, forHost };
+    const applies = ([{ hosts }]: Exclusion | Closed): boolean => hosts === null || hosts.has(host);
+    const [closedBy = null] = paths
+      .flatMap((reading) => closed.find(method, reading).filter(applies))
+      .map(([, entry]) => entry)
+      .sort((a, b) => a.line - b.line);
+    const excluding = paths.map((reading) => exclusions.find(method, reading).filter(applies));
+    // The application may take the path in any of these ways, so an exclusion needs all of them.
+    const isExcluded = excluding.every((found) => found.length > 0);
+    const first = Math.min(...excluding.flatMap((found) => found.map(([, i]) => i)));
+    const excludedBy = isExcluded ? (set.exclude[first] ?? null) : null;
+    const found = isExcluded ? [] : paths.map((reading) => policies.find(method, reading));
+    const cover = coverOf(found.flat());
+    const readings =
+      cover?.readsPath === true && paths.length > 1
+        ? paths.map((path, i) => ({ path, cover: coverOf(found[i] ?? []) }))
+        : ONE_READING;
+    return { ok: true, target, path, paths, readings, cover, unmet: NONE, closedBy, excludedBy };
   };
 }
 

@@ -29,7 +29,7 @@ interface FileWatchOptions<T> {
   readonly onRefused: (error: Error) => void;
 }
 
-/** Texts from the latest poll: of the watched file and of the files that it names. */
+/** Texts of the watched file, and of the files that it names. */
 interface Content {
   readonly text: string | Error;
   readonly referenced: ReadonlyMap<string, string | Error>;
@@ -51,8 +51,7 @@ function noting(asked: Map<string, string | Error>, read: ReadReferenced): ReadR
   return (name) => {
     const found = textOrError(() => read(name));
     asked.set(name, found);
-    if (found instanceof Error) throw found;
-    return found;
+    return orThrow(found);
   };
 }
 
@@ -64,7 +63,6 @@ export class FileWatch<T> {
   #named: ReadonlySet<string>;
   /** Inode, size and times of all files at the latest poll; '' before the first. */
   #signature = '';
-  #content: Content = { text: '', referenced: new Map() };
   #unchangedSince: Millis = 0;
   /** Whether a change or a reload waits until the files are stable. */
   #pending = false;
@@ -123,26 +121,14 @@ export class FileWatch<T> {
   #compare(signature: string): void {
     if (signature !== this.#signature) {
       this.#signature = signature;
-      this.#changed(this.#read());
+      this.#unchangedSince = this.#options.clock();
+      this.#pending = true;
       return;
     }
-    if (!this.#pending || this.#unchangedMs() < STABLE_MS) return;
-    // A write through a memory map may not change the file's times, so the content is compared as well.
+    const unchangedMs = this.#options.clock() - this.#unchangedSince;
+    if (!this.#pending || unchangedMs < STABLE_MS) return;
     const content = this.#read();
-    if (!isSame(content, this.#content)) this.#changed(content);
-    else if (!this.#looksCutOff(content) || this.#unchangedMs() >= LOOKS_CUT_OFF_STABLE_MS)
-      // Not the text that was just read, so that a large file is in memory once.
-      this.#judge(this.#content);
-  }
-
-  #changed(content: Content): void {
-    this.#content = content;
-    this.#unchangedSince = this.#options.clock();
-    this.#pending = true;
-  }
-
-  #unchangedMs(): Millis {
-    return this.#options.clock() - this.#unchangedSince;
+    if (unchangedMs >= LOOKS_CUT_OFF_STABLE_MS || !this.#looksCutOff(content)) this.#judge(content);
   }
 
   #read(): Content {
@@ -170,21 +156,13 @@ export class FileWatch<T> {
     this.#pending = false;
     this.#forced = false;
     this.#refusal = null;
-    if (isSame(content, this.#inUse) && !forced) {
-      this.#content = this.#inUse;
-      return;
-    }
+    if (isSame(content, this.#inUse) && !forced) return;
     const asked = new Map<string, string | Error>();
     try {
-      if (text instanceof Error) throw text;
-      const read = noting(asked, (name) => {
-        const found = referenced.get(name) ?? this.#readReferenced(name);
-        if (found instanceof Error) throw found;
-        return found;
-      });
-      const loaded = load(text, file, read);
+      const read: ReadReferenced = (name) => orThrow(referenced.get(name) ?? this.#readReferenced(name));
+      const loaded = load(orThrow(text), file, noting(asked, read));
       if (sizesOf !== undefined) refuseShrunken(sizesOf(this.loaded), sizesOf(loaded));
-      this.#inUse = { loaded, text, referenced: asked };
+      this.#inUse = { loaded, text: orThrow(text), referenced: asked };
       this.#named = new Set(asked.keys());
       onLoaded(loaded);
     } catch (error) {
@@ -222,6 +200,11 @@ function textOrError(read: () => string): string | Error {
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }
+}
+
+function orThrow(text: string | Error): string {
+  if (text instanceof Error) throw text;
+  return text;
 }
 
 function looksCutOff(text: string | Error, inUse: string | Error = ''): boolean {
