@@ -188,5 +188,5 @@ function isPredictable({ policy, algorithm, value }: Bucket): boolean {
   if (isSettledByReply(policy) || algorithm.isHeld) return false;
   // The time is not predictable if requests with a larger limit may drain the token bucket sooner.
   if (!algorithm.isBacklog || overrides === null) return true;
-  return overrides.clients.networks.size + overrides.plans.size === 0;
+  return overrides.clients.networks.size + overrides.clients.plans.size === 0;
 }

@@ -5,17 +5,11 @@ export const PLAN = /^[A-Za-z0-9._~-]{1,64}$/;
 
 export interface Overrides {
   readonly clients: ClientTable<number>;
-  readonly plans: ReadonlyMap<string, number>;
-  /** Smallest limit of all overrides; Infinity if there are none. */
+  /** Smallest and largest limit of all overrides; Infinity and 0 if there are none. */
   readonly least: number;
   readonly most: number;
   /** First characters of a hash of the source text, to recognise changes. */
   readonly version: string;
-}
-
-interface Overridable {
-  readonly limit: number;
-  readonly overrides: Overrides | null;
 }
 
 interface Capacity {
@@ -38,15 +32,13 @@ export interface OverrideFacts {
  * then program.
  */
 export function limitFor(
-  { limit, overrides }: Overridable,
+  { limit, overrides }: { readonly limit: number; readonly overrides: Overrides | null },
   digest: string,
   facts: OverrideFacts | null,
 ): number {
   if (overrides === null || facts === null) return limit;
-  const { clients, plans } = overrides;
-  const { address, plan, words } = facts;
-  const named = clients.find([digest], address) ?? (plan === null ? undefined : plans.get(plan));
-  return named ?? clients.ofProgram(words) ?? limit;
+  const { clients } = overrides;
+  return clients.find([digest], facts.address, facts.plan) ?? clients.ofProgram(facts.words) ?? limit;
 }
 
 /** Returns how much can be used at once: the burst of a token bucket if one is set, else the limit. */

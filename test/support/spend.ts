@@ -69,9 +69,10 @@ function evenCalendar(windowSeconds: number): Calendar {
 
 /** Builds overrides for one plan. */
 export function overridesFor(plan: string, limit: number): Overrides {
+  const clients = new ClientTable<number>();
+  clients.add({ kind: 'plan', name: plan }, limit);
   return {
-    clients: new ClientTable(),
-    plans: new Map([[plan, limit]]),
+    clients,
     least: limit,
     most: limit,
     version: `${plan} ${limit}`,

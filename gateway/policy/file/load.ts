@@ -6,7 +6,7 @@ import { LineCounter, parseDocument } from 'yaml';
 import { FILE_KEYS } from '#gateway/policy/keys/file-keys.ts';
 import { IdentifierTable } from '#gateway/policy/keys/identifiers.ts';
 import { readKeys } from '#gateway/policy/keys/key.ts';
-import { buildLists } from '#gateway/policy/keys/lists.ts';
+import { readLists } from '#gateway/policy/keys/lists.ts';
 import { NetworkLoader } from '#gateway/policy/keys/networks.ts';
 import { OverrideLoader } from '#gateway/policy/keys/overrides.ts';
 import { regularsOf } from '#gateway/policy/keys/regulars.ts';
@@ -107,7 +107,7 @@ function build(
   const networks = new NetworkLoader(place);
   const identifiers = new IdentifierTable(file.identifiers, referenced, networks, report);
   const groups = { newcomers: regularsOf(file.regulars, identifiers, networks, report) };
-  const lists = buildLists(file, { ...place, networks });
+  const lists = readLists(file, { ...place, networks });
   const table = new PolicyTable({
     identifiers,
     overrides: new OverrideLoader(place, file.plan !== undefined || file.plans !== undefined),

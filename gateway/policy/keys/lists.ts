@@ -9,8 +9,7 @@ import { longestName } from '#gateway/policy/user-agent.ts';
 import { parseHostRoute, readHosts } from './hosts.ts';
 import { fileKey } from './key.ts';
 import { type LinePlace, readLines } from './lines.ts';
-import { listedClient } from './listed-line.ts';
-import { CLIENTS } from './named-clients.ts';
+import { CLIENTS, listedClient } from './named-clients.ts';
 import { NETWORK_NAME, type NetworkFile, type NetworkLoader } from './networks.ts';
 import { fileName, hostList, list, route as routeText } from './schema-parts.ts';
 
@@ -106,15 +105,18 @@ interface Tables extends ListedClients {
 /** Maximum number of routes, because each policy is compared with each of them. */
 const ROUTES_MAX = 1000;
 
-const NAMES = ['allow', 'deny'] as const;
+/** The keys of which an entry has one. */
+const NAMING = ['address', 'digest', 'network', 'userAgent', 'route', 'file'] as const;
 
 /** @returns null if there are no entries, so that requests skip the lists */
-export function buildLists(file: WrittenLists, place: ListPlace): Lists | null {
-  const builder = new ListBuilder(place, file.ignoreCase);
-  for (const list of NAMES) builder.addAll(list, file[list], false);
+export function readLists({ allow, deny, ignoreCase }: WrittenLists, place: ListPlace): Lists | null {
+  const builder = new ListBuilder(place, ignoreCase);
+  builder.addAll('allow', allow, false);
+  builder.addAll('deny', deny, false);
   // Files come last, so that a program that renews one cannot make an entry of the policy file a mistake. Deny comes
   // before allow.
-  for (const list of NAMES.toReversed()) builder.addAll(list, file[list], true);
+  builder.addAll('deny', deny, true);
+  builder.addAll('allow', allow, true);
   return builder.finished();
 }
 
@@ -139,9 +141,8 @@ class ListBuilder {
       attempt(this.#place.report, here, () => {
         checkEntry(list, written);
         const entry = listEntry(list, written, this.#place.lineOf(here));
-        if (written.file !== undefined) this.#addFile(entry, written.file, written, here);
-        else if (this.#isAdded(entry, written, here)) this.#entries.push(entry);
-        else throw new Mistake(`${entry.text} appears twice in allow and deny`, 'keep one of them');
+        const text = this.#add(entry, written, here);
+        if (text !== null) this.#entries.push({ ...entry, text });
       });
     }
   }
@@ -160,84 +161,90 @@ class ListBuilder {
     };
   }
 
-  /** Programs renew such files, so a repeated entry is no mistake; the first one counts. */
-  #addFile(entry: ListEntry, name: string, { hosts, lenient = false }: DenyEntry, here: Path): void {
-    const { clients } = this.#tablesFor(hosts, here);
-    const text = readLines({ name, at: [...here, 'file'], isLenient: lenient }, this.#place, (line) => {
-      clients.add(listedClient(line, entry.list === 'deny'), entry);
-    });
-    if (text !== null) this.#entries.push({ ...entry, text: `${entry.text}, version ${versionOf(text)}` });
-  }
-
-  /** @returns false if the list already contains it */
-  #isAdded(entry: ListEntry, written: DenyEntry, here: Path): boolean {
-    const { address, digest, route, hosts, userAgent, network, name } = written;
-    if (route !== undefined)
-      return this.#isRouteAdded(
-        entry,
-        parseHostRoute(route, hosts, this.#ignoreCase, this.#hostReport(here)),
-      );
-    const { clients, named } = this.#tablesFor(hosts, here);
-    if (network !== undefined) {
-      const { networks } = this.#place;
-      const file = networks.of(network, [...here, 'network']);
-      const names = [name ?? []].flat().map(String);
-      networks.expect(network, names, [...here, 'name']);
-      const entries = named.get(file) ?? new Map<string, ListEntry>();
-      named.set(file, entries);
-      const known = entries.size;
-      for (const one of names) if (!entries.has(one)) entries.set(one, entry);
-      return entries.size === known + names.length;
+  /** @returns how reports name the entry; null if it is a file with mistakes, which are reported. @throws Mistake */
+  #add(entry: ListEntry, written: DenyEntry, here: Path): string | null {
+    const { address, digest, route, hosts, userAgent, network, name, file, lenient = false } = written;
+    const hostReport: Report = (path, ...mistake) =>
+      this.#place.report([...here, 'hosts', ...path], ...mistake);
+    const { text } = entry;
+    if (route !== undefined) {
+      this.#addRoute(entry, parseHostRoute(route, hosts, this.#ignoreCase, hostReport));
+      return text;
     }
-    const all = [
-      ...(address === undefined ? [] : [CLIENTS.address(address)]),
-      ...(digest === undefined ? [] : [CLIENTS.digest(digest)]),
-      ...[userAgent ?? []].flat().map(CLIENTS.userAgent),
-    ];
-    return all.every((client) => clients.add(client, entry));
+    const { clients, named } = this.#tablesFor(hosts, hostReport);
+    if (file !== undefined) {
+      // Programs renew such files, so a repeated entry is no mistake; the first one counts.
+      const source = { name: file, at: [...here, 'file'], isLenient: lenient };
+      const read = readLines(source, this.#place, (line) => {
+        clients.add(listedClient(line, entry.list === 'deny'), entry);
+      });
+      return read === null ? null : `${text}, version ${versionOf(read)}`;
+    }
+    const isNew =
+      network === undefined
+        ? [
+            ...[address ?? []].flat().map(CLIENTS.address),
+            ...[digest ?? []].flat().map(CLIENTS.digest),
+            ...[userAgent ?? []].flat().map(CLIENTS.userAgent),
+          ].every((client) => clients.add(client, entry))
+        : this.#areNamesAdded(named, network, [name ?? []].flat().map(String), entry, here);
+    if (!isNew) throw twice(text);
+    return text;
   }
 
-  #isRouteAdded(entry: ListEntry, parsed: HostRoute): boolean {
-    if (this.#routes.has(parsed.text)) return false;
+  #areNamesAdded(
+    named: Tables['named'],
+    network: string,
+    names: readonly string[],
+    entry: ListEntry,
+    here: Path,
+  ): boolean {
+    const { networks } = this.#place;
+    const file = networks.of(network, [...here, 'network']);
+    networks.expect(network, names, [...here, 'name']);
+    const entries = named.get(file) ?? new Map<string, ListEntry>();
+    named.set(file, entries);
+    const known = entries.size;
+    for (const one of names) if (!entries.has(one)) entries.set(one, entry);
+    return entries.size === known + names.length;
+  }
+
+  #addRoute(entry: ListEntry, parsed: HostRoute): void {
+    if (this.#routes.has(parsed.text)) throw twice(entry.text);
     if (this.#routes.size === ROUTES_MAX)
       throw new Mistake(`deny has more than ${ROUTES_MAX} routes`, 'write wider routes');
     this.#routes.set(parsed.text, [parsed, entry]);
-    return true;
   }
 
   /** Returns the tables for some hosts, or for all. */
-  #tablesFor(hosts: readonly string[] | undefined, here: Path): Tables {
+  #tablesFor(hosts: readonly string[] | undefined, report: Report): Tables {
     const key = hosts?.toSorted().join(' ') ?? '';
-    let tables = this.#scopes.get(key);
-    if (tables === undefined) {
-      tables = {
-        hosts: hosts === undefined ? null : readHosts(hosts, this.#hostReport(here)),
-        clients: new ClientTable(),
-        named: new Map(),
-      };
-      this.#scopes.set(key, tables);
-    }
+    const tables = this.#scopes.get(key) ?? {
+      hosts: hosts === undefined ? null : readHosts(hosts, report),
+      clients: new ClientTable<ListEntry>(),
+      named: new Map(),
+    };
+    this.#scopes.set(key, tables);
     return tables;
   }
+}
 
-  #hostReport(here: Path): Report {
-    return (path, ...mistake) => this.#place.report([...here, 'hosts', ...path], ...mistake);
-  }
+function twice(text: string): Mistake {
+  return new Mistake(`${text} appears twice in allow and deny`, 'keep one of them');
 }
 
 /** @throws Mistake if the keys of an entry do not go together */
 function checkEntry(list: ListEntry['list'], written: DenyEntry): void {
-  const { address, digest, route, userAgent, network, file: listFile } = written;
-  if ([address, digest, route, userAgent, network, listFile].filter((one) => one !== undefined).length !== 1)
+  if (NAMING.filter((key) => written[key] !== undefined).length !== 1)
     throw new Mistake(
       'an entry names one thing',
       list === 'deny'
         ? 'write one of address, digest, network, userAgent, route and file'
         : 'write one of address, digest, network and file',
     );
-  if (written.lenient !== undefined && listFile === undefined)
+  if (written.lenient !== undefined && written.file === undefined)
     throw new Mistake('lenient is for a file', 'remove it');
-  if ((network === undefined) !== (written.name === undefined))
+  if ((written.network === undefined) !== (written.name === undefined))
     throw new Mistake(
       'network and name belong together',
       'write both, such as { network: networks.txt, name: AS64500 }',
@@ -245,22 +252,10 @@ function checkEntry(list: ListEntry['list'], written: DenyEntry): void {
 }
 
 function listEntry(list: ListEntry['list'], written: DenyEntry, line: number): ListEntry {
-  const { address, digest, route, hosts, userAgent, network, name, file, reason = null } = written;
-  const names = route === undefined ? 'client' : 'route';
-  const listedNames = [userAgent ?? (network === undefined ? [] : [network, ...[name ?? []].flat()])]
-    .flat()
-    .join(', ');
+  const { name = [], hosts, reason = null } = written;
+  const names = written.route === undefined ? 'client' : 'route';
   const { status = names === 'route' ? 403 : 429 } = written;
-  return {
-    list,
-    names,
-    text: forHosts(address ?? digest ?? route ?? file ?? listedNames, hosts),
-    line,
-    status,
-    reason,
-  };
-}
-
-function forHosts(text: string, hosts: readonly string[] = []): string {
-  return hosts.length === 0 ? text : `${text} for ${hosts.join(', ')}`;
+  const text = [...NAMING.map((key) => written[key] ?? []), name].flat().join(', ');
+  const where = hosts === undefined ? '' : ` for ${hosts.join(', ')}`;
+  return { list, names, text: text + where, line, status, reason };
 }

@@ -4,15 +4,15 @@ import type { XStatic } from 'typebox/schema';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { EVERYONE, type Identifier } from '#gateway/identity/identifier.ts';
 import { ClientTable } from '#gateway/policy/clients.ts';
-import { type Overrides, PLAN } from '#gateway/policy/overrides.ts';
+import type { Overrides } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import { Mistake, type Path, type Report, readEach } from '#gateway/policy/problems.ts';
+import { Mistake, type Path, type Report, readEach, refuseKeys } from '#gateway/policy/problems.ts';
 import { versionOf } from '#gateway/policy/referenced-files.ts';
 import { neverPasses } from './cost.ts';
 import { checkValueLimit } from './distinct.ts';
 import { policyKey } from './key.ts';
 import { type LinePlace, readLines } from './lines.ts';
-import { CLIENTS } from './named-clients.ts';
+import { nameClient } from './named-clients.ts';
 import { fileName, LIMIT, LIMIT_MAX } from './schema-parts.ts';
 
 export const overrides = policyKey({
@@ -73,35 +73,35 @@ export class OverrideLoader {
     this.#hasPlan = hasPlan;
   }
 
-  of({ overrides, overridesFile }: Written, identifier: Identifier | null, here: Path): Overrides | null {
+  of(written: Written, identifier: Identifier | null, here: Path): Overrides | null {
+    const { overrides, overridesFile } = written;
     const { report } = this.#place;
-    if (identifier === EVERYONE)
-      for (const [key, value] of Object.entries({ overrides, overridesFile }))
-        if (value !== undefined)
-          report(
-            [...here, key],
-            `${key} are for single clients, and everyone is counted together`,
-            'remove them',
-            'key',
-          );
-    if (overrides !== undefined && overridesFile !== undefined)
-      report(
-        [...here, 'overridesFile'],
-        'overrides are given in two places',
-        'keep overrides or overridesFile',
-        'key',
+    if (identifier === EVERYONE) {
+      const why = 'are for single clients, and everyone is counted together';
+      refuseKeys(written, ['overrides', 'overridesFile'], here, report, why, 'remove them');
+    }
+    if (overrides !== undefined) {
+      refuseKeys(
+        written,
+        ['overridesFile'],
+        here,
+        report,
+        'cannot stand beside overrides',
+        'keep one of them',
       );
-    if (overrides !== undefined) return this.#inline(overrides, [...here, 'overrides']);
+      return this.#inline(overrides, here);
+    }
     return overridesFile === undefined ? null : this.#file(overridesFile, [...here, 'overridesFile']);
   }
 
   #inline(entries: NonNullable<Written['overrides']>, here: Path): Overrides {
     const table = new OverrideTable(this.#hasPlan);
-    const report: Report = ([i = 0], ...mistake) => this.#place.report([...here, i, 'for'], ...mistake);
+    const report: Report = ([i = 0], ...mistake) =>
+      this.#place.report([...here, 'overrides', i, 'for'], ...mistake);
     readEach(entries, report, ({ for: who, limit }) => {
       for (const kind of KINDS) if (who[kind] !== undefined) table.add(kind, who[kind], limit);
     });
-    return table.finished(JSON.stringify(entries));
+    return table.withVersion(JSON.stringify(entries));
   }
 
   /** @returns null if the file has mistakes, which are reported for the first policy that names it */
@@ -110,7 +110,7 @@ export class OverrideLoader {
     if (overrides === undefined) {
       const table = new OverrideTable(this.#hasPlan);
       const text = readLines({ name, at }, this.#place, (line) => table.addLine(line));
-      overrides = text === null ? null : table.finished(text);
+      overrides = text === null ? null : table.withVersion(text);
       this.#files.set(name, overrides);
     }
     return overrides;
@@ -120,7 +120,6 @@ export class OverrideLoader {
 class OverrideTable {
   readonly #hasPlan: boolean;
   readonly #clients = new ClientTable<number>();
-  readonly #plans = new Map<string, number>();
   #least = Number.POSITIVE_INFINITY;
   #most = 0;
 
@@ -148,37 +147,18 @@ class OverrideTable {
 
   /** @throws Mistake */
   add(kind: Kind, value: string, limit: number): void {
-    const isNew =
-      kind === 'plan' ? this.#isPlanAdded(value, limit) : this.#clients.add(CLIENTS[kind](value), limit);
-    if (!isNew) throw new Mistake(`${kind} ${value} appears twice`, 'keep one of them');
-    this.#least = Math.min(this.#least, limit);
-    this.#most = Math.max(this.#most, limit);
-  }
-
-  finished(text: string): Overrides {
-    return {
-      clients: this.#clients,
-      plans: this.#plans,
-      least: this.#least,
-      most: this.#most,
-      version: versionOf(text),
-    };
-  }
-
-  #isPlanAdded(name: string, limit: number): boolean {
-    if (!PLAN.test(name))
-      throw new Mistake(
-        `"${name}" is not a plan name`,
-        'write letters, digits, dots, dashes and underscores, at most 64',
-      );
-    if (!this.#hasPlan)
+    nameClient(this.#clients, kind, value, limit);
+    if (kind === 'plan' && !this.#hasPlan)
       throw new Mistake(
         'nothing names plans',
         'write plan: { header: NAME }, plan: { claim: NAME } or plans: { file: NAME } at the top of the policy file',
       );
-    if (this.#plans.has(name)) return false;
-    this.#plans.set(name, limit);
-    return true;
+    this.#least = Math.min(this.#least, limit);
+    this.#most = Math.max(this.#most, limit);
+  }
+
+  withVersion(text: string): Overrides {
+    return { clients: this.#clients, least: this.#least, most: this.#most, version: versionOf(text) };
   }
 }
 
@@ -190,31 +170,29 @@ export function checkOverrides(
   report: Report,
 ): void {
   if (overrides === null || overrides.most === 0) return;
-  const { least: limitMin, most: limitMax } = overrides;
-  const pathOf = (limit: number): Path => {
-    const at = written.overrides?.findIndex((entry) => entry.limit === limit) ?? -1;
-    return at < 0 ? ['overridesFile'] : ['overrides', at, 'limit'];
+  const { least, most } = overrides;
+  const pathOf = (other: number, isProgram = false): Path => {
+    const at = written.overrides?.findIndex(
+      (entry) => entry.limit === other && (!isProgram || entry.for.userAgent !== undefined),
+    );
+    return at === undefined ? ['overridesFile'] : ['overrides', at, 'limit'];
   };
   const looser = [...overrides.clients.programs.values()].find((other) => other >= limit);
-  if (looser !== undefined) {
-    const at = written.overrides?.findIndex(
-      (entry) => entry.for.userAgent !== undefined && entry.limit === looser,
-    );
+  if (looser !== undefined)
     report(
-      at === undefined ? ['overridesFile'] : ['overrides', at, 'limit'],
+      pathOf(looser, true),
       `anybody can write any User-Agent, and this one would have ${looser} instead of ${limit}`,
       'write a limit below that of the policy',
     );
-  }
+  if (distinct !== null) checkValueLimit(most, pathOf(most), report);
   const countable = ALGORITHMS[algorithm].limitMax(windowMs);
-  if (distinct !== null) checkValueLimit(limitMax, pathOf(limitMax), report);
-  if (limitMax > countable)
+  if (most > countable)
     report(
-      pathOf(limitMax),
-      `the limit ${limitMax} of an override is more than ${algorithm} can count in ${window}`,
+      pathOf(most),
+      `the limit ${most} of an override is more than ${algorithm} can count in ${window}`,
       `write at most ${countable}, or a shorter window`,
     );
   // With a burst, an override does not change how many units can be used at once.
-  const mistake = burst === null ? neverPasses(cost, limitMin, `an override allows ${limitMin}`) : null;
-  if (mistake !== null) report(pathOf(limitMin), mistake, 'write a larger limit, or a smaller cost');
+  const mistake = burst === null ? neverPasses(cost, least, `an override allows ${least}`) : null;
+  if (mistake !== null) report(pathOf(least), mistake, 'write a larger limit, or a smaller cost');
 }

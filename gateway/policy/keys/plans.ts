@@ -4,7 +4,7 @@ import { PLAN } from '#gateway/policy/overrides.ts';
 import { Mistake } from '#gateway/policy/problems.ts';
 import { type FilePlace, fileKey } from './key.ts';
 import { readLines } from './lines.ts';
-import { digestOrNetwork } from './named-clients.ts';
+import { digestOrAddress, nameClient } from './named-clients.ts';
 import { fieldName, fileName, only } from './schema-parts.ts';
 
 export const plan = fileKey({
@@ -50,8 +50,7 @@ function readPlans(name: string, place: FilePlace): ClientTable<string> | null {
         `"${line.slice(0, 60)}" names no client and plan`,
         'write DIGEST PLAN or ADDRESS PLAN; a plan has letters, digits, dots, dashes and underscores, at most 64',
       );
-    if (!clients.add(digestOrNetwork(client), plan))
-      throw new Mistake(`${client} appears twice`, 'keep one of them');
+    nameClient(clients, digestOrAddress(client), client, plan);
   });
   return text === null ? null : clients;
 }

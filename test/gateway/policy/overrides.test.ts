@@ -38,7 +38,7 @@ t.test('an overrides file: comments, blank lines, and each mistake with its line
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
   const set = load(`# who, limit\r\n\r\nplan gold 10\n  address 10.0.0.0/8\t20  \ndigest ${DIGEST} 30`);
   const [first] = set.policies;
-  t.match(first?.overrides, { clients: { size: 2 }, plans: new Map([['gold', 10]]) });
+  t.match(first?.overrides, { clients: { size: 3, plans: new Map([['gold', 10]]) } });
   t.equal(first?.overrides, set.policies[1]?.overrides, 'the file is read once');
   t.not(set.version, load('plan gold 11\n').version);
   const bad = [

@@ -41,8 +41,8 @@ t.test('each mistake with its line', async (t) => {
     ['10.0.0.1 gold+', /names no client and plan/],
     ['10.0.0.0/33 gold', /neither an address nor a network/],
     ['key gold', /neither an address nor a network/],
-    ['10.0.0.1 a\n\n10.0.0.1 b', /plans\.txt:3: 10\.0\.0\.1 appears twice/],
-    [`${DIGEST} a\n${DIGEST} a`, /plans\.txt:2: \S+ appears twice/],
+    ['10.0.0.1 a\n\n10.0.0.1 b', /plans\.txt:3: address 10\.0\.0\.1 appears twice/],
+    [`${DIGEST} a\n${DIGEST} a`, /plans\.txt:2: digest \S+ appears twice/],
     [`10.0.0.1 ${'a'.repeat(65)}`, /at most 64/],
   ] as const;
   for (const [text, message] of bad) t.throws(() => load(text), { message }, text);

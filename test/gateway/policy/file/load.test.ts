@@ -383,7 +383,7 @@ policies:
         windowSeconds,
         cost.kind === 'units' ? cost.units : cost.kind,
         mode,
-        overrides?.plans.get('gold') ?? null,
+        overrides?.clients.plans.get('gold') ?? null,
       ],
     ),
     [
