@@ -8,12 +8,12 @@
  */
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
+import type { StoreTls } from './access.ts';
 import { type ClusterAddress, type Endpoint, endpointName } from './address.ts';
 import type { ConnectionOptions, StoreConnection, StoreScript } from './connection.ts';
 import { faultOf, StoreFault } from './fault.ts';
 import { RedisNode } from './node.ts';
 import { keySlot, redirectionOf, SLOTS, type SlotRange, slotRanges } from './slot-table.ts';
-import type { StoreTls } from './tls.ts';
 
 const REFRESH_EVERY_MS: Millis = 1000;
 const REFRESH_MS_MAX: Millis = 500;
@@ -191,7 +191,7 @@ export class ClusterConnection implements StoreConnection {
     });
     const member: Member = { endpoint, node, isNamed: false };
     this.#members.set(name, member);
-    node.connect();
+    node.start();
     return member;
   }
 

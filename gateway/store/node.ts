@@ -12,21 +12,18 @@ import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis } from 'ioredis';
 import type { Millis } from '#shared/clock.ts';
 import { FAIL_FAST } from '#shared/redis-options.ts';
+import type { StoreTls } from './access.ts';
 import { type Endpoint, endpointName, type UnixEndpoint } from './address.ts';
-import type { StoreScript } from './connection.ts';
+import type { ConnectionOptions, StoreConnection, StoreScript } from './connection.ts';
 import { faultOf, StoreFault } from './fault.ts';
-import type { StoreTls } from './tls.ts';
 
-export interface NodeOptions {
+interface NodeOptions extends ConnectionOptions {
   readonly locate: () => Endpoint | UnixEndpoint | Promise<Endpoint>;
   readonly expects: 'primary' | 'cluster-node' | 'sentinel';
   readonly database: number;
   readonly username: string | null;
   readonly password: string | null;
   readonly tls: StoreTls | null;
-  /** See ConnectionOptions. */
-  readonly silenceMs: Millis;
-  readonly onChange: (ready: boolean) => void;
 }
 
 interface Waiter {
@@ -46,7 +43,7 @@ const CONNECT_MS: Millis = 2500;
 /** How long `disconnect` waits for calls in flight. */
 const DISCONNECT_TIMEOUT_MS: Millis = 200;
 
-export class RedisNode {
+export class RedisNode implements StoreConnection {
   readonly #options: NodeOptions;
   readonly #redis: Redis;
   #ready = false;
@@ -106,7 +103,17 @@ export class RedisNode {
     return faultOf(this.#lastError ?? new Error('the connection is closed'), this.#where);
   }
 
-  connect(): void {
+  slotOf(): number | null {
+    return null;
+  }
+
+  connect(): Promise<void> {
+    this.start();
+    return this.whenReady();
+  }
+
+  /** Connects, and reconnects until `close`. */
+  start(): void {
     // Return if the node is closed. Otherwise the library would connect again and never stop trying.
     if (this.#closed) return;
     this.#redis.connect().catch(reportedByEvents);
@@ -241,7 +248,7 @@ export class RedisNode {
   #onEnd(): void {
     this.#onDown();
     if (this.#closed) return;
-    this.#reconnectTimer = setTimeout(() => this.connect(), this.#reconnectMs());
+    this.#reconnectTimer = setTimeout(() => this.start(), this.#reconnectMs());
   }
 
   #change(ready: boolean): void {

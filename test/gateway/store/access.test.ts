@@ -2,8 +2,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { readStoreTls, type StoreTls } from '#gateway/store/access.ts';
 import type { TlsFiles } from '#gateway/store/address.ts';
-import { readStoreTls, type StoreTls } from '#gateway/store/tls.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startTlsRedis } from '#test/support/redis-tls.ts';
