@@ -15,7 +15,7 @@ import { quantile } from '#bench/run/statistics.ts';
 import { COUNT_HEADER, countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf, usageOf } from '#bench/run/usage.ts';
 import { Digester } from '#gateway/identity/digest.ts';
-import { historyKey } from '#gateway/limiter/history-store.ts';
+import { historyKey } from '#gateway/limiter/history.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import type { Millis } from '#shared/clock.ts';
 import { freePort } from '#test/support/ports.ts';

@@ -1,7 +1,6 @@
 /** Implements Control with a store, for all replicas. The first call opens the connection. */
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { History } from '#gateway/limiter/history.ts';
-import { historyKey, readHistory } from '#gateway/limiter/history-store.ts';
+import { type History, historyKey, unpacked } from '#gateway/limiter/history.ts';
 import { clear, type Look, look } from '#gateway/limiter/look.ts';
 import { historySinceKey, REPLICAS_KEY, SALT_KEY } from '#gateway/limiter/replicas.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
@@ -95,7 +94,7 @@ export class StoreControl extends Control {
 
   async historyOf(client: Identity): Promise<History | null> {
     const packed = await this.#read(historyKey(client));
-    return packed === null ? null : readHistory(Number(packed));
+    return packed === null ? null : unpacked(Number(packed));
   }
 
   async storeReport(): Promise<StoreReport> {

@@ -16,7 +16,7 @@ import { BucketState, type What } from './bucket-state.ts';
 import { Bucket, type Charge } from './charge.ts';
 import type { Adjustment, Answer } from './check.ts';
 import { DigestTable } from './digest-table.ts';
-import { Histories } from './histories.ts';
+import { Histories } from './history.ts';
 import { KnownProofs } from './known-proofs.ts';
 import { HeldLeases } from './leases.ts';
 import { type Exhausted, PROVEN_LOCALLY_MS } from './limiter.ts';
@@ -146,7 +146,7 @@ export class KnownCounters {
   /** Called when the store may have lost its data. The next success of each credential is then reported again. */
   noteLoss(now: Millis): void {
     this.proofs.noteLoss(now);
-    this.histories.lose();
+    this.histories.areLost = true;
   }
 
   /** Forgets counters that an operator has cleared, and the days of the client. Then it is no regular any more. */

@@ -6,7 +6,7 @@ import { inCalls, KEYS_PER_SCRIPT_MAX, type StoreScript, storeScript } from '#ga
 import type { Millis } from '#shared/clock.ts';
 import { Bucket, Charge, proofKey } from './charge.ts';
 import { keysOf, readReply, scriptCall } from './check.ts';
-import { FORGET_VISITS, historyKey } from './history-store.ts';
+import { historyKey } from './history.ts';
 import { SPEND } from './script.ts';
 
 /** The state of the counters of one identity at one time. */
@@ -36,6 +36,16 @@ interface Looked {
 const PROOF = storeScript(`
 local time = redis.call('TIME')
 return { string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), redis.call('PTTL', KEYS[1]) }
+`);
+
+/**
+ * Deletes the days of a client, which is then no regular any more. The proof of a credential stays.
+ *
+ * KEYS: history and marker.
+ */
+const FORGET_VISITS = storeScript(`
+if redis.call('DEL', KEYS[1]) == 1 then return redis.call('DEL', KEYS[2]) end
+return 0
 `);
 
 /** Deletes counters. KEYS the counters of one identity. */

@@ -11,16 +11,19 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/regulars.ts';
 import { inCalls, KEYS_PER_SCRIPT_MAX, storeScript } from '#gateway/store/connection.ts';
 import { proofKey } from './charge.ts';
-import type { ClientHistory } from './histories.ts';
-import { dayOf, type History, regularUntil, visitedOn } from './history.ts';
-import { historyKey, readHistory } from './history-store.ts';
+import {
+  type ClientHistory,
+  dayOf,
+  type History,
+  historyKey,
+  packed,
+  regularUntil,
+  unpacked,
+  visitedOn,
+} from './history.ts';
 import { type Limiter, PROVEN_LOCALLY_MS } from './limiter.ts';
 import { type Admission, NewClients, type VisitsLog } from './new-clients.ts';
 import type { SharedStore } from './shared-store.ts';
-
-function packed({ last, days }: History): number {
-  return last * 2 ** HISTORY_DAYS + days;
-}
 
 /**
  * Adds days to histories, and sets or removes the markers of regulars. The functions of history.ts do the same.
@@ -70,6 +73,8 @@ const CLIENTS_PER_CALL = KEYS_PER_SCRIPT_MAX / KEYS_PER_CLIENT;
 interface Visit extends ClientHistory {
   /** The days that were known before. null if there were none. */
   readonly before: History | null;
+  /** Whether the store has had them. */
+  readonly isKnown: boolean;
   readonly network: Identity | null;
 }
 
@@ -94,10 +99,12 @@ export class Visits {
     const last = dayOf(storeClock.now());
     const before = known.histories.of(client);
     if (before?.last === last || !connection.ready) return;
+    const isKnown = before !== null && before.days > 0 && before.last > last - rule.days;
+    const history = isKnown ? visitedOn(last, before) : { last, days: 1 };
     // The store may not remember a client of which nothing is known. Without a day it is not written back.
-    known.histories.note(client, before?.days ? visitedOn(last, before) : { last, days: 0 });
+    known.histories.note(client, isKnown ? history : { last, days: 0 });
     this.#rule = rule;
-    const visit = { client, history: { last, days: 1 }, before, network: network() };
+    const visit = { client, history, before, isKnown, network: network() };
     if (this.#pending.set(client.digest, visit).size === 1) setImmediate(() => this.flush());
   }
 
@@ -107,16 +114,29 @@ export class Visits {
     if (this.#pending.size === 0 || rule === null) return;
     const visits = [...this.#pending.values()];
     this.#pending.clear();
-    for (const some of inCalls(this.#store.connection, visits, ({ client }) => historyKey(client)))
-      void this.#send(some, rule);
+    for (const some of this.#inCalls(visits)) void this.#send(some, rule);
   }
 
   async #send(visits: readonly Visit[], rule: VisitRule): Promise<void> {
     const unknown = await this.#write(visits, rule, false);
     if (unknown === null) return this.#retryLater(visits);
-    if (unknown.length === 0) return;
-    const admitted = await this.#admitted(unknown, rule);
-    if (admitted.length > 0 && (await this.#write(admitted, rule, true)) === null) this.#retryLater(admitted);
+    // The store has lost those that this process knows.
+    const lost = unknown.filter(({ isKnown }) => isKnown);
+    const admitted = await this.#admitted(
+      unknown.filter(({ isKnown }) => !isKnown),
+      rule,
+    );
+    const begin = [...lost, ...admitted];
+    if (begin.length > 0 && (await this.#write(begin, rule, true)) === null) this.#retryLater(begin);
+  }
+
+  #inCalls<T extends ClientHistory>(clients: readonly T[]): T[][] {
+    return inCalls(
+      this.#store.connection,
+      clients,
+      ({ client }) => historyKey(client),
+      () => KEYS_PER_CLIENT,
+    );
   }
 
   /** The next good reply of these clients tries again. */
@@ -141,22 +161,27 @@ export class Visits {
 
   /**
    * Writes back what the store has lost, if anything. One call waits for the one before, so that the store can serve
-   * others meanwhile. If it is interrupted, the next call goes on.
+   * others meanwhile. If it is interrupted, the next heartbeat begins again.
    */
   async restore(): Promise<void> {
-    const { connection, known, storeClock } = this.#store;
+    const { histories } = this.#store.known;
     const rule = this.#rule;
-    if (this.#isRestoring || rule === null) return;
+    if (this.#isRestoring || !histories.areLost || rule === null) return;
     this.#isRestoring = true;
-    const first = dayOf(storeClock.now()) - rule.days;
-    const next = () =>
-      known.histories.nextLost(CLIENTS_PER_CALL, ({ last, days }) => days > 0 && last > first);
-    for (let lost = next(); lost !== null; lost = next()) {
-      const calls = inCalls(connection, lost.clients, ({ client }) => historyKey(client));
-      const answers = await Promise.all(calls.map((some) => this.#write(some, rule, true)));
-      if (answers.includes(null)) break;
-      lost.done();
+    histories.areLost = false;
+    const first = dayOf(this.#store.storeClock.now()) - rule.days;
+    let some: ClientHistory[] = [];
+    const isWritten = async (): Promise<boolean> => {
+      const calls = this.#inCalls(some);
+      some = [];
+      return !(await Promise.all(calls.map((call) => this.#write(call, rule, true)))).includes(null);
+    };
+    for (const one of histories.stored()) {
+      if (one.history.last <= first) continue;
+      if (some.push(one) >= CLIENTS_PER_CALL && !(await isWritten())) histories.areLost = true;
+      if (histories.areLost) break;
     }
+    if (!(await isWritten())) histories.areLost = true;
     this.#isRestoring = false;
   }
 
@@ -176,8 +201,9 @@ export class Visits {
     const reply = await connection.run(VISIT, keys, args).catch(() => null);
     if (!Array.isArray(reply)) return null;
     const until = clock() + PROVEN_LOCALLY_MS;
-    for (const [i, { client, history: added }] of clients.entries()) {
-      const history = reply[i] === 0 ? { last: added.last, days: 0 } : readHistory(Number(reply[i]));
+    for (const [i, { client }] of clients.entries()) {
+      if (reply[i] === 0) continue;
+      const history = unpacked(Number(reply[i]));
       known.histories.note(client, history);
       if (regularUntil(history, rule) !== null) known.proofs.prove(client, until);
       // Its days have become too old, or the rule has asked for fewer before.

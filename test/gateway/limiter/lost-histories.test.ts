@@ -4,8 +4,7 @@
  */
 import t, { type Test } from 'tap';
 import { proofKey } from '#gateway/limiter/charge.ts';
-import { dayOf } from '#gateway/limiter/history.ts';
-import { historyKey } from '#gateway/limiter/history-store.ts';
+import { dayOf, historyKey } from '#gateway/limiter/history.ts';
 import { historySinceKey, type KeptHistories, SALT_KEY, SALT_SINCE_KEY } from '#gateway/limiter/replicas.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';

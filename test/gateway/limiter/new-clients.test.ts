@@ -1,7 +1,7 @@
 /** Tests that only so many clients a day are remembered for the first time: in Redis over all gateways, and in memory. */
 import t, { type Test } from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
-import { historyKey } from '#gateway/limiter/history-store.ts';
+import { historyKey } from '#gateway/limiter/history.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import { Counter } from '#gateway/policy/counter.ts';

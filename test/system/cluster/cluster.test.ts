@@ -140,7 +140,7 @@ t.test(
     cluster.nodes[0].freeze();
     const call = store.run(COUNT, [a], ['f']);
     t.equal(await store.run(COUNT, [b], ['f']), 1);
-    t.equal((await fault(call)).kind, 'disconnected');
+    t.equal((await fault(call)).kind, 'timeout');
     cluster.nodes[0].thaw();
     await until(() =>
       store.run(COUNT, [a], ['g']).then(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Digester, type Identity } from '#gateway/identity/digest.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
-import { historyKey } from '#gateway/limiter/history-store.ts';
+import { historyKey } from '#gateway/limiter/history.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
 import { explainLive } from '#gateway/operate/admin/explain-live.ts';
 import { groupTotals } from '#gateway/operate/admin/groups.ts';
