@@ -14,7 +14,7 @@ import {
 } from '#shared/configuration.ts';
 import { parseSocketPath, unixPart } from '#shared/unix-socket.ts';
 import type { BoundSettings } from './bounds/bounds.ts';
-import { BOUND_VARIABLES, readBounds, readUpgrades } from './bounds/settings.ts';
+import { BOUND_VARIABLES, readBounds } from './bounds/settings.ts';
 import { parsePassedHeaders } from './http/header-filter.ts';
 import { HEADER_BYTES, HEADER_BYTES_MAX } from './http/header-size.ts';
 import type { Gathered } from './part/part.ts';
@@ -144,7 +144,6 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
     const warnings = unknownVariables('GATEWAY', GATEWAY_VARIABLES, env);
     const host = read.text('GATEWAY_HOST');
     const port = read.integer('GATEWAY_PORT', 0, 65_535);
-    const upgrades = readUpgrades(read);
     const config: GatewayConfig = {
       ...settings,
       host,
@@ -158,8 +157,7 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
       drainDelayMs: read.integer('GATEWAY_DRAIN_DELAY_MS', 0, 600_000),
       drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
-      upgrades: upgrades.protocols,
-      bounds: readBounds(read, upgrades),
+      ...readBounds(read),
       headerBytesMax: read.integer('GATEWAY_HEADER_BYTES', 4096, HEADER_BYTES_MAX),
       keepAliveMs:
         read.text('GATEWAY_KEEPALIVE_MS') === ''

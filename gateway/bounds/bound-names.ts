@@ -1,33 +1,51 @@
-export type BoundName =
-  | 'connections'
-  | 'upstream_connections'
-  | 'waiting'
-  | 'uploads'
-  | 'streams'
-  | 'upgrades'
-  | 'pipelined'
-  | 'unread_replies';
+/** All bounds: the resources that clients hold, and how much of them. */
+
+interface BoundRow {
+  /** The variable that sets the total. Some bounds have none of their own, and follow the one that they belong to. */
+  readonly variable: string;
+  /** Part of the variable that is the total. */
+  readonly part: number;
+  /** Part of the total that one client may hold. It needs most of a scarce resource, but little of a plentiful one. */
+  readonly share: number;
+  /** What refusals call it. */
+  readonly held: string;
+}
+
+export const BOUNDS = {
+  connections: { variable: 'GATEWAY_CONNECTIONS', part: 1, share: 1 / 16, held: 'open connections' },
+  upstream_connections: {
+    variable: 'GATEWAY_UPSTREAM_CONNECTIONS',
+    part: 1,
+    share: 1 / 4,
+    held: 'requests in progress',
+  },
+  waiting: { variable: 'GATEWAY_WAITING', part: 1, share: 1 / 16, held: 'waiting requests' },
+  /** An upload holds its connection for longer, and the application works on it too. */
+  uploads: {
+    variable: 'GATEWAY_UPSTREAM_CONNECTIONS',
+    part: 1 / 2,
+    share: 1 / 4,
+    held: 'uploads in progress',
+  },
+  streams: { variable: 'GATEWAY_STREAMS', part: 1, share: 1 / 16, held: 'open streams' },
+  upgrades: { variable: 'GATEWAY_UPGRADES', part: 1, share: 1 / 16, held: 'upgraded connections' },
+  /** These wait too, for the reply before theirs instead of a connection. */
+  pipelined: { variable: 'GATEWAY_WAITING', part: 1, share: 1 / 2, held: 'pipelined requests' },
+  /** Such a reply may hold its connection to the application. */
+  unread_replies: {
+    variable: 'GATEWAY_UPSTREAM_CONNECTIONS',
+    part: 1,
+    share: 1 / 4,
+    held: 'unread replies',
+  },
+} as const satisfies Readonly<Record<string, BoundRow>>;
+
+export type BoundName = keyof typeof BOUNDS;
 
 /** Order of the counts in `Client.held`. */
-export const BOUND_NAMES: readonly BoundName[] = [
-  'connections',
-  'upstream_connections',
-  'waiting',
-  'uploads',
-  'streams',
-  'upgrades',
-  'pipelined',
-  'unread_replies',
-];
+export const BOUND_NAMES = Object.keys(BOUNDS) as readonly BoundName[];
 
-/** The variable that sets the total. Some bounds have none of their own, and follow the one that they belong to. */
-export const BOUND_VARIABLE = {
-  connections: 'GATEWAY_CONNECTIONS',
-  upstream_connections: 'GATEWAY_UPSTREAM_CONNECTIONS',
-  waiting: 'GATEWAY_WAITING',
-  uploads: 'GATEWAY_UPSTREAM_CONNECTIONS',
-  streams: 'GATEWAY_STREAMS',
-  upgrades: 'GATEWAY_UPGRADES',
-  pipelined: 'GATEWAY_WAITING',
-  unread_replies: 'GATEWAY_UPSTREAM_CONNECTIONS',
-} as const satisfies Record<BoundName, string>;
+/** Makes an object with something for each bound. */
+export function forEachBound<T>(make: (name: BoundName) => T): Readonly<Record<BoundName, T>> {
+  return Object.fromEntries(BOUND_NAMES.map((name) => [name, make(name)])) as Record<BoundName, T>;
+}

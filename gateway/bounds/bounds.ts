@@ -3,7 +3,7 @@
  * IPv6 network. Each process counts for itself. Whatever is taken must be given back exactly once, for the same client.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
-import { BOUND_NAMES, BOUND_VARIABLE, type BoundName } from './bound-names.ts';
+import { BOUND_NAMES, BOUNDS, type BoundName, forEachBound } from './bound-names.ts';
 import type { Client, Network } from './clients.ts';
 
 export interface BoundLimits {
@@ -139,20 +139,10 @@ export function createBounds(
         bound: bound.name,
         limit: bound.limitOf(refusal),
         refusals: bound.refusals[refusal],
-        setting: refusal === 'client' ? 'GATEWAY_CLIENT_SHARE' : BOUND_VARIABLE[bound.name],
+        setting: refusal === 'client' ? 'GATEWAY_CLIENT_SHARE' : BOUNDS[bound.name].variable,
       },
       REACHED[refusal],
     );
   };
-  const bound = (name: BoundName): Bound => new Bound(name, settings[name], onRefused);
-  return {
-    connections: bound('connections'),
-    upstream_connections: bound('upstream_connections'),
-    waiting: bound('waiting'),
-    uploads: bound('uploads'),
-    streams: bound('streams'),
-    upgrades: bound('upgrades'),
-    pipelined: bound('pipelined'),
-    unread_replies: bound('unread_replies'),
-  };
+  return forEachBound((name) => new Bound(name, settings[name], onRefused));
 }

@@ -1,8 +1,7 @@
 /** Settings of the bounds: a total for each, and one share of a single client for all of them. */
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
-import { BOUND_VARIABLE, type BoundName } from './bound-names.ts';
-import type { BoundLimits, BoundSettings } from './bounds.ts';
-import { DEFAULT_UPGRADES, parseUpgrades, type Upgrades } from './upgrades.ts';
+import { BOUNDS, forEachBound } from './bound-names.ts';
+import type { BoundSettings } from './bounds.ts';
 
 export const BOUND_VARIABLES = [
   { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'maximum number of open client connections' },
@@ -36,55 +35,77 @@ export const BOUND_VARIABLES = [
   },
 ] as const satisfies readonly Variable[];
 
-/** Shares without GATEWAY_CLIENT_SHARE. A client may need most of a scarce resource, but little of a plentiful one. */
-const SHARES: Readonly<Record<BoundName, number>> = {
-  connections: 1 / 16,
-  upstream_connections: 1 / 4,
-  waiting: 1 / 16,
-  uploads: 1 / 4,
-  streams: 1 / 16,
-  upgrades: 1 / 16,
-  pipelined: 1 / 2,
-  unread_replies: 1 / 4,
-};
+/** How many connections may switch to which protocols. */
+interface Upgrades {
+  /** In lower case, because case does not matter in names of protocols (RFC 9110 16.7). */
+  readonly protocols: readonly string[];
+  /** Maximum number of connections that have switched. */
+  readonly total: number;
+}
+
+const DEFAULT_UPGRADES: Upgrades = { protocols: ['websocket'], total: 1024 };
+
 const TOTAL_MAX = 1_000_000;
 const SHARE_MIN = 0.001;
 
 type Read = SettingsReader<(typeof BOUND_VARIABLES)[number]['name']>;
 
-export function readUpgrades(read: Read): Upgrades {
-  return read.parse('GATEWAY_UPGRADES', DEFAULT_UPGRADES, parseUpgrades);
-}
-
-export function readBounds(read: Read, upgrades = readUpgrades(read)): BoundSettings {
-  const share = read.parse('GATEWAY_CLIENT_SHARE', null, clientShare);
-  const limitsOf = (name: BoundName, total: number): BoundLimits => ({
-    total,
-    perClient: Math.max(1, Math.floor(total * (share ?? SHARES[name]))),
-  });
-  const totalOf = (name: Exclude<BoundName, 'upgrades'>): number =>
-    read.integer(BOUND_VARIABLE[name], 1, TOTAL_MAX);
-  const inProgress = totalOf('upstream_connections');
-  const waiting = totalOf('waiting');
-  return {
-    connections: limitsOf('connections', totalOf('connections')),
-    upstream_connections: limitsOf('upstream_connections', inProgress),
-    waiting: limitsOf('waiting', waiting),
-    // An upload holds its connection for longer, and the application works on it too.
-    uploads: limitsOf('uploads', Math.ceil(inProgress / 2)),
-    streams: limitsOf('streams', totalOf('streams')),
-    upgrades: limitsOf('upgrades', upgrades.total),
-    // These wait too, for the reply before theirs instead of a connection.
-    pipelined: limitsOf('pipelined', waiting),
-    // Such a reply may hold its connection to the application.
-    unread_replies: limitsOf('unread_replies', inProgress),
+/** @returns the bounds, and the protocols in lower case that a client may switch its connection to */
+export function readBounds(read: Read): {
+  readonly bounds: BoundSettings;
+  readonly upgrades: readonly string[];
+} {
+  const clientShare = read.parse('GATEWAY_CLIENT_SHARE', null, parseClientShare);
+  const upgrades = read.parse('GATEWAY_UPGRADES', DEFAULT_UPGRADES, parseUpgrades);
+  const totals = {
+    GATEWAY_CONNECTIONS: read.integer('GATEWAY_CONNECTIONS', 1, TOTAL_MAX),
+    GATEWAY_UPSTREAM_CONNECTIONS: read.integer('GATEWAY_UPSTREAM_CONNECTIONS', 1, TOTAL_MAX),
+    GATEWAY_WAITING: read.integer('GATEWAY_WAITING', 1, TOTAL_MAX),
+    GATEWAY_STREAMS: read.integer('GATEWAY_STREAMS', 1, TOTAL_MAX),
+    GATEWAY_UPGRADES: upgrades.total,
   };
+  const bounds = forEachBound((name) => {
+    const { variable, part, share } = BOUNDS[name];
+    const total = Math.ceil(totals[variable] * part);
+    return { total, perClient: Math.max(1, Math.floor(total * (clientShare ?? share))) };
+  });
+  return { bounds, upgrades: upgrades.protocols };
 }
 
-function clientShare(value: string): number | null {
+function parseClientShare(value: string): number | null {
   if (value === '') return null;
   const share = Number(value);
   if (!(share >= SHARE_MIN && share <= 1))
     throw new Error(`it must be a number from ${SHARE_MIN} to 1, such as 0.25`);
   return share;
+}
+
+/** A name, and possibly a version (RFC 9110 7.8). */
+const PROTOCOL = /^[0-9a-z][!#$%&'*+.^_`|~0-9a-z-]*(?:\/[!#$%&'*+.^_`|~0-9a-z-]+)?$/i;
+/** Over these, clients send further requests, which the gateway would neither see nor count. */
+const CARRIES_REQUESTS = /^(?:h[23][^/]*|http|tls)(?:\/|$)/i;
+
+/** @throws Error that says what is wrong */
+function parseUpgrades(text: string): Upgrades {
+  const items = text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+  const names = items.filter((item) => !/^\d+$/.test(item));
+  const totals = items.filter((item) => !names.includes(item)).map(Number);
+  for (const name of names) {
+    if (!PROTOCOL.test(name))
+      throw new Error(
+        `"${name}" is not a protocol, such as websocket or SPDY/3.1; separate several by commas`,
+      );
+    if (CARRIES_REQUESTS.test(name))
+      throw new Error(`"${name}" would carry requests past the limits; leave it out`);
+  }
+  const [total = DEFAULT_UPGRADES.total, ...others] = totals;
+  if (others.length > 0 || total < 1 || total > TOTAL_MAX)
+    throw new Error(
+      `the maximum of such connections must be one whole number from 1 to ${TOTAL_MAX}, or absent`,
+    );
+  const protocols = names.map((name) => name.toLowerCase());
+  return { protocols: protocols.length === 0 ? DEFAULT_UPGRADES.protocols : protocols, total };
 }

@@ -11,7 +11,7 @@
  * - `why`, `advice`: what happened, and how to change it, by the record of the refusal.
  * - `briefly`: what happened, if only the id of the refusal is known.
  */
-import { BOUND_NAMES, BOUND_VARIABLE, type BoundName } from '#gateway/bounds/bound-names.ts';
+import { BOUND_NAMES, BOUNDS, type BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import { HEADER_ADVICE, sizeText } from '#gateway/http/header-size.ts';
 import type { LoggedDecision } from '#gateway/observe/log-line.ts';
@@ -143,7 +143,7 @@ export const REASONS = {
   },
   bound: {
     code: 'gateway_overloaded',
-    text: (bound: BoundName) => `there are too many ${HELD[bound]}; try again later`,
+    text: (bound: BoundName) => `there are too many ${BOUNDS[bound].held}; try again later`,
     outcome: null,
     logged: null,
     kind: 'busy',
@@ -287,17 +287,6 @@ export function namesBesidePolicies(buckets: readonly string[]): string[] {
   return [...names, ...BOUND_NAMES.map(boundName), ...buckets.map(banName)];
 }
 
-const HELD: Readonly<Record<BoundName, string>> = {
-  connections: 'open connections',
-  upstream_connections: 'requests in progress',
-  waiting: 'waiting requests',
-  uploads: 'uploads in progress',
-  streams: 'open streams',
-  upgrades: 'upgraded connections',
-  pipelined: 'pipelined requests',
-  unread_replies: 'unread replies',
-};
-
 function unavailableWhy(policy: string): string {
   return `The store was unavailable, and ${policy} has onStoreFailure: deny. The client got 503.`;
 }
@@ -311,7 +300,7 @@ function listBriefly({ policy }: PartialRecord): string {
 }
 
 function shareText(whose: BoundRefusal, bound: BoundName): string {
-  return `this ${whose} has too many ${HELD[bound]}; try again when some have ended`;
+  return `this ${whose} has too many ${BOUNDS[bound].held}; try again when some have ended`;
 }
 
 function boundWhy(whose: string, record: DecisionRecord): string[] {
@@ -331,5 +320,5 @@ function boundOf({ policy }: DecisionRecord): BoundName | null {
 
 function variableOf(record: DecisionRecord): string {
   const bound = boundOf(record);
-  return bound === null ? 'the setting of this bound' : BOUND_VARIABLE[bound];
+  return bound === null ? 'the setting of this bound' : BOUNDS[bound].variable;
 }
