@@ -15,6 +15,7 @@ import { DateField } from '#gateway/http/date-field.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { originOf } from '#gateway/http/request-origin.ts';
 import { SharedReply } from '#gateway/http/shared-reply.ts';
+import { Penalties } from '#gateway/listen/connection/penalties.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { Listener } from '#gateway/listen/listener.ts';
 import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
@@ -77,7 +78,6 @@ const upstreamPort = Number(new URL(config.upstream).port);
 
 if (steps.has('connection')) {
   const clients = new Clients();
-  const connections = new Map();
   const shared: Parts = {
     ...{
       steps,
@@ -94,7 +94,7 @@ if (steps.has('connection')) {
       ...{ clock, date: new DateField(Date.now), keepAlive: 'timeout=65', keepAliveMs: 65_000 },
       ...{ headersTimeoutMs: 10_000, requestTimeoutMs: 3_600_000 },
       pieces: { clock, onSmallPieces: () => undefined },
-      pipelining: new Pipelining({ bound: bounds.pipelined, clients, connections }),
+      pipelining: new Pipelining(bounds.pipelined, new Penalties(clients, new Map())),
       onRequest: (connection, req, res) => new RungRequest(connection, req, res, shared).run(),
       onClientError: (_, socket) => socket.destroy(),
       onHandOver: (socket) => socket.destroy(),

@@ -3,13 +3,12 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
-import type { Penalties } from '#gateway/bounds/penalties.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { closeUnread } from '#gateway/http/lingering-close.ts';
 import { originAmong } from '#gateway/http/page-origin.ts';
 import { originOf, type RequestOrigin } from '#gateway/http/request-origin.ts';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
-import type { Pipelining } from '#gateway/listen/connection/pipelining.ts';
+import type { Penalties } from '#gateway/listen/connection/penalties.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
 import { type OwnReply, rawReply } from '#gateway/reply/own-reply.ts';
 import { unreadReply } from '#gateway/reply/refusal-reply.ts';
@@ -26,8 +25,6 @@ export interface IntroducedConnections {
    * @param onIntroduced gets the client's address; null if the header has none, so the peer is the client
    */
   begin(socket: Socket, onIntroduced: (address: string | null) => void): void;
-  /** Cuts connections whose header has not arrived yet. */
-  cut(): void;
 }
 
 /** Connections that begin with a TLS handshake. */
@@ -44,8 +41,6 @@ export interface SecuredConnections {
     onSecure: (secured: TLSSocket) => void,
     onPlain: () => void,
   ): void;
-  /** Cuts connections whose handshake is not complete. */
-  cut(): void;
 }
 
 /** Optional parts add these objects to the way in. */
@@ -61,15 +56,14 @@ interface EntranceOptions extends EntranceSlots {
   readonly refusals: Refusals;
   readonly clients: Clients;
   readonly connections: Bound;
-  readonly pipelining: Pipelining;
-  /** Penalties for clients that send bodies in too small pieces. */
   readonly penalties: Penalties;
   /** Called when a connection is ready for requests. Its socket emits 'close'. */
   readonly onOpen: (connection: ClientConnection) => void;
 }
 
-/** Maximum number of refused connections that are being answered. Others are closed without a reply. */
+/** Maximum number of refused connections that are being answered, and of those of one client. Others are closed. */
 const TOLD_MAX = 64;
+const TOLD_PER_CLIENT = 16;
 /** How long a refused connection may take until its request arrives. */
 const HEAD_MS: Millis = 1000;
 /** With TLS a reply costs a handshake, so at most TOLD_MAX refused connections get a reply in this time. */
@@ -79,8 +73,10 @@ const NOT_ENCRYPTED = unreadReply(REASONS.notEncrypted);
 
 export class Entrance {
   readonly #options: EntranceOptions;
-  /** Refused connections that get a reply. */
-  readonly #refused = new Set<Socket>();
+  /** Connections that are not ready for requests, or were refused. */
+  readonly #waiting = new Set<Socket>();
+  /** Refused connections that get a reply, with the addresses of their clients; null if unknown. */
+  readonly #told = new Map<Socket, string | null>();
 
   constructor(options: EntranceOptions) {
     this.#options = options;
@@ -98,21 +94,32 @@ export class Entrance {
     }
     // Before the header names the client, the connection counts only for the total.
     const refusal = connections.take(null);
-    if (refusal !== null) {
-      this.#refuseUnread(socket, introductions, refusal);
+    if (refusal !== null && !this.#mayTell(socket, null)) {
+      connections.refused(refusal);
       return;
     }
-    let isHeld = true;
     const giveBack = (): void => {
-      if (isHeld) connections.give(null);
-      isHeld = false;
+      if (refusal === null) connections.give(null);
     };
+    this.#wait(socket);
     socket.once('close', giveBack);
     introductions.begin(socket, (address) => {
       socket.off('close', giveBack);
       giveBack();
-      this.#admit(socket, address);
+      if (refusal === null) this.#admit(socket, address);
+      else this.#refuse(socket, this.#originOf(socket, address), refusal, null);
     });
+  }
+
+  /** Cuts connections that are not ready for requests. */
+  cut(): void {
+    for (const socket of this.#waiting) socket.destroy();
+  }
+
+  #wait(socket: Socket): void {
+    this.#waiting.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => this.#waiting.delete(socket));
   }
 
   /** @param introducedAs the address in the PROXY header; null without one */
@@ -122,38 +129,44 @@ export class Entrance {
     return originOf(peer, enforcement.options.trust, introducedAs);
   }
 
-  /** Refuses a connection whose PROXY header has not arrived yet. */
-  #refuseUnread(socket: Socket, introductions: IntroducedConnections, refusal: Refusal): void {
-    const { connections, handshakes } = this.#options;
-    const refuse = (address: string | null): void =>
-      this.#refuse(socket, this.#originOf(socket, address), connections, refusal, null);
-    if (handshakes === null || this.#refused.size >= TOLD_MAX) {
-      refuse(null);
+  #admit(socket: Socket, introducedAs: string | null): void {
+    const { enforcement, handshakes, clients, connections, penalties } = this.#options;
+    const origin = this.#originOf(socket, introducedAs);
+    // A trusted proxy's connections carry the requests of many clients.
+    const client = origin.trusted ? null : clients.enter(enforcement.callerOf(origin, '').address.counted());
+    const leave = (): void => {
+      if (client !== null) clients.leave(client);
+    };
+    if (penalties.has(client)) {
+      socket.destroy();
+      leave();
       return;
     }
-    // With TLS, the handshake comes after the PROXY header.
-    this.#refused.add(socket);
-    socket.once('close', () => this.#refused.delete(socket));
-    introductions.begin(socket, refuse);
+    const refusal = connections.take(client);
+    if (refusal !== null) {
+      this.#refuse(socket, origin, refusal, client);
+      leave();
+      return;
+    }
+    socket.once('close', () => {
+      connections.give(client);
+      leave();
+    });
+    if (handshakes === null) {
+      this.#open(socket, new ClientConnection(socket, origin, client));
+      return;
+    }
+    this.#wait(socket);
+    this.#secure(handshakes, socket, client, (secured) => {
+      // The client may have begun a flood during the handshake.
+      if (penalties.has(client)) secured.destroy();
+      else this.#open(socket, new ClientConnection(secured, origin, client));
+    });
   }
 
-  #admit(socket: Socket, introducedAs: string | null): void {
-    const { handshakes, pipelining } = this.#options;
-    const origin = this.#originOf(socket, introducedAs);
-    const client = this.#count(socket, origin);
-    if (client === undefined) return;
-    if (handshakes === null) {
-      this.#open(new ClientConnection(socket, origin, client));
-      return;
-    }
-    const onFailed = (): void => this.#release(client);
-    socket.once('close', onFailed);
-    this.#secure(handshakes, socket, client, (secured) => {
-      socket.off('close', onFailed);
-      this.#open(new ClientConnection(secured, origin, client));
-      // Check again, because the client may have exceeded its share during the handshake.
-      if (pipelining.refusalFor(client) !== null) secured.destroy();
-    });
+  #open(socket: Socket, connection: ClientConnection): void {
+    this.#waiting.delete(socket);
+    this.#options.onOpen(connection);
   }
 
   #secure(
@@ -162,65 +175,21 @@ export class Entrance {
     client: Client | null,
     onSecure: (secured: TLSSocket) => void,
   ): void {
-    handshakes.begin(socket, client?.address ?? null, onSecure, () =>
-      closeUnread(socket, this.#raw(NOT_ENCRYPTED, null)),
-    );
-  }
-
-  /** @returns the client that holds the connection; null if only the total counts; undefined if it was refused */
-  #count(socket: Socket, origin: RequestOrigin): Client | null | undefined {
-    const { enforcement, clients, connections, pipelining, penalties } = this.#options;
-    // A trusted proxy's connections carry the requests of many clients.
-    const client = origin.trusted ? null : clients.enter(enforcement.callerOf(origin, '').address.counted());
-    if (client !== null && penalties.has(client)) {
-      clients.leave(client);
-      socket.destroy();
-      return undefined;
-    }
-    const penalty = pipelining.refusalFor(client);
-    const refusal = penalty ?? connections.take(client);
-    if (refusal === null) return client;
-    this.#refuse(socket, origin, penalty === null ? connections : pipelining.bound, refusal, client);
-    if (client !== null) clients.leave(client);
-    return undefined;
-  }
-
-  /** Cuts connections without a request. */
-  cutUnsecured(): void {
-    this.#options.introductions?.cut();
-    this.#options.handshakes?.cut();
-  }
-
-  /** Cuts connections that were refused, or whose handshake is not complete. */
-  cut(): void {
-    for (const socket of this.#refused) socket.destroy();
-    this.cutUnsecured();
-  }
-
-  #open(connection: ClientConnection): void {
-    connection.socket.once('close', () => this.#release(connection.client));
-    this.#options.onOpen(connection);
-  }
-
-  #release(client: Client | null): void {
-    const { clients, connections } = this.#options;
-    connections.give(client);
-    if (client !== null) clients.leave(client);
-  }
-
-  /** @param pageOrigin null if it is unknown */
-  #raw(reply: OwnReply, pageOrigin: string | null): Buffer {
-    const { table, options } = this.#options.enforcement;
-    return rawReply({ ...reply, cors: table.cors.forOrigin(pageOrigin) }, options.wallClock());
+    handshakes.begin(socket, client?.address ?? null, onSecure, () => this.#tell(socket, NOT_ENCRYPTED));
   }
 
   /** Answers and closes. If the reply depends on the origin of a page, it first waits a moment for the request. */
   #tell(socket: Socket, reply: OwnReply): void {
+    const { cors } = this.#options.enforcement.table;
     let pageOrigin: string | null = null;
     const end = (): void => {
-      closeUnread(socket, this.#raw(reply, pageOrigin));
+      const text = rawReply(
+        { ...reply, cors: cors.forOrigin(pageOrigin) },
+        this.#options.enforcement.options.wallClock(),
+      );
+      closeUnread(socket, text);
     };
-    if (!this.#options.enforcement.table.cors.varies) {
+    if (!cors.varies) {
       end();
       return;
     }
@@ -231,29 +200,31 @@ export class Entrance {
     readFirstBytes(socket, HEAD_MS, look, end);
   }
 
-  #refuse(
-    socket: Socket,
-    origin: RequestOrigin,
-    bound: Bound,
-    refusal: Refusal,
-    client: Client | null,
-  ): void {
-    const { handshakes } = this.#options;
-    bound.refused(refusal);
-    socket.on('error', () => socket.destroy());
-    if (this.#refused.size >= TOLD_MAX) {
-      socket.destroy();
-      return;
+  /** @returns false if too many are told already; then the connection is closed */
+  #mayTell(socket: Socket, address: string | null): boolean {
+    const others = [...this.#told.values()].filter((other) => other !== null && other === address);
+    if (!this.#told.has(socket)) {
+      if (this.#told.size >= TOLD_MAX || others.length >= TOLD_PER_CLIENT) {
+        socket.destroy();
+        return false;
+      }
+      const forgetMs = this.#options.handshakes === null ? 0 : TOLD_TLS_MS;
+      socket.once('close', () => setTimeout(() => this.#told.delete(socket), forgetMs).unref());
     }
-    this.#refused.add(socket);
-    const forget = (): void => void this.#refused.delete(socket);
-    const reply = this.#options.refusals.connection(bound, refusal, client, origin);
+    this.#told.set(socket, address);
+    return true;
+  }
+
+  #refuse(socket: Socket, origin: RequestOrigin, refusal: Refusal, client: Client | null): void {
+    const { handshakes, connections, refusals } = this.#options;
+    connections.refused(refusal);
+    if (!this.#mayTell(socket, client?.address ?? null)) return;
+    const reply = refusals.connection(connections, refusal, client, origin);
+    this.#wait(socket);
     if (handshakes === null) {
-      socket.once('close', forget);
       this.#tell(socket, reply);
       return;
     }
-    socket.once('close', () => setTimeout(forget, TOLD_TLS_MS).unref());
     this.#secure(handshakes, socket, client, (secured) => {
       secured.on('error', () => secured.destroy());
       this.#tell(secured, reply);

@@ -12,6 +12,7 @@ import { closeUnlessUsed, discardBody, lingeringClose } from '#gateway/http/ling
 import type { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
 import { areScarce, type KeepAlive, keepAliveOf } from '#gateway/listen/connection/keep-alive.ts';
+import { Penalties } from '#gateway/listen/connection/penalties.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
@@ -130,17 +131,12 @@ export class PublicServer {
       headerBytesMax: this.#headerBytesMax,
       unusedMs: this.#keepAlive.unusedMs,
     });
-    this.#pipelining = new Pipelining({
-      bound: options.upstream.bounds.pipelined,
-      clients: options.clients,
-      connections: this.#connections,
-      penaltyMs: options.penaltyMs,
-    });
+    const penalties = new Penalties(clients, this.#connections, options.penaltyMs);
+    this.#pipelining = new Pipelining(upstream.bounds.pipelined, penalties);
     this.#smallPieces = new SmallPieces({
-      clients: options.clients,
       connections: this.#connections,
+      penalties,
       clock: options.clock,
-      penaltyMs: options.penaltyMs,
       refuse: (socket) => socketReplies.refuse(socket, SMALL_PIECES),
     });
     this.#watch = new ConnectionWatch({
@@ -155,8 +151,7 @@ export class PublicServer {
       ...options,
       refusals,
       connections: options.upstream.bounds.connections,
-      pipelining: this.#pipelining,
-      penalties: this.#smallPieces.penalties,
+      penalties,
       onOpen: (connection) => this.#open(connection),
     });
     this.#listener = new Listener((socket) => this.#entrance.accept(socket), PROBE_MS);
@@ -324,7 +319,7 @@ export class PublicServer {
       }
       // node:http would also close connections whose complete reply the client has not read yet.
       if (!isReplyUnread) this.#http.closeIdle();
-      this.#entrance.cutUnsecured();
+      this.#entrance.cut();
     };
     // Let node:http first read the requests that have already arrived in the kernel.
     const afterRead = (): void => void setImmediate(closeIdle);

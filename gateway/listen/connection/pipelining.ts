@@ -1,17 +1,12 @@
 /**
  * Bounds pipelined requests that wait in the queue, and their bytes: what was read behind a request stays in memory until
- * the request is answered. node:http parses all received bytes before it calls back: 64 KiB hold more than 1,000
- * requests, which takes 10 ms. So a client that exceeds its share loses the connection, and gets no new one for a
- * second. Otherwise it could send the next 64 KiB at once.
+ * the request is answered. A client that exceeds its share loses the connection.
  */
-import type { Socket } from 'node:net';
-import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
-import type { Client, Clients } from '#gateway/bounds/clients.ts';
-import { Penalties } from '#gateway/bounds/penalties.ts';
+import type { Bound } from '#gateway/bounds/bounds.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import type { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
-import type { Millis } from '#shared/clock.ts';
+import type { Penalties } from './penalties.ts';
 
 /** Number of bytes that count as much as one request. */
 const UNIT_BYTES = 4096;
@@ -21,27 +16,13 @@ export function unitsOf(bytes: number): number {
   return Math.ceil(bytes / UNIT_BYTES);
 }
 
-interface PipeliningOptions {
-  readonly bound: Bound;
-  readonly clients: Clients;
-  readonly connections: ReadonlyMap<Socket, ClientConnection>;
-  readonly penaltyMs?: Millis | undefined;
-}
-
 export class Pipelining {
   readonly bound: Bound;
-  readonly #options: PipeliningOptions;
   readonly #penalties: Penalties;
 
-  constructor(options: PipeliningOptions) {
-    this.bound = options.bound;
-    this.#options = options;
-    this.#penalties = new Penalties(options.clients, options.penaltyMs);
-  }
-
-  /** @returns null if new connections of this client are accepted */
-  refusalFor(client: Client | null): Refusal | null {
-    return this.#penalties.has(client) ? 'client' : null;
+  constructor(bound: Bound, penalties: Penalties) {
+    this.bound = bound;
+    this.#penalties = penalties;
   }
 
   /**
@@ -87,7 +68,8 @@ export class Pipelining {
       return true;
     }
     this.bound.refused(refusal);
-    this.#cut(connection, refusal);
+    connection.socket.destroy();
+    if (connection.client !== null && refusal === 'client') this.#penalties.add(connection.client);
     return false;
   }
 
@@ -100,14 +82,5 @@ export class Pipelining {
   forget(connection: ClientConnection): void {
     this.bound.give(connection.client, connection.pipelined);
     connection.pipelined = 0;
-  }
-
-  #cut(connection: ClientConnection, refusal: Refusal): void {
-    const { client } = connection;
-    connection.socket.destroy();
-    if (client === null || refusal !== 'client' || !this.#penalties.add(client)) return;
-    // Connections accepted in this tick have not been read yet.
-    for (const { socket, client: owner } of this.#options.connections.values())
-      if (owner === client && socket.bytesRead === 0) socket.destroy();
   }
 }

@@ -15,7 +15,6 @@ type IntroductionFailure = 'untrusted' | 'malformed' | 'timeout';
 export class Introductions implements IntroducedConnections {
   readonly #trust: ProxyTrust;
   readonly #timeoutMs: Millis;
-  readonly #pending = new Set<Socket>();
   readonly failures: Record<IntroductionFailure, number> = { untrusted: 0, malformed: 0, timeout: 0 };
 
   constructor(trust: ProxyTrust, timeoutMs: Millis = HEADER_MS) {
@@ -31,8 +30,6 @@ export class Introductions implements IntroducedConnections {
 
   begin(socket: Socket, onIntroduced: (address: string | null) => void): void {
     let address: string | null = null;
-    this.#pending.add(socket);
-    socket.on('error', () => socket.destroy());
     const look = (bytes: Buffer): number | 'more' | 'bad' => {
       const header = readProxyHeader(bytes);
       if (header.kind !== 'header') return header.kind;
@@ -40,7 +37,6 @@ export class Introductions implements IntroducedConnections {
       return header.bytes;
     };
     readFirstBytes(socket, this.#timeoutMs, look, (found) => {
-      this.#pending.delete(socket);
       if (found === 'good') {
         onIntroduced(address);
         return;
@@ -49,10 +45,6 @@ export class Introductions implements IntroducedConnections {
       else if (found === 'bad') this.failures.malformed++;
       socket.destroy();
     });
-  }
-
-  cut(): void {
-    for (const socket of this.#pending) socket.destroy();
   }
 
   samples(): Sample[] {

@@ -30,10 +30,8 @@ interface HandshakesOptions {
 
 export class Handshakes implements SecuredConnections {
   readonly #server: Server;
-  /** Callbacks for the secured connection, by the socket below TLS. */
-  readonly #pending = new Map<Socket, (secured: TLSSocket) => void>();
-  /** The sockets of `#pending` by address, because node:tls does not tell which socket it secured. */
-  readonly #byAddress = new Map<string, Socket>();
+  /** Callbacks by the addresses of both ends, because node:tls does not tell which socket it secured. */
+  readonly #pending = new Map<string, (secured: TLSSocket) => void>();
   readonly #timeoutMs: Millis;
   readonly #pace: HandshakePace | null;
   readonly #onTooFast: () => void;
@@ -78,17 +76,13 @@ export class Handshakes implements SecuredConnections {
     onSecure: (secured: TLSSocket) => void,
     onPlain: () => void,
   ): void {
-    socket.on('error', () => socket.destroy());
-    this.#pending.set(socket, onSecure);
-    socket.once('close', () => this.#pending.delete(socket));
     readFirstBytes(socket, this.#timeoutMs, firstRecord, (found) => {
       switch (found) {
         case 'good':
-          this.#secureInTurn(socket, client);
+          this.#secureInTurn(socket, client, onSecure);
           return;
         case 'bad':
           this.failures.protocol++;
-          this.#pending.delete(socket);
           onPlain();
           return;
         case 'late':
@@ -105,16 +99,11 @@ export class Handshakes implements SecuredConnections {
     });
   }
 
-  /** Cuts connections whose handshake is not complete. */
-  cut(): void {
-    for (const socket of this.#pending.keys()) socket.destroy();
-  }
-
   /** Delays a client that begins too many handshakes. */
-  #secureInTurn(socket: Socket, client: string | null): void {
+  #secureInTurn(socket: Socket, client: string | null, onSecure: (secured: TLSSocket) => void): void {
     const waitMs = client === null || this.#pace === null ? 0 : this.#pace.begin(client, this.#timeoutMs);
     if (waitMs === 0) {
-      this.#secure(socket);
+      this.#secure(socket, onSecure);
       return;
     }
     this.#onTooFast();
@@ -124,33 +113,31 @@ export class Handshakes implements SecuredConnections {
       return;
     }
     this.delayed++;
-    const timer = setTimeout(() => this.#secure(socket), waitMs);
+    const timer = setTimeout(() => this.#secure(socket, onSecure), waitMs);
     socket.once('close', () => clearTimeout(timer));
   }
 
-  #secure(socket: Socket): void {
+  #secure(socket: Socket, onSecure: (secured: TLSSocket) => void): void {
     const address = addressOf(socket);
-    this.#byAddress.set(address, socket);
+    this.#pending.set(address, onSecure);
     // A client that ends its side cannot finish a handshake. After the handshake it may end its side and wait for the
     // reply.
     socket.allowHalfOpen = false;
     socket.once('close', () => {
-      if (this.#byAddress.get(address) === socket) this.#byAddress.delete(address);
+      if (this.#pending.get(address) === onSecure) this.#pending.delete(address);
     });
     this.#server.emit('connection', socket);
   }
 
   #onSecure(secured: TLSSocket): void {
     const address = addressOf(secured);
-    const socket = this.#byAddress.get(address);
-    const onSecure = socket === undefined ? undefined : this.#pending.get(socket);
+    const onSecure = this.#pending.get(address);
     // A socket that is reset at this moment has no address.
-    if (socket === undefined || onSecure === undefined) {
+    if (onSecure === undefined) {
       secured.destroy();
       return;
     }
-    this.#byAddress.delete(address);
-    this.#pending.delete(socket);
+    this.#pending.delete(address);
     secured.allowHalfOpen = true;
     onSecure(secured);
   }

@@ -8,6 +8,7 @@ import { Bound } from '#gateway/bounds/bounds.ts';
 import { Clients } from '#gateway/bounds/clients.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { DateField } from '#gateway/http/date-field.ts';
+import { Penalties } from '#gateway/listen/connection/penalties.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
 import type { PlainRequest } from '#gateway/listen/plain/plain-request.ts';
@@ -262,5 +263,5 @@ async function settled({ end, requests }: Open): Promise<void> {
 export function unboundedPipelining(): Pipelining {
   const max = Number.MAX_SAFE_INTEGER;
   const bound = new Bound('pipelined', { total: max, perClient: max }, () => undefined);
-  return new Pipelining({ bound, clients: new Clients(), connections: new Map() });
+  return new Pipelining(bound, new Penalties(new Clients(), new Map()));
 }
