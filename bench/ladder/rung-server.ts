@@ -18,8 +18,8 @@ import { SharedReply } from '#gateway/http/shared-reply.ts';
 import { Penalties } from '#gateway/listen/connection/penalties.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { Listener } from '#gateway/listen/listener.ts';
-import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
-import { plainHead } from '#gateway/listen/plain/plain-head.ts';
+import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/plain/plain-connection.ts';
+import { plainHead } from '#gateway/listen/plain/plain-request.ts';
 import { readPolicyFile } from '#gateway/policy/policy-file.ts';
 import { loadWatched } from '#gateway/policy/watched-file.ts';
 import { youngCollector } from '#gateway/process/collect-young.ts';
@@ -89,21 +89,17 @@ if (steps.has('connection')) {
     },
     ...{ upstream, clients, denials: new DenialWriter(Date.now), bareUpstreams: new WeakMap(), upstreamPort },
   };
-  const plain = new PlainConnections(
-    {
-      ...{ clock, date: new DateField(Date.now), keepAlive: 'timeout=65', keepAliveMs: 65_000 },
-      ...{ headersTimeoutMs: 10_000, requestTimeoutMs: 3_600_000 },
-      pieces: { clock, onSmallPieces: () => undefined },
-      pipelining: new Pipelining(bounds.pipelined, new Penalties(clients, new Map())),
-      onRequest: (connection, req, res) => new RungRequest(connection, req, res, shared).run(),
-      onClientError: (_, socket) => socket.destroy(),
-      onHandOver: (socket) => socket.destroy(),
-    },
-    1000,
-  );
+  const options: PlainConnectionOptions = {
+    ...{ clock, date: new DateField(Date.now), keepAlive: 'timeout=65', idleMs: 65_000, unusedMs: 10_000 },
+    pieces: { clock, onSmallPieces: () => undefined },
+    pipelining: new Pipelining(bounds.pipelined, new Penalties(clients, new Map())),
+    onRequest: (connection, req, res) => new RungRequest(connection, req, res, shared).run(),
+    onClientError: (_, socket) => socket.destroy(),
+    onHandOver: ({ socket }) => socket.destroy(),
+  };
   const listener = new Listener((socket) => {
     const origin = originOf(socket, config.trust);
-    plain.open(new ClientConnection(socket, origin, clients.enter(origin.peer)));
+    new PlainConnection(new ClientConnection(socket, origin, clients.enter(origin.peer)), options);
   }, 65_000);
   await listener.listen({ host: config.host, port: config.port, reusePort: false });
 } else {

@@ -1,10 +1,18 @@
 /** A connection of a client. */
 import type { Socket } from 'node:net';
 import type { Client } from '#gateway/bounds/clients.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { ClientResponse } from './client-exchange.ts';
 import type { RequestOrigin } from './request-origin.ts';
 
 export const EMPTY_LINE = '\r\n';
+
+interface PlainReader {
+  /** Ends the connection if it is idle. Called several times during a drain. */
+  closeIdle(): void;
+  /** Ends it if it took too long. Called once a second. */
+  check(now: Millis): void;
+}
 
 export class ClientConnection {
   readonly socket: Socket;
@@ -13,10 +21,8 @@ export class ClientConnection {
   readonly client: Client | null;
   /** What waits for earlier replies: the number of pipelined requests, and their bytes in units. */
   pipelined = 0;
-  /**
-   * Ends the connection when it is idle. Called several times during a drain. null while HTTP is not yet spoken on it.
-   */
-  closeIdle: (() => void) | null = null;
+  /** The gateway's own reader of plain requests; null if node:http reads the connection. */
+  reader: PlainReader | null = null;
   #response: ClientResponse | null = null;
   /** Number of bytes before the first request, which are those of the PROXY header. */
   readonly #bytesBefore: number;

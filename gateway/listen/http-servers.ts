@@ -7,16 +7,17 @@ import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { createServer } from '#gateway/http/node-http.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
-import type { KeepAlive } from '#gateway/listen/connection/keep-alive.ts';
+import {
+  HEADERS_TIMEOUT_MS,
+  type KeepAlive,
+  REQUEST_TIMEOUT_MS,
+} from '#gateway/listen/connection/keep-alive.ts';
 import type { Millis } from '#shared/clock.ts';
 import { HEADER_FIELDS_MAX } from './unusual-request.ts';
 
 export type HttpServer = Server<typeof IncomingRequest, typeof OutgoingResponse>;
 
-export const HEADERS_TIMEOUT_MS: Millis = 10_000;
-/** Maximum time for a request with its body. It allows 100 MB at 28 KB/s. A silent client is cut much earlier. */
-export const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
-export const CHECK_INTERVAL_MS: Millis = 1000;
+const CHECK_INTERVAL_MS: Millis = 1000;
 
 interface HttpOptions
   extends Pick<
@@ -31,9 +32,9 @@ export class HttpServers {
   readonly #ofProxies: HttpServer;
   readonly #ofClients: HttpServer;
 
-  constructor({ proxiesMs, clientsMs }: KeepAlive, options: HttpOptions) {
-    this.#ofProxies = newServer(proxiesMs, options);
-    this.#ofClients = newServer(clientsMs, options);
+  constructor({ proxies, clients }: KeepAlive, options: HttpOptions) {
+    this.#ofProxies = newServer(proxies.idleMs, options);
+    this.#ofClients = newServer(clients.idleMs, options);
   }
 
   /** Lets node:http read the connection. */

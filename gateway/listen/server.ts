@@ -11,12 +11,12 @@ import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { closeUnlessUsed, discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
-import { areScarce, type KeepAlive, keepAliveOf } from '#gateway/listen/connection/keep-alive.ts';
+import { areScarce, type KeepAlive, keepAliveOf, type Times } from '#gateway/listen/connection/keep-alive.ts';
 import { Penalties } from '#gateway/listen/connection/penalties.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
-import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
+import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/plain/plain-connection.ts';
 import { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { EntryLog } from '#gateway/observe/log-line.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
@@ -36,13 +36,7 @@ import { Refusals } from '#gateway/request/refuse.ts';
 import { type Arrival, type ForwardingParts, GatewayRequest } from '#gateway/request/request.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Entrance, type EntranceSlots } from './entrance.ts';
-import {
-  CHECK_INTERVAL_MS,
-  HEADERS_TIMEOUT_MS,
-  type HttpServer,
-  HttpServers,
-  REQUEST_TIMEOUT_MS,
-} from './http-servers.ts';
+import { type HttpServer, HttpServers } from './http-servers.ts';
 import { Listener, type ListenOptions } from './listener.ts';
 import { unusualReply } from './unusual-request.ts';
 
@@ -107,8 +101,8 @@ export class PublicServer {
   readonly #connections = new Map<Socket, ClientConnection>();
   readonly #entrance: Entrance;
   readonly #pipelining: Pipelining;
-  /** Reads plain requests without node:http; null if node:http reads all requests. */
-  readonly #plain: PlainConnections | null;
+  /** For reading plain requests of clients and of proxies without node:http; null if node:http reads all requests. */
+  readonly #plain: Readonly<Record<'clients' | 'proxies', PlainConnectionOptions>> | null;
   readonly #smallPieces: SmallPieces;
 
   constructor(options: PublicServerOptions) {
@@ -129,7 +123,7 @@ export class PublicServer {
       cors: () => enforcement.table.cors,
       wallClock: enforcement.options.wallClock,
       headerBytesMax: this.#headerBytesMax,
-      unusedMs: this.#keepAlive.unusedMs,
+      unusedMs: this.#keepAlive.proxies.unusedMs,
     });
     const penalties = new Penalties(clients, this.#connections, options.penaltyMs);
     this.#pipelining = new Pipelining(upstream.bounds.pipelined, penalties);
@@ -163,7 +157,7 @@ export class PublicServer {
     });
     const isPlain =
       options.hasOwnParser === true && options.handshakes === null && decisionServer === undefined;
-    this.#plain = isPlain ? this.#plainConnections(socketReplies) : null;
+    this.#plain = isPlain ? this.#plainOptions(socketReplies) : null;
   }
 
   #listenTo(http: HttpServer, socketReplies: SocketReplies): void {
@@ -185,30 +179,22 @@ export class PublicServer {
     http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
   }
 
-  #plainConnections(socketReplies: SocketReplies): PlainConnections {
+  #plainOptions(socketReplies: SocketReplies): Record<'clients' | 'proxies', PlainConnectionOptions> {
     const { clock, enforcement } = this.#options;
-    const optionsFor = (keepAliveMs: Millis, headersTimeoutMs: Millis) => ({
+    const optionsFor = (times: Times): PlainConnectionOptions => ({
+      ...times,
       clock,
       date: new DateField(enforcement.options.wallClock),
       pieces: this.#smallPieces,
       pipelining: this.#pipelining,
-      headersTimeoutMs,
       headerBytesMax: this.#headerBytesMax,
-      requestTimeoutMs: REQUEST_TIMEOUT_MS,
-      keepAliveMs,
-      keepAlive: `timeout=${Math.floor(keepAliveMs / 1000)}`,
-      onRequest: (connection: ClientConnection, req: ClientRequest, res: ClientResponse) =>
-        this.#begin(connection, req, res, PLAIN),
-      onClientError: (error: NodeJS.ErrnoException, socket: Socket) =>
-        socketReplies.onClientError(error, socket),
-      onHandOver: (_socket: Socket, connection: ClientConnection) => this.#http.open(connection),
+      keepAlive: `timeout=${Math.floor(times.idleMs / 1000)}`,
+      onRequest: (connection, req, res) => this.#begin(connection, req, res, PLAIN),
+      onClientError: (error, socket) => socketReplies.onClientError(error, socket),
+      onHandOver: (connection) => this.#http.open(connection),
     });
-    const { proxiesMs, clientsMs, unusedMs } = this.#keepAlive;
-    return new PlainConnections(
-      optionsFor(clientsMs, HEADERS_TIMEOUT_MS),
-      CHECK_INTERVAL_MS,
-      optionsFor(proxiesMs, Math.max(HEADERS_TIMEOUT_MS, unusedMs)),
-    );
+    const { clients, proxies } = this.#keepAlive;
+    return { clients: optionsFor(clients), proxies: optionsFor(proxies) };
   }
 
   #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): OutgoingResponse {
@@ -233,7 +219,7 @@ export class PublicServer {
       this.#pipelining.forget(connection);
     });
     if (this.#plain === null) this.#http.open(connection);
-    else this.#plain.open(connection);
+    else new PlainConnection(connection, this.#plain[connection.origin.trusted ? 'proxies' : 'clients']);
   }
 
   #handle(req: IncomingRequest, res: OutgoingResponse, options: RequestOptions): void {
@@ -311,10 +297,9 @@ export class PublicServer {
     await this.#listener.emptyQueue();
     const closed = this.#listener.close();
     const closeIdle = (): void => {
-      this.#plain?.closeIdle();
       let isReplyUnread = false;
       for (const connection of this.#connections.values()) {
-        connection.closeIdle?.();
+        connection.reader?.closeIdle();
         isReplyUnread ||= connection.pending !== null && connection.pending.exchange?.isClosed !== false;
       }
       // node:http would also close connections whose complete reply the client has not read yet.
@@ -333,7 +318,6 @@ export class PublicServer {
     // A listener counts a connection as closed shortly before its socket closes, and only then its request is logged.
     for (let turns = 0; this.#connections.size > 0 && turns < CLOSE_TURNS_MAX; turns++) await nextTurn();
     this.#watch.stop();
-    this.#plain?.stop();
     this.#http.close();
     clearTimeout(idle);
     clearInterval(sweep);

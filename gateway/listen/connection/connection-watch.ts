@@ -79,7 +79,9 @@ export class ConnectionWatch {
 
   #check(): void {
     let slowest: { connection: ClientConnection; bytes: number } | null = null;
+    const now = this.#options.clock();
     for (const connection of this.#options.connections.values()) {
+      connection.reader?.check(now);
       const response = connection.pending;
       if (response === null) {
         this.forget(connection);

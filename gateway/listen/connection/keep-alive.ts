@@ -6,16 +6,27 @@ import type { Bound } from '#gateway/bounds/bounds.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface KeepAlive {
-  /** For connections of a trusted proxy. */
-  readonly proxiesMs: Millis;
-  readonly clientsMs: Millis;
-  /** For connections of a trusted proxy that it has not used yet. */
+/** How long a connection may rest. */
+export interface Times {
+  /** Before its first request. */
   readonly unusedMs: Millis;
+  /** Between two requests. */
+  readonly idleMs: Millis;
 }
 
+export interface KeepAlive {
+  /** For connections of a trusted proxy. */
+  readonly proxies: Times;
+  readonly clients: Times;
+}
+
+/** Time for a header section, and until its first byte. */
+export const HEADERS_TIMEOUT_MS: Millis = 10_000;
+/** Maximum time for a request with its body. It allows 100 MB at 28 KB/s. A silent client is cut much earlier. */
+export const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
 /** Proxies keep idle connections for up to 600 s (Google's load balancers), clients rarely longer than a minute. */
-const KEEP_ALIVE = { proxiesMs: 620_000, clientsMs: 65_000 };
+const PROXIES_MS: Millis = 620_000;
+const CLIENTS_MS: Millis = 65_000;
 
 /**
  * Many proxies open connections before they need them. With a hop count, everybody who reaches the port counts as a
@@ -24,8 +35,10 @@ const KEEP_ALIVE = { proxiesMs: 620_000, clientsMs: 65_000 };
  * @param keepAliveMs the same time for all connections; null for the usual ones
  */
 export function keepAliveOf(keepAliveMs: Millis | null, { kind }: Pick<ProxyTrust, 'kind'>): KeepAlive {
-  const times = keepAliveMs === null ? KEEP_ALIVE : { proxiesMs: keepAliveMs, clientsMs: keepAliveMs };
-  return { ...times, unusedMs: kind === 'cidrs' ? times.proxiesMs : 0 };
+  const clients = { unusedMs: HEADERS_TIMEOUT_MS, idleMs: keepAliveMs ?? CLIENTS_MS };
+  const idleMs = keepAliveMs ?? PROXIES_MS;
+  const unusedMs = kind === 'cidrs' ? Math.max(HEADERS_TIMEOUT_MS, idleMs) : HEADERS_TIMEOUT_MS;
+  return { clients, proxies: { unusedMs, idleMs } };
 }
 
 /** From this part of all connections on, each one closes after its reply, which says so. */

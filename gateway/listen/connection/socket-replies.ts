@@ -5,6 +5,7 @@ import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import { closeUnlessUsed, closeUnread } from '#gateway/http/lingering-close.ts';
 import { originAmong } from '#gateway/http/page-origin.ts';
+import { HEADERS_TIMEOUT_MS } from '#gateway/listen/connection/keep-alive.ts';
 import { type EntryLog, unreadableLine } from '#gateway/observe/log-line.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
@@ -24,7 +25,7 @@ interface SocketRepliesOptions {
   readonly cors: () => CorsTable;
   readonly wallClock: Clock;
   readonly headerBytesMax: number;
-  /** How long a trusted proxy may keep a connection that it has not used yet, beyond the time for others. */
+  /** How long a trusted proxy may keep a connection that it has not used yet. */
   readonly unusedMs: Millis;
 }
 
@@ -68,7 +69,7 @@ export class SocketReplies {
     const closeIfSilent = (): void => {
       if (connection.isSilent) closeUnlessUsed(socket);
     };
-    const timer = setTimeout(closeIfSilent, this.#options.unusedMs);
+    const timer = setTimeout(closeIfSilent, this.#options.unusedMs - HEADERS_TIMEOUT_MS);
     socket.once('close', () => clearTimeout(timer));
   }
 

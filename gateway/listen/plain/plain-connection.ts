@@ -1,7 +1,6 @@
 /**
  * A connection that has had only plain requests so far. The first request that is not plain, or that arrives before the
- * last
- * reply is written, goes to node:http together with the connection.
+ * last reply is written, goes to node:http together with the connection.
  */
 import type { Socket } from 'node:net';
 import { type ClientConnection, EMPTY_LINE } from '#gateway/http/client-connection.ts';
@@ -9,32 +8,26 @@ import { free, ownMemory } from '#gateway/http/free-buffer.ts';
 import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { type PieceListener, RequestBody } from '#gateway/http/request-body.ts';
 import { hasBody } from '#gateway/http/request-head.ts';
+import { REQUEST_TIMEOUT_MS, type Times } from '#gateway/listen/connection/keep-alive.ts';
 import { type Pipelining, unitsOf } from '#gateway/listen/connection/pipelining.ts';
 import { AWAITED_BYTES_MAX } from '#gateway/proxy/upload.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { withAsciiTarget } from './ascii-target.ts';
-import { plainHead } from './plain-head.ts';
-import { PlainRequest } from './plain-request.ts';
+import { PlainRequest, plainHead } from './plain-request.ts';
 import { PlainResponse, type ResponseOptions } from './plain-response.ts';
 
-export interface PlainConnectionOptions extends ResponseOptions {
+export interface PlainConnectionOptions extends ResponseOptions, Times {
   readonly clock: Clock;
   readonly pieces: PieceListener;
   /** Counts the bytes that arrive before the last reply is written. */
   readonly pipelining: Pipelining;
-  /** How long a connection may be silent before its first request. */
-  readonly headersTimeoutMs: Millis;
   /** Maximum size of a header section. Default: HEADER_BYTES. */
   readonly headerBytesMax?: number;
-  readonly requestTimeoutMs: Millis;
-  readonly keepAliveMs: Millis;
   readonly onRequest: (connection: ClientConnection, req: PlainRequest, res: PlainResponse) => void;
   /** Called like node:http's event of this name. */
   readonly onClientError: (error: NodeJS.ErrnoException, socket: Socket) => void;
   /** Gives the connection, with all unused bytes, to node:http. */
-  readonly onHandOver: (socket: Socket, connection: ClientConnection) => void;
-  /** Called when the connection is closed or handed over. */
-  readonly onGone: (connection: PlainConnection) => void;
+  readonly onHandOver: (connection: ClientConnection) => void;
 }
 
 /** Tolerance as in node:http. The keep-alive time of the client begins when it has the reply. */
@@ -82,6 +75,7 @@ export class PlainConnection {
     this.#socket = connection.socket;
     this.#options = options;
     this.#since = options.clock();
+    connection.reader = this;
     this.#socket
       .on('data', this.#onData)
       .on('drain', this.#onDrain)
@@ -99,15 +93,14 @@ export class PlainConnection {
     if (this.#isIdle) closeUnlessUsed(this.#socket);
   }
 
-  /** Called once a second. */
   check(now: Millis): void {
-    const { headersTimeoutMs, requestTimeoutMs, keepAliveMs } = this.#options;
+    const { unusedMs, idleMs } = this.#options;
     const waitedMs = now - this.#since;
     // Close without a reply. The client may just send a request, and would take the reply for the answer.
     if (this.#isFresh || this.#isIdle) {
-      if (waitedMs >= (this.#isFresh ? headersTimeoutMs : keepAliveMs + KEEP_ALIVE_MARGIN_MS))
+      if (waitedMs >= (this.#isFresh ? unusedMs : idleMs + KEEP_ALIVE_MARGIN_MS))
         closeUnlessUsed(this.#socket);
-    } else if (this.#body !== null && waitedMs >= requestTimeoutMs)
+    } else if (this.#body !== null && waitedMs >= REQUEST_TIMEOUT_MS)
       this.#options.onClientError(new RequestError('ERR_HTTP_REQUEST_TIMEOUT'), this.#socket);
   }
 
@@ -220,10 +213,10 @@ export class PlainConnection {
       .off('end', this.#onEnd)
       .off('error', this.#onError)
       .off('close', this.#onClose);
-    this.#options.onGone(this);
+    this.#connection.reader = null;
     socket.pause();
     socket.unshift(bytes);
-    this.#options.onHandOver(socket, this.#connection);
+    this.#options.onHandOver(this.#connection);
     // node:http stops reading when it has enough of a body. The steps that unshift() has scheduled would make the socket
     // flow before it resumes, and resuming would then start to read again, without an end. So let them pass first.
     queueMicrotask(() => socket.resume());
@@ -244,7 +237,6 @@ export class PlainConnection {
   };
 
   readonly #onClose = (): void => {
-    this.#options.onGone(this);
     const response = this.#response;
     this.#response = null;
     response?.close(false);

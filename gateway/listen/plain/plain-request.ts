@@ -1,9 +1,106 @@
-/** A plain request. */
+/**
+ * Reads the header section of plain requests, and of no others. The grammar is much stricter than HTTP's (RFC 9112), so
+ * that every server reads such a request in the same way, above all node:http, which gets all other requests.
+ */
+
 import type { Socket } from 'node:net';
 import type { ClientRequest } from '#gateway/http/client-exchange.ts';
+import { HEADER_BYTES } from '#gateway/http/header-size.ts';
 import type { RequestBody } from '#gateway/http/request-body.ts';
-import type { PlainHead } from './plain-head.ts';
 
+export interface PlainHead {
+  readonly method: string;
+  readonly target: string;
+  /** Alternating names and values. */
+  readonly rawHeaders: readonly string[];
+  /** 0 without a body. */
+  readonly contentLength: number;
+  /** Whether the client keeps the connection open after the reply. */
+  readonly keepsAlive: boolean;
+  /** Length of the header section, including the empty line at its end. */
+  readonly bytes: number;
+}
+
+const FIELDS_MAX = 128;
+const END = Buffer.from('\r\n\r\n');
+/** The usual methods, and the characters that RFC 3986 allows in a path and a query, plus brackets. */
+const REQUEST_LINE =
+  /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (\/[A-Za-z0-9\-._~!$&'()*+,;=:@/?%[\]]*) HTTP\/1\.1\r\n/;
+/** Each line is a name, a colon and a value, without line folding. */
+const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
+const LENGTH = /^\d{1,15}$/;
+
+/** Requests with one of these header fields are left to the parser of node:http. */
+const NOT_PLAIN: ReadonlySet<string> = new Set([
+  'expect',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * @param bytesMax maximum size of the section. node:http does not count colons and line ends, so it accepts more
+ * @returns null if the bytes do not begin with the whole header section of a plain request
+ */
+export function plainHead(bytes: Buffer, bytesMax = HEADER_BYTES): PlainHead | null {
+  const end = bytes.indexOf(END);
+  if (end < 0 || end > bytesMax - END.length) return null;
+  const text = bytes.toString('latin1', 0, end + 2);
+  const [line = '', method = '', target = ''] = REQUEST_LINE.exec(text) ?? [];
+  if (line === '') return null;
+  const section = text.slice(line.length);
+  if (!FIELDS.test(section)) return null;
+
+  const rawHeaders: string[] = [];
+  let hasHost = false;
+  let length: string | null = null;
+  let connection: string | null = null;
+  for (let at = 0; at < section.length; ) {
+    const colon = section.indexOf(':', at);
+    const lineEnd = section.indexOf('\r\n', colon);
+    let valueFrom = colon + 1;
+    let valueTo = lineEnd;
+    while (valueFrom < valueTo && isBlank(section.charCodeAt(valueFrom))) valueFrom++;
+    while (valueTo > valueFrom && isBlank(section.charCodeAt(valueTo - 1))) valueTo--;
+    const name = section.slice(at, colon);
+    const value = section.slice(valueFrom, valueTo);
+    rawHeaders.push(name, value);
+    at = lineEnd + 2;
+    const lower = name.toLowerCase();
+    switch (lower) {
+      case 'host':
+        if (hasHost) return null;
+        hasHost = true;
+        break;
+      case 'content-length':
+        if (length !== null || !LENGTH.test(value)) return null;
+        length = value;
+        break;
+      case 'connection':
+        if (connection !== null) return null;
+        connection = value.toLowerCase();
+        if (connection !== 'keep-alive' && connection !== 'close') return null;
+        break;
+      default:
+        if (NOT_PLAIN.has(lower)) return null;
+    }
+  }
+  if (!hasHost || rawHeaders.length > 2 * FIELDS_MAX) return null;
+  return {
+    method,
+    target,
+    rawHeaders,
+    contentLength: Number(length ?? 0),
+    keepsAlive: connection !== 'close',
+    bytes: end + END.length,
+  };
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
+
+/** A plain request. */
 export class PlainRequest implements ClientRequest {
   readonly method: string;
   readonly url: string;

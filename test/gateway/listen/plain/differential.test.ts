@@ -11,7 +11,6 @@ const CASES = rounds(100_000);
 
 t.test('node:http reads every request that our parser accepts in the same way', async (t) => {
   const readers = new Readers();
-  t.teardown(() => readers.close());
   const { cases, plain, differences } = await compare(readers, SEED, CASES);
   t.same(differences, []);
   t.equal(cases, CASES);

@@ -2,7 +2,7 @@
  * Compares the gateway's own parser with node:http, both in this process. node:http accepts everything that the own
  * parser accepts, with the same method, target, fields and body. Other requests reach node:http byte for byte.
  */
-import { plainHead } from '#gateway/listen/plain/plain-head.ts';
+import { plainHead } from '#gateway/listen/plain/plain-request.ts';
 import { type Dice, dice } from '#test/support/seed.ts';
 import type { Readers, Reading, ReadRequest, ReplyAt } from './readers.ts';
 import { mutated, requestText } from './request-texts.ts';

@@ -40,7 +40,6 @@ function outcomeOf({ requests, statuses, isClosed }: Reading): string[] {
 }
 
 const readers = new Readers();
-t.teardown(() => readers.close());
 const cases = readCases();
 t.ok(cases.length >= 50, `${cases.length} cases`);
 

@@ -10,7 +10,6 @@ let plain = 0;
 for (let seed = from; seed < from + count; seed += STEP) {
   const readers = new Readers();
   const totals = await compare(readers, seed, Math.min(STEP, from + count - seed));
-  readers.close();
   plain += totals.plain;
   console.log(`seeds up to ${seed + totals.cases - 1}: ${plain} plain, ${totals.differences.length} differ`);
   for (const difference of totals.differences) console.log(JSON.stringify(difference, null, 2));

@@ -6,10 +6,8 @@ import { setTimeout as timer, setImmediate as turn } from 'node:timers/promises'
 import t from 'tap';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { DateField } from '#gateway/http/date-field.ts';
-import { PlainConnection } from '#gateway/listen/plain/plain-connection.ts';
-import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
+import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/plain/plain-connection.ts';
 import type { PlainResponse } from '#gateway/listen/plain/plain-response.ts';
-import { testClock } from '#test/support/clock.ts';
 import type { Owner } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
@@ -17,64 +15,65 @@ import { unboundedPipelining } from './readers.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** @param isAlone only the test checks the connections */
-async function start(owner: Owner, isAlone = false) {
-  const clock = testClock(0);
-  const { now } = clock;
+async function start(owner: Owner) {
+  const now = (): number => 0;
   const responses: PlainResponse[] = [];
   const errors: string[] = [];
   const accepted: Socket[] = [];
   const handedOver: Socket[] = [];
   const bytes: string[] = [];
-  const alone: PlainConnection[] = [];
+  const connections: ClientConnection[] = [];
   const pipelining = unboundedPipelining();
-  const options: ConstructorParameters<typeof PlainConnections>[0] = {
+  const options: PlainConnectionOptions = {
     clock: now,
     date: new DateField(now),
     keepAlive: 'timeout=65',
     pieces: { clock: now, onSmallPieces: () => undefined },
     pipelining,
-    headersTimeoutMs: 10_000,
-    requestTimeoutMs: 3_600_000,
-    keepAliveMs: 65_000,
+    unusedMs: 10_000,
+    idleMs: 65_000,
     onRequest: (_connection, _req, res) => void responses.push(res),
     onClientError: ({ code = '' }, socket) => {
       errors.push(code);
       socket.destroy();
     },
-    onHandOver: (socket) => {
+    onHandOver: ({ socket }) => {
       handedOver.push(socket);
       bytes.push(socket.read()?.toString() ?? '');
       socket.on('error', () => undefined);
     },
   };
-  const plain = new PlainConnections(options, 1);
   const origin = { peer: '127.0.0.1', trusted: false, isIntroduced: false, scheme: 'http' } as const;
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     accepted.push(socket);
     const connection = new ClientConnection(socket, origin, null);
-    if (!isAlone) plain.open(connection);
-    else alone.push(new PlainConnection(connection, { ...options, onGone: () => undefined }));
+    connections.push(connection);
+    new PlainConnection(connection, options);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   owner.teardown(() => {
-    plain.stop();
     for (const socket of accepted) socket.destroy();
     server.close();
   });
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return { plain, port, clock, responses, errors, accepted, handedOver, bytes, alone, pipelining };
+  const check = (at: number): void => {
+    for (const { reader } of connections) reader?.check(at);
+  };
+  const closeIdle = (): void => {
+    for (const { reader } of connections) reader?.closeIdle();
+  };
+  return { port, responses, errors, accepted, handedOver, bytes, check, closeIdle, pipelining };
 }
 
 t.test('closes a connection without a request', async (t) => {
-  const { port, clock, errors, accepted } = await start(t);
+  const { check, port, errors, accepted } = await start(t);
   const client = sendRaw(port, '');
   await until(() => accepted.length === 1);
-  clock.advance(9_999);
+  check(9_999);
   t.notOk(accepted[0]?.destroyed);
-  clock.advance(1);
+  check(10_000);
   t.equal(await client.ended(), '');
   t.same(errors, []);
 });
@@ -82,30 +81,30 @@ t.test('closes a connection without a request', async (t) => {
 t.test(
   'a connection without a further request is closed, and one with a reply that is due is not',
   async (t) => {
-    const { port, clock, errors, responses } = await start(t);
+    const { check, port, errors, responses } = await start(t);
     const client = sendRaw(port, GET);
     await until(() => responses.length === 1);
-    clock.advance(1_000_000);
+    check(1_000_000);
     responses[0]?.writeHead(200, []);
     responses[0]?.end('ok', 'latin1');
     await client.until(/ok$/);
     await until(() => responses[0]?.writableFinished === true);
-    clock.advance(66_000);
+    check(66_000);
     await client.ended();
     t.same(errors, []);
   },
 );
 
 t.test('a request that has arrived when the time is over is answered', async (t) => {
-  const { port, errors, responses, alone, handedOver } = await start(t, true);
+  const { port, errors, responses, accepted, check, handedOver } = await start(t);
   const client = sendRaw(port, '');
-  await Promise.all([once(client.socket, 'connect'), until(() => alone.length === 1)]);
+  await Promise.all([once(client.socket, 'connect'), until(() => accepted.length === 1)]);
   for (const [i, waitedMs] of [10_000, 66_000, 66_000].entries()) {
     // The checks are timers too.
     await timer();
     // It is in the kernel before this returns.
     client.socket.write(GET);
-    alone[0]?.check(waitedMs);
+    check(waitedMs);
     await until(() => responses.length === i + 1 || client.socket.closed);
     responses[i]?.writeHead(200, []);
     responses[i]?.end(`ok ${i}`, 'latin1');
@@ -114,7 +113,7 @@ t.test('a request that has arrived when the time is over is answered', async (t)
   }
   await timer();
   client.socket.write('GET / HTTP/1.0\r\n\r\n');
-  alone[0]?.check(66_000);
+  check(66_000);
   await until(() => handedOver.length === 1 || client.socket.closed);
   t.equal(handedOver[0]?.destroyed, false);
   t.same(errors, []);
@@ -122,7 +121,7 @@ t.test('a request that has arrived when the time is over is answered', async (t)
 });
 
 t.test('an empty line behind a request is no request', async (t) => {
-  const { port, responses, accepted, handedOver, alone } = await start(t, true);
+  const { port, responses, accepted, handedOver, check } = await start(t);
   const client = sendRaw(port, '');
   let sent = 0;
   const send = async (text: string): Promise<void> => {
@@ -141,12 +140,12 @@ t.test('an empty line behind a request is no request', async (t) => {
   }
   t.same(handedOver, []);
   await until(() => responses[2]?.writableFinished === true);
-  alone[0]?.check(66_000);
+  check(66_000);
   await client.ended();
 });
 
 t.test('the end of a head that arrives before the last reply is no empty line', async (t) => {
-  const { port, responses, accepted, bytes } = await start(t, true);
+  const { port, responses, accepted, bytes } = await start(t);
   const client = sendRaw(port, GET);
   await until(() => responses.length === 1);
   client.socket.write(GET.slice(0, -2));
@@ -189,31 +188,31 @@ t.test('a client that leaves is noticed although little has arrived behind its r
 });
 
 t.test('an idle connection is kept for a second longer than announced', async (t) => {
-  const { port, responses, accepted, alone } = await start(t, true);
+  const { port, responses, accepted, check } = await start(t);
   const client = sendRaw(port, GET);
   await until(() => responses.length === 1);
   responses[0]?.writeHead(200, []);
   responses[0]?.end('ok', 'latin1');
   await client.until(/ok$/);
   await until(() => responses[0]?.writableFinished === true);
-  alone[0]?.check(65_999);
+  check(65_999);
   await turn();
   t.equal(accepted[0]?.destroyed, false);
-  alone[0]?.check(66_000);
+  check(66_000);
   await client.ended();
 });
 
 t.test('408: a body that takes an hour, with its reply before its end', async (t) => {
-  const { port, clock, errors, responses } = await start(t);
+  const { check, port, errors, responses } = await start(t);
   const client = sendRaw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n');
   await until(() => responses.length === 1);
-  clock.advance(3_600_000);
+  check(3_600_000);
   await client.ended();
   t.same(errors, ['ERR_HTTP_REQUEST_TIMEOUT']);
 });
 
 t.test('closeIdle keeps new connections, and those with a request or a body', async (t) => {
-  const { plain, port, responses, accepted } = await start(t);
+  const { closeIdle, port, responses, accepted } = await start(t);
   const fresh = sendRaw(port, '');
   const asking = sendRaw(port, GET);
   await until(() => responses.length === 1 && accepted.length === 2);
@@ -228,7 +227,7 @@ t.test('closeIdle keeps new connections, and those with a request or a body', as
   responses[2]?.end('done', 'latin1');
   await idle.until(/done$/);
   await until(() => responses.every(({ writableFinished }, i) => writableFinished || i === 0));
-  plain.closeIdle();
+  closeIdle();
   await idle.ended();
   t.same(
     [fresh, asking, sending].map(({ socket }) => socket.closed),
@@ -238,7 +237,7 @@ t.test('closeIdle keeps new connections, and those with a request or a body', as
 });
 
 t.test('closeIdle spares a connection whose request has arrived', async (t) => {
-  const { plain, port, responses } = await start(t);
+  const { closeIdle, port, responses } = await start(t);
   const client = sendRaw(port, GET);
   await until(() => responses.length === 1);
   responses[0]?.writeHead(200, []);
@@ -247,19 +246,19 @@ t.test('closeIdle spares a connection whose request has arrived', async (t) => {
   await until(() => responses[0]?.writableFinished === true);
   await timer();
   client.socket.write(GET);
-  plain.closeIdle();
+  closeIdle();
   await until(() => responses.length === 2 || client.socket.closed);
   t.notOk(client.socket.closed);
   client.socket.destroy();
 });
 
 t.test('a connection that was handed over is neither checked nor closed', async (t) => {
-  const { plain, port, clock, errors, handedOver, bytes } = await start(t);
+  const { closeIdle, check, port, errors, handedOver, bytes } = await start(t);
   const client = sendRaw(port, 'GET / HTTP/1.0\r\n\r\n');
   await until(() => handedOver.length === 1);
   t.same(bytes, ['GET / HTTP/1.0\r\n\r\n'], 'the bytes are passed on unread');
-  clock.advance(1_000_000);
-  plain.closeIdle();
+  check(1_000_000);
+  closeIdle();
   t.equal(handedOver[0]?.destroyed, false);
   t.same(errors, []);
   client.socket.destroy();

@@ -10,7 +10,7 @@ import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { DateField } from '#gateway/http/date-field.ts';
 import { Penalties } from '#gateway/listen/connection/penalties.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
-import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
+import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/plain/plain-connection.ts';
 import type { PlainRequest } from '#gateway/listen/plain/plain-request.ts';
 
 export interface ReadRequest {
@@ -89,7 +89,7 @@ interface Open {
 
 export class Readers {
   readonly #http: Server;
-  readonly #plain: PlainConnections;
+  readonly #plain: PlainConnectionOptions;
   readonly #open = new Map<Duplex, Open>();
 
   constructor() {
@@ -127,39 +127,31 @@ export class Readers {
       if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
       else socket.destroy();
     });
-    this.#plain = new PlainConnections(
-      {
-        clock: () => 0,
-        date: new DateField(() => 0),
-        keepAlive: 'timeout=5',
-        pieces: { clock: () => 0, onSmallPieces: () => undefined },
-        pipelining: unboundedPipelining(),
-        headersTimeoutMs: 1,
-        requestTimeoutMs: 1,
-        keepAliveMs: 1,
-        onRequest: (_connection, req, res) => {
-          const open = this.#open.get(req.socket);
-          if (open !== undefined) open.plain++;
-          this.#answer(req.socket, readable(req), res);
-        },
-        onClientError: (_error, socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
-        onHandOver: (socket) => {
-          const open = this.#open.get(socket);
-          if (open !== undefined) {
-            // The socket contains all unread bytes again, so the test can read them.
-            const left: Buffer | null = socket.read();
-            open.handedOver = left?.toString('latin1') ?? '';
-            if (left !== null) socket.unshift(left);
-          }
-          this.#http.emit('connection', socket);
-        },
+    this.#plain = {
+      clock: () => 0,
+      date: new DateField(() => 0),
+      keepAlive: 'timeout=5',
+      pieces: { clock: () => 0, onSmallPieces: () => undefined },
+      pipelining: unboundedPipelining(),
+      unusedMs: 1,
+      idleMs: 1,
+      onRequest: (_connection, req, res) => {
+        const open = this.#open.get(req.socket);
+        if (open !== undefined) open.plain++;
+        this.#answer(req.socket, readable(req), res);
       },
-      1_000_000,
-    );
-  }
-
-  close(): void {
-    this.#plain.stop();
+      onClientError: (_error, socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+      onHandOver: ({ socket }) => {
+        const open = this.#open.get(socket);
+        if (open !== undefined) {
+          // The socket contains all unread bytes again, so the test can read them.
+          const left: Buffer | null = socket.read();
+          open.handedOver = left?.toString('latin1') ?? '';
+          if (left !== null) socket.unshift(left);
+        }
+        this.#http.emit('connection', socket);
+      },
+    };
   }
 
   #answer(socket: Duplex, req: Answerable, res: Answer): void {
@@ -198,12 +190,13 @@ export class Readers {
     this.#open.set(socket, open);
     if (way === 'node') this.#http.emit('connection', socket);
     else
-      this.#plain.open(
+      new PlainConnection(
         new ClientConnection(
           socket,
           { peer: '127.0.0.1', trusted: false, isIntroduced: false, scheme: 'http' },
           null,
         ),
+        this.#plain,
       );
     let from = 0;
     for (const to of [...cuts, bytes.length]) {
