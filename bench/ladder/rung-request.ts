@@ -5,12 +5,13 @@ import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import type { DateField } from '#gateway/http/date-field.ts';
 import type { SharedReply } from '#gateway/http/shared-reply.ts';
-import { decide, knownViolations, retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
+import { decide, knownViolations, type Violation } from '#gateway/limiter/decision.ts';
 import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
 import type { ForwardedRequest } from '#gateway/proxy/forwarded-request.ts';
 import { ProxyCall } from '#gateway/proxy/proxy-call.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { DECISION_ID_LENGTH } from '#gateway/refusals/decision-ids.ts';
+import { limitRefusal } from '#gateway/refusals/refusal.ts';
 import { type Cors, UNREAD } from '#gateway/reply/cors.ts';
 import type { DenialWriter } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
@@ -119,9 +120,9 @@ export class RungRequest implements ReadableRequest, LimitListener, ForwardedReq
       return;
     }
     const page = prefersHtml(this.req.rawHeaders) ? enforcement.table.page : null;
-    const retryAfter = retryAfterSeconds(violated, enforcement.options.randomInt);
+    const refusal = limitRefusal(violated, [], 'store', enforcement.options.randomInt);
     const framing = { cors: this.cors, close: false, page, decision: null };
-    denials.write(this.req, this.res, { kind: 'limit', violated, retryAfter }, framing, DECISION);
+    denials.write(this.req, this.res, refusal, framing, DECISION);
   }
 
   #admit(added: readonly string[]): void {

@@ -15,15 +15,19 @@ import { DateField } from '#gateway/http/date-field.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { originOf } from '#gateway/http/request-origin.ts';
 import { SharedReply } from '#gateway/http/shared-reply.ts';
+import { identityOf } from '#gateway/identity/digest.ts';
+import { Bucket } from '#gateway/limiter/charge.ts';
 import { Penalties } from '#gateway/listen/connection/penalties.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { Listener } from '#gateway/listen/listener.ts';
 import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/plain/plain-connection.ts';
 import { plainHead } from '#gateway/listen/plain/plain-request.ts';
+import { countersOf } from '#gateway/policy/counter.ts';
 import { readPolicyFile } from '#gateway/policy/policy-file.ts';
 import { loadWatched } from '#gateway/policy/watched-file.ts';
 import { youngCollector } from '#gateway/process/collect-young.ts';
 import { Upstream } from '#gateway/proxy/upstream.ts';
+import { limitRefusal } from '#gateway/refusals/refusal.ts';
 import { UNREAD } from '#gateway/reply/cors.ts';
 import { DenialWriter } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
@@ -63,12 +67,14 @@ const upstream = new Upstream({
 
 /** As long as the gateway's reply to such a request, so that all rungs write the same number of bytes. */
 function fixedReply(): OwnReply {
-  const policy = policies.policies[0];
-  if (policy === undefined) throw new Error('the policy file has no policy');
-  const { limit } = policy;
-  const verdict = { policy, capacity: limit, limit, remaining: 0, resetMs: 30_000, canNeverPass: false };
+  const [counter] = countersOf(policies);
+  if (counter === undefined) throw new Error('the policy file has no policy');
+  const bucket = new Bucket(counter, identityOf('x'.repeat(22)));
+  const { policy, limit } = bucket;
+  const used = { used: limit, share: limit, remaining: 0, resetMs: 30_000, canNeverPass: false };
+  const verdict = { policy, capacity: limit, limit, bucket, ...used };
   const framing = { cors: UNREAD, close: false, page: null, decision: DECISION };
-  if (!plan.forwards) return refusalReply({ kind: 'limit', violated: [verdict], retryAfter: 30 }, framing);
+  if (!plan.forwards) return refusalReply(limitRefusal([verdict], [], 'store', null), framing);
   const headers = ['Content-Type', 'application/json', ...limitHeaders([verdict])];
   return { status: 200, title: 'OK', body: BODY, headers, cors: UNREAD, close: false };
 }

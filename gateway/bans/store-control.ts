@@ -5,11 +5,10 @@ import { clear, type Look, look } from '#gateway/limiter/look.ts';
 import { historySinceKey, REPLICAS_KEY, SALT_KEY } from '#gateway/limiter/replicas.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
-import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
-import { openStore } from '#gateway/store/open.ts';
+import type { StoreScript } from '#gateway/store/connection.ts';
+import { LazyStore } from '#gateway/store/lazy-store.ts';
 import { REPORT, readStoreReport, type StoreReport } from '#gateway/store/report.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { within } from '#shared/within.ts';
 import { type Change, Control, ControlUnavailableError, type Offences } from './control.ts';
 import type { Kind, Row } from './rows.ts';
 import {
@@ -28,8 +27,6 @@ import {
 } from './scripts.ts';
 import { keyOf, readRow, readRows, textOf } from './sync.ts';
 
-const CONNECT_MS: Millis = 2000;
-const ANSWER_MS: Millis = 2000;
 const CALLS_MAX = 32;
 
 export class StoreControl extends Control {
@@ -37,8 +34,7 @@ export class StoreControl extends Control {
   readonly #configuredSalt: string | null;
   readonly #clock: Clock;
   readonly #onChange: (row: Row) => Promise<void>;
-  #connection: StoreConnection | null = null;
-  #connecting: Promise<void> | null = null;
+  readonly #store: LazyStore;
   #calls = 0;
 
   /**
@@ -54,6 +50,7 @@ export class StoreControl extends Control {
   ) {
     super();
     this.#access = access;
+    this.#store = new LazyStore(access);
     this.#clock = clock;
     this.#onChange = onChange;
     this.#configuredSalt = configuredSalt;
@@ -104,7 +101,7 @@ export class StoreControl extends Control {
   }
 
   close(): void {
-    this.#connection?.close();
+    this.#store.close();
   }
 
   protected async change(change: Change) {
@@ -156,8 +153,7 @@ export class StoreControl extends Control {
       throw new ControlUnavailableError(`${CALLS_MAX} requests are waiting for the store; try again`);
     this.#calls++;
     try {
-      const connection = await this.#connected();
-      return await within(ANSWER_MS, connection.run(script, keys, args));
+      return await this.#store.run(script, keys, args);
     } catch (error) {
       throw new ControlUnavailableError(`the store is unavailable: ${(error as Error).message}`, {
         cause: error,
@@ -166,15 +162,4 @@ export class StoreControl extends Control {
       this.#calls--;
     }
   };
-
-  async #connected(): Promise<StoreConnection> {
-    this.#connection ??= openStore(this.#access, { silenceMs: ANSWER_MS, onChange: () => undefined });
-    this.#connecting ??= this.#connection.connect();
-    if (!this.#connection.ready) {
-      // After a failed attempt, the connection keeps trying.
-      await within(CONNECT_MS, this.#connecting).catch(() => undefined);
-      if (!this.#connection.ready) throw this.#connection.whyDown();
-    }
-    return this.#connection;
-  }
 }

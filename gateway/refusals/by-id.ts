@@ -6,33 +6,6 @@ import { isWhole, type PartialRecord } from './decision-record.ts';
 import { type DecisionText, textOf } from './decision-text.ts';
 import { countedBy, namesBesidePolicies, reasonOf } from './reasons.ts';
 
-/** The record of a refusal of which only the id, the time and the kind are known. */
-function unknownRecord(known: Pick<PartialRecord, 'id' | 'at' | 'decision'>): PartialRecord {
-  return {
-    ...known,
-    method: null,
-    path: null,
-    policy: null,
-    line: null,
-    file: null,
-    policyVersion: null,
-    violated: null,
-    limit: null,
-    used: null,
-    cost: null,
-    windowSeconds: null,
-    algorithm: null,
-    endsAt: null,
-    identity: null,
-    identifier: null,
-    isUnproven: null,
-    addressFrom: null,
-    decidedBy: null,
-    fromMemory: null,
-    replica: null,
-  };
-}
-
 interface Names {
   readonly policies: PolicySet;
   /** Names of the processes that run now. */
@@ -40,30 +13,43 @@ interface Names {
 }
 
 /** @returns null if the id was not made with this salt */
-export function recordOfId(id: string, salt: string, { policies, replicas }: Names): PartialRecord | null {
+export function recordOfId(
+  id: string,
+  salt: string,
+  { policies: set, replicas }: Names,
+): PartialRecord | null {
   const read = readDecisionId(id, salt);
   if (read === null) return null;
   const { at, decision, isUnproven } = read;
-  const record = { ...unknownRecord({ id, at: isoTime(at), decision }), isUnproven };
-  const replica = replicas.find(read.isOfReplica) ?? null;
-  const policy = policies.policies.find(({ name }) => read.isOfPolicy(name));
-  if (policy === undefined) {
-    const buckets = policies.policies.map(({ bucket }) => bucket);
-    const name = namesBesidePolicies(buckets).find(read.isOfPolicy) ?? null;
-    return { ...record, replica, policy: name };
-  }
-  const { name, line, algorithm, windowSeconds, overrides, capacity } = policy;
-  const named = {
-    ...record,
-    replica,
-    policy: name,
-    line,
-    file: policies.file,
-    identifier: countedBy(policy),
+  const policy = set.policies.find(({ name }) => read.isOfPolicy(name)) ?? null;
+  const beside = namesBesidePolicies(set.policies.map(({ bucket }) => bucket)).find(read.isOfPolicy);
+  /** The policy, if it is as it was then. */
+  const same = read.isOfVersion(set.version) ? policy : null;
+  return {
+    id,
+    at: isoTime(at),
+    decision,
+    method: null,
+    path: null,
+    policy: policy?.name ?? beside ?? null,
+    line: policy?.line ?? null,
+    file: policy === null ? null : set.file,
+    policyVersion: same === null ? null : set.version,
+    violated: null,
+    limit: same?.overrides === null ? same.capacity : null,
+    used: null,
+    cost: null,
+    windowSeconds: same?.windowSeconds ?? null,
+    algorithm: same?.algorithm ?? null,
+    endsAt: null,
+    identity: null,
+    identifier: policy === null ? null : countedBy(policy),
+    isUnproven,
+    addressFrom: null,
+    decidedBy: null,
+    fromMemory: null,
+    replica: replicas.find(read.isOfReplica) ?? null,
   };
-  if (!read.isOfVersion(policies.version)) return named;
-  const limit = overrides === null ? capacity : null;
-  return { ...named, policyVersion: policies.version, algorithm, windowSeconds, limit };
 }
 
 /**

@@ -1,38 +1,42 @@
 /**
  * Gives every refusal an id, and records refusals for operators.
  *
- * Records are written in batches, and no request waits for that. During a flood only a sample is recorded. Clients with
- * few refusals come first, because they are the ones whose operators ask. If the store is away, a bounded number of
- * records is kept and written later.
+ * Records are written in batches, and no request waits for that. During a flood only a sample is recorded: of each client
+ * and policy the first ten refusals in a minute, and the last one of each second after that. So clients with few refusals
+ * come first, because they are the ones who ask, the newest record is of now, and what the records stand for adds up to
+ * the number of refusals. If the store is away, a bounded number of records is kept and written later.
  */
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 import { DecisionIds } from './decision-ids.ts';
 import type { DecisionRecord, DecisionStore } from './decision-record.ts';
-import { FEW, FloodSample } from './flood-sample.ts';
 import type { Recorded } from './refusal.ts';
 
 const BATCH_MS: Millis = 100;
-const AGAIN_MS: Millis = 1000;
+const SECOND_MS: Millis = 1000;
+const MINUTE_MS: Millis = 60_000;
+/** Number of refusals by one policy in a minute up to which a client has few. */
+const FEW = 10;
 /** Largest batch. */
 const BATCH_MAX = 120;
 /** Maximum number of records of clients with more than a few refusals in a batch. */
 const BATCH_OF_MANY = 20;
 const PENDING_MAX = 1000;
+/** Maximum number of pairs of client and policy whose refusals are counted. */
+const PAIRS_MAX = 16_384;
+/** Maximum number of pairs with a refusal that waits for the end of its second. It holds its request. */
+const WAITING_MAX = 1000;
 const PATH_MAX = 200;
-
-/** The parts of a refused request that its record needs. */
-export interface RefusedRequest {
-  readonly method: string;
-  /** Canonical path and query. */
-  readonly target: string;
-  readonly addressFrom: string;
-  readonly file: string;
-}
 
 /** Describes a refused request. Called only if the refusal is recorded, up to seconds later. */
 export interface Refused {
-  describe(): RefusedRequest;
+  describe(): {
+    readonly method: string;
+    /** Canonical path and query. */
+    readonly target: string;
+    readonly addressFrom: string;
+    readonly file: string;
+  };
 }
 
 /** A refusal that may get a record. */
@@ -42,6 +46,17 @@ interface Candidate {
   readonly refused: Refused;
   readonly policyVersion: string;
   readonly now: Millis;
+}
+
+/** A client and a policy that refuses it. */
+interface Pair {
+  /** Number of refusals in this minute. */
+  number: number;
+  /** When a refusal beyond the first ones was last recorded. */
+  takenAt: Millis;
+  /** The last refusal that waits, and how many have come since another one was recorded. */
+  last: Candidate | null;
+  refusals: number;
 }
 
 interface DecisionsOptions {
@@ -63,7 +78,10 @@ export class Decisions {
   /** Number of records since the last batch. */
   #kept = 0;
   #timer: NodeJS.Timeout | undefined;
-  readonly #sample = new FloodSample<Candidate>();
+  readonly #pairs = new Map<string, Pair>();
+  #minuteEndsAt: Millis = 0;
+  /** Pairs whose last refusal waits, the one that waits longest first. */
+  readonly #waiting = new Set<Pair>();
   /** Number of refusals that were not recorded, because there were too many. */
   unrecorded = 0;
 
@@ -81,11 +99,11 @@ export class Decisions {
     const now = this.#options.wallClock();
     const policyVersion = this.#options.policyVersion();
     const id = this.#ids.next(refusal, policyVersion, now);
-    const pair = this.#sample.count(refusal.policy, refusal.identity, now);
+    const pair = this.#pairOf(`${refusal.identity} ${refusal.policy}`, now);
     const candidate = { id, refusal, refused, policyVersion, now };
-    if (pair.number > FEW) {
-      if (!this.#sample.add(pair, candidate)) this.unrecorded++;
-    } else if (this.#kept < BATCH_MAX) this.#keep(candidate, 1);
+    pair.number++;
+    if (pair.number > FEW) this.#wait(pair, candidate);
+    else if (this.#kept < BATCH_MAX) this.#keep(candidate, 1);
     else this.unrecorded++;
     this.#timer ??= this.#later(BATCH_MS);
     return id;
@@ -109,64 +127,78 @@ export class Decisions {
   /** Makes one attempt to write the remaining records. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    this.#keepSampled(Number.POSITIVE_INFINITY, PENDING_MAX);
+    this.#keepWaiting(Number.POSITIVE_INFINITY, PENDING_MAX);
     if (this.#pending.length > 0) await this.#options.store.write(this.#pending).catch(() => undefined);
     this.#options.store.close();
   }
 
-  #keep(candidate: Candidate, refusals: number): void {
+  #pairOf(key: string, now: Millis): Pair {
+    if (now >= this.#minuteEndsAt || this.#pairs.size >= PAIRS_MAX) {
+      // Those that wait are still recorded.
+      this.#pairs.clear();
+      this.#minuteEndsAt = now + MINUTE_MS;
+    }
+    let pair = this.#pairs.get(key);
+    if (pair === undefined) {
+      pair = { number: 0, takenAt: Number.NEGATIVE_INFINITY, last: null, refusals: 0 };
+      this.#pairs.set(key, pair);
+    }
+    return pair;
+  }
+
+  #wait(pair: Pair, candidate: Candidate): void {
+    const isFirst = pair.last === null;
+    // Only one of the refusals that wait gets a record.
+    if (!isFirst || this.#waiting.size >= WAITING_MAX) this.unrecorded++;
+    if (isFirst && this.#waiting.size >= WAITING_MAX) return;
+    pair.last = candidate;
+    pair.refusals++;
+    this.#waiting.add(pair);
+  }
+
+  /** Records the last refusals of clients of whom none was recorded in this second. */
+  #keepWaiting(now: Millis, max: number): void {
+    let kept = 0;
+    for (const pair of this.#waiting) {
+      if (kept >= max) return;
+      const { last, refusals, takenAt } = pair;
+      // The clock may have been set back.
+      if (last === null || (now >= takenAt && now - takenAt < SECOND_MS)) continue;
+      this.#waiting.delete(pair);
+      Object.assign(pair, { last: null, refusals: 0, takenAt: now });
+      this.#keep(last, refusals);
+      kept++;
+    }
+  }
+
+  #keep({ id, refusal, refused, policyVersion, now }: Candidate, refusals: number): void {
+    const { resetMs, isLocal, ...recorded } = refusal;
+    const { target, ...request } = refused.describe();
+    const [path = ''] = target.split('?', 1);
     this.#kept++;
-    this.#pending.push(this.#record(candidate, refusals));
+    this.#pending.push({
+      id,
+      at: isoTime(now),
+      ...recorded,
+      ...request,
+      path: path.slice(0, PATH_MAX),
+      policyVersion,
+      endsAt: isoTime(now + resetMs),
+      decidedBy: isLocal || !this.#options.isStoreUsed() ? 'local' : 'store',
+      replica: this.#options.replica,
+      ...(refusals === 1 ? {} : { refusals }),
+    });
     if (this.#pending.length <= PENDING_MAX) return;
     this.#pending.shift();
     this.unrecorded++;
   }
 
-  #keepSampled(now: Millis, max: number): void {
-    for (const { last, refusals } of this.#sample.take(now, max)) this.#keep(last, refusals);
-  }
-
-  #record({ id, refusal, refused, policyVersion, now }: Candidate, refusals: number): DecisionRecord {
-    const { decision, policy, line, violated, limit, used, cost, windowSeconds, algorithm } = refusal;
-    const { resetMs, identity, identifier, isUnproven, isLocal, fromMemory } = refusal;
-    const { method, target, addressFrom, file } = refused.describe();
-    const [path = ''] = target.split('?', 1);
-    return {
-      id,
-      at: new Date(now).toISOString(),
-      decision,
-      method,
-      path: path.slice(0, PATH_MAX),
-      policy,
-      line,
-      file,
-      policyVersion,
-      violated,
-      limit,
-      used,
-      cost,
-      windowSeconds,
-      algorithm,
-      endsAt: new Date(now + resetMs).toISOString(),
-      identity,
-      identifier,
-      isUnproven,
-      addressFrom,
-      decidedBy: isLocal || !this.#options.isStoreUsed() ? 'local' : 'store',
-      fromMemory,
-      replica: this.#options.replica,
-      ...(refusals === 1 ? {} : { refusals }),
-    };
-  }
-
   #later(ms: Millis): NodeJS.Timeout {
-    const timer = setTimeout(() => void this.#write(), ms);
-    timer.unref();
-    return timer;
+    return setTimeout(() => void this.#write(), ms).unref();
   }
 
   async #write(): Promise<void> {
-    this.#keepSampled(this.#options.wallClock(), Math.min(BATCH_OF_MANY, BATCH_MAX - this.#kept));
+    this.#keepWaiting(this.#options.wallClock(), Math.min(BATCH_OF_MANY, BATCH_MAX - this.#kept));
     const batch = this.#pending;
     this.#pending = [];
     this.#kept = 0;
@@ -178,9 +210,9 @@ export class Decisions {
       const all = [...batch, ...this.#pending];
       this.unrecorded += Math.max(0, all.length - PENDING_MAX);
       this.#pending = all.slice(-PENDING_MAX);
-      delayMs = AGAIN_MS;
+      delayMs = SECOND_MS;
     }
-    const isIdle = this.#pending.length === 0 && this.#sample.isEmpty;
+    const isIdle = this.#pending.length === 0 && this.#waiting.size === 0;
     this.#timer = isIdle ? undefined : this.#later(delayMs);
   }
 }

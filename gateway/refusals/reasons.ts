@@ -235,9 +235,9 @@ export const GROUP_REASONS = GROUPS.map((words) => ({
 
 type LimitReason = typeof REASONS.policyLimit | (typeof GROUP_REASONS)[number];
 
-/** Returns the reason why a policy denies. */
-export function limitReasonOf({ onlyFor, shareOf }: Pick<Policy, 'onlyFor' | 'shareOf'>): LimitReason {
-  const together = shareOf === null ? onlyFor?.words.together : undefined;
+/** Returns the reason why a policy denies. @param policy undefined if it is not known */
+export function limitReasonOf(policy: Pick<Policy, 'onlyFor' | 'shareOf'> | undefined): LimitReason {
+  const together = policy?.shareOf === null ? policy.onlyFor?.words.together : undefined;
   return GROUP_REASONS.find(({ counted }) => counted === together) ?? REASONS.policyLimit;
 }
 

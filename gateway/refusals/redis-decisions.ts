@@ -4,10 +4,9 @@
  */
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
-import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
-import { openStore } from '#gateway/store/open.ts';
+import { storeScript } from '#gateway/store/connection.ts';
+import { LazyStore } from '#gateway/store/lazy-store.ts';
 import type { Millis } from '#shared/clock.ts';
-import { within } from '#shared/within.ts';
 import {
   DECISION_KEPT_MS,
   DECISIONS_MAX,
@@ -15,8 +14,6 @@ import {
   type DecisionStore,
   EXCHANGED_MAX,
 } from './decision-record.ts';
-
-const SILENCE_MS: Millis = 2000;
 
 /**
  * KEYS: records by id, ids by time. ARGV: maximum number of records, lifetime in ms, then alternating ids and records.
@@ -59,28 +56,24 @@ return redis.call('HMGET', KEYS[1], unpack(ids))
 const FIND = storeScript(`return redis.call('HGET', KEYS[1], ARGV[1])`);
 
 /**
- * KEYS: texts by gateway, each after its time. ARGV: this gateway, its text, lifetime in ms, maximum number of texts.
- * Returns the texts of the other gateways.
+ * KEYS: sorted set of texts by time. ARGV: the last text of this gateway, its new one, lifetime in ms, maximum number of
+ * texts. Returns all texts.
  */
 const EXCHANGE = storeScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now) .. ARGV[2])
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now - ARGV[3]))
+redis.call('ZADD', KEYS[1], string.format('%.0f', now), ARGV[2])
+redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -ARGV[4] - 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-local all = redis.call('HGETALL', KEYS[1])
-local texts, oldest, oldestAt = {}, nil, now
-for i = 1, #all, 2 do
-  local at, text = string.match(all[i + 1], '^(%d+) (.*)$')
-  at = tonumber(at)
-  if at < now - ARGV[3] then redis.call('HDEL', KEYS[1], all[i])
-  elseif all[i] ~= ARGV[1] then
-    texts[#texts + 1] = text
-    if at < oldestAt then oldest, oldestAt = all[i], at end
-  end
-end
-if oldest and #texts >= tonumber(ARGV[4]) then redis.call('HDEL', KEYS[1], oldest) end
-return texts
+return redis.call('ZRANGE', KEYS[1], 0, -1)
 `);
+
+interface Told {
+  readonly gateway: string;
+  readonly denied: readonly Ranked[];
+}
 
 const DENIED_KEY = 'fg:{decisions}:denied';
 const DENIED_KEPT_MS: Millis = 3_600_000;
@@ -91,51 +84,45 @@ const RECORDS_KEY = 'fg:{decisions}:records';
 const ORDER_KEY = 'fg:{decisions}:order';
 
 export class RedisDecisions implements DecisionStore {
-  readonly #connection: StoreConnection;
-  #connecting: Promise<void> | null = null;
+  readonly #store: LazyStore;
+  /** What this gateway told the others last. */
+  #told = '';
 
   constructor(access: StoreAccess) {
-    this.#connection = openStore(access, { silenceMs: SILENCE_MS, onChange: () => undefined });
+    this.#store = new LazyStore(access);
   }
 
   async write(records: readonly DecisionRecord[]): Promise<void> {
-    await this.#connect();
     const args = [String(DECISIONS_MAX), String(DECISION_KEPT_MS)];
     for (const record of records) args.push(record.id, JSON.stringify(record));
-    await within(SILENCE_MS, this.#connection.run(WRITE, [RECORDS_KEY, ORDER_KEY], args));
+    await this.#store.run(WRITE, [RECORDS_KEY, ORDER_KEY], args);
   }
 
   async find(id: string): Promise<DecisionRecord | null> {
-    await this.#connect();
-    const text = await within(SILENCE_MS, this.#connection.run(FIND, [RECORDS_KEY], [id]));
+    const text = await this.#store.run(FIND, [RECORDS_KEY], [id]);
     return typeof text === 'string' ? (JSON.parse(text) as DecisionRecord) : null;
   }
 
   async list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
-    await this.#connect();
-    const keys = [RECORDS_KEY, ORDER_KEY];
-    const reply = await within(SILENCE_MS, this.#connection.run(LIST, keys, [before ?? '', String(count)]));
+    const reply = await this.#store.run(LIST, [RECORDS_KEY, ORDER_KEY], [before ?? '', String(count)]);
     return (Array.isArray(reply) ? reply : [])
       .filter((text) => typeof text === 'string')
       .map((text) => JSON.parse(text) as DecisionRecord);
   }
 
   async exchangeDenied(gateway: string, own: readonly Ranked[]): Promise<readonly (readonly Ranked[])[]> {
-    await this.#connect();
-    const args = [gateway, JSON.stringify(own.slice(0, EXCHANGED_MAX)), DENIED_KEPT_MS, GATEWAYS_MAX].map(
-      String,
-    );
-    const reply = await within(SILENCE_MS, this.#connection.run(EXCHANGE, [DENIED_KEY], args));
-    return (Array.isArray(reply) ? reply : []).map((text) => JSON.parse(String(text)) as Ranked[]);
+    const text = JSON.stringify({ gateway, denied: own.slice(0, EXCHANGED_MAX) });
+    const args = [this.#told, text, String(DENIED_KEPT_MS), String(GATEWAYS_MAX)];
+    const reply = await this.#store.run(EXCHANGE, [DENIED_KEY], args);
+    this.#told = text;
+    const all = (reply as string[]).map((one) => JSON.parse(one) as Told);
+    // If an answer was lost, an older text of a gateway may still be there.
+    const newest = new Map(all.map((told) => [told.gateway, told.denied]));
+    newest.delete(gateway);
+    return [...newest.values()];
   }
 
   close(): void {
-    this.#connection.close();
-  }
-
-  /** Waits for the first attempt to connect. Later calls fail at once while there is no connection. */
-  #connect(): Promise<void> {
-    this.#connecting ??= within(SILENCE_MS, this.#connection.connect()).catch(() => undefined);
-    return this.#connecting;
+    this.#store.close();
   }
 }

@@ -24,10 +24,7 @@ import {
   type Reason,
 } from './reasons.ts';
 
-export type Refusal = Exclude<ToldRefusal, ToldLimit> | LimitRefusal;
-
-/** A refusal, as far as its client is told of it. */
-export type ToldRefusal =
+export type Refusal =
   /** The request can be read in two ways, or breaks a rule of HTTP. */
   | { readonly kind: 'malformed'; readonly reason: string }
   /** `policy` made the ban; null if an operator did. */
@@ -38,7 +35,7 @@ export type ToldRefusal =
       readonly policy: string | null;
     }
   | { readonly kind: 'listed'; readonly entry: Pick<ListEntry, 'names' | 'line' | 'status' | 'reason'> }
-  | ToldLimit
+  | LimitRefusal
   /** The store is unavailable. `bucket` belongs to a policy with `onStoreFailure: deny`; null if it is not known. */
   | { readonly kind: 'store'; readonly bucket: Bucket | null }
   /** `client` holds the resources; null if the request counted only for the total of the bound. */
@@ -59,37 +56,25 @@ export type ToldRefusal =
   | { readonly kind: 'unavailable'; readonly reason: string }
   | { readonly kind: 'timeout' };
 
-/** The exhausted policies, the one that resets last first. It may be empty, see `limitRefusal`. */
-export interface ToldLimit {
+export interface LimitRefusal {
   readonly kind: 'limit';
-  readonly violated: readonly ToldViolation[];
-  readonly retryAfter: Seconds;
-}
-
-/** The parts of a violation that its reply depends on. */
-export type ToldViolation = Pick<
-  Violation,
-  'policy' | 'capacity' | 'limit' | 'remaining' | 'resetMs' | 'canNeverPass'
->;
-
-export interface LimitRefusal extends ToldLimit {
+  /** The exhausted policies, the one that resets last first. It may be empty, see `limitRefusal`. */
   readonly violated: readonly Violation[];
+  readonly retryAfter: Seconds;
   /** The exhausted bucket that the record names. */
   readonly bucket: Bucket;
-  readonly by: DeniedBy;
+  /**
+   * `store`: the store denied. `share`: the store is unavailable, and the share of this process is used up. `memory`: the
+   * store was not asked.
+   */
+  readonly by: 'store' | 'share' | 'memory';
 }
-
-/**
- * `store`: the store denied. `share`: the store is unavailable, and the share of this process is used up. `memory`: the
- * store was not asked.
- */
-type DeniedBy = 'store' | 'share' | 'memory';
 
 /** @param buckets of the charge @param randomInt null for the exact time to wait */
 export function limitRefusal(
   violated: readonly Violation[],
   buckets: readonly Bucket[],
-  by: DeniedBy,
+  by: LimitRefusal['by'],
   randomInt: RandomInt | null,
 ): LimitRefusal {
   // `violated` may be empty in a Redis Cluster: the counter that denied may have room again a moment later.
@@ -125,7 +110,7 @@ export interface Told {
   /** Time to wait; missing if waiting does not help, or the code has the time already. */
   readonly retryAfter?: Seconds;
   /** Policies whose limit the reply shows. */
-  readonly limits?: readonly ToldViolation[];
+  readonly limits?: readonly Violation[];
   /** Names of the denying policies. */
   readonly policies?: readonly string[];
   /** Further members of the body. */
@@ -138,23 +123,18 @@ interface Refused {
 }
 
 /** A row of the table. */
-interface Kind<K extends Refusal['kind'], T = Extract<ToldRefusal, { kind: K }>> {
+interface Kind<K extends Refusal['kind'], T = Extract<Refusal, { kind: K }>> {
   reason(refusal: T): Reason;
-  /** Returns what `why` will say, besides the request; null if the refusal has no id. */
-  record(refusal: Extract<Refusal, { kind: K }>, caller: Refused): Recorded | null;
+  /** Returns what `why` will say, besides the request. Missing, or null, if the refusal has no id. */
+  record?(refusal: T, caller: Refused): Recorded | null;
   /** @param isClientRoute whether survey widgets ask */
   told(refusal: T, isClientRoute: boolean): Told;
 }
 
 const RETRY_MS: Millis = RETRY_SECONDS * 1000;
-const NOTHING = (): null => null;
 
 const KINDS: { readonly [K in Refusal['kind']]: Kind<K> } = {
-  malformed: {
-    reason: () => REASONS.malformed,
-    record: NOTHING,
-    told: ({ reason }) => ({ text: reason }),
-  },
+  malformed: { reason: () => REASONS.malformed, told: ({ reason }) => ({ text: reason }) },
   banned: {
     reason: () => REASONS.ban,
     record: ({ identity, leftMs, policy }) => ({
@@ -183,8 +163,7 @@ const KINDS: { readonly [K in Refusal['kind']]: Kind<K> } = {
     }),
   },
   limit: {
-    reason: ({ violated: [first] }) =>
-      first === undefined ? REASONS.policyLimit : limitReasonOf(first.policy),
+    reason: ({ violated: [first] }) => limitReasonOf(first?.policy),
     record({ violated, bucket, by }) {
       const [first] = violated;
       return ofPolicy(bucket, {
@@ -202,7 +181,7 @@ const KINDS: { readonly [K in Refusal['kind']]: Kind<K> } = {
       const policies = [...new Set(violated.map(({ policy }) => policy.name))];
       const canNeverPass = violated.some((one) => one.canNeverPass);
       return {
-        text: (first === undefined ? REASONS.policyLimit : limitReasonOf(first.policy)).text(first),
+        text: limitReasonOf(first?.policy).text(first),
         ...(canNeverPass ? {} : { retryAfter }),
         limits: violated,
         policies,
@@ -212,18 +191,18 @@ const KINDS: { readonly [K in Refusal['kind']]: Kind<K> } = {
   },
   store: {
     reason: () => REASONS.storeUnavailable,
-    record: ({ bucket }) =>
-      bucket === null
-        ? null
-        : ofPolicy(bucket, {
-            decision: REASONS.storeUnavailable.kind,
-            violated: [bucket.policy.name],
-            limit: bucket.capacity,
-            used: null,
-            resetMs: RETRY_MS,
-            isLocal: true,
-            fromMemory: false,
-          }),
+    record({ bucket }) {
+      if (bucket === null) return null;
+      return ofPolicy(bucket, {
+        decision: REASONS.storeUnavailable.kind,
+        violated: [bucket.policy.name],
+        limit: bucket.capacity,
+        used: null,
+        resetMs: RETRY_MS,
+        isLocal: true,
+        fromMemory: false,
+      });
+    },
     told: ({ bucket }) => ({
       text: REASONS.storeUnavailable.text,
       policies: bucket === null ? [] : [bucket.policy.name],
@@ -262,14 +241,9 @@ const KINDS: { readonly [K in Refusal['kind']]: Kind<K> } = {
     }),
     told: ({ priority }) => ({ text: REASONS.protect.text, extra: { details: { priority } } }),
   },
-  unavailable: {
-    reason: () => REASONS.upstreamUnavailable,
-    record: NOTHING,
-    told: ({ reason }) => ({ text: reason }),
-  },
+  unavailable: { reason: () => REASONS.upstreamUnavailable, told: ({ reason }) => ({ text: reason }) },
   timeout: {
     reason: () => REASONS.upstreamTimeout,
-    record: NOTHING,
     told: () => ({ text: REASONS.upstreamTimeout.text }),
   },
 };
@@ -278,34 +252,28 @@ export function kindOf<K extends Refusal['kind']>({ kind }: { readonly kind: K }
   return KINDS[kind];
 }
 
-function ofPolicy(
-  { policy, counter, identity, cost }: Pick<Bucket, 'policy' | 'counter' | 'identity' | 'cost'>,
-  {
-    decision,
-    violated,
-    limit,
-    used,
-    resetMs,
-    isLocal,
-    fromMemory,
-  }: Pick<Recorded, 'decision' | 'violated' | 'limit' | 'used' | 'resetMs' | 'isLocal' | 'fromMemory'>,
-): Recorded {
+type OfPolicy =
+  | 'policy'
+  | 'line'
+  | 'identifier'
+  | 'algorithm'
+  | 'windowSeconds'
+  | 'identity'
+  | 'isUnproven'
+  | 'cost';
+
+function ofPolicy({ policy, counter, identity, cost }: Bucket, more: Omit<Recorded, OfPolicy>): Recorded {
+  const { name, line, algorithm, windowSeconds } = policy;
   return {
-    decision,
-    policy: policy.name,
-    line: policy.line,
+    policy: name,
+    line,
     identifier: countedBy(policy),
-    algorithm: policy.algorithm,
-    windowSeconds: policy.windowSeconds,
+    algorithm,
+    windowSeconds,
     identity: identity.digest,
     isUnproven: counter.forUnproven,
     cost,
-    violated,
-    limit,
-    used,
-    resetMs,
-    isLocal,
-    fromMemory,
+    ...more,
   };
 }
 

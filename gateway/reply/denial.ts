@@ -11,7 +11,7 @@ import { discardBody } from '#gateway/http/lingering-close.ts';
 import { SharedReply } from '#gateway/http/shared-reply.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { DECISION_ID_LENGTH } from '#gateway/refusals/decision-ids.ts';
-import type { ToldLimit } from '#gateway/refusals/refusal.ts';
+import type { LimitRefusal } from '#gateway/refusals/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
 import { type AnsweredRequest, type Framing, headersOf, type OwnReply, sendOwn } from './own-reply.ts';
 import type { Page } from './page.ts';
@@ -54,7 +54,7 @@ export class DenialWriter {
   write(
     req: AnsweredRequest,
     res: SharingResponse,
-    refusal: ToldLimit,
+    refusal: LimitRefusal,
     { cors, close, page }: Framing,
     decision: string,
   ): void {
@@ -63,7 +63,7 @@ export class DenialWriter {
     if (this.#queue.push(denied) === 1) setImmediate(() => this.#flush());
   }
 
-  #denial(refusal: ToldLimit, framing: Framing): Denial {
+  #denial(refusal: LimitRefusal, framing: Framing): Denial {
     const { violated, retryAfter } = refusal;
     const { cors, close, page } = framing;
     let key = `${page === null} ${cors.origin} ${cors.credentials} ${cors.varies} ${close} ${retryAfter}`;
@@ -104,7 +104,7 @@ export class DenialWriter {
   }
 }
 
-function textOf(refusal: ToldLimit, framing: Framing): Denial {
+function textOf(refusal: LimitRefusal, framing: Framing): Denial {
   const reply = refusalReply(refusal, framing);
   const headers = headersOf({ ...reply, close: false });
   const shared = new SharedReply(reply.status, headers, reply.body, GAP);

@@ -41,15 +41,15 @@ export class Refusals {
     events.refused(request, refusal);
     if (!request.finish()) return;
     const { way } = request;
-    const isMalformed = refusal.kind === 'malformed';
-    const record = isMalformed ? null : kindOf(refusal).record(refusal, request.caller);
+    const { record: recordOf } = kindOf(refusal);
+    const record = recordOf?.(refusal, request.caller) ?? null;
     const decision = record === null ? null : this.#record(record, this.#described(request), request.caller);
     const policy = refusal.kind === 'banned' ? null : (record?.policy ?? null);
     log(request, kindOf(refusal).reason(refusal), decision, policy);
     way.refuse(refusal, {
       cors: corsOf(request, enforcement),
       // After a malformed request, nobody knows where the next one begins.
-      close: way.closes || isMalformed,
+      close: way.closes || refusal.kind === 'malformed',
       page: way.takesPages && prefersHtml(request.req.rawHeaders) ? enforcement.table.page : null,
       decision,
     });
@@ -67,7 +67,7 @@ export class Refusals {
     const addressFrom = origin.isIntroduced ? 'PROXY header' : 'socket';
     const caller = enforcement.callerOf(origin, '');
     const refused = { kind: 'bound', bound, refusal, client } as const;
-    const record = kindOf(refused).record(refused, caller);
+    const record = kindOf(refused).record?.(refused, caller) ?? null;
     const describe = () => ({ method: '', target: '', addressFrom, file });
     const decision = record === null ? null : this.#record(record, { describe }, caller);
     return refusalReply(refused, { cors: UNREAD, close: true, page: null, decision });

@@ -1,12 +1,12 @@
 /** The results of a rehearsal, and the gateway's reply to each. */
 import type { Priority } from '#gateway/bounds/priority.ts';
-import { type Decision, retryAfterSeconds } from '#gateway/limiter/decision.ts';
+import type { Decision } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Match } from '#gateway/policy/match.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { CODES } from '#gateway/refusals/codes.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
-import type { ToldRefusal } from '#gateway/refusals/refusal.ts';
+import { limitRefusal, type Refusal } from '#gateway/refusals/refusal.ts';
 import type { CorsTable } from '#gateway/reply/cors.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf } from '#gateway/reply/own-reply.ts';
@@ -60,7 +60,7 @@ export function replyTo(
     return { status: CODES[REASONS.malformed.code].status, headers: table.unread(rawHeaders).headers };
   const cors = table.on(method, asked.match.path, rawHeaders);
   const framing = { cors, close: false, decision: null, page };
-  const refused = (refusal: ToldRefusal): Reply => {
+  const refused = (refusal: Refusal): Reply => {
     const isAsked = cors.origin !== null && isPreflight(method, rawHeaders);
     const reply = isAsked ? preflightReply(framing, rawHeaders) : refusalReply(refusal, framing);
     return { status: reply.status, headers: headersOf(reply) };
@@ -71,8 +71,8 @@ export function replyTo(
     case 'listed':
       return refused(asked);
     case 'deny': {
-      const { violated } = asked.decision;
-      return refused({ kind: 'limit', violated, retryAfter: retryAfterSeconds(violated, null) });
+      const { decision, charged } = asked;
+      return refused(limitRefusal(decision.violated, charged.charge.buckets, 'store', null));
     }
     case 'allow':
       return { status: null, headers: limitHeaders(asked.decision.verdicts) };

@@ -6,7 +6,7 @@ import { DECISIONS_MAX } from '#gateway/refusals/decision-record.ts';
 import { Decisions } from '#gateway/refusals/decisions.ts';
 import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
 import { RedisDecisions } from '#gateway/refusals/redis-decisions.ts';
-import { kindOf, type Recorded } from '#gateway/refusals/refusal.ts';
+import { kindOf, limitRefusal, type Recorded } from '#gateway/refusals/refusal.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { identity, part, policy } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
@@ -19,8 +19,8 @@ function refusal(of: Bucket): Recorded {
   const { policy, capacity, limit } = of;
   const violation = { policy, capacity, limit, remaining: 0, resetMs: 60_000, bucket: of, used: 5, share: 5 };
   const violated = [{ ...violation, canNeverPass: false }];
-  const refused = { kind: 'limit', violated, bucket: of, by: 'memory', retryAfter: 60 } as const;
-  const recorded = kindOf(refused).record(refused, { identity: () => identity('nobody') });
+  const refused = limitRefusal(violated, [], 'memory', null);
+  const recorded = kindOf(refused).record?.(refused, { identity: () => identity('nobody') }) ?? null;
   if (recorded === null) throw new Error('a denial has a record');
   return recorded;
 }

@@ -27,8 +27,11 @@ async function pages(t: Test, store: DecisionStore): Promise<void> {
 
 t.test('gateways tell each other the clients that they denied most', async (t) => {
   const redis = await startRedis(t);
-  const store = new RedisDecisions(accessTo(redis.url));
-  t.teardown(() => store.close());
+  const told = (name: string) => {
+    const store = new RedisDecisions(accessTo(redis.url));
+    t.teardown(() => store.close());
+    return (own: Parameters<DecisionStore['exchangeDenied']>[1]) => store.exchangeDenied(name, own);
+  };
   const denied = (name: string, count: number) => ({
     name,
     count,
@@ -37,19 +40,17 @@ t.test('gateways tell each other the clients that they denied most', async (t) =
     label: 'items',
     lastAt: 1,
   });
-  t.strictSame(await store.exchangeDenied('a', [denied('x', 1)]), []);
-  t.strictSame(await store.exchangeDenied('b', [denied('x', 2)]), [[denied('x', 1)]]);
-  t.strictSame(await store.exchangeDenied('b', [denied('x', 3)]), [[denied('x', 1)]]);
-  t.strictSame(await store.exchangeDenied('a', []), [[denied('x', 3)]]);
-  const many = Array.from({ length: 300 }, (_, i) => denied(String(i), 1));
-  await store.exchangeDenied('b', many);
-  t.equal(
-    (await store.exchangeDenied('a', [])).flat().length,
-    EXCHANGED_MAX,
-    'the size of a list is bounded',
-  );
-  for (let i = 0; i < 100; i++) await store.exchangeDenied(`gateway ${i}`, []);
-  t.ok((await store.exchangeDenied('a', [])).length <= 64, 'and so is their number');
+  const [a, b] = [told('a'), told('b')];
+  t.strictSame(await a([denied('x', 1)]), []);
+  t.strictSame(await b([denied('x', 2)]), [[denied('x', 1)]]);
+  t.strictSame(await b([denied('x', 3)]), [[denied('x', 1)]]);
+  t.strictSame(await a([]), [[denied('x', 3)]]);
+  await told('b')([denied('x', 4)]);
+  t.strictSame(await a([]), [[denied('x', 4)]], 'only the newest of a gateway counts');
+  await b(Array.from({ length: 300 }, (_, i) => denied(String(i), 1)));
+  t.equal((await a([])).flat().length, EXCHANGED_MAX, 'the size of a list is bounded');
+  for (let i = 0; i < 70; i++) await told(`gateway ${i}`)([]);
+  t.ok((await a([])).length <= 64, 'and so is their number');
   const [key = ''] = await redis.client.keys('*denied*');
   t.ok((await redis.client.pttl(key)) > 0);
 });

@@ -10,6 +10,7 @@ import type { SharingResponse } from '#gateway/http/client-exchange.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { templateOf } from '#gateway/policy/page-template.ts';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
+import { limitRefusal } from '#gateway/refusals/refusal.ts';
 import { NO_CORS } from '#gateway/reply/cors.ts';
 import { DenialWriter } from '#gateway/reply/denial.ts';
 import { type Framing, headersOf, recordOf } from '#gateway/reply/own-reply.ts';
@@ -19,7 +20,7 @@ import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { identity, policy } from '#test/support/spend.ts';
+import { identity, part, policy } from '#test/support/spend.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { type Answer, send } from '../proxy/exchange.ts';
 
@@ -28,15 +29,18 @@ const ID = '0123456789abcdefghij';
 const framing = { cors: NO_CORS, close: false, decision: ID, page: OWN_PAGE };
 const violation = {
   policy: policy('login', 5, 60),
+  bucket: part(policy('login', 5, 60)),
   capacity: 5,
   limit: 5,
+  used: 5,
+  share: 5,
   remaining: 0,
   resetMs: 36_001,
   canNeverPass: false,
 };
 
 function denialReply(denying: typeof violation, as: Framing) {
-  return refusalReply({ kind: 'limit', violated: [denying], retryAfter: 37 }, as);
+  return refusalReply(limitRefusal([denying], [], 'store', null), as);
 }
 
 function bannedReply(leftMs: number, as: Framing) {
@@ -305,7 +309,7 @@ function writerTo(bodies: string[]): (violated: readonly (typeof violation)[], p
     endShared: (reply, id) => void bodies.push(reply.bodyWith(id)),
   };
   return (violated, page) =>
-    writer.write(req, res, { kind: 'limit', violated, retryAfter: 37 }, { ...framing, page }, ID);
+    writer.write(req, res, limitRefusal(violated, [], 'store', null), { ...framing, page }, ID);
 }
 
 t.test('a replaced policy gets its own page', async (t) => {
