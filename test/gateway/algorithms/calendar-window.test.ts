@@ -1,8 +1,7 @@
 /** Calendar windows of real time zones: the script, called by gateways with different clocks, and memory agree. */
-import { deepEqual, equal, ok } from 'node:assert/strict';
+import { deepEqual, equal } from 'node:assert/strict';
 import t from 'tap';
 import { type CalendarUnit, calendarOf } from '#gateway/algorithms/calendar.ts';
-import { scriptWindow } from '#gateway/algorithms/windows.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
@@ -147,28 +146,4 @@ t.test('an edit of the time zone keeps the counts', async (t) => {
   }
   const [left, berlinLeft] = [await redis.client.pttl(part(berlin).key), 10 * HOUR_MS];
   t.ok(left <= berlinLeft + 1000, 'the key expires with the window in which it was written');
-});
-
-t.test('overwrites a value of another program under our key', async (t) => {
-  const { redis, ask } = await startScript(t);
-  const one = calendarPolicy('garbage', 'month', 'UTC');
-  const now = Date.UTC(2026, 10, 23);
-  const { key } = part(one);
-  for (const garbage of ['hello', '-5', '1e300', 'inf', 'nan', '99999999999999999999', '5', '']) {
-    await redis.client.set(key, garbage);
-    const spent = await ask(one, now, 0);
-    t.equal(spent.admitted, 1, garbage);
-    t.equal(spent.states[0]?.used, 0, garbage);
-    t.ok((await redis.client.pttl(key)) > 0, 'the counter expires');
-  }
-  await redis.client.del(key);
-  await redis.client.lpush(key, 'a list');
-  t.equal((await ask(one, now, 0)).admitted, 1, 'a list counts as an empty counter');
-});
-
-t.test('the script gets the bounds of three windows', async (t) => {
-  const bounds = scriptWindow(calendarOf('month', 'UTC'), Date.UTC(2026, 1, 10));
-  const months = [0, 1, 2, 3].map((month) => Date.UTC(2026, month));
-  t.strictSame(bounds, [56 * 12, ...months]);
-  ok(bounds.every(Number.isSafeInteger));
 });

@@ -23,94 +23,23 @@ const LIMIT = 3;
 const ALGORITHMS = ['fixed-window', 'calendar-window'] as const;
 const nobody = { onSpent() {}, onStoreUnavailable() {} };
 
-/** A name asks, and `+name` is charged late for the start of the window. `-name` is given back. */
-type Events = readonly (readonly [at: number, what: string])[];
-
-const CASES: readonly (readonly [what: string, events: Events, passing: string, used: number])[] = [
-  [
-    'up to the limit',
-    [
-      [0, 'a'],
-      [1, 'b'],
-      [2, 'c'],
-      [3, 'd'],
-    ],
-    'a b c',
-    3,
-  ],
-  [
-    'again and again',
-    [
-      [0, 'a'],
-      [1, 'b'],
-      [2, 'c'],
-      [3, 'a'],
-      [9999, 'c'],
-      [9999, 'd'],
-    ],
-    'a b c a c',
-    3,
-  ],
-  [
-    'a new window begins anew',
-    [
-      [0, 'a'],
-      [1, 'b'],
-      [2, 'c'],
-      [10_000, 'd'],
-      [10_001, 'a'],
-    ],
-    'a b c d a',
-    2,
-  ],
-  [
-    'late, a value counts once',
-    [
-      [5, '+a'],
-      [6, 'a'],
-      [7, '+a'],
-      [8, 'b'],
-      [9, '+b'],
-    ],
-    'a b',
-    2,
-  ],
-  [
-    'late, beyond the limit',
-    [
-      [0, 'a'],
-      [1, 'b'],
-      [2, 'c'],
-      [3, '+d'],
-      [4, 'd'],
-      [5, 'e'],
-    ],
-    'a b c d',
-    4,
-  ],
-  [
-    'late, not for a window that has ended',
-    [
-      [10_000, '+a'],
-      [10_001, 'b'],
-    ],
-    'b',
-    1,
-  ],
-  [
-    'nothing is given back',
-    [
-      [0, 'a'],
-      [1, 'b'],
-      [2, '-a'],
-      [3, '-c'],
-      [4, 'a'],
-      [5, 'c'],
-    ],
-    'a b a c',
-    3,
-  ],
+/** `time name`: the name asks. `time +name`: it is charged late for the start of the window. `time -name`: it is given back. */
+const CASES: readonly (readonly [what: string, events: string, passing: string, used: number])[] = [
+  ['up to the limit', '0 a, 1 b, 2 c, 3 d', 'a b c', 3],
+  ['again and again', '0 a, 1 b, 2 c, 3 a, 9999 c, 9999 d', 'a b c a c', 3],
+  ['a new window begins anew', '0 a, 1 b, 2 c, 10000 d, 10001 a', 'a b c d a', 2],
+  ['late, a value counts once', '5 +a, 6 a, 7 +a, 8 b, 9 +b', 'a b', 2],
+  ['late, beyond the limit', '0 a, 1 b, 2 c, 3 +d, 4 d, 5 e', 'a b c d', 4],
+  ['late, not for a window that has ended', '10000 +a, 10001 b', 'b', 1],
+  ['nothing is given back', '0 a, 1 b, 2 -a, 3 -c, 4 a, 5 c', 'a b a c', 3],
 ];
+
+function eventsOf(text: string): readonly (readonly [at: number, what: string])[] {
+  return text.split(', ').map((event) => {
+    const [at = '', what = ''] = event.split(' ');
+    return [Number(at), what];
+  });
+}
 
 t.test('Redis and memory agree on every case', async (t) => {
   const redis = await startRedis(t);
@@ -126,7 +55,8 @@ t.test('Redis and memory agree on every case', async (t) => {
     return readReply(await redis.client.eval(lua, keys.length, ...keys, ...args, ...time), checks);
   };
   for (const algorithm of ALGORITHMS)
-    for (const [what, events, passing, used] of CASES) {
+    for (const [what, text, passing, used] of CASES) {
+      const events = eventsOf(text);
       await redis.client.flushall();
       const base = part(policy('p', LIMIT, WINDOW_MS / 1000, { ...VALUES, algorithm }));
       const ofStore: string[] = [];

@@ -3,20 +3,10 @@
  * after an outage.
  */
 import t from 'tap';
-import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
-import { startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
+import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
-import {
-  burst,
-  chargeOf,
-  overridesFor,
-  part,
-  partWithLimit,
-  policy,
-  spend,
-  unproven,
-} from '#test/support/spend.ts';
+import { burst, chargeOf, overridesFor, part, partWithLimit, policy, unproven } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
@@ -90,51 +80,6 @@ t.test('remembers an exhausted client with a limit of its own if nobody else can
   }
 });
 
-t.test('a token bucket under constant load admits its burst and the refill, and no more', async (t) => {
-  const redis = await startRedis(t);
-  const limiters = await Promise.all([1, 2].map(() => startLimiter(t, redis.url)));
-  const p = policy('steady', 40, 1, { algorithm: 'token-bucket', capacity: 5 });
-  const begun = Date.now();
-  let admitted = 0;
-  const ask = async (limiter: GuardedLimiter): Promise<void> => {
-    while (Date.now() - begun < 1500) {
-      const charge = chargeOf(part(p, 'one'));
-      if (limiter.knownExhausted(charge) === null) {
-        const passed = await burst(limiter, charge, 3);
-        admitted += passed;
-      } else await new Promise((resolve) => setImmediate(resolve));
-    }
-  };
-  await Promise.all([...limiters, ...limiters].map(ask));
-  const most = 5 + ((Date.now() - begun) * 40) / 1000;
-  t.ok(admitted <= most, `${admitted} of at most ${most}`);
-  t.ok(admitted > 5, `the refill is admitted too: ${admitted}`);
-});
-
-t.test('remembers an exhausted bucket until there is room, and no longer', async (t) => {
-  const redis = await startRedis(t);
-  for (const [algorithm, limit, seconds] of [
-    ['sliding-window', 3, 2],
-    ['token-bucket', 3, 2],
-  ] as const) {
-    const limiter = await startLimiter(t, redis.url);
-    const p = policy(`remembered-${algorithm}`, limit, seconds, { algorithm });
-    const charge = chargeOf(part(p, 'one'));
-    t.equal(limiter.knownExhausted(charge), null);
-    // On a slow machine a unit may come back before the last one is used.
-    let waitMs = 0;
-    await until(async () => {
-      await burst(limiter, charge, limit);
-      const [exhausted] = limiter.knownExhausted(charge) ?? [];
-      waitMs = exhausted?.resetMs ?? 0;
-      return exhausted !== undefined;
-    }, 'the bucket is remembered as exhausted');
-    await new Promise((resolve) => setTimeout(resolve, waitMs + 2));
-    t.equal(limiter.knownExhausted(charge), null, 'the bucket is not remembered any more');
-    t.equal(await burst(limiter, charge, 1), 1, `${algorithm}: a request is admitted after ${waitMs} ms`);
-  }
-});
-
 t.test('another limit applies at once, also to remembered exhaustion', async (t) => {
   const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
@@ -169,51 +114,13 @@ t.test('denies an invented credential from memory after its first denial', async
   }
 });
 
-t.test(
-  'an outage: counting begins with the last known state, and the store is charged afterwards',
-  async (t) => {
-    const redis = await startRedis(t);
-    const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
-    const other = await startLimiter(t, redis.url);
-    await insideLongWindow();
-    const all = ALGORITHMS.flatMap((algorithm) =>
-      // The limits are those of a policy and of an override.
-      [20, 5].map((limit) => ({
-        algorithm: `${algorithm}, usually ${limit}`,
-        charge: chargeOf(
-          partWithLimit(long(`outage-${algorithm}-${limit}`, limit, algorithm), 20, 'one'),
-          part(long(`beside-${algorithm}-${limit}`, 100, 'fixed-window'), 'one'),
-        ),
-      })),
-    );
-    for (const { charge } of all) t.equal(await burst(limiter, charge, 6), 6);
-    await until(async () => {
-      await spend(limiter, chargeOf(part(long('any', 1e6, 'fixed-window'))));
-      return limiter.stats().replicas === 2;
-    });
-    redis.freeze();
-    await untilAway(limiter);
-    for (const { algorithm, charge } of all)
-      t.equal(await burst(limiter, charge, 9), 4, `${algorithm}: a share of 10, of which 6 were used`);
-    redis.thaw();
-    await until(() => limiter.stats().available && other.stats().available);
-    for (const { algorithm, charge } of all)
-      t.equal(await burst(other, charge, 30), 10, `${algorithm}: 20 less 6 and 4`);
-    for (const { charge } of all) {
-      const [, beside] = charge.buckets;
-      if (beside === undefined) throw new Error('there are two');
-      t.equal(await burst(other, chargeOf(beside), 100), 80);
-    }
-  },
-);
-
 t.test('overwrites a value of another program under our key', async (t) => {
   const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   await insideLongWindow();
-  for (const algorithm of ['fixed-window', ...ALGORITHMS] as const) {
+  for (const algorithm of ['fixed-window', 'calendar-window', ...ALGORITHMS] as const) {
     const one = part(long(`garbage-${algorithm}`, 3, algorithm), 'one');
-    const numbers = ['-5', '1e300', '99999999999999999999'];
+    const numbers = ['-5', '5', '1e300', 'inf', 'nan', '99999999999999999999'];
     for (const garbage of [
       'hello',
       '-5 1',

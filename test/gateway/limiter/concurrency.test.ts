@@ -10,19 +10,10 @@ import { SPEND } from '#gateway/limiter/script.ts';
 import { RELEASE } from '#gateway/limiter/stored-leases.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { fc } from '#test/support/fast-check.ts';
-import { processClock, startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
+import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
-import {
-  burst,
-  chargeOf,
-  identity,
-  memoryLimiter,
-  part,
-  policy,
-  spend,
-  unproven,
-} from '#test/support/spend.ts';
+import { burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 
 const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
@@ -179,74 +170,6 @@ t.test('long requests renew their leases, also at a store that lost them', async
   await until(async () => (await redis.client.exists(one.key)) === 0);
 });
 
-t.test('several processes at once never exceed the limit together', async (t) => {
-  const redis = await startRedis(t);
-  const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
-  const one = part(inFlight('shared', 7), 'one');
-  let open = 0;
-  let most = 0;
-  let passed = 0;
-  await Promise.all(
-    limiters.flatMap((limiter) =>
-      Array.from({ length: 6 }, async () => {
-        for (let i = 0; i < 30; i++) {
-          const answer = await spend(limiter, chargeOf(one));
-          if (answer.kind !== 'spent') throw new Error('the store is there');
-          if (!answer.admitted) continue;
-          passed++;
-          most = Math.max(most, ++open);
-          await new Promise((resolve) => setImmediate(resolve));
-          open--;
-          limiter.release(answer.spent, answer.position);
-        }
-      }),
-    ),
-  );
-  t.ok(most <= 7 && most > 1, `${most} at once`);
-  t.ok(passed > 7, `${passed} in all`);
-  await until(async () => (await redis.client.exists(one.key)) === 0);
-});
-
-t.test(
-  'an outage: each process has its share, and the store learns afterwards what is still open',
-  async (t) => {
-    const redis = await startRedis(t);
-    const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
-    const other = await startLimiter(t, redis.url);
-    const one = part(inFlight('outage', 8), 'one');
-    const before = await Promise.all([1, 2, 3].map(() => admitted(limiter, one)));
-    await until(() => limiter.stats().replicas === 2);
-    redis.freeze();
-    await untilAway(limiter);
-    const meanwhile: Admitted[] = [];
-    for (let i = 0; i < 6; i++) {
-      const answer = await spend(limiter, chargeOf(one));
-      if (answer.kind === 'spent' && answer.admitted) meanwhile.push(answer);
-    }
-    t.equal(meanwhile.length, 1, 'a share of 4, of which 3 are taken');
-    for (const { spent, position } of before.slice(0, 2)) limiter.release(spent, position);
-    redis.thaw();
-    await until(() => limiter.stats().available && other.stats().available);
-    t.equal(await redis.client.zcard(one.key), 2, 'one request from before and one from the outage');
-    t.equal(await burst(other, chargeOf(one), 10), 6);
-  },
-);
-
-t.test('an answer that comes too late takes no place', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
-  const one = part(inFlight('late', 3), 'one');
-  redis.freeze();
-  const asked = spend(limiter, chargeOf(one));
-  const answer = await asked;
-  t.equal(answer.kind, 'spent', 'the request is decided without the store');
-  if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
-  redis.thaw();
-  await until(() => limiter.stats().available);
-  await until(async () => (await redis.client.exists(one.key)) === 0);
-  t.equal(await burst(limiter, chargeOf(one), 4), 3);
-});
-
 t.test('after a broken connection, a command that the store ran late holds no place', async (t) => {
   const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
@@ -259,22 +182,6 @@ t.test('after a broken connection, a command that the store ran late holds no pl
   redis.thaw();
   await until(() => limiter.stats().available);
   t.equal(await burst(limiter, chargeOf(one), 4), 3);
-});
-
-t.test('unproven credentials share one limit of their address', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await startLimiter(t, redis.url);
-  const p = inFlight('keys', 5);
-  const first = await admitted(limiter, ...unproven(p, 'first', 'address'));
-  let passed = 0;
-  for (let i = 0; i < 9; i++) passed += await burst(limiter, chargeOf(...unproven(p, `${i}`, 'address')), 1);
-  t.equal(passed, 4, 'the rest of the address’s limit is left');
-  limiter.release(first.spent, first.position);
-  await until(async () => (await redis.client.zcard(part(p, 'first').key)) === 0);
-  t.equal(await burst(limiter, chargeOf(...unproven(p, 'another', 'address')), 1), 1);
-  t.equal(await burst(limiter, chargeOf(...unproven(p, 'one more', 'address')), 1), 0);
-  limiter.prove(identity('proven'));
-  t.equal(await burst(limiter, chargeOf(...unproven(p, 'proven', 'address')), 9), 5);
 });
 
 t.test('exhaustion is not remembered, because a place may be free a moment later', async (t) => {

@@ -3,14 +3,17 @@
  * request by request, with replies in any order.
  */
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import type { Socket } from 'node:net';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
-import { readReply, scriptCall } from '#gateway/limiter/check.ts';
+import { type Adjustment, readReply, scriptCall } from '#gateway/limiter/check.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { LimitListener, Outcome, Spent } from '#gateway/limiter/limiter.ts';
+import { LocalDecisions } from '#gateway/limiter/local-decisions.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { type Ending, type Moment, outcomesOf, settlement } from '#gateway/limiter/outcome.ts';
+import { Replicas } from '#gateway/limiter/replicas.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
+import { StoreClock } from '#gateway/limiter/store-clock.ts';
 import { Counter } from '#gateway/policy/counter.ts';
 import type { Algorithm, Cost, Count, Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
@@ -18,7 +21,6 @@ import { fc } from '#test/support/fast-check.ts';
 import { startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
-import { startRelay } from '#test/support/relay.ts';
 import { rounds } from '#test/support/seed.ts';
 import { type Answer, burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
@@ -273,43 +275,6 @@ t.test(
   },
 );
 
-for (const [name, start] of [
-  ['Redis', startRedis],
-  ['Cluster', startCluster],
-] as const) {
-  t.test(`units that replies report, from several processes at once: ${name}`, async (t) => {
-    const server = await start(t);
-    const limiters = await Promise.all([1, 2].map(() => startLimiter(t, server.url)));
-    await insideLongWindow();
-    for (const algorithm of ALGORITHMS) {
-      const parts = [reported(1000, algorithm), part(policy('wide', 100_000, LONG_WINDOW_SECONDS), 'two')];
-      const one = chargeOf(part(parts[0]?.policy as Policy));
-      await Promise.all(
-        limiters.flatMap((limiter) =>
-          Array.from({ length: 60 }, (_, i) => request(limiter, parts, 200, ['X-Units', String(i % 4)])),
-        ),
-      );
-      // 2 * 15 * (0 + 1 + 2 + 3) are used.
-      for (const limiter of limiters)
-        await until(async () => {
-          const answer = await spend(limiter, one);
-          if (answer.kind !== 'spent') return false;
-          limiter.conclude(outcomesOf(answer.spent, answer.position, 200, begun(['x-units', '0'])), false);
-          return answer.spent.states[0]?.used === 180;
-        });
-      const left = (times: number): Promise<number> =>
-        burst(limiters[0] as GuardedLimiter, chargeOf(...parts), times);
-      let admitted = await left(900);
-      // The last wait gave back a charge that may still be on its way.
-      await until(async () => {
-        admitted += await left(5);
-        return admitted >= 820;
-      });
-      t.equal(admitted + (await left(5)), 820, `${algorithm}: exactly 180`);
-    }
-  });
-}
-
 t.test('the store is down when replies begin: it is charged and given back later', async (t) => {
   const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
@@ -336,80 +301,30 @@ t.test('the store is down when replies begin: it is charged and given back later
   }
 });
 
-/**
- * A proxy in front of a store. It can be closed, and can break a connection between the store's reply and the gateway.
- */
-async function startBreaker(
-  t: Test,
-  port: number,
-): Promise<{ url: string; shut(): void; open(): void; breakAfter(text: string): void; breaks(): number }> {
-  const near = new Set<Socket>();
-  let isShut = false;
-  let pattern: string | null = null;
-  let breaks = 0;
-  const relay = await startRelay(t, port, (client, store) => {
-    if (isShut) client.destroy();
-    let isBroken = false;
-    near.add(client);
-    client.on('data', (sent: Buffer) => {
-      if (pattern !== null && sent.includes(pattern)) {
-        isBroken = true;
-        pattern = null;
-      }
-      store.write(sent);
-    });
-    store.on('data', (answer: Buffer) => {
-      if (isBroken) {
-        breaks++;
-        client.destroy();
-      } else client.write(answer);
-    });
-  });
-  return {
-    url: `redis://127.0.0.1:${relay}`,
-    shut() {
-      isShut = true;
-      for (const socket of near) socket.destroy();
-    },
-    open() {
-      isShut = false;
-    },
-    breakAfter(text) {
-      pattern = text;
-    },
-    breaks: () => breaks,
+t.test('what the store may not have heard: charges stay owed, and nothing is given back twice', async (t) => {
+  const { now: clock } = testClock(1_000_000_000);
+  const storeClock = new StoreClock(clock);
+  const known = new KnownCounters({ countersMax: 8, credentialsMax: 8 });
+  let isLost = true;
+  const sent: number[] = [];
+  const commit = (some: readonly Adjustment[]) => {
+    sent.push(...some.map(({ amount }) => amount));
+    return [{ some, made: isLost ? Promise.reject(new Error('the connection broke')) : Promise.resolve() }];
   };
-}
-
-t.test('a lost answer of the store: nothing is given back twice', async (t) => {
-  const redis = await startRedis(t);
-  const breaker = await startBreaker(t, redis.port);
-  const limiter = await startLimiter(t, breaker.url);
-  await insideLongWindow();
-  const buckets = ALGORITHMS.map((algorithm) => part(reported(100, algorithm).policy, 'somebody', 10));
-  const inFlight = await Promise.all(
-    buckets.flatMap((bucket) => Array.from({ length: 6 }, () => spend(limiter, chargeOf(bucket)))),
-  );
-  breaker.shut();
-  await until(() => !limiter.stats().available);
-  for (const [i, answer] of inFlight.entries()) {
-    if (answer.kind !== 'spent') throw new Error('the store was there');
-    // Two of the six of each bucket.
-    if (i % 3 === 0)
-      limiter.conclude(outcomesOf(answer.spent, answer.position, 200, begun(['x-units', '0'])), false);
-  }
-  breaker.breakAfter(buckets[0]?.key ?? '');
-  breaker.open();
-  await until(() => breaker.breaks() === 1);
-  await until(() => limiter.stats().available);
-  for (const { policy, identity } of buckets) {
-    const one = new Bucket(new Counter(policy, false), identity);
-    t.equal(
-      await burst(limiter, chargeOf(one), 100),
-      60,
-      `${policy.name}: 100 less 6 * 10, and twice 10 back`,
-    );
-  }
+  const local = new LocalDecisions({
+    ...{ clock, storeClock, known, commit },
+    replicas: new Replicas(clock, 'one'),
+  });
+  const owe = (name: string, amount: number): void =>
+    local.owe({ bucket: part(policy(name, 10, 60)), amount, chargedAt: clock() });
+  owe('charged', 3);
+  owe('given-back', -2);
+  await t.rejects(local.commit(), { message: 'the connection broke' });
+  t.notOk(local.isSettled);
+  isLost = false;
+  await local.commit();
+  t.strictSame(sent, [3, -2, 3]);
+  t.ok(local.isSettled);
 });
 
 t.test('how much one reply can charge: ten limits, or ten bursts if those are more', async (t) => {

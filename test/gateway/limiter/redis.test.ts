@@ -113,23 +113,6 @@ t.test('every key expires soon after its window, and never before', async (t) =>
   await until(async () => (await counters()).length === 0, 'every counter has expired');
 });
 
-t.test('sends forgotten scripts again, and counts every request once', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await startLimiter(t, redis.url);
-  await insideLongWindow();
-  const charge = chargeOf(part(policy('flushed', 30, LONG_WINDOW_SECONDS), 'one'));
-  const admitted = await Promise.all(
-    Array.from({ length: 50 }, async (_, i) => {
-      if (i % 10 === 0) await redis.client.script('FLUSH');
-      return burst(limiter, charge, 1);
-    }),
-  );
-  t.equal(
-    admitted.reduce((sum, one) => sum + one, 0),
-    30,
-  );
-});
-
 t.test('sends proofs of one tick together, before one of them is withdrawn', async (t) => {
   const redis = await startRedis(t);
   const { limiter: store, counted } = await startCounted(t, redis.url);

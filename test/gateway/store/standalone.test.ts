@@ -138,19 +138,6 @@ t.test('a server that stops answering: all calls reject, and are not sent again'
   t.ok(Object.values(await redis.client.hgetall('k')).every((count) => count === '1'));
 });
 
-t.test('killed and restarted empty: recovers by itself', async (t) => {
-  const redis = await startRedis(t);
-  const store = storeAt(t, redis.url);
-  await store.connect();
-  await redis.kill();
-  await until(() => !store.ready);
-  t.equal((await fault(store.run(COUNT, ['k'], ['f']))).kind, 'disconnected');
-  await until(() => /nothing listens there/.test(store.whyDown().message));
-  await redis.restart();
-  await until(() => store.ready);
-  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
-});
-
 t.test('leaves an old primary that became a replica, and uses it again as a primary', async (t) => {
   const redis = await startRedis(t);
   const store = storeAt(t, redis.url);
@@ -221,21 +208,6 @@ t.test('gives the reason for each missing connection', async (t) => {
     `redis://127.0.0.1:${await listen(t, closing)}`,
     /closes new connections before it has answered; has it reached its maxclients\?/,
   );
-});
-
-t.test('a killed server is reported as gone, without a hint at maxclients', async (t) => {
-  const redis = await startRedis(t);
-  const reasons: string[] = [];
-  const store = storeAt(t, redis.url, {
-    onChange: (ready) => {
-      if (!ready) reasons.push(store.whyDown().message);
-    },
-  });
-  await store.connect();
-  await redis.kill();
-  await until(() => reasons.length > 0);
-  t.match(reasons[0], /the server is gone, or has closed the connection/);
-  t.notMatch(reasons[0], /maxclients/);
 });
 
 t.test('out of memory is a reply of its own kind', async (t) => {
