@@ -1,10 +1,8 @@
 /** `protect` and `priority` on running gateways, in front of an application whose latency the test chooses. */
 import t from 'tap';
-import { IN_PROGRESS_MIN } from '#gateway/protection/adaptive-limit.ts';
 import type { Answer } from '#test/gateway/proxy/exchange.ts';
-import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
-import { CLIENTS, MAX, startApplication, startFull, startWorld, WINDOW_MS } from './world.ts';
+import { CLIENTS, MAX, startFull, startWorld } from './world.ts';
 
 for (const parser of ['1', '0']) {
   t.test(`on, with GATEWAY_OWN_PARSER=${parser}`, async (t) => {
@@ -93,57 +91,6 @@ for (const parser of ['1', '0']) {
     t.equal(world.limit, MAX, 'the limit is at its maximum after the overload');
   });
 }
-
-t.test('one client with slow requests does not lower the limit for others', async (t) => {
-  const world = await startWorld(t, 'on', { GATEWAY_CLIENT_SHARE: '0.25' });
-  const { application, clock } = world;
-  await world.learn();
-  for (let round = 0; round < 12; round++) {
-    const slow = Array.from({ length: 20 }, () => world.get('/page?slow', '198.51.100.1'));
-    await application.arrived(20);
-    clock.advance(3000);
-    const polite = CLIENTS.slice(0, 1 + (round % 3)).map((from) => world.get('/page', from));
-    await application.arrived(20 + polite.length);
-    clock.advance(50);
-    for (const { res } of application.held.splice(20)) res.end('ok');
-    for (const answer of polite) t.equal((await answer).status, 200);
-    application.answer();
-    await Promise.all(slow);
-    clock.advance(WINDOW_MS);
-    t.equal(world.limit, MAX);
-  }
-  await world.isFree(t);
-});
-
-t.test('one client has only its share of the lowered limit', async (t) => {
-  const world = await startWorld(t, 'on', { GATEWAY_CLIENT_SHARE: '0.25' });
-  const { application } = world;
-  await world.learn();
-  await world.overload();
-  const hog = Array.from({ length: 12 }, () => world.get('/page?hog', '198.51.100.1'));
-  await until(() => world.waiting('normal') === 9);
-  t.equal(application.held.length, 3, 'a quarter of 12');
-  const visitor = world.get('/page', '192.0.2.1');
-  await application.arrived(4);
-  let unanswered = 1 + hog.length;
-  for (const answer of [visitor, ...hog]) void answer.finally(() => unanswered--);
-  while (unanswered > 0) {
-    application.answer();
-    await until(() => application.held.length > 0 || unanswered === 0);
-  }
-  for (const answer of [visitor, ...hog]) t.equal((await answer).status, 200);
-  await world.isFree(t);
-});
-
-t.test('errors do not change the baseline, but slow errors count as congestion', async (t) => {
-  const world = await startWorld(t, 'on');
-  await world.learn();
-  for (let i = 0; i < 4; i++) await world.load(CLIENTS, 1, 0, 500);
-  for (let i = 0; i < 4; i++) await world.load(CLIENTS, 6, 100);
-  t.equal(world.limit, MAX, '100 ms are tolerated as before');
-  while (world.limit === MAX) await world.load(CLIENTS, 3, 2000, 503);
-  t.equal(world.limit, IN_PROGRESS_MIN);
-});
 
 t.test('shadow mode measures, and refuses nothing', async (t) => {
   const world = await startWorld(t, 'shadow');
@@ -263,39 +210,4 @@ t.test('long polls give back only places that the lowered limit removed', async 
   for (const answer of polls) t.ok([200, 503].includes((await answer).status));
   await world.isFree(t);
   t.equal(world.sample('floodgate_held', { bound: 'streams' }), 0);
-});
-
-t.test('two gateways with one Redis measure separately, and share the counters of policies', async (t) => {
-  const redis = await startRedis(t);
-  const application = await startApplication(t);
-  const env = { GATEWAY_REDIS_URL: redis.url };
-  const one = await startWorld(t, 'on', env, application);
-  const two = await startWorld(t, 'on', env, application);
-  for (const world of [one, two]) await world.learn();
-  await one.overload();
-  t.equal(one.limit, 12);
-  t.equal(two.limit, MAX, 'the other gateway has measured no slow reply');
-  const full = CLIENTS.flatMap((from) => [1, 2, 3].map(() => one.get('/page', from)));
-  await application.arrived(12);
-  const late = one.get('/page', '192.0.2.9');
-  await until(() => one.waiting('normal') === 1);
-  const there = two.get('/page', '192.0.2.9');
-  await application.arrived(13);
-  one.clock.advance(1000);
-  const refused = await late;
-  t.equal(refused.status, 503);
-  const id = String(refused.headers['x-gateway-decision']);
-  await until(async () => (await two.gateway.gateway.findDecision(id).catch(() => null)) !== null);
-  t.match(await two.gateway.gateway.findDecision(id), { policy: 'protect' }, 'the other gateway finds it');
-  application.answer();
-  for (const answer of [...full, there]) t.equal((await answer).status, 200);
-  for (const world of [one, two]) await world.isFree(t);
-});
-
-t.test('an application that is slow from the start is not treated as overloaded for ever', async (t) => {
-  const world = await startWorld(t, 'on');
-  while (world.limit === MAX) await world.load(CLIENTS, 6, 3000);
-  t.ok(world.limit >= IN_PROGRESS_MIN);
-  for (let i = 0; i < 60 && world.limit < MAX; i++) await world.load(CLIENTS, 2, 3000);
-  t.equal(world.limit, MAX);
 });

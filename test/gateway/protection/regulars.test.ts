@@ -22,7 +22,7 @@ async function startFull(t: Test, mode: string, protect = 'on'): Promise<World> 
     `name: pages, route: "GET /*", identifier: ip, limit: 100000, window: 1h, mode: ${mode}, newcomers: { limit: 100000, window: 1h }`,
   )}
 regulars: { keys: [api-key] }`;
-  const world = await startWorld(t, protect, { GATEWAY_REDIS_URL: redis.url }, undefined, policies);
+  const world = await startWorld(t, protect, { GATEWAY_REDIS_URL: redis.url }, policies);
   const { application } = world;
   await world.learn();
   const proving = world.get('/page', '192.0.2.1', REGULAR);

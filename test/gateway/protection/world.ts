@@ -20,11 +20,11 @@ const POLICIES = policyFile(
 );
 const ENV = { ...BEHIND_PROXY, GATEWAY_CLIENT_SHARE: '1' };
 export const MAX = 256;
-export const WINDOW_MS = 500;
+const WINDOW_MS = 500;
 export const CLIENTS = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4'];
 
 /** An application that holds requests until the test releases their replies. */
-export async function startApplication(owner: Owner) {
+async function startApplication(owner: Owner) {
   const held: { req: IncomingMessage; res: ServerResponse }[] = [];
   const { origin } = await startUpstream(owner, (req, res) => void held.push({ req, res }));
   return {
@@ -108,11 +108,10 @@ export async function startWorld(
   t: Test,
   protect: string,
   env: Readonly<Record<string, string>> = {},
-  application?: Application,
   policies = POLICIES,
 ): Promise<World> {
   const clock = testClock();
-  const app = application ?? (await startApplication(t));
+  const app = await startApplication(t);
   const gateway = await startTestGateway(t, {
     upstream: app,
     policies: `${policies}\nprotect: ${protect}`,

@@ -116,21 +116,6 @@ t.test('every gateway with the same salt knows policy, second and process', asyn
   });
 });
 
-t.test('during a flood, the gateway explains each refusal of each client', async (t) => {
-  const redis = await startRedis(t);
-  const gateway = await start(t, policyFile(ONE), { GATEWAY_REDIS_URL: redis.url });
-  const ids: string[] = [];
-  for (let i = 0; i < 20; i++) {
-    await Promise.all(Array.from({ length: 50 }, () => refusedAt(gateway, '/one/flood', '192.0.2.99')));
-    ids.push(await refusedAt(gateway, '/one/a', `192.0.2.${i % 5}`));
-  }
-  for (const id of ids) {
-    await until(async () => (await gateway.gateway.findDecision(id)) !== null, 'it is stored');
-    const reply = await fetch(`${gateway.admin}/api/decisions/${id}`);
-    t.match(await reply.json(), { policy: 'one', path: '/one/a', used: 1 });
-  }
-});
-
 t.test('while the store is away, ids are read with the configured salt', async (t) => {
   const redis = await startRedis(t);
   const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_IDENTITY_SECRET: 'a secret of at least 32 characters' };

@@ -1,6 +1,7 @@
 /** Tests the whole record of each kind of refusal, in the admin API and in `floodgate why`. */
 import t, { type Test } from 'tap';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
+import { textOf } from '#gateway/refusals/decision-text.ts';
 import { connectMany } from '#test/gateway/bounds/from.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { until } from '#test/support/until.ts';
@@ -73,6 +74,31 @@ t.test('a denial by two policies is recorded with both', async (t) => {
   });
 });
 
+t.test('a denial by a limit of requests in flight is recorded', async (t) => {
+  const held: object[] = [];
+  const upstream = await startUpstream(t, (_req, res) => void held.push(res));
+  const gateway = await startTestGateway(t, {
+    upstream,
+    policies: policyFile('name: slow, route: "GET /*", identifier: ip, concurrency: 1'),
+    env: { GATEWAY_DRAIN_TIMEOUT_MS: '0' },
+  });
+  void fetch(gateway.origin).catch(() => undefined);
+  await until(() => held.length === 1);
+  const record = await refusalOf(t, gateway);
+  t.match(record, {
+    ...BESIDE,
+    decision: 'deny',
+    policy: 'slow',
+    algorithm: 'concurrency',
+    limit: 1,
+    used: 1,
+  });
+  t.match(textOf(record), {
+    reasons: [/policy slow allows 1 in flight at once, and 1 were in flight/],
+    advice: /raise concurrency in .*:7/,
+  });
+});
+
 t.test('a denial by a ban is recorded with its reason', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end());
   const gateway = await startTestGateway(t, {
@@ -82,7 +108,9 @@ t.test('a denial by a ban is recorded with its reason', async (t) => {
   await fetch(gateway.origin);
   const { identity } = await refusalOf(t, gateway);
   await gateway.gateway.control.ban({ digest: identity, words: [0, 0, 0, 0] }, 60_000, 'why');
-  t.match(await refusalOf(t, gateway), {
+  const banned = await refusalOf(t, gateway);
+  t.match(textOf(banned).advice, `floodgate unban ${identity}`);
+  t.match(banned, {
     ...BESIDE,
     decision: 'banned',
     policy: 'operator ban',
@@ -127,7 +155,13 @@ t.test('a refusal by a bound on requests is recorded', async (t) => {
   await until(() => held.length === 1);
   void fetch(`${gateway.origin}/b`).catch(() => undefined);
   await until(() => gateway.sample('floodgate_upstream_waiting') === 1);
-  t.match(await refusalOf(t, gateway), {
+  const busy = await refusalOf(t, gateway);
+  t.match(textOf(busy), {
+    reasons: [/one client address may hold 1 \(waiting\), and 1 were held/],
+    facts: [['Counted'], ['Decided'], ['Retry at']],
+    advice: /set a larger GATEWAY_CLIENT_SHARE;/,
+  });
+  t.match(busy, {
     ...BESIDE,
     decision: 'busy',
     policy: 'bound waiting',
