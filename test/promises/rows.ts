@@ -35,7 +35,7 @@ export const PROMISES: readonly Promised[] = [
   ),
   row(
     'The store in memory and the script in Redis decide the same for the same requests.',
-    ['gateway/limiter/random', 'gateway/limiter/conformance'],
+    ['gateway/algorithms/at-random', 'gateway/limiter/conformance'],
     'npm run test:all',
     'the random part stops at 300 histories; test:all takes another seed',
   ),
