@@ -1,32 +1,39 @@
 /** All commands of the bench under one name. */
-import yargs, { type Argv } from 'yargs';
-import { type Start, UsageError } from './command.ts';
-import { ABUSE } from './commands/abuse.ts';
-import { LADDER } from './commands/ladder.ts';
-import { LOG } from './commands/log.ts';
-import { PEERS_COMMAND } from './commands/peers.ts';
-import { SOAK } from './commands/soak.ts';
+import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { calledCommand, type Program, readArguments, runProgram } from '#shared/cli/program.ts';
+import { VERSION } from '#shared/version.ts';
+import type { BenchContext } from './command.ts';
 
-const COMMANDS = [PEERS_COMMAND, LADDER, ABUSE, SOAK, LOG];
+const PROGRAM: Program<BenchContext> = {
+  name: 'npm run bench --',
+  about:
+    'Measures what a request costs, attacks the gateway, and exceeds its limits. Without a command: peers.',
+  version: VERSION,
+  groups: {
+    Commands: {
+      peers: async () => (await import('./commands/peers.ts')).PEERS_COMMAND,
+      ladder: async () => (await import('./commands/ladder.ts')).LADDER,
+      abuse: async () => (await import('./commands/abuse.ts')).ABUSE,
+      soak: async () => (await import('./commands/soak.ts')).SOAK,
+      log: async () => (await import('./commands/log.ts')).LOG,
+    },
+  },
+  epilogue: 'Exit codes: 0 success, 1 a check has failed, 2 wrong arguments or a missing program.',
+  exitCodeOf: () => EXIT.no,
+  sentenceOf: (error) => (error.name === 'CommandError' ? error.message : (error.stack ?? error.message)),
+};
 
-/** @throws UsageError for wrong arguments */
-export async function runCommand(argv: readonly string[], start: Start): Promise<void> {
-  let program: Argv = yargs([...argv])
-    .scriptName('npm run bench --')
-    .strict()
-    .help()
-    .version(false)
-    .exitProcess(false)
-    .showHelpOnFail(false)
-    .fail((message, error) => {
-      throw error ?? new UsageError(`${message}. See npm run bench -- --help`);
-    });
-  for (const add of COMMANDS) program = add(program, start);
-  try {
-    await program.parseAsync();
-  } catch (error) {
-    // yargs wraps the errors that `coerce` of an option throws.
-    if (error instanceof Error && error.name === 'YError') throw new UsageError(error.message);
-    throw error;
-  }
+export function runBench(args: readonly string[], context: BenchContext): Promise<ExitCode> {
+  return runProgram(PROGRAM, withCommand(args), context);
+}
+
+/** Reads the arguments of a call without running it. @throws CommandError if they are wrong */
+export async function readCall(args: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
+  return readArguments(PROGRAM, await calledCommand(PROGRAM, withCommand(args)), {});
+}
+
+function withCommand(args: readonly string[]): readonly string[] {
+  const [first = ''] = args;
+  const isNamed = first !== '' && (!first.startsWith('-') || ['-h', '--help', '--version'].includes(first));
+  return isNamed ? args : ['peers', ...args];
 }

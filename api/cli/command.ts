@@ -1,8 +1,7 @@
 /** The parts that all commands use. */
-import type { Argv } from 'yargs';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
-import { CommandError, EXIT } from '#shared/cli/exit.ts';
-import type { GlobalOptions, RunCommand } from '#shared/cli/program.ts';
+import { type Command, define, type Given, type Options } from '#shared/cli/command.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Environment } from '#shared/configuration.ts';
@@ -12,10 +11,20 @@ export interface CommandContext {
   readonly env: Environment;
   readonly cwd: string;
   readonly clock: Clock;
-  readonly run: RunCommand;
 }
 
-export type AddCommand = (program: Argv<GlobalOptions>, context: CommandContext) => Argv<GlobalOptions>;
+/** Defines a command. */
+export function command<const O extends Options>(definition: {
+  readonly describe: string;
+  readonly options: O;
+  readonly examples?: readonly (readonly [command: string, what: string])[];
+  readonly run: (given: Given<O>, context: CommandContext) => Promise<ExitCode> | ExitCode;
+}): Command<CommandContext> {
+  return define(definition);
+}
+
+/** The database of the API. */
+export const DATABASE = { variable: 'DATABASE_URL', default: 'file:./data/floodgate.sqlite' } as const;
 
 /**
  * @param option the name of the option, for messages
@@ -27,8 +36,4 @@ export function databaseAt(option: string, value: string, { env, cwd }: CommandC
   } catch (error) {
     throw new CommandError(`${option}: ${(error as Error).message}`, EXIT.usage);
   }
-}
-
-export function databaseUrl({ env }: CommandContext): string {
-  return env.DATABASE_URL?.trim() || 'file:./data/floodgate.sqlite';
 }

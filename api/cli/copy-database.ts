@@ -4,21 +4,15 @@
  * target are locked.
  */
 import { sql } from 'kysely';
-import type { Argv } from 'yargs';
 import { awaitDatabase } from '#api/db/database.ts';
 import { codeOf } from '#api/db/faults.ts';
 import { migrate, refuseOtherSchema } from '#api/db/migrate.ts';
 import { PostgresKysely } from '#api/db/postgres-driver.ts';
 import type { Database } from '#api/db/schema.ts';
 import { openAlone, type SqliteFile } from '#api/db/sqlite-snapshot.ts';
+import type { Given } from '#shared/cli/command.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { copyable, type GlobalOptions } from '#shared/cli/program.ts';
-import { type CommandContext, databaseAt, databaseUrl } from './command.ts';
-
-interface CopyArguments extends GlobalOptions {
-  readonly from: string;
-  readonly to: string;
-}
+import { type CommandContext, command, DATABASE, databaseAt } from './command.ts';
 
 type Row = Readonly<Record<string, string | number | bigint | null>>;
 
@@ -27,29 +21,24 @@ const NOT_COPIED = ['migrations', 'migrationsLock', 'stateChanges'];
 /** The number of rows in memory. The API bounds the size of each. */
 const ROWS_AT_ONCE = 64;
 
-export const addCopy = (program: Argv<GlobalOptions>, context: CommandContext) =>
-  program.command(
-    'copy',
-    'Copies all rows of a SQLite database into an empty PostgreSQL database',
-    (command) =>
-      command
-        .option('from', {
-          type: 'string',
-          default: databaseUrl(context),
-          defaultDescription: 'DATABASE_URL',
-          describe: 'The source, file:PATH; that of DATABASE_URL unless given',
-        })
-        .option('to', { type: 'string', demandOption: true, describe: 'The target, postgres://…' })
-        .example(
-          ...copyable(
-            '$0 db copy --from file:./data/floodgate.sqlite --to postgres://floodgate@db.example.com/floodgate',
-            'Stop the API first',
-          ),
-        ),
-    (options) => context.run(() => copy(options, context)),
-  );
+const OPTIONS = {
+  from: { ...DATABASE, describe: 'The source, file:PATH' },
+  to: { isRequired: true, describe: 'The target, postgres://…' },
+} as const;
 
-async function copy({ from, to, json }: CopyArguments, context: CommandContext): Promise<ExitCode> {
+export const COPY_DATABASE = command({
+  describe: 'Copies all rows of a SQLite database into an empty PostgreSQL database',
+  options: OPTIONS,
+  examples: [
+    [
+      '$0 db copy --from file:./data/floodgate.sqlite --to postgres://floodgate@db.example.com/floodgate',
+      'Stop the API first',
+    ],
+  ],
+  run: copy,
+});
+
+async function copy({ from, to, json }: Given<typeof OPTIONS>, context: CommandContext): Promise<ExitCode> {
   const [file, server] = [databaseAt('--from', from, context), databaseAt('--to', to, context)];
   if (file.kind !== 'file')
     throw new CommandError('--from: give the SQLite file to copy, as file:PATH', EXIT.usage);

@@ -12,50 +12,31 @@ import { presentationOf } from '#api/resources/storage/file-types.ts';
 import { extensionOf } from '#api/storage/key.ts';
 import { openStorage } from '#api/storage/open.ts';
 import type { OpenObject, Storage } from '#api/storage/storage.ts';
+import type { Given } from '#shared/cli/command.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { copyable, type GlobalOptions } from '#shared/cli/program.ts';
-import { type AddCommand, type CommandContext, databaseAt, databaseUrl } from './command.ts';
+import { type CommandContext, command, DATABASE, databaseAt } from './command.ts';
 import { openExisting } from './existing-database.ts';
-
-interface FilesArguments extends GlobalOptions {
-  readonly from: string;
-  readonly to: string;
-  readonly database: string;
-}
 
 const BUCKET = 's3://';
 /** Number of files at a time. Each is in memory meanwhile, at most 10 MiB. */
 const PARALLEL = 8;
 
-export const addFiles: AddCommand = (program, context) =>
-  program.command('files', 'Copies uploaded files', (command) =>
-    command
-      .command(
-        'copy',
-        'Copies all files that the database knows into another store',
-        (copy) =>
-          copy
-            .option('from', { type: 'string', demandOption: true, describe: 'A folder, or s3://BUCKET' })
-            .option('to', { type: 'string', demandOption: true, describe: 'A folder, or s3://BUCKET' })
-            .option('database', {
-              type: 'string',
-              default: databaseUrl(context),
-              defaultDescription: 'DATABASE_URL',
-              describe: 'The database that knows the files; that of DATABASE_URL unless given',
-            })
-            .epilogue('The S3_… variables set the access to a bucket, as for the API.')
-            .example(
-              ...copyable(
-                '$0 files copy --from ./data/uploads --to s3://uploads',
-                'Again: copies only files that are not there',
-              ),
-            ),
-        (options) => context.run(() => copy(options, context)),
-      )
-      .demandCommand(1, 'Name a command: copy.'),
-  );
+const OPTIONS = {
+  from: { isRequired: true, describe: 'A folder, or s3://BUCKET' },
+  to: { isRequired: true, describe: 'A folder, or s3://BUCKET; the S3_… variables set the access' },
+  database: { ...DATABASE, describe: 'The database that knows the files' },
+} as const;
 
-async function copy(options: FilesArguments, context: CommandContext): Promise<ExitCode> {
+export const COPY_FILES = command({
+  describe: 'Copies all files that the database knows into another store',
+  options: OPTIONS,
+  examples: [
+    ['$0 files copy --from ./data/uploads --to s3://uploads', 'Again: copies only files that are not there'],
+  ],
+  run: copy,
+});
+
+async function copy(options: Given<typeof OPTIONS>, context: CommandContext): Promise<ExitCode> {
   if (options.from.startsWith(BUCKET) && options.to.startsWith(BUCKET)) {
     throw new CommandError(
       'both are buckets, where files have the same keys: use a tool of S3, such as "aws s3 sync"',

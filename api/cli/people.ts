@@ -1,76 +1,48 @@
 /** `people`: adds people to an organization, removes them, and lists them. */
 import { randomBytes } from 'node:crypto';
-import type { Argv } from 'yargs';
 import { normalizeEmail } from '#api/auth/password.ts';
 import { readConfig } from '#api/config.ts';
 import type { Database } from '#api/db/schema.ts';
 import { verificationLink } from '#api/resources/accounts/mails.ts';
 import { addPerson, removePerson } from '#api/resources/accounts/people.ts';
 import { findOrganization, listMembers, type Member } from '#api/resources/organizations/store.ts';
+import type { Given } from '#shared/cli/command.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { copyable, type GlobalOptions } from '#shared/cli/program.ts';
-import { type AddCommand, type CommandContext, databaseAt, databaseUrl } from './command.ts';
+import { type CommandContext, command, DATABASE, databaseAt } from './command.ts';
 import { openExisting } from './existing-database.ts';
 
-interface PeopleOptions extends GlobalOptions {
-  readonly organization: string | undefined;
-  readonly database: string;
-}
-
-interface PersonOptions extends PeopleOptions {
-  readonly email: string;
-}
+const PEOPLE = {
+  organization: { describe: 'Its id; the organization of the first start unless given' },
+  database: { ...DATABASE, describe: 'The database' },
+} as const;
+const PERSON = {
+  email: { isPositional: true, isRequired: true, describe: 'The address' },
+  ...PEOPLE,
+} as const;
+const ADDED = { ...PERSON, owner: { isFlag: true, describe: 'Makes the person an owner' } } as const;
 
 type Organization = NonNullable<Awaited<ReturnType<typeof findOrganization>>>;
 
-export const addPeople: AddCommand = (program, context) =>
-  program.command('people', 'Adds people to an organization, and removes them', (command) =>
-    withOptions(command, context)
-      .command(
-        'add <email>',
-        'Adds a person, and prints the link to choose a password',
-        (add) =>
-          person(add)
-            .option('owner', { type: 'boolean', default: false, describe: 'Makes the person an owner' })
-            .example(
-              ...copyable('$0 people add ben@example.com', 'Ben may do everything in the organization'),
-            ),
-        (options) => context.run(() => add(options, context)),
-      )
-      .command(
-        'remove <email>',
-        'Removes a person, and names the API keys that the person made',
-        (remove) => person(remove),
-        (options) => context.run(() => remove(options, context)),
-      )
-      .command(
-        'list',
-        'Lists the people of an organization',
-        (list) => list,
-        (options) => context.run(() => list(options, context)),
-      )
-      .demandCommand(1, 'Name a command: add, remove or list.'),
-  );
+export const ADD = command({
+  describe: 'Adds a person, and prints the link to choose a password',
+  options: ADDED,
+  examples: [['$0 people add ben@example.com', 'Ben may do everything in the organization']],
+  run: add,
+});
 
-function withOptions(command: Argv<GlobalOptions>, context: CommandContext) {
-  return command
-    .option('organization', {
-      type: 'string',
-      describe: 'Its id; the organization of the first start unless given',
-    })
-    .option('database', {
-      type: 'string',
-      default: databaseUrl(context),
-      defaultDescription: 'DATABASE_URL',
-      describe: 'The database; that of DATABASE_URL unless given',
-    });
-}
+export const REMOVE = command({
+  describe: 'Removes a person, and names the API keys that the person made',
+  options: PERSON,
+  run: remove,
+});
 
-function person<T>(command: Argv<T>) {
-  return command.positional('email', { type: 'string', demandOption: true, describe: 'The address' });
-}
+export const LIST = command({
+  describe: 'Lists the people of an organization',
+  options: PEOPLE,
+  run: list,
+});
 
-async function add(options: PersonOptions & { readonly owner: boolean }, context: CommandContext) {
+async function add(options: Given<typeof ADDED>, context: CommandContext) {
   const { terminal, clock, env, cwd } = context;
   const { publicUrl } = readConfig(env, cwd).config;
   const email = emailOf(options);
@@ -92,7 +64,7 @@ async function add(options: PersonOptions & { readonly owner: boolean }, context
   });
 }
 
-async function remove(options: PersonOptions, context: CommandContext): Promise<ExitCode> {
+async function remove(options: Given<typeof PERSON>, context: CommandContext): Promise<ExitCode> {
   const { terminal } = context;
   const email = emailOf(options);
   return inOrganization(options, context, async (db, { id, name }) => {
@@ -126,7 +98,7 @@ async function remove(options: PersonOptions, context: CommandContext): Promise<
   });
 }
 
-async function list(options: PeopleOptions, context: CommandContext): Promise<ExitCode> {
+async function list(options: Given<typeof PEOPLE>, context: CommandContext): Promise<ExitCode> {
   const { terminal } = context;
   return inOrganization(options, context, async (db, organization) => {
     const members = await listMembers(db, organization.id);
@@ -148,7 +120,7 @@ function lastLogin({ isVerified, lastLoginAt }: Member): string {
 }
 
 /** @throws CommandError */
-function emailOf({ email }: PersonOptions): string {
+function emailOf({ email }: Given<typeof PERSON>): string {
   const address = normalizeEmail(email);
   if (address === null) throw new CommandError(`EMAIL: "${email}" is no e-mail address`, EXIT.usage);
   return address;
@@ -156,7 +128,7 @@ function emailOf({ email }: PersonOptions): string {
 
 /** Opens the database for the work, and closes it. @throws CommandError if there is no such organization */
 async function inOrganization(
-  { organization, database }: PeopleOptions,
+  { organization, database }: Given<typeof PEOPLE>,
   context: CommandContext,
   work: (db: Database, organization: Organization) => Promise<ExitCode>,
 ): Promise<ExitCode> {

@@ -4,38 +4,36 @@ import { DatabaseBusy, DatabaseFault, DatabaseInUse, DatabaseUnavailable } from 
 import { SchemaDiffers } from '#api/db/migrate.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { runProgram } from '#shared/cli/program.ts';
+import { type Program, runProgram } from '#shared/cli/program.ts';
 import { ConfigError } from '#shared/configuration.ts';
+import { VERSION } from '#shared/version.ts';
 import type { CommandContext } from './command.ts';
-import { addDatabase } from './database.ts';
-import { addFiles } from './files.ts';
-import { addPeople } from './people.ts';
 
-type CliOptions = Omit<CommandContext, 'run'>;
+const PROGRAM: Program<CommandContext> = {
+  name: 'node api/cli/main.ts',
+  about: 'Moves the data of the survey API, backs it up, and adds people.',
+  version: VERSION,
+  groups: {
+    Data: {
+      'db copy': async () => (await import('./copy-database.ts')).COPY_DATABASE,
+      'db backup': async () => (await import('./backup.ts')).BACKUP,
+      'files copy': async () => (await import('./files.ts')).COPY_FILES,
+    },
+    People: {
+      'people add': async () => (await import('./people.ts')).ADD,
+      'people remove': async () => (await import('./people.ts')).REMOVE,
+      'people list': async () => (await import('./people.ts')).LIST,
+    },
+  },
+  epilogue: 'Exit codes: 0 fine, 1 refused, 2 wrong call, 3 could not be reached.',
+  exitCodeOf,
+  // Remove the name of the variable, because the commands name the database with an option.
+  sentenceOf: ({ message }) => message.replace(/^DATABASE_URL: /, ''),
+};
 
 /** @param args without the names of Node and of the program */
-export function runCli(args: readonly string[], options: CliOptions): Promise<ExitCode> {
-  return runProgram({
-    args,
-    terminal: options.terminal,
-    exitCodeOf,
-    // Remove the name of the variable, because the commands name the database with an option.
-    sentenceOf: ({ message }) => message.replace(/^DATABASE_URL: /, ''),
-    async build(program, run) {
-      const described = program
-        .scriptName('node api/cli/main.ts')
-        .usage('$0 <command>\n\nMoves the data of the survey API, backs it up, and adds people.')
-        .demandCommand(1, 'Name a command; --help lists them.')
-        .help()
-        .alias('help', 'h')
-        .version(false)
-        .epilogue('Exit codes: 0 fine, 1 refused, 2 wrong call, 3 could not be reached.');
-      return [addDatabase, addFiles, addPeople].reduce(
-        (added, add) => add(added, { ...options, run }),
-        described,
-      );
-    },
-  });
+export function runCli(args: readonly string[], context: CommandContext): Promise<ExitCode> {
+  return runProgram(PROGRAM, args, context);
 }
 
 function exitCodeOf(error: Error): ExitCode | null {

@@ -14,14 +14,12 @@ const LONG: VisitPlan = { aloneSeconds: 2.5, attackSeconds: 5, replyMsMax: 3000 
 const QUICK: VisitPlan = { ...LONG, aloneSeconds: 2, attackSeconds: 2.5 };
 
 export const ABUSE = command({
-  command: 'abuse',
   describe: 'Attacks the gateway from one address, while a well-behaved visitor uses it',
-  builder: (program) =>
-    program.options({
-      only: names('only', NAMES, 'Attacks'),
-      quick: { type: 'boolean', default: false, describe: '2.5 seconds for each attack instead of 5' },
-    }),
-  async run(processes, { only = NAMES, quick }) {
+  options: {
+    only: names(NAMES, 'Attacks'),
+    quick: { isFlag: true, describe: '2.5 seconds for each attack instead of 5' },
+  },
+  async run({ only = NAMES, quick }, processes) {
     assertInstalled(['redis-server']);
     printMachine();
     let reached = 0;

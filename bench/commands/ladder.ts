@@ -1,23 +1,26 @@
 /** `npm run bench -- ladder`: what each step of a request costs. */
-import { command, names, whole } from '#bench/command.ts';
+import { command, names } from '#bench/command.ts';
 import { type Measured, measureScenario } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
 import { ladderOf, rungsOf } from '#bench/ladder/rungs.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
 import { printMachine, printTable } from '#bench/run/report.ts';
+import { whole } from '#shared/cli/command.ts';
 
 const NAMES = ['denied', 'hot', 'quiet'];
 
 export const LADDER = command({
-  command: 'ladder',
   describe: 'Measures what each step of a request adds to a bare server',
-  builder: (program) =>
-    program.options({
-      only: names('only', NAMES, 'Scenarios'),
-      rounds: whole('rounds', 1, 1000, 15, 'Rounds, each of which visits every step once'),
-      duration: whole('duration', 1, 600, 1, 'Seconds of one visit'),
-    }),
-  async run(processes, { only = NAMES, rounds, duration }) {
+  options: {
+    only: names(NAMES, 'Scenarios'),
+    rounds: {
+      parse: whole(1, 1000),
+      default: '15',
+      describe: 'Rounds, each of which visits every step once',
+    },
+    duration: { parse: whole(1, 600), default: '1', describe: 'Seconds of one visit' },
+  },
+  async run({ only = NAMES, rounds, duration }, processes) {
     assertInstalled(['wrk', 'redis-server', 'nginx']);
     printMachine();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {

@@ -3,8 +3,9 @@
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { command, whole } from '#bench/command.ts';
+import { command } from '#bench/command.ts';
 import { drawn } from '#bench/run/statistics.ts';
+import { whole } from '#shared/cli/command.ts';
 import { seededRandom } from '#test/support/seed.ts';
 
 /** Number of clients. Some send much more than others. */
@@ -72,11 +73,16 @@ function lineMaker(): () => string {
 }
 
 export const LOG = command({
-  command: 'log [lines]',
   describe: 'Prints the access log of an imagined busy gateway',
-  builder: (program) =>
-    program.positional('lines', whole('lines', 1, 1_000_000_000, 1_000_000, 'Number of lines')),
-  async run(_, { lines }) {
+  options: {
+    lines: {
+      isPositional: true,
+      parse: whole(1, 1_000_000_000),
+      default: '1000000',
+      describe: 'Number of lines',
+    },
+  },
+  async run({ lines }) {
     const next = lineMaker();
     for (let written = 0; written < lines; ) {
       const count = Math.min(LINES_PER_WRITE, lines - written);

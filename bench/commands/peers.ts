@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: compares the cost of a request with Floodgate, with other programs, and with other versions of it.
  */
-import { command, names, text, whole } from '#bench/command.ts';
+import { command, names } from '#bench/command.ts';
 import { type Measured, measureScenario } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
 import { tableOf } from '#bench/costs/table.ts';
@@ -10,28 +10,23 @@ import type { Peer } from '#bench/peers/peer.ts';
 import { versionAt } from '#bench/peers/version.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
 import { printMachine, printTable } from '#bench/run/report.ts';
+import { whole } from '#shared/cli/command.ts';
 
 const SCENARIO_NAMES = SCENARIOS.map(({ name }) => name);
 const PEER_NAMES = PEERS.map(({ name }) => name);
 const USUAL = ['hot', 'keys-20k', 'denied', 'post-1k', 'uncovered'];
 
 export const PEERS_COMMAND = command({
-  command: ['peers', '$0'],
   describe: 'Compares what a request costs with Floodgate and with its peers',
-  builder: (program) =>
-    program.options({
-      only: names('only', SCENARIO_NAMES, `Scenarios (default: all; with --against ${USUAL.join(',')})`),
-      peers: names(
-        'peers',
-        PEER_NAMES,
-        'Peers to compare with Floodgate (default: all; with --against none)',
-      ),
-      against: text('against', 'Another version of Floodgate: a commit, or a folder'),
-      rounds: whole('rounds', 5, 1000, 7, 'Rounds, each of which visits every peer once'),
-      duration: whole('duration', 1, 600, 3, 'Seconds of one visit'),
-      quick: { type: 'boolean', default: false, describe: '5 rounds of 1 second' },
-    }),
-  async run(processes, { against, quick, ...args }) {
+  options: {
+    only: names(SCENARIO_NAMES, `Scenarios (default: all; with --against ${USUAL.join(',')})`),
+    peers: names(PEER_NAMES, 'Peers to compare with Floodgate (default: all; with --against none)'),
+    against: { describe: 'Another version of Floodgate: a commit, or a folder' },
+    rounds: { parse: whole(3, 1000), default: '7', describe: 'Rounds, each of which visits every peer once' },
+    duration: { parse: whole(1, 600), default: '3', describe: 'Seconds of one visit' },
+    quick: { isFlag: true, describe: '5 rounds of 1 second' },
+  },
+  async run({ against, quick, ...args }, processes) {
     assertInstalled(['wrk', 'redis-server', 'nginx']);
     const only = args.only ?? (against === undefined ? SCENARIO_NAMES : USUAL);
     const peers = args.peers ?? (against === undefined ? PEER_NAMES : []);

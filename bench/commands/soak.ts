@@ -3,7 +3,7 @@
  * with uploads, streams, tunnels, aborts and garbage. Meanwhile Redis freezes, is killed and comes back, and policies
  * are edited.
  */
-import { command, whole } from '#bench/command.ts';
+import { command } from '#bench/command.ts';
 import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
 import { Client } from '#bench/run/client.ts';
 import { watchMemory } from '#bench/run/memory.ts';
@@ -15,6 +15,7 @@ import { startUpstream } from '#bench/run/upstream.ts';
 import { driveMinute, SoakTally } from '#bench/soak/limits.ts';
 import { startMixed } from '#bench/soak/mixed.ts';
 import { policies, startTroubles } from '#bench/soak/troubles.ts';
+import { whole } from '#shared/cli/command.ts';
 import { freePort } from '#test/support/ports.ts';
 
 /**
@@ -31,14 +32,12 @@ async function degradedRequests(adminPort: number): Promise<number> {
 }
 
 export const SOAK = command({
-  command: 'soak',
   describe: 'Exceeds all limits while Redis fails; exits with 1 after a wrong reply',
-  builder: (program) =>
-    program.options({
-      minutes: whole('minutes', 1, 1440, 20, 'Duration in minutes'),
-      workers: whole('workers', 1, 8, 2, 'Number of gateway processes'),
-    }),
-  async run(processes, { minutes, workers }) {
+  options: {
+    minutes: { parse: whole(1, 1440), default: '20', describe: 'Duration in minutes' },
+    workers: { parse: whole(1, 8), default: '2', describe: 'Number of gateway processes' },
+  },
+  async run({ minutes, workers }, processes) {
     assertInstalled(['redis-server']);
     printMachine();
     const upstreamPort = await freePort();

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { UsageError } from '#bench/command.ts';
 import { ROOT } from '#bench/run/programs.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { floodgateIn } from './floodgate.ts';
 import type { Peer } from './peer.ts';
 
@@ -24,7 +24,10 @@ function checkOut(commit: string): string {
   });
   const { status, stderr } = git('worktree', 'add', '--detach', root, commit);
   if (status !== 0)
-    throw new UsageError(`${commit} is neither a folder with a gateway nor a commit: ${stderr.trim()}`);
+    throw new CommandError(
+      `${commit} is neither a folder with a gateway nor a commit: ${stderr.trim()}`,
+      EXIT.usage,
+    );
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
   return root;
 }

@@ -1,7 +1,7 @@
 /** Finds the programs that the bench starts, and says which command installs those that are missing. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { UsageError } from '#bench/command.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
 export const BENCH = join(import.meta.dirname, '..');
 export const ROOT = join(BENCH, '..');
@@ -22,7 +22,7 @@ const FILES = {
 
 export type Package = keyof typeof FILES;
 
-/** @throws UsageError with the command that installs the missing packages on Debian or Ubuntu */
+/** @throws CommandError with the command that installs the missing packages on Debian or Ubuntu */
 export function assertInstalled(packages: readonly Package[]): void {
   const absent = packages.filter((name) => {
     const file = FILES[name];
@@ -32,5 +32,5 @@ export function assertInstalled(packages: readonly Package[]): void {
   });
   if (absent.length === 0) return;
   const names = absent.join(' ');
-  throw new UsageError(`${names} not installed; to install it: apt-get install ${names}`);
+  throw new CommandError(`${names} not installed; to install it: apt-get install ${names}`, EXIT.usage);
 }

@@ -17,15 +17,12 @@ export interface AdminAccess {
   readonly token: string | undefined;
 }
 
-/** The options below, as they were given. */
-export interface AdminOptions {
-  readonly gateway: string | undefined;
-  readonly token: string | undefined;
-}
-
-/** Takes what is not given from the variables that configure the gateway. */
-export function accessOf({ gateway, token }: AdminOptions, env: CommandContext['env']): AdminAccess {
-  return { gateway: gateway ?? adminOrigin(env), token: token ?? env.GATEWAY_ADMIN_TOKEN };
+/** Takes the address that is not given from the variables that configure the gateway. */
+export function accessOf(
+  { gateway, token }: { readonly gateway: string | undefined; readonly token: string | undefined },
+  env: CommandContext['env'],
+): AdminAccess {
+  return { gateway: gateway ?? adminOrigin(env), token };
 }
 
 function adminOrigin({ GATEWAY_ADMIN_HOST: host, GATEWAY_ADMIN_PORT: port }: CommandContext['env']): string {
@@ -33,15 +30,6 @@ function adminOrigin({ GATEWAY_ADMIN_HOST: host, GATEWAY_ADMIN_PORT: port }: Com
   const reached = isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   return `http://${reached}:${port || '9090'}`;
 }
-
-/** Options of every command that asks a running gateway. */
-export const ADMIN_OPTIONS = {
-  gateway: {
-    type: 'string',
-    describe: 'Admin listener of the gateway; http://127.0.0.1:9090, or as GATEWAY_ADMIN_HOST and _PORT say',
-  },
-  token: { type: 'string', describe: 'Admin token; GATEWAY_ADMIN_TOKEN unless given' },
-} as const;
 
 /**
  * @param path such as /api/policies

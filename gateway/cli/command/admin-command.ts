@@ -1,35 +1,32 @@
 /** Commands that ask the admin API about one client or one policy, and print the reply. */
-import type { Argv, Options } from 'yargs';
 import type { InspectedClient } from '#gateway/operate/admin/client-routes.ts';
 import type { ShownRegular } from '#gateway/operate/admin/groups.ts';
 import { secondsOf } from '#gateway/policy/duration.ts';
 import { counted } from '#gateway/workbench/number-text.ts';
+import type { Command, Given, Options } from '#shared/cli/command.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import type { GlobalOptions } from '#shared/cli/program.ts';
-import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
-import { ADMIN_OPTIONS, type AdminOptions, accessOf, askAdmin } from './admin-client.ts';
-import type { AddCommand, CommandContext } from './command.ts';
+import { accessOf, askAdmin } from './admin-client.ts';
+import { ADMIN_OPTIONS, type CommandContext, command } from './command.ts';
 
-interface AdminCommand<T> {
-  /** Name of the command. Unless `path` is set, it is also the last part of the path in the admin API. */
-  readonly name: string;
-  readonly path?: string;
+interface AdminCommand<Answer, O extends Options> {
+  /** Path in the admin API, below `/api/`. */
+  readonly path: string;
   readonly describe: string;
   readonly example: readonly [command: string, effect: string];
-  readonly options?: Readonly<Record<string, Options>>;
-  /** Returns further fields of the request. @throws CommandError if an option is wrong */
-  readonly more?: (options: Readonly<Record<string, unknown>>) => object;
+  readonly options?: O;
+  /** Returns further fields of the request. */
+  readonly more?: (options: Given<O>) => object;
   /** Returns the first line of the output. */
-  readonly tell?: (answer: T) => string;
+  readonly tell?: (answer: Answer) => string;
   /** Prints the lines after the first. */
-  readonly print?: (answer: T, terminal: Terminal) => void;
+  readonly print?: (answer: Answer, terminal: Terminal) => void;
   /** Returns the exit code of the command. Default: 0. */
-  readonly exitCode?: (answer: T) => ExitCode;
+  readonly exitCode?: (answer: Answer) => ExitCode;
 }
 
 /** The reply to shadow and unshadow. */
-interface Shadowed {
+export interface Shadowed {
   /** The policy, and those that share its counter. */
   readonly policies: readonly string[];
   /** ISO 8601; null if the policies deny. */
@@ -38,114 +35,80 @@ interface Shadowed {
 }
 
 const SUBJECT_OPTIONS = {
-  address: { type: 'string', describe: 'Reads the value as an address or a network' },
-  key: { type: 'string', describe: 'Reads the value as a key' },
-  digest: { type: 'string', describe: 'Reads the value as a digest' },
-  identifier: {
-    type: 'string',
-    describe: 'Identifier of the policy file, where it has several for keys',
-  },
+  subject: { isPositional: true, describe: 'An address, a network, a digest, or else a key' },
+  address: { describe: 'Reads the value as an address or a network' },
+  key: { describe: 'Reads the value as a key' },
+  digest: { describe: 'Reads the value as a digest' },
+  identifier: { describe: 'Identifier of the policy file, where it has several for keys' },
 } as const;
 
-/** Creates a command about one client, named by an address, a network, a key or a digest. It prints the counters of the client. */
-export function subjectCommand<T extends InspectedClient>(command: AdminCommand<T>): AddCommand {
-  return (program, context) =>
-    program.command(
-      `${command.name} [subject]`,
-      command.describe,
-      (builder) =>
-        withOptions(builder, command)
-          .positional('subject', {
-            type: 'string',
-            describe: 'An address, a network, a digest, or else a key',
-          })
-          .options(SUBJECT_OPTIONS),
-      (given) =>
-        context.run(() => {
-          const fields = { ...subjectOf(given), identifier: given.identifier };
-          return run({ print: printInspected, ...command }, given, fields, context);
-        }),
-    );
+/** Defines a command about one client, named by an address, a network, a key or a digest. It prints the counters of the client. */
+export function subjectCommand<Answer extends InspectedClient, const O extends Options = Options>(
+  definition: AdminCommand<Answer, O>,
+): Command<CommandContext> {
+  const fieldsOf = (given: Given<typeof SUBJECT_OPTIONS>): object => ({
+    ...subjectOf(given),
+    identifier: given.identifier,
+  });
+  return adminCommand({ print: printInspected, ...definition }, SUBJECT_OPTIONS, fieldsOf);
 }
 
-/** Creates a command about one policy. */
-export function policyCommand(command: AdminCommand<Shadowed>): AddCommand {
-  return (program, context) =>
-    program.command(
-      `${command.name} <policy>`,
-      command.describe,
-      (builder) =>
-        withOptions(builder, command).positional('policy', {
-          type: 'string',
-          demandOption: true,
-          describe: 'Name of the policy in the policy file',
-        }),
-      (given) => context.run(() => run(command, given, { policy: given.policy }, context)),
-    );
+/** Defines a command about one policy. */
+export function policyCommand<const O extends Options = Options>(
+  definition: AdminCommand<Shadowed, O>,
+): Command<CommandContext> {
+  const options = {
+    policy: { isPositional: true, isRequired: true, describe: 'Name of the policy in the policy file' },
+  } as const;
+  return adminCommand(definition, options, ({ policy }: Given<typeof options>) => ({ policy }));
 }
 
-/** Returns the option `--for` of a command. */
+/** Returns the option `--for` of a command, in seconds. */
 export function forOption(daysMax: number) {
-  const describe = `Duration such as 30s, 15m, 1h or 7d; at most ${daysMax}d`;
-  return { type: 'string', default: '1h', describe } as const;
+  return {
+    default: '1h',
+    describe: `Duration such as 30s, 15m, 1h or 7d; at most ${daysMax}d`,
+    parse(text: string): number {
+      const seconds = /^[1-9]\d{0,8}[smhd]$/.test(text) ? secondsOf(text) : null;
+      if (seconds !== null && seconds <= daysMax * 86_400) return seconds;
+      throw new Error(`"${text}" is not a valid time; write 30s, 15m, 1h or 7d, at most ${daysMax}d`);
+    },
+  } as const;
 }
 
-/**
- * @param text such as 30s, 15m, 1h or 7d
- * @returns seconds
- * @throws CommandError
- */
-export function readFor(text: string, daysMax: number): number {
-  const seconds = /^[1-9]\d{0,8}[smhd]$/.test(text) ? secondsOf(text) : null;
-  if (seconds !== null && seconds <= daysMax * 86_400) return seconds;
-  throw new CommandError(
-    `--for ${text} is not a valid time; write 30s, 15m, 1h or 7d, at most ${daysMax}d`,
-    EXIT.usage,
-  );
+function adminCommand<Answer, O extends Options, Named extends Options>(
+  definition: AdminCommand<Answer, O>,
+  named: Named,
+  fieldsOf: (given: Given<Named>) => object,
+): Command<CommandContext> {
+  const { path, describe, example, options, more, tell, print, exitCode } = definition;
+  return command({
+    describe,
+    options: { ...named, ...options, ...ADMIN_OPTIONS },
+    examples: [example],
+    async run(given, { terminal, env }) {
+      const all = given as Given<typeof ADMIN_OPTIONS> & Given<Named> & Given<O>;
+      const body = { ...fieldsOf(all), ...more?.(all) };
+      const answer = (await askAdmin(accessOf(all, env), 'POST', `/api/${path}`, body)) as Answer;
+      if (all.json) terminal.json(answer);
+      else {
+        if (tell !== undefined) terminal.line(tell(answer));
+        print?.(answer, terminal);
+      }
+      return exitCode?.(answer) ?? EXIT.ok;
+    },
+  });
 }
 
-function withOptions<T>(builder: Argv<GlobalOptions>, { options = {}, example }: AdminCommand<T>) {
-  // A type with arbitrary option names would hide the known names from the compiler.
-  return builder
-    .options(options as Readonly<Record<never, Options>>)
-    .options(ADMIN_OPTIONS)
-    .example(...copyable(...example));
-}
-
-async function run<T>(
-  { name, path = name, more, tell, print, exitCode }: AdminCommand<T>,
-  given: AdminOptions & GlobalOptions,
-  fields: object,
-  { terminal, env }: CommandContext,
-): Promise<ExitCode> {
-  const body = { ...fields, ...more?.({ ...given }) };
-  const answer = (await askAdmin(accessOf(given, env), 'POST', `/api/${path}`, body)) as T;
-  if (given.json) terminal.json(answer);
-  else {
-    if (tell !== undefined) terminal.line(tell(answer));
-    print?.(answer, terminal);
-  }
-  return exitCode?.(answer) ?? EXIT.ok;
-}
-
-interface SubjectArguments {
-  readonly subject: string | undefined;
-  readonly address: string | undefined;
-  readonly key: string | undefined;
-  readonly digest: string | undefined;
-}
-
-function subjectOf({ subject, address, key, digest }: SubjectArguments): {
+function subjectOf({ subject, address, key, digest }: Given<typeof SUBJECT_OPTIONS>): {
   readonly subject: string;
   readonly kind?: string;
 } {
   const given = Object.entries({ address, key, digest }).filter(([, value]) => value !== undefined);
   const [first] = given;
   if (first === undefined && subject !== undefined && subject !== '') return { subject };
-  // `inspect 192.0.2.1 --key` says the same as `inspect --key 192.0.2.1`.
-  const [kind = '', value = ''] = first ?? [];
-  const text = value === '' ? (subject ?? '') : value;
-  if (given.length !== 1 || text === '' || (value !== '' && subject !== undefined))
+  const [kind = '', text = ''] = first ?? [];
+  if (given.length !== 1 || text === '' || subject !== undefined)
     throw new CommandError('name one address, network, key or digest; --help has an example', EXIT.usage);
   return { subject: text, kind };
 }

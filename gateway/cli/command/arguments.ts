@@ -7,15 +7,6 @@ import type { RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts
 import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
-/** `-H`, which can be repeated. */
-export const HEADER_OPTION = {
-  alias: 'H',
-  type: 'string',
-  array: true,
-  nargs: 1,
-  default: [] as string[],
-} as const;
-
 /** @throws CommandError exit 3; PolicyFileError with every mistake */
 export function loadPolicyFile(file: string): PolicySet {
   return loadPolicies(readPolicyText(file), file);
@@ -64,10 +55,4 @@ export function readRequest(line: string, headers: readonly string[], from: stri
   } catch (error) {
     throw new CommandError((error as Error).message, EXIT.usage);
   }
-}
-
-/** @throws CommandError exit 2 */
-export function requireWhole(name: string, value: number, min: number, max: number): void {
-  if (Number.isInteger(value) && value >= min && value <= max) return;
-  throw new CommandError(`${name} must be a whole number from ${min} to ${max}`, EXIT.usage);
 }

@@ -1,47 +1,37 @@
 /** Opens the access logs that the arguments name. */
 
-import { FORMATS, type FormatName } from '#gateway/workbench/replay/formats/formats.ts';
+import { FORMATS } from '#gateway/workbench/replay/formats/formats.ts';
 import { UnknownFormatError } from '#gateway/workbench/replay/log-file.ts';
 import { LOGS_MAX, LogFiles } from '#gateway/workbench/replay/log-files.ts';
+import type { Given } from '#shared/cli/command.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
-import { HEADER_OPTION, whyUnreadable } from './arguments.ts';
-import { STANDARD_INPUT } from './command.ts';
+import { whyUnreadable } from './arguments.ts';
+import { HEADER, STANDARD_INPUT } from './command.ts';
 import { Progress } from './progress.ts';
 
 /** Options of every command that reads access logs. */
 export const LOG_OPTIONS = {
-  format: {
-    choices: FORMATS,
-    describe: 'Format of the logs; detected from their first lines by default',
+  logs: {
+    isPositional: true,
+    isList: true,
+    isRequired: true,
+    describe: 'Access logs, also compressed with gzip; - for standard input',
   },
+  format: { choices: FORMATS, describe: 'Format of the logs; detected from their first lines by default' },
   'trusted-proxies': {
-    type: 'string',
     default: 'none',
+    parse: parseTrustedProxies,
     describe: 'As GATEWAY_TRUSTED_PROXIES: whose X-Forwarded-For counts, where the log has it',
   },
   header: {
-    ...HEADER_OPTION,
+    ...HEADER,
+    parse: readField,
     describe: "'NAME=FIELD': the field of an Envoy log that has this header field",
   },
 } as const;
-
-/** The positional argument of these commands. */
-export const LOGS = {
-  type: 'string',
-  array: true,
-  demandOption: true,
-  describe: 'Access logs, also compressed with gzip; - for standard input',
-} as const;
-
-export interface LogOptions {
-  readonly logs: readonly string[];
-  readonly format: FormatName | undefined;
-  readonly trustedProxies: string;
-  readonly header: readonly string[];
-}
 
 interface OpenedLogs {
   readonly logs: LogFiles;
@@ -49,9 +39,13 @@ interface OpenedLogs {
   readonly progress: Progress;
 }
 
-/** @throws CommandError exit 2 with the correct form of an option, exit 3 for a missing file */
-export function openLogs(options: LogOptions, terminal: Terminal, now: () => number): OpenedLogs {
-  const { logs: files, format, trustedProxies, header } = options;
+/** @throws CommandError exit 2 for too many logs, exit 3 for a missing file */
+export function openLogs(
+  options: Given<typeof LOG_OPTIONS>,
+  terminal: Terminal,
+  now: () => number,
+): OpenedLogs {
+  const { logs: files, format = null, 'trusted-proxies': trust, header } = options;
   if (files.length > LOGS_MAX)
     throw new CommandError(
       `${files.length} logs are more than ${LOGS_MAX}; join some of them, such as: cat a.log b.log | floodgate replay -`,
@@ -59,14 +53,14 @@ export function openLogs(options: LogOptions, terminal: Terminal, now: () => num
     );
   if (files.filter((name) => name === STANDARD_INPUT).length > 1)
     throw new CommandError('standard input (-) can be read only once', EXIT.usage);
-  const trust = readTrust(trustedProxies);
-  const headers = new Map(header.map(readField));
   const progress = new Progress(terminal, now);
   try {
     const logs = new LogFiles({
-      files: files.map((name) => ({ name, input: name === STANDARD_INPUT ? process.stdin : name })),
-      format: format ?? null,
-      headers,
+      files: files.map((name) =>
+        name === STANDARD_INPUT ? { name: 'standard input', input: process.stdin } : { name, input: name },
+      ),
+      format,
+      headers: new Map(header),
       onProgress: (read, total) => progress.at(read, total),
     });
     return { logs, trust, progress };
@@ -99,20 +93,9 @@ export function readable(error: unknown): unknown {
   return new CommandError(`${path ?? 'the log'} ${what}`, EXIT.unreachable);
 }
 
-function readTrust(text: string): ProxyTrust {
-  try {
-    return parseTrustedProxies(text);
-  } catch (error) {
-    throw new CommandError(`--trusted-proxies: ${(error as Error).message}`, EXIT.usage);
-  }
-}
-
 function readField(text: string): [header: string, field: string] {
   const [, header, field] = /^([A-Za-z0-9!#$%&'*+.^_`|~-]+)=(\S+)$/.exec(text) ?? [];
   if (header === undefined || field === undefined)
-    throw new CommandError(
-      `--header "${text}" is not NAME=FIELD; write it such as --header x-api-key=api_key`,
-      EXIT.usage,
-    );
+    throw new Error(`"${text}" is not NAME=FIELD; write it such as --header x-api-key=api_key`);
   return [header.toLowerCase(), field];
 }

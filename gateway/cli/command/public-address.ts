@@ -1,7 +1,6 @@
 /** Sends requests to the public address as clients do, with any certificate. */
 import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
-import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
 export interface PublicReply {
   readonly status: number;
@@ -11,16 +10,6 @@ export interface PublicReply {
 
 export const TIMEOUT_MS = 5000;
 const BODY_LENGTH_MAX = 65_536;
-
-/** @param option that has the URL @throws CommandError exit 2 */
-export function originIn(option: 'public' | 'formbricks', text: string): URL {
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
-    const example = option === 'public' ? 'https://HOST' : 'http://HOST:PORT';
-    throw new CommandError(`--${option} ${text} is not a URL; write ${example}`, EXIT.usage);
-  }
-  return url;
-}
 
 /** @param path sent unchanged @throws the error of the connection */
 export function ask(

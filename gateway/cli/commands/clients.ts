@@ -1,19 +1,18 @@
 /** Commands about one client: its usage, its digest, its counters and its ban. */
 import { BAN_DAYS_MAX } from '#gateway/bans/bans.ts';
-import { forOption, readFor, subjectCommand } from '#gateway/cli/command/admin-command.ts';
+import { forOption, subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { InspectedClient } from '#gateway/operate/admin/client-routes.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
 const IN_FORCE = 'Applies at once, and within a second in other gateways';
 
-export const addInspect = subjectCommand<InspectedClient>({
-  name: 'inspect',
+export const INSPECT = subjectCommand<InspectedClient>({
+  path: 'inspect',
   describe: 'What has this client used, and is it banned?',
   example: ['$0 inspect 192.0.2.7', 'Counters of an address'],
 });
 
-export const addDigest = subjectCommand<InspectedClient>({
-  name: 'digest',
+export const DIGEST = subjectCommand<InspectedClient>({
   path: 'inspect',
   describe: 'Which digest names this client in policy files and logs?',
   example: ['$0 digest --key my-api-key', 'For overrides, plans, allow and deny'],
@@ -27,26 +26,26 @@ export const addDigest = subjectCommand<InspectedClient>({
   },
 });
 
-export const addReset = subjectCommand<InspectedClient & { readonly cleared: number }>({
-  name: 'reset',
+export const RESET = subjectCommand<InspectedClient & { readonly cleared: number }>({
+  path: 'reset',
   describe: 'Clears the counters of a client in all policies',
   example: ['$0 reset --key fbk_1', 'Clears what a key has used'],
   tell: ({ cleared }) => (cleared === 0 ? 'There was nothing to clear.' : `Buckets cleared: ${cleared}.`),
 });
 
-export const addBan = subjectCommand<InspectedClient>({
-  name: 'ban',
+export const BAN = subjectCommand({
+  path: 'ban',
   describe: 'Refuses all requests of a client for a while, with 429',
   example: ['$0 ban 192.0.2.7 --for 1h --reason "credential stuffing"', IN_FORCE],
   options: {
     for: forOption(BAN_DAYS_MAX),
-    reason: { type: 'string', describe: 'Reason of the ban, for other operators' },
+    reason: { describe: 'Reason of the ban, for other operators' },
   },
-  more: (options) => ({ seconds: readFor(String(options.for), BAN_DAYS_MAX), reason: options.reason }),
+  more: ({ for: seconds, reason }) => ({ seconds, reason }),
 });
 
-export const addUnban = subjectCommand<InspectedClient & { readonly changed: boolean }>({
-  name: 'unban',
+export const UNBAN = subjectCommand<InspectedClient & { readonly changed: boolean }>({
+  path: 'unban',
   describe: 'Lets a banned client in again',
   example: ['$0 unban 192.0.2.7', IN_FORCE],
   tell: ({ changed }) => (changed ? 'The ban is lifted.' : 'There was no ban.'),

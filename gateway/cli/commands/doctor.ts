@@ -1,77 +1,59 @@
 /** `doctor`: checks the set-up of a running gateway. */
 
-import {
-  ADMIN_OPTIONS,
-  type AdminAccess,
-  type AdminOptions,
-  accessOf,
-  askAdmin,
-} from '#gateway/cli/command/admin-client.ts';
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import { ADMIN_OPTIONS, type CommandContext, command } from '#gateway/cli/command/command.ts';
 import { probeFormbricks } from '#gateway/cli/command/formbricks-probes.ts';
 import { probeKey, probeSpellings, probeTrust, tlsFinding } from '#gateway/cli/command/probes.ts';
-import { originIn } from '#gateway/cli/command/public-address.ts';
 import { bad, type Finding, reportFindings } from '#gateway/operate/doctor/findings.ts';
 import type { GatewayReport } from '#gateway/operate/doctor/report.ts';
-import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import type { GlobalOptions } from '#shared/cli/program.ts';
-import { copyable } from '#shared/cli/program.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { VERSION } from '#shared/version.ts';
 
-interface DoctorArguments extends AdminOptions, GlobalOptions {
-  readonly public: string | undefined;
-  readonly formbricks: string | undefined;
-  readonly key: string | undefined;
-}
+export const DOCTOR = command({
+  describe: 'Is the set-up of a running gateway right?',
+  options: {
+    public: {
+      parse: originLike('https://HOST'),
+      describe: 'The address that clients use; the port of the gateway itself unless given',
+    },
+    formbricks: {
+      parse: originLike('http://HOST:PORT'),
+      describe: 'Where Formbricks itself listens: looks at its login, its proxies and its keys too',
+    },
+    key: { describe: 'A key that works: looks whether the application also takes it in other case' },
+    ...ADMIN_OPTIONS,
+  },
+  examples: [
+    ['$0 doctor --public https://example.org', 'Looks at proxies, TLS, Redis, clocks, bounds and files'],
+  ],
+  async run(options, context) {
+    const { terminal, env } = context;
+    const { public: given = null, formbricks = null, key = null, json } = options;
+    const findings = await examine({ given, formbricks, key }, accessOf(options, env), context);
+    const ok = findings.every((finding) => finding.ok);
+    if (json) terminal.json({ ok, findings });
+    else {
+      terminal.table(
+        ['check', '', 'finding'],
+        findings.map(({ check, ok, message }) => [
+          check,
+          ok ? terminal.style('green', 'ok') : terminal.style('red', 'wrong'),
+          message,
+        ]),
+      );
+      for (const { check, ok, fix } of findings) if (!ok) terminal.line(`\n${check}: ${fix}`);
+    }
+    return ok ? EXIT.ok : EXIT.no;
+  },
+});
 
-export const addDoctor: AddCommand = (program, context) =>
-  program.command(
-    'doctor',
-    'Is the set-up of a running gateway right?',
-    (command) =>
-      command
-        .option('public', {
-          type: 'string',
-          describe: 'The address that clients use; the port of the gateway itself unless given',
-        })
-        .option('formbricks', {
-          type: 'string',
-          describe: 'Where Formbricks itself listens: looks at its login, its proxies and its keys too',
-        })
-        .option('key', {
-          type: 'string',
-          describe: 'A key that works: looks whether the application also takes it in other case',
-        })
-        .options(ADMIN_OPTIONS)
-        .example(
-          ...copyable(
-            '$0 doctor --public https://example.org',
-            'Looks at proxies, TLS, Redis, clocks, bounds and files',
-          ),
-        ),
-    (options) => context.run(() => doctor(options, context)),
-  );
-
-async function doctor(options: DoctorArguments, context: CommandContext): Promise<ExitCode> {
-  const { terminal, env } = context;
-  const given = options.public === undefined ? null : originIn('public', options.public);
-  const formbricks = options.formbricks === undefined ? null : originIn('formbricks', options.formbricks);
-  const access = accessOf(options, env);
-  const findings = await examine({ given, formbricks, key: options.key ?? null }, access, context);
-  const ok = findings.every((finding) => finding.ok);
-  if (options.json) terminal.json({ ok, findings });
-  else {
-    terminal.table(
-      ['check', '', 'finding'],
-      findings.map(({ check, ok, message }) => [
-        check,
-        ok ? terminal.style('green', 'ok') : terminal.style('red', 'wrong'),
-        message,
-      ]),
-    );
-    for (const { check, ok, fix } of findings) if (!ok) terminal.line(`\n${check}: ${fix}`);
-  }
-  return ok ? EXIT.ok : EXIT.no;
+function originLike(example: string): (text: string) => URL {
+  return (text) => {
+    const url = URL.parse(text);
+    if (url === null || !/^https?:$/.test(url.protocol))
+      throw new Error(`${text} is not a URL; write ${example}`);
+    return url;
+  };
 }
 
 interface Examined {

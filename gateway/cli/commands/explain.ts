@@ -1,63 +1,51 @@
 /** `explain 'METHOD PATH'`: shows what the gateway would do with a request, and why. */
 
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
-import { ADMIN_OPTIONS, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import { HEADER_OPTION, loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';
-import type { AddCommand } from '#gateway/cli/command/command.ts';
+import { accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import { loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';
+import { ADMIN_OPTIONS, command, HEADER } from '#gateway/cli/command/command.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { EXIT } from '#shared/cli/exit.ts';
-import { copyable } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
 
-export const addExplain: AddCommand = (program, context) =>
-  program.command(
-    'explain <request>',
-    'What would the gateway do with this request, and why?',
-    (command) =>
-      command
-        .positional('request', { type: 'string', demandOption: true, describe: "'METHOD PATH'" })
-        .option('header', { ...HEADER_OPTION, describe: "'name: value'; may be given several times" })
-        .option('data', {
-          alias: 'd',
-          type: 'string',
-          default: '',
-          describe: 'Body of the request, JSON or a form',
-        })
-        .option('plan', { type: 'string', describe: 'Plan of the client, as a trusted proxy would name it' })
-        .option('from', { type: 'string', default: '127.0.0.1', describe: 'Address of the client' })
-        .option('file', { type: 'string', describe: 'A policy file to use instead of the running gateway' })
-        .options(ADMIN_OPTIONS)
-        .example(
-          ...copyable(
-            "$0 explain 'POST /api/v1/management/storage' -H 'x-api-key: fbk_1'",
-            'Shows for every policy whether it applies, and why not; uses the running gateway, charges nothing',
-          ),
-        )
-        .example(
-          ...copyable("$0 explain 'POST /login' --file new.yaml", 'Uses a file instead, with empty counters'),
-        ),
-    (options) =>
-      context.run(async () => {
-        const { terminal, env, now } = context;
-        const { header, from, data: body, plan, file } = options;
-        const request = { ...readRequest(options.request, header, from), body, plan };
-        const explanation =
-          file === undefined
-            ? ((await askAdmin(accessOf(options, env), 'POST', '/api/explain', {
-                request: options.request,
-                headers: header,
-                from,
-                ...(body === '' ? {} : { body }),
-                ...(plan === undefined ? {} : { plan }),
-              })) as Explanation)
-            : explainFile(file, request, now);
-        if (options.json) terminal.json(explanation);
-        else print(explanation, terminal);
-        return explanation.decision === 'deny' || explanation.decision === 'malformed' ? EXIT.no : EXIT.ok;
-      }),
-  );
+export const EXPLAIN = command({
+  describe: 'What would the gateway do with this request, and why?',
+  options: {
+    request: { isPositional: true, isRequired: true, describe: "'METHOD PATH'" },
+    header: { ...HEADER, describe: "'name: value'" },
+    data: { short: 'd', default: '', describe: 'Body of the request, JSON or a form' },
+    plan: { describe: 'Plan of the client, as a trusted proxy would name it' },
+    from: { default: '127.0.0.1', describe: 'Address of the client' },
+    file: { describe: 'A policy file to use instead of the running gateway' },
+    ...ADMIN_OPTIONS,
+  },
+  examples: [
+    [
+      "$0 explain 'POST /api/v1/management/storage' -H 'x-api-key: fbk_1'",
+      'Shows for every policy whether it applies, and why not; uses the running gateway, charges nothing',
+    ],
+    ["$0 explain 'POST /login' --file new.yaml", 'Uses a file instead, with empty counters'],
+  ],
+  async run(options, { terminal, env, now }) {
+    const { header, from, data: body, plan, file } = options;
+    const request = { ...readRequest(options.request, header, from), body, plan };
+    const explanation =
+      file === undefined
+        ? ((await askAdmin(accessOf(options, env), 'POST', '/api/explain', {
+            request: options.request,
+            headers: header,
+            from,
+            ...(body === '' ? {} : { body }),
+            ...(plan === undefined ? {} : { plan }),
+          })) as Explanation)
+        : explainFile(file, request, now);
+    if (options.json) terminal.json(explanation);
+    else print(explanation, terminal);
+    return explanation.decision === 'deny' || explanation.decision === 'malformed' ? EXIT.no : EXIT.ok;
+  },
+});
 
 function explainFile(file: string, request: RehearsedRequest, clock: Clock): Explanation {
   const set = loadPolicyFile(file);

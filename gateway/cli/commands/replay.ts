@@ -2,87 +2,53 @@
 
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import {
-  LOG_OPTIONS,
-  LOGS,
-  type LogOptions,
-  openLogs,
-  readingLogs,
-} from '#gateway/cli/command/log-options.ts';
-import { policyFileOf } from '#gateway/cli/command/policy-file.ts';
+import { command, POLICY_FILE } from '#gateway/cli/command/command.ts';
+import { LOG_OPTIONS, openLogs, readingLogs } from '#gateway/cli/command/log-options.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { type ReplayResult, replay } from '#gateway/workbench/replay/replay.ts';
-import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { copyable } from '#shared/cli/program.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
-interface ReplayOptions extends LogOptions {
-  readonly file: string;
-  readonly against: string | undefined;
-  readonly routes: boolean;
-  readonly json: boolean;
-}
-
-export const addReplay: AddCommand = (program, context) =>
-  program.command(
-    'replay <logs..>',
-    'What would this policy file have allowed and denied of the requests in access logs?',
-    (command) =>
-      command
-        .positional('logs', LOGS)
-        .option('file', {
-          type: 'string',
-          default: policyFileOf(context.env),
-          describe: 'The policy file to try',
-        })
-        .option('against', {
-          type: 'string',
-          describe: 'The policy file to compare with, such as the one in use',
-        })
-        .option('routes', {
-          type: 'boolean',
-          default: false,
-          describe: 'Lists the busiest routes, and a limit that would fit each of them',
-        })
-        .options(LOG_OPTIONS)
-        .example(
-          ...copyable('$0 replay access.log', 'How many requests of whom would policies.yaml have denied?'),
-        )
-        .example(
-          ...copyable(
-            '$0 replay access.log* --file edited.yaml --against policies.yaml',
-            'Shows which clients an edit affects',
-          ),
-        ),
-    (options) => context.run(() => run(options, context)),
-  );
-
-async function run(options: ReplayOptions, { terminal, now, env }: CommandContext): Promise<ExitCode> {
-  const set = loadPolicyFile(options.file);
-  const { against: other } = options;
-  const against = other === undefined ? null : loadPolicyFile(other);
-  const { logs, trust, progress } = openLogs(options, terminal, now);
-  // With the salt of the gateway, digests are the same as in its logs.
-  const salt = env.GATEWAY_IDENTITY_SECRET ?? '';
-  const begunAt = now();
-  const result = await readingLogs(progress, () =>
-    replay({ logs, set, against, trust, salt, withRoutes: options.routes }),
-  );
-  const seconds = Math.max(0.001, (now() - begunAt) / 1000);
-  if (result.requests === 0) {
-    const [first] = result.unreadableLines;
-    throw new CommandError(
-      first === undefined
-        ? 'there is no request in these logs; name others, or their format with --format'
-        : `there is no request in these logs; line ${first.line} of ${first.file} reads: ${first.text}`,
-      EXIT.no,
+export const REPLAY = command({
+  describe: 'What would this policy file have allowed and denied of the requests in access logs?',
+  options: {
+    ...LOG_OPTIONS,
+    file: { ...POLICY_FILE, describe: 'The policy file to try' },
+    against: { describe: 'The policy file to compare with, such as the one in use' },
+    routes: { isFlag: true, describe: 'Lists the busiest routes, and a limit that would fit each of them' },
+  },
+  examples: [
+    ['$0 replay access.log', 'How many requests of whom would policies.yaml have denied?'],
+    [
+      '$0 replay access.log* --file edited.yaml --against policies.yaml',
+      'Shows which clients an edit affects',
+    ],
+  ],
+  async run(options, { terminal, now, env }) {
+    const set = loadPolicyFile(options.file);
+    const against = options.against === undefined ? null : loadPolicyFile(options.against);
+    const { logs, trust, progress } = openLogs(options, terminal, now);
+    // With the salt of the gateway, digests are the same as in its logs.
+    const salt = env.GATEWAY_IDENTITY_SECRET ?? '';
+    const begunAt = now();
+    const result = await readingLogs(progress, () =>
+      replay({ logs, set, against, trust, salt, withRoutes: options.routes }),
     );
-  }
-  if (options.json) terminal.json(documentOf(result, Math.round(result.lines / seconds)));
-  else print(result, seconds, terminal);
-  return EXIT.ok;
-}
+    const seconds = Math.max(0.001, (now() - begunAt) / 1000);
+    if (result.requests === 0) {
+      const [first] = result.unreadableLines;
+      throw new CommandError(
+        first === undefined
+          ? 'there is no request in these logs; name others, or their format with --format'
+          : `there is no request in these logs; line ${first.line} of ${first.file} reads: ${first.text}`,
+        EXIT.no,
+      );
+    }
+    if (options.json) terminal.json(documentOf(result, Math.round(result.lines / seconds)));
+    else print(result, seconds, terminal);
+    return EXIT.ok;
+  },
+});
 
 function documentOf(result: ReplayResult, linesPerSecond: number): object {
   const { comparison, routes, ...fields } = result;

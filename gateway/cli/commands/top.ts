@@ -1,47 +1,30 @@
 /** `top`: shows the activity of the gateway in one second. */
 import { setTimeout } from 'node:timers/promises';
-import {
-  ADMIN_OPTIONS,
-  type AdminAccess,
-  type AdminOptions,
-  accessOf,
-  askAdmin,
-} from '#gateway/cli/command/admin-client.ts';
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import { ADMIN_OPTIONS, command } from '#gateway/cli/command/command.ts';
 import type { TopSnapshot } from '#gateway/operate/admin/top.ts';
-import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import type { GlobalOptions } from '#shared/cli/program.ts';
-import { copyable } from '#shared/cli/program.ts';
+import { EXIT } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
-import { groupLines, groupRates } from './top-groups.ts';
 
 const BETWEEN_MS = 1000;
 
 type TopRates = ReturnType<typeof ratesOf>;
+type Rate = (now: number, earlier: number) => number;
 
-export const addTop: AddCommand = (program, context) =>
-  program.command(
-    'top',
-    'What does the gateway do at this moment, and whom does it limit?',
-    (command) =>
-      command
-        .options(ADMIN_OPTIONS)
-        .example(...copyable('$0 top', 'Shows one second; "watch npx floodgate top" repeats it')),
-    (options) => context.run(() => top(options, context)),
-  );
-
-async function top(
-  options: AdminOptions & GlobalOptions,
-  { terminal, env, now }: CommandContext,
-): Promise<ExitCode> {
-  const access = accessOf(options, env);
-  const before = await snapshot(access, now);
-  await setTimeout(BETWEEN_MS);
-  const rates = ratesOf(before, await snapshot(access, now));
-  if (options.json) terminal.json(rates);
-  else print(rates, terminal);
-  return EXIT.ok;
-}
+export const TOP = command({
+  describe: 'What does the gateway do at this moment, and whom does it limit?',
+  options: ADMIN_OPTIONS,
+  examples: [['$0 top', 'Shows one second; "watch npx floodgate top" repeats it']],
+  async run(options, { terminal, env, now }) {
+    const access = accessOf(options, env);
+    const before = await snapshot(access, now);
+    await setTimeout(BETWEEN_MS);
+    const rates = ratesOf(before, await snapshot(access, now));
+    if (options.json) terminal.json(rates);
+    else print(rates, terminal);
+    return EXIT.ok;
+  },
+});
 
 interface Timed {
   readonly at: number;
@@ -57,20 +40,47 @@ async function snapshot(access: AdminAccess, now: () => number): Promise<Timed> 
 function ratesOf({ snapshot: before, at: from }: Timed, { snapshot: after, at: to }: Timed) {
   const seconds = Math.max(0.001, (to - from) / 1000);
   // The counters of a gateway that was restarted in between begin at zero.
-  const rate = (now: number, earlier: number): number =>
-    Math.round((Math.max(0, now - earlier) / seconds) * 10) / 10;
+  const rate: Rate = (now, earlier) => Math.round((Math.max(0, now - earlier) / seconds) * 10) / 10;
   const known = new Map(before.policies.map((totals) => [totals.policy, totals]));
   return {
     ...after,
     seconds,
     requestsPerSecond: rate(total(after), total(before)),
-    ...groupRates(before, after, rate),
+    newcomers: newcomersRates(before.newcomers, after.newcomers, rate),
     policies: after.policies.map((totals) => ({
       ...totals,
       allowedPerSecond: rate(totals.allowed, known.get(totals.policy)?.allowed ?? 0),
       deniedPerSecond: rate(totals.denied, known.get(totals.policy)?.denied ?? 0),
     })),
   };
+}
+
+function newcomersRates(before: TopSnapshot['newcomers'], after: TopSnapshot['newcomers'], rate: Rate) {
+  if (after === null) return null;
+  const of = (name: 'regulars' | 'newcomers' | 'denied' | 'shadowDenied' | 'overloaded'): number =>
+    rate(after[name], before?.[name] ?? 0);
+  return {
+    ...after,
+    regularsPerSecond: of('regulars'),
+    newcomersPerSecond: of('newcomers'),
+    deniedPerSecond: of('denied'),
+    shadowDeniedPerSecond: of('shadowDenied'),
+    overloadedPerSecond: of('overloaded'),
+  };
+}
+
+function newcomersText(rates: NonNullable<ReturnType<typeof newcomersRates>>): string {
+  const { shadowDeniedPerSecond, waiting, overloadedPerSecond, acts, actsFrom } = rates;
+  const parts = [
+    `newcomers: ${rates.newcomersPerSecond}/s`,
+    `${rates.deniedPerSecond}/s denied`,
+    ...(shadowDeniedPerSecond > 0 ? [`${shadowDeniedPerSecond}/s would be denied`] : []),
+    ...(waiting > 0 ? [`${waiting} waiting`] : []),
+    ...(overloadedPerSecond > 0 ? [`${overloadedPerSecond}/s refused by protect`] : []),
+  ];
+  const when = actsFrom === null ? 'does not act before the store is reached' : `acts from ${actsFrom}`;
+  const from = acts ? '' : `; the limit ${when}`;
+  return `regulars: ${rates.regularsPerSecond}/s; ${parts.join(', ')}${from}`;
 }
 
 function total({ requests }: TopSnapshot): number {
@@ -88,7 +98,7 @@ function print(rates: TopRates, terminal: Terminal): void {
       .map(([outcome, count]) => `${outcome} ${count.toLocaleString('en')}`)
       .join(', '),
   );
-  for (const line of groupLines(rates)) terminal.line(line);
+  if (rates.newcomers !== null) terminal.line(newcomersText(rates.newcomers));
   if (policies.length > 0) {
     terminal.line();
     terminal.table(

@@ -20,7 +20,7 @@ t.test('exits with 1, 2 or 3 for wrong arguments, and names them', async (t) => 
     execute(join(folder, name), statement);
   }
   for (const [args, code, message] of [
-    [['copy', '--from', from], 2, /Missing required argument: to/],
+    [['copy', '--from', from], 2, /--to is missing/],
     [['copy', '--from', from, '--to', from], 2, /^--to: give an empty PostgreSQL database/],
     [['copy', '--from', SERVER, '--to', SERVER], 2, /^--from: give the SQLite file to copy/],
     [['copy', '--from', 'mysql://x', '--to', SERVER], 2, /^--from: give file: and a path/],
@@ -34,8 +34,8 @@ t.test('exits with 1, 2 or 3 for wrong arguments, and names them', async (t) => 
     [['backup', join(folder, 'no/b'), '--from', from], 2, /no does not exist; create the folder first/],
     [['backup', join(folder, 'b'), '--from', file('none')], 3, /^cannot open .*none/],
     [['backup', join(folder, 'b'), '--from', SERVER], 2, /pg_dump --format=custom/],
-    [[], 2, /Name a command: copy or backup/],
-    [['nothing'], 2, /Unknown (command|argument): nothing/],
+    [[], 2, /Name a command: copy, backup/],
+    [['nothing'], 2, /Name a command: copy, backup/],
   ] as const) {
     const found = await apiCommand(['db', ...args]);
     t.equal(found.code, code, `${args.join(' ')}: ${found.stderr}`);

@@ -205,7 +205,7 @@ t.test('exits with 2 or 3 for wrong arguments, and names them', async (t) => {
   const { folder, database, env } = await world(t);
   const run = (...args: readonly string[]) => apiCommand(['files', 'copy', ...args], { cwd: folder, env });
   for (const [args, code, message, at = database] of [
-    [['--from', 'uploads'], 2, /Missing required argument: to/],
+    [['--from', 'uploads'], 2, /--to is missing/],
     [['--from', 'uploads', '--to', 's3://'], 2, /--to: give a folder such as .*, or s3:\/\/BUCKET/],
     [['--from', 'uploads', '--to', 's3://a/b'], 2, /--to: give a folder/],
     [['--from', 's3://uploads', '--to', 's3://others'], 2, /both are buckets.*aws s3 sync/],

@@ -156,7 +156,7 @@ t.test('wrong calls are refused with a sentence', async (t) => {
     [['remove', 'nobody@example.com'], 1, /nobody@example\.com is not in My organization/],
     [['list', '--organization', 'nothing'], 1, /There is no organization nothing/],
     [['list', '--database', 'file:/nowhere/x.sqlite'], 3, /there is no such file/],
-    [[], 2, /Name a command: add, remove or list/],
+    [[], 2, /Name a command: add, remove, list/],
   ] as const) {
     const found = await people(...args);
     t.equal(found.code, code, found.stderr);

@@ -220,6 +220,6 @@ t.test('finds that Formbricks is unreachable or is another application', async (
   ]);
   t.match(await floodgateCommand(['doctor', '--gateway', admin, '--formbricks', 'formbricks']), {
     code: 2,
-    stderr: /--formbricks formbricks is not a URL; write http:\/\/HOST:PORT/,
+    stderr: /--formbricks: formbricks is not a URL; write http:\/\/HOST:PORT/,
   });
 });

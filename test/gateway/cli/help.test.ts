@@ -1,11 +1,11 @@
 /** Each example of a help text is a whole line, which can be copied. */
 import t from 'tap';
 import { COMMANDS } from '#gateway/cli/commands/all.ts';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 
 for (const name of Object.keys(COMMANDS)) {
   t.test(name, async (t) => {
-    const { stdout } = await floodgate([name, '--help']);
+    const { stdout } = await floodgateCommand([name, '--help']);
     const [, examples = ''] = stdout.split('\nExamples:\n');
     const lines = examples.split('\n').filter((line) => line.trim() !== '');
     t.ok(lines.length >= 2, 'has an example');
