@@ -54,6 +54,7 @@ export class RungRequest implements ReadableRequest, LimitListener, ForwardedReq
   head = NOWHERE.head;
   match = NOWHERE.match;
   host = NOWHERE.host;
+  presented = NOWHERE.presented;
   cors: Cors = UNREAD;
   call: ProxyCall | null = null;
   readonly #parts: Parts;
@@ -85,6 +86,7 @@ export class RungRequest implements ReadableRequest, LimitListener, ForwardedReq
     this.head = located.head;
     this.match = located.match;
     this.host = located.host;
+    this.presented = located.presented;
     this.cors = enforcement.table.cors.on(this.req.method ?? '', located.match.path, this.req.rawHeaders);
     if (!this.#has('identify')) {
       this.#end();

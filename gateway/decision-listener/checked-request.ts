@@ -95,6 +95,7 @@ export class CheckedRequest implements Way, Exchange {
       story.head = located.head;
       story.match = located.match;
       story.host = located.host;
+      story.presented = located.presented;
       const reading = read(story, { ...options, bans: NO_BANS });
       const isRead = reading.kind === 'charged' || reading.kind === 'uncovered';
       if (isRead && reading.identified !== null) learn(options.limiter, reading.identified, status);

@@ -33,6 +33,7 @@ export class Story implements Refusable, LimitListener {
   head = NOWHERE.head;
   match = NOWHERE.match;
   host = NOWHERE.host;
+  presented = NOWHERE.presented;
   sentBody: SentBody | null = null;
   bodyMs: Millis = 0;
   allowedBy: ListEntry | null = null;
@@ -89,6 +90,7 @@ export class Story implements Refusable, LimitListener {
     }
     this.match = located.match;
     this.host = located.host;
+    this.presented = located.presented;
     events.located(this);
     this.#read(true);
   }

@@ -1,6 +1,5 @@
 /** Finds the identities of a request: its address, and the credentials that it presents. */
 import { fieldOf, type SentBody } from '#gateway/identity/body-field.ts';
-import { ambiguityOf, presentedValues } from '#gateway/identity/credential.ts';
 import type { Digester, Identity } from '#gateway/identity/digest.ts';
 import {
   type BodyIdentifier,
@@ -19,6 +18,7 @@ import type { Cover, Match } from '#gateway/policy/match.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
 import { networkOf, type Sender } from './caller.ts';
 import { Identified } from './identified.ts';
+import type { Presented } from './presented.ts';
 import type { KnownAs } from './reading.ts';
 
 /** The parts of a request that identify its sender. */
@@ -32,6 +32,7 @@ export interface IdentifiableRequest {
   /** The canonical host; empty if nothing in the policy file depends on it. */
   readonly host: string;
   readonly caller: Sender;
+  readonly presented: Presented;
   /** The body of the request. null if no policy of the route counts a field of it, or it is not read yet. */
   readonly sentBody: SentBody | null;
   /** The identities of a request in a log of the gateway, which has digests only. */
@@ -215,9 +216,8 @@ export function identityOf(
     case 'body':
       return bodyIdentity(identifier, request, found);
     case 'credential':
-      return credentialIdentity(identifier, request, found);
     case 'token':
-      return tokenIdentity(identifier, request, found);
+      return presentedIdentity(identifier, request, found);
     default:
       return identifier satisfies never;
   }
@@ -256,37 +256,19 @@ function bodyIdentity(
   return identifier.isRequired ? `the request presents no ${identifier.field}` : null;
 }
 
-function credentialIdentity(
-  identifier: CredentialIdentifier,
-  { req: { rawHeaders }, match: { target }, caller }: IdentifiableRequest,
+/** An invalid token identifies nobody. */
+function presentedIdentity(
+  identifier: CredentialIdentifier | TokenIdentifier,
+  { req: { rawHeaders }, match: { target }, caller, presented }: IdentifiableRequest,
   found: Identified | null,
 ): Identity | string | null {
-  const { sources } = identifier;
-  const [value, another] = presentedValues(rawHeaders, sources, target);
-  if (another !== undefined) return ambiguityOf(identifier);
-  if (value === undefined) return null;
-  const { digester, carriers } = caller.table;
-  const identity = digester.identify(identifier, value);
-  found?.addCredential(identity, { rawHeaders, target, value, sources, carriers });
-  return identity;
-}
-
-/** Returns the identity of a signed token. An invalid token identifies nobody. */
-function tokenIdentity(
-  identifier: TokenIdentifier,
-  { req: { rawHeaders }, caller }: IdentifiableRequest,
-  found: Identified | null,
-): Identity | string | null {
-  let identity: Identity | null = null;
-  for (const source of identifier.sources) {
-    const [token, another] = presentedValues(rawHeaders, [source.carrier]);
-    if (another !== undefined) return ambiguityOf(identifier);
-    if (token === undefined) continue;
-    found?.addOther();
-    const claimed = caller.table.tokens.identify(identifier, source, token);
-    if (identity !== null && claimed !== null && claimed.digest !== identity.digest)
-      return ambiguityOf(identifier);
-    identity ??= claimed;
+  const identity = presented.identityOf(identifier, caller.table);
+  const [value] = found === null ? [] : presented.valuesOf(identifier);
+  if (value === undefined || found === null) return identity;
+  if (identifier.kind === 'token') found.addOther();
+  else if (identity !== null && typeof identity !== 'string') {
+    const { sources } = identifier;
+    found.addCredential(identity, { rawHeaders, target, value, sources, carriers: caller.table.carriers });
   }
   return identity;
 }

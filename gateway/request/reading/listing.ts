@@ -1,9 +1,9 @@
 /** Decides whether a ban, or an entry of the lists `allow` and `deny`, applies to a request. */
 
 import type { Bans } from '#gateway/bans/bans.ts';
-import { carriersOf, isInQuery, presentedValues, VALUES_MAX } from '#gateway/identity/credential.ts';
+import { isInQuery } from '#gateway/identity/credential.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { PathIdentifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import type { PathIdentifier } from '#gateway/identity/identifier.ts';
 import { hasTooManyParameters, TOO_MANY_PARAMETERS } from '#gateway/identity/pairs.ts';
 import { entryFor } from '#gateway/policy/lists.ts';
 import { userAgentNames } from '#gateway/policy/user-agent.ts';
@@ -122,7 +122,8 @@ export function identitiesOf(request: IdentifiableRequest): PresentedIdentities 
       else if (identifier.kind === 'credential') keys.push(identity);
       continue;
     }
-    const all = everyIdentityOf(identifier, request);
+    if (identifier.kind !== 'credential' && identifier.kind !== 'token') continue;
+    const all = request.presented.everyIdentityOf(identifier, caller.table);
     if (typeof all === 'string') return all;
     doubtful.push(...all);
   }
@@ -141,28 +142,4 @@ function otherValues(
     if (identity !== null) identities.set(identity.digest, identity);
   }
   return [...identities.values()];
-}
-
-/** Returns all identities of an identifier for which the request presents several different values. */
-function everyIdentityOf(
-  identifier: SimpleIdentifier,
-  { req: { rawHeaders }, match: { target }, caller }: IdentifiableRequest,
-): Identity[] | string {
-  const { tokens, digester } = caller.table;
-  const identities: Identity[] = [];
-  const sources = identifier.kind === 'token' ? identifier.sources : [null];
-  for (const source of sources) {
-    const carriers = source === null ? carriersOf(identifier) : [source.carrier];
-    const values = presentedValues(rawHeaders, carriers, target);
-    if (values.length > VALUES_MAX)
-      return `the request presents more than ${VALUES_MAX} different values of ${identifier.name}; send one`;
-    for (const value of values) {
-      const identity =
-        identifier.kind === 'token' && source !== null
-          ? tokens.identify(identifier, source, value)
-          : digester.identify(identifier, value);
-      if (identity !== null) identities.push(identity);
-    }
-  }
-  return identities;
 }

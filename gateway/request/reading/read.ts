@@ -6,7 +6,7 @@
 import { isAuthority, requestHost } from '#gateway/http/host.ts';
 import { type CheckedHead, EMPTY_HEAD } from '#gateway/http/request-head.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
-import { ambiguityOf, presentedValues } from '#gateway/identity/credential.ts';
+import { presentedValues } from '#gateway/identity/credential.ts';
 import { type Charge, chargeFor, joined } from '#gateway/limiter/charge.ts';
 import { unitsOf } from '#gateway/limiter/units.ts';
 import type { Cover, Match, PathReading } from '#gateway/policy/match.ts';
@@ -16,6 +16,7 @@ import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import { identify } from './identify.ts';
 import { type Known, type ListableRequest, listingOf } from './listing.ts';
 import type { HeaderSection, PolicyTable } from './policy-table.ts';
+import { Presented } from './presented.ts';
 import { isProven } from './prove.ts';
 import type { ChargedTo, KnownAs, Malformed, Reading, Uncovered } from './reading.ts';
 
@@ -36,6 +37,7 @@ export interface Located {
   readonly match: Match;
   /** The canonical host; empty if nothing in the policy file depends on it. */
   readonly host: string;
+  readonly presented: Presented;
 }
 
 export interface ReadableRequest extends ListableRequest {
@@ -59,6 +61,7 @@ export const NOWHERE: Omit<Located, 'kind'> = {
     excludedBy: null,
   },
   host: '',
+  presented: new Presented([], ''),
 };
 
 const UNCOVERED: Uncovered = { kind: 'uncovered', allowedBy: null, identified: null };
@@ -84,7 +87,8 @@ export function locate(
   if (!found.ok) return malformed(found.reason);
   const { host } = found;
   const match = table.match(method, url, rawHeaders, host);
-  return match.ok ? { kind: 'located', head, match, host } : malformed(match.reason);
+  if (!match.ok) return malformed(match.reason);
+  return { kind: 'located', head, match, host, presented: new Presented(rawHeaders, match.target) };
 }
 
 /**
@@ -148,10 +152,8 @@ function chargeForReading(
 }
 
 /** Returns the facts that overrides depend on. @returns a string with the reason for a refusal */
-function overrideFactsOf(
-  { req, plan: known, caller }: ReadableRequest,
-  identified: KnownAs,
-): OverrideFacts | string {
+function overrideFactsOf(request: ReadableRequest, identified: KnownAs): OverrideFacts | string {
+  const { req, plan: known, caller } = request;
   const address = caller.address.bytes;
   const { planSources, set } = caller.table;
   const words = set.hasProgramLimits ? userAgentWords(req.rawHeaders) : [];
@@ -164,7 +166,7 @@ function overrideFactsOf(
     if (another !== undefined) return TWO_PLANS;
     if (plan !== undefined) return { address, plan, words };
   }
-  const signed = signedPlan(req.rawHeaders, caller.table);
+  const signed = signedPlan(request);
   return typeof signed === 'string' ? signed : { address, plan: signed.plan ?? inFile(), words };
 }
 
@@ -175,22 +177,18 @@ const TWO_PLANS = 'the request names two different plans';
  *
  * @returns a string with the reason for a refusal
  */
-function signedPlan(
-  rawHeaders: readonly string[],
-  { planTokens, tokens }: PolicyTable,
-): { readonly plan: string | null } | string {
-  let plan: string | null = null;
-  for (const identifier of planTokens)
-    for (const source of identifier.sources) {
-      const [token, another] = presentedValues(rawHeaders, [source.carrier]);
-      if (another !== undefined) return ambiguityOf(identifier);
-      if (token === undefined) continue;
-      const named = tokens.planOf(identifier, source, token);
-      if (named === null || !PLAN.test(named)) continue;
-      if (plan !== null && named !== plan) return TWO_PLANS;
-      plan = named;
-    }
-  return { plan };
+function signedPlan({
+  presented,
+  caller: { table },
+}: ReadableRequest): { readonly plan: string | null } | string {
+  const plans = new Set<string>();
+  for (const identifier of table.planTokens) {
+    const named = presented.plansOf(identifier, table);
+    if (typeof named === 'string') return named;
+    for (const plan of named) if (PLAN.test(plan)) plans.add(plan);
+  }
+  const [plan = null] = plans;
+  return plans.size > 1 ? TWO_PLANS : { plan };
 }
 
 function* digestsOf({ credentials, identities }: KnownAs, address: string): Iterable<string> {
