@@ -2,7 +2,7 @@
  * Determines where the requests of a connection come from, once for each connection. If the trusted proxies stand in a
  * file, an open connection gains or loses trust when the file changes.
  */
-import { isTrustedPeer, type ProxyTrust, type TrustedNetworks } from '#shared/client-address.ts';
+import { isTrustedPeer, type ProxyTrust } from '#shared/client-address.ts';
 
 export interface RequestOrigin {
   /** The address of the socket's peer, or the address in its PROXY header. */
@@ -27,64 +27,20 @@ export function originOf(
   introducedAs: string | null = null,
 ): RequestOrigin {
   const address = introducedAs ?? remoteAddress;
-  const origin: RequestOrigin = {
+  const networks = trust.kind === 'cidrs' && trust.networks.files.length > 0 ? trust.networks : null;
+  let version = networks?.version;
+  let trusted = isTrustedPeer(address, trust);
+  return {
     // A dual-stack listener writes 192.0.2.1 as ::ffff:192.0.2.1.
     peer: address.startsWith('::ffff:') ? address.slice(7) : address,
-    trusted: isTrustedPeer(address, trust),
+    get trusted() {
+      if (version !== networks?.version) {
+        version = networks?.version;
+        trusted = isTrustedPeer(address, trust);
+      }
+      return trusted;
+    },
     isIntroduced: introducedAs !== null,
     scheme: encrypted ? 'https' : 'http',
   };
-  return trust.kind === 'cidrs' && trust.networks.files.length > 0
-    ? new ChangingOrigin(origin, trust)
-    : origin;
-}
-
-class ChangingOrigin implements RequestOrigin {
-  readonly peer: string;
-  readonly isIntroduced: boolean;
-  readonly scheme: 'http' | 'https';
-  readonly #trust: ProxyTrust & { readonly networks: TrustedNetworks };
-  #trusted: boolean;
-  /** Version of the networks that `#trusted` was read from. */
-  #version: number;
-
-  constructor(
-    { peer, trusted, isIntroduced, scheme }: RequestOrigin,
-    trust: ProxyTrust & { readonly networks: TrustedNetworks },
-  ) {
-    this.peer = peer;
-    this.isIntroduced = isIntroduced;
-    this.scheme = scheme;
-    this.#trust = trust;
-    this.#trusted = trusted;
-    this.#version = trust.networks.version;
-  }
-
-  get trusted(): boolean {
-    const { version } = this.#trust.networks;
-    if (version !== this.#version) {
-      this.#version = version;
-      this.#trusted = isTrustedPeer(this.peer, this.#trust);
-    }
-    return this.#trusted;
-  }
-}
-
-/** Remembers the origins of connections. */
-export class Origins {
-  readonly #trust: ProxyTrust;
-  readonly #known = new WeakMap<PeerSocket, RequestOrigin>();
-
-  constructor(trust: ProxyTrust) {
-    this.#trust = trust;
-  }
-
-  of(socket: PeerSocket): RequestOrigin {
-    let origin = this.#known.get(socket);
-    if (origin === undefined) {
-      origin = originOf(socket, this.#trust);
-      this.#known.set(socket, origin);
-    }
-    return origin;
-  }
 }

@@ -1,4 +1,6 @@
 /** Reads the header fields of an upstream's reply. */
+import { valuesOf } from '#gateway/http/header-values.ts';
+import { dropNominated } from '#gateway/http/hop-by-hop.ts';
 import { BadReplyError } from './exchange.ts';
 
 const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/;
@@ -8,7 +10,8 @@ const CONTROL = /[^\t\x20-\x7e\x80-\xff]/;
 const CONTROLS = new RegExp(CONTROL, 'g');
 /** These say where the reply ends, so every sign in them matters. */
 const FRAMING = /^(?:content-length|transfer-encoding|connection|upgrade)$/i;
-const LENGTH = /^\d{1,15}$/;
+const LENGTH = 'content-length';
+const DIGITS = /^\d{1,15}$/;
 const UPGRADE = /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/;
 
 export const badField = (): BadReplyError =>
@@ -50,21 +53,16 @@ export function repairedField(line: string): string | null {
  * @param headers alternating names and values
  */
 export function joinLengths(headers: string[]): number {
-  const isLength = (i: number): boolean => headers[i]?.toLowerCase() === 'content-length';
-  const values = headers.filter((_, i) => i % 2 === 1 && isLength(i - 1)).join(',');
-  const [length = '', ...others] = values.split(',').map((value) => value.replace(/^[\t ]+|[\t ]+$/g, ''));
-  if (!LENGTH.test(length) || others.some((other) => other !== length))
+  const [length = '', ...others] = valuesOf(headers, LENGTH)
+    .join()
+    .split(',')
+    .map((value) => value.replace(/^[\t ]+|[\t ]+$/g, ''));
+  if (!DIGITS.test(length) || others.some((other) => other !== length))
     throw new BadReplyError("the length of the upstream's reply is not one number");
-  let isFirst = true;
-  for (let i = 0; i < headers.length; i += 2) {
-    if (!isLength(i)) continue;
-    if (isFirst) headers[i + 1] = length;
-    else {
-      headers.splice(i, 2);
-      i -= 2;
-    }
-    isFirst = false;
-  }
+  const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === LENGTH);
+  const name = headers[at] ?? '';
+  dropNominated(headers, new Set([LENGTH]));
+  headers.splice(at, 0, name, length);
   return Number(length);
 }
 
@@ -81,13 +79,9 @@ export function protocolsIn(upgrade: string): string[] {
  * @param offered value of the Upgrade field in the request; null if it has none
  */
 export function switchesTo(offered: string | null, fields: readonly string[]): boolean {
-  const values = (wanted: string): string =>
-    fields
-      .filter((_, i) => i % 2 === 1 && fields[i - 1]?.toLowerCase() === wanted)
-      .join(', ')
-      .toLowerCase();
+  const joined = (name: string): string => valuesOf(fields, name).join(', ').toLowerCase();
   return (
-    offered !== null && protocolsIn(offered).includes(values('upgrade')) && UPGRADE.test(values('connection'))
+    offered !== null && protocolsIn(offered).includes(joined('upgrade')) && UPGRADE.test(joined('connection'))
   );
 }
 

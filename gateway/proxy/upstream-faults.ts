@@ -1,4 +1,5 @@
 /** Decides what happens to a request when its upstream connection fails: it is sent again, or refused with a reason. */
+import { valuesOf } from '#gateway/http/header-values.ts';
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { BadReplyError, UpstreamTimeoutError } from './exchange.ts';
 import type { ProxyFailure } from './forwarded-request.ts';
@@ -17,9 +18,7 @@ export function isRetryable(method: string, hasBody: boolean): boolean {
  * @param fields alternating names and values
  */
 export function isUnaskedReply(statusCode: number, fields: readonly string[]): boolean {
-  const closes = (name: string, i: number): boolean =>
-    i % 2 === 0 && name.toLowerCase() === 'connection' && CLOSE.test(fields[i + 1] ?? '');
-  return statusCode === 408 && fields.some(closes);
+  return statusCode === 408 && valuesOf(fields, 'connection').some((value) => CLOSE.test(value));
 }
 
 /** Whether the upstream closed an idle connection at the moment it was used. */

@@ -6,7 +6,7 @@
 
 import { prefersHtml } from '#gateway/http/accept.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
-import { Origins, type PeerSocket } from '#gateway/http/request-origin.ts';
+import { originOf, type PeerSocket, type RequestOrigin } from '#gateway/http/request-origin.ts';
 import { announcedBody, BODY_BYTES_MAX, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
 import { Digester, type Identity } from '#gateway/identity/digest.ts';
 import { decide } from '#gateway/limiter/decision.ts';
@@ -66,7 +66,8 @@ export class Rehearsal {
   readonly clock: Clock;
   readonly #limiter: MemoryLimiter;
   readonly #asker = new Asker();
-  readonly #origins: Origins;
+  readonly #trust: ProxyTrust;
+  readonly #origins = new WeakMap<PeerSocket, RequestOrigin>();
   readonly #callers: Callers;
 
   constructor(set: PolicySet, options: RehearsalOptions) {
@@ -75,7 +76,7 @@ export class Rehearsal {
     this.clock = clock;
     this.#table = new PolicyTable(set, new Digester(salt), clock);
     this.known = new KnownCounters({ countersMax, credentialsMax });
-    this.#origins = new Origins(trust);
+    this.#trust = trust;
     this.#callers = new Callers(trust, () => undefined);
     this.#limiter = new MemoryLimiter({ clock, known: this.known });
   }
@@ -99,7 +100,8 @@ export class Rehearsal {
     const { method, target, body, socket, plan } = request;
     const rawHeaders = completed(request.rawHeaders, body ?? '');
     const req = { method, url: target, rawHeaders, httpVersion: '1.1' };
-    const origin = this.#origins.of(socket);
+    const origin = this.#origins.get(socket) ?? originOf(socket, this.#trust);
+    this.#origins.set(socket, origin);
     const located = locate(this.table, req, origin);
     if (located.kind === 'malformed') return located;
     const { head } = located;

@@ -1,6 +1,6 @@
 /** Tests how the gateway determines the origin of requests. */
 import t from 'tap';
-import { Origins, originOf } from '#gateway/http/request-origin.ts';
+import { originOf } from '#gateway/http/request-origin.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 
 const trust = parseTrustedProxies('10.0.0.0/8');
@@ -21,11 +21,4 @@ t.test('the origin is the peer, or the client in its PROXY header', async (t) =>
   });
   t.match(originOf({ remoteAddress: '10.0.0.1' }, trust, '10.0.0.2'), { peer: '10.0.0.2', trusted: true });
   t.strictSame(originOf({}, trust), { ...plain, peer: '' }, 'a closed socket has no peer');
-});
-
-t.test('returns one origin object for each socket', async (t) => {
-  const origins = new Origins(trust);
-  const socket = { remoteAddress: '192.0.2.1' };
-  t.equal(origins.of(socket), origins.of(socket));
-  t.not(origins.of(socket), origins.of({ ...socket }));
 });
