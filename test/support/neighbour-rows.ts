@@ -92,7 +92,7 @@ export const NEIGHBOURS: readonly NeighbourRow[] = [
     is: 'application',
     name: 'a Rack application on Puma',
     programs: ['puma', 'rackup'],
-    tried: 'a missing slash at the end, encoded slashes, an upload, a stream, early hints (103)',
+    tried: 'a missing slash at the end, encoded slashes, an upload, a stream',
   },
   {
     file: 'python-http',

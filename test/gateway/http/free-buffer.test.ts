@@ -1,20 +1,13 @@
-/** Bodies release their memory as soon as they are written, and arrive whole on every path. */
+/** Bodies release their memory as soon as they are written. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, Socket } from 'node:net';
 import t from 'tap';
-import { free, ownMemory, writeLast } from '#gateway/http/free-buffer.ts';
-import { Handshakes } from '#gateway/listen/tls/handshakes.ts';
-import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
-import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
-import { send } from '#test/gateway/proxy/exchange.ts';
-import { createAuthority } from '#test/support/certificates.ts';
-import { type Owner, startUpstream } from '#test/support/gateway.ts';
+import { ownMemory, writeLast } from '#gateway/http/free-buffer.ts';
+import type { Owner } from '#test/support/gateway.ts';
 import { listen } from '#test/support/listen.ts';
-import { sendTls } from '#test/support/tls-client.ts';
 
 const LARGE = 65_536;
-const BODY = Buffer.alloc(3 * 1024 * 1024 + 7, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 const garbage = { freed: () => undefined };
@@ -58,13 +51,6 @@ t.test('a buffer that the socket has written is emptied, and its bytes have arri
   t.equal(freed, 64 * LARGE);
 });
 
-t.test('a buffer that was freed is not freed again', async (t) => {
-  const memory = ownMemory(own(LARGE));
-  if (memory === null) return t.fail('the buffer is large');
-  t.equal(free(memory), LARGE);
-  t.equal(free(memory), 0);
-});
-
 t.test('a buffer that cannot be written is left to the garbage collector', async (t) => {
   const { socket } = await opposite(t, new Socket());
   socket.on('error', () => undefined).destroy();
@@ -86,39 +72,4 @@ t.test('small and shared buffers are not freed', async (t) => {
   t.equal((await arrived()).length, 16_384 + LARGE - 1);
   t.equal(small.length, 16_384);
   t.equal(shared.length, LARGE - 1);
-});
-
-t.test('bodies with a length and in chunks arrive whole over TCP and TLS', async (t) => {
-  const upstream = await startUpstream(t, (req, res) => {
-    const hash = createHash('sha256');
-    req.on('data', (chunk: Buffer) => hash.update(chunk));
-    req.on('end', () => {
-      if (req.method === 'POST') res.end(hash.digest('hex'));
-      else if (req.url === '/length') res.end(BODY);
-      else {
-        // The pieces do not align with reads of a socket.
-        for (let at = 0; at < BODY.length; at += 70_001) res.write(BODY.subarray(at, at + 70_001));
-        res.end();
-      }
-    });
-  });
-  const authority = createAuthority(t);
-  const handshakes = new Handshakes(readKeyPair(authority.issue('server', 'IP:127.0.0.1')));
-  const plain = await startBareServer(t, { origin: upstream.origin });
-  const secured = await startBareServer(t, { origin: upstream.origin, handshakes });
-  const downloads = async (path: string): Promise<void> => {
-    t.equal(digest((await send(plain.port, path)).body), digest(BODY), `TCP ${path}`);
-    const tls = await sendTls(secured.port, path, authority.ca);
-    t.equal(digest(tls.body), digest(BODY), `TLS ${path}`);
-  };
-  const uploads = async (pieces?: number): Promise<void> => {
-    const options = { method: 'POST', body: BODY };
-    const piecewise = pieces === undefined ? {} : { pieces };
-    t.equal((await send(plain.port, '/', { ...options, ...piecewise })).body.toString(), digest(BODY), 'TCP');
-    t.equal((await sendTls(secured.port, '/', authority.ca, options)).body.toString(), digest(BODY), 'TLS');
-  };
-  await Promise.all([
-    ...['/length', '/chunks', '/length', '/chunks'].map(downloads),
-    ...[uploads(), uploads(50_001)],
-  ]);
 });

@@ -57,21 +57,6 @@ async function readsBeyondTurns(sockets: readonly Socket[], ahead: number, bytes
   return beyond;
 }
 
-t.test('connections whose bodies are discarded are read in turn', async (t) => {
-  const { port, requests } = await startDiscarding(t);
-  const clients = await Promise.all(Array.from({ length: 12 }, () => beginUpload(port, 1_000_000)));
-  for (const client of clients) client.write(Buffer.alloc(1_000_000));
-  const sockets = requests.map(({ socket }) => socket);
-  t.ok((await readsBeyondTurns(sockets, 1, 12_000_000)) <= TURNS_PER_TICK);
-  await until(() => requests.every(({ complete }) => complete), 'all bodies have arrived');
-  // The connection can be used again.
-  for (const client of clients) {
-    client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-    await once(client, 'data');
-    client.destroy();
-  }
-});
-
 t.test('a client with one connection has as many turns as one with twelve', async (t) => {
   const { port, requests } = await startDiscarding(t);
   const many = await Promise.all(Array.from({ length: 12 }, () => beginUpload(port, 2_000_000, '127.0.0.2')));

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import t from 'tap';
 import { type Owner, startTestGateway } from '#test/support/gateway.ts';
 import { breakOff, KINDS, type Kind, startSockets } from '#test/support/kinds.ts';
-import { send, startRawUpstream } from './exchange.ts';
+import { send } from './exchange.ts';
 
 const BODY_20MB = Buffer.alloc(20 * 1024 * 1024, 'x');
 const ANSWER =
@@ -52,42 +52,3 @@ t.test('an upstream that closes without a reply counts as unavailable', async (t
   const { status } = await send(port, '/up', { method: 'POST', body: BODY_20MB.subarray(0, 1024 * 1024) });
   t.equal(status, 502);
 });
-
-for (const kind of KINDS)
-  t.test(`${kind}: ignores an unrequested 100 Continue, in any pieces`, async (t) => {
-    const INTERIM = 'HTTP/1.1 100 Continue\r\nX: y\r\n\r\n';
-    let write = (_socket: Socket): void => undefined;
-    const answered = new WeakMap<Socket, number>();
-    const upstream = await startRawUpstream(
-      t,
-      (socket, text) => {
-        const seen = text.match(/PUT \S+/g)?.length ?? 0;
-        if (!text.endsWith('body') || seen === answered.get(socket)) return;
-        answered.set(socket, seen);
-        write(socket);
-      },
-      kind,
-    );
-    const { port } = await startTestGateway(t, { upstream });
-    const final = 'HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nHTTP/1.1 100 Continue';
-    const later = (socket: Socket, pieces: readonly string[]): void => {
-      const [piece, ...others] = pieces;
-      if (piece === undefined) return;
-      socket.write(piece);
-      setTimeout(later, 10, socket, others);
-    };
-    const cases: Record<string, readonly string[]> = {
-      'before the reply in one piece': [INTERIM + final],
-      'two of them': [INTERIM + INTERIM + final],
-      'in a piece of its own': [INTERIM, final],
-      'broken up': ['HT', 'TP/1.1 100 Cont', 'inue\r\nX: y\r\n\r', `\n${final.slice(0, 5)}`, final.slice(5)],
-      none: [final],
-    };
-    for (const [name, pieces] of Object.entries(cases)) {
-      write = (socket) => later(socket, pieces);
-      const { status, body } = await send(port, '/', { method: 'PUT', body: 'body' });
-      t.equal(status, 200, name);
-      t.equal(body.toString(), 'HTTP/1.1 100 Continue', `${name}: a body may have the same text`);
-    }
-    t.equal(upstream.sockets.length, 1, 'all requests use one connection');
-  });

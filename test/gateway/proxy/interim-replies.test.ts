@@ -1,10 +1,8 @@
 /** Interim replies of the application reach clients of HTTP/1.1 on both ways in, before the final reply. */
 import type { Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { createAuthority } from '#test/support/certificates.ts';
 import { policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { secured } from '#test/support/tls-client.ts';
 import { until } from '#test/support/until.ts';
 import { startRawUpstream } from './exchange.ts';
 
@@ -48,25 +46,6 @@ for (const [way, env] of [
       await client.until(/200 OK[\s\S]*\r\nX-Odd: [^\n]+\n\r\n$/);
       finish();
       await client.until(/final[\s\S]*final$/);
-      client.socket.destroy();
-    });
-
-    t.test('102, 103, 104 and others, in the packet of the final reply, and split everywhere', async (t) => {
-      const many =
-        'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 104 \r\nUpload-Offset: 5\r\n\r\nHTTP/1.1 199 Other\r\n\r\n';
-      const bytes = Buffer.from(many + FINAL);
-      let cut = 0;
-      const { port } = await start(t, env, (socket) => {
-        socket.write(bytes.subarray(0, cut));
-        setImmediate(() => socket.write(bytes.subarray(cut)));
-      });
-      const client = sendRaw(port, '');
-      for (let replies = 1; cut < bytes.length; cut += 7, replies++) {
-        const from = client.received().length;
-        client.socket.write(get('/'));
-        await until(() => client.received().slice(from).endsWith('final'), `reply ${replies}`);
-        t.equal(before(client.received().slice(from)), many, `cut at ${cut}`);
-      }
       client.socket.destroy();
     });
 
@@ -130,22 +109,6 @@ for (const [way, env] of [
       t.match(text, /HTTP\/1\.1 504 /);
     });
 
-    t.test('their number and bytes are bounded: more is a 502', async (t) => {
-      const large = HINTS.replace('\xe9', 'x'.repeat(16_000));
-      const { port } = await start(t, env, (socket, text) => {
-        const [, kind, count] = /GET \/(large\/)?(\d+)(?![\s\S]*GET)/.exec(text) ?? [];
-        socket.write((kind === undefined ? HINTS : large).repeat(Number(count)) + FINAL, 'latin1');
-      });
-      const statuses = async (path: string): Promise<string> =>
-        [...(await sendRaw(port, get(path, 'Connection: close')).ended()).matchAll(/HTTP\/1\.1 (\d+)/g)]
-          .map(([, status]) => status)
-          .join(' ');
-      t.equal(await statuses('/32'), `${'103 '.repeat(32)}200`);
-      t.equal(await statuses('/33'), `${'103 '.repeat(32)}502`);
-      t.equal(await statuses('/large/4'), `${'103 '.repeat(4)}200`);
-      t.equal(await statuses('/large/5'), `${'103 '.repeat(4)}502`);
-    });
-
     t.test('the request is not sent again behind one', async (t) => {
       let requests = 0;
       const { port } = await start(t, env, (socket, text) => {
@@ -179,17 +142,3 @@ for (const [way, env] of [
     });
   });
 }
-
-t.test('with TLS on both sides', async (t) => {
-  const authority = createAuthority(t);
-  const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
-  const answer = (socket: Socket): void => void socket.write(HINTS + FINAL, 'latin1');
-  const upstream = await startRawUpstream(t, answer, 'https');
-  const env = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
-  const { port } = await startTestGateway(t, { upstream, policies: COUNTED, env });
-  const client = await secured(port, authority.ca);
-  client.setEncoding('latin1').write(get('/', 'Connection: close'));
-  let text = '';
-  for await (const piece of client) text += piece;
-  t.equal(before(text), HINTS);
-});

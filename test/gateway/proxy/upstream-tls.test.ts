@@ -111,33 +111,3 @@ t.test('504: the time for a connection covers the handshake; 502 if it breaks of
   t.equal(connections, 4, 'no GET is sent twice');
   await until(() => upstream.bounds.upstream_connections.held === 0, 'everything is given back');
 });
-
-t.test('a slow reader of a large reply pauses the upstream, and loses nothing', async (t) => {
-  const size = 16 * 1024 * 1024;
-  let left = size;
-  const { origin } = await startSockets(t, 'https', (socket) => {
-    const fill = (): void => {
-      while (left > 0) {
-        left -= 65_536;
-        if (!socket.write(Buffer.alloc(65_536, 'z'))) return;
-      }
-    };
-    socket.on('drain', fill).once('data', () => {
-      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
-      fill();
-    });
-  });
-  const { port, bounds } = await startBareServer(t, { origin, streamAfterMs: 600_000 });
-  const client = sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  await client.until(/\r\n\r\n/);
-  client.socket.pause();
-  // The reply does not fit into the buffers on the way, so the upstream has to wait.
-  t.ok(left > 0);
-  t.equal(bounds.upstream_connections.held, 1);
-  client.socket.resume();
-  await until(() => bounds.upstream_connections.held === 0, 'the reply has ended');
-  const headEnd = client.received().indexOf('\r\n\r\n') + 4;
-  await until(() => client.received().length === headEnd + size, 'all bytes');
-  t.equal(client.received().slice(headEnd).replaceAll('z', ''), '');
-  client.socket.destroy();
-});

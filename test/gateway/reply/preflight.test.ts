@@ -7,7 +7,6 @@ import { isPreflight } from '#gateway/reply/preflight.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 import { type Answer, send } from '../proxy/exchange.ts';
@@ -103,45 +102,3 @@ for (const parser of ['0', '1'])
     }
     t.strictSame(asked, []);
   });
-
-t.test('preflights that the gateway refuses because of a bound or its store', async (t) => {
-  const held: { end(): void }[] = [];
-  const redis = await startRedis(t);
-  const upstream = await startUpstream(t, (_req, res) => void held.push(res));
-  const { port, gateway, sample } = await startTestGateway(t, {
-    upstream,
-    policies: policyFile(
-      'name: closed, route: "* /api/v1/client/closed", identifier: ip, limit: 9, window: 366d, onStoreFailure: deny',
-    ).replace('OPTIONS *, ', ''),
-    env: {
-      GATEWAY_REDIS_URL: redis.url,
-      GATEWAY_UPSTREAM_CONNECTIONS: '1',
-      GATEWAY_WAITING: '1',
-      GATEWAY_CLIENT_SHARE: '1',
-    },
-  });
-  const ask = (path: string): Promise<Answer> => send(port, path, { method: 'OPTIONS', headers: PREFLIGHT });
-  const open = [ask(CLIENT)];
-  await until(() => held.length === 1);
-  open.push(ask(CLIENT));
-  await until(() => sample('floodgate_upstream_waiting') === 1);
-  t.match(await ask(CLIENT), OF_THE_GATEWAY, 'no place to wait');
-  await redis.kill();
-  await until(() => !gateway.report(false).storeAvailable);
-  t.match(await ask('/api/v1/client/closed'), OF_THE_GATEWAY, 'without the store');
-  const release = setInterval(() => {
-    for (const res of held.splice(0)) res.end();
-  }, 5);
-  t.teardown(() => clearInterval(release));
-  for (const reply of await Promise.all(open)) t.equal(reply.status, 200);
-});
-
-t.test('an application that is away: the page can read the 502', async (t) => {
-  const { port } = await startTestGateway(t, {
-    upstream: `http://127.0.0.1:${await freePort()}`,
-    policies: policyFile(),
-  });
-  t.match(await send(port, CLIENT, { method: 'OPTIONS', headers: PREFLIGHT }), OF_THE_GATEWAY);
-  const posted = await send(port, CLIENT, { method: 'POST', headers: PREFLIGHT });
-  t.match(posted, { status: 502, headers: { 'access-control-allow-origin': '*' } });
-});

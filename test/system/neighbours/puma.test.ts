@@ -1,10 +1,9 @@
-/** A Rack application on Puma: paths as they were sent, streams, early hints. */
+/** A Rack application on Puma: paths as they were sent, streams. */
 
 import { writeFileSync } from 'node:fs';
-import { get } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
-import { ask, follow, startNeighbour, type Way } from '#test/support/neighbour.ts';
+import { ask, follow, startNeighbour } from '#test/support/neighbour.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
@@ -18,9 +17,6 @@ run(lambda do |env|
   case env['PATH_INFO']
   when '/items' then [301, { 'location' => request.url + '/' }, []]
   when '/stream' then [200, { 'content-type' => 'text/plain' }, Enumerator.new { |out| 100.times { |i| out << "line #{i}\\n" } }]
-  when '/hints'
-    env['rack.early_hints'].call('link' => '</style.css>; rel=preload; as=style')
-    [200, { 'content-type' => 'text/plain' }, ['page']]
   when '/upload'
     file = request.params['f']
     [200, {}, [Digest::SHA256.hexdigest(file[:tempfile].read), ' ', file[:filename]]]
@@ -33,17 +29,7 @@ end)
 );
 const neighbour = await startNeighbour(t, {
   cwd: folder,
-  command: (port) => [
-    'puma',
-    '--early-hints',
-    '-e',
-    'production',
-    '-t',
-    '1:4',
-    '-b',
-    `tcp://127.0.0.1:${port}`,
-    'config.ru',
-  ],
+  command: (port) => ['puma', '-e', 'production', '-t', '1:4', '-b', `tcp://127.0.0.1:${port}`, 'config.ru'],
 });
 
 t.test('an address without its slash', async (t) => {
@@ -82,18 +68,3 @@ t.test('an upload, and a stream without a length', async (t) => {
   }
   t.match(await neighbour.same(t, 'the stream', (way) => ask(way, '/stream')), { body: /line 99\n$/ });
 });
-
-t.test('early hints', async (t) => {
-  const replies = await neighbour.same(t, 'both replies', hintsOf);
-  t.strictSame(replies, [103, '</style.css>; rel=preload; as=style', 200]);
-});
-
-function hintsOf({ origin }: Way): Promise<readonly unknown[]> {
-  return new Promise((resolve, reject) => {
-    const seen: unknown[] = [];
-    get(`${origin}/hints`, { agent: false })
-      .on('information', ({ statusCode, headers }) => seen.push(statusCode, headers.link))
-      .on('response', (res) => resolve([...seen, res.resume().statusCode]))
-      .on('error', reject);
-  });
-}
