@@ -39,7 +39,7 @@ export function readNote(note: string): Pick<Ban, 'reason' | 'policy'> {
 }
 
 /** A ban of a network has the network as its name, where others have a digest, which has no slash. */
-export function isNetwork(name: string): boolean {
+function isNetwork(name: string): boolean {
   return name.includes('/');
 }
 

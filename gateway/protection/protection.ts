@@ -8,10 +8,13 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { Lane, Priority } from '#gateway/bounds/priority.ts';
 import type { Protect } from '#gateway/policy/policy-set.ts';
 import { Deadlines } from '#gateway/proxy/deadlines.ts';
-import type { ProtectedBound, Protection as ProtectionOfUpstream } from '#gateway/proxy/protected.ts';
-import type { Millis } from '#shared/clock.ts';
+import type {
+  ProtectedBound,
+  ProtectedCall,
+  Protection as ProtectionOfUpstream,
+} from '#gateway/proxy/protected.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { AdaptiveLimit } from './adaptive-limit.ts';
-import { ProtectedCall } from './protected-call.ts';
 
 interface ProtectionOptions extends Omit<ProtectedBound, 'waitingIn'> {
   /** Called when a request is refused because the application replies slowly. */
@@ -29,6 +32,7 @@ export class Protection implements ProtectionOfUpstream {
     back: { high: 0, normal: 0, low: 0 },
   };
   readonly patience: Readonly<Record<Priority, Deadlines>>;
+  /** Number of long polls that gave their places to other requests. */
   polls = 0;
   readonly #options: ProtectionOptions;
   readonly #adaptive: AdaptiveLimit;
@@ -61,7 +65,7 @@ export class Protection implements ProtectionOfUpstream {
   }
 
   begin(client: Client): ProtectedCall {
-    return new ProtectedCall(this, client, this.#options.clock);
+    return new Call(this, client, this.#options.clock);
   }
 
   enter(lane: Lane): Lane {
@@ -98,5 +102,47 @@ export class Protection implements ProtectionOfUpstream {
     this.isClosed = true;
     this.#options.inUse.limitTo(this.#adaptive.max);
     this.#options.onRaised();
+  }
+}
+
+/** One call: how long the upstream takes for it, and whether it is a long poll. */
+class Call implements ProtectedCall {
+  readonly protection: Protection;
+  readonly #client: Client;
+  readonly #clock: Clock;
+  /** Time when the whole request was sent; 0 before that, and after its time was measured. */
+  #sentAt: Millis = 0;
+  /** Whether this call is a long poll that has given its place to another request. */
+  #isPoll = false;
+
+  constructor(protection: Protection, client: Client, clock: Clock) {
+    this.protection = protection;
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  sent(): void {
+    this.#sentAt = this.#clock();
+  }
+
+  measure(isAnswered: boolean): void {
+    if (this.#sentAt === 0) return;
+    const ms = this.#clock() - this.#sentAt;
+    this.#sentAt = 0;
+    this.protection.measure(this.#client, ms, isAnswered);
+  }
+
+  becomesPoll(afterMs: Millis, hasRoomForStream: boolean): boolean {
+    if (this.#sentAt === 0 || this.#clock() - this.#sentAt < afterMs) return false;
+    this.measure(false);
+    if (!this.protection.hasRoomForPoll || !hasRoomForStream) return false;
+    this.protection.polls++;
+    this.#isPoll = true;
+    return true;
+  }
+
+  leave(): void {
+    if (this.#isPoll) this.protection.polls--;
+    this.#isPoll = false;
   }
 }

@@ -72,25 +72,19 @@ export function allOf(observers: readonly Observer[]): Events {
   return {
     located: inOrder(observers.map(({ located }) => located)),
     charged: inOrder(observers.map(({ charged }) => charged)),
-    spent: inOrderWith(observers.map(({ spent }) => spent)),
+    spent: inOrder(observers.map(({ spent }) => spent)),
     passed: inOrder(observers.map(({ passed }) => passed)),
-    refused: inOrderWith(observers.map(({ refused }) => refused)),
+    refused: inOrder(observers.map(({ refused }) => refused)),
     left: inOrder(observers.map(({ left }) => left)),
-    replied: inOrderWith(observers.map(({ replied }) => replied)),
-    settled: inOrderWith(observers.map(({ settled }) => settled)),
+    replied: inOrder(observers.map(({ replied }) => replied)),
+    settled: inOrder(observers.map(({ settled }) => settled)),
   };
 }
 
-function inOrder(all: readonly Observer['located'][]): (request: RequestFacts) => void {
-  const hearing = all.filter((hear) => hear !== undefined);
-  return (request) => {
-    for (const hear of hearing) hear(request);
-  };
-}
+/** An event; those that tell nothing besides the request have T = void. */
+type Hear<T> = (request: RequestFacts, told: T) => void;
 
-function inOrderWith<T>(
-  all: readonly (((request: RequestFacts, told: T) => void) | undefined)[],
-): (request: RequestFacts, told: T) => void {
+function inOrder<T = void>(all: readonly (Hear<T> | undefined)[]): Hear<T> {
   const hearing = all.filter((hear) => hear !== undefined);
   return (request, told) => {
     for (const hear of hearing) hear(request, told);

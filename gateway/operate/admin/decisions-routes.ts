@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { DECISION_ID_LENGTH, isDecisionId } from '#gateway/refusals/decision-ids.ts';
 import { DECISIONS_MAX, type DecisionRecord, type PartialRecord } from '#gateway/refusals/decision-record.ts';
-import type { DecisionText } from '#gateway/refusals/decision-text.ts';
+import type { DecisionText } from '#gateway/refusals/explain.ts';
 import type { AdminContext, ShownAddresses } from './context.ts';
 import { AdminError } from './errors.ts';
 import { input } from './input.ts';
@@ -61,7 +61,7 @@ export async function decisionsRoutes(
     const stored = await findDecision(id).catch(away);
     if (stored !== null) return { decision: stored, isStoreAway };
     // Load this module only here, because searches by id are rare.
-    const { recordOfId } = await import('#gateway/refusals/by-id.ts');
+    const { recordOfId } = await import('#gateway/refusals/explain.ts');
     const names = { policies: policies(), replicas: (await control.replicas().catch(away)) ?? [] };
     const record = recordOfId(id, await control.salt(), names);
     if (record === null) throw new AdminError(404, `${id} ${NOT_OURS}`);
@@ -74,7 +74,7 @@ export async function decisionsRoutes(
       const { decision, isStoreAway } = await find(params.id);
       const { identity } = decision;
       const address = identity === null ? null : addresses.find(identity);
-      const { explained } = await import('#gateway/refusals/by-id.ts');
+      const { explained } = await import('#gateway/refusals/explain.ts');
       return { ...decision, address, ...explained(decision, address, isStoreAway) };
     },
   );

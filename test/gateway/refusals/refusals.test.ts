@@ -1,7 +1,7 @@
 /** Tests the whole record of each kind of refusal, in the admin API and in `floodgate why`. */
 import t, { type Test } from 'tap';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
-import { textOf } from '#gateway/refusals/decision-text.ts';
+import { textOf } from '#gateway/refusals/explain.ts';
 import { connectMany } from '#test/gateway/bounds/from.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { until } from '#test/support/until.ts';

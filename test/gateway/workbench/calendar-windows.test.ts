@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
-import { textOf } from '#gateway/refusals/decision-text.ts';
+import { textOf } from '#gateway/refusals/explain.ts';
 import { explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';

@@ -255,9 +255,6 @@ t.test('the first of several: reached first only if all of them are', async (t) 
 t.test('warns of newcomers who cannot log in', async (t) => {
   const site = (more = '', route = '* /*'): string =>
     `name: site, route: "${route}", identifier: ip, limit: 10, window: 1m, newcomers: { limit: 5, window: 1m }${more}`;
-  const login = (route: string): string =>
-    `name: login, route: "${route}", identifier: ip, limit: 2, window: 1m`;
-  const fix = 'exempt the routes of logins and sign-ups with their pages, such as except: ["* /login"]';
   const maybe = /^5:\d+ this route may include logins and sign-ups/;
   t.match(warnings([site()]), [maybe]);
   t.match(warnings([site('', 'POST /a/*')]), [maybe]);
@@ -265,17 +262,6 @@ t.test('warns of newcomers who cannot log in', async (t) => {
   t.strictSame(warnings([site('', 'POST /a/b')]), [], 'a single route is no login');
   t.strictSame(warnings([site(', except: [POST /login]')]), []);
   t.strictSame(warnings([site(', except: ["* /users/sign_in"]')]), []);
-  for (const route of ['POST /login', '* /api/users/sign_in', 'POST /wp-login.php', 'POST /v1/auth/{id}']) {
-    const told = `newcomers who log in at ${route} would wait behind a swarm too; ${fix}`;
-    t.ok(
-      warnings([login(route), site()]).some((text) => text.endsWith(told)),
-      route,
-    );
-  }
-  t.strictSame(warnings([login('POST /login'), site(', except: [POST /login]')]), []);
-  t.match(warnings([login('POST /login'), site(', except: [POST /sign-up]')]), [/log in at POST \/login/]);
-  t.strictSame(warnings([login('POST /login'), site('', '* /shop/*')]), [], 'another part of the site');
-  t.match(warnings([login('POST /authors'), site()]), [/this route may include logins/], 'no login');
 });
 
 t.test('warns of a cost by the announced length of replies', async (t) => {

@@ -3,7 +3,7 @@ import t from 'tap';
 import { Digester, identityOf } from '#gateway/identity/digest.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { entryFor } from '#gateway/policy/lists.ts';
-import { textOf } from '#gateway/refusals/decision-text.ts';
+import { textOf } from '#gateway/refusals/explain.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { explainLive } from '#gateway/operate/admin/explain-live.ts';
-import { textOf } from '#gateway/refusals/decision-text.ts';
+import { textOf } from '#gateway/refusals/explain.ts';
 import type { Clock } from '#shared/clock.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';

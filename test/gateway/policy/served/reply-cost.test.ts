@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import t, { type Test } from 'tap';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
-import { textOf } from '#gateway/refusals/decision-text.ts';
+import { textOf } from '#gateway/refusals/explain.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { startApplication } from '#test/support/kinds.ts';
 import { freePort } from '#test/support/ports.ts';

@@ -1,9 +1,11 @@
-/** Explains a refusal that is not stored, by its id alone (decision-ids.ts). */
+/**
+ * Explains a refusal to people: the reason, who was counted, and how to change it. If it is not stored, its id alone
+ * says a part of that (decision-ids.ts).
+ */
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { isoTime } from '#shared/clock.ts';
 import { readDecisionId } from './decision-ids.ts';
-import { isWhole, type PartialRecord } from './decision-record.ts';
-import { type DecisionText, textOf } from './decision-text.ts';
+import { type DecisionRecord, isWhole, type PartialRecord } from './decision-record.ts';
 import { countedBy, namesBesidePolicies, reasonOf } from './reasons.ts';
 
 interface Names {
@@ -50,6 +52,42 @@ export function recordOfId(
     fromMemory: null,
     replica: replicas.find(read.isOfReplica) ?? null,
   };
+}
+
+export interface DecisionText {
+  /** The refused request, and the time. */
+  readonly what: string;
+  readonly reasons: readonly string[];
+  /** Name and value of a row in the description. */
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  readonly advice: string;
+}
+
+/** @param address of the client; null if unknown */
+export function textOf(record: DecisionRecord, address: string | null = null): DecisionText {
+  const { at, method, path, policy, file, line, policyVersion, violated, endsAt } = record;
+  const reason = reasonOf(record);
+  const others = violated.filter((name) => name !== policy);
+  return {
+    what: `${method === '' ? 'A connection' : `${method} ${path}`} was refused at ${at}.`,
+    reasons: [
+      ...reason.why(record),
+      ...(others.length === 0 ? [] : [`Also exhausted: ${others.join(', ')}.`]),
+    ],
+    facts: [
+      ...(line === 0 ? [] : [['Line', `${file}:${line}, version ${policyVersion}`] as const]),
+      ['Counted', `${record.identifier} ${record.identity}, address from ${record.addressFrom}`],
+      ...(address === null ? [] : [['Address', address] as const]),
+      ['Decided', `by ${decidedBy(record)} in ${record.replica}`],
+      ['Retry at', endsAt],
+    ],
+    advice: reason.advice(record),
+  };
+}
+
+function decidedBy({ decidedBy, fromMemory }: DecisionRecord): string {
+  const by = decidedBy === 'store' ? 'the store' : 'the process alone';
+  return fromMemory ? `${by}, remembered,` : by;
 }
 
 /**
