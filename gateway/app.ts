@@ -13,16 +13,19 @@ import { HeaderFilter } from './http/header-filter.ts';
 import { PublicServer } from './listen/server.ts';
 import { coreSamples, groupSamples } from './observe/core-samples.ts';
 import { foreignPagesWarning } from './observe/foreign-pages.ts';
+import { families } from './observe/metrics/exposition.ts';
 import { Metrics } from './observe/metrics/metrics.ts';
+import type { Ranked } from './observe/metrics/ranking.ts';
 import type { RefusedAddresses } from './observe/refused-addresses.ts';
 import { nothingMatchedWarning } from './observe/unmatched.ts';
 import { rankOf } from './observers/groups.ts';
 import { observersOf, unitsWarning } from './observers/observers.ts';
 import { Traffic } from './observers/traffic.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
+import { startOrClose, together } from './part/life.ts';
 import type { LoadPolicies } from './part/part.ts';
 import type { Sample } from './part/sample.ts';
-import { openParts, type PartInUse } from './parts.ts';
+import { type OpenParts, openParts, type PartInUse } from './parts.ts';
 import { changesOf } from './policy/file/changes.ts';
 import type { PolicySet } from './policy/policy-set.ts';
 import { FileWatch, type Loaded, loadWatched } from './policy/watched-file.ts';
@@ -48,10 +51,8 @@ interface GatewayParts {
   readonly isWorker: boolean;
 }
 
-type AskedOfAll = 'storeAvailable' | 'families' | 'processes' | 'showAddresses';
-
 /** A gateway in this process. */
-export interface Gateway extends Omit<RunningGateway, AskedOfAll> {
+export interface Gateway extends RunningGateway {
   readonly port: number;
   /** Addresses of refused clients, while operators may see them; null if this gateway has none. */
   readonly addresses: RefusedAddresses | null;
@@ -75,43 +76,17 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
   const { config } = settings;
   const metrics = new Metrics();
   const load = await policyLoader(settings.parts);
-  const text = options.readPolicyFile(config.policiesFile);
-  const inUse = loadWatched(text, config.policiesFile, load);
-  const policies = inUse.loaded;
+  const inUse = loadWatched(options.readPolicyFile(config.policiesFile), config.policiesFile, load);
   const surroundings = { gathered: settings.gathered, clock, wallClock, replica, log };
   const parts = await openParts(settings.parts, surroundings);
-  const { addresses, openProtection, ...slots } = parts.slots;
-  const limiting = await openWith(options, policies, metrics).catch(async (error: Error) => {
+  const limiting = await openWith(options, inUse.loaded, metrics).catch(async (error: Error) => {
     await parts.close();
     throw error;
   });
-  const { enforcement, decisions, guarded } = limiting;
-  const upstream = openUpstream(options, openProtection);
-  upstream.protect(policies.protect);
-  const traffic = new Traffic({
-    policies: () => enforcement.policies,
-    // The supervisor decides for all workers.
-    onNothingMatched: options.isWorker ? null : nothingMatchedWarning(log, config.policiesFile),
-    onForeignPages: foreignPagesWarning(log, config.policiesFile),
-  });
-  const core = {
-    ...slots,
-    enforcement,
-    events: observersOf({
-      ...{ clock, metrics, addresses, trust: config.trust },
-      limiter: enforcement.options.limiter,
-      offenders: limiting.offenders,
-      onUnitsMissing: unitsWarning(log, clock),
-      more: [traffic.observer],
-    }),
-    metrics,
-    addresses,
-    rankOf,
-    upstream,
-    clients: new Clients(),
-    decisions,
-    clock,
-  };
+  const upstream = openUpstream(options, parts.slots.openProtection);
+  upstream.protect(inUse.loaded.protect);
+  const opened = { metrics, parts, limiting, upstream };
+  const { core, traffic } = coreOf(options, opened);
   const server = new PublicServer({
     ...core,
     hasOwnParser: config.hasOwnParser,
@@ -119,73 +94,104 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
     headerBytesMax: config.headerBytesMax,
     upgrades: new Set(config.upgrades),
   });
-  const proxyFiles = await openProxyFiles(config.trust, clock, log);
-  const watch = watchPolicies(options, { inUse, load, metrics, limiting, upstream });
-
-  const drain = async (deadlineMs: Millis): Promise<void> => {
-    await Promise.all([server.drain(deadlineMs), parts.drain(deadlineMs)]);
-  };
-  const closeAll = async (): Promise<void> => {
-    watch.stop();
-    proxyFiles?.stop();
-    upstream.close();
-    await Promise.all([limiting.close(), parts.close()]);
-  };
-  await limiting.start();
+  const watch = watchPolicies(options, opened, inUse, load);
   const reusePort = options.isWorker || config.reusePort;
-  const listen = async (): Promise<number> => {
-    const port = await server.listen({ host: config.host, port: config.port, reusePort });
-    await parts.listen({ server: core, reusePort });
-    return port;
-  };
-  const port = await listen().catch(async (error: Error) => {
-    await drain(0);
-    await closeAll();
-    throw error;
-  });
-  watch.start();
-  proxyFiles?.start();
-
+  let port = 0;
+  const lives = together([
+    limiting,
+    { ...parts, start: () => parts.start({ server: core, reusePort }) },
+    {
+      samples: () => [
+        ...metrics.samples(),
+        ...groupSamples(core.enforcement.policies),
+        ...coreSamples(upstream, limiting.guarded, limiting.decisions),
+      ],
+      close: () => upstream.close(),
+    },
+    {
+      async start() {
+        port = await server.listen({ host: config.host, port: config.port, reusePort });
+      },
+      samples: () => server.samples(),
+      drain: (deadlineMs) => server.drain(deadlineMs),
+    },
+    watch,
+    (await openProxyFiles(config.trust, clock, log)) ?? {},
+  ]);
+  await startOrClose(lives);
   return {
+    ...told(opened, traffic, clock),
+    ...lives,
     port,
-    policies: () => limiting.policySet(),
     policyText: () => watch.text,
     policyRefusal: () => watch.refusal,
-    control: limiting.control,
-    applyChange: (row) => limiting.applyChange(row),
-    report: (withRankings) => {
-      const store = guarded?.stats();
-      return {
-        storeAvailable: store?.available ?? true,
-        storeOutage: store?.lastOutage ?? null,
-        upstreamOutage: upstream.outage.last,
-        replicas: store?.replicas ?? 1,
-        limited: withRankings ? metrics.limited.list(clock()) : [],
-        paths: withRankings ? metrics.paths.list(clock()) : [],
-        matches: traffic.report,
-      };
-    },
-    addresses,
-    ready: () => !upstream.draining,
-    findDecision: (id) => decisions.find(id),
-    listDecisions: (before, count) => decisions.list(before, count),
-    exchangeDenied: (own) => decisions.exchangeDenied(own),
-    reload() {
-      watch.reload();
-      proxyFiles?.reload();
-      parts.reload();
-    },
-    samples: () => [
-      ...metrics.samples(),
-      ...groupSamples(enforcement.policies),
-      ...coreSamples(upstream, guarded, decisions),
-      ...server.samples(),
-      ...parts.samples(),
-    ],
+    families: async () => [families(lives.samples())],
     async close() {
-      await drain(config.drainTimeoutMs);
-      await closeAll();
+      await lives.drain(config.drainTimeoutMs);
+      await lives.close();
     },
+  };
+}
+
+/** The pieces of the core, and the optional parts. */
+interface Opened {
+  readonly metrics: Metrics;
+  readonly parts: OpenParts;
+  readonly limiting: Limiting;
+  readonly upstream: Upstream;
+}
+
+/** What the listeners of the gateway share. */
+function coreOf(options: GatewayParts, { metrics, parts, limiting, upstream }: Opened) {
+  const { clock, log, isWorker } = options;
+  const { config } = options.settings;
+  const { addresses, openProtection: _, ...slots } = parts.slots;
+  const { enforcement, decisions, offenders } = limiting;
+  const traffic = new Traffic({
+    policies: () => enforcement.policies,
+    // The supervisor decides for all workers.
+    onNothingMatched: isWorker ? null : nothingMatchedWarning(log, config.policiesFile),
+    onForeignPages: foreignPagesWarning(log, config.policiesFile),
+  });
+  const events = observersOf({
+    ...{ clock, metrics, addresses, offenders, trust: config.trust },
+    limiter: enforcement.options.limiter,
+    onUnitsMissing: unitsWarning(log, clock),
+    more: [traffic.observer],
+  });
+  const shared = { enforcement, events, metrics, addresses, rankOf, upstream, decisions, clock };
+  return { core: { ...slots, ...shared, clients: new Clients() }, traffic };
+}
+
+/** What operators and the supervisor ask a gateway. */
+function told({ metrics, parts, limiting, upstream }: Opened, traffic: Traffic, clock: Clock) {
+  const { addresses } = parts.slots;
+  const { control, decisions, guarded } = limiting;
+  const report = (withRankings: boolean): ProcessReport => {
+    const store = guarded?.stats();
+    return {
+      storeAvailable: store?.available ?? true,
+      storeOutage: store?.lastOutage ?? null,
+      upstreamOutage: upstream.outage.last,
+      replicas: store?.replicas ?? 1,
+      limited: withRankings ? metrics.limited.list(clock()) : [],
+      paths: withRankings ? metrics.paths.list(clock()) : [],
+      matches: traffic.report,
+    };
+  };
+  return {
+    addresses,
+    control,
+    report,
+    policies: () => limiting.policySet(),
+    applyChange: (row: Row) => limiting.applyChange(row),
+    ready: () => !upstream.draining,
+    storeAvailable: async () => report(false).storeAvailable,
+    processes: async () => [report(true)],
+    showAddresses: async (forMs: Millis) => addresses?.show(forMs),
+    findDecision: (id: string) => decisions.find(id),
+    listDecisions: (before: string | null, count: number) => decisions.list(before, count),
+    exchangeDenied: (own: readonly Ranked[]) => decisions.exchangeDenied(own),
   };
 }
 
@@ -274,17 +280,11 @@ function warnOfLists({ file, listFiles }: PolicySet, log: GatewayParts['log']): 
   for (const { text } of listFiles.notes) log.warn({ file }, text);
 }
 
-interface Watched {
-  readonly inUse: Loaded<PolicySet>;
-  readonly load: LoadPolicies;
-  readonly metrics: Metrics;
-  readonly limiting: Limiting;
-  readonly upstream: Upstream;
-}
-
 function watchPolicies(
   { settings: { config }, readPolicyFile, clock, log }: GatewayParts,
-  { inUse, load, metrics, limiting, upstream }: Watched,
+  { metrics, limiting, upstream }: Opened,
+  inUse: Loaded<PolicySet>,
+  load: LoadPolicies,
 ): FileWatch<PolicySet> {
   return new FileWatch(inUse, {
     file: config.policiesFile,

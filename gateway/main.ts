@@ -14,10 +14,10 @@ import { VERSION } from '#shared/version.ts';
 import { type Gateway, openProxyFiles, policyLoader, startGateway } from './app.ts';
 import { type GatewaySettings, readConfig } from './config.ts';
 import { listenErrorText } from './listen/listen-error.ts';
-import { families } from './observe/metrics/exposition.ts';
 import { nothingMatchedWarning } from './observe/unmatched.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
+import { startOrClose, together } from './part/life.ts';
 import type { Operated } from './part/part.ts';
 import { openParts } from './parts.ts';
 import { assertPoliciesAreChosen, readPolicyFile } from './policy/policy-file.ts';
@@ -82,68 +82,52 @@ function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-async function startSingle(settings: GatewaySettings, log: Logger): Promise<Running> {
-  const gateway = await startHere(settings, log);
-  return {
-    ...gateway,
-    storeAvailable: async () => gateway.report(false).storeAvailable,
-    families: async () => [families(gateway.samples())],
-    processes: async () => [gateway.report(true)],
-    showAddresses: async (forMs) => gateway.addresses?.show(forMs),
-  };
-}
-
 async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Running> {
   const { config, secrets, gathered } = settings;
+  const { policiesFile: file, host, port, workers, reusePort, drainTimeoutMs } = config;
   const { store, identitySecret } = secrets;
   if (store === null) throw new Error('the configuration asks for a store where there are workers');
-  // The supervisor needs the policies only for its admin API.
-  const text = readPolicyFile(config.policiesFile);
+  // The supervisor needs the policies and the files of proxies only for its admin API. The workers watch the same files,
+  // and log why they refuse one.
   const load = await policyLoader(settings.parts);
-  const inUse = loadWatched(text, config.policiesFile, load);
+  const inUse = loadWatched(readPolicyFile(file), file, load);
   const watch = new FileWatch(inUse, {
-    file: config.policiesFile,
-    read: readPolicyFile,
-    load,
+    ...{ file, load, clock, read: readPolicyFile },
     sizesOf: ({ listFiles }) => listFiles.sizes,
-    clock,
     onLoaded: ({ version }) => supervisor.usePolicies(version),
-    // The workers watch the same file and log the reason.
     onRefused: () => undefined,
   });
-  // doctor reports on them. The workers watch the same files and log the reasons.
   const proxyFiles = await openProxyFiles(config.trust, clock, null);
   const surroundings = { gathered, clock, wallClock: Date.now, replica: REPLICA, log };
   const parts = await openParts(settings.parts, surroundings, 'supervisor');
   const { addresses } = parts.slots;
   const supervisor = new Supervisor({
-    addresses,
+    ...{ addresses, clock, log, host, port, workers, reusePort, drainTimeoutMs },
     main: fileURLToPath(import.meta.url),
     execArgv: process.execArgv,
     env: process.env,
-    workers: config.workers,
-    host: config.host,
-    port: config.port,
-    reusePort: config.reusePort,
-    clock,
-    drainTimeoutMs: config.drainTimeoutMs,
-    log,
     policyVersion: inUse.loaded.version,
-    onNothingMatched: nothingMatchedWarning(log, config.policiesFile),
+    onNothingMatched: nothingMatchedWarning(log, file),
   });
-  await supervisor.start().catch(async (error) => {
-    await supervisor.close();
-    throw error;
-  });
-  watch.start();
-  proxyFiles?.start();
   const { StoreControl } = await import('#gateway/bans/store-control.ts');
   const { RedisDecisions } = await import('#gateway/refusals/redis-decisions.ts');
   const control = new StoreControl(store, identitySecret, clock, (row) => supervisor.applyChange(row));
   const decisions = new RedisDecisions(store);
-  return {
-    port: supervisor.port,
+  // The parts of the supervisor have no listeners of their own.
+  const lives = together([
+    supervisor,
+    watch,
+    proxyFiles ?? {},
+    { close: () => parts.close() },
     control,
+    decisions,
+  ]);
+  await startOrClose(lives);
+  return {
+    ...lives,
+    control,
+    addresses,
+    port: supervisor.port,
     policies: () => watch.loaded,
     policyText: () => watch.text,
     policyRefusal: () => watch.refusal,
@@ -154,21 +138,7 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
     listDecisions: (before, count) => decisions.list(before, count),
     exchangeDenied: (own) => decisions.exchangeDenied(REPLICA, own),
     processes: () => supervisor.processes(),
-    addresses,
     showAddresses: (forMs) => supervisor.showAddresses(forMs),
-    reload() {
-      supervisor.reload();
-      watch.reload();
-      proxyFiles?.reload();
-    },
-    async close() {
-      watch.stop();
-      proxyFiles?.stop();
-      control.close();
-      decisions.close();
-      await parts.close();
-      await supervisor.close();
-    },
   };
 }
 
@@ -194,7 +164,7 @@ async function run(settings: GatewaySettings, log: Logger): Promise<void> {
   const { config, secrets, gathered } = settings;
   for (const warning of gathered.warnings) log.warn(warning);
   const single = config.workers === 1;
-  const running = single ? await startSingle(settings, log) : await startWorkers(settings, log);
+  const running = single ? await startHere(settings, log) : await startWorkers(settings, log);
   const stopping = new AbortController();
   const operated = await operate(settings, running, stopping.signal, log).catch(async (error: Error) => {
     await running.close();

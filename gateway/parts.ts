@@ -8,6 +8,7 @@ import { tls } from './listen/tls/part.ts';
 import { accessLog } from './observe/access-log/part.ts';
 import type { RefusedAddresses } from './observe/refused-addresses.ts';
 import { admin, type OperatedGateway } from './operate/admin/part.ts';
+import { type Lives, together } from './part/life.ts';
 import type { OpenPart, OptionalPart, Surroundings, SwitchedOn } from './part/part.ts';
 import { protection } from './protection/part.ts';
 import type { OpenProtection } from './proxy/protected.ts';
@@ -44,9 +45,8 @@ interface Core {
 
 export type PartInUse = SwitchedOn<Partial<Slots>, Core, OperatedGateway>;
 
-export interface OpenParts extends Required<Omit<OpenPart<Slots, Core>, 'drain' | 'close'>> {
-  drain(deadlineMs: number): Promise<void>;
-  close(): Promise<void>;
+export interface OpenParts extends Lives<Core> {
+  readonly slots: Slots;
 }
 
 /** Opens all parts in use. They act as one, in the order of the list. */
@@ -56,28 +56,12 @@ export async function openParts(
   where: 'serving' | 'supervisor' = 'serving',
 ): Promise<OpenParts> {
   const opened: OpenPart<Partial<Slots>, Core>[] = [];
-  const close = async (): Promise<void> => {
-    await Promise.all(opened.map((part) => part.close?.()));
-  };
   try {
     for (const part of parts)
       opened.push((await (where === 'serving' ? part.open : part.supervise)?.(surroundings)) ?? {});
   } catch (error) {
-    await close();
+    await together(opened).close();
     throw error;
   }
-  return {
-    slots: Object.assign({}, NO_SLOTS, ...opened.map(({ slots }) => slots)),
-    async listen(core) {
-      for (const part of opened) await part.listen?.(core);
-    },
-    reload() {
-      for (const part of opened) part.reload?.();
-    },
-    samples: () => opened.flatMap((part) => part.samples?.() ?? []),
-    async drain(deadlineMs) {
-      await Promise.all(opened.map((part) => part.drain?.(deadlineMs)));
-    },
-    close,
-  };
+  return { ...together(opened), slots: Object.assign({}, NO_SLOTS, ...opened.map(({ slots }) => slots)) };
 }

@@ -22,7 +22,7 @@ export const decisionListener = optionalPart({
       open({ log }: Surroundings) {
         let listener: PublicServer | null = null;
         return {
-          async listen(core: ListenerCore) {
+          async start(core: ListenerCore) {
             const { openDecisionListener } = await import('./listener.ts');
             listener = await openDecisionListener(settings, core.server, log, core.reusePort);
           },

@@ -9,7 +9,7 @@
  *  - `supervise`: does what the part needs in the supervisor of several workers
  *  - `operate`: starts what operators talk to, once for all workers
  *
- * An opened part then has `listen`, `reload`, `samples` for metrics, `drain` and `close`.
+ * An opened part then has the verbs of life.ts: `start`, `reload`, `samples` for metrics, `drain` and `close`.
  *
  * @example
  *   export const proxyProtocol = optionalPart({
@@ -31,7 +31,7 @@ import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
-import type { Sample } from './sample.ts';
+import type { Life } from './life.ts';
 
 /** Settings of the gateway that parts use, and those that parts add to while they are read in their order. */
 export interface Gathered {
@@ -66,17 +66,9 @@ export interface Surroundings {
 /** Loads a policy file. @throws PolicyFileError */
 export type LoadPolicies = (text: string, file: string, readReferenced?: ReadReferenced) => PolicySet;
 
-export interface OpenPart<Slots extends object = object, Core = never> {
+export interface OpenPart<Slots extends object = object, Core = never> extends Life<Core> {
   /** The request path uses these objects of the part. */
   readonly slots?: Slots;
-  /** Opens listeners besides the public one, or begins to watch files. */
-  listen?(core: Core): Promise<void>;
-  /** SIGHUP was received. */
-  reload?(): void;
-  samples?(): Sample[];
-  /** Lets requests in flight finish, until the deadline. */
-  drain?(deadlineMs: Millis): Promise<void>;
-  close?(): void | Promise<void>;
 }
 
 /** Operators talk to this listener. */
@@ -92,7 +84,7 @@ type Opened<Slots extends object, Core> = OpenPart<Slots, Core> | Promise<OpenPa
  * A part that is on.
  *
  * @typeParam Slots what the part adds to the request path
- * @typeParam Core what `listen` needs of the running core
+ * @typeParam Core what `start` needs of the running core
  * @typeParam Running what `operate` needs of the running gateway
  */
 export interface SwitchedOn<Slots extends object = object, Core = unknown, Running = unknown> {

@@ -103,7 +103,7 @@ export class FileWatch<T> {
     void this.look();
   }
 
-  stop(): void {
+  close(): void {
     clearInterval(this.#timer);
   }
 

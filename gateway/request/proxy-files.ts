@@ -23,8 +23,8 @@ export class ProxyFiles {
     for (const watch of this.#watches) watch.reload();
   }
 
-  stop(): void {
-    for (const watch of this.#watches) watch.stop();
+  close(): void {
+    for (const watch of this.#watches) watch.close();
   }
 }
 

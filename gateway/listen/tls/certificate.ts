@@ -69,8 +69,8 @@ export class Certificate {
     this.#watch.reload();
   }
 
-  stop(): void {
-    this.#watch.stop();
+  close(): void {
+    this.#watch.close();
   }
 
   samples(): Sample[] {

@@ -40,10 +40,10 @@ export const tls = optionalPart({
         const slots: { readonly handshakes: SecuredConnections } = { handshakes: certificate.handshakes };
         return {
           slots,
-          listen: async () => certificate.start(),
+          start: () => certificate.start(),
           reload: () => certificate.reload(),
           samples: () => certificate.samples(),
-          close: () => certificate.stop(),
+          close: () => certificate.close(),
         };
       },
     };
