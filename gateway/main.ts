@@ -13,7 +13,7 @@ import { openLog } from '#shared/log-lines.ts';
 import { VERSION } from '#shared/version.ts';
 import { type Gateway, openProxyFiles, policyLoader, startGateway } from './app.ts';
 import { type GatewaySettings, readConfig } from './config.ts';
-import { listenErrorText } from './listen/listen-error.ts';
+import { listenErrorText } from './listen/listener.ts';
 import { nothingMatchedWarning } from './observe/unmatched.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';

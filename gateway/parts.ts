@@ -3,7 +3,7 @@
 import { addresses } from './addresses/part.ts';
 import { decisionListener } from './decision-listener/part.ts';
 import { proxyProtocol } from './listen/proxy-protocol/part.ts';
-import type { PublicServerOptions, ServerSlots } from './listen/server.ts';
+import type { ListenerCore, ServerSlots } from './listen/server.ts';
 import { tls } from './listen/tls/part.ts';
 import { accessLog } from './observe/access-log/part.ts';
 import type { RefusedAddresses } from './observe/refused-addresses.ts';
@@ -37,15 +37,9 @@ const NO_SLOTS: Slots = {
   openProtection: null,
 };
 
-/** The running core, for parts that have listeners of their own. */
-interface Core {
-  readonly server: PublicServerOptions;
-  readonly reusePort: boolean;
-}
+export type PartInUse = SwitchedOn<Partial<Slots>, ListenerCore, OperatedGateway>;
 
-export type PartInUse = SwitchedOn<Partial<Slots>, Core, OperatedGateway>;
-
-export interface OpenParts extends Lives<Core> {
+export interface OpenParts extends Lives<ListenerCore> {
   readonly slots: Slots;
 }
 
@@ -55,7 +49,7 @@ export async function openParts(
   surroundings: Surroundings,
   where: 'serving' | 'supervisor' = 'serving',
 ): Promise<OpenParts> {
-  const opened: OpenPart<Partial<Slots>, Core>[] = [];
+  const opened: OpenPart<Partial<Slots>, ListenerCore>[] = [];
   try {
     for (const part of parts)
       opened.push((await (where === 'serving' ? part.open : part.supervise)?.(surroundings)) ?? {});

@@ -58,6 +58,16 @@ const STATUS = 'X-Reply-Status';
 const EXT_AUTHZ = '/ext-authz';
 const REPLIED = '/replied';
 
+/** The header fields that describe the request, and what they are for. */
+const DESCRIBED = [
+  [METHOD, 'it must contain the method of the request'],
+  [URI, 'it must contain the path and query of the request'],
+] as const;
+const DESCRIBED_HOST = [
+  HOST,
+  'some policies have hosts, so it must contain the host of the request',
+] as const;
+
 /** Pattern of a method (RFC 9110 9.1). */
 const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
@@ -66,15 +76,6 @@ const METHOD_LENGTH_MAX = 32;
 
 /** Methods are case-sensitive (RFC 9110 9.1), but many applications accept `post` as POST, and policies do not. */
 const UPPER_CASE = /^[A-Z-]+$/;
-
-/** @returns null if the method is short enough for the log */
-function longMethod(method: string): BadAuthorizationRequest | null {
-  if (method.length <= METHOD_LENGTH_MAX) return null;
-  return bad(
-    `the method is longer than ${METHOD_LENGTH_MAX} characters; send one such as GET or POST`,
-    'client',
-  );
-}
 
 /**
  * Checks the method of the described request. A mistake in it is the client's, not the proxy's.
@@ -96,9 +97,8 @@ export function authorizationRequestOf(
 ): AuthorizationRequest | ReplyReport | BadAuthorizationRequest {
   if (valuesOf(FOR, rawHeaders).every((value) => value.trim() === ''))
     return missing(FOR, "without it every client would count as the proxy's own address");
-  const hosts = usesHosts ? valuesOf(HOST, rawHeaders) : null;
   if (target.startsWith(`${EXT_AUTHZ}/`)) {
-    if (hosts !== null && hosts.length > 0)
+    if (usesHosts && valuesOf(HOST, rawHeaders).length > 0)
       return bad(`Envoy sent the ${HOST} of the client; remove it from allowed_headers, the host is in Host`);
     return { ok: true, dialect: 'ext-authz', method, target: target.slice(EXT_AUTHZ.length) };
   }
@@ -106,21 +106,19 @@ export function authorizationRequestOf(
   const path = queryAt < 0 ? target : target.slice(0, queryAt);
   if (path !== '/forward-auth' && path !== '/auth-request' && path !== REPLIED)
     return bad('use /forward-auth, /auth-request (NGINX) or a path below /ext-authz/ (Envoy)');
-  const methods = valuesOf(METHOD, rawHeaders);
-  const targets = valuesOf(URI, rawHeaders);
-  const [described = ''] = methods;
-  const [uri = ''] = targets;
-  if (described === '') return missing(METHOD, 'it must contain the method of the request');
-  if (uri === '') return missing(URI, 'it must contain the path and query of the request');
-  if (methods.length > 1) return bad(`the proxy sent ${METHOD} more than once; it must replace the client's`);
-  if (targets.length > 1) return bad(`the proxy sent ${URI} more than once; it must replace the client's`);
-  if (hosts?.length === 0)
-    return missing(HOST, 'some policies have hosts, so it must contain the host of the request');
-  if (hosts !== null && hosts.length > 1)
-    return bad(`the proxy sent ${HOST} more than once; it must replace the client's`);
+  for (const [name, why] of usesHosts ? [...DESCRIBED, DESCRIBED_HOST] : DESCRIBED) {
+    const [value = '', ...others] = valuesOf(name, rawHeaders);
+    if (value === '') return missing(name, why);
+    if (others.length > 0) return bad(`the proxy sent ${name} more than once; it must replace the client's`);
+  }
+  const [described = ''] = valuesOf(METHOD, rawHeaders);
+  const [uri = ''] = valuesOf(URI, rawHeaders);
   if (!METHOD_TOKEN.test(described)) return bad(`${METHOD} is not a method`);
-  const long = longMethod(described);
-  if (long !== null) return long;
+  if (described.length > METHOD_LENGTH_MAX)
+    return bad(
+      `the method is longer than ${METHOD_LENGTH_MAX} characters; send one such as GET or POST`,
+      'client',
+    );
   const request = { ok: true, method: described, target: uri } as const;
   if (path !== REPLIED)
     return { ...request, dialect: path === '/forward-auth' ? 'forward-auth' : 'auth-request' };

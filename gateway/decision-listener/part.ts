@@ -1,13 +1,8 @@
-import type { PublicServer, PublicServerOptions } from '#gateway/listen/server.ts';
+import type { ListenerCore, PublicServer } from '#gateway/listen/server.ts';
 import { optionalPart, type Surroundings } from '#gateway/part/part.ts';
 import { authority } from '#shared/authority.ts';
 import type { Millis } from '#shared/clock.ts';
 import { DECISION_VARIABLES, readDecisionSettings } from './settings.ts';
-
-interface ListenerCore {
-  readonly server: PublicServerOptions;
-  readonly reusePort: boolean;
-}
 
 export const decisionListener = optionalPart({
   variables: DECISION_VARIABLES,

@@ -82,6 +82,12 @@ export interface PublicServerOptions extends ServerSlots {
   readonly decisionServer?: DecisionServer;
 }
 
+/** The running core, for parts that have listeners of their own. */
+export interface ListenerCore {
+  readonly server: PublicServerOptions;
+  readonly reusePort: boolean;
+}
+
 /** Answers other proxies that ask whether a request may pass. */
 export interface DecisionServer {
   readonly keepAliveMs: Millis;

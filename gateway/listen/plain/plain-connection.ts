@@ -12,8 +12,7 @@ import { REQUEST_TIMEOUT_MS, type Times } from '#gateway/listen/connection/keep-
 import { type Pipelining, unitsOf } from '#gateway/listen/connection/pipelining.ts';
 import { AWAITED_BYTES_MAX } from '#gateway/proxy/upload.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { withAsciiTarget } from './ascii-target.ts';
-import { PlainRequest, plainHead } from './plain-request.ts';
+import { PlainRequest, plainHead, withAsciiTarget } from './plain-request.ts';
 import { PlainResponse, type ResponseOptions } from './plain-response.ts';
 
 export interface PlainConnectionOptions extends ResponseOptions, Times {

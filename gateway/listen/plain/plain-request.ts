@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { ClientRequest } from '#gateway/http/client-exchange.ts';
 import { HEADER_BYTES } from '#gateway/http/header-size.ts';
 import type { RequestBody } from '#gateway/http/request-body.ts';
+import { encodeBeyondAscii } from '#gateway/policy/path-readings.ts';
 
 export interface PlainHead {
   readonly method: string;
@@ -99,6 +100,25 @@ export function plainHead(bytes: Buffer, bytesMax = HEADER_BYTES): PlainHead | n
 }
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
+
+/** No part of it repeats another one, so the time grows linearly with the length. */
+const TARGET_LINE = /^([A-Z-]+ )([^ \r\n]+)(?= HTTP\/1\.[01]\r?\n)/;
+const BEYOND_ASCII = /[\x80-\xff]/;
+
+/**
+ * Encodes the target of the request line at the beginning of the bytes. Some clients send bytes beyond ASCII in it: curl
+ * with a URL as it was typed, and old scripts. A URI has no such bytes, and node:http refuses them. Their
+ * percent-encoding means the same.
+ *
+ * @returns null if there is nothing to encode
+ */
+export function withAsciiTarget(bytes: Buffer): Buffer | null {
+  const text = bytes.toString('latin1', 0, bytes.indexOf('\n') + 1);
+  const [whole, method = '', target = ''] = TARGET_LINE.exec(text) ?? [];
+  if (whole === undefined || !BEYOND_ASCII.test(target)) return null;
+  const line = Buffer.from(method + encodeBeyondAscii(target), 'latin1');
+  return Buffer.concat([line, bytes.subarray(whole.length)]);
+}
 
 /** A plain request. */
 export class PlainRequest implements ClientRequest {

@@ -18,7 +18,7 @@ const HANDSHAKE_MS: Millis = 10_000;
 const HANDSHAKE_RECORD = 22;
 
 /** `pace`: the client began too many handshakes. */
-export type HandshakeFailure = 'timeout' | 'protocol' | 'closed' | 'pace';
+type HandshakeFailure = 'timeout' | 'protocol' | 'closed' | 'pace';
 
 interface HandshakesOptions {
   readonly timeoutMs?: Millis;

@@ -76,6 +76,6 @@ export function expiryWarning({ expiresAt }: KeyPair, file: string, wallClock: C
   return `the certificate in ${basename(file)} expires in ${days} ${days === 1 ? 'day' : 'days'}; renew it`;
 }
 
-const DAY_MS: Millis = 86_400_000;
+export const DAY_MS: Millis = 86_400_000;
 /** Renewal programs act earlier. */
 const DAYS_LEFT_MIN = 14;

@@ -1,8 +1,7 @@
-import type { SecuredConnections } from '#gateway/listen/entrance.ts';
 import { type CertificateReport, optionalPart, type Surroundings } from '#gateway/part/part.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
-import { type KeyPairFiles, readKeyPair } from './key-pair.ts';
+import { DAY_MS, type KeyPairFiles, readKeyPair } from './key-pair.ts';
 
 const VARIABLES = [
   {
@@ -20,8 +19,6 @@ const VARIABLES = [
   },
 ] as const satisfies readonly Variable[];
 
-const DAY_MS: Millis = 86_400_000;
-
 export const tls = optionalPart({
   variables: VARIABLES,
   read(read, gathered) {
@@ -33,18 +30,9 @@ export const tls = optionalPart({
     const pair = read.parse('GATEWAY_TLS_CERT', null, () => readKeyPair(files));
     if (pair === null) return null;
     return {
-      async open({ clock, wallClock, log }: Surroundings) {
-        const { Certificate } = await import('./certificate.ts');
-        const settings = { files, pair, handshakesPerClient };
-        const certificate = new Certificate({ ...settings, clock, wallClock, log });
-        const slots: { readonly handshakes: SecuredConnections } = { handshakes: certificate.handshakes };
-        return {
-          slots,
-          start: () => certificate.start(),
-          reload: () => certificate.reload(),
-          samples: () => certificate.samples(),
-          close: () => certificate.close(),
-        };
+      async open(surroundings: Surroundings) {
+        const { openCertificate } = await import('./certificate.ts');
+        return openCertificate({ ...surroundings, files, pair, handshakesPerClient });
       },
     };
   },
