@@ -45,13 +45,15 @@ function row(
   return { ...HOT, name, title, peers, ...differences };
 }
 
+export const DENIED = row('denied', 'denied', LIMITERS, { isDenied: true });
+
 export const SCENARIOS: readonly Scenario[] = [
   HOT,
   row('keys-300', 'allowed, 300 keys', [], { path: SURVEYS, keys: 300 }),
   row('keys-20k', 'allowed, 20,000 keys', LIMITERS, { path: SURVEYS, keys: 20_000 }),
   row('keys-100k', 'allowed, 100,000 keys', LIMITERS, { path: SURVEYS, keys: 100_000 }),
   row('keys-1m', 'allowed, 1,000,000 keys', [], { path: SURVEYS, keys: 1_000_000 }),
-  row('denied', 'denied', LIMITERS, { isDenied: true }),
+  DENIED,
   row('two', 'two limits at once, proven key', WITH_BODIES, {
     ...{ method: 'POST', path: '/api/v1/management/storage', bodyBytes: 100, keys: 1, limits: 2 },
   }),

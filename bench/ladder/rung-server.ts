@@ -1,7 +1,7 @@
 /**
- * The program of a rung: `node rung-server.ts PLAN`, with the gateway's environment. It takes the first steps of the
+ * The program of a rung: `node rung-server.ts STEP`, with the gateway's environment. It takes the first steps of the
  * gateway with the gateway's own modules, and leaves out the rest: a request that passed the last step gets a fixed
- * reply, or is forwarded as cheaply as possible.
+ * reply.
  */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -25,24 +25,17 @@ import { plainHead } from '#gateway/listen/plain/plain-request.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { readPolicyFile } from '#gateway/policy/policy-file.ts';
 import { loadWatched } from '#gateway/policy/watched-file.ts';
-import { youngCollector } from '#gateway/process/collect-young.ts';
-import { Upstream } from '#gateway/proxy/upstream.ts';
 import { limitRefusal } from '#gateway/refusals/refusal.ts';
 import { UNREAD } from '#gateway/reply/cors.ts';
 import { DenialWriter } from '#gateway/reply/denial.ts';
-import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf, type OwnReply, rawReply } from '#gateway/reply/own-reply.ts';
 import { refusalReply } from '#gateway/reply/refusal-reply.ts';
 import { openLimiting } from '#gateway/request/open-limiting.ts';
 import { openLog } from '#shared/log-lines.ts';
-import { BareUpstream } from './bare-upstream.ts';
 import { DECISION, type Parts, RungRequest } from './rung-request.ts';
-import { type RungPlan, stepsOf } from './steps.ts';
+import { type Step, stepsOf } from './rungs.ts';
 
-const BODY = '{"data":{"id":"bench","name":"an answer of about seventy-five bytes"}}';
-
-const plan: RungPlan = JSON.parse(process.argv[2] ?? '{}');
-const steps = stepsOf(plan.step);
+const steps = stepsOf(process.argv[2] as Step);
 const { config, secrets, parts } = readConfig(process.env);
 const clock = (): number => performance.timeOrigin + performance.now();
 const log = openLog({ level: 'error' });
@@ -60,11 +53,6 @@ const limiting = await openLimiting({
 });
 await limiting.start();
 const bounds = createBounds(config.bounds, common);
-const upstream = new Upstream({
-  ...{ origin: config.upstream, timeoutMs: config.upstreamTimeoutMs, clock, bounds },
-  ...{ collectYoung: youngCollector(), openProtection: null, log },
-});
-
 /** As long as the gateway's reply to such a request, so that all rungs write the same number of bytes. */
 function fixedReply(): OwnReply {
   const [counter] = countersOf(policies);
@@ -74,26 +62,19 @@ function fixedReply(): OwnReply {
   const used = { used: limit, share: limit, remaining: 0, resetMs: 30_000, canNeverPass: false };
   const verdict = { policy, capacity: limit, limit, bucket, ...used };
   const framing = { cors: UNREAD, close: false, page: null, decision: DECISION };
-  if (!plan.forwards) return refusalReply(limitRefusal([verdict], [], 'store', null), framing);
-  const headers = ['Content-Type', 'application/json', ...limitHeaders([verdict])];
-  return { status: 200, title: 'OK', body: BODY, headers, cors: UNREAD, close: false };
+  return refusalReply(limitRefusal([verdict], [], 'store', null), framing);
 }
 
 const reply = fixedReply();
-const upstreamPort = Number(new URL(config.upstream).port);
 
 if (steps.has('connection')) {
   const clients = new Clients();
   const shared: Parts = {
-    ...{
-      steps,
-      forwards: plan.forwards,
-      reply,
-      shared: new SharedReply(reply.status, headersOf(reply), reply.body, DECISION),
-      date: new DateField(Date.now),
-      enforcement: limiting.enforcement,
-    },
-    ...{ upstream, clients, denials: new DenialWriter(Date.now), bareUpstreams: new WeakMap(), upstreamPort },
+    steps,
+    shared: new SharedReply(reply.status, headersOf(reply), reply.body, DECISION),
+    date: new DateField(Date.now),
+    enforcement: limiting.enforcement,
+    denials: new DenialWriter(Date.now),
   };
   const options: PlainConnectionOptions = {
     ...{ clock, date: new DateField(Date.now), keepAlive: 'timeout=65', idleMs: 65_000, unusedMs: 10_000 },
@@ -112,13 +93,10 @@ if (steps.has('connection')) {
   const text = rawReply(reply, Date.now());
   const parses = steps.has('parser');
   const server = createServer({ noDelay: true }, (socket) => {
-    const bare = plan.forwards ? new BareUpstream(upstreamPort, socket) : null;
-    const answer = (): void => void socket.write(text);
     socket.on('error', () => socket.destroy());
     socket.on('data', (bytes: Buffer) => {
       if (parses && plainHead(bytes) === null) socket.destroy();
-      else if (bare === null) answer();
-      else bare.ask(bytes, answer);
+      else socket.write(text);
     });
   });
   await once(server.listen({ host: config.host, port: config.port, backlog: 1024 }), 'listening');
