@@ -13,6 +13,7 @@ import type { Millis } from '#shared/clock.ts';
 import type { Bucket } from './charge.ts';
 import type { Adjustment } from './check.ts';
 import type { Limiter, Outcome, Spent } from './limiter.ts';
+import { reportedUnits } from './units.ts';
 
 /**
  * How an admitted request ended: the status of the upstream's reply; `unknown` if the client left, or the gateway itself
@@ -35,24 +36,6 @@ function counts({ count }: Policy, ending: Ending): boolean {
 
 /** Maximum cost of a reply, in limits, so that a mistake of the application does not lock out a client for longer. */
 const LIMITS_PER_REPLY_MAX = 10;
-const WHOLE_NUMBER = /^[\t ]*[0-9]+[\t ]*$/;
-
-/**
- * Reads the units that a reply reports.
- *
- * @param headers alternating names and values
- * @returns null if the header is missing, repeated, or not a whole number
- */
-function reportedUnits(header: string, headers: readonly string[]): number | null {
-  let reported: string | null = null;
-  for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i] ?? '';
-    if (name.length !== header.length || name.toLowerCase() !== header) continue;
-    if (reported !== null) return null;
-    reported = headers[i + 1] ?? '';
-  }
-  return reported !== null && WHOLE_NUMBER.test(reported) ? Number(reported) : null;
-}
 
 /** What is known when a reply begins, and when it ends. */
 export type Moment =

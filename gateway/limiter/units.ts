@@ -1,4 +1,4 @@
-/** Computes how many units of a limit a request takes: at least one, whatever the request says. */
+/** Computes how many units of a limit a request takes: at least one, whatever the request says. Reads units of replies too. */
 import type { CoverCounter } from '#gateway/policy/counter.ts';
 
 /** The length of a body, as announced in the header section. */
@@ -8,7 +8,7 @@ export interface BodyLength {
   readonly contentLength: number | null;
 }
 
-const WHOLE_NUMBER = /^[0-9]+$/;
+const WHOLE_NUMBER = /^[\t ]*[0-9]+[\t ]*$/;
 
 /**
  * @param capacity the maximum that the client can use at once
@@ -38,12 +38,26 @@ export function unitsOf(
 
 /** Returns the largest of several values. */
 function headerUnits(header: string, rawHeaders: readonly string[]): number {
-  let units = 1;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? '';
+  return Math.max(1, ...wholeNumbers(header, rawHeaders).map((number) => number ?? 1));
+}
+
+/**
+ * @param headers alternating names and values
+ * @returns null if the header is missing, repeated, or not a whole number
+ */
+export function reportedUnits(header: string, headers: readonly string[]): number | null {
+  const numbers = wholeNumbers(header, headers);
+  return numbers.length === 1 ? (numbers[0] ?? null) : null;
+}
+
+/** Reads all values of a header; null for one that is no whole number. */
+function wholeNumbers(header: string, headers: readonly string[]): (number | null)[] {
+  const numbers: (number | null)[] = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i] ?? '';
     if (name.length !== header.length || name.toLowerCase() !== header) continue;
-    const value = rawHeaders[i + 1]?.trim() ?? '';
-    if (WHOLE_NUMBER.test(value)) units = Math.max(units, Number(value));
+    const value = headers[i + 1] ?? '';
+    numbers.push(WHOLE_NUMBER.test(value) ? Number(value) : null);
   }
-  return units;
+  return numbers;
 }
