@@ -3,9 +3,10 @@
 import type { Logger } from 'pino';
 import type { Row } from '#gateway/bans/rows.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import type { RandomInt } from '#shared/random-int.ts';
+import type { RefusedAddresses } from './addresses/addresses.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
 import type { GatewaySettings } from './config.ts';
@@ -16,7 +17,6 @@ import { foreignPagesWarning } from './observe/foreign-pages.ts';
 import { families } from './observe/metrics/exposition.ts';
 import { Metrics } from './observe/metrics/metrics.ts';
 import type { Ranked } from './observe/metrics/ranking.ts';
-import type { RefusedAddresses } from './observe/refused-addresses.ts';
 import { nothingMatchedWarning } from './observe/unmatched.ts';
 import { rankOf } from './observers/groups.ts';
 import { observersOf, unitsWarning } from './observers/observers.ts';
@@ -58,7 +58,7 @@ export interface Gateway extends RunningGateway {
   readonly addresses: RefusedAddresses | null;
   /** Applies a row that the supervisor has already written to the store. */
   applyChange(row: Row): Promise<void>;
-  /** @param withRankings whether it has the clients denied most and the paths requested most */
+  /** @param withRankings whether it has the clients denied most */
   report(withRankings: boolean): ProcessReport;
   /** Takes the counts of past seconds out of the gateway. */
   samples(): Sample[];
@@ -175,7 +175,6 @@ function told({ metrics, parts, limiting, upstream }: Opened, traffic: Traffic, 
       upstreamOutage: upstream.outage.last,
       replicas: store?.replicas ?? 1,
       limited: withRankings ? metrics.limited.list(clock()) : [],
-      paths: withRankings ? metrics.paths.list(clock()) : [],
       matches: traffic.report,
     };
   };
@@ -188,7 +187,6 @@ function told({ metrics, parts, limiting, upstream }: Opened, traffic: Traffic, 
     ready: () => !upstream.draining,
     storeAvailable: async () => report(false).storeAvailable,
     processes: async () => [report(true)],
-    showAddresses: async (forMs: Millis) => addresses?.show(forMs),
     findDecision: (id: string) => decisions.find(id),
     listDecisions: (before: string | null, count: number) => decisions.list(before, count),
     exchangeDenied: (own: readonly Ranked[]) => decisions.exchangeDenied(own),

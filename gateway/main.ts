@@ -138,7 +138,6 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
     listDecisions: (before, count) => decisions.list(before, count),
     exchangeDenied: (own) => decisions.exchangeDenied(REPLICA, own),
     processes: () => supervisor.processes(),
-    showAddresses: (forMs) => supervisor.showAddresses(forMs),
   };
 }
 
@@ -203,7 +202,7 @@ async function operate(
     const started = await part.operate?.({
       ...running,
       ready: () => !stopping.aborted && running.ready(),
-      addresses: running.addresses ?? HIDDEN,
+      addresses: running.addresses,
       storeKind: secrets.store === null ? 'memory' : 'redis',
       reusePort: config.reusePort,
       log,
@@ -224,9 +223,6 @@ async function operate(
   }
   return operated;
 }
-
-/** A gateway without the part `addresses` shows none. */
-const HIDDEN = { find: () => null, isOn: false, shownUntil: null } as const;
 
 /** Loads the reader of credentials only where there are some. */
 async function environment(): Promise<Environment> {

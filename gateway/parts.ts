@@ -1,12 +1,12 @@
 /** The optional parts of the gateway, in the order in which they read their settings and are opened. See part/part.ts. */
 
+import type { RefusedAddresses } from './addresses/addresses.ts';
 import { addresses } from './addresses/part.ts';
 import { decisionListener } from './decision-listener/part.ts';
 import { proxyProtocol } from './listen/proxy-protocol/part.ts';
 import type { ListenerCore, ServerSlots } from './listen/server.ts';
 import { tls } from './listen/tls/part.ts';
 import { accessLog } from './observe/access-log/part.ts';
-import type { RefusedAddresses } from './observe/refused-addresses.ts';
 import { admin, type OperatedGateway } from './operate/admin/part.ts';
 import { type Lives, together } from './part/life.ts';
 import type { OpenPart, OptionalPart, Surroundings, SwitchedOn } from './part/part.ts';

@@ -1,17 +1,21 @@
 /**
- * The addresses of refused clients by digest, for operators who allow it: always (GATEWAY_SHOW_ADDRESSES), or for some
- * minutes from the page. They exist in the memory of the gateway's processes only, for a limited time. They are never
- * written to the store, a log or the metrics.
+ * The addresses of refused clients by digest, for operators who allow it with GATEWAY_SHOW_ADDRESSES. They exist in the
+ * memory of the gateway's processes only, for a limited time. They are never written to the store, a log or the metrics.
  */
-import type { RefusedAddress, RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 const ADDRESSES_MAX = 4096;
 const SWEEP_MS: Millis = 1000;
 
-export class Addresses implements RefusedAddresses {
-  /** How long an address is kept; null if that is allowed only for some minutes. */
-  readonly #keptMs: Millis | null;
+export interface RefusedAddress {
+  readonly identity: string;
+  readonly address: string;
+  /** Time at which the entry is dropped. */
+  readonly until: Millis;
+}
+
+export class RefusedAddresses {
+  readonly #keptMs: Millis;
   readonly #clock: Clock;
   /** Entries by digest. The entry that is dropped next comes first. */
   readonly #known = new Map<string, RefusedAddress>();
@@ -19,10 +23,7 @@ export class Addresses implements RefusedAddresses {
   readonly #fresh = new Set<string>();
   readonly #sweeper: NodeJS.Timeout;
 
-  /** 0 if no operator has asked. */
-  #shownUntil: Millis = 0;
-
-  constructor(keptMs: Millis | null, clock: Clock) {
+  constructor(keptMs: Millis, clock: Clock) {
     this.#keptMs = keptMs;
     this.#clock = clock;
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
@@ -32,40 +33,17 @@ export class Addresses implements RefusedAddresses {
     return this.#known.size;
   }
 
-  get isOn(): boolean {
-    return this.#keptMs !== null || this.shownUntil !== null;
-  }
-
-  /** End of the minutes for which an operator allowed it; null if they are over. */
-  get shownUntil(): Millis | null {
-    // Each denial comes here, and usually nobody has asked for addresses.
-    if (this.#shownUntil === 0) return null;
-    return this.#shownUntil > this.#clock() ? this.#shownUntil : null;
-  }
-
-  /** Allows it for some time. After that, all addresses are dropped at once, unless the setting keeps them. */
-  show(forMs: Millis): void {
-    this.#shownUntil = this.#clock() + forMs;
-    if (this.isOn) return;
-    this.#known.clear();
-    this.#fresh.clear();
-  }
-
   note(identity: string, address: string): void {
-    const now = this.#clock();
-    const keptMs = Math.max(this.#keptMs ?? 0, this.#shownUntil - now);
-    if (keptMs <= 0) return;
-    const until = now + keptMs;
+    const until = this.#clock() + this.#keptMs;
     const known = this.#known.get(identity);
     // Do not renew the entry with every request of a flood.
-    if (known?.address === address && until - known.until < keptMs / 10) return;
+    if (known?.address === address && until - known.until < this.#keptMs / 10) return;
     this.take([{ identity, address, until }]);
     this.#fresh.add(identity);
   }
 
   /** Adds entries of another process. */
   take(entries: readonly RefusedAddress[]): void {
-    if (!this.isOn) return;
     for (const entry of entries) {
       this.#known.delete(entry.identity);
       this.#known.set(entry.identity, entry);
@@ -82,7 +60,7 @@ export class Addresses implements RefusedAddresses {
 
   /** @returns null if unknown */
   find(identity: string): string | null {
-    const entry = this.isOn ? this.#known.get(identity) : undefined;
+    const entry = this.#known.get(identity);
     return entry !== undefined && entry.until > this.#clock() ? entry.address : null;
   }
 
@@ -94,7 +72,7 @@ export class Addresses implements RefusedAddresses {
 
   #sweep(): void {
     const now = this.#clock();
-    for (const [, { until }] of this.#known) {
+    for (const { until } of this.#known.values()) {
       if (until > now) break;
       this.#forgetFirst();
     }

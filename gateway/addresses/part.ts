@@ -1,8 +1,7 @@
-import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import { optionalPart, type Surroundings } from '#gateway/part/part.ts';
 import { secondsOf } from '#gateway/policy/duration.ts';
 import type { Millis } from '#shared/clock.ts';
-import { Addresses } from './addresses.ts';
+import { RefusedAddresses } from './addresses.ts';
 
 const KEPT_MS_MAX: Millis = 24 * 3_600_000;
 
@@ -16,16 +15,14 @@ export const addresses = optionalPart({
     },
   ],
   read(read, { warnings }) {
-    // null if addresses are kept only for the minutes that an operator allows
     const keptMs = read.parse('GATEWAY_SHOW_ADDRESSES', null, keptTime);
-    if (keptMs !== null)
-      warnings.push(
-        `GATEWAY_SHOW_ADDRESSES=${read.text('GATEWAY_SHOW_ADDRESSES')}: operators see the addresses of refused clients, which stay in memory for that time`,
-      );
+    if (keptMs === null) return null;
+    warnings.push(
+      `GATEWAY_SHOW_ADDRESSES=${read.text('GATEWAY_SHOW_ADDRESSES')}: operators see the addresses of refused clients, which stay in memory for that time`,
+    );
     const open = ({ clock }: Surroundings) => {
-      const kept = new Addresses(keptMs, clock);
-      const slots: { readonly addresses: RefusedAddresses } = { addresses: kept };
-      return { slots, close: () => kept.close() };
+      const kept = new RefusedAddresses(keptMs, clock);
+      return { slots: { addresses: kept }, close: () => kept.close() };
     };
     return { open, supervise: open };
   },

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { RefusedAddresses } from '#gateway/addresses/addresses.ts';
 import type { Clients } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
@@ -20,7 +21,6 @@ import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/pl
 import { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { EntryLog } from '#gateway/observe/log-line.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
-import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import { counter, type Sample } from '#gateway/part/sample.ts';
 import type { RequestOptions } from '#gateway/proxy/forwarded-request.ts';
 import { mayUpgrade, responseFor } from '#gateway/proxy/upgrade.ts';

@@ -1,6 +1,7 @@
 /** Ranks the clients that limits deny most often, and remembers their addresses if operators may see them. */
+
+import type { RefusedAddresses } from '#gateway/addresses/addresses.ts';
 import type { Ranking } from '#gateway/observe/metrics/ranking.ts';
-import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { Observer } from '#gateway/request/events.ts';
 import { noteAddress } from '#gateway/request/refuse.ts';
 

@@ -1,9 +1,9 @@
 /** All who hear of each request, in the order in which they hear. */
 import type { Logger } from 'pino';
+import type { RefusedAddresses } from '#gateway/addresses/addresses.ts';
 import type { Offenders } from '#gateway/bans/offenders.ts';
 import type { Limiter, Outcome } from '#gateway/limiter/limiter.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
-import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import { allOf, type Events, type Observer } from '#gateway/request/events.ts';
 import { learn } from '#gateway/request/reading/prove.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';

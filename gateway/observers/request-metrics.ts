@@ -9,7 +9,6 @@ export function requestMetrics(metrics: Metrics, clock: Clock): Observer {
     if (sentBody?.kind === 'unread') metrics.unreadBodies++;
   };
   return {
-    located: ({ match, arrivedAt }) => metrics.requested(match.path, arrivedAt),
     spent(request) {
       if (request.storeMs === null) countDegraded(metrics, request);
       else metrics.storeAnswered(request.storeMs);
@@ -28,7 +27,6 @@ export function requestMetrics(metrics: Metrics, clock: Clock): Observer {
         metrics.replied('none');
         return;
       }
-      metrics.refusedOn(request.match.path);
       if (request.passedAt !== null) {
         metrics.replied('bound');
         return;

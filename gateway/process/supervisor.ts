@@ -4,15 +4,15 @@
  * signals.
  */
 import type { ChildProcess } from 'node:child_process';
+import type { RefusedAddress, RefusedAddresses } from '#gateway/addresses/addresses.ts';
 import type { Row } from '#gateway/bans/rows.ts';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
-import type { RefusedAddress, RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { MatchReport } from '#gateway/observe/unmatched.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
 import type { UpstreamOutageReport } from '#gateway/proxy/upstream-outage.ts';
 import type { Outage } from '#shared/circuit.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { WorkerPool, type WorkerProgram } from './worker-pool.ts';
 
@@ -23,9 +23,8 @@ export interface ProcessReport {
   /** The same for requests that the application did not answer. */
   readonly upstreamOutage: UpstreamOutageReport | null;
   readonly replicas: number;
-  /** Clients denied most, and paths requested most, see Metrics. */
+  /** Clients denied most, see Metrics. */
   readonly limited: readonly Ranked[];
-  readonly paths: readonly Ranked[];
   readonly matches: MatchReport;
 }
 
@@ -44,11 +43,7 @@ export type WorkerMessage =
 type Answer = Extract<WorkerMessage, { id: number }>;
 type State = Extract<WorkerMessage, { type: 'state' }>;
 
-type WorkerCommand =
-  | { readonly type: 'state' }
-  | { readonly type: 'change'; readonly row: Row }
-  /** Operators may see the addresses of clients that are refused in this time. */
-  | { readonly type: 'addresses'; readonly forMs: Millis };
+type WorkerCommand = { readonly type: 'state' } | { readonly type: 'change'; readonly row: Row };
 
 export type WorkerRequest = WorkerCommand & { readonly id: number };
 
@@ -78,7 +73,6 @@ export class Supervisor {
   #endedCounters: Promise<readonly Family[]> = Promise.resolve([]);
   readonly #pending = new Map<number, (answer: Answer) => void>();
   #requestId = 0;
-  readonly #clock: Clock;
   readonly #addresses: RefusedAddresses | null;
   #policyVersion: string;
   /** Whether it is known if the policies in use match any request. */
@@ -90,7 +84,6 @@ export class Supervisor {
     this.#addresses = addresses;
     this.#policyVersion = policyVersion;
     this.#onNothingMatched = onNothingMatched;
-    this.#clock = program.clock;
     this.#pool = new WorkerPool({
       ...program,
       env: (port) => ({ ...env, GATEWAY_PORT: String(port) }),
@@ -147,12 +140,6 @@ export class Supervisor {
     await this.#sendAll({ type: 'change', row });
   }
 
-  /** Resolves when all workers that answer have begun to keep addresses, or to forget them. */
-  async showAddresses(forMs: Millis): Promise<void> {
-    this.#addresses?.show(forMs);
-    await this.#sendAll({ type: 'addresses', forMs });
-  }
-
   /** The policy file was loaded again. The workers do it by themselves. */
   usePolicies(version: string): void {
     this.#policyVersion = version;
@@ -174,17 +161,9 @@ export class Supervisor {
       // The counters of a worker that has ended are already in #endedCounters.
       if (this.#pool.ready.includes(worker)) this.#families.set(worker, message.families);
     }
-    if (message.type !== 'ready') {
-      this.#pending.get(message.id)?.(message);
-      return null;
-    }
-    const shownUntil = this.#addresses?.shownUntil ?? null;
-    // A worker that replaces another one must do the same.
-    if (shownUntil !== null) {
-      const forMs = shownUntil - this.#clock();
-      worker.send({ type: 'addresses', forMs, id: 0 } satisfies WorkerRequest, () => undefined);
-    }
-    return message.port;
+    if (message.type === 'ready') return message.port;
+    this.#pending.get(message.id)?.(message);
+    return null;
   }
 
   /** Ignores reports about other policies, because workers reload at different times. */

@@ -1,7 +1,7 @@
 /** The worker's side of the supervisor: its reports, and what it does on request. */
+import type { RefusedAddresses } from '#gateway/addresses/addresses.ts';
 import type { Row } from '#gateway/bans/rows.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
-import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { Sample } from '#gateway/part/sample.ts';
 import type { ProcessReport, WorkerMessage, WorkerRequest } from './supervisor.ts';
 import { TICK_MS } from './worker-pool.ts';
@@ -31,7 +31,7 @@ export function reportTo(supervisor: Channel, gateway: SupervisedGateway): void 
       id,
       families: families(gateway.samples()),
       addresses: gateway.addresses?.fresh() ?? [],
-      // Regular reports (id 0) do not need the clients denied most often and the paths.
+      // Regular reports (id 0) do not need the clients denied most often.
       ...gateway.report(id !== 0),
     });
   };
@@ -41,8 +41,7 @@ export function reportTo(supervisor: Channel, gateway: SupervisedGateway): void 
       sendState(id);
       return;
     }
-    if (request.type === 'change') await gateway.applyChange(request.row);
-    else gateway.addresses?.show(request.forMs);
+    await gateway.applyChange(request.row);
     if (supervisor.connected) supervisor.send?.({ type: 'applied', id });
   });
   // If the worker dies, the counts since its last report are lost.

@@ -3,11 +3,11 @@
  * this order.
  */
 
+import type { RefusedAddresses } from '#gateway/addresses/addresses.ts';
 import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { prefersHtml } from '#gateway/http/accept.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
-import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { Decisions, Refused } from '#gateway/refusals/decisions.ts';
 import type { Reason } from '#gateway/refusals/reasons.ts';
 import { kindOf, type Recorded, type Refusal } from '#gateway/refusals/refusal.ts';
@@ -99,7 +99,7 @@ export function noteAddress(
   digest: string,
   { address, table }: Caller,
 ): void {
-  if (addresses?.isOn && address.isReadable && digest !== table.everyone.digest)
+  if (addresses !== null && address.isReadable && digest !== table.everyone.digest)
     addresses.note(digest, address.counted());
 }
 

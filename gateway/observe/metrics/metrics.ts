@@ -60,9 +60,6 @@ const REPLIES_HELP =
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, allowed or denied.';
 
 const CLIENTS_MAX = 256;
-const PATHS_MAX = 64;
-/** Length of a path in the list of those requested most. */
-const PATH_MAX = 200;
 
 export class Metrics {
   readonly #outcomes: Record<Outcome, number> = {
@@ -91,8 +88,6 @@ export class Metrics {
   deniedFromMemory = 0;
   /** The clients denied most, each with the policy that denied it last. The other count is of admitted requests. */
   readonly limited = new Ranking(CLIENTS_MAX);
-  /** The paths requested most. The other count is of refused requests. */
-  readonly paths = new Ranking(PATHS_MAX);
   readonly listed = { allow: 0, deny: 0 };
   /** Key: name of a row with `ban`. */
   readonly #bans = new Map<string, Record<'enforce' | 'shadow', number>>();
@@ -145,15 +140,6 @@ export class Metrics {
   replied(status: number | 'none' | 'bound'): void {
     const name = typeof status === 'number' ? `${Math.floor(status / 100)}xx` : status;
     this.#replies[name] = (this.#replies[name] ?? 0) + 1;
-  }
-
-  requested(path: string, arrivedAt: Millis): void {
-    this.paths.count(path.slice(0, PATH_MAX), '', arrivedAt);
-  }
-
-  /** Counts a request that the gateway refused, for whatever reason. */
-  refusedOn(path: string): void {
-    this.paths.countOther(path.slice(0, PATH_MAX));
   }
 
   banned(row: string, mode: 'enforce' | 'shadow'): void {

@@ -23,8 +23,6 @@ const banSchema = input(
   ['subject', 'seconds'],
 );
 
-const toShowSchema = input({ seconds: { type: 'integer', minimum: 0, maximum: 3600 } }, ['seconds']);
-
 /** Maximum number of bans in one reply. */
 const LISTED = 100;
 const countSchema = {
@@ -39,19 +37,19 @@ export interface ShownBans {
 }
 
 export interface InspectedClient extends Inspected {
-  /** The address that was refused lately, if such addresses are shown. */
+  /** The address that was refused lately, if operators may see it. */
   readonly address: string | null;
 }
 
 export async function clientRoutes(
   app: FastifyInstance,
-  { clock, policies, control, audit, addresses, showAddresses }: AdminContext,
+  { policies, control, audit, addresses }: AdminContext,
 ): Promise<void> {
   const identify = async (subject: Subject): Promise<Named> =>
     namedBy(subject, policies(), await control.salt());
   const known = async (named: Named): Promise<InspectedClient> => {
     const found = await inspect(named, policies(), control);
-    return { ...found, address: addresses.find(named.identity.digest) };
+    return { ...found, address: addresses?.find(named.identity.digest) ?? null };
   };
   app.post<{ Body: Subject }>('/inspect', { schema: { body: subjectSchema } }, async ({ body }) =>
     known(await identify(body)),
@@ -90,18 +88,6 @@ export async function clientRoutes(
     audit(request, 'ban', { identity: bannedAs.digest, seconds, until, reason });
     return { ...(await known(found)), changed: true };
   });
-
-  app.post<{ Body: XStatic<typeof toShowSchema> }>(
-    '/addresses',
-    { schema: { body: toShowSchema } },
-    async (request) => {
-      const { seconds } = request.body;
-      await showAddresses(seconds * 1000);
-      const until = seconds === 0 ? null : isoTime(clock() + seconds * 1000);
-      audit(request, seconds === 0 ? 'hide addresses' : 'show addresses', { seconds, until });
-      return { until };
-    },
-  );
 
   app.post<{ Body: Subject }>('/unban', { schema: { body: subjectSchema } }, async (request) => {
     const found = await identify(request.body);

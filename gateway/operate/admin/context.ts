@@ -1,20 +1,18 @@
 /** Everything that the routes of the admin API need. */
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import type { RefusedAddresses } from '#gateway/addresses/addresses.ts';
 import type { Control } from '#gateway/bans/control.ts';
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
-import type { RefusedAddresses } from '#gateway/observe/refused-addresses.ts';
 import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import type { GuardOptions } from './guard.ts';
 import type { Sessions } from './sessions.ts';
-
-export type ShownAddresses = Pick<RefusedAddresses, 'find' | 'isOn' | 'shownUntil'>;
 
 /** A running gateway, with one process or with several. */
 export interface RunningGateway {
@@ -37,8 +35,6 @@ export interface RunningGateway {
   readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
   /** Tells the other gateways which clients this one denied most, see DecisionStore. @throws as above */
   readonly exchangeDenied: (own: readonly Ranked[]) => Promise<readonly (readonly Ranked[])[]>;
-  /** Lets operators see the addresses of refused clients for this time; 0 ends it. */
-  readonly showAddresses: (forMs: Millis) => Promise<void>;
 }
 
 /** The running gateway and its surroundings. */
@@ -50,8 +46,8 @@ export interface AdminGateway extends RunningGateway {
   /** Returns a new secret of at least 32 random bytes. */
   readonly newSecret: () => string;
   readonly doctor: DoctorSources;
-  /** Addresses of refused clients, while operators may see them. */
-  readonly addresses: ShownAddresses;
+  /** Addresses of refused clients; null if operators may not see them. */
+  readonly addresses: RefusedAddresses | null;
 }
 
 export type AdminApiOptions = AdminGateway & GuardOptions;

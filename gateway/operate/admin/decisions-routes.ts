@@ -4,7 +4,7 @@ import type { XStatic } from 'typebox/schema';
 import { DECISION_ID_LENGTH, isDecisionId } from '#gateway/refusals/decision-ids.ts';
 import { DECISIONS_MAX, type DecisionRecord, type PartialRecord } from '#gateway/refusals/decision-record.ts';
 import type { DecisionText } from '#gateway/refusals/explain.ts';
-import type { AdminContext, ShownAddresses } from './context.ts';
+import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
 import { input } from './input.ts';
 
@@ -73,7 +73,7 @@ export async function decisionsRoutes(
     async ({ params }): Promise<ToldDecision> => {
       const { decision, isStoreAway } = await find(params.id);
       const { identity } = decision;
-      const address = identity === null ? null : addresses.find(identity);
+      const address = identity === null ? null : (addresses?.find(identity) ?? null);
       const { explained } = await import('#gateway/refusals/explain.ts');
       return { ...decision, address, ...explained(decision, address, isStoreAway) };
     },
@@ -100,12 +100,12 @@ export async function decisionsRoutes(
 /** @returns the known addresses by digest */
 export function addressesOf(
   clients: readonly { readonly identity: string }[],
-  addresses: ShownAddresses,
+  addresses: AdminContext['addresses'],
 ): Record<string, string> {
   const found: Record<string, string> = {};
   for (const { identity } of clients) {
-    const address = addresses.find(identity);
-    if (address !== null) found[identity] = address;
+    const address = addresses?.find(identity);
+    if (address) found[identity] = address;
   }
   return found;
 }

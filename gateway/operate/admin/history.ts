@@ -17,7 +17,6 @@ const RATE_MS_MIN: Millis = 1000;
 const RATED: ReadonlySet<string> = new Set([
   'floodgate_requests_total',
   'floodgate_replies_total',
-  'floodgate_store_degraded_total',
   ...GROUPS.flatMap(({ metrics: { visitors, denied } }) => [visitors.name, denied.name]),
   'floodgate_protect_refused_total',
 ]);
@@ -42,7 +41,7 @@ interface Growth {
 type Processes = readonly (readonly Family[])[];
 
 export class TrafficHistory {
-  readonly #since: Millis;
+  readonly since: Millis;
   #readAt: Millis;
   /** The highest value of each series. A process that does not answer at one time is not counted again later. */
   readonly #counted = new Map<string, number>();
@@ -53,7 +52,7 @@ export class TrafficHistory {
 
   /** @param since start of the gateway, at which all counters are zero */
   constructor(since: Millis) {
-    this.#since = since;
+    this.since = since;
     this.#readAt = since;
   }
 
@@ -104,7 +103,7 @@ export class TrafficHistory {
       spanSeconds: SPAN_MS / 1000,
       /** Start of the newest span, start of the history, and time of the last reading. */
       lastSpanAt: isoTime(last * SPAN_MS),
-      since: isoTime(this.#since),
+      since: isoTime(this.since),
       at: isoTime(this.#readAt),
       /** Series that have not grown are left out. */
       series,

@@ -10,14 +10,7 @@ import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
 import { groupTotals } from './groups.ts';
 import { SPAN_MS, type TrafficHistory } from './history.ts';
-import {
-  applicationAway,
-  deniedHere,
-  mostLimited,
-  mostRequested,
-  storeState,
-  type TopSource,
-} from './top.ts';
+import { applicationAway, deniedHere, mostLimited, storeState, type TopSource } from './top.ts';
 import { totalsOf } from './totals.ts';
 
 export const LISTENERS_MAX = 16;
@@ -137,7 +130,7 @@ export class LiveFeed {
         this.#asking = null;
       });
       if (!isWatched) return;
-      const most = mostLimited(processes, this.#deniedElsewhere, askedAt);
+      const most = mostLimited(processes, this.#deniedElsewhere, askedAt, history.since);
       this.#send(
         event('second', {
           at: isoTime(history.readAt),
@@ -145,10 +138,7 @@ export class LiveFeed {
           store,
           applicationAway: applicationAway(processes, askedAt),
           ...most,
-          paths: mostRequested(processes),
           addresses: addressesOf([...most.limited, ...this.#denials], addresses),
-          areAddressesShown: addresses.isOn,
-          addressesUntil: addresses.shownUntil === null ? null : isoTime(addresses.shownUntil),
           policyVersion: this.#policyVersion,
           grown,
           rates: history.rates(),

@@ -3,7 +3,6 @@ import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { SHADOW_MS_MAX, shadowed } from '#gateway/bans/shadows.ts';
-import { nodeHole } from '#gateway/operate/doctor/node-holes.ts';
 import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
@@ -37,9 +36,7 @@ const toShadowSchema = input({ policy: policyName, seconds: shadowSeconds }, ['p
 const unshadowSchema = input({ policy: policyName }, ['policy']);
 
 export async function policyRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
-  const { clock, trust, policies, policyText, policyRefusal, control, audit, doctor } = options;
-  const { version, nodeVersion } = doctor;
-  const about = { version, nodeVersion, problem: nodeHole(nodeVersion) };
+  const { clock, trust, policies, policyText, policyRefusal, control, audit } = options;
 
   app.get('/policies', async () => {
     const set = policies();
@@ -51,7 +48,6 @@ export async function policyRoutes(app: FastifyInstance, options: AdminContext):
       refusal: policyRefusal(),
       areShadowsKnown: ends !== null,
       text: policyText(),
-      gateway: about,
       policies: set.policies.map((policy) => toldOf(policy, ends ?? NO_SHADOWS)),
     };
   });

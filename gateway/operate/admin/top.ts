@@ -11,11 +11,11 @@ import { policyTotalsOf, totalsBy } from './totals.ts';
 export type TopSource = Pick<AdminGateway, 'storeKind' | 'processes' | 'exchangeDenied' | 'families'>;
 
 const LIMITED_MAX = 20;
-const PATHS_MAX = 10;
 /** A process that has failed in this time knows that an outage of the application lasts. */
 const UNKNOWN_MS: Millis = 60_000;
 
-export async function topSnapshot(source: TopSource, now: number) {
+/** @param startedAt when this gateway began to count */
+export async function topSnapshot(source: TopSource, now: Millis, startedAt: Millis) {
   const [processes, families] = await Promise.all([source.processes(), source.families()]);
   const others = await source.exchangeDenied(deniedHere(processes)).catch(() => null);
   return {
@@ -26,8 +26,7 @@ export async function topSnapshot(source: TopSource, now: number) {
     requests: totalsBy('outcome', families, 'floodgate_requests_total'),
     policies: policyTotalsOf(families),
     ...groupTotals(families),
-    ...mostLimited(processes, others, now),
-    paths: mostRequested(processes),
+    ...mostLimited(processes, others, now, startedAt),
   };
 }
 export type TopSnapshot = Awaited<ReturnType<typeof topSnapshot>>;
@@ -42,8 +41,12 @@ export function storeState(kind: AdminGateway['storeKind'], processes: readonly 
     /** Number of processes of this gateway that decide without the store. */
     processesWithout: away.length,
     /** Processes that share the store, on all machines. */
-    replicas: Math.max(1, ...processes.map(({ replicas }) => replicas)),
+    replicas: replicasOf(processes),
   };
+}
+
+function replicasOf(processes: readonly ProcessReport[]): number {
+  return Math.max(1, ...processes.map(({ replicas }) => replicas));
 }
 
 /** When the first of the processes noticed that the application does not answer, and why; null if it answers. */
@@ -63,12 +66,18 @@ export function deniedHere(processes: readonly ProcessReport[]): Ranked[] {
   return mergeRanked(processes.map(({ limited }) => limited));
 }
 
-/** @param others the lists of the other gateways; null if they are unknown */
+/**
+ * @param others the lists of the other gateways; null if they are unknown
+ * @param startedAt when this gateway began to count
+ */
 export function mostLimited(
   processes: readonly ProcessReport[],
   others: readonly (readonly Ranked[])[] | null,
   now: Millis,
+  startedAt: Millis,
 ) {
+  // What happened before the start is lost, unless another gateway tells of it.
+  const since = Math.max(rankedSince(now), replicasOf(processes) > processes.length ? 0 : startedAt);
   // A gateway that has ended may have left older denials.
   const merged = mergeRanked([deniedHere(processes), ...(others ?? [])], EXCHANGED_MAX)
     .filter(({ lastAt }) => lastAt >= rankedSince(now))
@@ -78,7 +87,7 @@ export function mostLimited(
     isLimitedOfAll: others !== null,
     limited: merged.map(({ name, count, isExact, other, label, lastAt }) => ({
       identity: name,
-      /** A lower bound if it is not exact, see Ranking; so are the requests of paths. */
+      /** A lower bound if it is not exact, see Ranking. */
       denied: count,
       isExact,
       /** Requests that a process admitted after it had denied the client. */
@@ -88,18 +97,7 @@ export function mostLimited(
       /** Time of its last denial. */
       lastAt: isoTime(lastAt),
     })),
-    /** Start of the time that `limited` and `paths` cover. */
-    limitedSince: isoTime(rankedSince(now)),
+    /** Start of the time that `limited` covers. */
+    limitedSince: isoTime(since),
   };
-}
-
-/** Merges the lists of all processes of paths requested most often, in descending order. */
-export function mostRequested(processes: readonly ProcessReport[]) {
-  const merged = mergeRanked(processes.map(({ paths }) => paths)).slice(0, PATHS_MAX);
-  return merged.map(({ name, count, isExact, other }) => ({
-    path: name,
-    requests: count,
-    isExact,
-    refused: other,
-  }));
 }

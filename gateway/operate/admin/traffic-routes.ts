@@ -16,7 +16,7 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
   feed.start();
   app.addHook('preClose', async () => feed.close());
 
-  app.get('/top', async () => topSnapshot(options, clock()));
+  app.get('/top', async () => topSnapshot(options, clock(), history.since));
 
   app.get('/live', async (request, reply) => {
     if (feed.isFull) throw new AdminError(503, `${LISTENERS_MAX} pages are open already; close one`);

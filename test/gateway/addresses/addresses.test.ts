@@ -1,7 +1,7 @@
 /** Addresses of refused clients: who sees them, for how long, and where they are never written. */
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { Addresses } from '#gateway/addresses/addresses.ts';
+import { RefusedAddresses } from '#gateway/addresses/addresses.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { until } from '#test/support/until.ts';
@@ -11,7 +11,7 @@ const ALL = 'name: all, route: GET /all, identifier: everyone, limit: 1, window:
 
 t.test('drops an address after its time, even if nobody reads it', async (t) => {
   let now = 0;
-  const addresses = new Addresses(60_000, () => now);
+  const addresses = new RefusedAddresses(60_000, () => now);
   t.teardown(() => addresses.close());
   addresses.note('a', '192.0.2.1');
   now = 59_999;
@@ -24,7 +24,7 @@ t.test('drops an address after its time, even if nobody reads it', async (t) => 
 
 t.test('keeps a client that is refused again', async (t) => {
   let now = 0;
-  const addresses = new Addresses(60_000, () => now);
+  const addresses = new RefusedAddresses(60_000, () => now);
   t.teardown(() => addresses.close());
   for (; now <= 120_000; now += 1000) addresses.note('a', '192.0.2.1');
   t.equal(addresses.find('a'), '192.0.2.1');
@@ -33,8 +33,8 @@ t.test('keeps a client that is refused again', async (t) => {
 });
 
 t.test('the number of addresses is bounded, and each is sent to another process once', async (t) => {
-  const addresses = new Addresses(60_000, () => 0);
-  const other = new Addresses(60_000, () => 0);
+  const addresses = new RefusedAddresses(60_000, () => 0);
+  const other = new RefusedAddresses(60_000, () => 0);
   t.teardown(() => {
     addresses.close();
     other.close();
@@ -47,31 +47,6 @@ t.test('the number of addresses is bounded, and each is sent to another process 
   t.equal(other.find('9999'), '192.0.2.9999');
   t.equal(other.find('0'), null);
   addresses.note('9999', '192.0.2.9999');
-  t.strictSame(addresses.fresh(), []);
-});
-
-t.test('operators may see addresses for some minutes, then all are dropped', async (t) => {
-  let now = 0;
-  const addresses = new Addresses(null, () => now);
-  t.teardown(() => addresses.close());
-  addresses.note('a', '192.0.2.1');
-  t.equal(addresses.size, 0, 'off');
-  addresses.show(600_000);
-  t.equal(addresses.shownUntil, 600_000);
-  addresses.note('a', '192.0.2.1');
-  now = 599_999;
-  addresses.note('b', '192.0.2.2');
-  t.equal(addresses.find('a'), '192.0.2.1');
-  t.equal(addresses.find('b'), '192.0.2.2');
-  now = 600_000;
-  t.equal(addresses.find('b'), null, 'a late one ends at the same time');
-  t.equal(addresses.isOn, false);
-  addresses.note('c', '192.0.2.3');
-  await until(() => addresses.size === 0);
-  addresses.show(600_000);
-  addresses.note('a', '192.0.2.1');
-  addresses.show(0);
-  t.equal(addresses.size, 0, 'hidden at once');
   t.strictSame(addresses.fresh(), []);
 });
 
@@ -104,7 +79,7 @@ t.test('by default no address is shown', async (t) => {
   t.match(await inspect('203.0.113.7'), { address: null });
   await until(async () => ((await get('/api/decisions')) as { decisions: unknown[] }).decisions.length > 0);
   t.match(await get('/api/decisions'), { addresses: {} });
-  t.equal(gateway.gateway.addresses?.isOn, false);
+  t.equal(gateway.gateway.addresses, null);
 });
 
 t.test('with the setting: only for refused clients, and never in the log or metrics', async (t) => {

@@ -1,11 +1,10 @@
 /** Tests the supervisor with workers that misbehave on purpose. They are programs of a few lines. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { Addresses } from '#gateway/addresses/addresses.ts';
 import { exposition, sum } from '#gateway/observe/metrics/exposition.ts';
 import { Supervisor } from '#gateway/process/supervisor.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -53,10 +52,9 @@ async function supervise(
   const unmatched: (readonly string[])[] = [];
   const port = more.port ?? (await freePort());
   const clock = () => performance.now();
-  const addresses = new Addresses(null, clock);
   const supervisor = new Supervisor({
     main,
-    addresses,
+    addresses: null,
     execArgv: [],
     env: process.env,
     workers,
@@ -77,10 +75,7 @@ async function supervise(
       },
     ),
   });
-  t.teardown(() => {
-    addresses.close();
-    return supervisor.close();
-  });
+  t.teardown(() => supervisor.close());
   return { supervisor, log, port, main, unmatched };
 }
 
@@ -215,21 +210,6 @@ t.test('shares a port with another gateway only if the setting allows it', async
   const two = await supervise(t, `${READY}${STAY}`, 1, { port: one.port, reusePort: true });
   await two.supervisor.start();
   t.equal(two.supervisor.ready(), true);
-});
-
-t.test('a worker that replaces another one is told to keep addresses for the rest of the time', async (t) => {
-  const told = join(temporaryFolder(t), 'told');
-  const program = `${NUMBER} ${READY}${STAY} process.on('message', ({ id, type, forMs }) => {
-    if (type !== 'addresses') return;
-    if (number === 1) process.send({ type: 'applied', id }, () => process.exit(1));
-    else writeFileSync(${JSON.stringify(told)}, String(forMs));
-  });`;
-  const { supervisor } = await supervise(t, program);
-  await supervisor.start();
-  await supervisor.showAddresses(3_600_000);
-  await eventually('the new worker is told', () => existsSync(told) && readFileSync(told, 'utf8') !== '');
-  const forMs = Number(readFileSync(told, 'utf8'));
-  t.ok(forMs > 0 && forMs < 3_600_000, String(forMs));
 });
 
 t.test('says once that no policy matches, unless a worker has reported a match', async (t) => {

@@ -41,7 +41,7 @@ t.test('an outage has a colour, a reason, and its requests did not pass', async 
     .waitFor();
   await page.locator('path.unanswered[d^=M]').waitFor({ state: 'attached' });
   await checkPage(t, page, 'application-away');
-  await readChart(page, /passed 0, .*application did not answer 3, .*refused 0, .*application no answer 3/);
+  await readChart(page, /passed 0, .*application did not answer 3, .*refused 0, /);
 });
 
 t.test('the application answers 5xx: the outage is over, and the colour stays', async (t) => {
@@ -57,7 +57,6 @@ t.test('the application answers 5xx: the outage is over, and the colour stays', 
   await legend('passed', 'passed 2');
   await legend('refused', 'refused 3');
   await page.locator('#status', { hasText: 'Application answers' }).waitFor();
-  await page.locator('#chart-statuses', { hasText: '2xx 2, 5xx 4, no answer 3' }).waitFor();
   const colours = await page.evaluate<readonly string[]>(
     "['passed', 'failed', 'unanswered', 'refused'].map((kind) => getComputedStyle(document.querySelector('path.' + kind)).fill)",
   );

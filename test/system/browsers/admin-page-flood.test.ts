@@ -83,7 +83,7 @@ async function flood(times: number): Promise<void> {
   }
 }
 
-t.test('shows the flooding client, the policy, and the address to copy', async (t) => {
+t.test('shows the flooding client, and its address', async (t) => {
   await page.goto(origin);
   await page.getByText('Live', { exact: true }).waitFor();
   t.notMatch(await page.locator('#status').textContent(), /newcomers/i, 'no word of newcomers without them');
@@ -104,33 +104,20 @@ t.test('shows the flooding client, the policy, and the address to copy', async (
   await page.locator('#of-client-rows tr').first().waitFor();
   floods = new URL(page.url()).hash;
   t.notMatch(floods, /198\.51/, 'the page’s URL has no client address');
-  await button('Allow or deny in the file…').click();
-  await dialog.getByText(/^deny:\n {2}- \{ address: 198\.51\.100\.\d \}$/).waitFor();
-  await checkPage(t, page, 'lists');
-  await page.keyboard.press('Escape');
-  await browser.grantPermissions(['clipboard-read', 'clipboard-write']);
-  await button('Copy address').click();
-  await page.getByText('Copied.').waitFor();
-  t.match(await page.evaluate('navigator.clipboard.readText()'), /^198\.51\.100\.\d$/);
-  await button('Dismiss').click();
 });
 
 t.test('on a phone, without scrolling: the flooding client, its policy, Ban, and the ban', async (t) => {
   await page.setViewportSize({ width: 360, height: 800 });
-  const bar = await page.locator('#views').boundingBox();
   const isInView = async (row: string, text: RegExp): Promise<void> => {
     await page.evaluate('window.scrollTo(0, 0)');
     const first = page.locator(row).first();
     t.match(await first.textContent(), text);
     const box = await first.boundingBox();
-    t.ok(
-      (box?.y ?? 0) + (box?.height ?? 0) < (bar?.y ?? 0),
-      `${row} ends at ${box?.y} + ${box?.height}, above ${bar?.y}`,
-    );
+    const end = (box?.y ?? 800) + (box?.height ?? 0);
+    t.ok(end < 800, `${row} ends at ${end}`);
   };
   await page.goto(`${origin}/#/overview`);
   await isInView('#limited-rows tr', /198\.51\.100\.\d.*(?:survey-responses|login).*Ban/);
-  t.equal(await page.locator('#limited-hint').isVisible(), false, 'no hint, because addresses are shown');
   await page.locator('#limited-rows').getByRole('button', { name: /^Ban / }).first().click();
   await dialog.getByRole('button', { name: 'Ban', exact: true }).click();
   await page.getByText(/is banned for 1 h\.$/).waitFor();
@@ -154,13 +141,12 @@ t.test('on a phone, the result of a tried request comes into view', async (t) =>
   await page.goto(`${origin}/#/policies`);
   await page.getByLabel('Path', { exact: true }).fill('/health');
   await button('Try it').click();
-  const verdict = page.locator('#try-result .verdict');
+  const verdict = page.locator('#try-result  h3');
   await verdict.waitFor();
-  const bar = await page.locator('#views').boundingBox();
   await until(async () => {
     const box = await verdict.boundingBox();
-    return box !== null && box.y > 0 && box.y + box.height < (bar?.y ?? 0);
-  }, 'the verdict is between the head of the page and the bar');
+    return box !== null && box.y > 0 && box.y + box.height < 800;
+  }, 'the verdict is on the screen');
   await checkPage(t, page, 'tried-on-a-phone');
 });
 
@@ -181,7 +167,7 @@ t.test('a scraper of many paths is one row, and leaves room for the others', asy
 
 t.test('with the keyboard alone: to the flooding client, its ban, and back', async (t) => {
   await page.keyboard.press('Escape');
-  await page.locator('body').press('1');
+  await page.goto(`${origin}/#/overview`);
   await page.locator('#limited-rows tr').first().waitFor();
   const focused = () => page.evaluate('document.activeElement.getAttribute("aria-label") ?? ""');
   await page.locator('#chart').focus();
@@ -208,18 +194,14 @@ t.test('with the keyboard alone: to the flooding client, its ban, and back', asy
   await button('Dismiss').click();
 });
 
-t.test('each view at twice the size, and without motion', async (t) => {
+t.test('each view at twice the size', async (t) => {
   for (const view of VIEWS) {
     await page.goto(`${origin}/#/${view}`);
     await page.locator(`#view-${view}`).waitFor();
     // A window of 1280 at 200 %.
     await page.setViewportSize({ width: 640, height: 400 });
-    await page.emulateMedia({ reducedMotion: 'reduce' });
-    const measured = await page.evaluate(`({
-      overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-      motion: getComputedStyle(document.documentElement).scrollBehavior,
-    })`);
-    t.strictSame(measured, { overflow: 0, motion: 'auto' }, view);
+    const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+    t.equal(await page.evaluate(overflow), 0, view);
   }
 });
 
@@ -242,11 +224,7 @@ t.test('a picture of each view', async (t) => {
         .locator('#cards .value', { hasText: /^[1-9]/ })
         .first()
         .waitFor();
-    if (view === 'clients')
-      await page
-        .locator('#limited-all-rows')
-        .getByRole('button', { name: /^Unban / })
-        .waitFor();
+    if (view === 'clients') await page.locator('#bans-rows tr').first().waitFor();
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
       await page.evaluate('window.scrollTo(0, 0)');
@@ -284,7 +262,9 @@ t.test('regulars and newcomers, and from when their limit acts', async (t: Test)
   const visitors = page.locator('#status-facts');
   await until(async () => {
     await Promise.all(Array.from({ length: 9 }, (_, i) => send('GET /', `203.0.113.${i}`)));
-    return /Newcomers (?!0\/s).*\/s would be denied/.test(String(await visitors.textContent()));
+    return /newcomers (?!0\/s).* (?!0\/s)[\d.]+\/s would be denied/.test(
+      String(await visitors.textContent()),
+    );
   });
   t.match(await visitors.textContent(), /acts from \d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d$/);
   await checkPage(t, page, 'newcomers');
@@ -327,7 +307,7 @@ t.test('a thousand policies and many clients: the page stays bounded', async (t:
   for (let i = 0; i < 20 && (await more.isVisible()); i++) await more.dispatchEvent('click');
   const groups = await shownGroups.count();
   t.ok(groups <= 200, `${groups} groups`);
-  t.equal(await page.locator('#limited-rows tr').count(), 10);
+  t.equal(await page.locator('#limited-rows tr').count(), 20);
   t.ok((await sizeOf(page)) < 12_000, `${await sizeOf(page)} elements`);
 });
 

@@ -29,7 +29,7 @@ t.test('one gateway: the table begins with its own start', async () => {
 
 t.test('a flood: the table of refusals counts all of them', async () => {
   await send(60);
-  await page.locator('#newest-rows .count', { hasText: /^66$/ }).waitFor();
+  await page.locator('#newest-rows .number', { hasText: /^66$/ }).waitFor();
 });
 
 t.test('after a ban, both tables offer to lift it, also on a page that is opened later', async (t) => {
@@ -47,7 +47,7 @@ t.test('after a ban, both tables offer to lift it, also on a page that is opened
 
 t.test('the status line tells how many gateways share the store', async () => {
   await startOperator(t, env);
-  await status(/Store available, .* 2 gateways/);
+  await status(/Store available, .* 1 process of 2 that share the store/);
 });
 
 t.test('the page logged no errors', async (t) => {

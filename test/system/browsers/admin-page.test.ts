@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { startBrowser } from '#test/support/browser.ts';
 import { eventually } from '#test/support/gateway-process.ts';
 import { startOperator } from '#test/support/operator.ts';
-import { checkPage, readChart, watchPage } from '#test/support/page-check.ts';
+import { checkPage, watchPage } from '#test/support/page-check.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
 
@@ -72,16 +72,15 @@ t.test('the overview: traffic, the store, denied clients, and grouped refusals',
   await limited.getByText('4', { exact: true }).waitFor();
   t.match(await limited.textContent(), /items/, 'the policy that denied the client');
   // The other process may have admitted requests before it denied one.
-  t.match(await limited.textContent(), /≥ \d+ passed since|none known to have passed/);
-  await page.locator('#limited-hint').getByText('shown as digests').waitFor();
+  t.match(await limited.textContent(), /≥ \d+ passed since/);
   const group = page.locator('#newest-rows tr', { hasText: 'GET /items' });
-  await group.locator('.count', { hasText: '4' }).waitFor();
+  await group.locator('.number', { hasText: '4' }).waitFor();
   t.equal(await group.count(), 1, 'one row for the same client and policy');
   await check(t, 'overview');
 });
 
 t.test('a page that opens shows no figure of the chart before it is known', async (t) => {
-  const ids = ['legend-passed', 'legend-refused', 'chart-denied', 'chart-statuses'];
+  const ids = ['legend-passed', 'legend-refused'];
   const opened = await newPage();
   t.teardown(() => opened.close());
   await opened.addInitScript(`
@@ -93,21 +92,19 @@ t.test('a page that opens shows no figure of the chart before it is known', asyn
   `);
   await opened.goto(`${admin}/#/overview`);
   await opened.locator('#status', { hasText: 'Store available' }).waitFor();
-  const unknown = ['passed –', 'refused –', '–', '–'];
-  const known = [/^passed [1-9]/, 'refused 4', 'items 4', /^2xx \d+/];
+  const unknown = ['passed –', 'refused –'];
+  const known = [/^passed [1-9]/, 'refused 4'];
   t.match(await opened.evaluate('seen'), [unknown, known]);
 });
 
 t.test('the chart: ranges, and figures by pointer and by keys', async (t) => {
   const chart = page.getByRole('slider', { name: 'Figures of the chart by time' });
-  await page.getByLabel('5 min', { exact: true }).check();
+  await page.getByLabel('Range of the chart').selectOption('300');
   await chart.hover();
-  await page
-    .locator('#chart-tip')
-    .getByText(/^passed /)
-    .waitFor();
+  const reading = page.locator('#chart-reading');
+  await reading.getByText(/passed \d/).waitFor();
   await page.mouse.move(0, 0);
-  await page.locator('#chart-tip').waitFor({ state: 'hidden' });
+  await until(async () => (await reading.textContent()) === '');
   await chart.focus();
   await page.keyboard.press('End');
   t.match(await chart.getAttribute('aria-valuetext'), /passed .*\/s, refused .*\/s, .*p50 /);
@@ -117,9 +114,9 @@ t.test('the chart: ranges, and figures by pointer and by keys', async (t) => {
   await page.keyboard.press('Escape');
 });
 
-t.test('each view has an address and a key, and help lists the keys', async (t) => {
-  for (const [key, view] of ['Overview', 'Clients', 'Policies'].entries()) {
-    await page.keyboard.press(String(key + 1));
+t.test('each view has an address', async (t) => {
+  for (const view of ['Overview', 'Clients', 'Policies']) {
+    await page.getByRole('link', { name: view, exact: true }).click();
     await page.locator('#views [aria-current=page]', { hasText: view }).waitFor();
     t.equal(new URL(page.url()).hash, `#/${view.toLowerCase()}`);
     t.equal(await page.locator('.view:not([hidden])').count(), 1);
@@ -133,16 +130,6 @@ t.test('each view has an address and a key, and help lists the keys', async (t) 
   await row.getByText('4', { exact: true }).waitFor();
   t.equal(await row.locator('td').nth(1).textContent(), '3');
   await check(t, 'policies');
-  await page.keyboard.press('?');
-  await dialog
-    .getByText('Leave')
-    .or(dialog.getByText('Search', { exact: true }))
-    .first()
-    .waitFor();
-  await check(t, 'help');
-  await page.keyboard.press('Escape');
-  await page.keyboard.press('/');
-  t.equal(await page.evaluate('document.activeElement.id'), 'search-text');
   await page.goto(`${admin}/#/no-such-view`);
   await page.locator('#views [aria-current=page]', { hasText: 'Overview' }).waitFor();
 });
@@ -202,6 +189,7 @@ t.test('tries a request without sending it', async (t) => {
   await button('Try it').click();
   await page.getByText('It would be refused with 429').waitFor();
   await page.locator('#try-result').getByText('the client address is counted').waitFor();
+  await page.locator('#try-result').getByText('3 in 366 d', { exact: true }).waitFor();
   await page.getByLabel('Path', { exact: true }).fill('/%2e%2e%00');
   await button('Try it').click();
   await page.getByText('It would be refused as malformed').waitFor();
@@ -233,14 +221,14 @@ t.test('looks a client up, bans it, lifts the ban, and clears its counters', asy
   await button('Look up').click();
   const result = page.locator('#client-result');
   await result.getByText('127.0.0.1').waitFor();
-  await result.getByRole('button', { name: 'Ban…' }).click();
+  await result.getByRole('button', { name: 'Ban 127.0.0.1' }).click();
   await dialog.getByLabel('Reason, for colleagues').fill('a <b>test</b>');
   await dialog.getByRole('button', { name: 'Ban', exact: true }).click();
   await page.getByText('127.0.0.1 is banned for 1 h.').waitFor();
   await result.getByText('(a <b>test</b>)').waitFor();
   await check(t, 'banned');
   await until(async () => (await send(4, '/open')).every((status) => status === 429), 'banned');
-  await result.getByRole('button', { name: 'Unban…' }).click();
+  await result.getByRole('button', { name: 'Unban 127.0.0.1' }).click();
   await dialog.getByRole('button', { name: 'Unban', exact: true }).click();
   await page.getByText('127.0.0.1 is let in again.').waitFor();
   await until(async () => (await send(4, '/open')).every((status) => status === 200), 'let in');
@@ -272,23 +260,12 @@ t.test('counts each refusal once after a reload', async (t) => {
   const group = page.locator('#newest-rows tr', { hasText: 'GET /items' }).first();
   await page.reload();
   await group.waitFor();
-  const before = Number(await group.locator('.count').textContent());
+  const before = Number(await group.locator('.number').textContent());
   await send(1, '/items');
   await send(40, '/keys', { 'x-api-key': 'one' });
   await page.locator('#newest-rows tr', { hasText: 'GET /keys' }).waitFor();
-  const after = Number(await group.locator('.count').textContent());
+  const after = Number(await group.locator('.number').textContent());
   t.ok(after - before <= 1, `${before}, then ${after}`);
-});
-
-t.test('a pause stops all updates', async (t) => {
-  await button('Pause').click();
-  await page.getByText('Paused', { exact: true }).waitFor();
-  const before = await text('#limited-rows');
-  await send(3, '/items');
-  await fetch(`${admin}/healthz`);
-  t.equal(await text('#limited-rows'), before);
-  await button('Pause').click();
-  await page.getByText('Live', { exact: true }).waitFor();
 });
 
 t.test('bans a client from its row, and lifts the ban', async () => {
@@ -316,31 +293,6 @@ t.test('bans a client from its row, and lifts the ban', async () => {
   );
 });
 
-t.test('addresses are shown for ten minutes, and hidden again', async (t) => {
-  await button('Show addresses for 10 min…').click();
-  await dialog.getByText('dropped after ten minutes').waitFor();
-  await check(t, 'addresses-confirm');
-  await dialog.getByRole('button', { name: 'Show addresses' }).click();
-  await page
-    .locator('#status')
-    .getByText(/Addresses are shown until \d\d:\d\d/)
-    .waitFor();
-  const client = page.locator('#limited-rows a', { hasText: '127.0.0.1' });
-  await eventually(
-    'the address of a refused client',
-    async () => {
-      await send(5);
-      return client.count();
-    },
-    (clients) => clients === 1,
-  );
-  await check(t, 'addresses');
-  await button('Hide addresses').click();
-  await client.waitFor({ state: 'detached' });
-  await button('Show addresses for 10 min…').waitFor();
-  t.match(operator.process.output(), /"change":"show addresses","seconds":600/);
-});
-
 t.test('the status line tells that the store is down', async (t) => {
   await redis.kill();
   await until(async () => (await send(2, '/watched')).every((status) => status === 200), 'requests go on');
@@ -348,7 +300,6 @@ t.test('the status line tells that the store is down', async (t) => {
     .locator('#status.bad', { hasText: /Store unavailable since .* for \d of 2 processes/ })
     .waitFor();
   await check(t, 'outage');
-  await readChart(page, /decided without the store [1-9]/);
   await page.getByRole('link', { name: 'Policies', exact: true }).click();
   await page.locator('#file-about', { hasText: 'the store is unavailable' }).waitFor();
   const row = page.locator('#policy-table tr', { hasText: 'watched' });

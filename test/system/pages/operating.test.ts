@@ -13,7 +13,6 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const page = readPage('docs/operating.md');
 
 const BODIES: Readonly<Record<string, object>> = {
-  '/api/addresses': { seconds: 600 },
   '/api/explain': { request: 'GET /' },
   '/api/ban': { subject: '192.0.2.7', seconds: 60 },
   '/api/shadow': { policy: 'client-v1-storage', seconds: 1 },

@@ -4,8 +4,6 @@
  */
 import { writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
-import { nodeHole } from '#gateway/operate/doctor/node-holes.ts';
-import { VERSION } from '#shared/version.ts';
 import { eventually } from '#test/support/gateway-process.ts';
 import { type Operator, startOperator } from '#test/support/operator.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -68,11 +66,6 @@ for (const [name, environment] of Object.entries(STORES)) {
     t.match(document, {
       refusal: null,
       text: POLICIES,
-      gateway: {
-        version: VERSION,
-        nodeVersion: process.versions.node,
-        problem: nodeHole(process.versions.node),
-      },
       policies: [
         { name: 'items', line: 5, mode: 'enforce', shadowEndsAt: /Z$/ },
         { name: 'things', shadowEndsAt: /Z$/ },

@@ -1,45 +1,31 @@
 /** The admin API, as this page asks it. The cookie of the session goes along by itself; its proof is kept here. */
+import { announce } from './dom.js';
 
 const PROOF = 'floodgate-proof';
 
-export class ApiError extends Error {
-  /** @param {number} status 0: nobody answered @param {string} message */
-  constructor(status, message) {
-    super(message);
-    this.status = status;
-  }
-}
-
-let onSignedOut = () => {};
-
-export function whenSignedOut(handler) {
-  onSignedOut = handler;
-}
-
-function headers(body) {
-  const proof = localStorage.getItem(PROOF);
-  return {
-    ...(proof === null ? {} : { 'x-floodgate-proof': proof }),
-    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-  };
+/** @param {number} status 0: nobody answered @param {string} message */
+function apiError(status, message) {
+  return Object.assign(new Error(message), { status });
 }
 
 async function send(method, path, body, signal) {
+  const headers = new Headers({ 'x-floodgate-proof': localStorage.getItem(PROOF) ?? '' });
+  if (body !== undefined) headers.set('content-type', 'application/json');
   const reply = await fetch(path, {
     method,
-    headers: headers(body),
+    headers,
     body: body === undefined ? null : JSON.stringify(body),
     signal,
-  }).catch((error) => {
-    throw new ApiError(0, error.name === 'AbortError' ? 'stopped' : 'the gateway does not answer');
+  }).catch(() => {
+    throw apiError(0, 'the gateway does not answer');
   });
   if (reply.ok) return reply;
   const { message = `the gateway answered ${reply.status}` } = await reply.json().catch(() => ({}));
-  if (reply.status === 401 && path !== '/api/session') onSignedOut();
-  throw new ApiError(reply.status, message);
+  if (reply.status === 401 && path !== '/api/session') announce('signed-out');
+  throw apiError(reply.status, message);
 }
 
-/** @returns {Promise<any>} the JSON document @throws {ApiError} */
+/** @returns {Promise<any>} the JSON document @throws an error with the status */
 export async function call(method, path, body = undefined) {
   const reply = await send(method, path, body, null);
   return reply.status === 204 ? null : reply.json();

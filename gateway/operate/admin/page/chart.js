@@ -1,16 +1,13 @@
 /** The chart of requests: what passed, what the application failed, and what was refused. A pointer or the arrow keys read figures. */
 import { byId, h, on, patch, redraw } from './dom.js';
-import { clockTime, count, latencyText, listed, rate } from './text.js';
+import { clockTime, count, latencyText, rate } from './text.js';
 import { allOf, KINDS, sum } from './traffic.js';
 
 const LEFT = 48;
 const RIGHT = 8;
 const TOP = 14;
 const BOTTOM = 22;
-/** Distances of the labels of the time axis, in s. */
-const TICKS_S = [5, 15, 30, 60, 120, 300, 600, 900];
-const LABEL_WIDTH = 70;
-/** Policies that are named in the figures of a bar, and of all bars. */
+/** Policies that are named in the figures of a bar. */
 const POLICIES_MAX = 5;
 
 /** @typedef {import('./traffic.js').Bar} Bar */
@@ -40,7 +37,7 @@ function scaleOf(first, last, highest) {
 export function showChart(traffic) {
   const { from, to, bars: found } = traffic.range(rangeMs);
   bars = found;
-  showTotals(traffic);
+  showLegend();
   if (size.width === 0) return;
   const highest = niceAbove(Math.max(...bars.map((bar) => allOf(bar) / bar.seconds), 1));
   scale = scaleOf(from, to, highest);
@@ -49,19 +46,19 @@ export function showChart(traffic) {
   showReading = () => {
     const read = readAt === null ? undefined : (bars.find((bar) => bar.to >= readAt) ?? bars.at(-1));
     const cursor = read && { ...extentOf(read), y: TOP, height: size.height - TOP - BOTTOM };
-    patch(
-      byId('chart'),
-      h('svg', { ...size, 'aria-hidden': 'true' }, drawing, cursor && h('rect.cursor', cursor)),
-      read && reading(read, figuresOf(traffic, read)),
-    );
+    const chart = byId('chart');
+    patch(chart, h('svg', { ...size, 'aria-hidden': 'true' }, drawing, cursor && h('rect.cursor', cursor)));
+    const text = read ? figuresOf(traffic, read) : '';
+    patch(byId('chart-reading'), text);
+    chart.setAttribute('aria-valuemax', bars.length);
+    chart.setAttribute('aria-valuenow', bars.indexOf(read ?? bars.at(-1)) + 1);
+    chart.setAttribute('aria-valuetext', text || 'Press an arrow key');
   };
   showReading();
 }
 
-/** Shows what the bars add up to, by kind, by policy and by status. */
-function showTotals(traffic) {
-  const isKnown = bars.length > 0;
-  const none = isKnown ? 'none' : '–';
+/** Shows what the bars add up to. */
+function showLegend() {
   const totals = KINDS.map((one) => ({ ...one, total: sum(bars.map((bar) => bar[one.kind])) }));
   patch(
     byId('legend'),
@@ -69,12 +66,10 @@ function showTotals(traffic) {
       h(
         `span.key.${kind}`,
         { id: `legend-${kind}`, hidden: isRare && total === 0 },
-        `${text} ${isKnown ? count(total) : '–'}`,
+        `${text} ${bars.length > 0 ? count(total) : '–'}`,
       ),
     ),
   );
-  patch(byId('chart-denied'), listed(traffic.deniedIn(bars), POLICIES_MAX) || none);
-  patch(byId('chart-statuses'), listed(traffic.statusesIn(bars)) || none);
 }
 
 /** The next of 1, 2, 5, 10, 20, 50, … */
@@ -108,62 +103,44 @@ function rateLines(highest) {
     const at = Math.round(scale.y(highest * share)) + 0.5;
     return [
       h('path.grid', { d: `M${LEFT} ${at}H${size.width - RIGHT}` }),
-      h('text.end', { x: LEFT - 6, y: at + 4 }, share === 0 ? '0' : `${rate(highest * share)}/s`),
+      h(
+        'text',
+        { 'text-anchor': 'end', x: LEFT - 6, y: at + 4 },
+        share === 0 ? '0' : `${rate(highest * share)}/s`,
+      ),
     ];
   });
 }
 
 function timeLabels(first, last) {
-  const labels = Math.max(1, (size.width - LEFT - RIGHT) / LABEL_WIDTH);
-  const stepMs = 1000 * (TICKS_S.find((one) => (last - first) / 1000 / one <= labels) ?? 900);
-  // Whole minutes of the browser's zone.
-  const zoneMs = new Date(last).getTimezoneOffset() * 60_000;
-  const lines = [];
-  for (let at = Math.ceil((first - zoneMs) / stepMs) * stepMs + zoneMs; at <= last; at += stepMs) {
+  const labels = /** @type {const} */ ([
+    [0, 'start'],
+    [0.5, 'middle'],
+    [1, 'end'],
+  ]);
+  return labels.map(([share, anchor]) => {
+    const at = first + share * (last - first);
     const left = Math.round(scale.x(at)) + 0.5;
-    const text = new Date(at).toLocaleTimeString('en-GB').slice(0, stepMs < 60_000 ? 8 : 5);
-    const hasRoom = left > LEFT + 10 && left < size.width - 30;
-    lines.push(
+    return [
       h('path.grid', { d: `M${left} ${TOP}V${size.height - BOTTOM + 4}` }),
-      h('text.middle', { x: left, y: size.height - 5 }, hasRoom ? text : ''),
-    );
-  }
-  return lines;
+      h('text', { 'text-anchor': anchor, x: left, y: size.height - 5 }, clockTime(at).slice(0, -3)),
+    ];
+  });
 }
 
-/** @param {Bar} bar @returns {string[]} */
+/** @param {Bar} bar @returns {string} */
 function figuresOf(traffic, bar) {
   const kinds = KINDS.filter(({ kind, isRare }) => !isRare || bar[kind] > 0);
-  const denied = traffic.deniedIn([bar]).slice(0, POLICIES_MAX);
   const quantile = (share) => latencyText(traffic.quantile(share, bar.spans));
   return [
     `${clockTime(bar.from)} – ${clockTime(bar.to)}`,
     ...kinds.map(({ kind, text }) => `${text} ${count(bar[kind])}, ${rate(bar[kind] / bar.seconds)}/s`),
-    ...denied.map(([policy, times]) => `${policy} denied ${count(times)}`),
-    ...(bar.degraded > 0 ? [`decided without the store ${count(bar.degraded)}`] : []),
-    `application ${listed(traffic.statusesIn([bar])) || 'got nothing'}`,
+    ...traffic
+      .deniedIn(bar.spans)
+      .slice(0, POLICIES_MAX)
+      .map(([policy, times]) => `${policy} denied ${count(times)}`),
     `p50 ${quantile(0.5)}, p99 ${quantile(0.99)}`,
-  ];
-}
-
-/** The figures beside their bar, and for a screen reader. @param {Bar} bar @param {string[]} lines */
-function reading(bar, lines) {
-  const chart = byId('chart');
-  chart.setAttribute('aria-valuemax', bars.length);
-  chart.setAttribute('aria-valuenow', bars.indexOf(bar) + 1);
-  chart.setAttribute('aria-valuetext', lines.join(', '));
-  const { x, width } = extentOf(bar);
-  const middle = x + width / 2;
-  const isRight = middle > size.width / 2;
-  const style = {
-    left: isRight ? 'auto' : `${middle + 10}px`,
-    right: isRight ? `${size.width - middle + 10}px` : 'auto',
-  };
-  return h(
-    'div.tip',
-    { id: 'chart-tip', 'aria-hidden': 'true', style },
-    lines.map((line) => h('div', line)),
-  );
+  ].join(', ');
 }
 
 function onKey(event) {
@@ -185,18 +162,16 @@ function read(at) {
   showReading();
 }
 
-export function wireChart() {
-  const chart = byId('chart');
-  on('chart', 'pointermove', ({ clientX }) => read(scale.at(clientX - chart.getBoundingClientRect().left)));
-  on('chart', 'pointerleave', () => read(null));
-  on('chart', 'blur', () => read(null));
-  on('chart', 'keydown', onKey);
-  on('ranges', 'change', ({ target }) => {
-    rangeMs = Number(target.value) * 1000;
-    redraw();
-  });
-  new ResizeObserver(([{ contentRect }]) => {
-    size = { width: contentRect.width, height: contentRect.height };
-    redraw();
-  }).observe(chart);
-}
+const chart = byId('chart');
+on('chart', 'pointermove', ({ clientX }) => read(scale.at(clientX - chart.getBoundingClientRect().left)));
+on('chart', 'pointerleave', () => read(null));
+on('chart', 'blur', () => read(null));
+on('chart', 'keydown', onKey);
+on('range', 'change', ({ target }) => {
+  rangeMs = Number(target.value) * 1000;
+  redraw();
+});
+new ResizeObserver(([{ contentRect }]) => {
+  size = { width: contentRect.width, height: contentRect.height };
+  redraw();
+}).observe(chart);

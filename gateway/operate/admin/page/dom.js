@@ -5,7 +5,7 @@
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** @typedef {{ tag: string, key: string | undefined, properties: Record<string, any>, children: any[] }} Description */
+/** @typedef {{ tag: string, properties: Record<string, any>, children: any[] }} Description */
 
 /**
  * @example h('p.soft', { id: 'total' }, 'in all ', h('strong', '7'), isExact ? null : ' or more')
@@ -16,35 +16,23 @@ const SVG = 'http://www.w3.org/2000/svg';
 export function h(name, ...rest) {
   const [tag = '', ...classes] = name.split('.');
   const hasProperties = rest[0]?.constructor === Object && rest[0].tag === undefined;
-  const { key, ...properties } = hasProperties ? rest.shift() : {};
+  const properties = hasProperties ? { ...rest.shift() } : {};
   if (classes.length > 0) properties.class = classes.join(' ');
-  return { tag, key, properties, children: rest };
+  return { tag, properties, children: rest };
 }
 
 /**
- * Makes the children of a node like the described ones. Children with a key keep their element when they move; either
- * all children of a node have one, or none.
+ * Makes the children of a node like the described ones.
  *
  * @param {...any} described descriptions and texts, also in arrays
  */
 export function patch(node, ...described) {
   const children = described.flat(Number.POSITIVE_INFINITY);
-  const keys = new Set(children.map((child) => child?.key));
-  const known = new Map();
-  for (const child of [...node.childNodes]) {
-    const key = child.described?.key;
-    if (keys.has(key)) known.set(key, child);
-    else child.remove();
-  }
   children.forEach((child, i) => {
-    const at = node.childNodes[i] ?? null;
-    const hasKey = child?.key !== undefined;
-    const candidate = hasKey ? known.get(child.key) : at;
-    const next = fits(candidate, child) ? candidate : created(child, node.namespaceURI);
-    if (next !== at) {
-      if (hasKey || at === null) node.insertBefore(next, at);
-      else at.replaceWith(next);
-    }
+    const at = node.childNodes[i];
+    const next = fits(at, child) ? at : created(child, node.namespaceURI);
+    if (at === undefined) node.append(next);
+    else if (next !== at) at.replaceWith(next);
     update(next, child);
   });
   while (node.childNodes.length > children.length) node.lastChild.remove();
@@ -92,7 +80,7 @@ export function buttons(...children) {
 }
 
 export function errorText({ message }) {
-  return h('p.error', message);
+  return h('p.bad', message);
 }
 
 /** @param {[any, any][]} pairs names and values */
@@ -120,15 +108,11 @@ export function on(id, event, handler) {
   byId(id).addEventListener(event, handler);
 }
 
-let draw = () => {};
 let isDue = false;
 
-export function whenDue(handler) {
-  draw = handler;
-}
-
-export function drawNow() {
-  draw();
+/** @param {string} event `draw`: the page must be drawn; `changed`: an operator has changed something; `signed-out` */
+export function announce(event) {
+  document.dispatchEvent(new Event(event));
 }
 
 /** Draws the page in the next frame. A hidden page has none, and draws when it is seen again. */
@@ -137,6 +121,6 @@ export function redraw() {
   isDue = true;
   requestAnimationFrame(() => {
     isDue = false;
-    draw();
+    announce('draw');
   });
 }

@@ -1,31 +1,15 @@
 /** The page: who may look, what is live, and what brings it up to date. */
-import { call, listen, signIn, signOut, whenSignedOut } from './api.js';
-import { closeDialog, whenChanged } from './changes.js';
-import { showChart, wireChart } from './chart.js';
-import {
-  keepAddresses,
-  loadBans,
-  openClient,
-  refreshClient,
-  sharedScope,
-  showClients,
-  showFirst,
-  wireClients,
-} from './clients.js';
-import { byId, on, patch, redraw, whenDue } from './dom.js';
+import { call, listen, signIn, signOut } from './api.js';
+import { closeDialog } from './changes.js';
+import { showChart } from './chart.js';
+import { takeAddresses } from './client.js';
+import { loadBans, openClient, refreshClient, sharedScope, showClients, showLimited } from './clients.js';
+import { byId, on, patch, redraw } from './dom.js';
 import { showNow, showStatus } from './now.js';
-import {
-  isFileRefused,
-  loadPolicies,
-  showGateway,
-  showLine,
-  showPolicies,
-  wirePolicies,
-} from './policies.js';
-import { hearRefusals, loadRefusals, showNewest, showOfClient, wireRefusals } from './refusals.js';
+import { isFileRefused, loadPolicies, showLine, showPolicies } from './policies.js';
+import { hearRefusals, loadRefusals, showNewest, showOfClient } from './refusals.js';
 import { clockTime } from './text.js';
 import { Traffic } from './traffic.js';
-import { wireTry } from './try.js';
 import { follow, isShown, wireViews } from './views.js';
 import { why } from './why.js';
 
@@ -35,32 +19,29 @@ const SILENT_MS = 5000;
 /** Bans are read at this interval. */
 const BANS_SECONDS = 5;
 /** Shown only to those who may look. */
-const CONTENT = ['content', 'views', 'search', 'status', 'help', 'pause'];
+const CONTENT = ['content', 'views', 'search', 'status'];
 
 const traffic = new Traffic();
 let stop = new AbortController();
 let version = null;
 let seconds = 0;
 let heardAt = 0;
-/** The last event of the stream, and the one that is shown; null: none yet. */
-let last = null;
-let shown = null;
-let isPaused = false;
+/** The last event of the stream; null: none yet. */
+let second = null;
 
 /** Draws the view that is shown. */
 function draw() {
-  showGateway();
   if (isShown('policies')) showPolicies(traffic);
   if (isShown('overview')) {
     showNow(traffic);
     showChart(traffic);
-    showNewest(sharedScope(shown));
+    showNewest(sharedScope(second));
   }
-  if (isShown('clients')) showOfClient(sharedScope(shown));
-  if (shown === null) return;
-  showStatus(traffic, shown, isFileRefused());
-  if (isShown('overview')) showFirst(shown, traffic.since);
-  if (isShown('clients')) showClients(shown, traffic.since);
+  if (isShown('clients')) showOfClient(sharedScope(second));
+  if (second === null) return;
+  showStatus(traffic, second, isFileRefused());
+  if (isShown('overview')) showLimited(second);
+  if (isShown('clients')) showClients(second);
 }
 
 /** @param {string} text @param {string} kind a class */
@@ -69,51 +50,37 @@ function showConnection(text, kind) {
   byId('connection').className = kind;
 }
 
-function showLive() {
-  showGone('');
-  showConnection(isPaused ? 'Paused' : 'Live', isPaused ? '' : 'live');
+/** @param {string} text why nothing is live; '': it is */
+function showGone(text) {
+  document.body.classList.toggle('gone', text !== '');
+  byId('gone').hidden = text === '';
+  patch(byId('gone'), text);
+  if (text !== '') showConnection('Not live', 'bad');
 }
 
-/** @param {string} why '': the gateway is there */
-function showGone(why) {
-  document.body.classList.toggle('gone', why !== '');
-  byId('gone').hidden = why === '';
-  if (why === '') return;
-  showConnection('Not live', 'bad');
+/** @param {string} why the gateway is gone */
+function tellGone(why) {
   const seen = heardAt === 0 ? '' : ` Last seen ${clockTime(heardAt)}; what is shown is from then.`;
-  patch(byId('gone'), `The gateway is gone: ${why}.${seen} The page returns by itself.`);
-}
-
-/** @param {string} text '': none */
-function showProblem(text) {
-  byId('problem').hidden = text === '';
-  patch(byId('problem'), text);
+  showGone(`The gateway is gone: ${why}.${seen} The page returns by itself.`);
 }
 
 function onEvent(name, data) {
   heardAt = Date.now();
-  showLive();
+  showGone('');
+  showConnection('Live', 'live');
   if (name === 'traffic') {
     traffic.take(data);
     loadRefusals();
   } else {
+    second = data;
     traffic.add(data);
-    last = data;
+    takeAddresses(data.addresses);
+    hearRefusals(data.denials);
+    if (seconds++ % BANS_SECONDS === 0) loadBans();
     if (data.policyVersion !== null && data.policyVersion !== version) {
       version = data.policyVersion;
       loadPolicies();
     }
-  }
-  if (!isPaused) showLast();
-}
-
-/** Shows the last second, with what it brings. */
-function showLast() {
-  if (last !== null && last !== shown) {
-    shown = last;
-    keepAddresses(last);
-    hearRefusals(last.denials);
-    if (seconds++ % BANS_SECONDS === 0) loadBans();
   }
   redraw();
 }
@@ -135,7 +102,7 @@ async function stayConnected() {
       why = error.status === 0 ? 'it does not answer' : error.message;
     }
     if (signal.aborted) return;
-    showGone(why);
+    tellGone(why);
     await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 }
@@ -161,13 +128,12 @@ async function begin() {
   try {
     session = await call('GET', '/api/session');
   } catch (error) {
-    showConnection('Not live', '');
-    showProblem(error.message);
+    showGone(error.message);
     // A gateway that is just being restarted is there in a moment; one that refuses stays so.
     if (error.status === 0) setTimeout(begin, AGAIN_MS);
     return;
   }
-  showProblem('');
+  showGone('');
   if (session.isNeeded && !session.isSignedIn) return showSignIn();
   open(true, session.isNeeded);
   version = null;
@@ -192,32 +158,18 @@ on('sign-out', 'click', async () => {
   await signOut();
   showSignIn();
 });
-on('pause', 'click', () => {
-  isPaused = !isPaused;
-  byId('pause').setAttribute('aria-pressed', String(isPaused));
-  showLive();
-  if (isPaused) return;
-  loadRefusals();
-  loadBans();
-  showLast();
-});
-whenSignedOut(showSignIn);
-whenDue(draw);
-whenChanged(() => {
+document.addEventListener('signed-out', showSignIn);
+document.addEventListener('draw', draw);
+document.addEventListener('changed', () => {
   loadPolicies();
   refreshClient();
   loadBans(true);
 });
 setInterval(() => {
   if (heardAt > 0 && Date.now() - heardAt > SILENT_MS && byId('gone').hidden && !stop.signal.aborted)
-    showGone('it sends nothing');
+    tellGone('it sends nothing');
 }, AGAIN_MS);
 patch(byId('zone'), `Times are in ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`);
-wirePolicies();
-wireRefusals();
-wireClients();
-wireChart();
-wireTry();
 wireViews({
   overview: () => loadBans(),
   clients(digest) {

@@ -2,7 +2,7 @@
 import { call } from './api.js';
 import { shadowPolicy, tellError, unshadowPolicy } from './changes.js';
 import { button, byId, h, on, patch, redraw } from './dom.js';
-import { figures, letRowsMove, scrolled } from './table.js';
+import { letRowsMove, scrolled, table } from './table.js';
 import { clockTime, count, quotaText } from './text.js';
 
 /** The filter finds the others. */
@@ -10,7 +10,7 @@ const SHOWN_MAX = 100;
 /** A longer file is shown to here. */
 const LINES_MAX = 5000;
 
-/** @type {{ file: string, version: string, refusal: string | null, areShadowsKnown: boolean, text: string, policies: any[], gateway: any } | null} */
+/** @type {{ file: string, version: string, refusal: string | null, areShadowsKnown: boolean, text: string, policies: any[] } | null} */
 let loaded = null;
 
 export async function loadPolicies() {
@@ -85,7 +85,7 @@ export function showPolicies(traffic) {
   const others = found.length - SHOWN_MAX;
   patch(
     byId('policy-table'),
-    figures('policies', 'Traffic by policy', COLUMNS, found.slice(0, SHOWN_MAX)),
+    scrolled('Traffic by policy', table('policies', COLUMNS, found.slice(0, SHOWN_MAX))),
     others > 0 && h('p.soft', `The filter finds ${count(others)} more policies.`),
   );
   showFile(loaded);
@@ -109,19 +109,8 @@ function showFile({ file, version, refusal, areShadowsKnown, text, policies }) {
 function linesOf(text) {
   const lines = text.replace(/\n$/, '').split('\n');
   const more = lines.length - LINES_MAX;
-  const items = lines
-    .slice(0, LINES_MAX)
-    .map((line, i) => h('li', { id: `line-${i + 1}` }, h('span.soft', i + 1), line));
+  const items = lines.slice(0, LINES_MAX).map((line, i) => h('li', { id: `line-${i + 1}` }, line));
   return more > 0 ? [...items, h('li', `… and ${count(more)} lines more`)] : items;
-}
-
-/** What the gateway itself is. */
-export function showGateway() {
-  if (loaded === null) return;
-  const { version, nodeVersion, problem } = loaded.gateway;
-  patch(byId('about-gateway'), `Floodgate ${version} on Node.js ${nodeVersion}.`);
-  byId('node-problem').hidden = problem === null;
-  patch(byId('node-problem'), problem !== null && `${problem.message}: ${problem.fix}.`);
 }
 
 /** @param {string} line of the address; '': none */
@@ -133,9 +122,7 @@ export function showLine(line) {
   item.scrollIntoView({ block: 'center' });
 }
 
-export function wirePolicies() {
-  on('policy-filter', 'input', () => {
-    letRowsMove();
-    redraw();
-  });
-}
+on('policy-filter', 'input', () => {
+  letRowsMove();
+  redraw();
+});

@@ -2,71 +2,65 @@
 import { call } from './api.js';
 import { ACTIONS, CLIENT, isAddress, lookUp, takeAddresses } from './client.js';
 import { button, byId, h, head, on, patch, redraw } from './dom.js';
-import { letRowsMove, stacked } from './table.js';
-import { clockTime, count } from './text.js';
+import { letRowsMove, table } from './table.js';
+import { clockTime, count, cut } from './text.js';
 import { go } from './views.js';
 
 const GROUPS_MAX = 200;
-/** Paths that are counted in a group. */
-const PATHS_MAX = 500;
+/** Characters of a request in the table. */
+const REQUEST_LENGTH = 100;
+/** Records that are kept, the newest ones. */
+const RECORDS_MAX = 5000;
 /** Pages that are loaded at once, until there are enough groups: in a flood, most refusals are of one. */
 const PAGES_MAX = 10;
 /** Groups that are shown at first, and added with each press of the button. */
 const SHOWN = 10;
 /** The stream has at most this many in a second. If it has as many, there are more in the store. */
 const HEARD_MAX = 20;
-/** Ids of records that are part of a group already. */
-const IDS_MAX = 5000;
 const ID = /^[0-9abcdefghjkmnpqrstvwxyz]{26}$/;
 const DIGEST = /^[\w-]{22}$/;
-const KINDS = {
-  deny: '',
-  unavailable: ', store unavailable',
-  listed: ', list deny',
-  banned: ', banned',
-  busy: ', bound reached',
-};
 
-/**
- * `stored` are the records of the group, which stand for `count` refusals. `record` is the newest of them.
- *
- * @typedef {{ key: string, record: any, count: number, stored: number, firstAt: string, paths: Set<string> }} Group
- */
+/** The records of a group, the newest one first. @typedef {{ key: string, records: any[] }} Group */
 
 /** @param {Group} group */
-function requestCell({ record, stored, paths }) {
-  const { id, method, path, decision, policy } = record;
+function requestCell({ records }) {
+  const { id, method, path, decision, policy } = records[0];
   const request = method === '' ? 'a connection' : `${method} ${path}`;
-  const many = `${count(paths.size)}${paths.size < PATHS_MAX ? '' : ' or more'}`;
   const label = `Why was ${request} refused?`;
+  const paths = new Set(records.map((record) => record.path)).size;
   return [
-    h('a.code', { href: `#/why/${id}`, title: request, 'aria-label': label }, request),
-    paths.size > 1 && h('div.soft', `${count(stored)} stored refusals on ${many} paths`),
-    h('div.soft', { title: policy }, `${policy}${KINDS[decision] ?? `, ${decision}`}`),
+    h('a.code', { href: `#/why/${id}`, title: request, 'aria-label': label }, cut(request, REQUEST_LENGTH)),
+    paths > 1 && h('div.soft', `${count(records.length)} stored refusals on ${count(paths)} paths`),
+    h('div.soft', { title: policy }, decision === 'deny' ? policy : `${policy}, ${decision}`),
   ];
 }
 
+/** @param {Group} group */
+function timeCell({ records }) {
+  const [newest, oldest] = [records[0], records.at(-1)];
+  return [
+    h('time', { datetime: newest.at }, clockTime(newest.at)),
+    newest !== oldest && h('div.soft', `first ${clockTime(oldest.at)}`),
+  ];
+}
+
+/** A record stands for several refusals in a flood. @param {Group} group */
+function timesOf({ records }) {
+  return count(records.reduce((all, { refusals = 1 }) => all + refusals, 0));
+}
+
 /** A limit for everyone together names no client. */
-function unlessEveryone(column) {
-  return {
-    ...column,
-    cell: ({ record }) => (record.identifier === 'everyone' ? null : column.cell(record)),
-  };
+function ofClientIn(column) {
+  const cell = ({ records: [record] }) => record.identifier !== 'everyone' && column.cell(record);
+  return { ...column, cell };
 }
 
 const COLUMNS = [
-  {
-    head: 'Last, first',
-    kind: 'when nowrap',
-    cell: ({ record, count: times, firstAt }) => [
-      h('time', { datetime: record.at }, clockTime(record.at)),
-      times > 1 && h('div.soft', `first ${clockTime(firstAt)}`),
-    ],
-  },
-  { head: 'Count', kind: 'number count times', cell: (group) => count(group.count) },
+  { head: 'Last, first', cell: timeCell },
+  { head: 'Times', kind: 'number', cell: timesOf },
   { head: 'Request, policy', kind: 'what', cell: requestCell },
-  unlessEveryone(CLIENT),
-  unlessEveryone(ACTIONS),
+  ofClientIn(CLIENT),
+  ofClientIn(ACTIONS),
 ];
 
 class Refusals {
@@ -81,17 +75,29 @@ class Refusals {
     this.next = null;
     this.most = SHOWN;
     this.problem = '';
-    /** @type {Map<string, Group>} */
-    this.groups = new Map();
-    this.ids = new Set();
+    /** By id, the newest first. @type {Map<string, any>} */
+    this.records = new Map();
   }
 
   /** New refusals of the stream. */
   hear(records) {
     if (this.text !== '') return;
     const mine = records.filter(({ identity }) => this.identity === '' || identity === this.identity);
-    this.#group(mine);
+    this.#add(mine);
     if (mine.length > 0 && records.length >= HEARD_MAX) this.next = records.at(-1).id;
+  }
+
+  #add(records) {
+    for (const record of records) this.records.set(record.id, record);
+    const sorted = [...this.records].sort(([, a], [, b]) => b.at.localeCompare(a.at));
+    this.records = new Map(sorted.slice(0, RECORDS_MAX));
+  }
+
+  /** @returns {Group[]} */
+  #groups() {
+    const keyOf = ({ identity, decision, policy }) => [identity, decision, policy].join('\n');
+    const groups = Map.groupBy(this.records.values(), keyOf);
+    return [...groups].map(([key, records]) => ({ key, records })).slice(0, GROUPS_MAX);
   }
 
   /** @param {boolean} isMore adds older ones to those that are loaded */
@@ -109,8 +115,8 @@ class Refusals {
         this.most = most;
         this.next = page.next;
         takeAddresses(page.addresses);
-        this.#group(page.decisions);
-        if (page.next === null || this.groups.size >= most) break;
+        this.#add(page.decisions);
+        if (page.next === null || this.#groups().length >= most) break;
       }
     } catch (error) {
       this.problem = error.message;
@@ -121,53 +127,28 @@ class Refusals {
 
   async #showMore() {
     this.most = Math.min(this.most + 2 * SHOWN, GROUPS_MAX);
-    if (this.groups.size < this.most && this.next !== null) return this.load(true);
+    if (this.#groups().length < this.most && this.next !== null) return this.load(true);
     letRowsMove();
     redraw();
   }
 
-  #group(records) {
-    for (const record of records) {
-      const { id, at, decision, path, policy, identity, refusals = 1 } = record;
-      if (this.ids.has(id)) continue;
-      if (this.ids.size >= IDS_MAX) this.ids.clear();
-      this.ids.add(id);
-      const key = [identity, decision, policy].join('\n');
-      const group = this.groups.get(key) ?? {
-        key,
-        record,
-        count: 0,
-        stored: 0,
-        firstAt: at,
-        paths: new Set(),
-      };
-      this.groups.set(key, group);
-      group.count += refusals;
-      group.stored++;
-      if (group.paths.size < PATHS_MAX) group.paths.add(path);
-      if (at >= group.record.at) group.record = record;
-      if (at < group.firstAt) group.firstAt = at;
-    }
-  }
-
   /** @param {string} id of the panel @param {string} title @param {...any} more buttons */
   show(id, title, scope, ...more) {
-    const groups = [...this.groups.values()].sort((a, b) => b.record.at.localeCompare(a.record.at));
-    for (const { key } of groups.splice(GROUPS_MAX)) this.groups.delete(key);
+    const groups = this.#groups();
     const isAll = groups.length <= this.most && this.next === null;
     const hidden = isAll || this.most >= GROUPS_MAX;
     const older = button('Older refusals', '', () => this.#showMore(), { hidden });
     patch(
       byId(id),
       head(id, title, scope, h('p.soft', { id: `${id}-status`, role: 'status' }, this.#status())),
-      stacked(id, COLUMNS, groups.slice(0, this.most)),
+      table(id, COLUMNS, groups.slice(0, this.most)),
       h('div.buttons', older, more),
     );
   }
 
   #status() {
     if (this.problem !== '') return this.problem;
-    const isEmpty = this.groups.size === 0;
+    const isEmpty = this.records.size === 0;
     if (this.text !== '') return isEmpty ? `No refusal matches “${this.text}”` : `that match “${this.text}”`;
     return isEmpty ? 'none stored' : 'newest first; of a flood only a sample is stored';
   }
@@ -223,9 +204,7 @@ async function search(text) {
   if (text !== '') byId('newest-title').focus({ preventScroll: true });
 }
 
-export function wireRefusals() {
-  on('search-form', 'submit', (event) => {
-    event.preventDefault();
-    search(event.target.text.value.trim());
-  });
-}
+on('search-form', 'submit', (event) => {
+  event.preventDefault();
+  search(event.target.text.value.trim());
+});

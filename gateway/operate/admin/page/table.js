@@ -5,7 +5,7 @@ import { h } from './dom.js';
  * `head` is the text of the column. `kind` are classes of its cells, `state` those of a cell that depend on its item. The
  * cells of `isHeader` are headers of their rows.
  *
- * @typedef {{ head: string, kind?: string, state?: (item: any) => any, isHeader?: boolean, isHidden?: boolean, cell: (item: any) => any }} Column
+ * @typedef {{ head: string, kind?: string, state?: (item: any) => any, isHeader?: boolean, cell: (item: any) => any }} Column
  */
 
 /** Items as they are shown, by id of the table. @type {Map<string, { key: string }[]>} */
@@ -33,22 +33,13 @@ function held(id, items) {
 }
 
 /** @param {Column[]} columns @param {{ key: string }[]} items */
-function tableOf(kind, id, columns, items) {
-  const heads = columns.map((column) =>
-    h(
-      'th',
-      { scope: 'col', class: column.kind },
-      column.isHidden ? h('span.hidden-text', column.head) : column.head,
-    ),
-  );
-  const rows = items.map((item) =>
-    h(
-      'tr',
-      { key: item.key },
-      columns.map((column) => cellOf(column, item)),
-    ),
-  );
-  return h('table', { class: kind }, h('thead', h('tr', heads)), h('tbody', { id: `${id}-rows` }, rows));
+export function table(id, columns, items) {
+  const heads = columns.map(({ head, kind }) => h('th', { scope: 'col', class: kind }, head));
+  const rows = held(id, items).map((item) => {
+    const cells = columns.map((column) => cellOf(column, item));
+    return h('tr', cells);
+  });
+  return h('table', h('thead', h('tr', heads)), h('tbody', { id: `${id}-rows` }, rows));
 }
 
 /** @param {Column} column */
@@ -56,16 +47,6 @@ function cellOf({ head, kind = '', state, isHeader, cell }, item) {
   const name = `${kind} ${state?.(item) || ''}`.trim();
   if (isHeader) return h('th', { scope: 'row', class: name }, cell(item));
   return h('td', { class: name, 'data-head': head }, cell(item));
-}
-
-/** Clients and what they did. In a block, the classes of the cells place them. @param {Column[]} columns */
-export function stacked(id, columns, items) {
-  return tableOf('stacked', id, columns, held(id, items));
-}
-
-/** Figures. In a block, each has the head of its column. @param {string} label for screen readers @param {Column[]} columns */
-export function figures(id, label, columns, items) {
-  return scrolled(label, tableOf('figures', id, columns, held(id, items)));
 }
 
 /** Something that may be larger than its place. The keys scroll it too. @param {string} label for screen readers */

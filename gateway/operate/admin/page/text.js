@@ -17,11 +17,13 @@ export function atLeast(number, isExact) {
   return isExact ? count(number) : `≥ ${count(number)}`;
 }
 
-/** @param {[string, number][]} counts @param {number} [most] are named */
-export function listed(counts, most = counts.length) {
-  const texts = counts.slice(0, most).map(([name, value]) => `${name} ${count(value)}`);
-  if (counts.length > most) texts.push(`${count(counts.length - most)} more`);
-  return texts.join(', ');
+/** @param {[string, number][]} counts */
+export function listed(counts) {
+  return counts.map(([name, value]) => `${name} ${count(value)}`).join(', ');
+}
+
+export function cut(text, length) {
+  return text.length > length ? `${text.slice(0, length)}…` : text;
 }
 
 const timeFormat = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
@@ -53,7 +55,7 @@ export function spanText(seconds) {
   return `${seconds / length} ${unit}`;
 }
 
-export function quotaText({ limit, windowSeconds, algorithm, distinct }) {
+export function quotaText({ limit, windowSeconds, algorithm, distinct = null }) {
   if (algorithm === 'concurrency') return `${count(limit)} in flight`;
   if (algorithm === 'token-bucket') return `${count(limit)} at once`;
   const number = count(limit) + (distinct === null ? '' : ' different');

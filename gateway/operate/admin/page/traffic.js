@@ -9,18 +9,15 @@ export const KINDS = [
 ];
 const SPANS = 360;
 const MINUTE_MS = 60_000;
-/** What a request has in place of a status of the application. */
-const UNANSWERED = new Map([
-  ['none', 'no answer'],
-  ['bound', 'refused at a bound'],
-]);
 /** A chart has at most so many bars. */
 const BARS_MAX = 120;
+
+/** Outcomes of requests that the policies let through. */
+const PASSED = new Set(['allowed', 'uncovered']);
 
 const REQUESTS = 'floodgate_requests_total';
 const REPLIES = 'floodgate_replies_total';
 const DECISIONS = 'floodgate_policy_decisions_total';
-const DEGRADED = 'floodgate_store_degraded_total';
 const POLICY_DEGRADED = 'floodgate_policy_degraded_total';
 const DECISION_TIME = 'floodgate_decision_duration_seconds_bucket';
 const STORE_TIME = 'floodgate_store_duration_seconds_bucket';
@@ -33,9 +30,9 @@ const STORE_TIME = 'floodgate_store_duration_seconds_bucket';
  */
 /**
  * A bar of the chart. All bars have the same length. `seconds` is the part of it that is known: the newest bar is not
- * over, and the gateway may have started within the oldest. `degraded` were decided without the store.
+ * over, and the gateway may have started within the oldest.
  *
- * @typedef {{ from: number, to: number, seconds: number, spans: number[], passed: number, failed: number, unanswered: number, refused: number, degraded: number }} Bar
+ * @typedef {{ from: number, to: number, seconds: number, spans: number[], passed: number, failed: number, unanswered: number, refused: number }} Bar
  */
 
 /** @param {Record<string, any>} series by name: that of the metric, then the values of its labels @returns {Metrics<any>} */
@@ -125,9 +122,20 @@ export class Traffic {
     return sum(rates.filter(([name]) => name.endsWith(labels)).map(([, value]) => value));
   }
 
-  /** @returns {Record<string, number>} requests per second by outcome */
-  outcomes() {
-    return Object.fromEntries(this.rates?.get(REQUESTS) ?? []);
+  /**
+   * Requests per second at the moment. Whole and parts are of the same reading, so that no part is larger.
+   *
+   * @returns {{ all: number, refused: number, reasons: [string, number][] }}
+   */
+  flow() {
+    const outcomes = [...(this.rates?.get(REQUESTS) ?? [])];
+    const bound = this.rate(REPLIES, 'bound');
+    const refusals = outcomes.filter(([outcome]) => !PASSED.has(outcome));
+    const reasons = /** @type {[string, number][]} */ ([...refusals, ['at a bound', bound]]);
+    const refused = sum(reasons.map(([, value]) => value));
+    // A bound may refuse later than the policies admit.
+    const all = Math.max(sum(outcomes.map(([, value]) => value)), refused);
+    return { all, refused, reasons: reasons.filter(([, value]) => value > 0) };
   }
 
   /** @returns {Record<string, number>} the decisions of a policy in the last hour */
@@ -186,32 +194,18 @@ export class Traffic {
     // A reply may be in a later span than the decision about its request.
     const passed = Math.max(0, allowed + uncovered - failed - unanswered - bound);
     const refused = sum(Object.values(others)) + bound;
-    const degraded = sum(this.#sums(DEGRADED, spans).map(([, requests]) => requests));
-    return { from, to, seconds, spans, passed, failed, unanswered, refused, degraded };
+    return { from, to, seconds, spans, passed, failed, unanswered, refused };
   }
 
-  /** @param {Bar[]} bars @returns {[string, number][]} policies that denied requests, those that denied most first */
-  deniedIn(bars) {
-    return this.#sums(
-      DECISIONS,
-      bars.flatMap(({ spans }) => spans),
-    )
-      .filter(([labels, denied]) => labels.endsWith(' denied') && denied > 0)
-      .map(
-        ([labels, denied]) => /** @type {[string, number]} */ ([labels.slice(0, -' denied'.length), denied]),
-      )
-      .sort(([, a], [, b]) => b - a);
-  }
-
-  /** @param {Bar[]} bars @returns {[string, number][]} replies of the application by class of status */
-  statusesIn(bars) {
-    return this.#sums(
-      REPLIES,
-      bars.flatMap(({ spans }) => spans),
-    )
-      .filter(([, replies]) => replies > 0)
-      .map(([name, replies]) => /** @type {[string, number]} */ ([UNANSWERED.get(name) ?? name, replies]))
-      .sort(([a], [b]) => a.localeCompare(b));
+  /** @param {number[]} spans @returns {[string, number][]} policies that denied requests, those that denied most first */
+  deniedIn(spans) {
+    const counts = this.#sums(DECISIONS, spans).filter(
+      ([labels, denied]) => labels.endsWith(' denied') && denied > 0,
+    );
+    const byPolicy = Object.fromEntries(
+      counts.map(([labels, denied]) => [labels.slice(0, -' denied'.length), denied]),
+    );
+    return Object.entries(byPolicy).sort(([, a], [, b]) => b - a);
   }
 
   /** Drops the oldest spans, and series that have not grown since. */

@@ -1,28 +1,29 @@
 /** Tries a request without sending it: what the gateway would do with it. */
 import { call } from './api.js';
-import { clientText } from './client.js';
+import { clientLink } from './client.js';
 import { byId, errorText, facts, h, on, patch } from './dom.js';
-import { figures } from './table.js';
+import { table } from './table.js';
 import { count, quotaText } from './text.js';
 import { go } from './views.js';
 
 const VERDICTS = {
-  allow: ['good', 'It would pass'],
+  allow: ['', 'It would pass'],
   deny: ['bad', 'It would be refused'],
-  uncovered: ['good', 'It would pass: no policy counts it'],
+  uncovered: ['', 'It would pass: no policy counts it'],
   malformed: ['bad', 'It would be refused as malformed'],
 };
 
 const COLUMNS = [
   { head: 'Policy', isHeader: true, cell: policyLink },
-  { head: 'Used', cell: ({ used }) => count(used ?? 0) },
-  { head: 'Limit', kind: 'nowrap', cell: quotaText },
+  { head: 'Used', kind: 'number', cell: ({ used }) => count(used ?? 0) },
+  { head: 'Limit', kind: 'named', cell: quotaText },
   {
     head: 'Left',
+    kind: 'number',
     state: ({ remaining }) => remaining === 0 && 'bad',
     cell: ({ remaining }) => count(remaining ?? 0),
   },
-  { head: 'Counted', cell: ({ identity }) => identity && clientText(identity) },
+  { head: 'Counted', kind: 'named', cell: ({ identity }) => identity && clientLink(identity) },
   { head: 'Why', cell: ({ reason }) => reason },
 ];
 
@@ -67,10 +68,10 @@ function told({ decision, path, status, headers, reason, policies }) {
   const others = policies.filter(({ matched }) => !matched);
   return h(
     'div.result',
-    h('p', { class: `verdict ${kind}` }, status === null ? verdict : `${verdict} with ${status}`),
+    h('h3', { class: kind }, status === null ? verdict : `${verdict} with ${status}`),
     h('p', 'Path that is matched: ', h('code', path)),
     reason && h('p', reason),
-    applying.length > 0 && figures('applying', 'Policies that apply', COLUMNS, applying),
+    applying.length > 0 && table('applying', COLUMNS, applying),
     others.length > 0 &&
       details(
         `${count(others.length)} policies do not apply`,
@@ -88,9 +89,7 @@ function details(summary, content) {
   return h('details', h('summary', summary), content);
 }
 
-export function wireTry() {
-  on('try-form', 'submit', (event) => {
-    event.preventDefault();
-    submit(event.target);
-  });
-}
+on('try-form', 'submit', (event) => {
+  event.preventDefault();
+  submit(event.target);
+});

@@ -1,7 +1,7 @@
-/** Tests the lists of the clients denied most and of the paths requested most. */
+/** Tests the list of the clients denied most. */
 import t from 'tap';
 import { mergeRanked, type Ranked, Ranking, rankedSince } from '#gateway/observe/metrics/ranking.ts';
-import { mostLimited, mostRequested } from '#gateway/operate/admin/top.ts';
+import { mostLimited } from '#gateway/operate/admin/top.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { EXCHANGED_MAX } from '#gateway/refusals/decision-record.ts';
 
@@ -11,21 +11,20 @@ const NOW = 1_800_000_000_000;
 function flooded(places: number, offset = 0): Ranking {
   const ranking = new Ranking(places);
   for (let i = 0; i < 1000; i++) {
-    if (i % 2 === 0) ranking.count('/often', '', NOW);
-    if (i % 5 === 0) ranking.count('/less', '', NOW);
-    ranking.count(`/once/${offset + i}`, '', NOW);
+    if (i % 2 === 0) ranking.count('often', '', NOW);
+    if (i % 5 === 0) ranking.count('less', '', NOW);
+    ranking.count(`once ${offset + i}`, '', NOW);
   }
   return ranking;
 }
 
-function reportOf(limited: Ranking, paths: Ranking): ProcessReport {
+function reportOf(limited: Ranking): ProcessReport {
   return {
     storeAvailable: true,
     storeOutage: null,
     upstreamOutage: null,
     replicas: 1,
     limited: limited.list(NOW),
-    paths: paths.list(NOW),
     matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false },
   };
 }
@@ -34,8 +33,8 @@ const highest = (counts: readonly number[]): number => Math.max(...counts);
 
 t.test('names that come once are not counted above 1, however many they are', async (t) => {
   const [often, less, ...others] = flooded(64).list(NOW);
-  t.match(often, { name: '/often', count: 500, isExact: true });
-  t.match(less, { name: '/less', count: 200, isExact: true });
+  t.match(often, { name: 'often', count: 500, isExact: true });
+  t.match(less, { name: 'less', count: 200, isExact: true });
   t.equal(others.length, 62);
   t.equal(highest(others.map(({ count }) => count)), 1);
 });
@@ -52,19 +51,13 @@ t.test('a name that was dropped and came back is counted from then on', async (t
 });
 
 t.test('the figures of several workers are at most the true ones', async (t) => {
-  const workers = [0, 1000, 2000].map((offset) => reportOf(flooded(256, offset), flooded(64, offset)));
-  const { limited } = mostLimited(workers, [], NOW);
+  const workers = [0, 1000, 2000].map((offset) => reportOf(flooded(256, offset)));
+  const { limited } = mostLimited(workers, [], NOW, 0);
   t.match(limited.slice(0, 2), [
-    { identity: '/often', denied: 1500, isExact: true },
-    { identity: '/less', denied: 600, isExact: true },
+    { identity: 'often', denied: 1500, isExact: true },
+    { identity: 'less', denied: 600, isExact: true },
   ]);
   t.equal(highest(limited.slice(2).map(({ denied }) => denied)), 1);
-  const paths = mostRequested(workers);
-  t.match(paths.slice(0, 2), [
-    { path: '/often', requests: 1500, isExact: true },
-    { path: '/less', requests: 600, isExact: true },
-  ]);
-  t.equal(highest(paths.slice(2).map(({ requests }) => requests)), 1);
 });
 
 t.test('a count is exact only if no list can have dropped the name', async (t) => {
@@ -87,7 +80,7 @@ t.test('a count is not exact if another gateway may have left the client out of 
   for (let i = 0; i < 100; i++) here.count('here', '', NOW);
   const withListOf = (length: number) => {
     const list = Array.from({ length }, (_, i) => ranked(`there ${i}`, 1));
-    return mostLimited([reportOf(here, new Ranking(64))], [list], NOW).limited[0];
+    return mostLimited([reportOf(here)], [list], NOW, 0).limited[0];
   };
   t.match(withListOf(EXCHANGED_MAX - 1), { identity: 'here', denied: 100, isExact: true });
   t.match(withListOf(EXCHANGED_MAX), { identity: 'here', denied: 100, isExact: false });

@@ -110,7 +110,7 @@ function feedOf(clock: Clock, families: LiveFeedOptions['families']): LiveFeed {
     families,
     listDecisions: async () => [],
     policyVersion: async () => '',
-    addresses: { find: () => null, isOn: false, shownUntil: null },
+    addresses: null,
   });
 }
 
