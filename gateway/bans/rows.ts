@@ -124,6 +124,12 @@ export class Rows {
     if (row?.kind === 'ban') this.bans.delete(row.name);
   }
 
+  #endShadows(): void {
+    this.dropEnded();
+    // A timer may be a little early. Then it is set again.
+    this.#useShadows();
+  }
+
   #useShadows(): void {
     const before = this.#shadows;
     const active = this.all.filter(({ kind, note }) => kind === 'shadow' && note !== null);
@@ -131,7 +137,7 @@ export class Rows {
     clearTimeout(this.#timer);
     if (active.length > 0) {
       const waitMs = Math.min(...active.map(({ endsAt }) => endsAt)) - this.#options.clock();
-      this.#timer = setTimeout(() => this.dropEnded(), Math.max(1, waitMs)).unref();
+      this.#timer = setTimeout(() => this.#endShadows(), Math.max(1, waitMs)).unref();
     }
     const isSame = before.size === active.length && active.every(({ name }) => before.has(name));
     if (!isSame) this.#options.onShadows();

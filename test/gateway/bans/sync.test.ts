@@ -57,7 +57,7 @@ t.test('a process reads only changes that it has not read', async (t) => {
   const control = storeControl(t, redis);
   const many = Array.from({ length: POLICY_ROWS_MAX - 1 }, (_, i) => identity(i + 1000).digest);
   await addBans(redis, many);
-  await control.ban(identity(1), 60_000, 'the first');
+  await control.ban(identity(1), 3_600_000, 'the first');
   const replica = await startReplica(t, redis.url);
   const sentBytes = async (): Promise<number> =>
     Number(/total_net_output_bytes:(\d+)/.exec(await redis.client.info('stats'))?.[1]);
@@ -71,7 +71,7 @@ t.test('a process reads only changes that it has not read', async (t) => {
   t.equal(replica.bans.size, POLICY_ROWS_MAX);
   t.ok(all > 500_000, `reading everything takes ${all} bytes`);
 
-  await control.ban(identity(2), 60_000, 'the second');
+  await control.ban(identity(2), 3_600_000, 'the second');
   const few = await bytesOfAnswer();
   t.comment(`all bans: ${all} bytes, one more: ${few} bytes`);
   t.ok(few < 1000, `reading one change takes ${few} bytes`);
@@ -80,9 +80,9 @@ t.test('a process reads only changes that it has not read', async (t) => {
   t.match(replica.bans.of(identity(2).digest, Date.now()), { reason: 'the second', policy: null });
   t.match(replica.bans.of(many[0] ?? '', Date.now()), { policy: 'login' });
 
-  await control.shadow('a', 60_000);
+  await control.shadow('a', 3_600_000);
   await control.reset(identity(3), []);
-  await control.ban(identity(2), 120_000, 'again');
+  await control.ban(identity(2), 7_200_000, 'again');
   t.equal(await control.countDenials(identity(1), BAN, 1, 'by a policy'), 60_000);
   t.ok((await bytesOfAnswer()) < 1000);
   t.strictSame([replica.bannedOnes(), replica.shadows()], [[1, 2], ['a']]);
@@ -100,13 +100,13 @@ t.test('a process that missed too many changes, or others than the store had, re
   const redis = await startRedis(t);
   const control = storeControl(t, redis);
   const replica = await startReplica(t, redis.url);
-  await control.ban(identity(1), 60_000, 'the first');
+  await control.ban(identity(1), 3_600_000, 'the first');
   await replica.ask();
   t.strictSame(replica.bannedOnes(), [1]);
 
   // A failover lost the first ban, and a later change has a higher version.
   await redis.client.flushall();
-  await control.ban(identity(2), 60_000, 'the second');
+  await control.ban(identity(2), 3_600_000, 'the second');
   await replica.ask();
   t.strictSame(replica.bannedOnes(), [1, 2]);
   t.match(await control.banOf(identity(1)), { reason: 'the first' }, 'the store has the first ban again');
@@ -116,7 +116,7 @@ t.test('a process that missed too many changes, or others than the store had, re
     'the newest is still first',
   );
 
-  await control.ban(identity(3), 60_000, 'the third');
+  await control.ban(identity(3), 3_600_000, 'the third');
   await control.unban(identity(2));
   replica.remember();
   for (let i = 0; i <= VERSIONS_MAX; i++) await control.reset(identity(i + 10), []);
@@ -124,32 +124,6 @@ t.test('a process that missed too many changes, or others than the store had, re
   await replica.ask();
   t.strictSame(replica.bannedOnes(), [1, 3], 'the lifted ban does not come back');
   t.ok(replica.hasForgotten(), 'of too many changes, a process forgets all counters');
-});
-
-t.test('a lifted ban stays lifted, although a process that knows it comes back later', async (t) => {
-  const redis = await startRedis(t);
-  const control = storeControl(t, redis);
-  const [knows, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
-  await control.ban(identity(1), 3_600_000, 'why');
-  await knows.ask();
-  await redis.client.flushall();
-  t.equal(await control.unban(identity(1)), false, 'the store has lost the ban');
-  for (let i = 0; i < 2; i++) for (const replica of [knows, other]) await replica.ask();
-  t.strictSame([knows.bannedOnes(), other.bannedOnes()], [[], []]);
-  t.equal(await control.banOf(identity(1)), null);
-
-  await control.ban(identity(1), 3_600_000, 'again');
-  await knows.ask();
-  await other.ask();
-  await control.unban(identity(1));
-  await other.ask();
-  await redis.client.flushall();
-  await knows.ask();
-  t.not(await control.banOf(identity(1)), null, 'it has not heard of the removal');
-  await other.ask();
-  t.equal(await control.banOf(identity(1)), null, 'one that has heard of it tells the store');
-  await knows.ask();
-  t.strictSame([knows.bannedOnes(), other.bannedOnes()], [[], []]);
 });
 
 t.test('a store that has evicted one of its keys gets the rows back', async (t) => {

@@ -99,30 +99,6 @@ t.test('keeps the refusals of clients with few of them, and a sample of the othe
   await all.close();
 });
 
-t.test('one identity does not displace the records of others', async (t) => {
-  const shelf = new Shelf();
-  let now = NOW;
-  const all = decisions(shelf, () => now);
-  const one = part(five);
-  const kept = () => shelf.batches.flat().filter((it) => it.identity === one.identity.digest).length;
-  const flood = async (): Promise<void> => {
-    for (let round = 0; round < 6; round++) {
-      const before = shelf.batches.length;
-      for (let i = 0; i < 1000; i++) all.add(refusal(one), refused);
-      // This record is always written.
-      all.add(refusal(new Bucket(one.counter, identity(`${now} ${round}`))), refused);
-      await until(() => shelf.batches.length > before);
-    }
-  };
-  await flood();
-  t.ok(kept() <= 60, `${kept()} records`);
-  now += 60_000;
-  const before = kept();
-  await flood();
-  t.ok(kept() > before && kept() <= 120, 'a minute later a few more are recorded');
-  await all.close();
-});
-
 t.test(
   'in a flood the newest record is of this second, and the records stand for all refusals',
   async (t) => {

@@ -105,15 +105,6 @@ t.test('routes without a limit are never refused, and spellings and keys share a
     );
     t.match(replies[5]?.headers['x-gateway-ratelimited'], 'true');
   });
-
-  t.test('refuses two different keys in one request', async (t) => {
-    const reply = await send(port, 'GET', '/api/v1/management/me', {
-      'x-api-key': 'fbk_a',
-      authorization: 'Bearer fbk_b',
-    });
-    t.equal(reply.status, 400);
-    t.match(JSON.parse(reply.body), { message: /two different API keys/, details: {} });
-  });
 });
 
 t.test('random keys that never work share one limit of their address', async (t) => {
