@@ -114,20 +114,6 @@ t.test('answers a probe of doctor with what the gateway received, and charges no
   });
 });
 
-t.test('403: a denied route, also for authorization requests', async (t) => {
-  const policies = `${policyFile()}\ndeny: [{ route: "* /internal/*" }]\n`;
-  const { ask, decisionPort } = await startAsked(t, {}, policies);
-  t.equal((await ask('GET', '/internal/a', '192.0.2.1')).status, 403);
-  t.equal((await ask('GET', '/open', '192.0.2.1')).status, 200);
-  const nginx = await send(decisionPort, '/auth-request', {
-    headers: question('GET', '/internal', '192.0.2.1'),
-  });
-  t.match(nginx, {
-    status: 403,
-    headers: { 'x-gateway-status': '403', 'x-gateway-body': /closed this route/ },
-  });
-});
-
 t.test('403: a browser gets a page, except through NGINX', async (t) => {
   const { ask, decisionPort } = await startAsked(
     t,

@@ -140,16 +140,6 @@ t.test(
   },
 );
 
-t.test('HTTP/1.0: without Host, and with or without keep-alive', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end('hi'));
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  t.match(await sendRaw(port, 'GET / HTTP/1.0\r\n\r\n').ended(), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhi$/);
-  const client = sendRaw(port, 'GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n');
-  await client.until(/\r\nConnection: keep-alive\r\n[\s\S]*\r\n\r\nhi$/i);
-  client.socket.write('GET / HTTP/1.0\r\n\r\n');
-  t.equal((await client.ended()).match(/\r\n\r\nhi/g)?.length, 2);
-});
-
 t.test(
   'HTTP/1.0 with a transfer coding is refused: proxies of that time forward bytes they do not understand',
   async (t) => {
@@ -201,14 +191,6 @@ t.test('absolute-form: requests the path from our upstream, with the authority a
   }
 });
 
-t.test('OPTIONS *: 204, and the connection stays open', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  const client = sendRaw(port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n');
-  t.match(await client.until(/\/next/), /^HTTP\/1\.1 204 No Content\r\n/);
-  client.socket.destroy();
-});
-
 t.test('OPTIONS *: stops reading an endless body', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
@@ -220,14 +202,6 @@ t.test('OPTIONS *: stops reading an endless body', async (t) => {
   client.socket.on('drain', send);
   send();
   t.match(await client.ended(), /^HTTP\/1\.1 204 No Content\r\n/);
-});
-
-t.test('ignores an unknown Expect', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  const answer = await send(port, '/', { method: 'POST', headers: { expect: 'something' }, body: 'x' });
-  t.equal(answer.status, 200);
-  t.match(JSON.parse(answer.body.toString()), { body: 'x' });
 });
 
 t.test('does not read the body behind 1,100 tiny headers as a request', async (t) => {

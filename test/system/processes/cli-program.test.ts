@@ -106,16 +106,6 @@ t.test('the help lists each command in one group', async (t) => {
   t.match(await floodgate(['-h']), { code: 0, stdout });
 });
 
-t.test('the version needs no other module', async (t) => {
-  const tell = `import { registerHooks } from 'node:module';
-    registerHooks({ load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context); } });`;
-  const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(tell)}` };
-  const { stdout, stderr } = await floodgate(['--version'], { env });
-  t.match(stdout, /Node\.js/);
-  t.match(stderr, /cli\/main\.ts$/m);
-  t.notMatch(stderr, /yargs|pino|cli-table|program\.ts|terminal\.ts/);
-});
-
 t.test('commands read the variables of the gateway', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'own.yaml'), POLICIES);

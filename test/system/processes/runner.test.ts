@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { failures, resultsOf, slowest } from '#test/runner/report.ts';
+import { failures } from '#test/runner/report.ts';
 import { type Outcome, type RunOptions, runFiles } from '#test/runner/test-process.ts';
 import { lives } from '#test/support/gateway-process.ts';
 import { projectRoot } from '#test/support/process.ts';
@@ -188,41 +188,6 @@ t.test('the end of a log has all failures with their details, and nothing else',
     'not ok 0 - 2.ts (exit code null, signal SIGKILL)',
   ]);
   t.notMatch(lines.join('\n'), /a good one|1\.ts/);
-});
-
-t.test('a terminal shows one line for each file', async (t) => {
-  const { tap } = await run(t, GOOD, `t.test('bad', async (t) => t.equal(1, 2));`);
-  t.match(resultsOf(tap), /^ok \d+ - \S+0\.ts.*\nnot ok \d+ - \S+1\.ts[^\n]*\n?$/);
-});
-
-t.test('with many failures and long details, the end of a log has the first ones', async (t) => {
-  const one = [
-    'not ok 1 - x',
-    '  ---',
-    ...Array.from({ length: 100 }, (_, i) => `  line ${i}`),
-    '  ...',
-  ].join('\n');
-  t.equal(failures(one).length, 27);
-  const many = failures('not ok 1 - x\n'.repeat(1000));
-  t.equal(many.length, 61);
-  t.equal(many.at(-1), 'and 940 more');
-});
-
-t.test('reports the CPU time of each file', async (t) => {
-  const busy = `const end = performance.now() + 50; while (performance.now() < end);`;
-  const starting = `(await import('node:child_process')).execFileSync(process.execPath, ['-e', ${JSON.stringify(busy)}]);`;
-  const { used } = await run(t, `t.ok(1);`, `t.ok(1); ${starting}`);
-  const [program, first, second] = used;
-  t.equal(program?.name, 'test-files.ts', 'the first row is what every process loads');
-  t.ok(Number(program?.own) > 0);
-  t.equal(first?.started, 0);
-  t.ok(Number(second?.started) > 0);
-});
-
-t.test('the table is sorted by size, and sums equal names', async (t) => {
-  const row = (name: string, own: number, started: number) => ({ name, own, started });
-  const rows = slowest([row('a', 1000, 0), row('b', 500, 700), row('a', 2000, 100)]);
-  t.strictSame(rows.slice(1), ['     3.5      0.8 all', '     3.0      0.1 a', '     0.5      0.7 b']);
 });
 
 t.test('without time left nothing begins, and skipped runs are listed', async (t) => {

@@ -8,7 +8,7 @@ import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { startRawUpstream, values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
-import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { type Owner, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { secured, sendTls } from '#test/support/tls-client.ts';
 import { until } from '#test/support/until.ts';
@@ -60,18 +60,6 @@ t.test('requests and replies of every size pass, and the application hears of ht
   t.equal(seen.body, body);
   t.strictSame(values(seen.headers, 'x-forwarded-proto'), ['https']);
   t.strictSame(values(seen.headers, 'x-forwarded-for'), ['127.0.0.1']);
-});
-
-t.test('a limit is as exact as without', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end());
-  const { port } = await startTestGateway(t, {
-    upstream: upstream.origin,
-    env: TLS,
-    policies: policyFile('name: all, route: GET /*, identifier: ip, limit: 7, window: 366d'),
-  });
-  const answers = await Promise.all(Array.from({ length: 30 }, () => sendTls(port, '/a', ca)));
-  t.equal(answers.filter(({ status }) => status === 200).length, 7);
-  t.equal(answers.filter(({ status }) => status === 429).length, 23);
 });
 
 t.test('400: plain HTTP is told that the port is for HTTPS', async (t) => {
