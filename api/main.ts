@@ -25,7 +25,7 @@ import { createSender } from '#api/events/sender.ts';
 import { createSignal } from '#api/events/signal.ts';
 import { createTargets } from '#api/events/targets.ts';
 import { startWorker } from '#api/events/worker.ts';
-import { fanOut } from '#api/jobs/fan-out.ts';
+import { acceptFollowUps } from '#api/jobs/follow-ups.ts';
 import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
 import { createMailer, openTransport } from '#api/mail/mailer.ts';
@@ -138,7 +138,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
   const app = await buildApp(context, appLog, () => isReady);
   const address = await app.listen(listenOptions(config));
-  const worker = startWorker({ ...context, fanOut: () => fanOut(context, log), log });
+  const worker = startWorker({ ...context, acceptFollowUps: () => acceptFollowUps(context, log), log });
   const jobs = startScheduledJobs(context, log);
   const steps = {
     first: [

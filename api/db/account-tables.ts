@@ -1,5 +1,6 @@
 /** Tables of accounts and their rights, of mails, and of the audit log. */
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
+import type { QueueColumns } from './event-tables.ts';
 
 export type Permission = 'read' | 'write' | 'manage';
 /** Owners and managers run an organization. `member`, which Formbricks has too, gives no rights. */
@@ -89,8 +90,7 @@ export interface AccountTokenTable {
   passwordAttempts: number;
 }
 
-export interface MailOutboxTable {
-  id: string;
+export interface MailOutboxTable extends QueueColumns {
   createdAt: Timestamp;
   kind: string;
   recipient: string;
@@ -99,11 +99,6 @@ export interface MailOutboxTable {
   /** Plain text. Cleared after sending, because it may contain the token of a link. */
   body: string;
   status: 'pending' | 'sent' | 'parked';
-  attempts: number;
-  /** During an attempt: when another process may retry, in case this one dies. */
-  nextAttemptAt: Timestamp;
-  /** Time when it was sent or parked. */
-  settledAt: Timestamp | null;
   lastError: string | null;
   /** The workspace that the mail is about; null for mails of accounts. */
   workspaceId: string | null;

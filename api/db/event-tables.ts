@@ -1,5 +1,20 @@
 /** Tables of webhooks, events and deliveries (terms: events/outbox.ts). */
+import type { Generated } from 'kysely';
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
+
+/** The columns of a queue, see db/queue.ts. */
+export interface QueueColumns {
+  id: string;
+  updatedAt: Timestamp;
+  status: string;
+  attemptCount: number;
+  /** Failures since it was created or requested again. An attempt counts from its lease on, until it succeeds. */
+  failureCount: number;
+  /** Time of the next attempt or, while leased, end of the lease; null unless pending. */
+  dueAt: Timestamp | null;
+  /** Id of the lease; null if not leased. */
+  lease: string | null;
+}
 
 export interface WebhookTable extends Row {
   workspaceId: string;
@@ -12,11 +27,17 @@ export interface WebhookTable extends Row {
   surveyIds: Json;
   /** `whsec_` and 32 bytes in base64. */
   secret: string;
+  /** Whether the last answer came soon. */
+  isQuick: Generated<Flag>;
+  /** Number of attempts in a row without any answer. */
+  hangs: Generated<number>;
+  /** Time until which nothing is sent, because the receiver hangs. */
+  pausedUntil: Generated<Timestamp | null>;
 }
 
 export type EventType = 'responseCreated' | 'responseUpdated' | 'responseFinished';
 
-/** Events of the outbox, including delivered ones. */
+/** Events, including delivered ones. */
 export interface EventTable {
   id: string;
   createdAt: Timestamp;
@@ -24,28 +45,19 @@ export interface EventTable {
   surveyId: string;
   responseId: string;
   type: EventType;
-  /** The response after the change; null once the payload is built from it. */
-  snapshot: Json | null;
-  /** The body, which is the same for all webhooks; null until fan-out. */
-  payload: Json | null;
-  fannedOutAt: Timestamp | null;
+  /** The body, which is the same for all webhooks. */
+  payload: Json;
+  /** Not null: the follow-up mails are still to be made, oldest first. */
+  mailsDueAt: Timestamp | null;
 }
 
-export interface DeliveryTable {
+export interface DeliveryTable extends QueueColumns {
   /** Sent as `webhook-id`. */
   id: string;
   createdAt: Timestamp;
-  updatedAt: Timestamp;
   eventId: string;
   webhookId: string;
   status: 'pending' | 'delivered' | 'parked';
-  attemptCount: number;
-  /** Failures since it was created or requested again. An attempt counts from its lease on, until it succeeds. */
-  failureCount: number;
-  /** Time of the next attempt or, while leased, end of the lease; null unless pending. */
-  dueAt: Timestamp | null;
-  /** Id of the worker's lease; null if not leased. */
-  lease: string | null;
 }
 
 export interface DeliveryAttemptTable {

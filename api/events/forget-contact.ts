@@ -1,9 +1,8 @@
 /** Removes a contact that is being deleted from stored events, so that no later attempt sends its data. */
 import { inTurn } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { isRecord } from '#api/values/schemas.ts';
 
-/** The members of snapshots and payloads that describe the contact. */
+/** The members of payloads that describe the contact. */
 const MEMBERS = ['contactId', 'contact', 'contactAttributes', 'person', 'personAttributes'];
 
 /** Call it in the transaction that takes the contact from these responses, after that. */
@@ -17,19 +16,19 @@ export async function forgetContactOf(trx: Database, responseIds: readonly strin
     .execute();
   // One at a time, because a payload may be large.
   for (const { id } of events) {
-    const event = trx.selectFrom('events').select(['snapshot', 'payload']).where('id', '=', id);
-    const { snapshot = null, payload = null } = (await inTurn(trx, event).executeTakeFirst()) ?? {};
+    const event = trx.selectFrom('events').select('payload').where('id', '=', id);
+    const row = await inTurn(trx, event).executeTakeFirst();
+    if (row === undefined) continue;
     await trx
       .updateTable('events')
-      .set({ snapshot: without(snapshot, 'response'), payload: without(payload, 'data') })
+      .set({ payload: withoutContact(row.payload) })
       .where('id', '=', id)
       .execute();
   }
 }
 
-function without(json: string | null, part: 'response' | 'data'): string | null {
-  const value: unknown = json === null ? null : JSON.parse(json);
-  if (!isRecord(value) || !isRecord(value[part])) return json;
-  const blank = MEMBERS.filter((name) => Object.hasOwn(value[part] ?? {}, name)).map((name) => [name, null]);
-  return JSON.stringify({ ...value, [part]: { ...value[part], ...Object.fromEntries(blank) } });
+function withoutContact(payload: string): string {
+  const { data, ...rest } = JSON.parse(payload);
+  const blank = MEMBERS.filter((name) => Object.hasOwn(data, name)).map((name) => [name, null]);
+  return JSON.stringify({ ...rest, data: { ...data, ...Object.fromEntries(blank) } });
 }

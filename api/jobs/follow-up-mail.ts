@@ -12,13 +12,15 @@ import type { SurveyContent } from '#api/resources/surveys/schema.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 
 type FollowUp = SurveyContent['followUps'][number];
+/** The parts of a response that mails show, as it was when its event was written. */
+export type Answered = Pick<Response, 'data' | 'endingId' | 'variables'>;
 
 const SUBJECT_LENGTH_MAX = 255;
 const BODY_LENGTH_MAX = 100_000;
 /** The place of the address in the answer to a question about contact data: first name, last name, email. */
 const EMAIL_PART = 2;
 
-export function isTriggered({ trigger }: FollowUp, response: Response): boolean {
+export function isTriggered({ trigger }: FollowUp, response: Answered): boolean {
   switch (trigger.type) {
     case 'response':
       return true;
@@ -28,7 +30,7 @@ export function isTriggered({ trigger }: FollowUp, response: Response): boolean 
 }
 
 /** @returns null if there is no recipient: the question was skipped, or its answer is not an address */
-export function followUpMail(followUp: FollowUp, survey: BareSurvey, response: Response): Mail | null {
+export function followUpMail(followUp: FollowUp, survey: BareSurvey, response: Answered): Mail | null {
   const { properties } = followUp.action;
   const to = recipient(properties.to, response);
   if (to === null) return null;
@@ -56,7 +58,7 @@ export function followUpMail(followUp: FollowUp, survey: BareSurvey, response: R
  * Returns an address, given either directly or by the id of the question or hidden field that has it. Accepts one
  * address.
  */
-function recipient(to: string, response: Response): string | null {
+function recipient(to: string, response: Answered): string | null {
   const written = normalizeEmail(to);
   if (written !== null) return written;
   const answer = answerOf(response, to);
@@ -68,7 +70,7 @@ function recipient(to: string, response: Response): string | null {
  * Replaces `#recall:<id>/fallback:<text>#` by an answer or a variable. A text may recall a long answer thousands of times,
  * so all of them together get no more room than a mail has.
  */
-function withRecall(text: string, response: Response): string {
+function withRecall(text: string, response: Answered): string {
   let left = BODY_LENGTH_MAX;
   return text.replace(/#recall:([A-Za-z0-9_-]+)\/fallback:([^#]*)#/g, (_, id: string, fallback: string) => {
     const value = answerOf(response, id) ?? variableOf(response, id) ?? '';
@@ -80,7 +82,7 @@ function withRecall(text: string, response: Response): string {
   });
 }
 
-function answersText(survey: BareSurvey, response: Response): string {
+function answersText(survey: BareSurvey, response: Answered): string {
   return survey.content.blocks
     .flatMap(({ elements }) => elements)
     .flatMap(({ id, headline }) => {
@@ -91,13 +93,13 @@ function answersText(survey: BareSurvey, response: Response): string {
     .join('\n\n');
 }
 
-function variablesText(survey: BareSurvey, response: Response): string {
+function variablesText(survey: BareSurvey, response: Answered): string {
   return survey.content.variables
     .map(({ id, name, value }) => `${name}: ${variableOf(response, id) ?? value}`)
     .join('\n');
 }
 
-function hiddenFieldsText(survey: BareSurvey, response: Response): string {
+function hiddenFieldsText(survey: BareSurvey, response: Answered): string {
   return (survey.content.hiddenFields.fieldIds ?? [])
     .flatMap((id) => {
       const answer = answerOf(response, id);
@@ -106,11 +108,11 @@ function hiddenFieldsText(survey: BareSurvey, response: Response): string {
     .join('\n');
 }
 
-function variableOf(response: Response, id: string): string | number | undefined {
+function variableOf(response: Answered, id: string): string | number | undefined {
   return Object.hasOwn(response.variables, id) ? response.variables[id] : undefined;
 }
 
-function answerOf(response: Response, id: string): Answer | undefined {
+function answerOf(response: Answered, id: string): Answer | undefined {
   return Object.hasOwn(response.data, id) ? response.data[id] : undefined;
 }
 

@@ -1,43 +1,69 @@
 /**
- * Plans the follow-up mails of finished responses. The mailer accepts them in the transaction that takes the event out of
- * the outbox, so each event sends each mail about once.
+ * Makes the follow-up mails of finished responses from their events. The transaction that takes an event also accepts its
+ * mails, so each event sends each mail about once.
  *
  * A response has a limited number of follow-ups with one recipient each, and the organization has the limit
  * `actions.surveyFollowUp`. Mails beyond the limit are dropped with a line in the log.
  */
+import type { Context } from '#api/context.ts';
+import { unlocked } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import type { Limiter } from '#api/limits/limiter.ts';
+import { deleteEventsWithoutDelivery } from '#api/events/retention.ts';
 import type { Mail } from '#api/mail/mail.ts';
-import type { Response } from '#api/resources/responses/store.ts';
-import type { BareSurvey } from '#api/resources/surveys/store.ts';
-import { followUpMail, isTriggered } from './follow-up-mail.ts';
+import { type BareSurvey, findBareSurveys } from '#api/resources/surveys/store.ts';
+import { type Answered, followUpMail, isTriggered } from './follow-up-mail.ts';
 
 const FOLLOW_UPS_MAX = 10;
+/** The number of events in one transaction. More would delay requests. */
+const BATCH = 50;
 
-export interface FollowUpLog {
+interface FollowUpLog {
   warn(fields: object, message: string): void;
 }
 
-interface FinishedResponse {
-  readonly survey: BareSurvey;
-  readonly response: Response;
+type FollowUpParts = Pick<Context, 'db' | 'limits' | 'mailer'>;
+
+/** @returns the number of events; 0 if none waits */
+export async function acceptFollowUps(
+  { db, limits, mailer }: FollowUpParts,
+  log: FollowUpLog,
+): Promise<number> {
+  return db.transaction().execute(async (trx) => {
+    const waiting = trx
+      .selectFrom('events')
+      .select(['id', 'surveyId', 'payload'])
+      .where('mailsDueAt', 'is not', null)
+      .orderBy('mailsDueAt')
+      .limit(BATCH);
+    const events = await unlocked(trx, waiting).execute();
+    if (events.length === 0) return 0;
+    const ids = events.map(({ id }) => id);
+    await trx.updateTable('events').set({ mailsDueAt: null }).where('id', 'in', ids).execute();
+    const surveys = await findBareSurveys(
+      trx,
+      events.map(({ surveyId }) => surveyId),
+    );
+    const mails = events.flatMap(({ payload, surveyId }) => {
+      const survey = surveys.get(surveyId);
+      const { data } = JSON.parse(payload);
+      return survey === undefined ? [] : mailsOf(survey, data, log).map((mail) => ({ survey, mail }));
+    });
+    for (const mail of await withinLimit(trx, limits, mails, log)) await mailer.accept(trx, mail);
+    await deleteEventsWithoutDelivery(trx, ids);
+    return events.length;
+  });
 }
 
-/**
- * Spends the limit for the mails of all these responses at once, because a transaction waits for it.
- *
- * @returns the mails within the limit
- */
-export async function planFollowUps(
-  { db, limits, log }: { readonly db: Database; readonly limits: Limiter; readonly log: FollowUpLog },
-  finished: readonly FinishedResponse[],
+/** Spends the limit for all mails at once, because a transaction waits for it. It waits only briefly for another server. */
+async function withinLimit(
+  trx: Database,
+  limits: Context['limits'],
+  due: readonly { readonly survey: BareSurvey; readonly mail: Mail }[],
+  log: FollowUpLog,
 ): Promise<readonly Mail[]> {
-  const due = finished.flatMap(({ survey, response }) =>
-    mailsOf(survey, response, log).map((mail) => ({ survey, mail })),
-  );
   if (due.length === 0) return [];
   const organizations = await organizationsOf(
-    db,
+    trx,
     due.map(({ survey }) => survey.workspaceId),
   );
   const results = await Promise.all(
@@ -46,14 +72,13 @@ export async function planFollowUps(
     ),
   );
   const dropped = due.filter((_, i) => results[i]?.isAllowed === false);
-  for (const surveyId of new Set(dropped.map(({ survey }) => survey.id))) {
-    const count = dropped.filter(({ survey }) => survey.id === surveyId).length;
-    log.warn({ surveyId, dropped: count }, 'follow-up mails are over the limit of the organization');
+  for (const [surveyId, all] of Map.groupBy(dropped, ({ survey }) => survey.id)) {
+    log.warn({ surveyId, dropped: all.length }, 'follow-up mails are over the limit of the organization');
   }
   return due.filter((_, i) => results[i]?.isAllowed === true).map(({ mail }) => mail);
 }
 
-function mailsOf(survey: BareSurvey, response: Response, log: FollowUpLog): readonly Mail[] {
+function mailsOf(survey: BareSurvey, response: Answered, log: FollowUpLog): readonly Mail[] {
   try {
     return survey.content.followUps
       .filter((followUp) => isTriggered(followUp, response))

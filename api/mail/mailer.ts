@@ -1,38 +1,37 @@
 /**
- * Accepts mails and sends them: leases mails that are due, sends them, and records the result. Several processes may do
- * so at once. If one dies between sending and recording, the mail arrives twice. No mail gets lost.
+ * Accepts mails and sends them. If a process dies between sending and recording, the mail arrives twice. No mail gets
+ * lost.
  *
  * If the server refuses every mail (SenderRefused), all of them wait. After a pause, one mail tests whether that has
  * changed.
  */
-import type { Database, Timestamp } from '#api/db/schema.ts';
+
+import { pauseAfter, type Queue, settle, startQueue } from '#api/db/queue.ts';
+import type { Database, MailOutboxTable } from '#api/db/schema.ts';
 import type { Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { STEP_MS, watchClock } from '#api/work/clock-step.ts';
-import { type QueueRunner, startQueueRunner } from '#api/work/queue-runner.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import {
-  ATTEMPTS_MAX,
-  type Mail,
-  type MailAddress,
-  MailRefused,
-  type MailTransport,
-  pauseAfter,
-  SENDER_REFUSED_MS_MAX,
-  SenderRefused,
-  senderPauseAfter,
-} from './mail.ts';
-import { insertMail, type LeasedMail, leaseMails, mendMails, updateMail } from './outbox.ts';
+import { type Mail, type MailAddress, MailRefused, type MailTransport, SenderRefused } from './mail.ts';
+import { dueMails, insertMail, type LeasedMail, loadMails } from './outbox.ts';
 
 /** How often the table is read for mails whose pause is over, and for mails of other processes. */
 const POLL_MS: Millis = 5_000;
-const BATCH = 5;
+/** Mails that are sent at once. */
+const PLACES = 5;
 /** An attempt ends after this time, which is before its lease ends. */
 const ATTEMPT_TIMEOUT_MS: Millis = 60_000;
+export const LEASE_MS: Millis = 2 * ATTEMPT_TIMEOUT_MS;
 /** How long closing waits for attempts in progress. An attempt that is cut off is repeated when its lease is over. */
-const STOP_TIMEOUT_MS: Millis = 5_000;
-const LEASE_MS: Millis = 2 * ATTEMPT_TIMEOUT_MS;
+const STOP_MS: Millis = 5_000;
+/** Number of attempts after which a mail is parked: it stays in the table, and only an operator can send it again. */
+export const ATTEMPTS_MAX = 14;
+/** The first pause is 15 to 30 s, the longest three to six hours. All attempts together last about a day. */
+export const RETRIES = { firstMs: 15_000, maxMs: 3 * 60 * 60 * 1000, jitter: 1 };
+/** If the server refuses every mail for this time, the mail is parked. */
+const REFUSED_MS_MAX: Millis = 7 * 24 * 60 * 60 * 1000;
+const REFUSED_PAUSES = { firstMs: 60_000, maxMs: 60 * 60 * 1000, jitter: 0 };
+const ERROR_LENGTH_MAX = 500;
 
 interface MailerLog {
   info(fields: object, message: string): void;
@@ -51,92 +50,95 @@ export interface Mailer {
   /** Call it when there may be something to send. */
   wake(): void;
   start(): void;
-  /** Sends everything that is due, once. Resolves when each mail has been tried. */
-  sendDue(): Promise<void>;
+  /** Starts it, and resolves when each mail that is due has been tried. */
+  idle(): Promise<void>;
   /** Stops, and waits a bounded time for attempts in progress. */
   close(): Promise<void>;
 }
 
 interface MailerOptions {
   readonly db: Database;
-  /** Sends mails. null if nothing is sent, and mails stay in the table for the operator to read. */
-  readonly transport: MailTransport | null;
   readonly clock: Clock;
   readonly random: Random;
+  /** Sends mails. null if nothing is sent, and mails stay in the table for the operator to read. */
+  readonly transport: MailTransport | null;
   readonly log: MailerLog;
 }
 
 export function createMailer({ db, transport, clock, random, log }: MailerOptions): Mailer {
-  let runner: QueueRunner | null = null;
-
-  /** Refusals of every mail in a row, and the time until which none is tried. */
-  const refusal = { count: 0, pausedUntil: 0 };
-  const now = (): Timestamp => toTimestamp(clock());
-  const wasSetBack = watchClock(clock);
-  let hasMended = false;
-
-  /** At the start only new mails tell that the clock was set back before; later it concerns all that wait. */
-  const mend = async (): Promise<void> => {
-    const time = clock();
-    const createdAfter = hasMended ? 0 : time + STEP_MS;
-    await mendMails(db, { now: time, pauseMs: LEASE_MS, createdAfter });
-    hasMended = true;
-    refusal.pausedUntil = 0;
-  };
+  let queue: Queue | null = null;
+  const refusals = createRefusals(clock, random);
 
   const attempt = async (mail: LeasedMail, to: MailTransport): Promise<void> => {
-    const { id, kind, attempts } = mail;
+    const { id, kind, attemptCount: attempts, failureCount } = mail;
+    if (failureCount > ATTEMPTS_MAX) return park(mail, 'the last attempt did not end');
     try {
-      if (attempts > ATTEMPTS_MAX) return await park(mail, 'the last attempt did not end');
       await within(ATTEMPT_TIMEOUT_MS, to.send(mail));
-      refusal.count = 0;
-      await updateMail(db, id, { status: 'sent', body: '', settledAt: now(), lastError: null });
-      log.info({ mailId: id, kind, attempts }, 'a mail was sent');
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      if (error instanceof SenderRefused) return keep(mail, reason);
-      if (error instanceof MailRefused) refusal.count = 0;
-      if (error instanceof MailRefused || attempts >= ATTEMPTS_MAX) return park(mail, reason);
-      const pauseMs = pauseAfter(attempts, chance(random));
-      await updateMail(db, id, { nextAttemptAt: toTimestamp(clock() + pauseMs), lastError: reason });
-      log.warn({ mailId: id, kind, attempts, reason, pauseMs }, 'a mail was not sent; this is tried again');
+      return failed(mail, error);
     }
+    refusals.end();
+    await record(mail, { status: 'sent', dueAt: null, body: '', lastError: null });
+    log.info({ mailId: id, kind, attempts }, 'a mail was sent');
   };
 
-  const park = async ({ id, kind, attempts }: LeasedMail, reason: string): Promise<void> => {
-    await updateMail(db, id, { status: 'parked', settledAt: now(), lastError: reason });
+  const failed = async (mail: LeasedMail, error: unknown): Promise<void> => {
+    const { id, kind, attemptCount: attempts, failureCount } = mail;
+    const reason = error instanceof Error ? error.message : String(error);
+    if (error instanceof SenderRefused) return wait(mail, reason);
+    if (error instanceof MailRefused) refusals.end();
+    if (error instanceof MailRefused || failureCount >= ATTEMPTS_MAX) return park(mail, reason);
+    const pauseMs = pauseAfter(failureCount, RETRIES, random);
+    await record(mail, { dueAt: toTimestamp(clock() + pauseMs), lastError: reason });
+    log.warn({ mailId: id, kind, attempts, reason, pauseMs }, 'a mail was not sent; this is tried again');
+  };
+
+  const park = async (mail: LeasedMail, reason: string): Promise<void> => {
+    const { id, kind, attemptCount: attempts } = mail;
+    await record(mail, { status: 'parked', dueAt: null, lastError: reason });
     log.error(
       { mailId: id, kind, attempts, reason },
-      "a mail is parked; fix the cause, then set its status to 'pending' in mailOutbox",
+      "a mail is parked; fix the cause, then set status to 'pending', failureCount to 0 and dueAt to createdAt in mailOutbox",
     );
   };
 
-  const keep = async (mail: LeasedMail, reason: string): Promise<void> => {
-    const time = clock();
-    // The first of several mails that were tried together has logged it.
-    if (time >= refusal.pausedUntil) {
-      refusal.count += 1;
-      const pauseMs = senderPauseAfter(refusal.count);
-      refusal.pausedUntil = time + pauseMs;
-      log.error({ reason, pauseMs }, `the mail server refuses every mail (${reason}); mails wait`);
-    }
-    if (time - Date.parse(mail.createdAt) > SENDER_REFUSED_MS_MAX) return park(mail, reason);
+  const wait = async (mail: LeasedMail, reason: string): Promise<void> => {
+    const { isFirst, pauseMs, until } = refusals.note();
+    if (isFirst) log.error({ reason, pauseMs }, `the mail server refuses every mail (${reason}); mails wait`);
+    if (clock() - Date.parse(mail.createdAt) > REFUSED_MS_MAX) return park(mail, reason);
     // The attempt does not count: the mail waits as if it had not been tried.
-    const attempts = mail.attempts - 1;
-    const nextAttemptAt = toTimestamp(refusal.pausedUntil);
-    await updateMail(db, mail.id, { attempts, nextAttemptAt, lastError: reason });
+    await record(mail, {
+      attemptCount: mail.attemptCount - 1,
+      failureCount: mail.failureCount - 1,
+      dueAt: toTimestamp(until),
+      lastError: reason,
+    });
   };
 
-  const sendAll = async (isStopping: () => boolean): Promise<void> => {
-    if (transport === null) return;
-    if (wasSetBack()) await mend();
-    while (!isStopping() && clock() >= refusal.pausedUntil) {
-      const limit = refusal.count > 0 ? 1 : BATCH;
-      const mails = await leaseMails(db, { now: clock(), leaseMs: LEASE_MS, limit });
-      if (mails.length === 0) return;
-      await Promise.all(mails.map((mail) => attempt(mail, transport)));
-    }
-  };
+  const record = (
+    mail: LeasedMail,
+    { lastError, ...result }: Partial<MailOutboxTable> & Pick<MailOutboxTable, 'dueAt' | 'lastError'>,
+  ): Promise<boolean> =>
+    settle(db, 'mailOutbox', mail, clock(), {
+      ...result,
+      lastError: lastError?.slice(0, ERROR_LENGTH_MAX) ?? null,
+    });
+
+  const start = (to: MailTransport): Queue =>
+    startQueue({
+      db,
+      clock,
+      random,
+      table: 'mailOutbox',
+      placesMax: PLACES,
+      leaseMs: LEASE_MS,
+      pollMs: POLL_MS,
+      stopMs: STOP_MS,
+      choose: (now, places) => dueMails(now, refusals.places(places)),
+      attempt: async (leased) => (await loadMails(db, leased)).map((mail) => attempt(mail, to)),
+      onError: (error) =>
+        log.error({ err: error }, 'the table mailOutbox could not be read or written; this is tried again'),
+    });
 
   return {
     hasServer: transport !== null,
@@ -145,32 +147,47 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       if (transport === null) {
         log.info({ mailId, kind: mail.kind }, 'SMTP_URL is unset: a mail waits in the table mailOutbox');
       }
-      // Wake the runner after the transaction, because other connections do not see the row before.
-      setImmediate(() => runner?.wake());
+      // Wake the queue after the transaction, because other connections do not see the row before.
+      setImmediate(() => queue?.wake());
     },
-    wake: () => runner?.wake(),
+    wake: () => queue?.wake(),
     start() {
-      runner ??= startQueueRunner({
-        pollMs: POLL_MS,
-        stopTimeoutMs: STOP_TIMEOUT_MS,
-        onError: (error) =>
-          log.error({ err: error }, 'the table mailOutbox could not be read or written; this is tried again'),
-        async pass({ isStopping }) {
-          await sendAll(isStopping);
-          return false;
-        },
-      });
+      if (transport !== null) queue ??= start(transport);
     },
-    sendDue: () => sendAll(() => false),
+    async idle() {
+      this.start();
+      await queue?.idle();
+    },
     async close() {
-      await runner?.stop();
+      await queue?.stop();
       transport?.close();
     },
   };
 }
 
-function chance(random: Random): number {
-  return (random(1)[0] ?? 0) / 255;
+/** Counts refusals of every mail, in a row. During a pause no mail is tried, and after it a single one. */
+function createRefusals(clock: Clock, random: Random) {
+  let count = 0;
+  let since: Millis = 0;
+  let pauseMs: Millis = 0;
+  // Before the beginning of the pause: the clock was set back.
+  const isPaused = (): boolean => count > 0 && clock() >= since && clock() < since + pauseMs;
+  return {
+    places: (free: number): number => (count === 0 ? free : !isPaused() && free === PLACES ? 1 : 0),
+    /** @returns `isFirst`: it begins a pause, and is not one of several that were tried together */
+    note() {
+      const isFirst = !isPaused();
+      if (isFirst) {
+        count += 1;
+        since = clock();
+        pauseMs = pauseAfter(count, REFUSED_PAUSES, random);
+      }
+      return { isFirst, pauseMs, until: since + pauseMs };
+    },
+    end() {
+      count = 0;
+    },
+  };
 }
 
 /** @param url smtp:// or smtps://; null if mails are not sent, and nodemailer is not loaded */

@@ -73,7 +73,7 @@ export async function fillWorkspace(api: TestApi, many: number): Promise<void> {
     'events',
     numbers.map((i) => ({
       ...{ id: `event${i}`, createdAt: at, workspaceId, surveyId: 'survey0', responseId: `response${i}` },
-      ...{ type: 'responseCreated', snapshot: null, payload: '{}', fannedOutAt: at },
+      ...{ type: 'responseCreated', payload: '{}', mailsDueAt: null },
     })),
   );
   await insert(
@@ -89,8 +89,8 @@ export async function fillWorkspace(api: TestApi, many: number): Promise<void> {
   await insert(
     'mailOutbox',
     numbers.map((i) => ({
-      ...{ id: `mail${i}`, createdAt: at, kind: 'surveyLink', recipient: 'x@example.com', workspaceId },
-      ...{ subject: 's', body: 'b', status: 'pending', attempts: 0, nextAttemptAt: at },
+      ...{ ...inFirst(`mail${i}`), kind: 'surveyLink', recipient: 'x@example.com', subject: 's', body: 'b' },
+      ...{ status: 'pending', attemptCount: 0, failureCount: 0, dueAt: at },
     })),
   );
   await insert('storageUsage', [{ workspaceId, bytes: FILES }]);

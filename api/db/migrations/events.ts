@@ -13,6 +13,15 @@ import {
   text,
 } from './schema-writer.ts';
 
+/** The state of a row in a queue, see db/queue.ts. */
+const queue = {
+  status: text,
+  attemptCount: number,
+  failureCount: number,
+  dueAt: optionalText,
+  lease: optionalText,
+};
+
 export async function createEvents(write: SchemaWriter): Promise<void> {
   await write.table('webhooks', {
     ...row,
@@ -23,6 +32,9 @@ export async function createEvents(write: SchemaWriter): Promise<void> {
     triggers: text,
     surveyIds: text,
     secret: text,
+    isQuick: numberFromZero,
+    hangs: numberFromZero,
+    pausedUntil: optionalText,
   });
   await write.index('webhooks', 'list', ['workspaceId', 'createdAt', 'id']);
   // No reference to the response or the survey, because an event may outlive them.
@@ -33,25 +45,21 @@ export async function createEvents(write: SchemaWriter): Promise<void> {
     surveyId: text,
     responseId: text,
     type: text,
-    snapshot: optionalText,
-    payload: optionalText,
-    fannedOutAt: optionalText,
+    payload: text,
+    mailsDueAt: optionalText,
   });
-  await write.index('events', 'outbox', ['createdAt', 'id'], ['fannedOutAt', 'is', null]);
+  await write.index('events', 'mails', ['mailsDueAt'], ['mailsDueAt', 'is not', null]);
   await write.index('events', 'age', ['createdAt']);
   await write.index('events', 'workspaceId', ['workspaceId']);
   await write.index('events', 'responseId', ['responseId']);
   await write.table('deliveries', {
     ...row,
+    ...queue,
     eventId: ownedBy('events'),
     webhookId: ownedBy('webhooks'),
-    status: text,
-    attemptCount: number,
-    failureCount: number,
-    dueAt: optionalText,
-    lease: optionalText,
   });
   await write.index('deliveries', 'due', ['webhookId', 'dueAt'], ['dueAt', 'is not', null]);
+  await write.index('deliveries', 'leased', ['dueAt'], ['lease', 'is not', null]);
   await write.index('deliveries', 'list', ['webhookId', 'createdAt', 'id']);
   await write.index('deliveries', 'eventId', ['eventId']);
   await write.table(
@@ -97,21 +105,17 @@ export async function createFiles(write: SchemaWriter): Promise<void> {
 
 export async function createMailsAndJobs(write: SchemaWriter): Promise<void> {
   await write.table('mailOutbox', {
-    id: key,
-    createdAt: text,
+    ...row,
+    ...queue,
     kind: text,
     recipient: text,
     replyTo: optionalText,
     subject: text,
     body: text,
-    status: text,
-    attempts: number,
-    nextAttemptAt: text,
-    settledAt: optionalText,
     lastError: optionalText,
     workspaceId: referring(optionalText, 'workspaces', 'cascade'),
   });
-  await write.index('mailOutbox', 'due', ['status', 'nextAttemptAt']);
+  await write.index('mailOutbox', 'due', ['dueAt'], ['dueAt', 'is not', null]);
   await write.index('mailOutbox', 'createdAt', ['createdAt']);
   await write.index('mailOutbox', 'recipient', ['recipient', 'kind', 'createdAt']);
   await write.index('mailOutbox', 'workspaceId', ['workspaceId'], ['workspaceId', 'is not', null]);

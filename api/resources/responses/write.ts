@@ -52,7 +52,7 @@ export interface Change {
   readonly maps?: 'merge' | 'replace';
 }
 
-type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
+type WriteParts = Pick<Context, 'config' | 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
 
 /**
  * @param newFor makes the response, or throws to refuse it. It may be called twice, if a transaction is repeated

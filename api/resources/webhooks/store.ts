@@ -5,7 +5,11 @@ import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { workspaceTable } from '#api/resources/workspaces/table.ts';
 import type { Random } from '#api/values/ids.ts';
 
-export type Webhook = Decoded<WebhookTable, { triggers: readonly EventType[]; surveyIds: readonly string[] }>;
+type ReceiverState = 'isQuick' | 'hangs' | 'pausedUntil';
+export type Webhook = Decoded<
+  Omit<WebhookTable, ReceiverState>,
+  { triggers: readonly EventType[]; surveyIds: readonly string[] }
+>;
 
 const SECRET_BYTES = 32;
 
@@ -16,6 +20,8 @@ export function newWebhookSecret(random: Random): string {
 
 export const webhooks = workspaceTable<Webhook>('webhooks', {
   json: ['triggers', 'surveyIds'],
+  // The worker writes what it learns about the receiver.
+  hidden: ['isQuick', 'hangs', 'pausedUntil'] satisfies readonly ReceiverState[],
   locks: 'webhooks',
   // Every response notifies each of them.
   limit: { max: 100, noun: 'webhooks' },

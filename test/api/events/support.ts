@@ -6,8 +6,8 @@ import { sql } from 'kysely';
 import { type Logger, pino } from 'pino';
 import { createSender } from '#api/events/sender.ts';
 import type { Resolve } from '#api/events/targets.ts';
-import { startWorker, type Worker } from '#api/events/worker.ts';
-import { fanOut } from '#api/jobs/fan-out.ts';
+import { startWorker } from '#api/events/worker.ts';
+import { acceptFollowUps } from '#api/jobs/follow-ups.ts';
 import { readPage } from '#test/docs/pages.ts';
 import { type ApiOptions, addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import type { Owner } from '#test/support/gateway.ts';
@@ -70,6 +70,8 @@ export function creatorAt(base: string, key: string): (path: string, body: objec
   };
 }
 
+type Worker = ReturnType<typeof startWorker>;
+
 export interface EventApi extends TestApi {
   readonly worker: Worker;
   addWebhook(fields: {
@@ -123,7 +125,7 @@ export function startTestWorker(
   { context }: TestApi,
   { log = pino({ level: 'silent' }), ...options }: WorkerChoices = {},
 ): Worker {
-  return startWorker({ ...context, ...options, log, fanOut: () => fanOut(context, log) });
+  return startWorker({ ...context, ...options, log, acceptFollowUps: () => acceptFollowUps(context, log) });
 }
 
 /** Gives receivers more time than a slow machine needs. */

@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import { createSender } from '#api/events/sender.ts';
+import { createSender, type SendResult } from '#api/events/sender.ts';
 import { LEASE_MS } from '#api/events/worker.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { addSurvey, publicUrl, workspaceId } from '#test/support/api-app.ts';
@@ -21,6 +21,17 @@ import {
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const all = ['responseCreated', 'responseUpdated', 'responseFinished'];
+
+/** The result of an attempt without any answer. */
+const hung: SendResult = {
+  isDelivered: false,
+  isHung: true,
+  isPrivate: false,
+  statusCode: null,
+  reply: null,
+  error: 'No answer',
+  retryAfter: null,
+};
 
 const eventsOf = ({ received }: Receiver): readonly string[] => received.map(({ json }) => json.event).sort();
 
@@ -278,10 +289,10 @@ t.test('an organization whose receivers are slow does not delay its quick ones',
   for (let i = 0; i < 10; i += 1) await api.addWebhook({ url: `${slow.url}/${i}` });
   for (let i = 0; i < 8; i += 1) await api.respond();
   await until(() => quick.received.length === 9);
-  await until(() => slow.received.length >= 12, 'the slow ones have the rest');
+  await until(() => slow.received.length >= 24, 'the slow ones have the rest');
   await api.respond();
   await until(() => quick.received.length === 10);
-  t.equal(slow.received.length, 12);
+  t.equal(slow.received.length, 24);
   slow.close();
 });
 
@@ -328,32 +339,97 @@ t.test('410 parks a delivery at once', async (t) => {
   t.match(await deliveriesOf(api), [{ status: 'parked', attemptCount: 1, dueAt: null }]);
 });
 
-t.test('attempts are bounded for each webhook and each workspace', async (t) => {
+t.test('attempts in progress are bounded for each webhook and each organization', async (t) => {
   const api = await startEventApi(t);
   let open = 0;
-  const most = { webhook: 0, workspace: 0 };
+  const most = { webhook: 0, organization: 0 };
   const perPath = new Map<string, number>();
   const sideBySide = Promise.withResolvers<void>();
   const slow = await startReceiver(t, async (response, request) => {
     const path = request.url ?? '';
     open += 1;
     perPath.set(path, (perPath.get(path) ?? 0) + 1);
-    most.workspace = Math.max(most.workspace, open);
+    most.organization = Math.max(most.organization, open);
     most.webhook = Math.max(most.webhook, ...perPath.values());
     // The first attempts wait until nine are running, even on a slow machine.
     if (open > 8) sideBySide.resolve();
     await sideBySide.promise;
-    setTimeout(() => {
-      open -= 1;
-      perPath.set(path, (perPath.get(path) ?? 0) - 1);
-      response.writeHead(204).end();
-    }, 20);
+    open -= 1;
+    perPath.set(path, (perPath.get(path) ?? 0) - 1);
+    response.writeHead(204).end();
   });
   for (let i = 0; i < 10; i += 1) await api.addWebhook({ url: `${slow.url}/${i}` });
   for (let i = 0; i < 20; i += 1) await api.respond();
   await api.worker.idle();
   t.equal(slow.received.length, 200, 'every delivery arrives');
-  t.ok(most.webhook <= 4 && most.workspace <= 16, JSON.stringify(most));
+  t.ok(most.webhook <= 4 && most.organization <= 32, JSON.stringify(most));
+});
+
+t.test('a receiver that hangs pauses its webhook, also after a restart, until it answers', async (t) => {
+  const results: Partial<SendResult>[] = [];
+  let attempts = 0;
+  const sender = {
+    async send() {
+      attempts += 1;
+      return { ...hung, ...results.shift() };
+    },
+    close: async () => undefined,
+  };
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const api = await startEventApi(t, { parts: () => ({ sender }) });
+  const webhookId = await api.addWebhook({ url: 'https://hooks.example.com/' });
+  await api.worker.stop();
+  for (let i = 0; i < 30; i += 1) await api.respond();
+  const restarted = (): ReturnType<typeof startTestWorker> => {
+    const worker = startTestWorker(api, { log });
+    t.teardown(() => worker.stop());
+    return worker;
+  };
+  const first = restarted();
+  await first.idle();
+  const begun = attempts;
+  t.ok(begun >= 3 && begun <= 7, `${begun}: what had begun before the third without an answer`);
+  t.equal(lines.filter((line) => line.includes('hangs') && line.includes(webhookId)).length, 1);
+  await first.stop();
+  const second = restarted();
+  await second.idle();
+  t.equal(attempts, begun, 'the pause is in the database');
+  for (let pause = 1; pause <= 3; pause += 1) {
+    api.advance(60_000);
+    await second.idle();
+    t.equal(attempts, begun + pause, 'one attempt after each pause');
+  }
+  t.ok(
+    (await deliveriesOf(api)).every(({ status }) => status === 'pending'),
+    'the others wait',
+  );
+  results.push(...Array.from({ length: 30 }, () => ({ ...hung, isDelivered: true, isHung: false })));
+  api.advance(60_000);
+  await second.idle();
+  api.advance(600_000);
+  await second.idle();
+  t.ok((await deliveriesOf(api)).every(({ status }) => status === 'delivered'));
+});
+
+t.test('parks a delivery whose process dies at every attempt, with the reason', async (t) => {
+  const api = await startEventApi(t);
+  const hook = await api.addHook();
+  const { db } = api.context;
+  await api.worker.stop();
+  await api.respond();
+  // Its last attempt was leased, and its process died.
+  await db.updateTable('deliveries').set({ attemptCount: 2, failureCount: 2, lease: 'dead' }).execute();
+  const worker = startTestWorker(api, { attemptsMax: 2 });
+  t.teardown(() => worker.stop());
+  await worker.idle();
+  t.equal(hook.received.length, 0, 'there is no third attempt');
+  const [parked] = await deliveriesOf(api);
+  t.match(parked, { status: 'parked', dueAt: null });
+  t.match(await attemptsOf(api), [{ error: /did not end/ }]);
+  await makeDueAgain(api, parked?.id ?? '');
+  await worker.idle();
+  t.equal(hook.received.length, 1, 'an attempt is made when the operator asks for it');
 });
 
 t.test('a lease without a result expires', async (t) => {
@@ -407,11 +483,12 @@ t.test('logs a database error and goes on', async (t) => {
   const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) });
   const api = await startEventApi(t, { log });
   const hook = await api.addHook();
-  const { db } = api.context;
+  const { db, outbox } = api.context;
   await db.schema.alterTable('deliveries').renameTo('away').execute();
-  await api.respond();
+  outbox.notify();
   await until(() => lines.length > 0, 'the error is logged');
   await db.schema.alterTable('away').renameTo('deliveries').execute();
+  await api.respond();
   await api.worker.idle();
   t.equal(hook.received.length, 1);
 });

@@ -1,8 +1,8 @@
 /** Follow-up mails are sent after a finished response. */
 import { pino } from 'pino';
 import t from 'tap';
-import { fanOut } from '#api/jobs/fan-out.ts';
 import { textOf } from '#api/jobs/follow-up-mail.ts';
+import { acceptFollowUps } from '#api/jobs/follow-ups.ts';
 import { type EventApi, startEventApi } from '#test/api/events/support.ts';
 import { addSurvey } from '#test/support/api-app.ts';
 import { column } from '#test/support/column.ts';
@@ -182,7 +182,7 @@ t.test('two processes that read the same events charge the limit once', async (t
   const survey = await addSurvey(api, { followUps: [followUp()] });
   for (let i = 0; i < 40; i += 1) await finish(api, survey.id);
   const drain = async (): Promise<void> => {
-    while ((await fanOut(api.context, { warn: () => undefined })) > 0);
+    while ((await acceptFollowUps(api.context, { warn: () => undefined })) > 0);
   };
   await Promise.all([drain(), drain()]);
   t.equal((await mailsOf(api)).length, 40, '40 mails are below the limit of 50');
@@ -197,7 +197,7 @@ t.test('at most ten follow-ups for each response; a deleted survey sends none', 
   await api.worker.stop();
   await finish(api, survey.id);
   await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
-  t.equal(await fanOut(api.context, { warn: () => {} }), 2);
+  t.equal(await acceptFollowUps(api.context, { warn: () => {} }), 1);
   t.equal((await mailsOf(api)).length, 10);
 });
 

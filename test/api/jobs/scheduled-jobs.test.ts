@@ -138,7 +138,7 @@ t.test('deletes deliveries after a week, and all but the newest thousand', async
   t.match(plan.join('\n'), /SEARCH events USING INDEX events_age/);
 });
 
-t.test('keeps an event that was never fanned out', async (t) => {
+t.test('keeps an event whose mails are not made yet', async (t) => {
   const api = await startApi(t);
   const { db } = api.context;
   await db
@@ -151,7 +151,7 @@ t.test('keeps an event that was never fanned out', async (t) => {
         surveyId: 's',
         responseId: 'r',
       },
-      ...{ type: 'responseCreated', snapshot: '{}', payload: null, fannedOutAt: null },
+      ...{ type: 'responseCreated', payload: '{}', mailsDueAt: '2020-01-01T00:00:00.000Z' },
     })
     .execute();
   await forgetEvents(api.context, () => false, {

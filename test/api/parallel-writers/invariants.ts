@@ -49,8 +49,6 @@ const checks: Readonly<Record<string, string>> = {
     (select count(*) from "responses" r where r."surveyId" = s."id") or
     (select coalesce(sum(c."finished"), 0) from "responseCounts" c where c."surveyId" = s."id") <>
     (select coalesce(sum(r."finished"), 0) from "responses" r where r."surveyId" = s."id")`,
-  'an event that was fanned out has a body, or is gone': `
-    select "id" from "events" where "fannedOutAt" is not null and "payload" is null`,
   'an event and a webhook have one delivery': `
     select "eventId" from "deliveries" group by "eventId", "webhookId" having count(*) > 1`,
 };

@@ -104,19 +104,13 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
   );
 
   const isSettled = async (): Promise<boolean> => {
-    const open = await db
-      .selectFrom('events')
-      .select('id')
-      .where('fannedOutAt', 'is', null)
-      .limit(1)
-      .execute();
     const due = await db
       .selectFrom('deliveries')
       .select('id')
       .where('dueAt', 'is not', null)
       .limit(1)
       .execute();
-    return open.length === 0 && due.length === 0;
+    return due.length === 0;
   };
   await until(isSettled, 'every event is delivered', api);
 

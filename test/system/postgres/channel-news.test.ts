@@ -77,9 +77,11 @@ t.test('mails, when their transaction is committed', async (t) => {
         subject: '',
         body: '',
         status: 'pending',
-        attempts: 0,
-        nextAttemptAt: now,
-        settledAt: null,
+        updatedAt: now,
+        attemptCount: 0,
+        failureCount: 0,
+        dueAt: now,
+        lease: null,
         lastError: null,
       })
       .execute();

@@ -1,8 +1,7 @@
 /** After the deletion of a contact, its data is gone everywhere, and its answers stay. */
 import t from 'tap';
 import type { Tables } from '#api/db/schema.ts';
-import { fanOut } from '#api/jobs/fan-out.ts';
-import { insertMail, updateMail } from '#api/mail/outbox.ts';
+import { insertMail } from '#api/mail/outbox.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { column } from '#test/support/column.ts';
 
@@ -38,7 +37,6 @@ t.test('responses, events, deliveries and sent mails name it no more', async (t)
     .executeTakeFirstOrThrow();
 
   const [first] = [await respond('ann-of-the-moor', 'the answer'), await respond('bob', 'another')];
-  await fanOut(api.context, { warn: () => undefined });
   await respond('ann-of-the-moor', 'later');
   // More than one slice.
   for (let i = 0; i < 45; i += 1) await respond('ann-of-the-moor', String(i));
@@ -49,7 +47,7 @@ t.test('responses, events, deliveries and sent mails name it no more', async (t)
   ] as const) {
     const mail = { kind, to, subject: `To ${to}`, body: '' };
     const id = await insertMail(db, mail, clock(), random);
-    await updateMail(db, id, { status: 'sent', lastError: null });
+    await db.updateTable('mailOutbox').set({ status: 'sent', dueAt: null }).where('id', '=', id).execute();
   }
   const stored = async (): Promise<string> => {
     const tables: (keyof Tables)[] = ['contacts', 'contactAttributes', 'responses', 'events', 'mailOutbox'];
@@ -73,11 +71,10 @@ t.test('responses, events, deliveries and sent mails name it no more', async (t)
     contactAttributes: null,
     personAttributes: null,
   });
-  await fanOut(api.context, { warn: () => undefined });
   const payloads = await db.selectFrom('events').select('payload').execute();
   t.equal(payloads.length, 48, 'every event keeps its delivery');
   for (const { payload } of payloads)
-    t.match(JSON.parse(payload ?? ''), { event: 'responseCreated', data: { data: Object } });
+    t.match(JSON.parse(payload), { event: 'responseCreated', data: { data: Object } });
 });
 
 t.test('a mail that is not about a survey stays, and so does one that waits', async (t) => {
@@ -88,7 +85,7 @@ t.test('a mail that is not about a survey stays, and so does one that waits', as
   const mail = { to: 'owner@example.com', subject: 'x', body: 'x' };
   await insertMail(db, { ...mail, kind: 'surveyLink' }, clock(), random);
   const account = await insertMail(db, { ...mail, kind: 'resetPassword' }, clock(), random);
-  await updateMail(db, account, { status: 'sent', lastError: null });
+  await db.updateTable('mailOutbox').set({ status: 'sent', dueAt: null }).where('id', '=', account).execute();
   const { id } = await db.selectFrom('contacts').select('id').executeTakeFirstOrThrow();
   t.equal((await api.manage('DELETE', `/api/v1/management/people/${id}`)).status, 200);
   const left = await db.selectFrom('mailOutbox').select('recipient').execute();

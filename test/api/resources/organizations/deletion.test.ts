@@ -289,7 +289,7 @@ t.test('what waits to be sent for it is never sent: webhooks, follow-ups, mails'
     .insertInto('events')
     .values({
       ...{ id: 'waiting', createdAt: now, workspaceId, surveyId: survey.id, responseId: 'r' },
-      ...{ type: 'responseCreated', snapshot: null, payload: '{}', fannedOutAt: now },
+      ...{ type: 'responseCreated', payload: '{}', mailsDueAt: null },
     })
     .execute();
   await db
@@ -304,7 +304,7 @@ t.test('what waits to be sent for it is never sent: webhooks, follow-ups, mails'
   const worker = startTestWorker(api);
   t.teardown(() => worker.stop());
   await worker.idle();
-  await mailer.sendDue();
+  await mailer.idle();
   t.strictSame(hook.received, [], 'no webhook');
   t.strictSame(
     smtp.mails.flatMap(({ to }) => to),

@@ -10,7 +10,11 @@ import { newId } from '#api/values/ids.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { given, now } from './new-response.ts';
 
-const webhook = { workspaceId, url: 'https://hooks.example.com/', triggers: ['responseCreated'] };
+const webhook = {
+  workspaceId,
+  url: 'https://hooks.example.com/',
+  triggers: ['responseCreated', 'responseFinished'],
+};
 
 async function start(t: Test) {
   let notified = 0;
