@@ -329,25 +329,32 @@ policies:
   },
 );
 
-t.test('the length of a body as its cost: logs do not have it, so each request counts 1', async (t) => {
-  const policies = byAddress('name: sent, route: POST /sent, limit: 3, window: 366d, cost: body-bytes');
-  const cwd = folderOf(t, { 'nginx.log': repeated(5, 10, '192.0.2.1', 'POST /sent') }, policies);
-  t.match(await replay(cwd, 'nginx.log'), {
-    allowed: 3,
-    denied: 2,
-    notes: [/replay does not know what requests cost, so each one under sent counts 1/],
-  });
-});
-
-t.test('a cost in a reply header: logs do not have it, so the reserve counts', async (t) => {
-  const cost = 'cost: { replyHeader: X-Tokens, reserve: 400 }';
-  const policies = byAddress(`name: ai, route: POST /ai, limit: 1000, window: 366d, ${cost}`);
-  const cwd = folderOf(t, { 'nginx.log': repeated(5, 10, '192.0.2.1', 'POST /ai') }, policies);
-  t.match(await replay(cwd, 'nginx.log'), {
-    allowed: 2,
-    denied: 3,
-    notes: [/do not report the units of replies, so each request under ai counts 400, its reserve/],
-  });
+t.test('what a log does not have is ignored or counts its reserve, and a note says so', async (t) => {
+  const cases: readonly (readonly [string, readonly string[], allowed: number, denied: number, RegExp])[] = [
+    [
+      'POST /sent',
+      ['route: POST /sent, limit: 3, cost: body-bytes'],
+      ...([3, 2] as const),
+      /replay does not know what requests cost, so each one under row0 counts 1/,
+    ],
+    [
+      'POST /ai',
+      ['route: POST /ai, limit: 1000, cost: { replyHeader: X-Tokens, reserve: 400 }'],
+      ...([2, 3] as const),
+      /do not report the units of replies, so each request under row0 counts 400, its reserve/,
+    ],
+    [
+      'GET /a',
+      ['route: GET /a, hosts: [shop.test, log], limit: 1', 'route: GET /a, limit: 4'],
+      ...([4, 1] as const),
+      /^policies, routes and list entries with hosts are ignored, because replay does not read the host$/,
+    ],
+  ];
+  for (const [request, rows, allowed, denied, note] of cases) {
+    const policies = byAddress(...rows.map((row, i) => `name: row${i}, window: 366d, ${row}`));
+    const cwd = folderOf(t, { 'nginx.log': repeated(5, 10, '192.0.2.1', request) }, policies);
+    t.match(await replay(cwd, 'nginx.log'), { allowed, denied, notes: [note] }, request);
+  }
 });
 
 t.test('bytes of replies as the cost: each log has them', async (t) => {
@@ -424,21 +431,6 @@ t.test('bytes of replies as the cost: each log has them', async (t) => {
     const cwd = folderOf(t, { 'own.log': denied }, policies.replace('{ reply-bytes: 10 }', cost));
     t.match(await replay(cwd, 'own.log'), { allowed: 100, denied: 1 }, cost);
   }
-});
-
-t.test('policies with hosts are ignored, because logs are read without the host', async (t) => {
-  const policies = byAddress(
-    'name: shop, route: GET /a, hosts: [shop.test, log], limit: 1, window: 366d',
-    'name: all, route: GET /a, limit: 4, window: 366d',
-  );
-  const cwd = folderOf(t, { 'nginx.log': repeated(6, 10, '192.0.2.1', 'GET /a') }, policies);
-  t.match(await replay(cwd, 'nginx.log'), {
-    allowed: 4,
-    denied: 2,
-    notes: [
-      'policies, routes and list entries with hosts are ignored, because replay does not read the host',
-    ],
-  });
 });
 
 t.test('--routes: the busiest routes, with or without a policy, and a limit for each', async (t) => {
