@@ -39,16 +39,24 @@ export interface LoggedResponse {
 
 const PATH_MAX = 1000;
 
-interface LoggedCharge {
-  readonly charge: Pick<Charge, 'buckets'>;
-  readonly plan: string | null;
+/** What is known of a request when its line is written. */
+interface LoggedFacts {
+  readonly match: { readonly path: string; readonly cover: Cover | null };
+  readonly charged: { readonly charge: Pick<Charge, 'buckets'>; readonly plan: string | null } | null;
+  /** `identities` has one entry for each of `Cover.identifiers`, in the same order. */
+  readonly identified: {
+    readonly identities: readonly (Identity | null)[];
+    readonly provable: Identity | null;
+  } | null;
+  readonly spent: Spent | null;
 }
 
-interface LoggedIdentities {
-  /** One entry for each of `Cover.identifiers`, in the same order. */
-  readonly identities: readonly (Identity | null)[];
-  readonly provable: Identity | null;
-}
+const NOTHING: LoggedFacts = {
+  match: { path: '', cover: null },
+  charged: null,
+  identified: null,
+  spent: null,
+};
 
 export class AccessEntry {
   decision: LoggedDecision = 'undecided';
@@ -59,6 +67,10 @@ export class AccessEntry {
   marked: readonly string[] = [];
   upstreamMs: Millis | null = null;
   storeMs: Millis | null = null;
+  /** The request, once its route is known. */
+  request: LoggedFacts | null = null;
+  /** The address of the client; null until the buckets of the request are known. */
+  address: Identity | null = null;
   /** Status of a reply that bypasses the response object: protocol switches, and errors written to the socket. */
   status: number | null = null;
 
@@ -71,12 +83,6 @@ export class AccessEntry {
   readonly #written: number;
   readonly #read: number;
   readonly #time: Millis;
-  #path: string;
-  #cover: Cover | null = null;
-  #charged: LoggedCharge | null = null;
-  #identified: LoggedIdentities | null = null;
-  #address: Identity | null = null;
-  #spent: Spent | null = null;
   #isOver = false;
 
   constructor(log: EntryLog, req: LoggedRequest, res: LoggedResponse, clock: Clock, wallClock: Clock) {
@@ -89,8 +95,6 @@ export class AccessEntry {
     this.#time = wallClock();
     this.#written = this.#socket.bytesWritten;
     this.#read = this.#socket.bytesRead;
-    // The path as sent, until the canonical path is known.
-    this.#path = pathOf(req.url ?? '');
     const end = (): void => this.end();
     res.once('close', end);
     res.once('finish', end);
@@ -99,26 +103,6 @@ export class AccessEntry {
   }
 
   readonly #forget: () => void;
-
-  matched(path: string, cover: Cover | null): void {
-    this.#path = path;
-    this.#cover = cover;
-  }
-
-  /**
-   * @param charged null if no policy counts the request
-   * @param identified null if no policy covers it
-   */
-  charged(charged: LoggedCharge | null, identified: LoggedIdentities | null, address: Identity): void {
-    this.#charged = charged;
-    this.#identified = identified;
-    this.#address = address;
-  }
-
-  /** @param spent null if it was refused because the store is unavailable */
-  spent(spent: Spent | null): void {
-    this.#spent = spent;
-  }
 
   /** Prevents the line, because this is not a client's request. */
   withdraw(): void {
@@ -137,14 +121,15 @@ export class AccessEntry {
     this.#log.write({
       time: new Date(this.#time).toISOString(),
       method: this.#req.method ?? null,
-      path: this.#path.slice(0, PATH_MAX),
+      // The path as sent, until the canonical path is known.
+      path: (this.request?.match.path ?? pathOf(this.#req.url ?? '')).slice(0, PATH_MAX),
       status,
       decision: this.decision,
       id: this.id,
       ...this.#byCounting(),
       policy: this.policy,
       identities: this.#identities(),
-      address: this.#address?.digest ?? null,
+      address: this.address?.digest ?? null,
       unproven: this.#unproven(),
       proves: this.#proves(status),
       plan: this.#plan(),
@@ -159,14 +144,18 @@ export class AccessEntry {
     });
   }
 
+  get #facts(): LoggedFacts {
+    return this.request ?? NOTHING;
+  }
+
   /** The names of the policies that cover the request. Some count nobody: its client has no key, for example. */
   #byCounting(): Record<'policies' | 'uncounted', string[]> {
     const counting = new Set<string>();
-    for (const [i, { policy, counter }] of (this.#charged?.charge.buckets ?? []).entries()) {
+    for (const [i, { policy, counter }] of (this.#facts.charged?.charge.buckets ?? []).entries()) {
       // As in the metrics, see observers/request-metrics.ts.
-      if (!counter.forUnproven && this.#spent?.states[i] !== null) counting.add(policy.name);
+      if (!counter.forUnproven && this.#facts.spent?.states[i] !== null) counting.add(policy.name);
     }
-    const names = this.#cover?.policies.map(({ name }) => name) ?? [];
+    const names = this.#facts.match.cover?.policies.map(({ name }) => name) ?? [];
     return {
       policies: names.filter((name) => counting.has(name)),
       uncounted: names.filter((name) => !counting.has(name)),
@@ -175,8 +164,8 @@ export class AccessEntry {
 
   #identities(): Record<string, string> {
     const identities: Record<string, string> = {};
-    for (const [i, { name }] of (this.#cover?.identifiers ?? []).entries()) {
-      const digest = this.#identified?.identities[i]?.digest;
+    for (const [i, { name }] of (this.#facts.match.cover?.identifiers ?? []).entries()) {
+      const digest = this.#facts.identified?.identities[i]?.digest;
       if (digest !== undefined) identities[name] = digest;
     }
     return identities;
@@ -185,9 +174,9 @@ export class AccessEntry {
   /** Returns the names of identifiers whose credential was unproven, so that somebody else was charged for it. */
   #unproven(): string[] {
     const names: string[] = [];
-    for (const [i, { policy, unlessProven }] of (this.#charged?.charge.buckets ?? []).entries()) {
+    for (const [i, { policy, unlessProven }] of (this.#facts.charged?.charge.buckets ?? []).entries()) {
       // If the state of the bucket is null, the store knows a proof that this process did not know.
-      if (unlessProven.length === 0 || this.#spent?.states[i] === null) continue;
+      if (unlessProven.length === 0 || this.#facts.spent?.states[i] === null) continue;
       const { unless, identifier, onlyFor } = policy;
       const unproven = onlyFor === null ? [unless ?? identifier] : this.#presentedAmong(onlyFor.keys);
       for (const { name } of unproven) if (!names.includes(name)) names.push(name);
@@ -196,18 +185,20 @@ export class AccessEntry {
   }
 
   #presentedAmong(keys: readonly Identifier[]): readonly Identifier[] {
-    const identifiers = this.#cover?.identifiers ?? [];
-    return keys.filter((key) => (this.#identified?.identities[identifiers.indexOf(key)] ?? null) !== null);
+    const identifiers = this.#facts.match.cover?.identifiers ?? [];
+    return keys.filter(
+      (key) => (this.#facts.identified?.identities[identifiers.indexOf(key)] ?? null) !== null,
+    );
   }
 
   #plan(): string | null {
-    const plan = this.#charged?.plan ?? null;
+    const plan = this.#facts.charged?.plan ?? null;
     return plan !== null && PLAN.test(plan) ? plan : null;
   }
 
   #proves(status: number | null): boolean {
     const isAnswer = this.upstreamMs !== null && status !== null && status >= 200 && status < 300;
-    return isAnswer && (this.#identified?.provable ?? null) !== null;
+    return isAnswer && (this.#facts.identified?.provable ?? null) !== null;
   }
 
   /** Content-Length; for a chunked body the number of bytes read during the request. */

@@ -2,14 +2,14 @@
 import type { Observer } from '#gateway/request/events.ts';
 
 export const accessLog: Observer = {
-  located: ({ entry, match }) => entry?.matched(match.path, match.cover),
-  charged({ entry, charged, identified, caller }) {
-    entry?.charged(charged, identified, caller.identity());
+  located(request) {
+    if (request.entry !== null) request.entry.request = request;
   },
-  spent({ entry, storeMs }, spent) {
-    if (entry === null) return;
-    entry.spent(spent);
-    entry.storeMs = storeMs;
+  charged({ entry, caller }) {
+    if (entry !== null) entry.address = caller.identity();
+  },
+  spent({ entry, storeMs }) {
+    if (entry !== null) entry.storeMs = storeMs;
   },
   passed({ entry, allowed }) {
     if (entry === null) return;
