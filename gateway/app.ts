@@ -26,7 +26,7 @@ import { startOrClose, together } from './part/life.ts';
 import type { LoadPolicies } from './part/part.ts';
 import type { Sample } from './part/sample.ts';
 import { type OpenParts, openParts, type PartInUse } from './parts.ts';
-import { changesOf } from './policy/file/changes.ts';
+import { changesOf } from './policy/file/counted.ts';
 import type { PolicySet } from './policy/policy-set.ts';
 import { FileWatch, type Loaded, loadWatched } from './policy/watched-file.ts';
 import { youngCollector } from './process/collect-young.ts';

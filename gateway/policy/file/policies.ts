@@ -12,8 +12,8 @@ import { POLICY_KEYS } from '#gateway/policy/keys/policy-keys.ts';
 import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
 import { attempt, type Path, type Report } from '#gateway/policy/problems.ts';
 import { coveredBy, parseRoute, type Route } from '#gateway/policy/route.ts';
+import { checkBucket } from './counted.ts';
 import type { PolicyFile } from './schema.ts';
-import { checkBucket } from './shared-bucket.ts';
 
 type Row = PolicyFile['policies'][number];
 

@@ -1,26 +1,29 @@
+import type { XStatic } from 'typebox/schema';
 import type { Cost } from '#gateway/policy/policy.ts';
 import { policyKey } from './key.ts';
 import { fieldName, only, units } from './schema-parts.ts';
 
+const SCHEMA = {
+  anyOf: [
+    units,
+    { type: 'string', const: 'body-bytes' },
+    only('header', fieldName),
+    {
+      type: 'object',
+      required: ['replyHeader', 'reserve'],
+      properties: { replyHeader: fieldName, reserve: units },
+      additionalProperties: false,
+    },
+    only('body-bytes', units),
+    { type: 'string', const: 'reply-bytes' },
+    only('reply-bytes', units),
+  ],
+  description:
+    'how much of the limit a request uses: a number (1 unless given), { header: NAME }, { replyHeader: NAME, reserve: N } if a header of the reply reports it, body-bytes, { body-bytes: N } with the cost of a body of unknown length, reply-bytes, or { reply-bytes: N } with the bytes to reserve until the reply ends',
+} as const;
+
 export const cost = policyKey({
-  schema: {
-    anyOf: [
-      units,
-      { type: 'string', const: 'body-bytes' },
-      only('header', fieldName),
-      {
-        type: 'object',
-        required: ['replyHeader', 'reserve'],
-        properties: { replyHeader: fieldName, reserve: units },
-        additionalProperties: false,
-      },
-      only('body-bytes', units),
-      { type: 'string', const: 'reply-bytes' },
-      only('reply-bytes', units),
-    ],
-    description:
-      'how much of the limit a request uses: a number (1 unless given), { header: NAME }, { replyHeader: NAME, reserve: N } if a header of the reply reports it, body-bytes, { body-bytes: N } with the cost of a body of unknown length, reply-bytes, or { reply-bytes: N } with the bytes to reserve until the reply ends',
-  },
+  schema: SCHEMA,
   default: 1,
   more: 'See [Costs](#costs)',
   read(written, { isInFlight, capacity, report }): Cost {
@@ -42,25 +45,16 @@ export const cost = policyKey({
       : null,
 });
 
-type Written =
-  | number
-  | 'body-bytes'
-  | { header: string }
-  | { replyHeader: string; reserve: number }
-  | { 'body-bytes': number }
-  | 'reply-bytes'
-  | { 'reply-bytes': number };
-
-function costOf(cost: Written): Cost {
-  if (typeof cost === 'number') return { kind: 'units', units: cost };
+function costOf(written: XStatic<typeof SCHEMA>): Cost {
+  if (typeof written === 'number') return { kind: 'units', units: written };
   // A body of unknown length (null) costs the whole capacity.
-  if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
-  if (cost === 'reply-bytes') return { kind: 'reply-bytes', reserve: null };
-  if ('reply-bytes' in cost) return { kind: 'reply-bytes', reserve: cost['reply-bytes'] };
-  if ('header' in cost) return { kind: 'header', header: cost.header.toLowerCase() };
-  if ('replyHeader' in cost)
-    return { kind: 'reply-header', header: cost.replyHeader.toLowerCase(), reserve: cost.reserve };
-  return { kind: 'body-bytes', unannounced: cost['body-bytes'] };
+  if (written === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
+  if (written === 'reply-bytes') return { kind: 'reply-bytes', reserve: null };
+  if ('reply-bytes' in written) return { kind: 'reply-bytes', reserve: written['reply-bytes'] };
+  if ('header' in written) return { kind: 'header', header: written.header.toLowerCase() };
+  if ('replyHeader' in written)
+    return { kind: 'reply-header', header: written.replyHeader.toLowerCase(), reserve: written.reserve };
+  return { kind: 'body-bytes', unannounced: written['body-bytes'] };
 }
 
 /** @param said why more than the capacity never passes */

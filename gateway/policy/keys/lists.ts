@@ -10,11 +10,8 @@ import { parseHostRoute, readHosts } from './hosts.ts';
 import { fileKey } from './key.ts';
 import { type LinePlace, readLines } from './lines.ts';
 import { CLIENTS, listedClient } from './named-clients.ts';
-import { NETWORK_NAME, type NetworkFile, type NetworkLoader } from './networks.ts';
+import { type NetworkFile, type NetworkLoader, networkName } from './networks.ts';
 import { fileName, hostList, list, route as routeText } from './schema-parts.ts';
-
-/** YAML reads a name such as 64500 as a number. */
-const networkName = { type: ['string', 'integer'], pattern: `^${NETWORK_NAME}$` } as const;
 
 const listed = {
   address: { type: 'string', description: 'an address or a network such as 203.0.113.0/24' },

@@ -7,7 +7,10 @@ import { networkOf } from './named-clients.ts';
 /** Room for all networks of the internet by their providers, which are 1.3 million lines. */
 const MAX = { lines: 2_000_000, bytes: 67_108_864 } as const;
 
-export const NETWORK_NAME = '[A-Za-z0-9][A-Za-z0-9._~-]{0,63}';
+const NETWORK_NAME = '[A-Za-z0-9][A-Za-z0-9._~-]{0,63}';
+
+/** Schema of a name. YAML reads one such as 64500 as a number. */
+export const networkName = { type: ['string', 'integer'], pattern: `^${NETWORK_NAME}$` } as const;
 
 const LINE = new RegExp(`^(\\S+)[ \\t]+(${NETWORK_NAME})$`);
 

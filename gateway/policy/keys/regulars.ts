@@ -8,7 +8,7 @@ import type { Path, Report } from '#gateway/policy/problems.ts';
 import { HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import type { IdentifierTable } from './identifiers.ts';
 import { fileKey } from './key.ts';
-import { NETWORK_NAME, type NetworkLoader } from './networks.ts';
+import { type NetworkLoader, networkName } from './networks.ts';
 import { fileName, whole } from './schema-parts.ts';
 
 export const regulars = fileKey({
@@ -42,7 +42,7 @@ export const regulars = fileKey({
           },
           name: {
             type: 'array',
-            items: { type: ['string', 'integer'], pattern: `^${NETWORK_NAME}$` },
+            items: networkName,
             minItems: 1,
             maxItems: 1000,
             description: 'a list of names in that file, such as [AS64500]; all unless given',

@@ -15,7 +15,7 @@ import {
   WHOLE_PATH,
 } from '#gateway/identity/identifier.ts';
 import type { Cover, Match } from '#gateway/policy/match.ts';
-import { pathValue } from '#gateway/policy/path-value.ts';
+import { pathValue } from '#gateway/policy/target.ts';
 import { networkOf, type Sender } from './caller.ts';
 import { Identified } from './identified.ts';
 import type { Presented } from './presented.ts';
@@ -263,7 +263,7 @@ function presentedIdentity(
   found: Identified | null,
 ): Identity | string | null {
   const identity = presented.identityOf(identifier, caller.table);
-  const [value] = found === null ? [] : presented.valuesOf(identifier);
+  const value = presented.firstOf(identifier);
   if (value === undefined || found === null) return identity;
   if (identifier.kind === 'token') found.addOther();
   else if (identity !== null && typeof identity !== 'string') {

@@ -32,17 +32,23 @@ export class Presented {
     this.#target = target;
   }
 
-  /** Returns the values that it presents for an identifier, in its order. */
-  valuesOf(identifier: Presentable): readonly string[] {
-    return this.#offersOf(identifier).map(({ value }) => value);
+  /** Returns the first value that it presents for an identifier; undefined if there is none. */
+  firstOf(identifier: Presentable): string | undefined {
+    return this.#offersOf(identifier)[0]?.value;
   }
 
   /** @returns null if the request presents nobody; a string with the reason for a refusal */
   identityOf(identifier: Presentable, by: Identifying): Identity | string | null {
     const offers = this.#offersOf(identifier);
     if (hasTwoInOnePlace(offers)) return ambiguityOf(identifier);
-    const [first = null, ...others] = offers.flatMap((offer) => identityIn(identifier, offer, by) ?? []);
-    return others.some(({ digest }) => digest !== first?.digest) ? ambiguityOf(identifier) : first;
+    let found: Identity | null = null;
+    for (const offer of offers) {
+      const identity = identityIn(identifier, offer, by);
+      if (found !== null && identity !== null && identity.digest !== found.digest)
+        return ambiguityOf(identifier);
+      found ??= identity;
+    }
+    return found;
   }
 
   /** Returns the identities of all values. The application may use any of them. */

@@ -10,7 +10,7 @@ import {
   hasTooManyParameters,
   spellingOf,
 } from '#gateway/identity/pairs.ts';
-import { pathValue } from '#gateway/policy/path-value.ts';
+import { pathValue } from '#gateway/policy/target.ts';
 import { arrowCases } from '#test/support/arrow-cases.ts';
 import { fc } from '#test/support/fast-check.ts';
 import { oddQueries } from '#test/support/odd-names.ts';

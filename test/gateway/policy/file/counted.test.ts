@@ -1,7 +1,7 @@
 /** What the message of a reload says about counters agrees with the names of the counters. */
 import t from 'tap';
 import { countersOf } from '#gateway/policy/counter.ts';
-import { changesOf } from '#gateway/policy/file/changes.ts';
+import { changesOf } from '#gateway/policy/file/counted.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { policyFile } from '#test/support/gateway.ts';
