@@ -46,6 +46,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   /** Whether the upstream may have received a part of the request. */
   hasReachedUpstream = false;
   deadlineAt: Millis = 0;
+  earlier: DeadlineEntry | null = null;
+  later: DeadlineEntry | null = null;
 
   readonly request: ForwardedRequest;
   readonly upstream: Upstream;

@@ -23,6 +23,8 @@ function start(): {
     const since = clock();
     const one: DeadlineEntry = {
       deadlineAt: 0,
+      earlier: null,
+      later: null,
       onDeadline: () => gaveUp.push({ name, afterMs: clock() - since }),
     };
     deadlines.add(one);
@@ -69,6 +71,8 @@ t.test('an empty list can be used again, also from within a call', async (t) => 
   await sleep(TIMEOUT_MS * 0.75);
   const again: DeadlineEntry = {
     deadlineAt: 0,
+    earlier: null,
+    later: null,
     onDeadline: () => {
       gaveUp.push({ name: 'b', afterMs: 0 });
       add('c');
