@@ -98,7 +98,7 @@ export interface Algorithm {
  * The same as function bodies in Lua. `now` is the store's time in ms, `at` the index of the counter in `keys`, and
  * `get(at)` its text, or '' if it is missing. `put(at, text, ttl)` replaces the text; `fresh` holds values written
  * otherwise. `window` is its length in ms, and for calendar windows the result of `scriptWindow`; `left(window)` is the
- * time until the window of `now` ends, and `number(window, time)` the number of the window at a time.
+ * time until the window of `now` ends.
  */
 export interface AlgorithmLua {
   /** `at`, `window`, `limit` -> a, b: the counter's contents at `now`. Unreadable contents count as none. */

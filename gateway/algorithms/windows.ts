@@ -15,7 +15,7 @@
  */
 
 import type { Millis } from '#shared/clock.ts';
-import { type Algorithm, COUNT_MAX, type Rule } from './algorithm.ts';
+import { type Algorithm, type AlgorithmLua, COUNT_MAX, type Rule } from './algorithm.ts';
 import { type Calendar, type CalendarWindow, unitOfSeconds } from './calendar.ts';
 
 type Windows = Pick<Rule, 'windowMs' | 'calendar'>;
@@ -26,7 +26,7 @@ function windowOf(at: Millis, { windowMs, calendar }: Windows): CalendarWindow {
   return { number: start / windowMs, start, end: start + windowMs };
 }
 
-const WINDOWS: Omit<Algorithm, 'id' | 'keySuffix' | 'allowance' | 'span'> = {
+const WINDOWS: Omit<Algorithm, 'id' | 'keySuffix' | 'allowance' | 'span' | 'lua'> = {
   isHeld: false,
   isBacklog: false,
   limitMax: () => Number.POSITIVE_INFINITY,
@@ -46,11 +46,14 @@ const WINDOWS: Omit<Algorithm, 'id' | 'keySuffix' | 'allowance' | 'span'> = {
     const isSame = chargedAt >= windowOf(state.at, rule).start;
     return isSame ? { ...state, a: Math.min(COUNT_MAX, Math.max(0, state.a + amount)) } : state;
   },
+};
 
-  lua: {
+/** @param number returns Lua for the number of the window at a time */
+function windowsLua(number: (time: 'now' | 'moment') => string): AlgorithmLua {
+  return {
     // A number that is much higher is one of before the numbers began again.
     read: `
-local count = (tonumber(get(at)) or 0) - number(window, now) % 1048576 * 4294967296
+local count = (tonumber(get(at)) or 0) - ${number('now')} % 1048576 * 4294967296
 if count >= 0 and count < 2251799813685248 then return count % 4294967296, 0 end
 return 0, 0`,
     used: 'return a',
@@ -58,13 +61,13 @@ return 0, 0`,
     write: `
 local value = a > added and pcall('INCRBY', keys[at], added)
 if type(value) == 'number' then fresh[keys[at]] = value else
-  put(at, number(window, now) % 1048576 * 4294967296 + a, left(window) + 1000)
+  put(at, ${number('now')} % 1048576 * 4294967296 + a, left(window) + 1000)
 end`,
     adjust: `
-if number(window, moment) < number(window, now) then return a, b end
+if ${number('moment')} < ${number('now')} then return a, b end
 return min(${COUNT_MAX}, max(0, a + amount)), b`,
-  },
-};
+  };
+}
 
 export const FIXED_WINDOW: Algorithm = {
   ...WINDOWS,
@@ -72,6 +75,7 @@ export const FIXED_WINDOW: Algorithm = {
   keySuffix: '',
   allowance: ({ limit, window }) => `${limit} in ${window}`,
   span: (windowSeconds) => `${windowSeconds} s`,
+  lua: windowsLua((time) => `(${time} - ${time} % window) / window`),
 };
 
 export const CALENDAR_WINDOW: Algorithm = {
@@ -80,6 +84,10 @@ export const CALENDAR_WINDOW: Algorithm = {
   keySuffix: ':calendar',
   allowance: ({ limit, window, timezone }) => `${limit} in ${window} (${timezone})`,
   span: (windowSeconds) => `a calendar ${unitOfSeconds(windowSeconds)}`,
+  lua: windowsLua((time) => {
+    const place = [2, 3, 4].map((i) => `${time} < window[${i}] and ${i - 3}`);
+    return `(window[1] + (${place.join(' or ')} or 2))`;
+  }),
 };
 
 /** @returns the number of the first of three windows, its start, and the ends of all three */

@@ -62,11 +62,6 @@ local function left(window)
   if type(window) == 'number' then return window - now % window end
   return max(0, (now < window[3] and window[3] or now < window[4] and window[4] or window[5]) - now)
 end
--- The number of the window at a time.
-local function number(window, at)
-  if type(window) == 'number' then return (at - at % window) / window end
-  return window[1] + (at < window[2] and -1 or at < window[3] and 0 or at < window[4] and 1 or 2)
-end
 local function text(number)
   if number == 0 then return '0' end
   return number < 1e14 and number or format('%.0f', number)

@@ -172,12 +172,16 @@ export class StoreCalls {
 
 function callsFor(checks: Iterable<PendingCheck>, connection: StoreConnection): StoreCall[] {
   const isOneCall = ({ charge: { buckets } }: PendingCheck): boolean => {
-    const slots = buckets.flatMap(({ key, unlessProven }) =>
-      [key, ...unlessProven.map(proofKey)].map((one) => connection.slotOf(one)),
+    const slot = connection.slotOf(buckets[0]?.key ?? '');
+    const isThere = (key: string): boolean => connection.slotOf(key) === slot;
+    return (
+      slot === null ||
+      buckets.every(({ key, unlessProven }) => isThere(key) && unlessProven.map(proofKey).every(isThere))
     );
-    return slots.every((slot) => slot === slots[0]);
   };
-  const { true: together = [], false: apart = [] } = Object.groupBy(checks, (check) => `${isOneCall(check)}`);
+  const together: PendingCheck[] = [];
+  const apart: PendingCheck[] = [];
+  for (const check of checks) (isOneCall(check) ? together : apart).push(check);
   return [
     ...apart.map((check) => ({ checks: [check], isInSteps: true })),
     ...inCalls(connection, together, ({ charge }) => charge.buckets[0]?.key ?? '', keysOf).map((some) => ({

@@ -78,30 +78,28 @@ t.test('the tightest policy comes first: least left, then latest reset, then fil
   });
 });
 
-t.test('shadow policies never deny and are not reported to clients; their denials are logged', async (t) => {
-  const within = decide(spent(1, [told(shadow, 4, 1000), told(five, 0, 1000)]), 0);
-  t.match(within, { kind: 'allow', verdicts: [{ policy: five }], shadowDenials: [] });
-  const beyond = decide(spent(1, [told(shadow, 5, 1000), told(five, 0, 1000)]), 0);
-  t.match(beyond, { kind: 'allow', verdicts: [{ policy: five }], shadowDenials: [shadow] });
-  const batch = spent(2, [told(shadow, 4, 1000)]);
-  t.match(decide(batch, 0), { kind: 'allow', verdicts: [], shadowDenials: { length: 0 } });
-  t.match(decide(batch, 1), { kind: 'allow', shadowDenials: [shadow] }, 'the second of two is over it');
-  t.equal(text(decide(spent(0, [told(shadow, 5, 1000), told(five, 5, 1000)]), 0)), 'deny five:0');
-});
-
-t.test(
-  'marking policies never deny and are not reported to clients; they mark what is over their limit',
-  async (t) => {
-    const within = decide(spent(1, [told(mark, 4, 1000), told(five, 0, 1000)]), 0);
-    t.match(within, { kind: 'allow', verdicts: [{ policy: five }], marks: { length: 0 } });
-    const beyond = decide(spent(1, [told(mark, 5, 1000), told(shadow, 5, 1000), told(five, 0, 1000)]), 0);
-    t.match(beyond, { kind: 'allow', verdicts: { length: 1 }, shadowDenials: [shadow], marks: [mark] });
-    const batch = spent(2, [told(mark, 4, 1000)]);
-    t.match(decide(batch, 0), { kind: 'allow', marks: { length: 0 } });
-    t.match(decide(batch, 1), { kind: 'allow', marks: [mark] }, 'the second of two is over it');
-    t.equal(text(decide(spent(0, [told(mark, 5, 1000), told(five, 5, 1000)]), 0)), 'deny five:0');
-  },
-);
+for (const [of, found] of [
+  [shadow, 'shadowDenials'],
+  [mark, 'marks'],
+] as const)
+  t.test(
+    `${of.name}: such policies never deny and no client hears of them, only who is over them`,
+    async (t) => {
+      const within = decide(spent(1, [told(of, 4, 1000), told(five, 0, 1000)]), 0);
+      t.match(within, {
+        kind: 'allow',
+        verdicts: [{ policy: five }],
+        shadowDenials: [],
+        marks: { length: 0 },
+      });
+      const beyond = decide(spent(1, [told(of, 5, 1000), told(five, 0, 1000)]), 0);
+      t.match(beyond, { kind: 'allow', verdicts: { length: 1 }, [found]: [of] });
+      const batch = spent(2, [told(of, 4, 1000)]);
+      t.match(decide(batch, 0), { kind: 'allow', verdicts: [], [found]: { length: 0 } });
+      t.match(decide(batch, 1), { kind: 'allow', [found]: [of] }, 'the second of two is over it');
+      t.equal(text(decide(spent(0, [told(of, 5, 1000), told(five, 5, 1000)]), 0)), 'deny five:0');
+    },
+  );
 
 t.test('a credential and its unproven address, both over the limit, count once', async (t) => {
   const both = decide(
