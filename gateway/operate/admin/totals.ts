@@ -9,13 +9,10 @@ export function totalsOf(processes: Processes) {
   const totalOf = (name: string): number => sumOf(valuesOf(processes, name));
   const [refused] = valuesOf(processes, 'floodgate_protect_refused_total');
   return {
-    /** Checks that the store did not answer, and requests that it did not decide. */
+    /** Checks that the store did not answer. */
     storeFailures: totalsBy('kind', processes, 'floodgate_store_failures_total'),
-    degraded: totalOf('floodgate_store_degraded_total'),
     /** Requests that the upstream did not answer. */
     upstreamFailures: totalsBy('kind', processes, 'floodgate_upstream_failures_total'),
-    /** Refusals without a record. */
-    unrecorded: totalOf('floodgate_decisions_unrecorded_total'),
     /** null without `protect` in the policy file */
     protection:
       refused === undefined
