@@ -11,7 +11,9 @@ import { headText } from '#gateway/http/head-text.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Millis } from '#shared/clock.ts';
 import { Flow } from './flow.ts';
-import { type ClientHeaders, clientHeaders } from './response-headers.ts';
+import type { ForwardedRequest, Passage } from './forwarded-request.ts';
+import { keepRedirect } from './redirect.ts';
+import { addConnection, type ClientHeaders, clientHeaders } from './response-headers.ts';
 import type { SocketConnection } from './socket-connection.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -26,9 +28,10 @@ interface Replied {
 }
 
 interface RepliedCall {
-  readonly request: Replied;
+  readonly request: Replied & Pick<ForwardedRequest, 'exposesLimits'>;
   readonly client: Client;
   readonly upstream: Upstream;
+  readonly passage: Passage;
 }
 
 /**
@@ -70,18 +73,28 @@ export class ClientReply {
   readonly #flow: Flow;
   #isStreaming = false;
 
+  /** @param fields of the upstream's reply, as alternating names and values */
   constructor(
     call: RepliedCall,
     connection: SocketConnection,
     status: number,
     reason: string,
-    head: ClientHeaders,
+    fields: readonly string[],
   ) {
+    const { request, upstream, passage } = call;
+    const head = clientHeaders(fields, passage.added, status, request.exposesLimits);
+    keepRedirect(status, head.headers, passage.headers, upstream.address);
+    addConnection(head, upstream.draining, request.res);
     this.#call = call;
     this.#flow = new Flow(call.client, call.upstream.scheduler, connection);
     this.#status = status;
     this.#reason = REASON_PHRASE.test(reason) ? reason : '';
     this.#head = head;
+  }
+
+  /** Whether it is a stream of events. Then it lasts as long as the client listens. */
+  get isEventStream(): boolean {
+    return this.#head.isEventStream;
   }
 
   /** Whether a part of the reply was written. */

@@ -1,13 +1,12 @@
 /** The request that a call forwards. */
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
-import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import type { Client } from '#gateway/bounds/clients.ts';
 import type { Lane, Priority } from '#gateway/bounds/priority.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Match } from '#gateway/policy/match.ts';
 import type { UpgradeSocket } from './upgrade.ts';
-import type { Upstream } from './upstream.ts';
 import type { UpstreamFault } from './upstream-reason.ts';
 
 export type ProxyFailure =
@@ -49,11 +48,6 @@ export interface ForwardedRequest {
   onUpstreamDone(sentBytes: number): void;
   /** Called when the call is closed before any part of a reply was written. */
   onFailed(failure: ProxyFailure): void;
-}
-
-export interface CallParts {
-  readonly upstream: Upstream;
-  readonly clients: Clients;
 }
 
 /** The gateway adds this to a request when it forwards it. */

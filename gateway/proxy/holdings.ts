@@ -14,6 +14,11 @@ import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 /** If other requests wait for a connection, a client that reads nothing for this time loses its own. */
 const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
 
+export interface CallParts {
+  readonly upstream: Upstream;
+  readonly clients: Clients;
+}
+
 interface WaitingCall extends PoolCall {
   readonly request: ForwardedRequest;
 }
@@ -32,7 +37,7 @@ export class Holdings {
   #isSettled = false;
 
   /** @param client entered by the caller; `close` leaves it */
-  constructor(client: Client, upstream: Upstream, clients: Clients) {
+  constructor(client: Client, { upstream, clients }: CallParts) {
     this.client = client;
     this.#upstream = upstream;
     this.#clients = clients;

@@ -12,20 +12,16 @@ import type { Millis } from '#shared/clock.ts';
 import { ClientReply, writeInterim } from './client-reply.ts';
 import type { DeadlineEntry, Deadlines } from './deadlines.ts';
 import { BrokenReplyError, type ExchangeHandler } from './exchange.ts';
-import type { CallParts, ForwardedRequest, Passage, ProxyFailure } from './forwarded-request.ts';
-import { Holdings } from './holdings.ts';
+import type { ForwardedRequest, Passage, ProxyFailure } from './forwarded-request.ts';
+import { type CallParts, Holdings } from './holdings.ts';
 import type { ProtectedCall } from './protected.ts';
-import { keepRedirect } from './redirect.ts';
-import type { UpstreamRequest } from './request-text.ts';
-import { addConnection, clientHeaders } from './response-headers.ts';
+import { requestToSend, type UpstreamRequest } from './request-text.ts';
 import type { SocketConnection } from './socket-connection.ts';
 import { joinSockets } from './upgrade.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner, Upload } from './upload.ts';
 import type { Upstream } from './upstream.ts';
 import { failureBy, isRetryable, isStaleConnection, isUnaskedReply } from './upstream-faults.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
-
-const ABORTED = new Error('the call is closed');
 
 type State =
   /** Waiting for the request body, for a connection, or for the reply. */
@@ -65,13 +61,13 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   /** The reply to the client; null until it begins. */
   #reply: ClientReply | null = null;
 
-  constructor(request: ForwardedRequest, { upstream, clients }: CallParts, passage: Passage) {
+  constructor(request: ForwardedRequest, parts: CallParts, passage: Passage) {
     this.request = request;
-    this.upstream = upstream;
+    this.upstream = parts.upstream;
     this.passage = passage;
     this.client = passage.client;
-    this.#deadlines = upstream.deadlines;
-    this.#held = new Holdings(passage.client, upstream, clients);
+    this.#deadlines = parts.upstream.deadlines;
+    this.#held = new Holdings(passage.client, parts);
   }
 
   get isClosed(): boolean {
@@ -141,24 +137,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#held.connection = connection;
     if (this.#deadlines !== this.upstream.deadlines) this.#waitIn(this.upstream.deadlines);
     this.request.options.continuation?.writeContinue();
-    this.#sent = this.#requestToSend();
+    this.#sent = requestToSend(this);
     connection.dispatch(this.#sent, this);
-  }
-
-  /** A body that has arrived is sent as a buffer, in one write. */
-  #requestToSend(): UpstreamRequest {
-    const { req, match, head, options } = this.request;
-    const { contentLength } = head;
-    const body = head.hasBody ? req.body : null;
-    const isThere = body?.complete === true && contentLength === body.waitingBytes;
-    return {
-      method: req.method ?? 'GET',
-      target: match.target,
-      headers: this.passage.headers,
-      body: isThere ? body.look() : body && new Upload(body, this.client, this.upstream.scheduler, this),
-      contentLength,
-      upgrade: options.upgrade?.protocol ?? null,
-    };
   }
 
   /** The upstream has as much time to read more of an upload as to answer, which begins with the end of the upload. */
@@ -207,19 +187,17 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     }
     const { request, upstream } = this;
     this.#deadlines.delete(this);
-    const head = clientHeaders(fields, this.passage.added, statusCode, request.exposesLimits);
-    keepRedirect(statusCode, head.headers, this.passage.headers, upstream.address);
+    const reply = new ClientReply(this, connection, statusCode, reason, fields);
     // Report the status even if the reply cannot be forwarded, because the application has processed the request.
     request.onReplyBegun(statusCode, fields);
-    if (head.isEventStream && !this.#held.isStream) {
+    if (reply.isEventStream && !this.#held.isStream) {
       const refusal = this.#held.becomeStream();
       if (refusal !== null) {
         this.#fail({ kind: 'bound', bound: 'streams', refusal });
         return;
       }
     }
-    addConnection(head, upstream.draining, request.res);
-    this.#reply = new ClientReply(this, connection, statusCode, reason, head);
+    this.#reply = reply;
     this.#state = 'replying';
     upstream.begin(this);
   }
@@ -360,7 +338,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#protected?.measure(false);
     this.#deadlines.delete(this);
     this.#reply?.endFlow();
-    if (this.#isBegun) this.#held.connection?.abort(ABORTED);
+    if (this.#isBegun) this.#held.connection?.abort();
     this.#held.close(this);
     if (wasAbandoned) this.request.onUpstreamDone(0);
   }

@@ -1,5 +1,6 @@
 /** The request as it is sent to the upstream, and the text of its head (RFC 9112). */
-import type { Upload } from './upload.ts';
+import type { ForwardedRequest, Passage } from './forwarded-request.ts';
+import { type BodyOwner, Upload } from './upload.ts';
 
 export interface UpstreamRequest {
   readonly method: string;
@@ -13,6 +14,27 @@ export interface UpstreamRequest {
   readonly contentLength: number | null;
   /** Protocols to switch to, as the client has offered them; null if none. */
   readonly upgrade: string | null;
+}
+
+interface Call extends BodyOwner {
+  readonly request: ForwardedRequest;
+  readonly passage: Passage;
+}
+
+/** A body that has arrived is sent as a buffer, in one write. */
+export function requestToSend(call: Call): UpstreamRequest {
+  const { req, match, head, options } = call.request;
+  const { contentLength } = head;
+  const body = head.hasBody ? req.body : null;
+  const isThere = body?.complete === true && contentLength === body.waitingBytes;
+  return {
+    method: req.method ?? 'GET',
+    target: match.target,
+    headers: call.passage.headers,
+    body: isThere ? body.look() : body && new Upload(body, call),
+    contentLength,
+    upgrade: options.upgrade?.protocol ?? null,
+  };
 }
 
 /** Methods that need `Content-Length: 0` without a body (RFC 9110 8.6). */

@@ -36,6 +36,7 @@ const BODY_TIMEOUT_MS: Millis = 300_000;
 const KEEP_ALIVE_MS_MAX: Millis = 600_000;
 /** Idle connections are closed this much before the announced time, which starts with the upstream's last byte. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
+const GIVEN_UP = new Error('the exchange is given up');
 /** Maximum size of head and body that are written as one string. */
 const ONE_WRITE_BYTES = 16_384;
 
@@ -104,7 +105,7 @@ export class SocketConnection implements ReplyListener {
   close(): void {
     this.#options.onClose(this);
     if (this.#handler === null) this.renew();
-    else this.abort(new Error('the gateway is closing'));
+    else this.abort();
   }
 
   pause(): void {
@@ -121,7 +122,7 @@ export class SocketConnection implements ReplyListener {
   }
 
   /** Gives up the exchange together with its socket. `onError` follows before this returns. */
-  abort(error: Error): void {
+  abort(error = GIVEN_UP): void {
     if (this.#handler !== null) this.#fail(error);
   }
 

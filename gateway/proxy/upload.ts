@@ -12,6 +12,8 @@ import type { TransferScheduler } from './transfer-scheduler.ts';
 export const AWAITED_BYTES_MAX = 16_384;
 
 export interface BodyOwner {
+  readonly client: Client;
+  readonly upstream: { readonly scheduler: TransferScheduler };
   /** Called when the upstream has to read before more is sent, and when it has read. */
   onBodyBlocked(isBlocked: boolean): void;
   /** Called when the whole body was passed to the connection. */
@@ -42,10 +44,11 @@ export class Upload {
   #isJoining = false;
   #piecesPassed = 0;
 
-  constructor(body: RequestBody, client: Client, scheduler: TransferScheduler, owner: BodyOwner) {
+  constructor(body: RequestBody, owner: BodyOwner) {
     this.#body = body;
     this.#owner = owner;
-    this.#flow = new Flow(client, scheduler, { pause: () => undefined, resume: () => this.#send() });
+    const source = { pause: () => undefined, resume: () => this.#send() };
+    this.#flow = new Flow(owner.client, owner.upstream.scheduler, source);
   }
 
   /** Called once, when the connection is ready. The head goes with the first part, or alone if none is there. */

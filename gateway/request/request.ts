@@ -17,12 +17,8 @@ import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Match } from '#gateway/policy/match.ts';
 import { authorityOf } from '#gateway/policy/target.ts';
-import type {
-  CallParts,
-  ForwardedRequest,
-  ProxyFailure,
-  RequestOptions,
-} from '#gateway/proxy/forwarded-request.ts';
+import type { ForwardedRequest, ProxyFailure, RequestOptions } from '#gateway/proxy/forwarded-request.ts';
+import type { CallParts } from '#gateway/proxy/holdings.ts';
 import { ProxyCall } from '#gateway/proxy/proxy-call.ts';
 import type { Refusal } from '#gateway/refusals/refusal.ts';
 import type { DenialWriter } from '#gateway/reply/denial.ts';

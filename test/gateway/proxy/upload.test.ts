@@ -19,13 +19,15 @@ function start() {
   const listener = { clock: () => 0, onSmallPieces: () => undefined };
   const body = new RequestBody(new Socket(), listener, () => void counts.reads++, false);
   const owner = {
+    client: new Client('192.0.2.1'),
+    upstream: { scheduler },
     isBlocked: false,
     onBodyBlocked(isBlocked: boolean) {
       this.isBlocked = isBlocked;
     },
     onBodyEnd: () => void counts.ended++,
   };
-  const upload = new Upload(body, new Client('192.0.2.1'), scheduler, owner);
+  const upload = new Upload(body, owner);
   const written: string[] = [];
   const socket = {
     writableLength: 1,
