@@ -44,7 +44,6 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   deadlineAt: Millis = 0;
   earlier: DeadlineEntry | null = null;
   later: DeadlineEntry | null = null;
-
   readonly request: ForwardedRequest;
   readonly upstream: Upstream;
   readonly passage: Passage;
