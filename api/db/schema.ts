@@ -233,8 +233,6 @@ interface StateChangeTable {
 
 interface ScheduledJobTable {
   name: string;
-  /** Time at which the job may start: after its period, or when the lease of the process that runs it expires. */
+  /** Time from which the job may start. The process that moves it runs the job. */
   dueAt: Timestamp;
-  /** Id of the lease of the process that runs the job. */
-  lease: string | null;
 }

@@ -13,7 +13,7 @@ const POLL_MS: Millis = 1_000;
 /** They take 11 to 13 minutes: longer than a restart. What is parked then waits for the operator, and is not lost. */
 const ATTEMPTS_MAX = 8;
 /** Three times as long as an attempt may take, so an attempt is settled long before its lease expires. */
-export const LEASE_MS: Millis = 15_000;
+const LEASE_MS: Millis = 15_000;
 /** How long stopping waits for attempts that are running. Each ends within five seconds. */
 const STOP_MS: Millis = 7_000;
 

@@ -1,19 +1,19 @@
-/** Runs each job once in its period, in one process at a time. If a process dies during a job, another one takes over. */
+/**
+ * Runs each job once in its period, in one of the processes on the database. The row of a job says when it is due, and the
+ * process that moves this time to the next period runs it. If the process dies during a job, the next period does the
+ * rest, because every job only does what is still to be done.
+ */
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { every } from '#api/work/every.ts';
-import type { Millis } from '#shared/clock.ts';
-import {
-  type JobLease,
-  type JobName,
-  LEASE_MS,
-  type LeaseParts,
-  registerJobs,
-  takeJob,
-} from './job-lease.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 
 /** How late a job may start. */
 const LOOK_MS: Millis = 5_000;
 
-interface Job extends JobName {
+interface Job {
+  readonly name: string;
+  readonly periodMs: Millis;
   /** @param isStopping a long job calls it between its steps. If true, it ends, and the next run does the rest */
   readonly run: (isStopping: () => boolean) => Promise<void>;
 }
@@ -22,63 +22,61 @@ export interface JobRunner {
   stop(): Promise<void>;
 }
 
-interface JobRunnerOptions extends LeaseParts {
+interface JobRunnerOptions {
+  readonly db: Database;
+  readonly clock: Clock;
   readonly jobs: readonly Job[];
   /** Called when a run failed. The next run comes as usual. */
   readonly onError: (job: string, error: unknown) => void;
   readonly lookMs?: Millis;
-  readonly renewMs?: Millis;
 }
 
-export function startJobRunner({
-  jobs,
-  onError,
-  lookMs = LOOK_MS,
-  renewMs = LEASE_MS / 3,
-  ...parts
-}: JobRunnerOptions): JobRunner {
-  let isRegistered = false;
-
-  const runLeased = async (job: Job, lease: JobLease, isEnding: () => boolean): Promise<void> => {
-    let isLost = false;
-    let wasCut = false;
-    let renewal: Promise<void> | null = null;
-    const timer = setInterval(() => {
-      // One at a time. With two under way, the older one could come last and shorten the lease.
-      renewal ??= lease
-        .renew()
-        .then(
-          (isOurs) => {
-            isLost = !isOurs;
-          },
-          // The next renewal may succeed. If none does, the lease expires.
-          (error: unknown) => onError(job.name, error),
-        )
-        .finally(() => {
-          renewal = null;
-        });
-    }, renewMs);
-    const isStopping = (): boolean => {
-      wasCut ||= isLost || isEnding();
-      return wasCut;
-    };
-    try {
-      await job.run(isStopping);
-    } finally {
-      clearInterval(timer);
-      await renewal;
-      await lease.end(!wasCut);
-    }
+export function startJobRunner({ db, clock, jobs, onError, lookMs = LOOK_MS }: JobRunnerOptions): JobRunner {
+  const setDue = async ({ name }: Job, dueAt: Timestamp, found?: Timestamp): Promise<boolean> => {
+    const row = db.updateTable('scheduledJobs').set({ dueAt }).where('name', '=', name);
+    const { numUpdatedRows } = await (found === undefined
+      ? row
+      : row.where('dueAt', '=', found)
+    ).executeTakeFirst();
+    return numUpdatedRows > 0n;
   };
+
+  /** @returns whether the job is due, and this process runs it */
+  const claim = async (job: Job): Promise<boolean> => {
+    const time = clock();
+    const now = toTimestamp(time);
+    const next = toTimestamp(time + job.periodMs);
+    const row = await db
+      .selectFrom('scheduledJobs')
+      .select('dueAt')
+      .where('name', '=', job.name)
+      .executeTakeFirst();
+    if (row === undefined) {
+      const { numInsertedOrUpdatedRows = 0n } = await db
+        .insertInto('scheduledJobs')
+        .values({ name: job.name, dueAt: next })
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirst();
+      return numInsertedOrUpdatedRows > 0n;
+    }
+    // No process sets a time after the next one. If there is one, the clock was set back.
+    const isDue = row.dueAt <= now || row.dueAt > toTimestamp(time + 2 * job.periodMs);
+    // Only one process can change the time that all of them have read.
+    return isDue && setDue(job, next, row.dueAt);
+  };
+
   // Each job has its own timer, so that a long job does not delay others.
   const lookers = jobs.map((job) =>
     every(
       lookMs,
       async ({ isStopping }) => {
-        if (!isRegistered) await registerJobs(parts, jobs);
-        isRegistered = true;
-        const lease = await takeJob(parts, job);
-        if (lease !== null) await runLeased(job, lease, isStopping);
+        if (!(await claim(job))) return;
+        let wasCut = false;
+        await job.run(() => {
+          wasCut ||= isStopping();
+          return wasCut;
+        });
+        if (wasCut) await setDue(job, toTimestamp(clock()));
       },
       (error) => onError(job.name, error),
     ),

@@ -2,12 +2,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { forgetAuditEvents } from '#api/audit/audit.ts';
 import type { Context } from '#api/context.ts';
-import {
-  type Forgotten,
-  forgetOldEvents,
-  forgetSurplusDeliveries,
-  webhooksAfter,
-} from '#api/events/retention.ts';
+import { forgetEvents } from '#api/events/retention.ts';
 import { forgetOldMails } from '#api/mail/outbox.ts';
 import { endUnverifiedAccounts } from '#api/resources/accounts/expiry.ts';
 import { deleteMarked } from '#api/resources/organizations/deletion.ts';
@@ -49,7 +44,7 @@ interface ScheduledJob {
 const jobs: readonly ScheduledJob[] = [
   { name: 'moveSurveys', periodMs: MOVE_SURVEYS_MS, run: moveSurveys },
   { name: 'deleteMarked', periodMs: DELETE_MARKED_MS, run: deleteMarked },
-  { name: 'forgetEvents', periodMs: FORGET_EVENTS_MS, run: forgetEvents },
+  { name: 'forgetEvents', periodMs: FORGET_EVENTS_MS, run: forgetOldEvents },
   {
     name: 'forgetMails',
     periodMs: HOUR_MS,
@@ -64,11 +59,10 @@ const jobs: readonly ScheduledJob[] = [
 
 /** Runs due jobs at once, because dates may have passed while no process was running. */
 export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): JobRunner {
-  const { db, clock, random } = parts;
+  const { db, clock } = parts;
   return startJobRunner({
     db,
     clock,
-    random,
     jobs: jobs.map(({ run, ...job }) => ({ ...job, run: (isStopping) => run(parts, isStopping, log) })),
     onError: (job, error) =>
       log.error(
@@ -92,38 +86,13 @@ export async function moveSurveys({
   }
 }
 
-/** Logs once for each run how many rows it deleted. */
-export async function forgetEvents(
-  { db, clock }: Pick<JobParts, 'db' | 'clock'>,
+async function forgetOldEvents(
+  { db, clock }: JobParts,
   isStopping: () => boolean,
   log: JobLog,
 ): Promise<void> {
-  const forgotten = { events: 0, delivered: 0, parked: 0 };
-  const repeat = async (step: () => Promise<Forgotten>): Promise<void> => {
-    let isPartial = true;
-    while (isPartial && !isStopping()) {
-      const one = await step();
-      forgotten.events += one.events;
-      forgotten.delivered += one.delivered;
-      forgotten.parked += one.parked;
-      isPartial = one.isPartial;
-    }
-  };
-  try {
-    await repeat(() => forgetOldEvents(db, clock()));
-    let webhookIds = await webhooksAfter(db, '');
-    while (webhookIds.length > 0 && !isStopping()) {
-      for (const webhookId of webhookIds) await repeat(() => forgetSurplusDeliveries(db, webhookId));
-      webhookIds = await webhooksAfter(db, webhookIds.at(-1) ?? '');
-    }
-  } finally {
-    if (forgotten.events + forgotten.delivered + forgotten.parked > 0) {
-      log.info(
-        { job: 'forgetEvents', ...forgotten },
-        'old events and settled deliveries were dropped, see docs/events.md',
-      );
-    }
-  }
+  const events = await forgetEvents(db, clock(), isStopping);
+  if (events > 0) log.info({ job: 'forgetEvents', events }, 'old events were dropped, see docs/events.md');
 }
 
 export async function forgetAudit(

@@ -3,12 +3,6 @@
  * not occupy the writer. Real content is far smaller.
  */
 
-/** Maximum number of characters of one text in an answer. */
-export const ANSWER_LENGTH_MAX = 65_536;
-/** Maximum number of entries of one answer: selected choices, rows of a matrix, files. */
-export const ANSWER_ITEMS_MAX = 1_000;
-/** Maximum number of answers of one response. The same limit applies to its variables and to its times. */
-export const ANSWERS_MAX = 2_000;
 /** Maximum size of a whole response as JSON in bytes, including earlier updates. */
 export const RESPONSE_BYTES_MAX = 524_288;
 /** Maximum number of characters of ids and codes that a response contains. */

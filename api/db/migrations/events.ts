@@ -119,7 +119,7 @@ export async function createMailsAndJobs(write: SchemaWriter): Promise<void> {
   await write.index('mailOutbox', 'createdAt', ['createdAt']);
   await write.index('mailOutbox', 'recipient', ['recipient', 'kind', 'createdAt']);
   await write.index('mailOutbox', 'workspaceId', ['workspaceId'], ['workspaceId', 'is not', null]);
-  await write.table('scheduledJobs', { name: key, dueAt: text, lease: optionalText });
+  await write.table('scheduledJobs', { name: key, dueAt: text });
   await write.table('stateChanges', { id: runningNumber, workspaceId: text, environmentId: text });
   await write.table('probes', { name: key, at: text });
 }

@@ -5,7 +5,6 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
-import { lockRow } from '#api/db/locks.ts';
 import { badRequest, existing } from '#api/errors.ts';
 import { timestampIn } from '#api/http/validation.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
@@ -16,7 +15,7 @@ import { toTimestamp } from '#api/values/timestamps.ts';
 import type { ReadAnswers } from './answers.ts';
 import type { NewManagementResponse, ResponseMeta } from './schema.ts';
 import { checkSentResponse, type SentResponse } from './size.ts';
-import { findResponse, type Response, responses } from './store.ts';
+import { deleteResponse, type Response } from './store.ts';
 import { createResponse } from './write.ts';
 
 /** @throws ApiError not_found, or unauthorized without the right that the method needs */
@@ -73,29 +72,16 @@ export async function createManagedResponse(
 /** Deletes a response with its display, and then its files. @returns false if the response was gone */
 export async function deleteManagedResponse(
   context: Context,
-  { id, ...known }: Pick<Response, 'id' | 'displayId'>,
+  responseId: string,
   log: FastifyBaseLogger,
 ): Promise<boolean> {
-  let { displayId } = known;
-  const remove = (): Promise<'deleted' | 'gone' | 'linked'> =>
-    context.db.transaction().execute(async (trx) => {
-      if (displayId !== null) await lockRow(trx, 'displays', displayId, 'delete');
-      await lockRow(trx, 'responses', id);
-      const now = (await findResponse(trx, id))?.displayId ?? displayId;
-      const isCurrent = now === displayId;
-      displayId = now;
-      if (!isCurrent) return 'linked';
-      if (!(await responses.remove(trx, id))) return 'gone';
-      if (displayId !== null) await deleteDisplay(trx, displayId);
-      return 'deleted';
-    });
-  // A response gets at most one display. If that has just happened, the display is locked first, in a second
-  // transaction.
-  let outcome = await remove();
-  if (outcome === 'linked') outcome = await remove();
-  if (outcome !== 'deleted') return false;
-  await removeFilesOf(context, { responseId: id }, log);
-  return true;
+  const deleted = await context.db.transaction().execute(async (trx) => {
+    const row = await deleteResponse(trx, responseId);
+    if (row !== null && row.displayId !== null) await deleteDisplay(trx, row.displayId);
+    return row !== null;
+  });
+  if (deleted) await removeFilesOf(context, { responseId }, log);
+  return deleted;
 }
 
 /** Stores meta as sent, without fields that are null. */

@@ -186,6 +186,12 @@ export async function updateResponse(
     .execute();
 }
 
+/** @returns the display of the response; null if the response was gone */
+export async function deleteResponse(db: Database, id: string): Promise<Pick<Response, 'displayId'> | null> {
+  const row = await db.deleteFrom('responses').where('id', '=', id).returning('displayId').executeTakeFirst();
+  return row ?? null;
+}
+
 /** @throws the driver's unique violation if another response has the display */
 export async function setResponseDisplay(
   db: Database,

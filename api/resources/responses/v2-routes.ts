@@ -81,7 +81,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     });
   });
 
-  resource.remove({}, (stored, request) => deleteManagedResponse(context, stored, request.log));
+  resource.remove({}, (stored, request) => deleteManagedResponse(context, stored.id, request.log));
 
   /** @throws ApiError which, unlike on v1, names the question */
   function checkFiles(survey: BareSurvey, sent: Answers): void {

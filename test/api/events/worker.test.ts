@@ -3,13 +3,11 @@ import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import { createSender, type SendResult } from '#api/events/sender.ts';
-import { LEASE_MS } from '#api/events/worker.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { addSurvey, publicUrl, workspaceId } from '#test/support/api-app.ts';
 import { column } from '#test/support/column.ts';
 import { until } from '#test/support/until.ts';
 import {
-  addWorkspaceOf,
   attemptsOf,
   deliveriesOf,
   makeDueAgain,
@@ -253,49 +251,6 @@ t.test('a receiver that hangs delays no other receiver', async (t) => {
   hanging.close();
 });
 
-t.test('an organization whose receivers are slow delays no other organization', async (t) => {
-  const api = await startEventApi(t, {
-    parts: ({ targets }) => ({ sender: createSender(targets, 600_000) }),
-  });
-  const { db } = api.context;
-  // Its webhooks could take all 128 places: 16 in each of eight workspaces, which have a receiver each.
-  const slow = await Promise.all(Array.from({ length: 8 }, () => startReceiver(t, () => {})));
-  for (const [i, { url }] of slow.entries()) {
-    const id = `busy${i}`;
-    await addWorkspaceOf(api, 'busy', id);
-    for (let j = 0; j < 4; j += 1) await api.addWebhook({ url: `${url}/${j}`, workspaceId: id });
-    const survey = await addSurvey(api);
-    await db.updateTable('surveys').set({ workspaceId: id }).where('id', '=', survey.id).execute();
-    for (let j = 0; j < 4; j += 1) await api.respond({ surveyId: survey.id }, id);
-  }
-  const heard = (): number => slow.reduce((sum, { received }) => sum + received.length, 0);
-  await until(() => heard() >= 24, 'the slow receivers have their places');
-  const quick = await api.addHook();
-  await api.respond();
-  await until(() => quick.received.length === 1, 'the other organization is served');
-  t.equal(heard(), 24, 'a quarter of all places, and a quarter of these is kept for quick receivers');
-  for (const receiver of slow) receiver.close();
-});
-
-t.test('an organization whose receivers are slow does not delay its quick ones', async (t) => {
-  const api = await startEventApi(t, {
-    parts: ({ targets }) => ({ sender: createSender(targets, 600_000) }),
-  });
-  const quick = await api.addHook();
-  await api.respond();
-  await until(() => quick.received.length === 1);
-  await api.worker.idle();
-  const slow = await startReceiver(t, () => {});
-  for (let i = 0; i < 10; i += 1) await api.addWebhook({ url: `${slow.url}/${i}` });
-  for (let i = 0; i < 8; i += 1) await api.respond();
-  await until(() => quick.received.length === 9);
-  await until(() => slow.received.length >= 24, 'the slow ones have the rest');
-  await api.respond();
-  await until(() => quick.received.length === 10);
-  t.equal(slow.received.length, 24);
-  slow.close();
-});
-
 t.test('a receiver that asks for a pause gets it, up to an hour', async (t) => {
   const api = await startEventApi(t);
   const asked: (readonly [status: number, retryAfter: string])[] = [
@@ -432,63 +387,28 @@ t.test('parks a delivery whose process dies at every attempt, with the reason', 
   t.equal(hook.received.length, 1, 'an attempt is made when the operator asks for it');
 });
 
-t.test('a lease without a result expires', async (t) => {
-  const api = await startEventApi(t);
-  const hook = await api.addHook();
-  const { db } = api.context;
-  await api.worker.stop();
-  await api.respond();
-  t.equal((await db.selectFrom('events').selectAll().execute()).length, 1, 'the worker has stopped');
-
-  // Another process leases the delivery and dies.
-  const dying = startTestWorker(api);
-  t.teardown(() => dying.stop());
-  await dying.idle();
-  await db
-    .updateTable('deliveries')
-    .set({ status: 'pending', lease: 'dead', dueAt: new Date(api.context.clock() + LEASE_MS).toISOString() })
-    .execute();
-  hook.received.length = 0;
-  api.advance(LEASE_MS - 1);
-  await dying.idle();
-  t.equal(hook.received.length, 0);
-  api.advance(1);
-  await dying.idle();
-  t.equal(hook.received.length, 1);
-});
-
-t.test('a worker delivers what is due at its start, and waits for attempts when it stops', async (t) => {
-  const api = await startEventApi(t);
-  await api.worker.stop();
-  let isAnswered = false;
-  const hook = await api.addHook((response) => {
-    setTimeout(() => {
-      isAnswered = true;
-      response.writeHead(204).end();
-    }, 100);
-  });
-  await api.respond();
-  const worker = startTestWorker(api);
-  t.teardown(() => worker.stop());
-  await until(() => hook.received.length > 0);
-  await worker.stop();
-  t.ok(isAnswered);
-  const rows = await api.context.db.selectFrom('deliveries').select('status').execute();
-  t.same(rows, [{ status: 'delivered' }]);
-  await worker.idle();
-});
-
-t.test('logs a database error and goes on', async (t) => {
-  const lines: string[] = [];
-  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) });
-  const api = await startEventApi(t, { log });
-  const hook = await api.addHook();
-  const { db, outbox } = api.context;
-  await db.schema.alterTable('deliveries').renameTo('away').execute();
-  outbox.notify();
-  await until(() => lines.length > 0, 'the error is logged');
-  await db.schema.alterTable('away').renameTo('deliveries').execute();
-  await api.respond();
-  await api.worker.idle();
-  t.equal(hook.received.length, 1);
+t.test('an answer within a second makes a receiver quick, and a later one makes it slow', async (t) => {
+  let takesMs = 0;
+  const sender = {
+    async send() {
+      api.advance(takesMs);
+      return { ...hung, isDelivered: true, isHung: false, statusCode: 204 };
+    },
+    close: async () => undefined,
+  };
+  const api = await startEventApi(t, { parts: () => ({ sender }) });
+  await api.addWebhook({ url: 'https://hooks.example.com/' });
+  const isQuick = async () =>
+    (await api.context.db.selectFrom('webhooks').select('isQuick').executeTakeFirst())?.isQuick;
+  t.equal(await isQuick(), 0, 'nothing is known of a new one');
+  for (const [ms, expected] of [
+    [1_000, 1],
+    [1_001, 0],
+    [0, 1],
+  ] as const) {
+    takesMs = ms;
+    await api.respond();
+    await api.worker.idle();
+    t.equal(await isQuick(), expected, `${ms} ms`);
+  }
 });

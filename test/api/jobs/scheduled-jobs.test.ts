@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import t from 'tap';
-import { forgetSurplusDeliveries, oldEvents, RETENTION } from '#api/events/retention.ts';
-import { forgetEvents, moveSurveys, startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
+import { forgetEvents, oldEvents, RETENTION } from '#api/events/retention.ts';
+import { moveSurveys, startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { dueToClose, dueToPublish } from '#api/resources/surveys/schedule.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { startEventApi } from '#test/api/events/support.ts';
@@ -74,91 +74,73 @@ t.test('finds the dates by indexes', async (t) => {
   t.match(await planOf(db, dueToPublish(db, now)), [/SEARCH surveys USING INDEX surveys_publishOn/]);
 });
 
-t.test('deletes deliveries after a week, and all but the newest thousand', async (t) => {
+t.test('deletes events after a week, and all but the newest deliveries of a webhook', async (t) => {
   const api = await startEventApi(t);
-  const { db } = api.context;
+  const { db, clock } = api.context;
   const { id: webhookId } = await api.addHook();
   const count = async () => ({
     events: (await db.selectFrom('events').select('id').execute()).length,
     deliveries: (await db.selectFrom('deliveries').select('id').execute()).length,
     attempts: (await db.selectFrom('deliveryAttempts').select('number').execute()).length,
   });
+  const rest = (left: number) => ({ events: left, deliveries: left, attempts: left });
+  const forget = (kept = 1_000, isStopping = false) => forgetEvents(db, clock(), () => isStopping, kept);
   for (let i = 0; i < 5; i += 1) {
     await api.respond();
     await api.worker.idle();
     api.advance(1_000);
   }
-  t.same(await count(), { events: 5, deliveries: 5, attempts: 5 });
-
+  await api.worker.stop();
   const ids = async (): Promise<readonly string[]> =>
     (await db.selectFrom('deliveries').select('id').orderBy('createdAt', 'desc').execute()).map(
       ({ id }) => id,
     );
   const newest = (await ids()).slice(0, 3);
-  t.match(await forgetSurplusDeliveries(db, webhookId, 3), { events: 2, delivered: 2, isPartial: false });
-  t.same(await count(), { events: 3, deliveries: 3, attempts: 3 }, 'deleted with their last delivery');
+  t.equal(await forget(3), 2);
+  t.same(await count(), rest(3), 'an event goes with its last delivery');
   t.same(await ids(), newest, 'the newest deliveries are kept');
 
-  await db
-    .updateTable('deliveries')
-    .set({ status: 'pending', dueAt: toTimestamp(api.context.clock() + HOUR) })
-    .execute();
-  await forgetSurplusDeliveries(db, webhookId, 0);
-  t.equal((await count()).deliveries, 3, 'pending deliveries do not count');
-
-  const lines: object[] = [];
-  const log = { info: (fields: object) => void lines.push(fields), warn: () => undefined };
-  const forget = () => forgetEvents(api.context, () => false, log);
-  await api.worker.stop();
-  api.advance(RETENTION * 2);
-  await forget();
-  t.same(await count(), { events: 3, deliveries: 3, attempts: 3 }, 'pending deliveries are kept for longer');
-  t.same(lines, []);
-
-  const now = () => toTimestamp(api.context.clock());
-  const settle = (status: 'delivered' | 'parked', id: string) =>
+  const set = (id: string, status: 'delivered' | 'parked' | 'pending', dueAt: string | null = null) =>
     db
       .updateTable('deliveries')
-      .set({ status, dueAt: null, updatedAt: now() })
+      .set({ status, dueAt, updatedAt: toTimestamp(clock()) })
       .where('id', '=', id)
       .execute();
-  const [first = '', second = ''] = newest;
-  await settle('delivered', first);
-  await settle('parked', second);
-  api.advance(RETENTION);
-  await forget();
-  t.equal((await count()).events, 3, 'settled exactly a week ago');
-  api.advance(1);
-  await forgetEvents(api.context, () => true, log);
-  t.equal((await count()).events, 3, 'a stopped job deletes nothing');
-  await forget();
-  t.same(await count(), { events: 1, deliveries: 1, attempts: 1 }, 'a pending delivery is kept');
-  t.same(lines, [{ job: 'forgetEvents', events: 2, delivered: 1, parked: 1 }]);
-  const plan = await planOf(db, oldEvents(db, now(), 500));
-  t.match(plan.join('\n'), /SEARCH events USING INDEX events_age/);
-});
+  for (const id of newest) await set(id, 'pending', toTimestamp(clock() + HOUR));
+  t.equal(await forget(0), 0, 'pending deliveries do not count');
+  api.advance(RETENTION * 2);
+  t.equal(await forget(), 0, 'and are kept for longer');
 
-t.test('keeps an event whose mails are not made yet', async (t) => {
-  const api = await startApi(t);
-  const { db } = api.context;
+  const [first = '', second = ''] = newest;
+  await set(first, 'delivered');
+  await set(second, 'parked');
+  api.advance(RETENTION);
+  t.equal(await forget(), 0, 'settled exactly a week ago');
+  api.advance(1);
+  t.equal(await forget(), 2);
+  t.same(await count(), rest(1), 'a pending delivery is kept');
+  await db
+    .updateTable('webhooks')
+    .set({ pausedUntil: toTimestamp(clock()) })
+    .where('id', '=', webhookId)
+    .execute();
+  t.equal(await forget(), 1, 'unless its receiver has hung for a week');
+  const plan = await planOf(db, oldEvents(db, toTimestamp(clock()), 500));
+  t.match(plan.join('\n'), /SEARCH events USING INDEX events_age/);
+
+  const event = {
+    workspaceId: 'ws1',
+    surveyId: 's',
+    responseId: 'r',
+    type: 'responseCreated' as const,
+    payload: '{}',
+  };
+  const createdAt = '2020-01-01T00:00:00.000Z';
   await db
     .insertInto('events')
-    .values({
-      ...{
-        id: 'e1',
-        createdAt: '2020-01-01T00:00:00.000Z',
-        workspaceId: 'ws1',
-        surveyId: 's',
-        responseId: 'r',
-      },
-      ...{ type: 'responseCreated', payload: '{}', mailsDueAt: '2020-01-01T00:00:00.000Z' },
-    })
+    .values({ ...event, id: 'e1', createdAt, mailsDueAt: createdAt })
     .execute();
-  await forgetEvents(api.context, () => false, {
-    info: () => t.fail('nothing is deleted'),
-    warn: () => undefined,
-  });
-  t.equal((await db.selectFrom('events').select('id').execute()).length, 1);
+  t.equal(await forget(), 0, 'an event whose mails are not made yet is kept');
 });
 
 t.test('scheduled jobs begin at once, go on after errors, and stop', async (t) => {
