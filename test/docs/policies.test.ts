@@ -53,7 +53,7 @@ function asFile(text: string): string {
 t.test('every YAML block is valid and passes its tests, except the one that shows mistakes', async (t) => {
   for (const { file, blocks } of [page, detail, others]) {
     const yaml = blocks.filter(({ language }) => language === 'yaml');
-    t.ok(yaml.length >= 3);
+    t.ok(yaml.length >= 1);
     for (const { text, line } of yaml) {
       if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
       else t.strictSame(runTests(loadPolicies(asFile(text), 'page.yaml', referenced)), [], `${file}:${line}`);
@@ -61,15 +61,15 @@ t.test('every YAML block is valid and passes its tests, except the one that show
   }
 });
 
-t.test('what the tables write for the lines of other products stands in a file below them', async (t) => {
+t.test('what the tables write for the lines of other products stands in the file below them', async (t) => {
   const settings = readPage('docs/configuration.md').text;
-  const sections = others.text.split(/^## /m).slice(1);
-  t.equal(sections.length, 7);
+  const file = others.blocks.find(({ language }) => language === 'yaml')?.text ?? '';
+  const sections = others.text.split(/^## /m).slice(1, -1);
+  t.equal(sections.length, 6);
   for (const section of sections) {
     const [product = ''] = section.split('\n');
-    const file = /```yaml\n([\s\S]*?)```/.exec(section)?.[1] ?? '';
     const rows = [...section.matchAll(/^\| .+ \| (.+) \|$/gm)].slice(1).map(([, right = '']) => right);
-    t.ok(rows.length >= 10, `${product}: ${rows.length} lines`);
+    t.ok(rows.length >= 8, `${product}: ${rows.length} lines`);
     for (const [, code = ''] of rows.join('\n').matchAll(/`([^`]+)`/g)) {
       if (/^[A-Z_]+$/.test(code)) t.ok(settings.includes(`\`${code}\``), `${product}: ${code}`);
       else if (/[:{]/.test(code)) t.ok(file.includes(code), `${product}: ${code}`);
