@@ -144,10 +144,12 @@ export function readArguments<C>(
     });
     return { ...Object.fromEntries(values), json: json === true };
   } catch (error) {
-    // The sentences of `parseArgs` after the first are about its own options.
-    const [sentence] = (error as Error).message.split(/\.\s/);
+    // `--key --json`: the first option lacks its value. Later sentences of `parseArgs` are about its own options.
+    const [sentence = ''] = (error as Error).message
+      .replace(/^Option '(.+)' argument is ambiguous/, "Option '$1' needs a value, such as $1 VALUE")
+      .split(/\.\s/);
     throw new CommandError(
-      `${sentence?.replace(/\.$/, '')}; "${program} ${name} --help" shows how to call it`,
+      `${sentence.replace(/\.$/, '')}; "${program} ${name} --help" shows how to call it`,
       EXIT.usage,
     );
   }

@@ -87,6 +87,7 @@ t.test('wrong arguments exit with 2 and say what is wrong', async (t) => {
     '--count: "10" is no whole number from 1 to 9': ['try', 'a', '--name', 'x', '--count', '10'],
     '--kind is "c", and can be a, b': ['try', 'a', '--name', 'x', '--kind', 'c'],
     "Unknown option '--colour'": ['try', 'a', '--colour'],
+    "Option '--name' needs a value, such as --name VALUE": ['try', 'a', '--name', '--quick'],
     '"b" is one argument too many': ['data', 'copy', 'b'],
   };
   for (const [message, args] of Object.entries(cases)) {
