@@ -248,11 +248,13 @@ async function openWith(
     randomInt,
     countersMax: COUNTERS_MAX,
     credentialsMax: CREDENTIALS_MAX,
-    onBan: (row, mode) => metrics.banned(row, mode),
+    onBan: (row, mode) => {
+      metrics.bans.of(mode, row).value++;
+    },
     trust: config.trust,
     headerFilter: new HeaderFilter(config.passedHeaders),
     onUntrustedChain: () => {
-      metrics.untrustedChains++;
+      metrics.untrustedChains.value++;
       warnOfChain();
     },
   });
@@ -291,7 +293,7 @@ function watchPolicies(
     sizesOf: ({ listFiles }) => listFiles.sizes,
     clock,
     onLoaded: (set) => {
-      metrics.reloads++;
+      metrics.reloads.value++;
       const changes = changesOf(limiting.policySet(), set);
       limiting.use(set);
       upstream.protect(set.protect);
@@ -302,7 +304,7 @@ function watchPolicies(
       warnOfLists(set, log);
     },
     onRefused: (error) => {
-      metrics.reloadFailures++;
+      metrics.reloadFailures.value++;
       log.error({ reason: error.message }, 'the edited policy file is refused; the old policies stay in use');
     },
   });

@@ -253,12 +253,12 @@ export class PublicServer {
     const unusual = unusualReply(req);
     const arrival = { connection, req, res, entry };
     if (unusual !== null) {
-      metrics.count(REASONS.malformed.outcome);
+      metrics.requests.of(REASONS.malformed.outcome).value++;
       if (entry !== null) entry.decision = REASONS.malformed.logged;
       sendOwn(req, res, { ...unusual, cors: enforcement.table.cors.unread(req.rawHeaders) });
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
       // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
-      metrics.count('uncovered');
+      metrics.requests.of('uncovered').value++;
       if (entry !== null) entry.decision = 'uncovered';
       res.writeHead(204, upstream.draining ? ['Connection', 'close'] : []);
       res.end();

@@ -4,27 +4,36 @@ import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import type { GroupWords } from '#gateway/policy/groups.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
 import type { Observer, RequestFacts } from '#gateway/request/events.ts';
 import { tellGroups } from '#gateway/request/reading/prove.ts';
 
-type Counts = Pick<Metrics, 'groups' | 'groupsDenied'>;
+type Counts = Pick<Metrics, 'groups'>;
 
 export function groups(metrics: Counts, limiter: Limiter): Observer {
+  /** Counts a request once for each group whose limits deny it. */
+  const countDenied = (denying: readonly Policy[], mode: 'enforce' | 'shadow'): void => {
+    for (const { words, denied } of metrics.groups)
+      if (denying.some(({ onlyFor }) => onlyFor?.words === words)) denied.of(mode).value++;
+  };
   return {
     passed(request) {
       const { allowed, allowedBy, match } = request;
-      if (allowed !== null) metrics.groupsDenied(allowed.shadowDenials, 'shadow');
+      if (allowed !== null) countDenied(allowed.shadowDenials, 'shadow');
       if (allowedBy !== null) return;
       for (const { words } of match.cover?.groups ?? []) {
         const { isCovered, isInside } = placeIn(words, request);
-        const counted = metrics.groups.get(words);
-        if (isCovered && counted !== undefined) counted[isInside ? 'inside' : 'outside']++;
+        const { inside, outside } = words.metrics.visitors;
+        const counted = metrics.groups.find((one) => one.words === words);
+        if (isCovered && counted !== undefined) counted.visitors.of(isInside ? inside : outside).value++;
       }
     },
     refused(_request, refusal) {
       if (refusal.kind !== 'limit') return;
-      const denying = refusal.violated.map(({ policy }) => policy);
-      metrics.groupsDenied(denying, 'enforce');
+      countDenied(
+        refusal.violated.map(({ policy }) => policy),
+        'enforce',
+      );
     },
     replied: (request, { status }) => tellGroups(limiter, request, status),
   };

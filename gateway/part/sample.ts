@@ -10,12 +10,17 @@ export interface Sample {
   readonly aggregator?: 'min';
 }
 
+/** A sample that counts up. */
+export interface Counter extends Sample {
+  value: number;
+}
+
 export function counter(
   name: string,
   help: string,
   value: number,
   labels: Record<string, string> = {},
-): Sample {
+): Counter {
   return { name, help, type: 'counter', labels, value };
 }
 

@@ -109,7 +109,7 @@ export class SocketReplies {
       if (pending.entry !== null) pending.entry.status = status;
       return;
     }
-    metrics.count(REASONS.malformed.outcome);
+    metrics.requests.of(REASONS.malformed.outcome).value++;
     if (accessLog?.takes() === true) accessLog.write(unreadableLine(status, wallClock()));
   }
 }

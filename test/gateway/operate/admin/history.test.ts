@@ -13,6 +13,7 @@ function start(since = START) {
   let now = since;
   const history = new TrafficHistory(since);
   const processes = [new Metrics(), new Metrics()];
+  const allowed = processes.map(({ requests }) => requests.of('allowed'));
   return {
     history,
     processes,
@@ -20,7 +21,8 @@ function start(since = START) {
       now += ms;
     },
     allow: (times: number, process = 0) => {
-      for (let i = 0; i < times; i++) processes[process]?.count('allowed');
+      const counted = allowed[process];
+      if (counted !== undefined) counted.value += times;
     },
     read: (from = processes) =>
       history.add(
@@ -52,8 +54,9 @@ t.test('a span has what the counters of all processes have grown by until the ne
     'the reading at the start of a span ends the last one',
   );
   later(1000);
-  processes[1]?.replied(204);
-  processes[0]?.decided(0.3);
+  const [first = new Metrics(), second = new Metrics()] = processes;
+  first.decisionTime.observe(0.3);
+  second.replies.of('2xx').value++;
   allow(3, 1);
   t.strictSame(read().at, new Date(START + SPAN_MS).toISOString());
   t.strictSame(spans(), { 0: 8, 1: 3 });
@@ -98,7 +101,7 @@ t.test(
     allow(1, 1);
     t.strictSame(read().series, { [ALLOWED]: 1 });
     const replacement = new Metrics();
-    replacement.count('allowed');
+    replacement.requests.of('allowed').value++;
     // The supervisor adds the counts of a process that has ended.
     t.strictSame(read([first, second, replacement]).series, { [ALLOWED]: 1 });
     t.strictSame(spans(), { 0: 11 });
