@@ -16,11 +16,9 @@ const text = (at: number): string => blocks[at]?.text ?? '';
 t.test('this test runs all code blocks of the page', async (t) => {
   t.strictSame(
     blocks.map(({ language }) => language).join(' '),
-    'sh sh sh http sh http sh sh http sh sh text sh sh',
+    'sh sh sh http sh http sh sh http sh sh text sh',
   );
   t.equal(text(0), 'npm ci\nnpm start\n');
-  // There is no Docker here: test/project/compose.test.ts checks the file that these commands read.
-  t.match(text(13), /^docker compose up -d\ndocker compose logs api /);
 });
 
 t.test('look at a limit, and exceed it', async (t) => {
