@@ -14,7 +14,7 @@ import { VERSION } from '#shared/version.ts';
 import { type Gateway, openProxyFiles, policyLoader, startGateway } from './app.ts';
 import { type GatewaySettings, readConfig } from './config.ts';
 import { listenErrorText } from './listen/listener.ts';
-import { nothingMatchedWarning } from './observe/unmatched.ts';
+import { nothingMatchedWarning } from './observe/traffic.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
 import { startOrClose, together } from './part/life.ts';

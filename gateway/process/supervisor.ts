@@ -8,7 +8,7 @@ import type { RefusedAddress, RefusedAddresses } from '#gateway/addresses/addres
 import type { Row } from '#gateway/bans/rows.ts';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
-import type { MatchReport } from '#gateway/observe/unmatched.ts';
+import type { MatchReport } from '#gateway/observe/traffic.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
 import type { UpstreamOutageReport } from '#gateway/proxy/upstream-outage.ts';
 import type { Outage } from '#shared/circuit.ts';

@@ -1,7 +1,7 @@
 /** `GET /api/doctor`: the gateway's report on its set-up; `POST /api/doctor/probe`: a token that marks a request. */
 import type { FastifyInstance } from 'fastify';
 import { Digester } from '#gateway/identity/digest.ts';
-import type { MatchReport } from '#gateway/observe/unmatched.ts';
+import type { MatchReport } from '#gateway/observe/traffic.ts';
 import { gatewayReport } from '#gateway/operate/doctor/report.ts';
 import { probeToken } from '#gateway/request/probe.ts';
 import type { AdminContext } from './context.ts';
