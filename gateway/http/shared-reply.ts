@@ -1,7 +1,9 @@
 /**
  * A reply that many requests share: only the id of the refusal, the fields of the connection and Date differ. So it is
- * checked and joined once.
+ * checked and joined once. For a kept connection it is a buffer, into which only the id is written each time. As a text it
+ * makes a denied request a tenth dearer.
  */
+import type { Socket } from 'node:net';
 import { headText } from './head-text.ts';
 import { STATUS_CODES } from './node-http.ts';
 
@@ -15,6 +17,11 @@ export class SharedReply {
   /** The status line and the fields. */
   readonly #head: string;
   readonly #body: string;
+  /** The whole reply for a kept connection, with an id in its places. They belong to this Keep-Alive and this Date. */
+  #bytes = Buffer.alloc(0);
+  #places: number[] = [];
+  #keepAlive = '';
+  #date = '';
 
   /**
    * @param headers alternating names and values, with Content-Length, without Connection and Date
@@ -45,10 +52,24 @@ export class SharedReply {
     return this.#body.replaceAll(this.#gap, id);
   }
 
-  /** Returns the whole reply for a connection that is kept. @param keepAlive value of Keep-Alive @param date value of Date */
-  textWith(id: string, keepAlive: string, date: string): string {
+  /** Writes the whole reply to a connection that is kept. @param keepAlive value of Keep-Alive @param date value of Date */
+  writeTo(socket: Socket, id: string, keepAlive: string, date: string): void {
     if (id.length !== this.#gap.length) throw new Error('the id is not as long as its gap');
+    if (date !== this.#date || keepAlive !== this.#keepAlive) this.#renew(keepAlive, date);
+    for (const place of this.#places) this.#bytes.write(id, place, 'latin1');
+    socket.write(this.#bytes);
+    // If the system has not taken all of it, the socket still needs these bytes with this id.
+    if (socket.writableLength > 0) this.#bytes = Buffer.from(this.#bytes);
+  }
+
+  #renew(keepAlive: string, date: string): void {
+    const gap = this.#gap;
     const connection = `Connection: keep-alive\r\nKeep-Alive: ${keepAlive}\r\nDate: ${date}\r\n`;
-    return `${this.#head.replaceAll(this.#gap, id)}${connection}\r\n${this.bodyWith(id)}`;
+    const text = `${this.#head}${connection}\r\n${this.#body}`;
+    this.#bytes = Buffer.from(text, 'latin1');
+    this.#places = [];
+    for (let at = text.indexOf(gap); at >= 0; at = text.indexOf(gap, at + 1)) this.#places.push(at);
+    this.#keepAlive = keepAlive;
+    this.#date = date;
   }
 }

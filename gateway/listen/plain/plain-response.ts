@@ -192,7 +192,7 @@ export class PlainResponse implements ClientResponse {
     this.headersSent = true;
     this.isEnded = true;
     this.statusCode = reply.status;
-    socket.write(reply.textWith(id, this.#options.keepAlive, date), 'latin1');
+    reply.writeTo(socket, id, this.#options.keepAlive, date);
     this.#afterWrite(socket);
   }
 
