@@ -1,9 +1,11 @@
 /**
  * Holds the conversations of this folder with the API, one new API for each. docs/api.md names them as examples. Routes of
- * clients are asked without a key, all others with that of the first workspace, unless the request has one.
+ * clients are asked without a key, all others with that of the first workspace, unless the request has one. A header without
+ * a value is not sent.
  *
  * Names from the beginning: `$workspace` and `$key`; `$other`, another workspace of the organization; `$both`, a key that
- * manages both; `$reader`, one that only reads the first.
+ * manages both; `$reader`, one that only reads the first; `$visitor`, one that only reads the other; `$none`, one without
+ * a workspace.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -36,13 +38,16 @@ for (const file of globSync('test/conversations/*.md', { cwd: projectRoot }).sor
           ['other', 'other'],
           ['both', await api.addKey({ [workspaceId]: 'manage', other: 'manage' })],
           ['reader', await api.addKey({ [workspaceId]: 'read' })],
+          ['visitor', await api.addKey({ other: 'read' })],
+          ['none', await api.addKey({})],
         ]);
         for (const { title, line, laterMs, request, reply } of exchanges) {
           api.advance(laterMs);
           const [method = '', target = ''] = filled(request.first, names).split(' ');
           const given = request.headers.map(([name, value]) => [name, filled(value, names)] as const);
-          const key = target.includes('/client/') ? {} : { 'x-api-key': apiKey };
-          const headers = { ...key, ...Object.fromEntries(given.filter(([, value]) => value !== '')) };
+          const key = target.includes('/client/') ? [] : ([['x-api-key', apiKey]] as const);
+          const sent = [...new Map([...key, ...given])].filter(([, value]) => value !== '');
+          const headers = Object.fromEntries(sent);
           const body = request.body === '' ? undefined : filled(request.body, names);
           const got = await api.client(method as 'GET', target, body, headers);
           const problems = [
