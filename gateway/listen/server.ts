@@ -26,7 +26,7 @@ import type { RequestOptions } from '#gateway/proxy/forwarded-request.ts';
 import { mayUpgrade, responseFor } from '#gateway/proxy/upgrade.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Decisions } from '#gateway/refusals/decisions.ts';
-import { REASONS } from '#gateway/refusals/reasons.ts';
+import { outcomeOf, REASONS } from '#gateway/refusals/reasons.ts';
 import { DenialWriter } from '#gateway/reply/denial.ts';
 import { sendOwn } from '#gateway/reply/own-reply.ts';
 import { unreadReply } from '#gateway/reply/refusal-reply.ts';
@@ -253,7 +253,7 @@ export class PublicServer {
     const unusual = unusualReply(req);
     const arrival = { connection, req, res, entry };
     if (unusual !== null) {
-      metrics.requests.of(REASONS.malformed.outcome).value++;
+      metrics.requests.of(outcomeOf(REASONS.malformed)).value++;
       if (entry !== null) entry.decision = REASONS.malformed.logged;
       sendOwn(req, res, { ...unusual, cors: enforcement.table.cors.unread(req.rawHeaders) });
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {

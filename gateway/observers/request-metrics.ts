@@ -1,7 +1,8 @@
 /** Counts requests, in the metrics. */
 import type { Outcome } from '#gateway/limiter/limiter.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
-import { kindOf, type LimitRefusal } from '#gateway/refusals/refusal.ts';
+import { outcomeOf, reasonOf } from '#gateway/refusals/reasons.ts';
+import type { LimitRefusal } from '#gateway/refusals/refusal.ts';
 import type { Observer, RequestFacts } from '#gateway/request/events.ts';
 import type { Clock } from '#shared/clock.ts';
 
@@ -32,7 +33,7 @@ export function requestMetrics(metrics: Metrics, clock: Clock): Observer {
         metrics.replies.of('bound').value++;
         return;
       }
-      metrics.requests.of(kindOf(refusal).reason(refusal).outcome ?? 'undecided').value++;
+      metrics.requests.of(outcomeOf(reasonOf(refusal))).value++;
       countBody(request);
       if (kind === 'malformed' || kind === 'bound') return;
       metrics.decisionTime.observe(clock() - request.arrivedAt - request.bodyMs);

@@ -6,7 +6,8 @@ import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { isoTime } from '#shared/clock.ts';
 import { readDecisionId } from './decision-ids.ts';
 import { type DecisionRecord, isWhole, type PartialRecord } from './decision-record.ts';
-import { countedBy, namesBesidePolicies, reasonOf } from './reasons.ts';
+import { namesBesidePolicies, reasonOfRecord } from './reasons.ts';
+import { countedBy } from './recorded.ts';
 
 interface Names {
   readonly policies: PolicySet;
@@ -66,7 +67,7 @@ export interface DecisionText {
 /** @param address of the client; null if unknown */
 export function textOf(record: DecisionRecord, address: string | null = null): DecisionText {
   const { at, method, path, policy, file, line, policyVersion, violated, endsAt } = record;
-  const reason = reasonOf(record);
+  const reason = reasonOfRecord(record);
   const others = violated.filter((name) => name !== policy);
   return {
     what: `${method === '' ? 'A connection' : `${method} ${path}`} was refused at ${at}.`,
@@ -106,7 +107,7 @@ function textOfPartial(record: PartialRecord, isStoreAway: boolean): DecisionTex
   return {
     what: `A request was refused at ${at}.`,
     reasons: [
-      reasonOf(record).briefly(record),
+      ...reasonOfRecord(record).why(record),
       ...(isInFile && policyVersion === null ? ['The policy file has changed since.'] : []),
     ],
     facts: [

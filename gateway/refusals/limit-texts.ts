@@ -1,64 +1,61 @@
-/** The words of a refusal by a limit, for its client and for operators. */
+/** The words of refusals by limits. They are null if the limit is not that of a group of clients. */
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { type Allowed, allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
 import type { GroupWords } from '#gateway/policy/groups.ts';
 import type { DecisionRecord, PartialRecord } from './decision-record.ts';
 
-/** A violation of a policy, as its text needs it. */
-type Violated = Allowed & { readonly canNeverPass: boolean };
-
 /** @param first the violation with the longest wait; undefined if it is not known */
-export function limitText(first: Violated | undefined): string {
+export function limitText(
+  words: GroupWords | null,
+  first: (Allowed & { readonly canNeverPass: boolean }) | undefined,
+): string {
   if (first === undefined) return 'Too many requests.';
   const { policy, capacity, canNeverPass } = first;
   if (canNeverPass)
     return `This request takes more of policy ${policy.name} than can ever be used at once, ${capacity}${unitOf(policy)}. It cannot pass: send less in one request.`;
-  return `Too many requests: policy ${policy.name} allows ${allowanceOf(first, ' seconds')}. Wait for the seconds in Retry-After.`;
+  const together = words === null ? '' : `${words.key} together `;
+  return `${words?.heading ?? 'Too many requests'}: policy ${policy.name} allows ${together}${allowanceOf(first, ' seconds')}. Wait for the seconds in Retry-After.`;
 }
 
-/** @param first the violation with the longest wait */
-export function groupText({ heading, key }: GroupWords, first: Violated | undefined): string {
-  if (first === undefined || first.canNeverPass) return limitText(first);
-  return `${heading}: policy ${first.policy.name} allows ${key} together ${allowanceOf(first, ' seconds')}. Wait for the seconds in Retry-After.`;
-}
-
-export function groupWhy({ why }: GroupWords, record: DecisionRecord): string[] {
-  const [reached = ''] = limitWhy(record);
-  return [reached, why];
+/** Says what the id of a refusal tells; the rest only if the record is whole. */
+export function limitWhy(words: GroupWords | null, record: PartialRecord): string[] {
+  const { policy, limit, used, isUnproven } = record;
+  const allowed = allowedText(record);
+  const reached =
+    allowed === null
+      ? `limit of ${policyText(policy)} was reached`
+      : `limit was reached: ${policyText(policy)} allows ${allowed}${usedText(record)}`;
+  const reasons = [`${isUnproven === true ? 'For unproven keys from one address, the' : 'The'} ${reached}.`];
+  if (isUnproven === true)
+    reasons.push('A key is proven when the application has answered it with a 2xx within the last 30 days.');
+  else if (used !== null && limit !== null && used > limit)
+    reasons.push(
+      'More than the limit was used: replies took more units than were reserved, or the limit was lowered.',
+    );
+  if (words !== null) reasons.push(words.why);
+  return reasons;
 }
 
 /** @returns such as `5 in 60 s`; null if the limit is not known */
-export function allowedText({
-  limit,
-  algorithm,
-  windowSeconds,
-}: Pick<PartialRecord, 'limit' | 'algorithm' | 'windowSeconds'>): string | null {
+function allowedText({ limit, algorithm, windowSeconds }: PartialRecord): string | null {
   if (limit === null || algorithm === null || windowSeconds === null) return null;
   const { isHeld, isBacklog, span } = ALGORITHMS[algorithm];
   if (isHeld) return `${limit} in flight at once`;
   return isBacklog ? `${limit} at once` : `${limit} in ${span(windowSeconds)}`;
 }
 
-export function limitWhy(record: DecisionRecord): string[] {
-  const { policy, limit, used, algorithm, cost = 1, isUnproven } = record;
-  const takes = cost === 1 ? '' : `; the request takes ${cost}`;
-  const were = ALGORITHMS[algorithm].isHeld ? 'were in flight' : 'were used';
-  const counted = `policy ${policy} allows ${allowedText(record)}, and ${used ?? limit} ${were}${takes}`;
-  if (isUnproven) {
-    return [
-      `For unproven keys, ${counted} by the client's address.`,
-      'A key is proven when the application has answered it with a 2xx within the last 30 days.',
-    ];
-  }
-  if (used !== null && used > limit)
-    return [
-      `The limit was reached: ${counted}.`,
-      'More than the limit was used: replies took more units than were reserved, or the limit was lowered.',
-    ];
-  return [`The limit was reached: ${counted}.`];
+/** @returns how much was used; '' if only the id of the refusal is known */
+function usedText({ limit, used, algorithm, cost, endsAt }: PartialRecord): string {
+  if (endsAt === null) return '';
+  const were = algorithm !== null && ALGORITHMS[algorithm].isHeld ? 'were in flight' : 'were used';
+  const takes = (cost ?? 1) === 1 ? '' : `; the request takes ${cost}`;
+  return `, and ${used ?? limit} ${were}${takes}`;
 }
 
-export function limitAdvice({ file, line, isUnproven, algorithm }: DecisionRecord): string {
+export function limitAdvice(words: GroupWords | null, record: DecisionRecord): string {
+  const { file, line, path, isUnproven, algorithm } = record;
+  if (words !== null)
+    return `To let more ${words.key} in, raise the limit of ${words.key} in ${file}:${line}; it applies at once. To exempt ${path}, add it to except.`;
   if (isUnproven) return 'Check that the client sends a key that the application accepts.';
   if (ALGORITHMS[algorithm].isHeld)
     return `To let such clients have more requests in flight, raise concurrency in ${file}:${line}; it applies at once.`;

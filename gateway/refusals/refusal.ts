@@ -1,28 +1,18 @@
-/**
- * A refusal is a value: why a request is refused, with the facts. Each kind has one row in KINDS. The count, the record
- * for `floodgate why`, the line of the access log and the reply are made from it. To add a kind, add a row.
- */
+/** A refusal is a value: why a request is refused, with the facts. reasons.ts has a row for each reason. */
 import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
-import { retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
+import { retryAfterSeconds, type Violation } from '#gateway/limiter/verdict.ts';
+import type { LoggedDecision } from '#gateway/observe/log-line.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { RandomInt } from '#shared/random-int.ts';
-import { DENIED_SECONDS, type ErrorCode, RETRY_SECONDS } from './codes.ts';
-import type { DecisionRecord } from './decision-record.ts';
-import {
-  BOUND_REASONS,
-  banName,
-  boundName,
-  countedBy,
-  LIST_REASONS,
-  limitReasonOf,
-  REASONS,
-  type Reason,
-} from './reasons.ts';
+import type { ErrorCode } from './codes.ts';
+import type { RefusalKind } from './decision-ids.ts';
+import type { DecisionRecord, PartialRecord } from './decision-record.ts';
+import type { Recorded } from './recorded.ts';
 
 export type Refusal =
   /** The request can be read in two ways, or breaks a rule of HTTP. */
@@ -70,6 +60,55 @@ export interface LimitRefusal {
   readonly by: 'store' | 'share' | 'memory';
 }
 
+/** What the client of a refused request is told. */
+interface Told {
+  readonly text: string;
+  /** Another code than that of the reason. */
+  readonly code?: ErrorCode;
+  /** Time to wait; missing if waiting does not help, or the code has the time already. */
+  readonly retryAfter?: Seconds;
+  /** Policies whose limit the reply shows. */
+  readonly limits?: readonly Violation[];
+  /** Names of the denying policies. */
+  readonly policies?: readonly string[];
+  /** Further members of the body. */
+  readonly extra?: object;
+}
+
+/** The address of a client, as records name it. */
+export interface RefusedClient {
+  identity(): Identity;
+}
+
+/** A row of reasons.ts, for refusals of type T. */
+export interface Reason<T> {
+  /** What the client gets. codes.ts has the status, the header fields and the page. */
+  readonly code: ErrorCode;
+  /** `decision` in the access log. Missing if it is what the policies decided. */
+  readonly logged?: LoggedDecision;
+  /** @param isClientRoute whether survey widgets ask */
+  readonly told: (refusal: T, isClientRoute: boolean) => Told;
+  /** Returns what `why` will say, besides the request. Missing, or null, if the refusal has no id. */
+  readonly record?: (refusal: T, client: RefusedClient) => Recorded | null;
+}
+
+/** A reason whose refusals have an id and a record. */
+export interface RecordedReason<T> extends Reason<T> {
+  readonly record: NonNullable<Reason<T>['record']>;
+  /** Kind of the refusal in its id and its record. */
+  readonly decision: RefusalKind;
+  /** Stands in the record in place of a policy. */
+  readonly name?: string;
+  /** Stands in the record in place of an identifier. */
+  readonly counted?: string | undefined;
+  /** What happened. If only the id of the refusal is known, most of the record is null. */
+  readonly why: (record: PartialRecord) => readonly string[];
+  /** How to change it. */
+  readonly advice: (record: DecisionRecord) => string;
+}
+
+export type Of<K extends Refusal['kind']> = Extract<Refusal, { readonly kind: K }>;
+
 /** @param buckets of the charge @param randomInt null for the exact time to wait */
 export function limitRefusal(
   violated: readonly Violation[],
@@ -88,210 +127,4 @@ export function storeRefusal(buckets: readonly Bucket[]): Refusal {
   const denies = ({ policy }: Bucket): boolean =>
     policy.mode === 'enforce' && policy.onStoreFailure === 'deny';
   return { kind: 'store', bucket: buckets.find(denies) ?? null };
-}
-
-/** The fields of the record that do not come from the request. */
-export interface Recorded
-  extends Pick<
-    DecisionRecord,
-    | ('decision' | 'policy' | 'line' | 'identifier' | 'algorithm' | 'windowSeconds' | 'identity')
-    | ('isUnproven' | 'cost' | 'violated' | 'limit' | 'used' | 'fromMemory')
-  > {
-  readonly resetMs: Millis;
-  /** Whether this process decided without the store. */
-  readonly isLocal: boolean;
-}
-
-/** What the client of a refused request is told. */
-export interface Told {
-  readonly text: string;
-  /** Another code than that of the reason. */
-  readonly code?: ErrorCode;
-  /** Time to wait; missing if waiting does not help, or the code has the time already. */
-  readonly retryAfter?: Seconds;
-  /** Policies whose limit the reply shows. */
-  readonly limits?: readonly Violation[];
-  /** Names of the denying policies. */
-  readonly policies?: readonly string[];
-  /** Further members of the body. */
-  readonly extra?: object;
-}
-
-/** The address of a client, as records name it. */
-interface Refused {
-  identity(): Identity;
-}
-
-/** A row of the table. */
-interface Kind<K extends Refusal['kind'], T = Extract<Refusal, { kind: K }>> {
-  reason(refusal: T): Reason;
-  /** Returns what `why` will say, besides the request. Missing, or null, if the refusal has no id. */
-  record?(refusal: T, caller: Refused): Recorded | null;
-  /** @param isClientRoute whether survey widgets ask */
-  told(refusal: T, isClientRoute: boolean): Told;
-}
-
-const RETRY_MS: Millis = RETRY_SECONDS * 1000;
-
-const KINDS: { readonly [K in Refusal['kind']]: Kind<K> } = {
-  malformed: { reason: () => REASONS.malformed, told: ({ reason }) => ({ text: reason }) },
-  banned: {
-    reason: () => REASONS.ban,
-    record: ({ identity, leftMs, policy }) => ({
-      ...withoutPolicy(policy === null ? REASONS.ban.name : banName(policy), identity),
-      decision: REASONS.ban.kind,
-      resetMs: leftMs,
-    }),
-    told: ({ leftMs }) => ({
-      text: REASONS.ban.text,
-      retryAfter: Math.max(1, Math.ceil(leftMs / 1000)),
-    }),
-  },
-  listed: {
-    reason: ({ entry }) => LIST_REASONS[entry.names],
-    record: ({ entry: { names, line } }, caller) => ({
-      ...withoutPolicy(LIST_REASONS[names].name, caller.identity()),
-      decision: LIST_REASONS[names].kind,
-      line,
-      resetMs: DENIED_SECONDS * 1000,
-      fromMemory: true,
-    }),
-    // Survey widgets retry only a 429.
-    told: ({ entry }, isClientRoute) => ({
-      text: LIST_REASONS[entry.names].text(entry),
-      ...(entry.status === 403 && !isClientRoute ? { code: 'gateway_forbidden' } : {}),
-    }),
-  },
-  limit: {
-    reason: ({ violated: [first] }) => limitReasonOf(first?.policy),
-    record({ violated, bucket, by }) {
-      const [first] = violated;
-      return ofPolicy(bucket, {
-        decision: REASONS.policyLimit.kind,
-        violated: violated.map(({ policy }) => policy.name),
-        limit: first?.share ?? bucket.capacity,
-        used: first?.used ?? null,
-        resetMs: first?.resetMs ?? 0,
-        isLocal: by === 'share',
-        fromMemory: by === 'memory',
-      });
-    },
-    told({ violated, retryAfter }) {
-      const [first] = violated;
-      const policies = [...new Set(violated.map(({ policy }) => policy.name))];
-      const canNeverPass = violated.some((one) => one.canNeverPass);
-      return {
-        text: limitReasonOf(first?.policy).text(first),
-        ...(canNeverPass ? {} : { retryAfter }),
-        limits: violated,
-        policies,
-        extra: { error: { code: 429, message: 'Too Many Requests' }, 'violated-policies': policies },
-      };
-    },
-  },
-  store: {
-    reason: () => REASONS.storeUnavailable,
-    record({ bucket }) {
-      if (bucket === null) return null;
-      return ofPolicy(bucket, {
-        decision: REASONS.storeUnavailable.kind,
-        violated: [bucket.policy.name],
-        limit: bucket.capacity,
-        used: null,
-        resetMs: RETRY_MS,
-        isLocal: true,
-        fromMemory: false,
-      });
-    },
-    told: ({ bucket }) => ({
-      text: REASONS.storeUnavailable.text,
-      policies: bucket === null ? [] : [bucket.policy.name],
-    }),
-  },
-  bound: {
-    reason: ({ refusal }) => BOUND_REASONS[refusal],
-    record({ bound, refusal, client }, caller) {
-      const { kind, counted } = BOUND_REASONS[refusal];
-      const holder = refusal === 'client' ? client : refusal === 'network' ? (client?.network ?? null) : null;
-      return {
-        ...withoutPolicy(boundName(bound.name), caller.identity()),
-        decision: kind,
-        identifier: counted,
-        algorithm: 'concurrency',
-        limit: holder === null ? bound.total : bound.limitOf(refusal),
-        used: holder === null ? bound.held : bound.heldBy(holder),
-        resetMs: RETRY_MS,
-      };
-    },
-    told: ({ bound: { name }, refusal }) => ({
-      text: BOUND_REASONS[refusal].text(name),
-      extra: { details: { bound: name, scope: refusal } },
-    }),
-  },
-  overloaded: {
-    reason: () => REASONS.protect,
-    record: ({ bound, priority, as }, caller) => ({
-      ...withoutPolicy(REASONS.protect.name, caller.identity()),
-      decision: REASONS.protect.kind,
-      identifier: `priority ${priority}${as === undefined ? '' : ` as a ${as}`}`,
-      algorithm: 'concurrency',
-      limit: bound.limit,
-      used: bound.held,
-      resetMs: RETRY_MS,
-    }),
-    told: ({ priority }) => ({ text: REASONS.protect.text, extra: { details: { priority } } }),
-  },
-  unavailable: { reason: () => REASONS.upstreamUnavailable, told: ({ reason }) => ({ text: reason }) },
-  timeout: {
-    reason: () => REASONS.upstreamTimeout,
-    told: () => ({ text: REASONS.upstreamTimeout.text }),
-  },
-};
-
-export function kindOf<K extends Refusal['kind']>({ kind }: { readonly kind: K }): Kind<K> {
-  return KINDS[kind];
-}
-
-type OfPolicy =
-  | 'policy'
-  | 'line'
-  | 'identifier'
-  | 'algorithm'
-  | 'windowSeconds'
-  | 'identity'
-  | 'isUnproven'
-  | 'cost';
-
-function ofPolicy({ policy, counter, identity, cost }: Bucket, more: Omit<Recorded, OfPolicy>): Recorded {
-  const { name, line, algorithm, windowSeconds } = policy;
-  return {
-    policy: name,
-    line,
-    identifier: countedBy(policy),
-    algorithm,
-    windowSeconds,
-    identity: identity.digest,
-    isUnproven: counter.forUnproven,
-    cost,
-    ...more,
-  };
-}
-
-/** @param name stands in place of a policy */
-function withoutPolicy(name: string, { digest }: Identity): Omit<Recorded, 'decision' | 'resetMs'> {
-  return {
-    policy: name,
-    line: 0,
-    identifier: name,
-    algorithm: 'fixed-window',
-    windowSeconds: 0,
-    identity: digest,
-    isUnproven: false,
-    cost: 1,
-    violated: [name],
-    limit: 0,
-    used: null,
-    isLocal: true,
-    fromMemory: false,
-  };
 }

@@ -109,8 +109,8 @@ function wordsFor(
   message: string,
   seconds: Seconds | null,
 ): readonly [heading: string, sentence: string] {
-  const { title, heading = title, sentence } = CODES[code];
-  if (CODES[code].type === QUOTA_EXCEEDED && seconds === null) return [heading, NEVER];
+  const { heading, sentence, type } = CODES[code];
+  if (type === QUOTA_EXCEEDED && seconds === null) return [heading, NEVER];
   if (sentence !== undefined) return [heading, sentence];
   const own = `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
   return [heading, escapeHtml(/[.!?]$/.test(own) ? own : `${own}.`)];

@@ -4,7 +4,8 @@
  */
 import { DECISION_HEADER } from '#gateway/http/header-names.ts';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
-import { kindOf, type Refusal } from '#gateway/refusals/refusal.ts';
+import { reasonOf } from '#gateway/refusals/reasons.ts';
+import type { Refusal } from '#gateway/refusals/refusal.ts';
 import { UNREAD } from './cors.ts';
 import { limitHeaders } from './limit-headers.ts';
 import type { Framing, OwnReply } from './own-reply.ts';
@@ -54,9 +55,9 @@ const bytesOf = (text: string): string => Buffer.from(text).toString('latin1');
 
 /** Answers a refused request, by what its client is told. @param added the headers of an admitted request */
 export function refusalReply(refusal: Refusal, framing: Framing, added: readonly string[] = []): OwnReply {
-  const kind = kindOf(refusal);
-  const told = kind.told(refusal, framing.cors.isClientRoute);
-  const { text, code = kind.reason(refusal).code, retryAfter, limits, policies, extra } = told;
+  const reason = reasonOf(refusal);
+  const told = reason.told(refusal, framing.cors.isClientRoute);
+  const { text, code = reason.code, retryAfter, limits, policies, extra } = told;
   const wait = retryAfter === undefined ? [] : ['Retry-After', String(retryAfter)];
   return ownReply(code, text, framing, {
     policy: policies?.join(', ') ?? '',

@@ -8,9 +8,11 @@ import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { prefersHtml } from '#gateway/http/accept.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
+import type { LoggedDecision } from '#gateway/observe/log-line.ts';
 import type { Decisions, Refused } from '#gateway/refusals/decisions.ts';
-import type { Reason } from '#gateway/refusals/reasons.ts';
-import { kindOf, type Recorded, type Refusal } from '#gateway/refusals/refusal.ts';
+import { reasonOf } from '#gateway/refusals/reasons.ts';
+import type { Recorded } from '#gateway/refusals/recorded.ts';
+import type { Refusal } from '#gateway/refusals/refusal.ts';
 import { type Cors, UNREAD } from '#gateway/reply/cors.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
 import { refusalReply } from '#gateway/reply/refusal-reply.ts';
@@ -41,11 +43,11 @@ export class Refusals {
     events.refused(request, refusal);
     if (!request.finish()) return;
     const { way } = request;
-    const { record: recordOf } = kindOf(refusal);
-    const record = recordOf?.(refusal, request.caller) ?? null;
+    const reason = reasonOf(refusal);
+    const record = reason.record?.(refusal, request.caller) ?? null;
     const decision = record === null ? null : this.#record(record, this.#described(request), request.caller);
     const policy = refusal.kind === 'banned' ? null : (record?.policy ?? null);
-    log(request, kindOf(refusal).reason(refusal), decision, policy);
+    log(request, reason.logged ?? null, decision, policy);
     way.refuse(refusal, {
       cors: corsOf(request, enforcement),
       // After a malformed request, nobody knows where the next one begins.
@@ -67,7 +69,7 @@ export class Refusals {
     const addressFrom = origin.isIntroduced ? 'PROXY header' : 'socket';
     const caller = enforcement.callerOf(origin, '');
     const refused = { kind: 'bound', bound, refusal, client } as const;
-    const record = kindOf(refused).record?.(refused, caller) ?? null;
+    const record = reasonOf(refused).record?.(refused, caller) ?? null;
     const describe = () => ({ method: '', target: '', addressFrom, file });
     const decision = record === null ? null : this.#record(record, { describe }, caller);
     return refusalReply(refused, { cors: UNREAD, close: true, page: null, decision });
@@ -109,10 +111,10 @@ export function corsOf({ req, match }: RequestFacts, { table: { cors } }: Enforc
   return cors.on(req.method ?? '', match.path, req.rawHeaders);
 }
 
-/** @param id of the refusal; null if it has none @param policy that refused; null if none did */
+/** @param logged null if the policies decided @param id of the refusal; null if it has none @param policy that refused; null if none did */
 function log(
   { entry }: RequestFacts,
-  { logged = null }: Reason,
+  logged: LoggedDecision | null,
   id: string | null,
   policy: string | null,
 ): void {

@@ -3,9 +3,10 @@
  * store nothing once its counter is known to be exhausted. Nothing is counted or logged here: observers hear of it.
  */
 import type { SentBody } from '#gateway/identity/body-field.ts';
-import { decide, knownViolations, type Violation } from '#gateway/limiter/decision.ts';
+import { decide, knownViolations } from '#gateway/limiter/decision.ts';
 import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
 import { Reservation } from '#gateway/limiter/outcome.ts';
+import type { Violation } from '#gateway/limiter/verdict.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import { type LimitRefusal, limitRefusal, type Refusal, storeRefusal } from '#gateway/refusals/refusal.ts';

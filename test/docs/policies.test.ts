@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
+import type { LoggedDecision } from '#gateway/observe/log-line.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { policyFileSchema } from '#gateway/policy/file/schema.ts';
 import { FILE_KEYS } from '#gateway/policy/keys/file-keys.ts';
@@ -14,7 +15,7 @@ import { EXPECT_KEYS, TEST_KEYS, testSchema } from '#gateway/policy/keys/test-ke
 import { createMatcher } from '#gateway/policy/match.ts';
 import { readTarget } from '#gateway/policy/target.ts';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
-import { GROUP_REASONS, REASONS } from '#gateway/refusals/reasons.ts';
+import { GROUP_REASONS, outcomeOf, REASONS } from '#gateway/refusals/reasons.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { policyFile } from '#test/support/gateway.ts';
@@ -163,9 +164,12 @@ t.test('routes match as the pages show', async (t) => {
 });
 
 t.test('the tables of replies have the codes, statuses and fields of the program', async (t) => {
-  const reasons: readonly { code: string; kind?: string }[] = [...Object.values(REASONS), ...GROUP_REASONS];
+  const reasons: readonly { code: string; decision?: string }[] = [
+    ...Object.values(REASONS),
+    ...GROUP_REASONS,
+  ];
   const withId = new Set(['gateway_forbidden']);
-  for (const { code, kind } of reasons) if (kind !== undefined) withId.add(code);
+  for (const { code, decision } of reasons) if (decision !== undefined) withId.add(code);
   const rows = [...detail.prose.matchAll(/^\| .+ \| (\d{3}) \| `(\w+)` \| (.+) \|$/gm)];
   t.strictSame(new Set(rows.map(([, , code]) => code)), new Set(Object.keys(CODES)));
   for (const [, status = '', name = '', fields = ''] of rows) {
@@ -194,12 +198,12 @@ t.test('the pages list how refusals are counted, logged and recorded', async (t)
   const kinds = rowWith('docs/cli.md', '| `decision` | `deny`; ');
   const outcomes = rowWith('docs/observability.md', '| `floodgate_requests_total`');
   const logged = rowWith('docs/operating.md', '| `decision` |');
-  const reasons: readonly { code: string; kind?: string; outcome?: string | null; logged?: string | null }[] =
+  const reasons: readonly { code: string; decision?: string; logged?: LoggedDecision }[] =
     Object.values(REASONS);
   for (const reason of reasons) {
-    if (reason.kind !== undefined) t.ok(kinds.includes(reason.kind), reason.kind);
-    if (reason.outcome) t.ok(outcomes.includes(reason.outcome), reason.outcome);
-    if (reason.logged) t.ok(logged.includes(reason.logged), reason.logged);
+    if (reason.decision !== undefined) t.ok(kinds.includes(reason.decision), reason.decision);
+    t.ok(outcomes.includes(outcomeOf(reason)), outcomeOf(reason));
+    if (reason.logged !== undefined) t.ok(logged.includes(reason.logged), reason.logged);
   }
 });
 

@@ -8,7 +8,7 @@ import { originAmong } from '#gateway/http/page-origin.ts';
 import { HEADERS_TIMEOUT_MS } from '#gateway/listen/connection/keep-alive.ts';
 import { type EntryLog, unreadableLine } from '#gateway/observe/log-line.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
-import { REASONS } from '#gateway/refusals/reasons.ts';
+import { outcomeOf, REASONS } from '#gateway/refusals/reasons.ts';
 import type { CorsTable } from '#gateway/reply/cors.ts';
 import { type OwnReply, rawReply } from '#gateway/reply/own-reply.ts';
 import { unreadReply } from '#gateway/reply/refusal-reply.ts';
@@ -109,7 +109,7 @@ export class SocketReplies {
       if (pending.entry !== null) pending.entry.status = status;
       return;
     }
-    metrics.requests.of(REASONS.malformed.outcome).value++;
+    metrics.requests.of(outcomeOf(REASONS.malformed)).value++;
     if (accessLog?.takes() === true) accessLog.write(unreadableLine(status, wallClock()));
   }
 }

@@ -5,8 +5,10 @@ import type { DecisionRecord, DecisionStore } from '#gateway/refusals/decision-r
 import { DECISIONS_MAX } from '#gateway/refusals/decision-record.ts';
 import { Decisions } from '#gateway/refusals/decisions.ts';
 import { MemoryDecisions } from '#gateway/refusals/memory-decisions.ts';
+import { reasonOf } from '#gateway/refusals/reasons.ts';
+import type { Recorded } from '#gateway/refusals/recorded.ts';
 import { RedisDecisions } from '#gateway/refusals/redis-decisions.ts';
-import { kindOf, limitRefusal, type Recorded } from '#gateway/refusals/refusal.ts';
+import { limitRefusal } from '#gateway/refusals/refusal.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { identity, part, policy } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
@@ -20,7 +22,7 @@ function refusal(of: Bucket): Recorded {
   const violation = { policy, capacity, limit, remaining: 0, resetMs: 60_000, bucket: of, used: 5, share: 5 };
   const violated = [{ ...violation, canNeverPass: false }];
   const refused = limitRefusal(violated, [], 'memory', null);
-  const recorded = kindOf(refused).record?.(refused, { identity: () => identity('nobody') }) ?? null;
+  const recorded = reasonOf(refused).record?.(refused, { identity: () => identity('nobody') }) ?? null;
   if (recorded === null) throw new Error('a denial has a record');
   return recorded;
 }

@@ -91,7 +91,7 @@ t.test('every gateway with the same salt knows policy, second and process', asyn
   });
   const at = Date.parse(record.at);
   t.ok(at >= before - 1000 && at <= Date.now() && at % 1000 === 0, record.at);
-  t.match(text, /The limit of policy one was reached: it allows 1 in 31622400 s\./);
+  t.match(text, /The limit was reached: policy one allows 1 in 31622400 s\./);
   t.match(text, new RegExp(`floodgate why ${id} --log FILE finds it`));
   t.match((await why(other.admin, unproven)).record, { policy: 'keys', isUnproven: true });
   t.match((await why(other.admin, listed)).record, { decision: 'listed', policy: 'deny list', line: null });
@@ -145,9 +145,9 @@ t.test('an id says what its policy allows in the words of a stored refusal', asy
     return record === null ? [] : explained(record, null, false).reasons;
   };
   t.strictSame(['burst', 'month', 'held'].flatMap(said), [
-    'The limit of policy burst was reached: it allows 3 at once.',
-    'The limit of policy month was reached: it allows 2 in a calendar month.',
-    'The limit of policy held was reached: it allows 1 in flight at once.',
+    'The limit was reached: policy burst allows 3 at once.',
+    'The limit was reached: policy month allows 2 in a calendar month.',
+    'The limit was reached: policy held allows 1 in flight at once.',
   ]);
 });
 

@@ -2,13 +2,13 @@
 import t from 'tap';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
 import type { RefusalKind } from '#gateway/refusals/decision-ids.ts';
-import { GROUP_REASONS, REASONS, reasonOf } from '#gateway/refusals/reasons.ts';
+import { GROUP_REASONS, REASONS, reasonOfRecord } from '#gateway/refusals/reasons.ts';
 
 interface Row {
   readonly code: ErrorCode;
-  readonly kind?: RefusalKind;
+  readonly decision?: RefusalKind;
   readonly name?: string;
-  readonly counted?: string;
+  readonly counted?: string | undefined;
 }
 
 const rows: readonly Row[] = [...Object.values(REASONS), ...GROUP_REASONS];
@@ -22,11 +22,14 @@ t.test('every code has a reason', async (t) => {
 
 t.test('a record leads back to its reason', async (t) => {
   for (const row of rows) {
-    const { kind, name, counted } = row;
-    if (kind === undefined) continue;
+    const { decision, name, counted } = row;
+    if (decision === undefined) continue;
     const policy = name ?? (counted === undefined ? 'login' : 'bound waiting');
-    t.equal(reasonOf({ decision: kind, policy, identifier: counted ?? 'ip' }), row, policy);
+    t.equal(reasonOfRecord({ decision, policy, identifier: counted ?? 'ip' }), row, policy);
   }
-  t.equal(reasonOf({ decision: 'banned', policy: 'ban by policy login', identifier: null }), REASONS.ban);
-  t.equal(reasonOf({ decision: 'busy', policy: null, identifier: null }), REASONS.bound);
+  t.equal(
+    reasonOfRecord({ decision: 'banned', policy: 'ban by policy login', identifier: null }),
+    REASONS.ban,
+  );
+  t.equal(reasonOfRecord({ decision: 'busy', policy: null, identifier: null }), REASONS.bound);
 });

@@ -157,7 +157,7 @@ t.test('a refusal by a bound on requests is recorded', async (t) => {
   await until(() => gateway.sample('floodgate_upstream_waiting') === 1);
   const busy = await refusalOf(t, gateway);
   t.match(textOf(busy), {
-    reasons: [/one client address may hold 1 \(waiting\), and 1 were held/],
+    reasons: [/\(bound waiting\): one client address may hold 1, and 1 were held/],
     facts: [['Counted'], ['Decided'], ['Retry at']],
     advice: /set a larger GATEWAY_CLIENT_SHARE;/,
   });
