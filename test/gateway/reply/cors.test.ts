@@ -42,14 +42,6 @@ t.test('origins are written as browsers send them', async (t) => {
     t.throws(() => load(`replies: { cors: ["${written}"] }`), { message: fix }, written);
 });
 
-t.test('an origin that is not listed changes nothing', async (t) => {
-  const table = tableOf(`[${APP}]`);
-  for (const origin of ['https://0.test', 'null']) {
-    const { headers, origin: read } = table.on('GET', '/a', from(origin));
-    t.strictSame([headers, read], [['Vary', 'Origin'], null]);
-  }
-});
-
 t.test('without the key, only client routes are for pages of other origins', async (t) => {
   const table = new CorsTable(load(''));
   t.equal(table.on('GET', '/a', from(APP)), NO_CORS);

@@ -71,6 +71,7 @@ t.test('connections stay open or close, as the client asked', async (t) => {
 
   const head = await sendRaw(port, `HEAD ${line}Connection: close\r\n\r\n`).ended();
   t.match(head, /^HTTP\/1\.1 429[\s\S]+\r\nConnection: close\r\n/);
+  t.match(head, /\r\nx-gateway-decision: [0-9a-z]{26}\r\n/);
   t.match(head, /\r\n\r\n$/, 'a reply to HEAD has no body');
   const closing = await sendRaw(port, `GET ${line}Connection: close\r\n\r\n`).ended();
   t.match(closing, /^HTTP\/1\.1 429[\s\S]+\r\nConnection: close\r\n[\s\S]*\}$/);

@@ -20,28 +20,6 @@ for (const code of Object.keys(CODES) as ErrorCode[]) {
   });
 }
 
-t.test('refusals have the problem types of the RateLimit draft', async (t) => {
-  const codesOf = (type: string) =>
-    (Object.keys(CODES) as ErrorCode[]).filter((code) => CODES[code].type.endsWith(`#${type}`)).sort();
-  t.strictSame(codesOf('quota-exceeded'), ['gateway_newcomers', 'gateway_rate_limited']);
-  t.strictSame(codesOf('temporary-reduced-capacity'), ['gateway_overloaded', 'gateway_store_unavailable']);
-  t.strictSame(codesOf('abnormal-usage-detected'), [
-    'gateway_banned',
-    'gateway_client_busy',
-    'gateway_denied',
-    'gateway_forbidden',
-  ]);
-  for (const code of Object.keys(CODES) as ErrorCode[]) {
-    const { status, type } = CODES[code];
-    const isRefusal = [403, 429, 503].includes(status);
-    t.equal(
-      type,
-      isRefusal ? `https://iana.org/assignments/http-problem-types#${type.split('#')[1]}` : 'about:blank',
-    );
-    t.equal(JSON.parse(ownReply(code, 'why', AS_JSON).body).type, type);
-  }
-});
-
 t.test('as raw text: one header section, the exact length, the extra headers', async (t) => {
   const reply = ownReply('gateway_bad_request', 'nö', AS_JSON, { headers: ['X-A', '1'] });
   const text = rawReply(reply, Date.UTC(2026, 0, 2, 3, 4, 5)).toString();
@@ -58,11 +36,6 @@ t.test('as raw text: one header section, the exact length, the extra headers', a
   ])
     t.ok(head.includes(line), line);
   t.ok(head.includes(`Content-Length: ${Buffer.byteLength(text.slice(end + 4))}`));
-});
-
-t.test('adds further members to the problem', async (t) => {
-  const { body } = ownReply('gateway_rate_limited', 'm', AS_JSON, { extra: { 'violated-policies': ['a'] } });
-  t.match(JSON.parse(body), { status: 429, 'violated-policies': ['a'] });
 });
 
 t.test('a body can be put into a header field, whatever its message contains', async (t) => {
