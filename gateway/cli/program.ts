@@ -40,13 +40,15 @@ export function runCli(args: readonly string[], context: CommandContext): Promis
   return runProgram(PROGRAM, withNamedDigests(args), context);
 }
 
-/** One digest in 64 begins with a dash, and is no option. */
+/** `--key=VALUE` is `--key VALUE`. One digest in 64 begins with a dash, and is no option: it goes behind `--`. */
 function withNamedDigests(args: readonly string[]): string[] {
-  const written: string[] = [];
-  for (const arg of args) {
-    const isDigest = DIGEST.test(arg) && (written.at(-1) === '--digest' || !arg.startsWith('--'));
-    if (isDigest && written.at(-1) === '--digest') written.pop();
-    written.push(isDigest ? `--digest=${arg}` : arg);
-  }
-  return written;
+  const parts = args.flatMap((arg) => {
+    const { 1: option, 2: value } = /^(--(?:address|key|digest))=([^-].*|-.{21})$/.exec(arg) ?? [];
+    return option === undefined || value === undefined ? [arg] : [option, value];
+  });
+  const isDashed = (arg: string): boolean => DIGEST.test(arg) && /^-(?!-)/.test(arg);
+  const dashed = parts.filter(isDashed);
+  if (dashed.length === 0) return parts;
+  const others = parts.filter((arg) => !isDashed(arg) && arg !== '--digest');
+  return [...others, '--digest', '--', ...dashed];
 }

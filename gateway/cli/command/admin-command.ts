@@ -35,10 +35,15 @@ export interface Shadowed {
 }
 
 const SUBJECT_OPTIONS = {
-  subject: { isPositional: true, describe: 'An address, a network, a digest, or else a key' },
-  address: { describe: 'Reads the value as an address or a network' },
-  key: { describe: 'Reads the value as a key' },
-  digest: { describe: 'Reads the value as a digest' },
+  subject: {
+    isPositional: true,
+    isRequired: true,
+    describe: 'An address, a network, a digest, or else a key',
+  },
+  // These stand before the subject or behind it.
+  address: { isFlag: true, describe: 'Reads the subject as an address or a network' },
+  key: { isFlag: true, describe: 'Reads the subject as a key' },
+  digest: { isFlag: true, describe: 'Reads the subject as a digest' },
   identifier: { describe: 'Identifier of the policy file, where it has several for keys' },
 } as const;
 
@@ -104,13 +109,12 @@ function subjectOf({ subject, address, key, digest }: Given<typeof SUBJECT_OPTIO
   readonly subject: string;
   readonly kind?: string;
 } {
-  const given = Object.entries({ address, key, digest }).filter(([, value]) => value !== undefined);
-  const [first] = given;
-  if (first === undefined && subject !== undefined && subject !== '') return { subject };
-  const [kind = '', text = ''] = first ?? [];
-  if (given.length !== 1 || text === '' || subject !== undefined)
+  const [kind, another] = Object.entries({ address, key, digest }).flatMap(([name, isGiven]) =>
+    isGiven ? [name] : [],
+  );
+  if (subject === '' || another !== undefined)
     throw new CommandError('name one address, network, key or digest; --help has an example', EXIT.usage);
-  return { subject: text, kind };
+  return kind === undefined ? { subject } : { subject, kind };
 }
 
 function regularText({ until, days: [first, ...others] }: ShownRegular): string {

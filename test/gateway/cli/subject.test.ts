@@ -10,6 +10,10 @@ t.test('a digest that begins with a dash is not read as an option', async (t) =>
     ['inspect', digest],
     ['ban', digest, '--for', '1h'],
     ['unban', `--digest=${digest}`],
+    // What kind it is, before the subject or behind it.
+    ['inspect', 'looks.like.a.host', '--key'],
+    ['ban', '--key', 'works', '--for', '1h'],
+    ['unban', '--key=works'],
   ]) {
     const { code, stdout, stderr } = await floodgateCommand([...args, ...nobody]);
     t.equal(code, 3, args.join(' '));
