@@ -103,7 +103,10 @@ for (const [name, environment] of Object.entries(STORES)) {
 t.test('the shadow command', async (t) => {
   const operator = await startOperator(t, {}, POLICIES);
   t.match(await operator.ask('shadow', 'nowhere'), { code: 1, stderr: /has no such policy/ });
-  t.match(await operator.ask('shadow', 'items', '--for', '8d'), { code: 2, stderr: /--for 8d .*at most 7d/ });
+  t.match(await operator.ask('shadow', 'items', '--for', '8d'), {
+    code: 2,
+    stderr: /--for: "8d" .*at most 7d/,
+  });
   const shadowed = await operator.ask('shadow', 'things', '--for', '2d');
   t.match(shadowed, { code: 0, document: { policies: ['items', 'things'], changed: true } });
   const hoursLeft = (Date.parse(String(shadowed.document.shadowEndsAt)) - Date.now()) / 3_600_000;
