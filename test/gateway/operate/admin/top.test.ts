@@ -115,18 +115,16 @@ t.test(
       matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false },
     });
     const lasts = { from: 1000, to: null, failedAt: 5000, reason: 'nothing listens there' };
-    const since = new Date(1000).toISOString();
-    t.strictSame(applicationAway([report(null)], 6000), null);
-    t.strictSame(applicationAway([report(lasts), report(null)], 6000), { since, reason: lasts.reason });
-    t.strictSame(applicationAway([report(lasts), report(null)], 65_001), null);
-    t.strictSame(
-      applicationAway([report(lasts)], 900_000),
-      { since, reason: lasts.reason },
-      'nobody knows better',
-    );
-    t.strictSame(applicationAway([report({ ...lasts, to: 9000 }), report(lasts)], 9500), {
-      since,
-      reason: lasts.reason,
-    });
+    const over = { ...lasts, to: 9000 };
+    const away = { since: new Date(1000).toISOString(), reason: lasts.reason };
+    for (const [outages, now, expected] of [
+      [[null], 6000, null],
+      [[lasts, null], 6000, away],
+      [[lasts, null], 65_001, null],
+      // Nobody knows better.
+      [[lasts], 900_000, away],
+      [[over, lasts], 9500, away],
+    ] as const)
+      t.strictSame(applicationAway(outages.map(report), now), expected, `${outages.length} at ${now}`);
   },
 );
