@@ -112,7 +112,7 @@ function subjectOf({ subject, address, key, digest }: Given<typeof SUBJECT_OPTIO
   const [kind, another] = Object.entries({ address, key, digest }).flatMap(([name, isGiven]) =>
     isGiven ? [name] : [],
   );
-  if (subject === '' || another !== undefined)
+  if (subject === undefined || subject === '' || another !== undefined)
     throw new CommandError('name one address, network, key or digest; --help has an example', EXIT.usage);
   return kind === undefined ? { subject } : { subject, kind };
 }
