@@ -35,11 +35,7 @@ export interface Shadowed {
 }
 
 const SUBJECT_OPTIONS = {
-  subject: {
-    isPositional: true,
-    isRequired: true,
-    describe: 'An address, a network, a digest, or else a key',
-  },
+  subject: { isPositional: true, describe: 'An address, a network, a digest, or else a key' },
   // These stand before the subject or behind it.
   address: { isFlag: true, describe: 'Reads the subject as an address or a network' },
   key: { isFlag: true, describe: 'Reads the subject as a key' },
