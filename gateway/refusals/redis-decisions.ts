@@ -61,9 +61,10 @@ const FIND = storeScript(`return redis.call('HGET', KEYS[1], ARGV[1])`);
  */
 const EXCHANGE = storeScript(`
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- In microseconds: texts of one time would be in the order of their letters.
+local now = time[1] * 1000000 + time[2]
 redis.call('ZREM', KEYS[1], ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now - ARGV[3]))
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now - ARGV[3] * 1000))
 redis.call('ZADD', KEYS[1], string.format('%.0f', now), ARGV[2])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -ARGV[4] - 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
