@@ -139,7 +139,7 @@ interface Opened {
   readonly upstream: Upstream;
 }
 
-/** What the listeners of the gateway share. */
+/** The listeners of the gateway share these. */
 function coreOf(options: GatewayParts, { metrics, parts, limiting, upstream }: Opened) {
   const { clock, log, isWorker } = options;
   const { config } = options.settings;
@@ -161,7 +161,7 @@ function coreOf(options: GatewayParts, { metrics, parts, limiting, upstream }: O
   return { core: { ...slots, ...shared, clients: new Clients() }, traffic };
 }
 
-/** What operators and the supervisor ask a gateway. */
+/** Operators and the supervisor ask a gateway these things. */
 function told({ metrics, parts, limiting, upstream }: Opened, traffic: Traffic, clock: Clock) {
   const { addresses } = parts.slots;
   const { control, decisions, guarded } = limiting;

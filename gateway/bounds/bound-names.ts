@@ -7,7 +7,7 @@ interface BoundRow {
   readonly part: number;
   /** Part of the total that one client may hold. It needs most of a scarce resource, but little of a plentiful one. */
   readonly share: number;
-  /** What refusals call it. */
+  /** Refusals call it so. */
   readonly held: string;
 }
 

@@ -1,4 +1,4 @@
-/** What the rest of the gateway needs of the limiter. README.md tells the life of a charge. */
+/** The rest of the gateway uses the limiter by this file. README.md tells the life of a charge. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { VisitRule } from '#gateway/policy/regulars.ts';

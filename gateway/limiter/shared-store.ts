@@ -3,7 +3,7 @@ import type { Clock } from '#shared/clock.ts';
 import type { KnownCounters } from './known-counters.ts';
 import type { StoreClock } from './store-clock.ts';
 
-/** What all parts of the limiter need that use a store. */
+/** All parts of the limiter that use a store need this. */
 export interface SharedStore {
   readonly connection: StoreConnection;
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-/** What a policy says of a request, for the decision and for the reply. */
+/** A policy says this of a request, to the decision and to the reply. */
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { RandomInt } from '#shared/random-int.ts';

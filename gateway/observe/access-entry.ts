@@ -39,7 +39,7 @@ export interface LoggedResponse {
 
 const PATH_MAX = 1000;
 
-/** What is known of a request when its line is written. */
+/** This is known of a request when its line is written. */
 interface LoggedFacts {
   readonly match: { readonly path: string; readonly cover: Cover | null };
   readonly charged: { readonly charge: Pick<Charge, 'buckets'>; readonly plan: string | null } | null;

@@ -43,7 +43,7 @@ export interface Group {
    */
   classify(request: GroupRequest, memory: Pick<GroupMemory, 'isProven'>): readonly Identity[] | null;
   /**
-   * Told of each reply to a request on a route of such policies.
+   * It is told of each reply to a request on a route of such policies.
    *
    * @param network returns the client's network; null if it is in none
    */

@@ -1,6 +1,6 @@
 /** The words of all groups of clients that policies can count, see group.ts. */
 
-/** What operators, clients and metrics are told about a group. */
+/** Operators, clients and metrics are told this about a group. */
 export interface GroupWords {
   /** The key of a policy with the limit of the group, and the end of the names of such limits. */
   readonly key: string;

@@ -291,7 +291,7 @@ interface BoundWords {
   readonly counted: string;
   /** The message for the client. */
   readonly held: (things: string) => string;
-  /** Whose share it is, for operators. */
+  /** Tells operators whose share it is. */
   readonly may: string;
   readonly advice: (variable: string) => string;
 }

@@ -1,4 +1,4 @@
-/** What a record says of a refusal itself. The rest comes from the request. */
+/** A record says this of the refusal itself. The rest comes from the request. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
