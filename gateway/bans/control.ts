@@ -56,8 +56,6 @@ export abstract class Control {
   protected abstract noteBan(offender: string, endsAt: Millis, bans: number): Promise<boolean>;
 
   abstract salt(): Promise<string>;
-  /** Returns the names of the processes that share the counters. */
-  abstract replicas(): Promise<readonly string[]>;
   /**
    * @param limits the limit of this identity for each counter; default: the limits of the policies
    * @param values the digest of a value for each counter of different values; default: none

@@ -15,8 +15,6 @@ interface MemoryControlOptions {
   readonly known: KnownCounters;
   readonly rows: Rows;
   readonly salt: string;
-  /** Name of this process. */
-  readonly replica: string;
   /** Returns when the histories of clients began; null if none are kept. */
   readonly historySince: () => Millis | null;
 }
@@ -42,10 +40,6 @@ export class MemoryControl extends Control {
 
   async salt(): Promise<string> {
     return this.#options.salt;
-  }
-
-  async replicas(): Promise<readonly string[]> {
-    return [this.#options.replica];
   }
 
   async look(

@@ -145,6 +145,3 @@ return redis.call('PEXPIRE', KEYS[2], ${2 * POLICY_BAN_MS_MAX})
 
 /** Reads a text, such as the salt. KEYS the text. */
 export const READ = storeScript(`return redis.call('GET', KEYS[1])`);
-
-/** Lists the names of live processes. KEYS the replicas. */
-export const REPLICAS = storeScript(`return redis.call('ZRANGE', KEYS[1], 0, -1)`);

@@ -2,7 +2,7 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import { type History, historyKey, unpacked } from '#gateway/limiter/history.ts';
 import { clear, type Look, look } from '#gateway/limiter/look.ts';
-import { historySinceKey, REPLICAS_KEY, SALT_KEY } from '#gateway/limiter/replicas.ts';
+import { historySinceKey, SALT_KEY } from '#gateway/limiter/replicas.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreScript } from '#gateway/store/connection.ts';
@@ -22,7 +22,6 @@ import {
   NOTE_BAN,
   PAST_BANS_KEY,
   READ,
-  REPLICAS,
   VERSIONS_KEY,
 } from './scripts.ts';
 import { keyOf, readRow, readRows, textOf } from './sync.ts';
@@ -61,10 +60,6 @@ export class StoreControl extends Control {
     const salt = await this.#read(SALT_KEY);
     if (salt !== null) return salt;
     throw new ControlUnavailableError('no gateway has used the store yet; start one, or wait a second');
-  }
-
-  async replicas(): Promise<readonly string[]> {
-    return ((await this.#run(REPLICAS, [REPLICAS_KEY], [])) as unknown[]).map(String);
   }
 
   look(

@@ -5,7 +5,12 @@
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { RefusalKind } from './decision-ids.ts';
+
+/**
+ * unavailable: the store is unavailable, and the policy has `onStoreFailure: deny`. listed: the list deny names the
+ * client. banned: a ban of an operator or a policy. busy: a bound of the gateway is reached.
+ */
+export type RefusalKind = 'deny' | 'unavailable' | 'listed' | 'banned' | 'busy';
 
 export interface DecisionRecord {
   readonly id: string;
@@ -51,16 +56,6 @@ export interface DecisionRecord {
   readonly refusals?: number;
   /** Name of the process that decided. */
   readonly replica: string;
-}
-
-/** A refusal that is not stored, as far as its id tells. Other fields are null. */
-export type PartialRecord = Pick<DecisionRecord, 'id' | 'at' | 'decision'> & {
-  readonly [Field in keyof DecisionRecord]: DecisionRecord[Field] | null;
-};
-
-/** Whether the whole record is known. */
-export function isWhole(record: PartialRecord): record is DecisionRecord {
-  return record.endsAt !== null;
 }
 
 /** Keeps the newest records; their number and age are bounded. */

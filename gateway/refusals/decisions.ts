@@ -64,8 +64,6 @@ interface DecisionsOptions {
   /** Whether decisions are made in the store, not in this process. */
   readonly isStoreUsed: () => boolean;
   readonly wallClock: Clock;
-  /** Salt of the identities. Ids are encrypted with it. */
-  readonly salt: string;
   /** Version of the policy file in use. */
   readonly policyVersion: () => string;
   readonly replica: string;
@@ -87,18 +85,14 @@ export class Decisions {
 
   constructor(options: DecisionsOptions) {
     this.#options = options;
-    this.#ids = new DecisionIds(options.salt, options.replica);
-  }
-
-  useSalt(salt: string): void {
-    this.#ids.useSalt(salt);
+    this.#ids = new DecisionIds(`${options.replica} ${options.wallClock()}`);
   }
 
   /** @returns the id */
   add(refusal: Recorded, refused: Refused): string {
     const now = this.#options.wallClock();
     const policyVersion = this.#options.policyVersion();
-    const id = this.#ids.next(refusal, policyVersion, now);
+    const id = this.#ids.next();
     const pair = this.#pairOf(`${refusal.identity} ${refusal.policy}`, now);
     const candidate = { id, refusal, refused, policyVersion, now };
     pair.number++;

@@ -2,7 +2,7 @@
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { type Allowed, allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
 import type { GroupWords } from '#gateway/policy/groups.ts';
-import type { DecisionRecord, PartialRecord } from './decision-record.ts';
+import type { DecisionRecord } from './decision-record.ts';
 
 /** @param first the violation with the longest wait; undefined if it is not known */
 export function limitText(
@@ -17,18 +17,16 @@ export function limitText(
   return `${words?.heading ?? 'Too many requests'}: policy ${policy.name} allows ${together}${allowanceOf(first, ' seconds')}. Wait for the seconds in Retry-After.`;
 }
 
-/** Says what the id of a refusal tells; the rest only if the record is whole. */
-export function limitWhy(words: GroupWords | null, record: PartialRecord): string[] {
+/** Says which limit was reached, and how much of it was used. */
+export function limitWhy(words: GroupWords | null, record: DecisionRecord): string[] {
   const { policy, limit, used, isUnproven } = record;
-  const allowed = allowedText(record);
-  const reached =
-    allowed === null
-      ? `limit of ${policyText(policy)} was reached`
-      : `limit was reached: ${policyText(policy)} allows ${allowed}${usedText(record)}`;
-  const reasons = [`${isUnproven === true ? 'For unproven keys from one address, the' : 'The'} ${reached}.`];
-  if (isUnproven === true)
+  const whose = isUnproven ? 'For unproven keys from one address, the' : 'The';
+  const reasons = [
+    `${whose} limit was reached: policy ${policy} allows ${allowedText(record)}, and ${usedText(record)}.`,
+  ];
+  if (isUnproven)
     reasons.push('A key is proven when the application has answered it with a 2xx within the last 30 days.');
-  else if (used !== null && limit !== null && used > limit)
+  else if (used !== null && used > limit)
     reasons.push(
       'More than the limit was used: replies took more units than were reserved, or the limit was lowered.',
     );
@@ -36,20 +34,17 @@ export function limitWhy(words: GroupWords | null, record: PartialRecord): strin
   return reasons;
 }
 
-/** @returns such as `5 in 60 s`; null if the limit is not known */
-function allowedText({ limit, algorithm, windowSeconds }: PartialRecord): string | null {
-  if (limit === null || algorithm === null || windowSeconds === null) return null;
+/** @returns such as `5 in 60 s` */
+function allowedText({ limit, algorithm, windowSeconds }: DecisionRecord): string {
   const { isHeld, isBacklog, span } = ALGORITHMS[algorithm];
   if (isHeld) return `${limit} in flight at once`;
   return isBacklog ? `${limit} at once` : `${limit} in ${span(windowSeconds)}`;
 }
 
-/** @returns how much was used; '' if only the id of the refusal is known */
-function usedText({ limit, used, algorithm, cost, endsAt }: PartialRecord): string {
-  if (endsAt === null) return '';
-  const were = algorithm !== null && ALGORITHMS[algorithm].isHeld ? 'were in flight' : 'were used';
-  const takes = (cost ?? 1) === 1 ? '' : `; the request takes ${cost}`;
-  return `, and ${used ?? limit} ${were}${takes}`;
+/** @returns such as `5 were used` */
+function usedText({ limit, used, algorithm, cost }: DecisionRecord): string {
+  const were = ALGORITHMS[algorithm].isHeld ? 'were in flight' : 'were used';
+  return `${used ?? limit} ${were}${cost === 1 ? '' : `; the request takes ${cost}`}`;
 }
 
 export function limitAdvice(words: GroupWords | null, record: DecisionRecord): string {
@@ -60,9 +55,4 @@ export function limitAdvice(words: GroupWords | null, record: DecisionRecord): s
   if (ALGORITHMS[algorithm].isHeld)
     return `To let such clients have more requests in flight, raise concurrency in ${file}:${line}; it applies at once.`;
   return `To let such clients make more requests, raise limit in ${file}:${line}; it applies at once.`;
-}
-
-/** @param name null if no policy of the file has the name in the id */
-export function policyText(name: string | null): string {
-  return name === null ? 'a policy that is no longer in the file' : `policy ${name}`;
 }

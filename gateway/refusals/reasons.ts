@@ -9,8 +9,8 @@ import { GROUPS } from '#gateway/policy/groups.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { DENIED_SECONDS, type ErrorCode, RETRY_SECONDS } from './codes.ts';
-import type { PartialRecord } from './decision-record.ts';
-import { limitAdvice, limitText, limitWhy, policyText } from './limit-texts.ts';
+import type { DecisionRecord } from './decision-record.ts';
+import { limitAdvice, limitText, limitWhy } from './limit-texts.ts';
 import { countedBy, ofPolicy, withoutPolicy } from './recorded.ts';
 import type { Of, Reason, RecordedReason, Refusal } from './refusal.ts';
 
@@ -40,7 +40,7 @@ export const REASONS = {
       };
     },
     why: ({ policy }) => [
-      `The store was unavailable, and ${policyText(policy)} has onStoreFailure: deny. The client got 503.`,
+      `The store was unavailable, and policy ${policy} has onStoreFailure: deny. The client got 503.`,
     ],
     advice: ({ file, line }) =>
       `To let requests pass while the store is away, set onStoreFailure: local in ${file}:${line}.`,
@@ -56,14 +56,12 @@ export const REASONS = {
       retryAfter: Math.max(1, Math.ceil(leftMs / 1000)),
     }),
     record: ({ identity, leftMs, policy }) => ({
-      ...withoutPolicy(policy === null ? 'operator ban' : banName(policy), identity),
+      ...withoutPolicy(policy === null ? 'operator ban' : `ban by policy ${policy}`, identity),
       decision: 'banned',
       resetMs: leftMs,
     }),
     why: ({ policy }) => [
-      policy === 'operator ban'
-        ? 'An operator has banned this client.'
-        : `This client has a ${policy ?? banName('that is no longer in the file')}.`,
+      policy === 'operator ban' ? 'An operator has banned this client.' : `This client has a ${policy}.`,
     ],
     advice: ({ identity }) =>
       `To see the reason, run floodgate inspect ${identity}; to let it in again, floodgate unban ${identity}.`,
@@ -111,9 +109,7 @@ export const REASONS = {
       resetMs: RETRY_MS,
     }),
     why: ({ limit, used, identifier }) => [
-      limit === null
-        ? 'The application replied slowly, and the request waited too long (protect).'
-        : `The application replied slowly, so at most ${limit} requests were in progress there (protect), and ${used} were. This one had ${identifier} and waited too long.`,
+      `The application replied slowly, so at most ${limit} requests were in progress there (protect), and ${used} were. This one had ${identifier} and waited too long.`,
     ],
     advice: ({ file }) =>
       `To let such requests go first, set priority: high in their policy in ${file}; to refuse none, set protect: shadow.`,
@@ -207,7 +203,7 @@ export function reasonOfRecord({
   decision,
   policy,
   identifier,
-}: Pick<PartialRecord, 'decision' | 'policy' | 'identifier'>): RecordedReason<never> {
+}: Pick<DecisionRecord, 'decision' | 'policy' | 'identifier'>): RecordedReason<never> {
   const rows = RECORDED.filter((row) => row.decision === decision);
   const isNamed = ({ name = '', counted = '' }) => name === policy || counted === identifier;
   return rows.find(isNamed) ?? rows[0] ?? REASONS.policyLimit;
@@ -217,13 +213,6 @@ export function reasonOfRecord({
 function limitReasonOf(policy: Policy | undefined): RecordedReason<Of<'limit'>> {
   const by = policy === undefined ? null : countedBy(policy);
   return GROUP_REASONS.find(({ counted }) => counted === by) ?? REASONS.policyLimit;
-}
-
-/** Returns all names that records can have in place of a policy. @param buckets of all policies */
-export function namesBesidePolicies(buckets: readonly string[]): string[] {
-  const { ban, listedClient, closedRoute, protect } = REASONS;
-  const names = [ban, listedClient, closedRoute, protect].map(({ name }) => name);
-  return [...names, ...BOUND_NAMES.map(boundName), ...buckets.map(banName)];
 }
 
 /** @param words of the group whose limit it is; null for a limit of each client */
@@ -318,20 +307,13 @@ function boundReason({ code, counted, held, may, advice }: BoundWords): Recorded
       };
     },
     why: ({ policy, limit, used }) => [
-      limit === null
-        ? `A bound of the gateway was reached (${policy}).`
-        : `A bound of the gateway was reached (${policy}): ${may} ${limit}, and ${used} were held.`,
+      `A bound of the gateway was reached (${policy}): ${may} ${limit}, and ${used} were held.`,
     ],
     advice({ policy }) {
       const bound = BOUND_NAMES.find((name) => policy === boundName(name));
       return advice(bound === undefined ? 'the setting of this bound' : BOUNDS[bound].variable);
     },
   };
-}
-
-/** Name in the record in place of a policy, if the policy made a ban. @param bucket of the policy */
-function banName(bucket: string): string {
-  return `ban by policy ${bucket}`;
 }
 
 /** Name in the record in place of a policy, if a bound refuses. */

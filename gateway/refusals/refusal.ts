@@ -10,8 +10,7 @@ import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { RandomInt } from '#shared/random-int.ts';
 import type { ErrorCode } from './codes.ts';
-import type { RefusalKind } from './decision-ids.ts';
-import type { DecisionRecord, PartialRecord } from './decision-record.ts';
+import type { DecisionRecord, RefusalKind } from './decision-record.ts';
 import type { Recorded } from './recorded.ts';
 
 export type Refusal =
@@ -101,8 +100,8 @@ export interface RecordedReason<T> extends Reason<T> {
   readonly name?: string;
   /** Stands in the record in place of an identifier. */
   readonly counted?: string | undefined;
-  /** What happened. If only the id of the refusal is known, most of the record is null. */
-  readonly why: (record: PartialRecord) => readonly string[];
+  /** What happened. */
+  readonly why: (record: DecisionRecord) => readonly string[];
   /** How to change it. */
   readonly advice: (record: DecisionRecord) => string;
 }

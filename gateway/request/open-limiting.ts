@@ -71,7 +71,6 @@ interface Before {
   readonly learning: Learning;
   /** null while the gateway opens: the first heartbeat comes before there are policies. */
   enforcement: Enforcement | null;
-  decisions: Decisions | null;
 }
 
 /** @throws StoreRefusedError if the store refuses the login */
@@ -84,7 +83,7 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
   const now = (): number => (guarded === null ? clock() : guarded.storeClock.now());
   const rows = new Rows({ clock, onShadows: useLoaded });
   const learning = new Learning({ now, hasStore: store !== null, onChange: useLoaded, log });
-  const before: Before = { rows, learning, enforcement: null, decisions: null };
+  const before: Before = { rows, learning, enforcement: null };
   const counters = store === null ? openInMemory(options, before) : await openInStore(options, store, before);
   const { limiter, control, sync, salt } = counters;
   guarded = counters.guarded;
@@ -97,11 +96,10 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
     store: await openDecisionStore(store, wallClock),
     isStoreUsed: () => guarded?.stats().available ?? false,
     wallClock,
-    salt,
     policyVersion: () => enforcement.policies.version,
     replica,
   });
-  Object.assign(before, { enforcement, decisions });
+  before.enforcement = enforcement;
   const onBan: LimitingOptions['onBan'] = (row, mode) => options.onBan?.(row, mode);
   const offenders = new Offenders({ control, onBan, clock, log });
   return {
@@ -131,14 +129,14 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
 }
 
 function openInMemory(options: LimitingOptions, { rows, learning }: Before): Counters {
-  const { secrets, newSalt, clock, log, replica } = options;
+  const { secrets, newSalt, clock, log } = options;
   const salt = secrets.identitySecret ?? newSalt();
   const known = new KnownCounters(options);
   const historySince = () => learning.beganHere;
   return {
     limiter: new MemoryLimiter({ clock, known, log }),
     guarded: null,
-    control: new MemoryControl({ clock, known, rows, salt, replica, historySince }),
+    control: new MemoryControl({ clock, known, rows, salt, historySince }),
     sync: null,
     salt,
   };
@@ -163,10 +161,7 @@ async function openInStore(
     replica,
     // A configured secret is not stored: with it, readers of the store could test guessed addresses.
     salt: identitySecret === null ? newSalt() : '',
-    onSalt: (shared) => {
-      before.enforcement?.useSalt(shared);
-      before.decisions?.useSalt(shared);
-    },
+    onSalt: (shared) => before.enforcement?.useSalt(shared),
     histories: {
       inUse() {
         const policies = before.enforcement?.policies;

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { DECISION_ID_LENGTH, isDecisionId } from '#gateway/refusals/decision-ids.ts';
-import { DECISIONS_MAX, type DecisionRecord, type PartialRecord } from '#gateway/refusals/decision-record.ts';
+import { DECISIONS_MAX, type DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import type { DecisionText } from '#gateway/refusals/explain.ts';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
@@ -14,8 +14,9 @@ const PAGE_MAX = 100;
 const BATCH = 500;
 const SEARCHES_MAX = 2;
 
-const NOT_OURS =
-  'is not the id of a refusal by this gateway: it was mistyped, or made with another GATEWAY_IDENTITY_SECRET';
+const NO_ID = 'this is not a decision id; take the value of x-gateway-decision from the refused reply';
+const NOT_STORED =
+  'is stored: of a flood only a sample is, and none for longer than a day; floodgate why ID --log FILE finds it in the access log';
 
 const searchSchema = input(
   {
@@ -36,46 +37,27 @@ const idSchema = {
 } as const;
 
 /** A refusal, and the same in words. */
-export interface ToldDecision extends PartialRecord, DecisionText {
+export interface ToldDecision extends DecisionRecord, DecisionText {
   /** Address of the counted client; null if it is unknown. */
   readonly address: string | null;
 }
 
 export async function decisionsRoutes(
   app: FastifyInstance,
-  { findDecision, listDecisions, addresses, control, policies }: AdminContext,
+  { findDecision, listDecisions, addresses }: AdminContext,
 ): Promise<void> {
   let searches = 0;
-  const find = async (id: string): Promise<{ decision: PartialRecord; isStoreAway: boolean }> => {
-    if (!isDecisionId(id)) {
-      throw new AdminError(
-        400,
-        'this is not a decision id; take the value of x-gateway-decision from the refused reply',
-      );
-    }
-    let isStoreAway = false;
-    const away = (): null => {
-      isStoreAway = true;
-      return null;
-    };
-    const stored = await findDecision(id).catch(away);
-    if (stored !== null) return { decision: stored, isStoreAway };
-    // Load this module only here, because searches by id are rare.
-    const { recordOfId } = await import('#gateway/refusals/explain.ts');
-    const names = { policies: policies(), replicas: (await control.replicas().catch(away)) ?? [] };
-    const record = recordOfId(id, await control.salt(), names);
-    if (record === null) throw new AdminError(404, `${id} ${NOT_OURS}`);
-    return { decision: record, isStoreAway };
-  };
   app.get<{ Params: { id: string } }>(
     '/decisions/:id',
     { schema: { params: idSchema } },
-    async ({ params }): Promise<ToldDecision> => {
-      const { decision, isStoreAway } = await find(params.id);
-      const { identity } = decision;
-      const address = identity === null ? null : (addresses?.find(identity) ?? null);
-      const { explained } = await import('#gateway/refusals/explain.ts');
-      return { ...decision, address, ...explained(decision, address, isStoreAway) };
+    async ({ params: { id } }): Promise<ToldDecision> => {
+      if (!isDecisionId(id)) throw new AdminError(400, NO_ID);
+      const record = await findDecision(id).catch(unavailable);
+      if (record === null) throw new AdminError(404, `no refusal with the id ${id} ${NOT_STORED}`);
+      const address = addresses?.find(record.identity) ?? null;
+      // Load this module only here, because searches by id are rare.
+      const { textOf } = await import('#gateway/refusals/explain.ts');
+      return { ...record, address, ...textOf(record, address) };
     },
   );
 

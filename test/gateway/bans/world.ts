@@ -31,7 +31,6 @@ export function memoryControl(clock: Clock, rows: Rows): MemoryControl {
     rows,
     known: newKnown(),
     salt: '',
-    replica: 'r',
     historySince: () => null,
   });
 }

@@ -95,7 +95,6 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     store: new MemoryDecisions(Date.now),
     isStoreUsed: () => false,
     wallClock: Date.now,
-    salt: 'salt',
     policyVersion: () => '0',
     replica: 'test',
   });

@@ -71,7 +71,6 @@ function decisions(store: DecisionStore, wallClock = () => NOW): Decisions {
     store,
     isStoreUsed: () => true,
     wallClock,
-    salt: 'salt',
     policyVersion: () => '0',
     replica: 'r',
   });

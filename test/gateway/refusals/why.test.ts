@@ -52,7 +52,7 @@ t.test('without Redis the process knows its own decisions', async (t) => {
   });
   t.match(await floodgateCommand(['why', '0'.repeat(26), '--gateway', admin], { env }), {
     code: 1,
-    stderr: /is not the id of a refusal by this gateway/,
+    stderr: /no refusal with the id 0+ is stored/,
   });
   const response = await fetch(`${admin}/api/decisions/x`, { headers: { authorization: 'Bearer secret' } });
   t.equal(response.status, 400);

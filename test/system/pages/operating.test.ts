@@ -60,7 +60,7 @@ t.test('a gateway as the page describes it', async (t) => {
     const isUnknown = path.includes('/ID');
     const isDone = method === 'DELETE' ? 204 : 200;
     t.equal(reply.status, isUnknown ? 404 : isDone, `${method} ${path}: the Redis user may do it`);
-    if (isUnknown) t.match(await reply.json(), { message: /is not the id of a refusal/ });
+    if (isUnknown) t.match(await reply.json(), { message: /no refusal with the id 0+ is stored/ });
   }
 
   const shell = startShell(t, temporaryFolder(t), { GATEWAY_ADMIN_TOKEN: 'a token' });

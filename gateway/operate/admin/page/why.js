@@ -14,7 +14,6 @@ export async function why(id) {
   try {
     const decision = await call('GET', `/api/decisions/${encodeURIComponent(id)}`);
     tell(id, decision);
-    if (decision.identity === null) return;
     const client = byId('why-client');
     patch(client, await lookUp(decision.identity, 'digest').then(clientPanel, errorText));
   } catch (error) {
@@ -22,15 +21,16 @@ export async function why(id) {
   }
 }
 
-function tell(id, { what, reasons, facts: named, advice, method, path, line, decision, policy, identity }) {
-  const isByPolicy = decision === 'deny' && policy !== null;
+function tell(id, { what, reasons, facts: named, advice, method, path, line, decision, policy }) {
+  const isByPolicy = decision === 'deny';
   openDialog(
     TITLE,
     h('p', localTimes(what)),
     reasons.map((text) => h('p', h('strong', text))),
     facts([...named.map(([name, value]) => [name, localTimes(value)]), ['Decision', h('code', id)]]),
     h('p', advice),
-    identity && [h('h3', 'The client now'), h('div', { id: 'why-client', 'aria-live': 'polite' })],
+    h('h3', 'The client now'),
+    h('div', { id: 'why-client', 'aria-live': 'polite' }),
     buttons(
       method && button('Try this request', '', () => tryRequest(method, path)),
       line > 0 && button('Show the policy', '', () => go(`policies/${line}`)),

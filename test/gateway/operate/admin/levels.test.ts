@@ -84,7 +84,6 @@ t.test('memory', async (t) => {
       clock: processClock,
       known,
       rows: new Rows({ clock: processClock, onShadows: () => undefined }),
-      replica: 'r',
       salt: '',
       historySince: () => null,
     }),
