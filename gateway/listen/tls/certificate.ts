@@ -5,7 +5,6 @@ import { counter, gauge, type Sample } from '#gateway/part/sample.ts';
 import { FileWatch } from '#gateway/policy/watched-file.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { readRegularFile } from '#shared/regular-file.ts';
-import { HandshakePace } from './handshake-pace.ts';
 import { Handshakes } from './handshakes.ts';
 import { expiryWarning, type KeyPair, type KeyPairFiles, keyBeside, keyPairLoader } from './key-pair.ts';
 
@@ -22,11 +21,12 @@ export function openCertificate(options: CertificateOptions): OpenPart<Pick<Entr
   let reloads = 0;
   let reloadFailures = 0;
   const handshakes = new Handshakes(pair, {
-    pace: new HandshakePace({ perSecond: handshakesPerClient, clock }),
+    clock,
+    perClient: handshakesPerClient,
     onTooFast: onceAMinute(clock, () =>
       log.warn(
         { limit: handshakesPerClient, setting: 'GATEWAY_TLS_HANDSHAKES_PER_CLIENT' },
-        'a client address begins more TLS handshakes a second than it may; they wait',
+        'a client address begins more TLS handshakes a second than it may; the excess is closed',
       ),
     ),
   });
@@ -65,7 +65,7 @@ export function openCertificate(options: CertificateOptions): OpenPart<Pick<Entr
   };
 }
 
-function handshakeSamples({ failures, delayed, pair }: Handshakes): Sample[] {
+function handshakeSamples({ failures, pair }: Handshakes): Sample[] {
   const expiry = gauge(
     'floodgate_tls_certificate_expiry_seconds',
     'When the certificate in use expires, in seconds since the epoch.',
@@ -73,11 +73,6 @@ function handshakeSamples({ failures, delayed, pair }: Handshakes): Sample[] {
   );
   return [
     { ...expiry, aggregator: 'min' },
-    counter(
-      'floodgate_tls_handshakes_delayed_total',
-      'Handshakes that waited because their client began too many before.',
-      delayed,
-    ),
     ...Object.entries(failures).map(([reason, count]) =>
       counter('floodgate_tls_handshakes_failed_total', 'Connections that were not secured.', count, {
         reason,

@@ -8,12 +8,18 @@ import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
 import type { SecuredConnections } from '#gateway/listen/entrance.ts';
-import type { Millis } from '#shared/clock.ts';
-import type { HandshakePace } from './handshake-pace.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import type { KeyPair } from './key-pair.ts';
 
 /** Timeout of a whole handshake, and of the wait for its first byte. */
 const HANDSHAKE_MS: Millis = 10_000;
+/**
+ * Each client may begin so many times its handshakes of a second within this time. A handshake costs the gateway a
+ * signature and the client almost nothing, and a bound on connections is not enough if the client closes them at once.
+ */
+const PACE_MS: Millis = 4000;
+/** Maximum number of clients whose handshakes are counted. Then all of them begin anew. */
+const CLIENTS_MAX = 4096;
 /** The record type of every ClientHello (RFC 8446 5.1). */
 const HANDSHAKE_RECORD = 22;
 
@@ -21,37 +27,35 @@ const HANDSHAKE_RECORD = 22;
 type HandshakeFailure = 'timeout' | 'protocol' | 'closed' | 'pace';
 
 interface HandshakesOptions {
+  readonly clock: Clock;
+  /** Average number of handshakes that one client may begin in a second. */
+  readonly perClient: number;
+  /** Called when a client has begun too many handshakes, so its connection is closed. */
+  readonly onTooFast: () => void;
+  /** Default: HANDSHAKE_MS. Tests set a shorter time. */
   readonly timeoutMs?: Millis;
-  /** Limits the handshakes of one client; null for no limit. */
-  readonly pace?: HandshakePace | null;
-  /** Called when a client must wait, or its connection is closed, because it began too many handshakes. */
-  readonly onTooFast?: () => void;
 }
 
 export class Handshakes implements SecuredConnections {
   readonly #server: Server;
   /** Callbacks by the addresses of both ends, because node:tls does not tell which socket it secured. */
   readonly #pending = new Map<string, (secured: TLSSocket) => void>();
+  readonly #options: HandshakesOptions;
   readonly #timeoutMs: Millis;
-  readonly #pace: HandshakePace | null;
-  readonly #onTooFast: () => void;
+  /** Number of handshakes that each client has begun since the last time that all began anew. */
+  readonly #begun = new Map<string, number>();
+  #beginAnewAt: Millis = 0;
   readonly failures: Record<HandshakeFailure, number> = { timeout: 0, protocol: 0, closed: 0, pace: 0 };
-  /** Number of handshakes that had to wait. */
-  delayed = 0;
   #pair: KeyPair;
 
-  constructor(
-    pair: KeyPair,
-    { timeoutMs = HANDSHAKE_MS, pace = null, onTooFast = () => undefined }: HandshakesOptions = {},
-  ) {
+  constructor(pair: KeyPair, options: HandshakesOptions) {
     this.#pair = pair;
-    this.#timeoutMs = timeoutMs;
-    this.#pace = pace;
-    this.#onTooFast = onTooFast;
+    this.#options = options;
+    this.#timeoutMs = options.timeoutMs ?? HANDSHAKE_MS;
     this.#server = createServer({
       ...contextOf(pair),
       ALPNProtocols: ['http/1.1'],
-      handshakeTimeout: timeoutMs,
+      handshakeTimeout: this.#timeoutMs,
     });
     this.#server.on('secureConnection', (secured) => this.#onSecure(secured));
     this.#server.on('tlsClientError', (error: NodeJS.ErrnoException, secured) => {
@@ -77,44 +81,28 @@ export class Handshakes implements SecuredConnections {
     onPlain: () => void,
   ): void {
     readFirstBytes(socket, this.#timeoutMs, firstRecord, (found) => {
-      switch (found) {
-        case 'good':
-          this.#secureInTurn(socket, client, onSecure);
-          return;
-        case 'bad':
-          this.failures.protocol++;
-          onPlain();
-          return;
-        case 'late':
-          this.failures.timeout++;
-          socket.destroy();
-          return;
-        case 'gone':
-          this.failures.closed++;
-          socket.destroy();
-          return;
-        default:
-          found satisfies never;
+      if (found === 'good' && (client === null || this.#mayBegin(client))) {
+        this.#secure(socket, onSecure);
+        return;
       }
+      this.failures[FAILURES[found]]++;
+      if (found === 'bad') onPlain();
+      else socket.destroy();
     });
   }
 
-  /** Delays a client that begins too many handshakes. */
-  #secureInTurn(socket: Socket, client: string | null, onSecure: (secured: TLSSocket) => void): void {
-    const waitMs = client === null || this.#pace === null ? 0 : this.#pace.begin(client, this.#timeoutMs);
-    if (waitMs === 0) {
-      this.#secure(socket, onSecure);
-      return;
+  #mayBegin(client: string): boolean {
+    const { clock, perClient, onTooFast } = this.#options;
+    const now = clock();
+    if (now >= this.#beginAnewAt || this.#begun.size >= CLIENTS_MAX) {
+      this.#begun.clear();
+      this.#beginAnewAt = now + PACE_MS;
     }
-    this.#onTooFast();
-    if (waitMs === null) {
-      this.failures.pace++;
-      socket.destroy();
-      return;
-    }
-    this.delayed++;
-    const timer = setTimeout(() => this.#secure(socket, onSecure), waitMs);
-    socket.once('close', () => clearTimeout(timer));
+    const begun = (this.#begun.get(client) ?? 0) + 1;
+    this.#begun.set(client, begun);
+    if (begun <= (perClient * PACE_MS) / 1000) return true;
+    onTooFast();
+    return false;
   }
 
   #secure(socket: Socket, onSecure: (secured: TLSSocket) => void): void {
@@ -142,6 +130,8 @@ export class Handshakes implements SecuredConnections {
     onSecure(secured);
   }
 }
+
+const FAILURES = { good: 'pace', bad: 'protocol', late: 'timeout', gone: 'closed' } as const;
 
 function contextOf({ cert, key }: KeyPair): TlsOptions {
   return { cert, key, minVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_RENEGOTIATION };

@@ -91,7 +91,11 @@ t.test('503: the total is reached before a PROXY header names the client', async
 
 t.test('503: the total is reached, over TLS behind a PROXY header', async (t) => {
   const authority = createAuthority(t);
-  const handshakes = new Handshakes(readKeyPair(authority.issue('server', 'IP:127.0.0.1')));
+  const handshakes = new Handshakes(readKeyPair(authority.issue('server', 'IP:127.0.0.1')), {
+    clock: () => 0,
+    perClient: 100,
+    onTooFast: () => undefined,
+  });
   const { port, bounds } = await start(t, {
     handshakes,
     bounds: { connections: { total: 1, perClient: 1 } },

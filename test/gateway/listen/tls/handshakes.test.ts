@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t from 'tap';
-import { HandshakePace } from '#gateway/listen/tls/handshake-pace.ts';
 import { Handshakes } from '#gateway/listen/tls/handshakes.ts';
 import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
@@ -17,6 +16,9 @@ const { ca } = authority;
 const pair = readKeyPair(authority.issue('server', 'IP:127.0.0.1'));
 const CLIENT_HELLO_BEGUN = '\x16\x03\x01\x02\x00\x01\x00';
 
+const handshakesWith = (options: Partial<ConstructorParameters<typeof Handshakes>[1]> = {}): Handshakes =>
+  new Handshakes(pair, { clock: () => 0, perClient: 100, onTooFast: () => undefined, ...options });
+
 function connected(owner: Owner, port: number, from: string, text = ''): Socket {
   const socket = connect({ port, host: '127.0.0.1', localAddress: from });
   socket.on('error', () => socket.destroy());
@@ -30,7 +32,7 @@ t.test('connections count for their client before the handshake', async (t) => {
   const { port, bounds, clients } = await startBareServer(t, {
     origin: upstream.origin,
     bounds: { connections: { perClient: 3 } },
-    handshakes: new Handshakes(pair),
+    handshakes: handshakesWith(),
   });
   const held = [
     connected(t, port, '127.0.0.7'),
@@ -51,7 +53,7 @@ t.test('a client has 16 of the refused connections that get a reply, and others 
   const { port, bounds } = await startBareServer(t, {
     origin: upstream.origin,
     bounds: { connections: { perClient: 1 } },
-    handshakes: new Handshakes(pair),
+    handshakes: handshakesWith(),
   });
   for (const address of ['127.0.0.7', '127.0.0.8']) connected(t, port, address);
   await until(() => bounds.connections.held === 2, 'both hold their only one');
@@ -64,7 +66,7 @@ t.test('a client has 16 of the refused connections that get a reply, and others 
 
 t.test('cuts an unfinished handshake, at every step', async (t) => {
   const upstream = await startUpstream(t);
-  const handshakes = new Handshakes(pair, { timeoutMs: 100 });
+  const handshakes = handshakesWith({ timeoutMs: 100 });
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
   const silent = connected(t, port, '127.0.0.7');
   const stuck = connected(t, port, '127.0.0.8', CLIENT_HELLO_BEGUN);
@@ -75,7 +77,7 @@ t.test('cuts an unfinished handshake, at every step', async (t) => {
 
 t.test('failed handshakes give their place back', async (t) => {
   const upstream = await startUpstream(t);
-  const handshakes = new Handshakes(pair);
+  const handshakes = handshakesWith();
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
   for (const text of [
     '\x16\x03\x01\x00\x05hello',
@@ -105,7 +107,7 @@ t.test('cuts a client that does not read its reply', async (t) => {
   });
   const { port, bounds } = await startBareServer(t, {
     origin: upstream.origin,
-    handshakes: new Handshakes(pair),
+    handshakes: handshakesWith(),
     unreadTimeoutMs: 200,
     checkMs: 50,
   });
@@ -118,61 +120,20 @@ t.test('cuts a client that does not read its reply', async (t) => {
   t.equal(bounds.unread_replies.held, 0);
 });
 
-t.test('a client that begins handshakes too fast has to wait, and others do not', async (t) => {
+t.test('a client that begins handshakes too fast is closed for a moment, and others are not', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
-  // With a stopped clock nothing is given back.
-  const pace = new HandshakePace({ perSecond: 1, clock: () => 0 });
-  const handshakes = new Handshakes(pair, { timeoutMs: 1500, pace });
+  let now = 0;
+  const handshakes = handshakesWith({ clock: () => now, perClient: 1 });
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
   const from = { localAddress: '127.0.0.7' };
-  for (let i = 0; i < 4; i++) t.equal((await sendTls(port, '/a', ca, from)).status, 200, 'in its burst');
-
-  const gone = connected(t, port, '127.0.0.7', CLIENT_HELLO_BEGUN);
-  await until(() => handshakes.delayed === 1, 'a second beyond');
-  await t.rejects(
-    sendTls(port, '/a', ca, from),
-    { code: 'ECONNRESET' },
-    'the wait would exceed the time for a handshake',
-  );
+  for (let i = 0; i < 4; i++)
+    t.equal((await sendTls(port, '/a', ca, from)).status, 200, 'four seconds at once');
+  await t.rejects(sendTls(port, '/a', ca, from), { code: 'ECONNRESET' });
   t.equal(handshakes.failures.pace, 1);
   t.equal((await sendTls(port, '/a', ca)).status, 200, 'another client is served');
-  gone.destroy();
+  now = 3999;
+  await t.rejects(sendTls(port, '/a', ca, from), { code: 'ECONNRESET' });
+  now = 4000;
+  t.equal((await sendTls(port, '/a', ca, from)).status, 200, 'four seconds later');
   await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
-});
-
-t.test('a client gets its handshake after the wait', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
-  const pace = new HandshakePace({ perSecond: 10, clock: () => 0 });
-  const handshakes = new Handshakes(pair, { pace });
-  const { port } = await startBareServer(t, { origin: upstream.origin, handshakes });
-  const from = { localAddress: '127.0.0.7' };
-  const replies = await Promise.all(Array.from({ length: 45 }, () => sendTls(port, '/a', ca, from)));
-  t.strictSame(new Set(replies.map(({ status }) => status)), new Set([200]));
-  t.equal(handshakes.delayed, 5);
-});
-
-t.test('remembers the pace of a bounded number of clients, and does not delay slow ones', (t) => {
-  let now = 0;
-  const pace = new HandshakePace({ perSecond: 10, clock: () => now });
-  for (let i = 0; i < 1000; i++) {
-    t.equal(pace.begin('slow', 1000), 0);
-    now += 100;
-  }
-  const waits = Array.from({ length: 60 }, () => pace.begin('fast', 1000));
-  t.strictSame(
-    waits.slice(0, 40),
-    Array.from({ length: 40 }, () => 0),
-    'a burst of four seconds needs no wait',
-  );
-  t.strictSame(waits.slice(40, 50), [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000]);
-  t.strictSame(
-    waits.slice(50),
-    Array.from({ length: 10 }, () => null),
-    'a wait that is too long is refused, and not counted',
-  );
-  now += 100;
-  t.equal(pace.begin('fast', 1000), 1000);
-  for (let i = 0; i < 10_000; i++) pace.begin(`10.0.${i >> 8}.${i & 255}`, 1000);
-  t.equal(pace.size, 4096);
-  t.end();
 });

@@ -144,7 +144,11 @@ t.test('a shutdown does not cut a reply whose last bytes wait for the client', a
   });
   const { port, bounds, drain } = await startBareServer(t, {
     origin: upstream.origin,
-    handshakes: new Handshakes(readKeyPair({ cert, key })),
+    handshakes: new Handshakes(readKeyPair({ cert, key }), {
+      clock: () => 0,
+      perClient: 100,
+      onTooFast: () => undefined,
+    }),
     replyBufferBytes: 16_777_216,
   });
   const slow = await secured(port, ca);
