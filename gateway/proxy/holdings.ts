@@ -5,7 +5,7 @@
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { ForwardedRequest, ProxyFailure } from './forwarded-request.ts';
+import type { ProxyFailure } from './forwarded-request.ts';
 import type { SocketConnection } from './socket-connection.ts';
 import type { Upstream } from './upstream.ts';
 import { LATE_REPLY } from './upstream-faults.ts';
@@ -17,10 +17,6 @@ const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
 export interface CallParts {
   readonly upstream: Upstream;
   readonly clients: Clients;
-}
-
-interface WaitingCall extends PoolCall {
-  readonly request: ForwardedRequest;
 }
 
 export class Holdings {
@@ -41,25 +37,6 @@ export class Holdings {
     this.client = client;
     this.#upstream = upstream;
     this.#clients = clients;
-  }
-
-  /**
-   * Enters a pool. What arrives of the body while the call waits counts too.
-   *
-   * @param fail called later if there is no room for what has arrived
-   * @returns the reason if there is no room already now; else null
-   */
-  enter(pool: UpstreamPool, call: WaitingCall, fail: (failure: ProxyFailure) => void): Refusal | null {
-    this.pool = pool;
-    const { body } = call.request.req;
-    const refusal = pool.enter(call, body?.waitingBytes ?? 0);
-    if (refusal !== null || this.connection !== null || body === null) return refusal;
-    // Once the call does not wait anymore, the pool ignores what arrives.
-    body.onArrival = () => {
-      const late = pool.grow(call, body.waitingBytes);
-      if (late !== null) fail({ kind: 'bound', bound: 'waiting', refusal: late });
-    };
-    return null;
   }
 
   takeUpgrade(): Refusal | null {

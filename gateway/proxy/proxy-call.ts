@@ -23,6 +23,11 @@ import type { Upstream } from './upstream.ts';
 import { failureBy, isRetryable, isStaleConnection, isUnaskedReply } from './upstream-faults.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 
+/** Bytes of a body that take as much memory as a waiting request. They take another place. */
+const PLACE_BYTES = 8192;
+/** An upload waits with 16 KiB that did not suffice to stop reading, and one read of 64 KiB. */
+const UPLOAD_PLACES = 11;
+
 type State =
   /** Waiting for the request body, for a connection, or for the reply. */
   | 'waiting'
@@ -39,6 +44,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   priority: Priority = 'normal';
   isBehind = false;
   retryable = false;
+  places = 1;
   /** Whether the upstream may have received a part of the request. */
   hasReachedUpstream = false;
   deadlineAt: Millis = 0;
@@ -114,7 +120,10 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       ({ priority: this.priority, isBehind: this.isBehind } = protection.enter(request.lane));
     }
     this.#waitIn(upstream.deadlines);
-    const refusal = this.#held.enter(pool, this, (failure) => this.#fail(failure));
+    this.#held.pool = pool;
+    const bodyBytes = request.req.body?.waitingBytes ?? 0;
+    this.places = pool === upstream.uploads ? UPLOAD_PLACES : 1 + Math.floor(bodyBytes / PLACE_BYTES);
+    const refusal = pool.enter(this);
     if (refusal === 'total' && protection?.isLowered === true) this.onDisplaced();
     else if (refusal !== null) this.#fail({ kind: 'bound', bound: 'waiting', refusal });
     else if (protection?.mode === 'on' && this.#state === 'waiting' && this.#held.connection === null)

@@ -12,32 +12,21 @@ export interface PoolCall extends Lane {
   readonly client: Client;
   /** Whether the request may be sent twice. Otherwise it gets no connection that the upstream may be closing. */
   readonly retryable: boolean;
+  /** Number of places that it takes while it waits: more with a body, which takes memory. */
+  readonly places: number;
   /** Called with a connection, which the request owns until it is released. */
   onConnection(connection: SocketConnection): void;
   /** Called when a request of a higher priority took its place in the queue. */
   onDisplaced(): void;
 }
 
-/** Waiting calls of one client, with the places that each of them takes. */
-type Queue = Map<PoolCall, number>;
-/** The first client is served next. */
-type Queues = Map<Client, Queue>;
+/** Waiting calls of each client. The first client is served next. */
+type Queues = Map<Client, Set<PoolCall>>;
 
-/** The waiting calls of one priority. */
-interface Line {
-  readonly front: Queues;
-  readonly back: Queues;
-  /** Number of calls in a row that were served from the front while the back waited. */
-  passed: number;
-}
-
-const newLine = (): Line => ({ front: new Map(), back: new Map(), passed: 0 });
+const newLine = (): readonly [front: Queues, back: Queues] => [new Map(), new Map()];
 
 /** While front and back wait, one of so many places goes to the back. */
 const BACK_EVERY = 10;
-
-/** Bytes of a body that take as much memory as a waiting request. They take another place. */
-const PLACE_BYTES = 8192;
 
 interface UpstreamPoolOptions {
   readonly inUse: Bound;
@@ -57,11 +46,13 @@ export class UpstreamPool {
   readonly #options: UpstreamPoolOptions;
   /** Idle connections. They are used last in, first out, so that superfluous ones time out. */
   readonly #idle: SocketConnection[] = [];
-  readonly #lines: Readonly<Record<Priority, Line>> = {
+  readonly #lines: Readonly<Record<Priority, ReturnType<typeof newLine>>> = {
     high: newLine(),
     normal: newLine(),
     low: newLine(),
   };
+  /** Number of calls in a row that were served from a front while its back waited. */
+  #passed = 0;
   #waiting = 0;
 
   constructor(options: UpstreamPoolOptions) {
@@ -77,8 +68,8 @@ export class UpstreamPool {
   get isShort(): boolean {
     const { inUse } = this;
     if (this.#waiting === 0 || inUse.held < inUse.limit) return false;
-    return PRIORITIES.flatMap((priority) => [this.#lines[priority].front, this.#lines[priority].back])
-      .flatMap((queues) => [...queues.keys()])
+    return Object.values(this.#lines)
+      .flatMap(([front, back]) => [...front.keys(), ...back.keys()])
       .some((client) => inUse.roomFor(client) > 0);
   }
 
@@ -87,25 +78,20 @@ export class UpstreamPool {
   }
 
   #queuesIn({ priority, isBehind }: Lane): Queues {
-    return this.#lines[priority][isBehind ? 'back' : 'front'];
+    return this.#lines[priority][isBehind ? 1 : 0];
   }
 
-  /**
-   * Gives the call a connection, now or later.
-   *
-   * @param bytes number of bytes of its body that are in memory
-   * @returns the reason if it cannot even wait; else null
-   */
-  enter(call: PoolCall, bytes: number): Refusal | null {
+  /** Gives the call a connection, now or later. @returns the reason if it cannot even wait; else null */
+  enter(call: PoolCall): Refusal | null {
     const { inUse, waiting } = this.#options;
     const { client } = call;
     const queues = this.#queuesIn(call);
-    let queue = queues.get(client);
+    const queue = queues.get(client);
     if (queue === undefined && inUse.take(client) === null) {
       this.#give(call, this.#idle.pop());
       return null;
     }
-    const places = this.#placesFor(bytes);
+    const places = this.#placesOf(call);
     let refusal = waiting.take(client, places);
     while (refusal === 'total' && this.#displace(call)) refusal = waiting.take(client, places);
     if (refusal !== null) {
@@ -113,27 +99,13 @@ export class UpstreamPool {
       return refusal;
     }
     this.#waiting++;
-    queue ??= new Map();
-    queues.set(client, queue.set(call, places));
+    queues.set(client, (queue ?? new Set()).add(call));
     return null;
   }
 
-  /** Counts what has arrived for a call, if it waits. @returns the reason if there is no room for it; else null */
-  grow(call: PoolCall, bytes: number): Refusal | null {
-    const { waiting } = this.#options;
-    const queue = this.#queuesIn(call).get(call.client);
-    const places = queue?.get(call);
-    const more = places === undefined ? 0 : this.#placesFor(bytes) - places;
-    if (queue === undefined || places === undefined || more <= 0) return null;
-    const refusal = waiting.take(call.client, more);
-    if (refusal === null) queue.set(call, places + more);
-    else waiting.refused(refusal);
-    return refusal;
-  }
-
-  /** A body takes at most all places of a client, so that it can wait however few they are. */
-  #placesFor(bytes: number): number {
-    return Math.min(1 + Math.floor(bytes / PLACE_BYTES), this.#options.waiting.perClient);
+  /** At most all places of a client, so that each call can wait however few they are. */
+  #placesOf({ places }: PoolCall): number {
+    return Math.min(places, this.#options.waiting.perClient);
   }
 
   /**
@@ -141,15 +113,15 @@ export class UpstreamPool {
    * false if no waiting request has to go behind this one
    */
   #displace({ priority, isBehind }: Lane): boolean {
-    const { front, back } = this.#lines[priority];
+    const [front, back] = this.#lines[priority];
     const lower = PRIORITIES.slice(PRIORITIES.indexOf(priority) + 1).reverse();
-    const lanes = lower.flatMap((one) => [this.#lines[one].back, this.#lines[one].front]);
+    const lanes = lower.flatMap((one) => this.#lines[one].toReversed());
     // The back keeps as many places in the queue as it is served.
     if (!isBehind && sizeOf(back) * (BACK_EVERY - 1) > sizeOf(front)) lanes.push(back);
     for (const lane of lanes) {
-      let longest: Queue = new Map();
+      let longest = new Set<PoolCall>();
       for (const queue of lane.values()) if (queue.size > longest.size) longest = queue;
-      const call = [...longest.keys()].at(-1);
+      const call = [...longest].at(-1);
       if (call === undefined) continue;
       this.leave(call);
       call.onDisplaced();
@@ -162,12 +134,9 @@ export class UpstreamPool {
     if (this.#waiting === 0) return;
     const queues = this.#queuesIn(call);
     const queue = queues.get(call.client);
-    const places = queue?.get(call);
-    if (queue === undefined || places === undefined) return;
-    queue.delete(call);
+    if (queue?.delete(call) !== true) return;
     if (queue.size === 0) queues.delete(call.client);
-    this.#waiting--;
-    this.#options.waiting.give(call.client, places);
+    this.#noLongerWaits(call);
   }
 
   release(connection: SocketConnection, client: Client): void {
@@ -198,38 +167,39 @@ export class UpstreamPool {
 
   #serveNext(connection: SocketConnection | undefined): boolean {
     const { inUse } = this.#options;
-    if (inUse.held >= inUse.limit) return false;
-    return PRIORITIES.some((priority) => this.#serveNextOf(this.#lines[priority], connection));
-  }
-
-  #serveNextOf(line: Line, connection: SocketConnection | undefined): boolean {
-    const { front, back } = line;
-    if (back.size === 0) return this.#serveFirst(front, connection);
-    if (line.passed < BACK_EVERY - 1 && this.#serveFirst(front, connection)) {
-      line.passed++;
+    if (this.#waiting === 0 || inUse.held >= inUse.limit) return false;
+    return PRIORITIES.some((priority) => {
+      const [front, back] = this.#lines[priority];
+      const isTurnOfBack = this.#passed >= BACK_EVERY - 1 && this.#serveFirst(back, connection);
+      if (!isTurnOfBack && this.#serveFirst(front, connection)) {
+        if (back.size > 0) this.#passed++;
+        return true;
+      }
+      if (!isTurnOfBack && !this.#serveFirst(back, connection)) return false;
+      this.#passed = 0;
       return true;
-    }
-    if (!this.#serveFirst(back, connection)) return this.#serveFirst(front, connection);
-    line.passed = 0;
-    return true;
+    });
   }
 
   #serveFirst(queues: Queues, connection: SocketConnection | undefined): boolean {
     const { inUse } = this.#options;
     for (const [client, queue] of queues) {
       if (inUse.take(client) !== null) continue;
-      const [first] = queue;
-      if (first === undefined) continue;
-      const [call, places] = first;
+      const [call] = queue;
+      if (call === undefined) continue;
       queues.delete(client);
-      if (queue.size > 1) queues.set(client, queue);
       queue.delete(call);
-      this.#waiting--;
-      this.#options.waiting.give(client, places);
+      if (queue.size > 0) queues.set(client, queue);
+      this.#noLongerWaits(call);
       this.#give(call, connection ?? this.#idle.pop());
       return true;
     }
     return false;
+  }
+
+  #noLongerWaits(call: PoolCall): void {
+    this.#waiting--;
+    this.#options.waiting.give(call.client, this.#placesOf(call));
   }
 
   #give(call: PoolCall, idle: SocketConnection | undefined): void {

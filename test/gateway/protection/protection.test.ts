@@ -15,6 +15,7 @@ class Call {
   readonly priority: Priority;
   readonly isBehind = false;
   readonly retryable = true;
+  readonly places = 1;
   connection: SocketConnection | null = null;
 
   constructor(address: string, priority: Priority) {
@@ -54,7 +55,7 @@ t.test('when protection ends, waiting requests pass, and nothing lowers the boun
   const enter = (count: number, priority: Priority): Call[] =>
     Array.from({ length: count }, (_, i) => {
       const call = new Call(`192.0.2.${i}`, priority);
-      t.equal(upstream.requests.enter(call, 0), null);
+      t.equal(upstream.requests.enter(call), null);
       return call;
     });
   const replies = (ms: number): void => {

@@ -18,7 +18,7 @@ t.test('hundreds of uploads that never arrive leave room for others', async (t) 
   });
   const { port } = await startTestGateway(t, {
     upstream,
-    env: { GATEWAY_CLIENT_SHARE: '1', GATEWAY_WAITING: '200' },
+    env: { GATEWAY_CLIENT_SHARE: '1', GATEWAY_WAITING: '2000' },
   });
   const clients: RawConnection[] = [];
   t.teardown(() => {

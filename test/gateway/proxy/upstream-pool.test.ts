@@ -44,6 +44,7 @@ function startPool(t: Test, waitingMax = 1000) {
     readonly isBehind: boolean;
     readonly priority: Priority;
     readonly retryable = true;
+    readonly places = 1;
     readonly arrivedAt = now();
 
     constructor(client: Client, isBehind: boolean, priority: Priority) {
@@ -68,7 +69,7 @@ function startPool(t: Test, waitingMax = 1000) {
   const enter = (client: Client, who: 'regular' | 'newcomer', priority: Priority = 'normal'): boolean => {
     const call = new Call(client, who === 'newcomer', priority);
     waiting.add(call);
-    const refusal = pool.enter(call, 0);
+    const refusal = pool.enter(call);
     if (refusal !== null) waiting.delete(call);
     return refusal === null;
   };
