@@ -1,0 +1,167 @@
+/**
+ * `npm run mutation -- [--places N] [--seed N] [--only TEXT]`: changes one operator or constant at a time, in the rooms that must be
+ * exact, and tells what no test of `npm test` notices. The changes are made in a copy of the last commit.
+ *
+ * Those test files run that import the changed file, the nearest first, until one fails. The file that failed must be
+ * green without the change. Prints a line for each place that survived, and the score.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, globSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, normalize, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { projectRoot } from '#test/support/process.ts';
+import { apply, type Place, placesOf } from './places.ts';
+
+/** Files and folders below the project's. */
+const ROOMS = [
+  'gateway/algorithms/**/*.ts',
+  'gateway/limiter/**/*.ts',
+  'gateway/bans/scripts.ts',
+  'gateway/request/reading/**/*.ts',
+  'gateway/policy/*.ts',
+  'gateway/policy/keys/**/*.ts',
+  'gateway/listen/plain/**/*.ts',
+  'gateway/proxy/reply-*.ts',
+  'api/auth/**/*.ts',
+];
+/** Of the test files that import the changed file, so many of the nearest run. */
+const FILES_MAX = 16;
+const LIMIT_MS = 180_000;
+
+const { values } = parseArgs({
+  options: {
+    places: { type: 'string', default: '300' },
+    seed: { type: 'string', default: '1' },
+    only: { type: 'string', default: '' },
+    jobs: { type: 'string', default: '2' },
+  },
+});
+const seed = Number(values.seed);
+const files = globSync(ROOMS, { cwd: projectRoot })
+  .filter((file) => file.includes(values.only))
+  .sort();
+const all = files.flatMap((file) => placesOf(file, readFileSync(join(projectRoot, file), 'utf8')));
+const chosen = shuffle(all).slice(0, Number(values.places));
+console.log(`${chosen.length} of ${all.length} places in ${files.length} files, seed ${seed}`);
+
+const tests = globSync('test/**/*.test.ts', {
+  cwd: projectRoot,
+  exclude: ['test/system/**', '**/node_modules/**'],
+});
+const distances = new Map(tests.map((test) => [test, distancesFrom(test)]));
+const greens = new Map<string, Promise<boolean>>();
+const survivors: Place[] = [];
+let done = 0;
+const waiting = [...chosen];
+await Promise.all(Array.from({ length: Number(values.jobs) }, work));
+const noticed = chosen.length - survivors.length;
+console.log(`noticed ${noticed} of ${chosen.length} (${((100 * noticed) / chosen.length).toFixed(1)} %)`);
+
+/** Takes places until none is left, in a copy of its own. */
+async function work(): Promise<void> {
+  const copy = mkdtempSync(join(tmpdir(), 'floodgate-mutation-'));
+  execFileSync('git', ['worktree', 'add', '--detach', '--force', '--quiet', copy, 'HEAD'], {
+    cwd: projectRoot,
+  });
+  symlinkSync(join(projectRoot, 'node_modules'), join(copy, 'node_modules'));
+  try {
+    for (let place = waiting.shift(); place !== undefined; place = waiting.shift()) await judge(place, copy);
+  } finally {
+    execFileSync('git', ['worktree', 'remove', '--force', copy], { cwd: projectRoot });
+  }
+}
+
+async function judge(place: Place, copy: string): Promise<void> {
+  const path = join(copy, place.file);
+  const source = readFileSync(path, 'utf8');
+  writeFileSync(path, apply(source, place));
+  let by: string | undefined;
+  for (const test of nearest(place.file)) {
+    if (await passes(test, copy)) continue;
+    writeFileSync(path, source);
+    if (await isGreen(test, copy)) {
+      by = test;
+      break;
+    }
+    writeFileSync(path, apply(source, place));
+  }
+  writeFileSync(path, source);
+  if (by === undefined) survivors.push(place);
+  const line = source.slice(0, place.at).split('\n').length;
+  const end = by === undefined ? 'SURVIVED' : `noticed by ${by}`;
+  console.log(`${++done} ${place.file}:${line} "${place.old}" -> "${place.new}" ${end}`);
+}
+
+function nearest(file: string): string[] {
+  const near = tests.flatMap((test) => {
+    const distance = distances.get(test)?.get(file);
+    return distance === undefined ? [] : [{ test, distance }];
+  });
+  return near
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, FILES_MAX)
+    .map(({ test }) => test);
+}
+
+/** Whether a test file is green without a change. The copy must be unchanged. */
+function isGreen(test: string, copy: string): Promise<boolean> {
+  const green = greens.get(test) ?? passes(test, copy);
+  greens.set(test, green);
+  return green;
+}
+
+/** Whether a test file is green. One that hangs is not. What it has started ends with it. */
+function passes(test: string, cwd: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const child = spawn(process.execPath, [test], { cwd, stdio: 'ignore', detached: true });
+  const end = (): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // Nothing of it runs any more.
+    }
+  };
+  const limit = setTimeout(end, LIMIT_MS);
+  child.on('exit', (code) => {
+    clearTimeout(limit);
+    end();
+    resolve(code === 0);
+  });
+  return promise;
+}
+
+/** How many imports each file of the project is away from a test. */
+function distancesFrom(test: string): Map<string, number> {
+  const found = new Map([[test, 0]]);
+  // A Map is read in the order of its entries, also those that are added meanwhile.
+  for (const [file, distance] of found)
+    for (const next of importsOf(file)) if (!found.has(next)) found.set(next, distance + 1);
+  return found;
+}
+
+function importsOf(file: string): string[] {
+  const source = readFileSync(join(projectRoot, file), 'utf8');
+  return [
+    ...source.matchAll(/^(?:import|export) (?!type )[^;]*?'([#.][^']+\.ts)'|import\('([#.][^']+\.ts)'\)/gm),
+  ].flatMap(([, first, second]) => {
+    const name = first ?? second ?? '';
+    const path = name.startsWith('#') ? name.slice(1) : relative('.', normalize(join(dirname(file), name)));
+    return existsSync(join(projectRoot, path)) ? [path] : [];
+  });
+}
+
+/** Fisher and Yates with a small generator, so that a seed gives the same places again. */
+function shuffle<T>(list: readonly T[]): T[] {
+  const result = [...list];
+  let state = seed;
+  for (let i = result.length - 1; i > 0; i -= 1) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    const other = Math.floor((state / 2 ** 32) * (i + 1));
+    const [a, b] = [result[i], result[other]];
+    if (a === undefined || b === undefined) continue;
+    result[i] = b;
+    result[other] = a;
+  }
+  return result;
+}
