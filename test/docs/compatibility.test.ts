@@ -4,7 +4,7 @@ import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { readPage, tableOf } from './pages.ts';
 
-const client = readPage('api/compatibility/client.md');
+const client = readPage('test/api/compatibility/client.md');
 
 t.test('routes exist', async (t) => {
   const { app } = await startApi(t);

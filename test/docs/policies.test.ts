@@ -206,34 +206,3 @@ t.test('the pages list how refusals are counted, logged and recorded', async (t)
     if (reason.logged !== undefined) t.ok(logged.includes(reason.logged), reason.logged);
   }
 });
-
-t.test('every message of the last table comes from the loader', async (t) => {
-  const bad = {
-    'unknown key …; did you mean …?': 'nam: a, name: a, route: GET /a, identifier: ip, limit: 1, window: 1m',
-    'the route … has no {…}': 'name: a, route: GET /a, identifier: path.b, limit: 1, window: 1m',
-    'unknown identifier …': 'name: a, route: GET /a, identifier: who, limit: 1, window: 1m',
-    'unreachable: exclude removes …': 'name: a, route: OPTIONS /a, identifier: ip, limit: 1, window: 1m',
-    'path … has an empty segment': 'name: a, route: GET /a/, identifier: ip, limit: 1, window: 1m',
-    'segment ":id" begins with a colon': "name: a, route: 'GET /:id', identifier: ip, limit: 1, window: 1m",
-    'segment … can match no request': 'name: a, route: GET /a%00b, identifier: ip, limit: 1, window: 1m',
-    'not valid YAML: …': 'name: [a',
-  };
-  const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 1m';
-  const files: Readonly<Record<string, string>> = {
-    ...Object.fromEntries(Object.entries(bad).map(([message, text]) => [message, policyFile(text)])),
-    'the name … is already used in line …': policyFile(row, row.replace('/a', '/b')),
-    'bucket … is shared with …, which has a different limit': policyFile(
-      `${row}, bucket: x`,
-      `${row.replace('name: a', 'name: b').replace('limit: 1', 'limit: 2')}, bucket: x`,
-    ),
-  };
-  const messages = tableOf(detail, 'Message', 'Fix').map(([cell = '']) => codeIn(cell));
-  t.strictSame([...messages].sort(), Object.keys(files).sort());
-  for (const message of messages) {
-    const pattern = message
-      .split('…')
-      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-      .join('[^]*');
-    t.throws(() => loadPolicies(files[message] ?? '', 'bad.yaml'), { message: new RegExp(pattern) }, message);
-  }
-});

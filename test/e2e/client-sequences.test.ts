@@ -1,4 +1,4 @@
-/** Sends the requests of SDKs in their order through the gateway (api/compatibility/client.md). */
+/** Sends the requests of SDKs in their order through the gateway (test/api/compatibility/client.md). */
 import t from 'tap';
 import { surveyBody } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';

@@ -1,17 +1,16 @@
-/** The client of docs/api.md: generated from the description of a running API, checked by the compiler, and run. */
+/** The client of docs/api.md in examples/: generated from the description of a running API, checked by the compiler, and run. */
 import { execFile } from 'node:child_process';
-import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { startReceiver } from '#test/api/events/support.ts';
-import { readPage } from '#test/docs/pages.ts';
 import { projectRoot, start } from '#test/support/process.ts';
 import { startStack } from '#test/support/stack.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const execute = promisify(execFile);
-const program = readPage('docs/api.md').blocks.find(({ language }) => language === 'ts')?.text ?? '';
+const program = readFileSync(join(projectRoot, 'examples/api-client.ts'), 'utf8');
 
 /** Options as strict as those of the project, for any program. */
 const compilerOptions = {
