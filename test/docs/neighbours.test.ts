@@ -1,4 +1,4 @@
-/** docs/neighbours.md has one row for each test of test/system/neighbours. */
+/** test/system/neighbours/README.md has one row for each test of test/system/neighbours. */
 import { globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -18,7 +18,7 @@ t.test('each test has a row, and each row a test', async (t) => {
 });
 
 t.test('the page has these rows', async (t) => {
-  const page = readPage('docs/neighbours.md');
+  const page = readPage('test/system/neighbours/README.md');
   const [before = ''] = page.text.split(TITLES.application);
   const tables = (['application', 'client'] as const).map((kind) => {
     const rows = NEIGHBOURS.filter(({ is }) => is === kind);
@@ -32,5 +32,5 @@ t.test('the page has these rows', async (t) => {
 
 function lineOf({ file, name, programs, tried }: NeighbourRow): string {
   const used = packagesOf(programs).map((name) => `\`${name}\``);
-  return `| ${name} | ${used.join(', ') || 'Node.js'} | ${tried} | [${file}](../${FOLDER}/${file}.test.ts) |\n`;
+  return `| ${name} | ${used.join(', ') || 'Node.js'} | ${tried} | [${file}](${file}.test.ts) |\n`;
 }

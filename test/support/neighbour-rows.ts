@@ -1,6 +1,6 @@
 /**
  * The programs that the tests of test/system/neighbours run the gateway with. The runner reads from here what a file
- * needs, and docs/neighbours.md has these rows.
+ * needs, and test/system/neighbours/README.md has these rows.
  */
 import type { Program } from '#test/runner/servers.ts';
 
@@ -16,7 +16,7 @@ export interface NeighbourRow {
   readonly tried: string;
 }
 
-/** The steps of each client, which docs/neighbours.md lists once, see test/support/clients/demo.ts. */
+/** The steps of each client, which test/system/neighbours/README.md lists once, see test/support/clients/demo.ts. */
 const STEPS = 'the usual steps';
 
 export const NEIGHBOURS: readonly NeighbourRow[] = [
