@@ -49,6 +49,13 @@ interface LoggedFacts {
     readonly provable: Identity | null;
   } | null;
   readonly spent: Spent | null;
+  readonly storeMs: Millis | null;
+  /** The tightest policy comes first. */
+  readonly allowed: {
+    readonly verdicts: readonly { readonly policy: { readonly name: string } }[];
+    readonly marks: readonly { readonly name: string }[];
+  } | null;
+  readonly passedAt: Millis | null;
 }
 
 const NOTHING: LoggedFacts = {
@@ -56,17 +63,18 @@ const NOTHING: LoggedFacts = {
   charged: null,
   identified: null,
   spent: null,
+  storeMs: null,
+  allowed: null,
+  passedAt: null,
 };
 
 export class AccessEntry {
-  decision: LoggedDecision = 'undecided';
+  /** Set by the gateway's own reply. null if the application replied, or nobody. */
+  decision: LoggedDecision | null = null;
   id: string | null = null;
-  /** The policy that denied the request, or else the tightest one. */
+  /** The policy that denied the request; null if none did. */
   policy: string | null = null;
-  /** Names of the policies that marked the request. */
-  marked: readonly string[] = [];
   upstreamMs: Millis | null = null;
-  storeMs: Millis | null = null;
   /** The request, once its route is known. */
   request: LoggedFacts | null = null;
   /** The address of the client; null until the buckets of the request are known. */
@@ -124,20 +132,20 @@ export class AccessEntry {
       // The path as sent, until the canonical path is known.
       path: (this.request?.match.path ?? pathOf(this.#req.url ?? '')).slice(0, PATH_MAX),
       status,
-      decision: this.decision,
+      decision: this.decision ?? decisionIn(this.#facts),
       id: this.id,
       ...this.#byCounting(),
-      policy: this.policy,
+      policy: this.decision === null ? (this.#facts.allowed?.verdicts[0]?.policy.name ?? null) : this.policy,
       identities: this.#identities(),
       address: this.address?.digest ?? null,
       unproven: this.#unproven(),
       proves: this.#proves(status),
       plan: this.#plan(),
-      marked: this.marked,
+      marked: this.#facts.allowed?.marks.map(({ name }) => name) ?? [],
       requestBytes: this.#requestBytes(),
       bytes: this.#socket.bytesWritten - this.#written,
       upstreamMs: rounded(this.upstreamMs),
-      storeMs: rounded(this.storeMs),
+      storeMs: rounded(this.#facts.storeMs),
       durationMs: rounded(this.#clock() - this.#begunAt),
       cut,
       trace: traceIdIn(this.#req.rawHeaders),
@@ -206,6 +214,12 @@ export class AccessEntry {
     const { 'content-length': length = '0', 'transfer-encoding': coding } = this.#req.headers;
     return coding === undefined ? Number(length) || 0 : this.#socket.bytesRead - this.#read;
   }
+}
+
+/** The decision of the policies. */
+function decisionIn({ allowed, passedAt }: LoggedFacts): LoggedDecision {
+  if (allowed !== null) return 'allow';
+  return passedAt === null ? 'undecided' : 'uncovered';
 }
 
 function pathOf(url: string): string {

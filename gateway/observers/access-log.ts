@@ -8,15 +8,6 @@ export const accessLog: Observer = {
   charged({ entry, caller }) {
     if (entry !== null) entry.address = caller.identity();
   },
-  spent({ entry, storeMs }) {
-    if (entry !== null) entry.storeMs = storeMs;
-  },
-  passed({ entry, allowed }) {
-    if (entry === null) return;
-    entry.decision = allowed === null ? 'uncovered' : 'allow';
-    entry.policy = allowed?.verdicts[0]?.policy.name ?? null;
-    entry.marked = allowed?.marks.map(({ name }) => name) ?? [];
-  },
   replied({ entry }, { status, tookMs }) {
     if (entry === null) return;
     entry.upstreamMs = tookMs;

@@ -1,8 +1,7 @@
 /**
- * Names that are counted most often, in tables of bounded size (space-saving algorithm): a new name takes the place of
- * the one with the smallest count, and inherits this count, so that it is not replaced at once. What is shown is the
- * count without the inherited one: the name was counted at least so often. Every half hour a new table begins, and the
- * one before it stays readable. So the counts cover the last 30 to 60 minutes. The tables change at the same time in
+ * Names that are counted most often, in tables of bounded size. A full table drops the names with the smallest counts,
+ * and is not exact from then on: a name was counted at least as often as it says. Every half hour a new table begins, and
+ * the one before it stays readable. So the counts cover the last 30 to 60 minutes. The tables change at the same time in
  * all processes.
  */
 import type { Millis } from '#shared/clock.ts';
@@ -11,7 +10,7 @@ export interface Ranked {
   readonly name: string;
   /** A lower bound if the count is not exact. */
   readonly count: number;
-  /** false if a table may have counted the name before, and dropped it */
+  /** Whether no table can have counted the name before, and dropped it. */
   readonly isExact: boolean;
   /** A second count, since the name has its place. */
   readonly other: number;
@@ -34,7 +33,7 @@ export class Ranking {
   #before: Table;
   #endsAt: Millis = 0;
 
-  /** @param places number of names in a table */
+  /** @param places number of names that a table keeps; it has up to twice as many */
   constructor(places: number) {
     this.#places = places;
     this.#table = new Table(places);
@@ -90,7 +89,7 @@ export function mergeRanked(
       merged.set(one.name, { name: one.name, count, isExact, other, label, lastAt });
     }
   }
-  // In a table that has dropped names, the name in the place of the last one has inherited a count.
+  // No name of a table that has dropped names is exact.
   for (const list of lists) {
     if (list.length !== cutAt && list.every(({ isExact }) => isExact)) continue;
     const listed = new Set(list.map(({ name }) => name));
@@ -100,69 +99,58 @@ export function mergeRanked(
   return [...merged.values()].sort((a, b) => b.count - a.count);
 }
 
-/** Arrays instead of objects: a flood from many addresses searches for the smallest count with each denial. */
+/** A name in a table, which counts it. */
+interface Place {
+  count: number;
+  other: number;
+  label: string;
+  lastAt: Millis;
+}
+
 class Table {
-  readonly #slots = new Map<string, number>();
-  readonly #names: string[] = [];
-  readonly #labels: string[] = [];
-  /** Including the inherited ones. */
-  readonly #counts: Float64Array;
-  readonly #inherited: Float64Array;
-  readonly #others: Float64Array;
-  readonly #lastAt: Float64Array;
+  readonly #places: number;
+  readonly #names = new Map<string, Place>();
+  /** Whether it may have counted a name before. */
+  #hasDropped = false;
 
   constructor(places: number) {
-    this.#counts = new Float64Array(places);
-    this.#inherited = new Float64Array(places);
-    this.#others = new Float64Array(places);
-    this.#lastAt = new Float64Array(places);
+    this.#places = places;
   }
 
   get size(): number {
-    return this.#names.length;
+    return this.#names.size;
   }
 
   count(name: string, label: string, now: Millis): void {
-    const slot = this.#slots.get(name) ?? this.#take(name);
-    this.#counts[slot] = (this.#counts[slot] ?? 0) + 1;
-    this.#labels[slot] = label;
-    this.#lastAt[slot] = now;
+    const place = this.#names.get(name) ?? this.#take(name);
+    place.count++;
+    place.label = label;
+    place.lastAt = now;
   }
 
   /** @returns whether the name has a place */
   countOther(name: string): boolean {
-    const slot = this.#slots.get(name);
-    if (slot === undefined) return false;
-    this.#others[slot] = (this.#others[slot] ?? 0) + 1;
-    return true;
+    const place = this.#names.get(name);
+    if (place !== undefined) place.other++;
+    return place !== undefined;
   }
 
   list(): Ranked[] {
-    return this.#names.map((name, slot) => ({
-      name,
-      count: (this.#counts[slot] ?? 0) - (this.#inherited[slot] ?? 0),
-      isExact: this.#inherited[slot] === 0,
-      other: this.#others[slot] ?? 0,
-      label: this.#labels[slot] ?? '',
-      lastAt: this.#lastAt[slot] ?? 0,
-    }));
+    const isExact = !this.#hasDropped;
+    return Array.from(this.#names, ([name, place]) => ({ name, isExact, ...place }));
   }
 
-  #take(name: string): number {
-    const isFull = this.#names.length >= this.#counts.length;
-    const slot = isFull ? this.#smallest() : this.#names.length;
-    this.#slots.delete(this.#names[slot] ?? '');
-    this.#slots.set(name, slot);
-    this.#names[slot] = name;
-    this.#inherited[slot] = this.#counts[slot] ?? 0;
-    this.#others[slot] = 0;
-    return slot;
+  #take(name: string): Place {
+    if (this.#names.size >= 2 * this.#places) this.#drop();
+    const place = { count: 0, other: 0, label: '', lastAt: 0 };
+    this.#names.set(name, place);
+    return place;
   }
 
-  #smallest(): number {
-    let found = 0;
-    for (let slot = 1; slot < this.#counts.length; slot++)
-      if ((this.#counts[slot] ?? 0) < (this.#counts[found] ?? 0)) found = slot;
-    return found;
+  /** Drops half of the names at once, so that a flood from many addresses seldom looks for the smallest counts. */
+  #drop(): void {
+    this.#hasDropped = true;
+    const smallest = [...this.#names].sort(([, a], [, b]) => a.count - b.count).slice(0, this.#places);
+    for (const [name] of smallest) this.#names.delete(name);
   }
 }
