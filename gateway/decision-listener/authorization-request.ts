@@ -2,53 +2,33 @@
  * Parses authorization requests, in which a proxy asks whether a request may pass. Each kind of proxy describes the
  * request in its own way. An incomplete description is refused, because the gateway never guesses missing parts.
  */
+import { valuesOf } from '#gateway/http/header-values.ts';
 
-/** The way in which a kind of proxy asks, and expects the answer. */
-export type Dialect =
-  /** Traefik, Caddy: a refusal is forwarded to the client as it is. */
-  | 'forward-auth'
-  /** NGINX: a refusal must have status 403 and can only carry header fields. */
-  | 'auth-request'
-  /** Envoy: like forward-auth, but the original path follows the endpoint's path. */
-  | 'ext-authz';
+/**
+ * How a proxy asks, by the path that it asks at.
+ *
+ * - forward-auth: Traefik and Caddy. A refusal is forwarded to the client as it is.
+ * - auth-request: NGINX. A refusal must have status 403 and can only carry header fields.
+ * - ext-authz: Envoy. Like forward-auth, but the path of the request follows that of the endpoint.
+ * - replied: a report of the status of a reply. It tells whether the application accepts a credential.
+ */
+const DIALECTS = ['forward-auth', 'auth-request', 'ext-authz', 'replied'] as const;
+export type Dialect = (typeof DIALECTS)[number];
 
 interface AuthorizationRequest {
   readonly ok: true;
   readonly dialect: Dialect;
   readonly method: string;
   readonly target: string;
-}
-
-/**
- * A report of a proxy about the status of a reply. It tells the gateway whether the application accepts a credential.
- */
-interface ReplyReport {
-  readonly ok: true;
-  readonly dialect: 'replied';
-  readonly method: string;
-  readonly target: string;
+  /** The status that is reported; 0 if none is. */
   readonly status: number;
 }
 
+/** The proxy is not set up as it should be. */
 export interface BadAuthorizationRequest {
   readonly ok: false;
   readonly reason: string;
-  /** The sender that made the mistake. The log names mistakes of proxies. */
-  readonly by: 'proxy' | 'client';
 }
-
-/** How the requests of the proxies are answered. */
-export interface CheckedOptions {
-  readonly isCredentialProven: boolean;
-  /**
-   * Called if a proxy sent an authorization request that the gateway cannot answer.
-   *
-   * @param reason the mistake in the proxy's configuration
-   */
-  readonly onBadRequest: (reason: string) => void;
-}
-
-export const UNTRUSTED = 'the address of this proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
 
 const METHOD = 'X-Forwarded-Method';
 const URI = 'X-Forwarded-Uri';
@@ -56,26 +36,21 @@ const FOR = 'X-Forwarded-For';
 const HOST = 'X-Forwarded-Host';
 const STATUS = 'X-Reply-Status';
 const EXT_AUTHZ = '/ext-authz';
-const REPLIED = '/replied';
 
-/** The header fields that describe the request, and what they are for. */
-const DESCRIBED = [
-  [METHOD, 'it must contain the method of the request'],
-  [URI, 'it must contain the path and query of the request'],
-] as const;
-const DESCRIBED_HOST = [
-  HOST,
-  'some policies have hosts, so it must contain the host of the request',
-] as const;
+/** Says why a proxy has to send each header field. */
+const NEEDED: Readonly<Record<string, string>> = {
+  [FOR]: "without it every client would count as the proxy's own address",
+  [METHOD]: 'it must contain the method of the request',
+  [URI]: 'it must contain the path and query of the request',
+  [HOST]: 'some policies have hosts, so it must contain the host of the request',
+  [STATUS]: 'it must be the status of the reply',
+};
 
-/** Pattern of a method (RFC 9110 9.1). */
-const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
-/** Limits the length because clients choose the method and it appears in logs. Registered methods are shorter. */
-const METHOD_LENGTH_MAX = 32;
-
-/** Methods are case-sensitive (RFC 9110 9.1), but many applications accept `post` as POST, and policies do not. */
-const UPPER_CASE = /^[A-Z-]+$/;
+/**
+ * Methods are case-sensitive (RFC 9110 9.1), but many applications accept `post` as POST, and policies do not. The length
+ * is limited because clients choose the method and it appears in logs.
+ */
+const KNOWN_METHOD = /^[A-Z-]{1,32}$/;
 
 /**
  * Checks the method of the described request. A mistake in it is the client's, not the proxy's.
@@ -83,9 +58,9 @@ const UPPER_CASE = /^[A-Z-]+$/;
  * @returns null if policies can be matched against it
  */
 export function methodProblem(method: string): string | null {
-  return UPPER_CASE.test(method)
+  return KNOWN_METHOD.test(method)
     ? null
-    : `the method "${method}" is not in upper case; send one such as GET or POST`;
+    : `the method "${method.slice(0, 32)}" is not in upper case, or too long; send one such as GET or POST`;
 }
 
 /** @param usesHosts whether policies depend on the host of the described request */
@@ -94,55 +69,30 @@ export function authorizationRequestOf(
   target: string,
   rawHeaders: readonly string[],
   usesHosts: boolean,
-): AuthorizationRequest | ReplyReport | BadAuthorizationRequest {
-  if (valuesOf(FOR, rawHeaders).every((value) => value.trim() === ''))
-    return missing(FOR, "without it every client would count as the proxy's own address");
+): AuthorizationRequest | BadAuthorizationRequest {
+  const values = (name: string): string[] => valuesOf(rawHeaders, name.toLowerCase());
+  const missing = (name: string) => bad(`the proxy sent no ${name}: ${NEEDED[name]}`);
+  if (values(FOR).every((value) => value.trim() === '')) return missing(FOR);
   if (target.startsWith(`${EXT_AUTHZ}/`)) {
-    if (usesHosts && valuesOf(HOST, rawHeaders).length > 0)
+    if (usesHosts && values(HOST).length > 0)
       return bad(`Envoy sent the ${HOST} of the client; remove it from allowed_headers, the host is in Host`);
-    return { ok: true, dialect: 'ext-authz', method, target: target.slice(EXT_AUTHZ.length) };
+    return { ok: true, dialect: 'ext-authz', method, target: target.slice(EXT_AUTHZ.length), status: 0 };
   }
-  const queryAt = target.indexOf('?');
-  const path = queryAt < 0 ? target : target.slice(0, queryAt);
-  if (path !== '/forward-auth' && path !== '/auth-request' && path !== REPLIED)
+  const [path = ''] = target.split('?', 1);
+  const dialect = DIALECTS.find((one) => path === `/${one}`);
+  if (dialect === undefined || dialect === 'ext-authz')
     return bad('use /forward-auth, /auth-request (NGINX) or a path below /ext-authz/ (Envoy)');
-  for (const [name, why] of usesHosts ? [...DESCRIBED, DESCRIBED_HOST] : DESCRIBED) {
-    const [value = '', ...others] = valuesOf(name, rawHeaders);
-    if (value === '') return missing(name, why);
+  const needed = [METHOD, URI, ...(usesHosts ? [HOST] : []), ...(dialect === 'replied' ? [STATUS] : [])];
+  for (const name of needed) {
+    const [value = '', ...others] = values(name);
+    if (value === '') return missing(name);
     if (others.length > 0) return bad(`the proxy sent ${name} more than once; it must replace the client's`);
   }
-  const [described = ''] = valuesOf(METHOD, rawHeaders);
-  const [uri = ''] = valuesOf(URI, rawHeaders);
-  if (!METHOD_TOKEN.test(described)) return bad(`${METHOD} is not a method`);
-  if (described.length > METHOD_LENGTH_MAX)
-    return bad(
-      `the method is longer than ${METHOD_LENGTH_MAX} characters; send one such as GET or POST`,
-      'client',
-    );
-  const request = { ok: true, method: described, target: uri } as const;
-  if (path !== REPLIED)
-    return { ...request, dialect: path === '/forward-auth' ? 'forward-auth' : 'auth-request' };
-  const [status = '', ...others] = valuesOf(STATUS, rawHeaders);
-  if (!/^[1-5]\d\d$/.test(status) || others.length > 0)
-    return bad(`the proxy sent no ${STATUS}, or more than one: it must be the status of the reply`);
-  return { ...request, dialect: 'replied', status: Number(status) };
+  const [[described = ''], [uri = ''], [status = '0']] = [values(METHOD), values(URI), values(STATUS)];
+  if (dialect === 'replied' && !/^[1-5]\d\d$/.test(status)) return missing(STATUS);
+  return { ok: true, dialect, method: described, target: uri, status: Number(status) };
 }
 
-function valuesOf(name: string, rawHeaders: readonly string[]): string[] {
-  const values: string[] = [];
-  const lowerCase = name.toLowerCase();
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const other = rawHeaders[i] ?? '';
-    if (other.length === name.length && other.toLowerCase() === lowerCase)
-      values.push(rawHeaders[i + 1] ?? '');
-  }
-  return values;
-}
-
-function missing(name: string, why: string): BadAuthorizationRequest {
-  return bad(`the proxy sent no ${name}: ${why}`);
-}
-
-export function bad(reason: string, by: BadAuthorizationRequest['by'] = 'proxy'): BadAuthorizationRequest {
-  return { ok: false, reason, by };
+export function bad(reason: string): BadAuthorizationRequest {
+  return { ok: false, reason };
 }

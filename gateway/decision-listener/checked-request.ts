@@ -13,6 +13,7 @@ import type { SentBody } from '#gateway/identity/body-field.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Refusal } from '#gateway/refusals/refusal.ts';
+import { NO_CORS } from '#gateway/reply/cors.ts';
 import type { DenialWriter } from '#gateway/reply/denial.ts';
 import { type Framing, headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { refusalReply } from '#gateway/reply/refusal-reply.ts';
@@ -22,22 +23,28 @@ import { locate, read } from '#gateway/request/reading/read.ts';
 import type { Arrival } from '#gateway/request/request.ts';
 import { Story, type StoryParts } from '#gateway/request/story.ts';
 import type { Way } from '#gateway/request/way.ts';
-import {
-  authorizationRequestOf,
-  bad,
-  type CheckedOptions,
-  type Dialect,
-  methodProblem,
-  UNTRUSTED,
-} from './authorization-request.ts';
+import { authorizationRequestOf, bad, type Dialect, methodProblem } from './authorization-request.ts';
 
 interface CheckedParts extends StoryParts {
   readonly denials: DenialWriter;
   readonly upstream: Upstream;
 }
 
+/** How the requests of the proxies are answered. */
+export interface CheckedOptions {
+  readonly isCredentialProven: boolean;
+  /**
+   * Called if a proxy sent an authorization request that the gateway cannot answer.
+   *
+   * @param reason the mistake in the proxy's configuration
+   */
+  readonly onBadRequest: (reason: string) => void;
+}
+
+const UNTRUSTED = 'the address of this proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
+
 /** With this Content-Type, proxies can tell a refusal by the gateway from an error of their own. */
-const PROBE_HEADERS = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const;
+const PROBE_HEADERS = ['Content-Type', 'application/problem+json'] as const;
 
 export class CheckedRequest implements Way, Exchange {
   readonly isAsked = true;
@@ -49,6 +56,7 @@ export class CheckedRequest implements Way, Exchange {
   readonly #res: ClientResponse;
   readonly #parts: CheckedParts;
   readonly #options: CheckedOptions;
+  /** null until the proxy's request is read. */
   #dialect: Dialect | null = null;
 
   constructor({ connection, req, res, entry }: Arrival, parts: CheckedParts, options: CheckedOptions) {
@@ -69,19 +77,19 @@ export class CheckedRequest implements Way, Exchange {
       ? authorizationRequestOf(req.method ?? '', req.url ?? '', req.rawHeaders, usesHosts)
       : bad(UNTRUSTED);
     if (!asked.ok) {
-      if (asked.by === 'proxy') this.#options.onBadRequest(asked.reason);
+      this.#options.onBadRequest(asked.reason);
       this.story.refuse({ kind: 'malformed', reason: asked.reason });
       return;
     }
     // From now on `req` is the request that the proxy describes. The proxy's own message is already framed.
     req.method = asked.method;
     req.url = asked.target;
-    if (asked.dialect !== 'replied') this.#dialect = asked.dialect;
+    this.#dialect = asked.dialect;
     // A proxy that reports a reply may send the headers that it has added to the request.
     const isReply = asked.dialect === 'replied';
     const problem = methodProblem(asked.method) ?? (isReply ? null : privateHeaderProblem(req.rawHeaders));
     if (problem !== null) this.story.refuse({ kind: 'malformed', reason: problem });
-    else if (asked.dialect === 'replied') this.#learn(asked.status);
+    else if (isReply) this.#learn(asked.status);
     else this.story.begin();
   }
 
@@ -106,12 +114,14 @@ export class CheckedRequest implements Way, Exchange {
 
   /** Answers with a refusal, because after a 2xx the proxy would forward the probe. */
   answerProbe(seen: string): void {
-    if (this.#dialect === 'auth-request') this.#forbidWith(403, PROBE_HEADERS, seen);
-    else {
-      this.#res.writeHead(403, [...PROBE_HEADERS, 'Content-Length', String(seen.length)]);
-      this.#res.end(seen, 'latin1');
-      discardBody(this.req.body);
-    }
+    this.#answer({
+      status: 403,
+      title: 'Forbidden',
+      body: seen,
+      headers: PROBE_HEADERS,
+      cors: NO_CORS,
+      close: false,
+    });
   }
 
   /** Nobody sends the body to the decision listener. */
@@ -131,7 +141,7 @@ export class CheckedRequest implements Way, Exchange {
   /** The gateway may never hear of the reply, so a client that is admitted has visited. */
   pass(added: readonly string[]): void {
     const { story } = this;
-    if (this.#dialect !== null) tellGroups(this.#parts.enforcement.options.limiter, story, 200);
+    if (this.#dialect !== 'replied') tellGroups(this.#parts.enforcement.options.limiter, story, 200);
     story.finish();
     const res = this.#res;
     if (res.headersSent || res.destroyed) return;
@@ -145,24 +155,25 @@ export class CheckedRequest implements Way, Exchange {
 
   refuse(refusal: Refusal, framing: Framing): void {
     const { decision } = framing;
-    if (this.#dialect === 'auth-request') this.#forbid(refusalReply(refusal, framing));
-    else if (refusal.kind === 'limit' && decision !== null)
-      this.#parts.denials.write(this.req, this.#res, refusal, framing, decision);
-    // Keep the proxy's connection open: the malformed request is the client's.
-    else sendOwn(this.req, this.#res, { ...refusalReply(refusal, framing), close: this.closes });
+    const isShared = refusal.kind === 'limit' && decision !== null && this.#dialect !== 'auth-request';
+    if (isShared) this.#parts.denials.write(this.req, this.#res, refusal, framing, decision);
+    else this.#answer(refusalReply(refusal, framing));
+  }
+
+  #answer(reply: OwnReply): void {
+    // Keep the proxy's connection open: a malformed request is the client's.
+    const kept = { ...reply, close: this.closes };
+    if (this.#dialect === 'auth-request') this.#forbid(kept);
+    else sendOwn(this.req, this.#res, kept);
   }
 
   /** NGINX accepts only 403 and reads only the header section, so status and body go into header fields. */
   #forbid(reply: OwnReply): void {
-    const { status } = reply;
+    const { status, body } = reply;
     if (this.#res.headersSent || this.#res.destroyed) return;
     if (this.entry !== null) this.entry.status = status;
-    this.#forbidWith(status, headersOf({ ...reply, close: this.closes, body: '' }), reply.body);
-  }
-
-  #forbidWith(status: number, headers: readonly string[], body: string): void {
     const fields = ['x-gateway-status', String(status), 'x-gateway-body', body];
-    this.#res.writeHead(403, [...headers, ...fields]);
+    this.#res.writeHead(403, [...headersOf({ ...reply, body: '' }), ...fields]);
     this.#res.end();
     discardBody(this.req.body);
   }

@@ -5,8 +5,7 @@ import { type DecisionServer, PublicServer, type PublicServerOptions } from '#ga
 import { assertFree } from '#shared/assert-free.ts';
 import type { Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
-import type { CheckedOptions } from './authorization-request.ts';
-import { CheckedRequest } from './checked-request.ts';
+import { type CheckedOptions, CheckedRequest } from './checked-request.ts';
 import type { DecisionSettings } from './settings.ts';
 
 /**

@@ -18,13 +18,14 @@ t.test('forward-auth and auth-request: reads method and target from header field
         dialect,
         method: 'POST',
         target: '/a%20b?c=d',
+        status: 0,
       });
     }
   }
 });
 
 t.test('ext-authz: reads the method of the request, and the target behind the prefix', async (t) => {
-  const question = { ok: true, dialect: 'ext-authz', method: 'PUT' };
+  const question = { ok: true, dialect: 'ext-authz', method: 'PUT', status: 0 };
   t.strictSame(authorizationRequestOf('PUT', '/ext-authz/a/b?c', FOR), { ...question, target: '/a/b?c' });
   t.strictSame(authorizationRequestOf('PUT', '/ext-authz/', FOR), { ...question, target: '/' });
   t.strictSame(authorizationRequestOf('PUT', '/ext-authz//a', FOR), { ...question, target: '//a' });
@@ -36,47 +37,25 @@ t.test('ext-authz: reads the method of the request, and the target behind the pr
   );
 });
 
-t.test('names fields that are repeated or malformed', async (t) => {
+t.test('names fields that are missing, repeated or malformed', async (t) => {
   const refused = (target: string, ...fields: readonly string[][]): string => {
     const question = authorizationRequestOf('GET', target, fields.flat());
     return question.ok ? 'allowed' : question.reason;
   };
-  for (const target of ['/forward-auth', '/auth-request']) {
+  const STATUS = ['X-Reply-Status', '401'];
+  for (const target of ['/forward-auth', '/auth-request', '/replied']) {
     t.match(refused(target, ['X-Forwarded-For', ' '], METHOD, URI), /^the proxy sent no X-Forwarded-For: /);
     t.match(refused(target, FOR, METHOD, METHOD, URI), /^the proxy sent X-Forwarded-Method more than once/);
     t.match(refused(target, FOR, METHOD, URI, URI), /^the proxy sent X-Forwarded-Uri more than once/);
-    t.match(
-      refused(target, FOR, ['X-Forwarded-Method', 'GET, POST'], URI),
-      /^X-Forwarded-Method is not a method/,
-    );
-    const tooLong = ['X-Forwarded-Method', 'M'.repeat(33)];
-    t.match(
-      authorizationRequestOf('GET', target, [...FOR, ...tooLong, ...URI]),
-      { ok: false, reason: /^the method is longer than 32 characters/, by: 'client' },
-      'the client chose it',
-    );
   }
   for (const target of ['/', '/a', '/ext-authz', '/ext-authzs/a', '*', '/forward-auth/', '/Forward-Auth'])
     t.match(refused(target, FOR, METHOD, URI), /^use \/forward-auth/, target);
-});
-
-t.test('replied: reads one status of a reply, and refuses others', async (t) => {
-  const fields = [...FOR, ...METHOD, ...URI];
-  t.match(authorizationRequestOf('GET', '/replied', [...fields, 'X-Reply-Status', '401']), {
-    ok: true,
+  t.match(authorizationRequestOf('GET', '/replied', [FOR, METHOD, URI, STATUS].flat()), {
     dialect: 'replied',
     method: 'POST',
     status: 401,
   });
   for (const status of [[], ['X-Reply-Status', ''], ['X-Reply-Status', '200, 401'], ['X-Reply-Status', '0']])
-    t.match(authorizationRequestOf('GET', '/replied', [...fields, ...status]), {
-      ok: false,
-      reason: /X-Reply-Status/,
-    });
-  t.match(
-    authorizationRequestOf('GET', '/replied', [...fields, 'X-Reply-Status', '200', 'X-Reply-Status', '200']),
-    {
-      ok: false,
-    },
-  );
+    t.match(refused('/replied', FOR, METHOD, URI, status), /^the proxy sent no X-Reply-Status/);
+  t.match(refused('/replied', FOR, METHOD, URI, STATUS, STATUS), /X-Reply-Status more than once/);
 });
