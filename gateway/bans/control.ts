@@ -12,7 +12,7 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreReport } from '#gateway/store/report.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type Ban, type BanList, noteOf, POLICY_BAN_MS_MAX, readNote } from './bans.ts';
+import { type Ban, type BanList, noteOf, readNote } from './bans.ts';
 import { type Kind, OPERATOR_ROWS_MAX, POLICY_ROWS_MAX, REMOVAL_MS, type Row } from './rows.ts';
 
 /** A row to write. */
@@ -34,26 +34,20 @@ interface Changed {
 
 type Active = Pick<Row, 'name' | 'endsAt' | 'note'>;
 
-/** The denials of one client by one policy, and its last ban by it. */
-export interface Offences {
-  readonly denials: number;
-  /** End of the last ban; 0 if there was none. */
-  readonly banEndsAt: Millis;
-  readonly bans: number;
-  /** By the clock of the store. */
-  readonly now: Millis;
-}
-
 export abstract class Control {
   protected abstract change(change: Change): Promise<Changed>;
   /** @returns null if there is no such row in force */
   protected abstract find(kind: 'ban', name: string): Promise<Active | null>;
   /** Lists rows and removals of one kind, the newest last. */
   protected abstract list(kind: Kind): Promise<readonly Active[]>;
-  /** Counts denials within a time. During a ban it counts none. @param offender client and policy */
-  protected abstract count(offender: string, denials: number, withinMs: Millis): Promise<Offences>;
-  /** Notes a ban, and ends the count of denials. @returns false if another process has done so */
-  protected abstract noteBan(offender: string, endsAt: Millis, bans: number): Promise<boolean>;
+  /**
+   * Counts denials of a client by a policy. When there are enough, it notes a ban and ends the count. During a ban it
+   * counts none.
+   *
+   * @param offender client and policy
+   * @returns the length of the ban; 0 if there are not enough denials
+   */
+  protected abstract offend(offender: string, denials: number, ban: PolicyBan): Promise<Millis>;
 
   abstract salt(): Promise<string>;
   /**
@@ -101,15 +95,10 @@ export abstract class Control {
    * @throws TooManyChangesError although some room is left for bans by operators
    */
   async countDenials({ digest }: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
-    const { bucket, after, withinMs, forMs, growing } = ban;
+    const { bucket } = ban;
     // Denials in shadow mode must not delay the first real ban.
-    const offender = `${digest} ${bucket}${reason === '' ? ' shadow' : ''}`;
-    const { denials, banEndsAt, bans, now } = await this.count(offender, count, withinMs);
-    if (denials < after) return 0;
-    const past = growing && now < banEndsAt + POLICY_BAN_MS_MAX ? bans : 0;
-    const ms = Math.min(forMs * 2 ** past, POLICY_BAN_MS_MAX);
-    if (!(await this.noteBan(offender, now + ms, past + 1))) return 0;
-    if (reason === '') return ms;
+    const ms = await this.offend(`${digest} ${bucket}${reason === '' ? ' shadow' : ''}`, count, ban);
+    if (ms === 0 || reason === '') return ms;
     const note = noteOf({ reason, policy: bucket });
     const change = { kind: 'ban', name: digest, ms, note, max: POLICY_ROWS_MAX, yields: true } as const;
     const { was, endsAt } = await this.change(change);

@@ -5,9 +5,10 @@ import type { History } from '#gateway/limiter/history.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Look } from '#gateway/limiter/look.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
+import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { readNote } from './bans.ts';
-import { type Change, Control, type Offences } from './control.ts';
+import { POLICY_BAN_MS_MAX, readNote } from './bans.ts';
+import { type Change, Control } from './control.ts';
 import type { Kind, Row, Rows } from './rows.ts';
 
 interface MemoryControlOptions {
@@ -19,18 +20,22 @@ interface MemoryControlOptions {
   readonly historySince: () => Millis | null;
 }
 
-interface KnownOffences extends Omit<Offences, 'now'> {
+/** The denials of one client by one policy, and its last ban by it. */
+interface Offences {
+  readonly denials: number;
   /** When the denials stop counting. */
   readonly denialsEndAt: Millis;
+  readonly banEndsAt: Millis;
+  readonly bans: number;
 }
 
-const NO_OFFENCES: KnownOffences = { denials: 0, denialsEndAt: 0, banEndsAt: 0, bans: 0 };
+const NO_OFFENCES: Offences = { denials: 0, denialsEndAt: 0, banEndsAt: 0, bans: 0 };
 const OFFENCES_MAX = 10_000;
 
 export class MemoryControl extends Control {
   readonly #options: MemoryControlOptions;
   /** Offences by client and policy, the one that was noted last at the end. */
-  readonly #offences = new Map<string, KnownOffences>();
+  readonly #offences = new Map<string, Offences>();
   #version = 0;
 
   constructor(options: MemoryControlOptions) {
@@ -110,26 +115,28 @@ export class MemoryControl extends Control {
     return rows.all.filter((row) => row.kind === kind);
   }
 
-  protected async count(offender: string, denials: number, withinMs: Millis): Promise<Offences> {
+  protected async offend(
+    offender: string,
+    count: number,
+    { after, withinMs, forMs, growing }: PolicyBan,
+  ): Promise<Millis> {
     const now = this.#now;
     const known = this.#offences.get(offender) ?? NO_OFFENCES;
-    if (known.banEndsAt > now) return { ...known, denials: 0, now };
+    if (known.banEndsAt > now) return 0;
     const isCounting = now < known.denialsEndAt;
-    const counted = {
-      ...known,
-      denials: denials + (isCounting ? known.denials : 0),
-      denialsEndAt: isCounting ? known.denialsEndAt : now + withinMs,
-    };
-    this.#note(offender, counted);
-    return { ...counted, now };
+    const denials = count + (isCounting ? known.denials : 0);
+    if (denials < after) {
+      const denialsEndAt = isCounting ? known.denialsEndAt : now + withinMs;
+      this.#note(offender, { ...known, denials, denialsEndAt });
+      return 0;
+    }
+    const bans = growing && now < known.banEndsAt + POLICY_BAN_MS_MAX ? known.bans : 0;
+    const ms = Math.min(forMs * 2 ** bans, POLICY_BAN_MS_MAX);
+    this.#note(offender, { ...NO_OFFENCES, banEndsAt: now + ms, bans: bans + 1 });
+    return ms;
   }
 
-  protected async noteBan(offender: string, banEndsAt: Millis, bans: number): Promise<boolean> {
-    this.#note(offender, { ...NO_OFFENCES, banEndsAt, bans });
-    return true;
-  }
-
-  #note(offender: string, offences: KnownOffences): void {
+  #note(offender: string, offences: Offences): void {
     // Append the entry, because the first one is dropped when the map is full.
     this.#offences.delete(offender);
     this.#offences.set(offender, offences);

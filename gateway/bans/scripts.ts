@@ -21,8 +21,6 @@ export const VERSIONS_MAX = 1000;
 export const denialsKey = (offender: string): string => `fg:{control}:denials:${offender}`;
 /** Sorted set of pairs of client and policy. The score is the end of the last ban times 32, plus the number of bans. */
 export const PAST_BANS_KEY = 'fg:{control}:past-bans';
-/** Factor and bound of the number of bans in that score. */
-export const BANS_IN_SCORE = 32;
 /** If there are more pairs, the store forgets the one whose ban ended first. */
 export const PAST_BANS_MAX = 2 * POLICY_ROWS_MAX;
 
@@ -124,23 +122,25 @@ export const LIST = storeScript(`${ROWS} return read('-inf', ARGV[1])`);
 export const FIND = storeScript(`${ROWS} return redis.call('HGET', rows, ARGV[1])`);
 
 /**
- * Counts denials, but none during a ban. KEYS denials and past bans; ARGV number of new denials, time in ms within which
- * they count, name of the client and policy among past bans. Returns the denials, the score of past bans, and the time.
+ * Counts denials, but none during a ban. When there are enough, it notes a ban and ends the count. KEYS denials and past
+ * bans; ARGV name of the client and policy among past bans, number of new denials, time in ms within which they count,
+ * number that bans, length of the first ban in ms, 1 if the next one is twice as long. Returns the length of the ban in
+ * ms; 0 if there are not enough denials.
  */
 export const COUNT_DENIALS = storeScript(`${NOW}
-local past = redis.call('ZSCORE', KEYS[2], ARGV[3]) or 0
-if past / ${BANS_IN_SCORE} > now then return { 0, text(past), text(now) } end
-local count = redis.call('INCRBY', KEYS[1], ARGV[1])
-if count == tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return { count, text(past), text(now) }
-`);
-
-/** Notes a ban, and ends the count of denials. KEYS as before; ARGV score, name. Returns 0 if another process did so. */
-export const NOTE_BAN = storeScript(`
-if redis.call('DEL', KEYS[1]) == 0 then return 0 end
-redis.call('ZADD', KEYS[2], ARGV[1], ARGV[2])
+local past = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
+if past / 32 > now then return 0 end
+local count = redis.call('INCRBY', KEYS[1], ARGV[2])
+if count == tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+if count < tonumber(ARGV[4]) then return 0 end
+local bans = 0
+if ARGV[6] == '1' and now < past / 32 + ${POLICY_BAN_MS_MAX} then bans = past % 32 end
+local ms = math.min(ARGV[5] * 2 ^ bans, ${POLICY_BAN_MS_MAX})
+redis.call('DEL', KEYS[1])
+redis.call('ZADD', KEYS[2], text((now + ms) * 32 + math.min(bans + 1, 31)), ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[2], 0, ${-PAST_BANS_MAX - 1})
-return redis.call('PEXPIRE', KEYS[2], ${2 * POLICY_BAN_MS_MAX})
+redis.call('PEXPIRE', KEYS[2], ${2 * POLICY_BAN_MS_MAX})
+return ms
 `);
 
 /** Reads a text, such as the salt. KEYS the text. */

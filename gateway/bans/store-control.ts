@@ -4,22 +4,21 @@ import { type History, historyKey, unpacked } from '#gateway/limiter/history.ts'
 import { clear, type Look, look } from '#gateway/limiter/look.ts';
 import { historySinceKey, SALT_KEY } from '#gateway/limiter/replicas.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
+import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreScript } from '#gateway/store/connection.ts';
 import { LazyStore } from '#gateway/store/lazy-store.ts';
 import { REPORT, readStoreReport, type StoreReport } from '#gateway/store/report.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { type Change, Control, ControlUnavailableError, type Offences } from './control.ts';
+import { type Change, Control, ControlUnavailableError } from './control.ts';
 import type { Kind, Row } from './rows.ts';
 import {
-  BANS_IN_SCORE,
   CHANGE,
   CONTROL_KEYS,
   COUNT_DENIALS,
   denialsKey,
   FIND,
   LIST,
-  NOTE_BAN,
   PAST_BANS_KEY,
   READ,
   VERSIONS_KEY,
@@ -119,18 +118,13 @@ export class StoreControl extends Control {
     return readRows(await this.#run(LIST, CONTROL_KEYS, [kind]));
   }
 
-  protected async count(offender: string, denials: number, withinMs: Millis): Promise<Offences> {
-    const args = [String(denials), String(withinMs), offender];
-    const reply = await this.#run(COUNT_DENIALS, [denialsKey(offender), PAST_BANS_KEY], args);
-    const [counted = 0, score = 0, now = 0] = (reply as unknown[]).map(Number);
-    const bans = score % BANS_IN_SCORE;
-    return { denials: counted, banEndsAt: Math.floor(score / BANS_IN_SCORE), bans, now };
-  }
-
-  protected async noteBan(offender: string, endsAt: Millis, bans: number): Promise<boolean> {
-    const score = Math.ceil(endsAt) * BANS_IN_SCORE + Math.min(bans, BANS_IN_SCORE - 1);
-    const args = [String(score), offender];
-    return Number(await this.#run(NOTE_BAN, [denialsKey(offender), PAST_BANS_KEY], args)) === 1;
+  protected async offend(
+    offender: string,
+    denials: number,
+    { after, withinMs, forMs, growing }: PolicyBan,
+  ): Promise<Millis> {
+    const args = [offender, denials, withinMs, after, forMs, growing ? 1 : 0].map(String);
+    return Number(await this.#run(COUNT_DENIALS, [denialsKey(offender), PAST_BANS_KEY], args));
   }
 
   async #read(key: string): Promise<string | null> {
