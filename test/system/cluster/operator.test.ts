@@ -1,4 +1,5 @@
 /** Commands of operators during traffic: over memory, Redis with several workers, and a Cluster. */
+import { appendFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { eventually } from '#test/support/gateway-process.ts';
 import { type Operator, startOperator } from '#test/support/operator.ts';
@@ -18,6 +19,7 @@ for (const [name, environment] of Object.entries(STORES)) {
     await explains(t, operator);
     await resets(t, operator);
     await bansAndUnbans(t, operator);
+    await shadows(t, operator);
   });
 }
 
@@ -98,4 +100,22 @@ async function bansAndUnbans(t: Test, { send, ask, gateway, process }: Operator)
   const digest = String(banned.document.identity);
   t.match(process.output(), new RegExp(`"change":"ban","identity":"${digest}"`), 'changes are logged');
   t.notMatch(process.output(), 'works', 'no key is logged');
+}
+
+async function shadows(t: Test, { send, ask, policyFile, process }: Operator): Promise<void> {
+  await ask('unban', '127.0.0.1');
+  const statuses = async () => new Set(await send(6));
+  const all = (status: number) => (seen: Set<number>) => seen.size === 1 && seen.has(status);
+  await eventually('exhausted', statuses, all(429));
+  const shadowed = await ask('shadow', 'items', '--for', '2d');
+  t.match(shadowed, { code: 0, document: { policies: ['items'], shadowEndsAt: /Z$/, changed: true } });
+  await eventually('it passes', statuses, all(200));
+  t.match(await ask('explain', 'GET /items'), { document: { policies: [{ reason: /shadow/ }, {}] } });
+  appendFileSync(policyFile, '# edited\n');
+  await process.until(/the edited policy file is in use/);
+  t.ok(all(200)(await statuses()), 'an edit does not end the shadow');
+  t.match(await ask('unshadow', 'items'), { code: 0, document: { changed: true, shadowEndsAt: null } });
+  await eventually('it denies again', statuses, all(429));
+  t.match(await ask('unshadow', 'items'), { code: 1, document: { changed: false } });
+  t.match(process.output(), /"change":"shadow","policy":"items","seconds":172800/);
 }

@@ -8,29 +8,10 @@ import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
 
-t.test('a second signal ends the process at once', async (t) => {
-  const upstream = await startUpstream(t, () => undefined);
-  const redis = await startRedis(t);
-  for (const workers of ['1', '2']) {
-    const gateway = await startGatewayProcess(t, {
-      GATEWAY_UPSTREAM: upstream.origin,
-      GATEWAY_REDIS_URL: redis.url,
-      GATEWAY_WORKERS: workers,
-    });
-    const pids = childrenOf(gateway.child.pid);
-    const arrived = once(upstream.server, 'request');
-    const client = sendRaw(gateway.port, 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
-    await arrived;
-    gateway.child.kill('SIGTERM');
-    await gateway.until(/draining/);
-    t.equal(await gateway.stop('SIGTERM'), 1, `${workers} process(es)`);
-    await until(() => pids.filter(lives).length === 0, 'no worker stays');
-    client.socket.destroy();
-  }
-});
-
-t.test('during the delay it serves as before but is not ready; a second signal ends the delay', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end('hello'));
+t.test('the signals: one begins the delay, the next one the drain, and another ends it', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.url !== '/slow') res.end('hello');
+  });
   const redis = await startRedis(t);
   for (const workers of ['1', '2']) {
     const gateway = await startGatewayProcess(t, {
@@ -40,6 +21,7 @@ t.test('during the delay it serves as before but is not ready; a second signal e
       GATEWAY_DRAIN_DELAY_MS: '600000',
     });
     const { port, isReady } = gateway;
+    const pids = childrenOf(gateway.child.pid);
     const request = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
     const early = sendRaw(port, request);
     await early.until(/hello$/);
@@ -53,14 +35,16 @@ t.test('during the delay it serves as before but is not ready; a second signal e
     await early.until(/hello[\s\S]*hello$/);
     for (const client of [early, late]) t.notMatch(client.received(), /Connection: close/i);
     t.notMatch(gateway.output(), /"draining"/);
-    t.equal(await gateway.stop('SIGTERM'), 0, `${workers} process(es)`);
-  }
-});
 
-t.test('drains when the delay is over', async (t) => {
-  const gateway = await startGatewayProcess(t, { GATEWAY_DRAIN_DELAY_MS: '1' });
-  t.equal(await gateway.stop('SIGTERM'), 0);
-  t.match(gateway.output(), /"delayMs":1,[\s\S]*"draining"/);
+    const arrived = once(upstream.server, 'request');
+    const client = sendRaw(port, 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+    await arrived;
+    gateway.child.kill('SIGTERM');
+    await gateway.until(/draining/);
+    t.equal(await gateway.stop('SIGTERM'), 1, `${workers} process(es)`);
+    await until(() => pids.filter(lives).length === 0, 'no worker stays');
+    client.socket.destroy();
+  }
 });
 
 t.test(

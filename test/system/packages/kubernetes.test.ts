@@ -3,8 +3,8 @@
  * unknown fields, so the test also looks which fields they read. It is installed here only: with its dependencies it has
  * 29 MB.
  */
-import { execFile, spawnSync } from 'node:child_process';
-import { copyFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -83,31 +83,4 @@ t.test('a wrong value and an unknown field are found', async (t) => {
   t.match(await edited('containerPort: 8080', 'containerPort: http'), [/containerPort/]);
   t.match(await edited('readinessProbe', 'readyProbe'), [/^unknown field .*\/readyProbe$/]);
   t.match(await edited('runAsNonRoot', 'runAsNoRoot'), [/^unknown field .*\/securityContext\/runAsNoRoot$/]);
-});
-
-t.test('kustomize builds them, if kubectl is installed', async (t) => {
-  if (spawnSync('kubectl', ['kustomize', '--help']).status !== 0) {
-    t.pass('kubectl is missing; the test before checks each file');
-    return;
-  }
-  const copy = temporaryFolder(t);
-  for (const name of globSync('*', { cwd: FOLDER })) copyFileSync(join(FOLDER, name), join(copy, name));
-  const file = join(copy, 'kustomization.yaml');
-  writeFileSync(
-    file,
-    readFileSync(file, 'utf8').replace('# - service-monitor.yaml', '- service-monitor.yaml'),
-  );
-  const build = () => spawnSync('kubectl', ['kustomize', copy], { encoding: 'utf8' });
-  t.match(build(), { status: 1, stderr: /secret\.env/ }, 'nothing without secrets');
-
-  writeFileSync(join(copy, 'secret.env'), 'GATEWAY_ADMIN_TOKEN=one\nGATEWAY_IDENTITY_SECRET=two\n');
-  const { stdout } = build();
-  const resources = resourcesIn(stdout);
-  const kinds = new Set(resources.map(({ kind }) => kind));
-  for (const kind of ['ConfigMap', 'Deployment', 'HorizontalPodAutoscaler', 'Secret', 'ServiceMonitor'])
-    t.ok(kinds.has(kind), kind);
-  for (const resource of resources) t.strictSame(await mistakes(resource), [], resource.kind);
-  t.match(stdout, 'image: registry.example.org/floodgate:');
-  const [, settings = ''] = /^ {2}name: (floodgate-settings-\w+)$/m.exec(stdout) ?? [];
-  t.match(stdout, `configMapRef:\n            name: ${settings}\n`, 'new pods for new settings');
 });

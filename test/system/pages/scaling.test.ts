@@ -1,9 +1,8 @@
 /** Runs the commands of the page on scaling, on servers of the test. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, globSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { parse } from 'yaml';
 import { post } from '#test/api/storage/conformance.ts';
 import { readPage, tableOf } from '#test/docs/pages.ts';
 import { startShell } from '#test/docs/shell.ts';
@@ -124,24 +123,4 @@ t.test('the table of commands is that of the program', async (t) => {
     for (const option of options.filter((one) => one.startsWith('--'))) t.match(help, option, command);
   }
   t.equal(shown.length, 3);
-});
-
-t.test('the services that the Compose commands name exist', async (t) => {
-  // There is no Docker here: test/project/compose.test.ts checks the file that these commands read.
-  const { services, volumes, name } = parse(readFileSync(join(projectRoot, 'docker-compose.yml'), 'utf8'), {
-    merge: true,
-  });
-  const commands = blocks.flatMap((text) => text.replaceAll('\\\n', '').match(/docker compose .*/g) ?? []);
-  t.equal(commands.length, 6);
-  for (const command of commands) {
-    const isScale = command.includes('--profile scale');
-    const named = [...command.matchAll(/(?<= )(gateway|api|proxy|postgres|apis)(?= |$)/g)].map(
-      ([word]) => word,
-    );
-    t.ok(named.length > 0, command);
-    for (const service of named) t.equal(services[service]?.profiles?.[0] === 'scale', isScale, command);
-    const [, volume] = /-v (\S+):/.exec(command) ?? [];
-    if (volume !== undefined) t.ok(volume.replace(`${name}_`, '') in volumes, volume);
-  }
-  for (const variable of ['POSTGRES_PASSWORD', 'S3_SECRET_KEY']) t.ok(blockWith('.env').includes(variable));
 });

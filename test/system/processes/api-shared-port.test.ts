@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';
@@ -119,46 +118,4 @@ t.test('a process that dies loses only its own requests, and another one takes i
   t.equal(await listeners(), 2);
   t.notMatch(next.output(), /First start|fbk_/, 'the credentials exist');
   t.equal(await next.stop(), 0);
-});
-
-t.test('SIGTERM ends one process after its requests in flight, and the others serve', async (t) => {
-  const next = startApi();
-  await next.until(/API ready/);
-  const inFlight = await Promise.all(Array.from({ length: 20 }, begin));
-  const ended = next.stop();
-  await until(async () => (await listeners()) === 1, 'it no longer listens');
-  t.equal(await ask('/api/v1/management/me', key), 200);
-  for (const { finish } of inFlight) finish();
-  for (const { outcome } of inFlight) t.equal(await outcome, 404);
-  t.equal(await ended, 0);
-});
-
-async function refusal(more: Record<string, string>): Promise<string> {
-  const api = start(['api/main.ts'], { ...env, ...more });
-  t.equal(await api.ended(), 1);
-  return api.output();
-}
-
-t.test('exit 1 with one sentence: a program that does not share its port', async (t) => {
-  const blocker = createServer();
-  t.teardown(() => blocker.close());
-  blocker.listen({ port: 0, host: '127.0.0.1' });
-  await once(blocker, 'listening');
-  const address = blocker.address();
-  const taken = typeof address === 'object' && address !== null ? address.port : 0;
-  t.equal(
-    await refusal({ API_PORT: String(taken) }),
-    `The API cannot start: API_PORT: another program listens on 127.0.0.1:${taken}; end it or choose another port\n`,
-  );
-});
-
-t.test('exit 1 with one sentence: no PostgreSQL, or no Redis', async (t) => {
-  for (const [more, missing] of [
-    [{ DATABASE_URL: 'file::memory:' }, 'DATABASE_URL to a PostgreSQL server'],
-    [{ REDIS_URL: '' }, 'REDIS_URL'],
-  ] as const)
-    t.equal(
-      await refusal(more),
-      `The API cannot start: API_REUSE_PORT: processes on one port share a PostgreSQL server and Redis; set ${missing}\n`,
-    );
 });

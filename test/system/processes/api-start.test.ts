@@ -14,9 +14,13 @@ const folder = temporaryFolder(t);
 const program = ['api/main.ts'];
 const memory = { DATABASE_URL: 'file::memory:' };
 
-t.test('uses credentials that the operator chose, and does not print the password', async (t) => {
+t.test('chosen credentials, without the password, and a bucket that may come back', async (t) => {
   const api = start(program, {
     ...memory,
+    S3_BUCKET_NAME: 'uploads',
+    S3_ENDPOINT_URL: 'http://127.0.0.1:9',
+    S3_ACCESS_KEY: 'a',
+    S3_SECRET_KEY: 'b',
     API_PORT: '0',
     API_WORKERS: '2',
     BOOTSTRAP_WORKSPACE_ID: 'mine',
@@ -30,6 +34,7 @@ t.test('uses credentials that the operator chose, and does not print the passwor
   t.match(api.output(), /owner +me@example\.com/);
   t.match(api.output(), "curl -H 'x-api-key: it'\\''s-mine' http://localhost:8080/api/v1/management/me");
   t.notMatch(api.output(), /Password1|password /);
+  await api.until(/the bucket for uploads does not answer/);
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -68,69 +73,37 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-async function refusal(
-  env: Record<string, string>,
-): Promise<{ code: number | null; lines: readonly string[] }> {
-  const api = start(program, env);
-  const code = await api.ended();
-  return { code, lines: api.output().trimEnd().split('\n') };
-}
-
-t.test('exit 1 with a line for each mistake of the environment', async (t) => {
-  const { code, lines } = await refusal({ API_PORT: 'x', DATABASE_URL: 'mysql://x', LOG_LEVEL: 'loud' });
-  t.equal(code, 1);
-  t.match(lines, [
-    /^The API cannot start: several settings are wrong:$/,
-    /^API_PORT: /,
-    /^DATABASE_URL: /,
-    /^LOG_LEVEL: /,
-  ]);
-  t.equal(lines.length, 4);
-});
-
-t.test(
-  'exit 1 with one sentence: a port in use, and the credentials are printed at the next start',
-  async (t) => {
-    const blocker = createServer();
-    const port = await listen(t, blocker);
-    const env = { DATABASE_URL: `file:${join(folder, 'taken.sqlite')}` };
-    const { code, lines } = await refusal({ ...env, API_PORT: String(port) });
-    t.equal(code, 1);
-    t.strictSame(lines, [
-      `The API cannot start: API_PORT: another program listens on 127.0.0.1:${port}; end it or choose another port`,
-    ]);
-    const api = start(program, { ...env, API_PORT: '0' });
-    t.teardown(() => api.stop('SIGKILL'));
-    await api.until(/API key +fbk_/);
-  },
-);
-
-t.test('exit 1 with one sentence: an address of another machine', async (t) => {
-  const { code, lines } = await refusal({ ...memory, API_PORT: '0', API_HOST: '192.0.2.1' });
-  t.equal(code, 1);
-  t.equal(lines.length, 1);
-  t.match(lines[0], /^The API cannot start: API_HOST: 192\.0\.2\.1 is not an address of this machine/);
-});
-
-t.test('exit 1 with one sentence: a folder that cannot be created', async (t) => {
-  const file = join(folder, 'a-file');
-  writeFileSync(file, 'not a folder');
-  const { code, lines } = await refusal({
-    API_PORT: '0',
-    DATABASE_URL: `file:${join(file, 'below/x.sqlite')}`,
-  });
-  t.equal(code, 1);
-  t.equal(lines.length, 1);
-  t.match(lines[0], /^The API cannot start: DATABASE_URL: cannot open .*writ/);
-});
-
-t.test('exit 1 with one sentence: a file that is not a database, which stays unchanged', async (t) => {
+t.test('anything that prevents a start exits with 1 and one clear sentence', async (t) => {
+  const port = await listen(t, createServer());
   const file = join(folder, 'letter.txt');
   writeFileSync(file, 'Dear reader, this is a letter and no database. '.repeat(100));
   const { size } = statSync(file);
-  const { code, lines } = await refusal({ API_PORT: '0', DATABASE_URL: `file:${file}` });
-  t.equal(code, 1);
-  t.equal(lines.length, 1);
-  t.match(lines[0], /^The API cannot start: DATABASE_URL: cannot open/);
-  t.equal(statSync(file).size, size);
+  const taken = { DATABASE_URL: `file:${join(folder, 'taken.sqlite')}` };
+  for (const [env, told] of [
+    [
+      { API_PORT: 'x', DATABASE_URL: 'mysql://x', LOG_LEVEL: 'loud' },
+      /^several settings are wrong:\nAPI_PORT: .*\nDATABASE_URL: .*\nLOG_LEVEL: .*\n$/,
+    ],
+    [
+      { ...taken, API_PORT: String(port) },
+      /^API_PORT: another program listens on 127\.0\.0\.1:\d+; end it or choose another port\n$/,
+    ],
+    [{ ...memory, API_HOST: '192.0.2.1' }, /^API_HOST: 192\.0\.2\.1 is not an address of this machine.*\n$/],
+    [{ DATABASE_URL: `file:${join(file, 'below/x.sqlite')}` }, /^DATABASE_URL: cannot open .*writ.*\n$/],
+    [{ DATABASE_URL: `file:${file}` }, /^DATABASE_URL: cannot open.*\n$/],
+    [
+      { ...memory, STORAGE_PATH: join(file, 'uploads') },
+      /^STORAGE_PATH: cannot use .*give a folder that this user may write to, on a file system with hard links\n$/,
+    ],
+  ] as const) {
+    const api = start(program, { API_PORT: '0', ...env });
+    t.equal(await api.ended(), 1);
+    const [before, sentence] = api.output().split('The API cannot start: ');
+    t.equal(before, '');
+    t.match(sentence, told);
+  }
+  t.equal(statSync(file).size, size, 'a file that is not a database stays unchanged');
+  const api = start(program, { ...taken, API_PORT: '0' });
+  t.teardown(() => api.stop('SIGKILL'));
+  await api.until(/API key +fbk_/);
 });

@@ -44,11 +44,6 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
       /does not have the address in GATEWAY_HOST/,
     ],
     [
-      'workers without Redis',
-      { GATEWAY_WORKERS: '4' },
-      /GATEWAY_WORKERS: more than one process needs GATEWAY_REDIS_URL/,
-    ],
-    [
       'no policy file',
       { GATEWAY_POLICIES: join(folder, 'none.yaml') },
       /there is no policy file .*none\.yaml; .*set GATEWAY_POLICIES/,
@@ -63,43 +58,15 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
       { GATEWAY_ADMIN_HOST: '192.0.2.1' },
       /does not have the address in GATEWAY_ADMIN_HOST/,
     ],
-    ['an address without its zone', { GATEWAY_HOST: 'fe80::1' }, /does not have the address in GATEWAY_HOST/],
     [
       'Redis lacks the database',
       { GATEWAY_REDIS_URL: `${redis.url}/99` },
       /GATEWAY_REDIS_URL refuses this gateway: .*DB index/,
     ],
-    ...(
-      [
-        ['redis://', /GATEWAY_REDIS_URL: it lacks a host/],
-        ['redis:6379', /GATEWAY_REDIS_URL: it must be an address such as/],
-        [`${redis.url}/x`, /GATEWAY_REDIS_URL: .*the number of a database/],
-        [
-          `${redis.url}?autoResendUnfulfilledCommands=1`,
-          /GATEWAY_REDIS_URL: after the \? it takes only ca, cert,/,
-        ],
-        ['redis+sentinel://127.0.0.1', /GATEWAY_REDIS_URL: .*the name of the service/],
-      ] as const
-    ).map(([url, expected]) => [`as address of Redis ${url}`, { GATEWAY_REDIS_URL: url }, expected] as const),
-    [
-      'a certificate for a store without TLS',
-      { GATEWAY_REDIS_URL: `${redis.url}?ca=${join(folder, 'ca.pem')}` },
-      /GATEWAY_REDIS_URL: ca would have no effect/,
-    ],
     [
       'a password that is not encoded',
       { GATEWAY_REDIS_URL: 'redis://:50%off@127.0.0.1:1' },
       /GATEWAY_REDIS_URL: a % .* must be written as %25$/m,
-    ],
-    [
-      'a password for the upstream',
-      { GATEWAY_UPSTREAM: 'http://:pw@127.0.0.1:3000' },
-      /GATEWAY_UPSTREAM: it must be an origin/,
-    ],
-    [
-      'a token that no header can carry',
-      { GATEWAY_ADMIN_TOKEN: 'Schlüssel' },
-      /GATEWAY_ADMIN_TOKEN: it must consist of ASCII characters/,
     ],
     [
       'several variables are wrong',
@@ -113,7 +80,7 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
     t.equal(await gateway.ended(), 1, what);
     t.match(gateway.output(), expected, what);
     t.equal(gateway.output().match(/cannot start/g)?.length, 1, `${what}: reported once`);
-    t.notMatch(gateway.output(), /\n {4}at |autoResend|50%off|:pw@/, `${what}: no stack trace and no secret`);
+    t.notMatch(gateway.output(), /\n {4}at |50%off/, `${what}: no stack trace and no secret`);
   }
 });
 

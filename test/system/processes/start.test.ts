@@ -56,55 +56,38 @@ t.test(
   },
 );
 
-t.test('the first line has the address, before anything else is loaded', async (t) => {
-  for (const [env, line] of [
-    [{ GATEWAY_PORT: '' }, `on http://localhost:8080`],
-    [{ GATEWAY_PORT: '8099' }, 'on http://localhost:8099'],
-    [{ GATEWAY_PORT: '8443', GATEWAY_TLS_CERT: 'cert.pem' }, 'on https://localhost:8443'],
-    [{ GATEWAY_PORT: 'x' }, ''],
+t.test('the first line and the example calls have the address of the operator', async (t) => {
+  for (const [env, line, call] of [
+    [
+      { GATEWAY_PORT: '8099', GATEWAY_UPSTREAM: 'http://127.0.0.1:9' },
+      ' on http://localhost:8099',
+      'curl http://localhost:8099/api',
+    ],
+    [
+      { GATEWAY_PORT: '8443', GATEWAY_TLS_CERT: 'cert.pem' },
+      ' on https://localhost:8443',
+      'curl https://localhost:8443/api',
+    ],
+    [
+      { GATEWAY_PORT: 'x', PUBLIC_URL: 'https://feedback.example.com' },
+      '',
+      'curl https://feedback.example.com/api',
+    ],
   ] as const) {
-    const both = start(['--require=./test/support/loaded-modules.cjs', ...program(gateway)], {
-      ...(await settings()),
-      ...env,
-    });
-    await both.until(/\n/);
+    const loaded = ['--require=./test/support/loaded-modules.cjs', ...program(gateway)];
+    const both = start(loaded, { ...(await settings()), ...env });
+    t.teardown(() => both.stop('SIGKILL'));
+    await both.until(/environment\n/);
     t.equal(await both.stop('SIGTERM'), 0);
-    t.equal(both.output().split('\n')[0], `Floodgate is starting${line === '' ? '' : ` ${line}`} …`);
+    t.equal(both.output().split('\n')[0], `Floodgate is starting${line} …`);
+    t.match(both.output(), call);
+    if ('GATEWAY_UPSTREAM' in env) t.match(both.output(), `upstream ${env.GATEWAY_UPSTREAM} `);
     const [, list = ''] = both.output().match(/^Loaded (\[.*\])$/m) ?? [];
     const files = JSON.parse(list).filter((name: string) => name.startsWith('file:'));
-    t.strictSame(
-      files.map((name: string) => name.split('/').at(-1)),
-      ['start.ts'],
-      'the parent loads only its own file',
-    );
+    const names = files.map((name: string) => name.split('/').at(-1));
+    t.strictSame(names, ['start.ts'], 'the parent loads only its own file');
   }
 });
-
-t.test('keeps the GATEWAY_UPSTREAM of the operator', async (t) => {
-  const both = start(program(gateway), { ...(await settings()), GATEWAY_UPSTREAM: 'http://127.0.0.1:9' });
-  t.teardown(() => both.stop('SIGKILL'));
-  await both.until(/upstream http:\/\/127\.0\.0\.1:9 /);
-});
-
-t.test(
-  'the example calls use the port of the gateway, unless the operator set another address',
-  async (t) => {
-    for (const [env, expected] of [
-      [{ GATEWAY_PORT: '8099' }, 'curl http://localhost:8099/api'],
-      [
-        { GATEWAY_PORT: '8099', PUBLIC_URL: 'https://feedback.example.com' },
-        'curl https://feedback.example.com/api',
-      ],
-      [{ GATEWAY_PORT: '8443', GATEWAY_TLS_CERT: 'cert.pem' }, 'curl https://localhost:8443/api'],
-    ] as const) {
-      const both = start(program(gateway), { ...(await settings()), ...env });
-      t.teardown(() => both.stop('SIGKILL'));
-      await both.until(/environment\n/);
-      t.match(both.output(), expected);
-      await both.stop('SIGTERM');
-    }
-  },
-);
 
 t.test('Ctrl-C reaches the whole group, and the gateway still ends before the API', async (t) => {
   const child = spawn(process.execPath, program(gateway), {
