@@ -1,12 +1,12 @@
 /**
  * `npm test`: every test file outside test/system, on SQLite. `npm run test:all`: those of test/system, and on PostgreSQL
- * those of all files that test what differs there, and those of random tests, with a new seed. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says
- * `postgres`. Several processes at once, the most important files first in test:all, the longest in `npm test`.
+ * those of all files that test what differs there, and those of random tests, with a new seed. `npm test -- FILE…` runs
+ * some, on SQLite unless TEST_DATABASE says `postgres`. Several processes at once, the most important files first in
+ * test:all, the longest in `npm test`.
  *
  * Writes TAP: one test for each file, with what the file wrote as its subtest, then all failures again, and the sum of
- * their summaries. `--times` adds which files took most of the processors, themselves and by what they started.
- * With `--minutes N` no file begins later than that; those that run are ended 15 minutes after it. Both, and those whose
- * programs cannot be installed, are listed and summed as `notRun`.
+ * their summaries. With `--minutes N` no file begins later than that; those that run are ended 15 minutes after it. Both,
+ * and those whose programs cannot be installed, are listed and summed as `notRun`.
  *
  * tap's own runner does the same for a third more of the processors: it puts hooks into each process that read every
  * module twice, to know what a report of coverage would need, and it reads and writes again each line of each file.
@@ -29,7 +29,7 @@ import {
   type TestDatabase,
   testQueue,
 } from './plan.ts';
-import { failures, resultsOf, slowest, type Used } from './report.ts';
+import { failures, resultsOf } from './report.ts';
 import { canInstall, install, installCommand, missing } from './servers.ts';
 import { runFiles } from './test-process.ts';
 
@@ -49,7 +49,7 @@ const DATABASES = ['sqlite', 'postgres'] as const;
 
 const { values: options, positionals: chosen } = parseArgs({
   allowPositionals: true,
-  options: { system: { type: 'boolean' }, times: { type: 'boolean' }, minutes: { type: 'string' } },
+  options: { system: { type: 'boolean' }, minutes: { type: 'string' } },
 });
 const start = performance.now();
 const isLimited = options.minutes !== undefined;
@@ -90,7 +90,6 @@ const queue = testQueue(tasks, isLimited ? absent : [], installing);
 /** All files share one server. Each creates its own databases. */
 let postgres = null as ReturnType<typeof startPostgres> | null;
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0, notRun: 0 };
-const used: Used[] = [];
 const failed: string[] = [];
 const notRun: string[] = [];
 let count = 0;
@@ -98,7 +97,6 @@ let count = 0;
 await Promise.all(Array.from({ length: JOBS }, work));
 await (await postgres)?.close();
 out.write(`1..${count}\n`);
-if (options.times === true) for (const line of slowest(used)) out.write(`# ${line}\n`);
 if (notRun.length > 0) out.write(['# Not run:', ...notRun].join('\n# ').concat('\n'));
 if (failed.length > 0) out.write(['# Failed:', ...failed].join('\n# ').concat('\n'));
 const shown = outcomes.filter((name) => name === 'total' || name === 'pass' || sum[name] > 0);
@@ -166,7 +164,6 @@ async function run(task: Task): Promise<void> {
     ...(stop === undefined ? {} : { signal: stop }),
   });
   for (const name of outcomes) sum[name] += outcome.counts[name] ?? 0;
-  used.push(...outcome.used);
   failed.push(...failures(outcome.tap));
   out.write(
     shownOf(outcome.tap).replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {

@@ -1,14 +1,11 @@
 /**
  * The program that runs test files: `node test/runner/test-files.ts FILE…`, one after the other in this process. Each
- * file is a subtest with its name, and imports from tap the `t` of that subtest. After each file a comment gives its
- * CPU time.
+ * file is a subtest with its name, and imports from tap the `t` of that subtest.
  */
-import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
-import { MS_PER_TICK } from './test-process.ts';
 
 const DOMAINS = `data:text/javascript,${encodeURIComponent('export class Domain { destroy() {} }')}`;
 
@@ -55,28 +52,10 @@ registerHooks({
   },
 });
 
-/** Milliseconds of processor time of this process, and of the processes that it started and that have ended. */
-function used(): { own: number; started: number } {
-  const { user, system } = process.cpuUsage();
-  // The name of the program, in parentheses, may hold spaces.
-  const fields = readFileSync('/proc/self/stat', 'latin1').split(') ').at(-1)?.split(' ') ?? [];
-  return { own: (user + system) / 1000, started: (Number(fields[13]) + Number(fields[14])) * MS_PER_TICK };
-}
-
-function tell(name: string, from: { own: number; started: number }): void {
-  const { own, started } = used();
-  t.comment(
-    `cpu own=${Math.round(own - from.own)}ms started=${Math.round(started - from.started)}ms ${name}`,
-  );
-}
-
-tell(basename(import.meta.filename), { own: 0, started: 0 });
 for (const file of files) {
-  const before = used();
   const { href } = pathToFileURL(resolve(file));
   await t.test(file, async (t) => {
     tests.set(href, t);
     await import(href);
   });
-  tell(file, before);
 }

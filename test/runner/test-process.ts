@@ -5,26 +5,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { projectRoot } from '#test/support/process.ts';
-import type { Used } from './report.ts';
 
-/**
- * A process hangs if it and everything that it started used hardly any processor time for this long, and none of them
- * waits for a processor. There is no limit for a file, because a slow machine is not a failure.
- */
-const HANGS_AFTER_MS = 300_000;
-/** It is looked at so often in this time. A pause of the whole machine is one look, however long it is. */
-const LOOKS = 10;
-/** Waiting servers use a little. A busy process gets more, even on an overloaded machine. */
-const IDLE_SHARE = 0.02;
-/** Limit for each file, because it may also hang in an endless loop, or poll for ever. */
-const KILL_AFTER_MS = 1_800_000;
+/** A process that reports no result for this long hangs. A slow machine is not a failure, so this is long. */
+const SILENT_MS = 1_800_000;
 
 export interface Outcome {
   /** The files as subtests, without a plan. The numbers count within this process. */
   readonly tap: string;
   /** Number of assertions by outcome: total, pass, fail, skip, todo. */
   readonly counts: Readonly<Record<string, number>>;
-  readonly used: readonly Used[];
   /** Files that a signal ended early; they count neither as passed nor as failed. */
   readonly stopped: readonly string[];
 }
@@ -37,7 +26,6 @@ const NAME = /^((?:# Subtest: |(?:not ok|ok) \d+ - )\S+)/gm;
 const WAIT = /^Still waiting .*/gm;
 /** A longer description of a wait is cut. */
 const WAIT_SHOWN = 500;
-const CPU = /^# cpu own=(\d+)ms started=(\d+)ms (.+)\n/gm;
 
 export interface RunOptions {
   /** Added to the environment. */
@@ -46,13 +34,13 @@ export interface RunOptions {
   readonly label?: string;
   /** Ends the process and everything that it started. */
   readonly signal?: AbortSignal;
-  readonly hangsAfterMs?: number;
+  readonly silentMs?: number;
 }
 
 /** Runs the files in sequence. A file that the process did not finish has failed. */
 export async function runFiles(
   files: readonly string[],
-  { env = {}, label = '', signal: stop, hangsAfterMs = HANGS_AFTER_MS }: RunOptions = {},
+  { env = {}, label = '', signal: stop, silentMs = SILENT_MS }: RunOptions = {},
 ): Promise<Outcome> {
   const child = spawn(process.execPath, [PROGRAM, ...files], {
     cwd: projectRoot,
@@ -64,7 +52,7 @@ export async function runFiles(
     process.stderr.write(chunk);
     wait = chunk.match(WAIT)?.at(-1)?.slice(0, WAIT_SHOWN) ?? wait;
   });
-  const ending = endedInTime(child, files.length, hangsAfterMs, stop);
+  const ending = endedInTime(child, silentMs, stop);
   const [said, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'close')]);
   const why = [ending() ?? `exit code ${code}, signal ${signal}`, wait].filter(Boolean).join('; ');
 
@@ -83,11 +71,6 @@ export async function runFiles(
       said.replaceAll(FRAME, '').replaceAll(NAME, `$1${label}`) +
       failed.map((file) => `not ok 0 - ${file}${label} (${why})\n`).join(''),
     counts,
-    used: [...said.matchAll(CPU)].map(([, own, started, name = '']) => ({
-      name: name + label,
-      own: Number(own),
-      started: Number(started),
-    })),
     stopped: unfinished.filter((file) => !failed.includes(file)),
   };
 }
@@ -111,48 +94,30 @@ function countsOf(said: string, points: readonly RegExpExecArray[]): Record<stri
 }
 
 /**
- * Ends the process and its descendants if it hangs, takes too long, or is told to.
+ * Ends the process and its descendants if it hangs or is told to.
  *
  * @returns the reason for the end
  */
 function endedInTime(
   child: ChildProcess,
-  files: number,
-  hangsAfterMs: number,
+  silentMs: number,
   stop: AbortSignal | undefined,
 ): () => string | null {
-  const pid = child.pid ?? 0;
   let why: string | null = null;
   const end = (reason: string): void => {
     why ??= reason;
-    endTree(pid);
+    endTree(child.pid ?? 0);
   };
-  const begun = performance.now();
-  let seen = { at: begun, used: 0 };
-  let idleLooks = 0;
-  const look = setInterval(() => {
-    const tree = treeOf(pid);
-    const now = { at: performance.now(), used: processorTime(tree) };
-    // The sum can fall: the times of a process are lost if it ends and its parent does not wait for it.
-    const isBusy = Math.abs(now.used - seen.used) > IDLE_SHARE * (now.at - seen.at);
-    // A replay has a low priority, so on a busy machine it may get less than that.
-    idleLooks = isBusy || tree.some(isRunnable) ? 0 : idleLooks + 1;
-    seen = now;
-    if (idleLooks > LOOKS)
-      end(`it hung: hardly any processor time in ${Math.round(hangsAfterMs / 1000)} seconds`);
-    if (now.at - begun > KILL_AFTER_MS * files) end('it did not end within half an hour for each file');
-  }, hangsAfterMs / LOOKS);
+  const silence = setTimeout(() => end(`it hung: no result in ${silentMs / 1000} seconds`), silentMs);
+  child.stdout?.on('data', () => silence.refresh());
   const onStop = (): void => end('there was no time left');
   stop?.addEventListener('abort', onStop);
   child.once('exit', () => {
-    clearInterval(look);
+    clearTimeout(silence);
     stop?.removeEventListener('abort', onStop);
   });
   return () => why;
 }
-
-/** The unit of times in /proc, which Linux never changes. */
-export const MS_PER_TICK = 10;
 
 /** Returns the process and its descendants; empty if it has ended. */
 function treeOf(pid: number): readonly number[] {
@@ -167,11 +132,6 @@ function treeOf(pid: number): readonly number[] {
   }
 }
 
-/** Returns the milliseconds of processor time of these processes and of their children that have ended. */
-function processorTime(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => sum + timeOf(pid), 0);
-}
-
 /** Kills them, parents first, so that none starts another. */
 function endTree(pid: number): void {
   for (const one of treeOf(pid)) {
@@ -180,26 +140,5 @@ function endTree(pid: number): void {
     } catch {
       // It has ended in the meantime.
     }
-  }
-}
-
-function timeOf(pid: number): number {
-  return statOf(pid)
-    .slice(11, 15)
-    .reduce((sum, ticks) => sum + Number(ticks) * MS_PER_TICK, 0);
-}
-
-/** Tells whether the process runs or waits for a processor. */
-function isRunnable(pid: number): boolean {
-  return statOf(pid)[0] === 'R';
-}
-
-/** Returns the fields after the name, beginning with the state; none if the process has ended. */
-function statOf(pid: number): readonly string[] {
-  try {
-    // The name of the program, in parentheses, may hold spaces.
-    return readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? [];
-  } catch {
-    return [];
   }
 }

@@ -5,7 +5,7 @@ const DAYS = 366;
 /** The longest window of a policy, as in a policy file and in seconds. It ends about once a year. */
 export const LONG_WINDOW = `${DAYS}d`;
 export const LONG_WINDOW_SECONDS = DAYS * 86_400;
-/** The runner ends a test that waits for five minutes. */
+/** The runner ends a test that is silent for half an hour. */
 const ROOM_MS = 4 * 60_000;
 /** The clocks of two processes differ by less than this. */
 const MARGIN_MS = 20;

@@ -1,5 +1,5 @@
 /** Tests the runner's report of files that fail, throw, stop half-way or end their process. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -109,32 +109,15 @@ function begunFile(t: Test): { readonly env: Record<string, string>; pid(): numb
 t.test('a file that hangs is ended with all its processes, and fails', async (t) => {
   const { env, pid } = begunFile(t);
   const waiting = `process.stderr.write('Still waiting after 60 s: for an apple\\n');${HANGING}`;
-  const { tap, counts, results } = await runWith(t, { hangsAfterMs: 3000, env }, [GOOD, waiting, GOOD]);
+  const { tap, counts, results } = await runWith(t, { silentMs: 30_000, env }, [GOOD, waiting, GOOD]);
   t.ok(pid() > 0);
   await until(() => !lives(pid()));
   t.strictSame(results, ['0 ok', '1 not ok', '2 not ok']);
   t.strictSame(counts, { total: 3, pass: 1, fail: 2 });
   t.match(
     tap,
-    /^not ok 0 - \S+1\.ts \(it hung: hardly any processor time in 3 seconds; Still waiting after 60 s: for an apple\)$/m,
+    /^not ok 0 - \S+1\.ts \(it hung: no result in 30 seconds; Still waiting after 60 s: for an apple\)$/m,
   );
-});
-
-t.test('a file that makes progress is not taken for one that hangs', async (t) => {
-  const busy = `const end = performance.now() + 3000; while (performance.now() < end); t.ok(1);`;
-  const { counts } = await runWith(t, { hangsAfterMs: 1500 }, [busy]);
-  t.strictSame(counts, { total: 1, pass: 1, fail: 0 });
-});
-
-t.test('a file that waits for a processor is not taken for one that hangs', async (t) => {
-  const [, cpu = '0'] = /^Cpus_allowed_list:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
-  const busy = spawn('taskset', ['-c', cpu, 'sh', '-c', 'while :; do :; done']);
-  t.teardown(() => busy.kill('SIGKILL'));
-  // With the class "idle" it gets a three-hundredth of that processor.
-  const starved = ['-c', cpu, 'chrt', '--idle', '0', 'sh', '-c', 'for i in $(seq 30000); do :; done'];
-  const text = `(await import('node:child_process')).execFileSync('taskset', ${JSON.stringify(starved)}); t.ok(1);`;
-  const { counts } = await runWith(t, { hangsAfterMs: 1500 }, [text]);
-  t.strictSame(counts, { total: 1, pass: 1, fail: 0 });
 });
 
 t.test('a stopped file has neither passed nor failed, unless a test failed before', async (t) => {
