@@ -1,4 +1,7 @@
-/** The page for operators while the application fails: its errors have a colour of their own, and so have requests that it did not answer. */
+/**
+ * The page of a gateway without Redis whose application fails: errors and requests without an answer have a colour of
+ * their own, and the page claims nothing that it cannot know.
+ */
 import { createServer } from 'node:http';
 import type { Page } from 'playwright-core';
 import t from 'tap';
@@ -33,6 +36,14 @@ t.test('an outage has a colour, a reason, and its requests did not pass', async 
   await page.getByText('Live', { exact: true }).waitFor();
   for (const kind of ['failed', 'unanswered'])
     t.equal(await page.locator(`#legend-${kind}`).isVisible(), false, 'no entry without a failure');
+  const status = page.locator('#status');
+  await status.getByText('memory of this process').waitFor();
+  t.match(await status.textContent(), /No reply of the application in the last minute/);
+  const scopes = await page.locator('.scope').allTextContents();
+  t.ok(scopes.length > 3);
+  t.strictSame([...new Set(scopes)], ['this gateway'], 'other gateways tell nothing without a store');
+  const since = (await page.locator('#limited-since').textContent()) ?? '';
+  t.match(since, /^nobody since \d\d:\d\d$/, 'nothing is known from before the start');
   await send('/open', 3);
   await legend('unanswered', 'application did not answer 3');
   await legend('passed', 'passed 0');

@@ -8,11 +8,9 @@ import t, { type Test } from 'tap';
 import { isRecord } from '#api/values/schemas.ts';
 import { surveyBody } from '#test/support/api-app.ts';
 import { startBrowser, startSite } from '#test/support/browser.ts';
-import { start } from '#test/support/process.ts';
 import { startS3 } from '#test/support/s3.ts';
 import { type Stack, startStack } from '#test/support/stack.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { inOneWindow } from '#test/support/window.ts';
 
 const folder = temporaryFolder(t);
 const MEBIBYTE = 1_048_576;
@@ -190,31 +188,6 @@ t.test('the program of the page uploads to disk', async (t) => {
       await visitor.close();
     }
   });
-
-  t.test(
-    'the gateway counts grants, not files: the sixth is refused although nothing was stored',
-    async (t) => {
-      const surveyId = await fileSurvey(stack);
-      const ask = (): Promise<Response> =>
-        fetch(`${stack.origin}/api/v2/client/${stack.workspaceId}/storage`, {
-          method: 'POST',
-          body: JSON.stringify({ fileName: 'a.png', fileType: 'image/png', surveyId }),
-        });
-      const replies = await inOneWindow(60_000, async () => {
-        const asked: Response[] = [];
-        for (let i = 0; i < 6; i += 1) asked.push(await ask());
-        return asked;
-      });
-      const [sixth] = replies.splice(5);
-      t.strictSame(
-        replies.map(({ status }) => status),
-        [200, 200, 200, 200, 200],
-      );
-      if (sixth === undefined) throw new Error('six were asked');
-      t.equal(sixth.status, 429);
-      t.ok(sixth.headers.has('x-gateway-ratelimited'));
-    },
-  );
 });
 
 t.test('the program of the page uploads to S3', async (t) => {
@@ -229,36 +202,4 @@ t.test('the program of the page uploads to S3', async (t) => {
     },
   });
   uploads(t, stack);
-});
-
-t.test('exit 1 with one sentence: a folder that is not writable', async (t) => {
-  const file = join(folder, 'a-file');
-  writeFileSync(file, '');
-  const api = start(['api/main.ts'], {
-    API_PORT: '0',
-    DATABASE_URL: 'file::memory:',
-    STORAGE_PATH: join(file, 'uploads'),
-  });
-  t.equal(await api.ended(), 1);
-  const lines = api.output().trimEnd().split('\n');
-  t.equal(lines.length, 1);
-  t.match(
-    lines[0],
-    /^The API cannot start: STORAGE_PATH: cannot use .*give a folder that this user may write to, on a file system with hard links$/,
-  );
-});
-
-t.test('an unavailable bucket at the start is logged, and the API starts', async (t) => {
-  const api = start(['api/main.ts'], {
-    API_PORT: '0',
-    DATABASE_URL: 'file::memory:',
-    S3_BUCKET_NAME: 'uploads',
-    S3_ENDPOINT_URL: 'http://127.0.0.1:9',
-    S3_ACCESS_KEY: 'a',
-    S3_SECRET_KEY: 'b',
-  });
-  t.teardown(() => api.stop('SIGKILL'));
-  await api.until(/API ready/);
-  await api.until(/the bucket for uploads does not answer/);
-  t.equal(await api.stop(), 0);
 });
