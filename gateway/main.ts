@@ -132,7 +132,6 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
     policyText: () => watch.text,
     policyRefusal: () => watch.refusal,
     ready: () => supervisor.ready(),
-    storeAvailable: () => supervisor.storeAvailable(),
     families: () => supervisor.families(),
     findDecision: (id) => decisions.find(id),
     listDecisions: (before, count) => decisions.list(before, count),

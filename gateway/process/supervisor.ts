@@ -126,10 +126,6 @@ export class Supervisor {
     return [own, await ended, ...living];
   }
 
-  async storeAvailable(): Promise<boolean> {
-    return (await this.#readStates()).every(({ storeAvailable }) => storeAvailable);
-  }
-
   /** Returns the reports of the workers that answer in time. */
   async processes(): Promise<readonly ProcessReport[]> {
     return this.#readStates();

@@ -1,7 +1,6 @@
 /** The admin listener of a gateway that runs in this process. */
 import { randomBytes } from 'node:crypto';
 import { type Logger, pino } from 'pino';
-import { families } from '#gateway/observe/metrics/exposition.ts';
 import { buildAdmin } from '#gateway/operate/admin/admin.ts';
 import { openFilesMax } from '#gateway/operate/doctor/open-files.ts';
 import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
@@ -36,10 +35,6 @@ export function buildTestAdmin(
 ): ReturnType<typeof buildAdmin> {
   return buildAdmin({
     ...gateway,
-    storeAvailable: async () => gateway.report(false).storeAvailable,
-    families: async () => [families(gateway.samples())],
-    processes: async () => [gateway.report(true)],
-    addresses: gateway.addresses,
     storeKind: 'memory',
     token,
     isLoopback,

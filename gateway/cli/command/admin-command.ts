@@ -1,6 +1,6 @@
 /** Commands that ask the admin API about one client or one policy, and print the reply. */
 import type { InspectedClient } from '#gateway/operate/admin/client-routes.ts';
-import type { ShownRegular } from '#gateway/operate/admin/groups.ts';
+import type { ShownRegular } from '#gateway/operate/admin/inspect.ts';
 import { secondsOf } from '#gateway/policy/duration.ts';
 import { counted } from '#gateway/workbench/number-text.ts';
 import type { Command, Given, Options } from '#shared/cli/command.ts';

@@ -1,14 +1,12 @@
 /** Routes for one client: its state, and the actions of operators. Every change is logged. */
-
 import type { FastifyInstance } from 'fastify';
-import type { XStatic } from 'typebox/schema';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { BAN_MS_MAX } from '#gateway/bans/bans.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { isoTime } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { addressesOf } from './decisions-routes.ts';
-import { input } from './input.ts';
+import { input, post } from './input.ts';
 import { type Inspected, inspect, type ShownBan, shownBan } from './inspect.ts';
 import { type Named, namedBy, type Subject, subjectProperties, subjectSchema } from './subject.ts';
 
@@ -41,19 +39,17 @@ export interface InspectedClient extends Inspected {
   readonly address: string | null;
 }
 
-export async function clientRoutes(
+export function clientRoutes(
   app: FastifyInstance,
   { policies, control, audit, addresses }: AdminContext,
-): Promise<void> {
+): void {
   const identify = async (subject: Subject): Promise<Named> =>
     namedBy(subject, policies(), await control.salt());
   const known = async (named: Named): Promise<InspectedClient> => {
     const found = await inspect(named, policies(), control);
     return { ...found, address: addresses?.find(named.identity.digest) ?? null };
   };
-  app.post<{ Body: Subject }>('/inspect', { schema: { body: subjectSchema } }, async ({ body }) =>
-    known(await identify(body)),
-  );
+  post(app, '/inspect', subjectSchema, async (body) => known(await identify(body)));
 
   app.get<{ Querystring: { count?: string } }>(
     '/bans',
@@ -65,35 +61,29 @@ export async function clientRoutes(
     },
   );
 
-  app.post<{ Body: Subject }>('/reset', { schema: { body: subjectSchema } }, async (request) => {
-    const found = await identify(request.body);
+  post(app, '/reset', subjectSchema, async (body, request) => {
+    const found = await identify(body);
     const { identity, visitor } = found;
-    const cleared = await control.reset(
-      identity,
-      // A reset does not change counters of requests in flight.
-      countersOf(policies()).filter(({ policy }) => !ALGORITHMS[policy.algorithm].isHeld),
-    );
+    // A reset does not change counters of requests in flight.
+    const counters = countersOf(policies()).filter(({ policy }) => !ALGORITHMS[policy.algorithm].isHeld);
+    const cleared = await control.reset(identity, counters);
     // Its days are deleted too.
     if (visitor.client.digest !== identity.digest) await control.reset(visitor.client, []);
     audit(request, 'reset', { identity: identity.digest, cleared });
     return { ...(await known(found)), cleared };
   });
 
-  app.post<{ Body: XStatic<typeof banSchema> }>('/ban', { schema: { body: banSchema } }, async (request) => {
-    const { seconds, reason = '', ...subject } = request.body;
+  post(app, '/ban', banSchema, async ({ seconds, reason = '', ...subject }, request) => {
     const found = await identify(subject);
-    const { bannedAs } = found;
-    const { endsAt } = await control.ban(bannedAs, seconds * 1000, reason);
-    const until = isoTime(endsAt);
-    audit(request, 'ban', { identity: bannedAs.digest, seconds, until, reason });
+    const { endsAt } = await control.ban(found.bannedAs, seconds * 1000, reason);
+    audit(request, 'ban', { identity: found.bannedAs.digest, seconds, until: isoTime(endsAt), reason });
     return { ...(await known(found)), changed: true };
   });
 
-  app.post<{ Body: Subject }>('/unban', { schema: { body: subjectSchema } }, async (request) => {
-    const found = await identify(request.body);
-    const { bannedAs } = found;
-    const changed = await control.unban(bannedAs);
-    audit(request, 'unban', { identity: bannedAs.digest, changed });
+  post(app, '/unban', subjectSchema, async (body, request) => {
+    const found = await identify(body);
+    const changed = await control.unban(found.bannedAs);
+    audit(request, 'unban', { identity: found.bannedAs.digest, changed });
     return { ...(await known(found)), changed };
   });
 }

@@ -24,7 +24,6 @@ export interface RunningGateway {
   readonly policyRefusal: () => string | null;
   /** Whether it accepts requests. false while it drains. */
   readonly ready: () => boolean;
-  readonly storeAvailable: () => Promise<boolean>;
   /** Metrics since the start, also of processes that have ended. */
   readonly families: () => Promise<readonly (readonly Family[])[]>;
   /** Reports of the processes that answer in time. */

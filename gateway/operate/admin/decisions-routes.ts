@@ -5,8 +5,7 @@ import { DECISION_ID_LENGTH, isDecisionId } from '#gateway/refusals/decision-ids
 import { DECISIONS_MAX, type DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import type { DecisionText } from '#gateway/refusals/explain.ts';
 import type { AdminContext } from './context.ts';
-import { AdminError } from './errors.ts';
-import { input } from './input.ts';
+import { AdminError, input } from './input.ts';
 
 /** Maximum number of refusals in one reply. */
 const PAGE_MAX = 100;
@@ -42,10 +41,10 @@ export interface ToldDecision extends DecisionRecord, DecisionText {
   readonly address: string | null;
 }
 
-export async function decisionsRoutes(
+export function decisionsRoutes(
   app: FastifyInstance,
   { findDecision, listDecisions, addresses }: AdminContext,
-): Promise<void> {
+): void {
   let searches = 0;
   app.get<{ Params: { id: string } }>(
     '/decisions/:id',

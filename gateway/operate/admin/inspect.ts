@@ -1,17 +1,17 @@
-/** Reads the counters and the ban of one identity. */
-
+/** Reads the counters, the ban and the history of one identity. */
 import { EMPTY } from '#gateway/algorithms/algorithm.ts';
 import { type Ban, Bans } from '#gateway/bans/bans.ts';
 import type { Control } from '#gateway/bans/control.ts';
 import { ROWS_MAX } from '#gateway/bans/rows.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
+import { dayOf, daysOf } from '#gateway/limiter/history.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { regularsIn } from '#gateway/policy/learning.ts';
 import { capacityFor } from '#gateway/policy/overrides.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
+import { DAY_MS } from '#gateway/policy/regulars.ts';
 import { isoTime } from '#shared/clock.ts';
-import { regularOf } from './groups.ts';
-import type { Named } from './subject.ts';
+import type { Named, Visitor } from './subject.ts';
 
 /** `policy` is the row of the policy file that made the ban; null if an operator made it. */
 export function shownBan({ endsAt, reason, policy }: Ban) {
@@ -75,3 +75,24 @@ export async function bansOf(control: Control): Promise<Bans> {
   for (const { digest, ...ban } of (await control.listBans(ROWS_MAX)).bans) bans.set(digest, ban);
   return bans;
 }
+
+/** Reads whether a client is a regular, and since when. */
+async function regularOf(
+  { client, address }: Visitor,
+  rule: NonNullable<ReturnType<typeof regularsIn>>,
+  control: Control,
+) {
+  const { days: within, keys, never } = rule;
+  const { now, provenUntil } = await control.look(client, []);
+  const history = await control.historyOf(client);
+  const isNever = address !== null && never?.(address) === true;
+  const days = history === null ? [] : daysOf(history).filter((day) => day > dayOf(now) - within);
+  const isRegular = !isNever && provenUntil !== null && provenUntil > now && days.length + keys.length > 0;
+  return {
+    /** When it ceases to be one unless it comes back; ISO 8601; null if it is none. */
+    until: isRegular ? isoTime(provenUntil) : null,
+    /** The days with good replies that count, such as 2026-11-27, in their order. A proven key needs none. */
+    days: days.map((day) => isoTime(day * DAY_MS).slice(0, 10)),
+  };
+}
+export type ShownRegular = Awaited<ReturnType<typeof regularOf>>;

@@ -1,15 +1,13 @@
 /** Routes for policies: list them, try a request, and set shadow mode. */
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { XStatic } from 'typebox/schema';
 import { SHADOW_MS_MAX, shadowed } from '#gateway/bans/shadows.ts';
 import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
-import { AdminError } from './errors.ts';
 import { explainLive } from './explain-live.ts';
-import { input } from './input.ts';
+import { AdminError, input, post } from './input.ts';
 
 const HEADERS_MAX = 128;
 const NO_SHADOWS: ReadonlyMap<string, Millis> = new Map();
@@ -35,7 +33,7 @@ const shadowSeconds = { type: 'integer', minimum: 1, maximum: SHADOW_MS_MAX / 10
 const toShadowSchema = input({ policy: policyName, seconds: shadowSeconds }, ['policy', 'seconds']);
 const unshadowSchema = input({ policy: policyName }, ['policy']);
 
-export async function policyRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
+export function policyRoutes(app: FastifyInstance, options: AdminContext): void {
   const { clock, trust, policies, policyText, policyRefusal, control, audit } = options;
 
   app.get('/policies', async () => {
@@ -52,41 +50,33 @@ export async function policyRoutes(app: FastifyInstance, options: AdminContext):
     };
   });
 
-  app.post<{ Body: XStatic<typeof explainSchema> }>(
+  post(
+    app,
     '/explain',
-    { schema: { body: explainSchema } },
-    async ({ body }) => {
-      const { request, headers = [], from = '127.0.0.1', body: sent = '', plan } = body;
+    explainSchema,
+    async ({ request, headers = [], from = '127.0.0.1', body = '', plan }) => {
       if (isIP(from) === 0) throw new AdminError(400, 'from must be an address such as 192.0.2.1');
+      const set = shadowed(policies(), await control.shadows());
       return explainLive(
-        { ...readRequest(request, headers, from), body: sent, plan },
-        { set: shadowed(policies(), await control.shadows()), trust, control, clock },
+        { ...readRequest(request, headers, from), body, plan },
+        { set, trust, control, clock },
       );
     },
   );
 
-  app.post<{ Body: XStatic<typeof toShadowSchema> }>(
-    '/shadow',
-    { schema: { body: toShadowSchema } },
-    async (request) => {
-      const { policy: name, seconds } = request.body;
-      const policy = named(policies(), name);
-      const endsAt = isoTime(await control.shadow(policy.bucket, seconds * 1000));
-      audit(request, 'shadow', { policy: name, seconds, until: endsAt });
-      return { policies: sharing(policies(), policy), shadowEndsAt: endsAt, changed: true };
-    },
-  );
+  post(app, '/shadow', toShadowSchema, async ({ policy: name, seconds }, request) => {
+    const policy = named(policies(), name);
+    const shadowEndsAt = isoTime(await control.shadow(policy.bucket, seconds * 1000));
+    audit(request, 'shadow', { policy: name, seconds, until: shadowEndsAt });
+    return { policies: sharing(policies(), policy), shadowEndsAt, changed: true };
+  });
 
-  app.post<{ Body: XStatic<typeof unshadowSchema> }>(
-    '/unshadow',
-    { schema: { body: unshadowSchema } },
-    async (request) => {
-      const policy = named(policies(), request.body.policy);
-      const changed = await control.unshadow(policy.bucket);
-      audit(request, 'unshadow', { policy: policy.name, changed });
-      return { policies: sharing(policies(), policy), shadowEndsAt: null, changed };
-    },
-  );
+  post(app, '/unshadow', unshadowSchema, async ({ policy: name }, request) => {
+    const policy = named(policies(), name);
+    const changed = await control.unshadow(policy.bucket);
+    audit(request, 'unshadow', { policy: name, changed });
+    return { policies: sharing(policies(), policy), shadowEndsAt: null, changed };
+  });
 }
 
 /** @throws AdminError 404 */
@@ -102,20 +92,13 @@ function sharing({ policies }: PolicySet, { bucket }: LoadedPolicy): string[] {
 }
 
 function toldOf(policy: LoadedPolicy, ends: ReadonlyMap<string, Millis>): object {
-  const { name, line, bucket, route, identifier, mode, capacity: limit, windowSeconds, algorithm } = policy;
-  const distinct = policy.distinct?.name ?? null;
+  const { name, line, bucket, mode, capacity: limit, windowSeconds, algorithm } = policy;
   const endsAt = ends.get(bucket);
   return {
-    name,
-    line,
-    bucket,
-    route: route.text,
-    identifier: identifier.name,
-    limit,
-    windowSeconds,
-    algorithm,
-    distinct,
-    mode,
+    ...{ name, line, bucket, limit, windowSeconds, algorithm, mode },
+    route: policy.route.text,
+    identifier: policy.identifier.name,
+    distinct: policy.distinct?.name ?? null,
     shadowEndsAt: endsAt === undefined ? null : isoTime(endsAt),
   };
 }

@@ -10,7 +10,7 @@ import { cookieOf, SESSION_MS } from './sessions.ts';
 const signInSchema = input({ token: { type: 'string', minLength: 1, maxLength: 8192 } }, ['token']);
 
 /** Belongs to the admin API's scope. It needs no token, but refuses pages of other origins. */
-export async function sessionRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
+export function sessionRoutes(app: FastifyInstance, options: AdminContext): void {
   const { token, log, sessions } = options;
   const config = { isOpen: true };
 

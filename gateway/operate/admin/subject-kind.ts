@@ -5,7 +5,7 @@
  */
 import { isIP } from 'node:net';
 import { parseNetwork } from '#shared/client-address.ts';
-import { AdminError } from './errors.ts';
+import { AdminError } from './input.ts';
 
 export type SubjectKind = 'address' | 'network' | 'key' | 'digest';
 

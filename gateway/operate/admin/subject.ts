@@ -12,8 +12,7 @@ import {
   parseNetwork,
   writtenNetwork,
 } from '#shared/client-address.ts';
-import { AdminError } from './errors.ts';
-import { input } from './input.ts';
+import { AdminError, input } from './input.ts';
 import { isDigest, kindOf, type SubjectKind } from './subject-kind.ts';
 
 export const subjectProperties = {

@@ -4,7 +4,7 @@ import { Digester } from '#gateway/identity/digest.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { historySinceKey } from '#gateway/limiter/replicas.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
-import { type GroupTotals, groupTotals } from '#gateway/operate/admin/groups.ts';
+import { type GroupTotals, groupTotals } from '#gateway/operate/admin/top.ts';
 import { DAY_MS } from '#gateway/policy/regulars.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { startRedis } from '#test/support/redis.ts';

@@ -32,7 +32,7 @@ export function showNow(traffic) {
 
 /** The line of status. Problems come first. A screen reader reads them when they change. */
 export function showStatus(traffic, second, isFileRefused) {
-  const { protection, newcomers } = second.totals;
+  const { protection, newcomers } = second;
   const states = [
     storeState(traffic, second),
     { fact: processesText(second) },
@@ -49,9 +49,9 @@ export function showStatus(traffic, second, isFileRefused) {
   patch(byId('status-facts'), facts);
 }
 
-function storeState(traffic, { store, processes, totals }) {
+function storeState(traffic, { store, processes, storeFailures }) {
   if (store.kind === 'memory') return { fact: 'Store: memory of this process' };
-  const failed = failuresText(', failed checks: ', totals.storeFailures);
+  const failed = failuresText(', failed checks: ', storeFailures);
   if (store.available)
     return { fact: `Store available, p99 ${latencyText(traffic.storeQuantile(0.99))}${failed}` };
   const since = store.awaySince === null ? 'just now' : clockTime(store.awaySince);
@@ -60,8 +60,8 @@ function storeState(traffic, { store, processes, totals }) {
   };
 }
 
-function applicationState(traffic, { applicationAway, totals }) {
-  const failures = failuresText(', failures since the start: ', totals.upstreamFailures);
+function applicationState(traffic, { applicationAway, upstreamFailures }) {
+  const failures = failuresText(', failures since the start: ', upstreamFailures);
   if (applicationAway !== null) {
     const { since, reason } = applicationAway;
     return { problem: `The application does not answer since ${clockTime(since)}: ${reason}${failures}` };
