@@ -195,7 +195,7 @@ t.test('the pages list how refusals are counted, logged and recorded', async (t)
         .text.split('\n')
         .find((line) => line.startsWith(start)) ?? '',
     );
-  const kinds = rowWith('docs/cli.md', '| `decision` | `deny`; ');
+  const kinds = rowWith('test/gateway/cli/json.md', '| `decision` | `deny`; ');
   const outcomes = rowWith('docs/observability.md', '| `floodgate_requests_total`');
   const logged = rowWith('docs/operating.md', '| `decision` |');
   const reasons: readonly { code: string; decision?: string; logged?: LoggedDecision }[] =
