@@ -12,10 +12,8 @@ const PROGRAM: Program<BenchContext> = {
   groups: {
     Commands: {
       peers: async () => (await import('./commands/peers.ts')).PEERS_COMMAND,
-      ladder: async () => (await import('./commands/ladder.ts')).LADDER,
       abuse: async () => (await import('./commands/abuse.ts')).ABUSE,
       soak: async () => (await import('./commands/soak.ts')).SOAK,
-      log: async () => (await import('./commands/log.ts')).LOG,
     },
   },
   epilogue: 'Exit codes: 0 success, 1 a check has failed, 2 wrong arguments or a missing program.',

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { projectRoot } from '#test/support/process.ts';
+import { seededRandom } from '#test/support/seed.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const LINES = 1_000_000;
@@ -24,20 +25,11 @@ type Name = keyof typeof LIMITS;
 class Model {
   readonly #times: number[] = [];
   readonly #charges: (readonly string[])[] = [];
-  #rest = '';
 
-  add(chunk: string): void {
-    const lines = (this.#rest + chunk).split('\n');
-    this.#rest = lines.pop() ?? '';
-    for (const line of lines) {
-      const { time, path, identities } = JSON.parse(line);
-      this.#times.push(Date.parse(time));
-      const key = identities['api-key'];
-      if (path.startsWith('/api/v1/client/')) this.#charges.push([`client ${identities.ip}`]);
-      else if (path === '/api/v1/management/storage')
-        this.#charges.push([`management ${key}`, `storage ${key}`]);
-      else this.#charges.push(path.startsWith('/api/v1/management/') ? [`management ${key}`] : []);
-    }
+  add(line: string): void {
+    const { time, policies, address } = JSON.parse(line);
+    this.#times.push(Date.parse(time));
+    this.#charges.push(policies.map((name: string) => `${name} ${address}`));
   }
 
   count(): Record<string, number> {
@@ -74,26 +66,45 @@ class Model {
   }
 }
 
+/** The log of a busy gateway: 1,000 requests a second of 30,000 clients, some of which send much more than others. */
+function* linesOf(count: number): Generator<string> {
+  const random = seededRandom(1);
+  let now = Date.UTC(2026, 10, 20, 8);
+  for (let i = 0; i < count; i++) {
+    now -= Math.log(1 - random());
+    const [path, identifier, policies] = KINDS[Math.floor(KINDS.length * random() ** 1.5)] ?? KINDS[0];
+    const digest = `client-${Math.floor(30_000 * random() ** 4)}`.padEnd(22, 'A');
+    const durationMs = Math.round(-20 * Math.log(1 - random()));
+    yield `${JSON.stringify({
+      ...{ time: new Date(now - durationMs).toISOString(), method: 'POST', path, status: 200, durationMs },
+      ...{ decision: identifier === null ? 'uncovered' : 'allow', policies, address: digest },
+      ...{ identities: identifier === null ? {} : { [identifier]: digest }, unproven: [], proves: false },
+    })}\n`;
+  }
+}
+
+const KINDS = [
+  ['/api/v1/client/1/environment', 'ip', ['client']],
+  ['/api/v1/management/surveys', 'api-key', ['management']],
+  ['/s/1', null, []],
+  ['/api/v1/management/storage', 'api-key', ['management', 'storage']],
+] as const;
+
 t.test('replay counts a million lines in 128 MB of heap', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'policies.yaml'), POLICIES);
-  const log = spawn(process.execPath, [join(projectRoot, 'bench/main.ts'), 'log', String(LINES)]);
   const replay = spawn(
     process.execPath,
     // Tables of counters are outside of the heap; everything that grows with the log would be inside.
     ['--max-old-space-size=128', join(projectRoot, 'gateway/cli/main.ts'), 'replay', '-', '--json'],
     { cwd },
   );
-  t.teardown(() => {
-    log.kill();
-    replay.kill();
-  });
+  t.teardown(() => replay.kill());
   const output = Promise.all([text(replay.stdout), text(replay.stderr)]);
   const model = new Model();
-  log.stdout.setEncoding('latin1');
-  for await (const chunk of log.stdout) {
-    model.add(chunk);
-    if (!replay.stdin.write(chunk, 'latin1')) await once(replay.stdin, 'drain');
+  for (const line of linesOf(LINES)) {
+    model.add(line);
+    if (!replay.stdin.write(line)) await once(replay.stdin, 'drain');
   }
   replay.stdin.end();
   const [stdout, stderr] = await output;
