@@ -2,25 +2,21 @@
 import { type Command, define, type Given, type Options } from '#shared/cli/command.ts';
 import { EXIT } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
-import type { Processes } from './run/processes.ts';
 
 export interface BenchContext {
   readonly terminal: Terminal;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Starts processes, which end together with the command. */
-  readonly processes: Processes;
 }
 
 export function command<const O extends Options>(definition: {
   readonly describe: string;
   readonly options: O;
   /** @returns false if a check has failed */
-  readonly run: (given: Given<O>, processes: Processes) => Promise<boolean>;
+  readonly run: (given: Given<O>) => Promise<boolean>;
 }): Command<BenchContext> {
   return define({
     ...definition,
-    run: async (given: Given<O>, { processes }: BenchContext) =>
-      (await definition.run(given, processes)) ? EXIT.ok : EXIT.no,
+    run: async (given: Given<O>) => ((await definition.run(given)) ? EXIT.ok : EXIT.no),
   });
 }
 

@@ -1,7 +1,5 @@
 /** An abuse scenario: one attack from one address, and the conditions under which it happens. */
 import type { PolicyFile } from '#bench/peers/floodgate.ts';
-import type { Processes } from '#bench/run/processes.ts';
-import type { Table } from '#bench/run/report.ts';
 import type { Attack } from './attacker.ts';
 
 /**
@@ -31,8 +29,6 @@ interface Surroundings {
   readonly bans: number;
   /** Whether the attack sends headers that some upstreams trust. None of them may reach the upstream. */
   readonly smuggles: boolean;
-  /** Runs a scenario that has surroundings and goals of its own. */
-  readonly run: (processes: Processes) => Promise<Table & { readonly isReached: boolean }>;
 }
 
 export interface AbuseScenario extends Partial<Surroundings> {

@@ -23,7 +23,7 @@ if (import.meta.main) {
   const attacker = new Attacker(Number(port));
   const end = (): void => {
     attacker.stop();
-    process.send?.(attacker.counts, () => process.exit(0));
+    process.stdout.write(`${JSON.stringify(attacker.counts)}\n`, () => process.exit(0));
   };
   process.once('SIGTERM', end);
   setTimeout(end, Number(seconds) * 1000);

@@ -2,14 +2,15 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { policiesOf, raiseLimits, startGateway } from '#bench/peers/floodgate.ts';
-import type { Processes } from '#bench/run/processes.ts';
+import { Processes } from '#bench/run/processes.ts';
 import { BENCH, ROOT } from '#bench/run/programs.ts';
-import { type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { ROWS_KEY } from '#gateway/bans/scripts.ts';
 import { childrenOf } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
+import type { Started } from '#test/support/process.ts';
+import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { ATTACKER_ADDRESS, type AttackCounts } from './attacker.ts';
 import { beginHistories } from './histories.ts';
 import type { AbuseScenario } from './scenario.ts';
@@ -41,86 +42,86 @@ export interface AbuseResult {
   readonly redisKeys: number;
   readonly admitted: number;
   readonly smuggled: number;
-  /** Number of clients that are banned at the end. NaN if Redis does not answer. */
+  /** Number of clients that are banned at the end. */
   readonly bans: number;
   /** Number of minutes of the clock in which the attack sent requests. */
   readonly minutes: number;
   readonly attack: AttackCounts;
-  /** How the gateway ended. null if it is still running. */
-  readonly died: string | null;
+  /** Whether the gateway has ended. */
+  readonly died: boolean;
 }
 
 export async function runScenario(
   scenario: AbuseScenario,
   { aloneSeconds, attackSeconds, replyMsMax: timeoutMs }: VisitPlan,
-  processes: Processes,
 ): Promise<AbuseResult> {
   const { store, hangsWorker = false } = scenario;
-  await using ends = new AsyncDisposableStack();
-  const upstreamPort = await freePort();
-  const upstream = await startUpstream(processes, upstreamPort);
-  ends.defer(() => upstream.stop('SIGKILL'));
+  await using processes = new Processes();
+  const upstreamPort = await startUpstream(processes);
   const redis = await startRedis(processes, store === 'small' ? SMALL_REDIS : []);
-  ends.defer(() => redis.stop());
   if (store === 'week-old') await beginHistories(redis);
   const port = await freePort();
-  const server = await startGateway({
+  const { child } = await startGateway({
     ...{ processes, port, upstreamPort, redisPort: redis.port },
     policies: policiesOf(ROOT, scenario.policies ?? raiseLimits),
     workers: hangsWorker ? 2 : 1,
     env: scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {},
   });
-  // Do not wait for requests that hang after an attack.
-  ends.defer(() => server.stop('SIGKILL'));
+  const pid = child.pid ?? 0;
   await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, timeoutMs }, 1)));
-
   const visitAll = (seconds: number) =>
     Promise.all([
       visit(VISITORS[scenario.visitor ?? 'stranger'], { port, timeoutMs }, seconds),
       visit(CONTROL, { port: upstreamPort, timeoutMs }, seconds),
     ]);
   const [alone] = await visitAll(aloneSeconds);
+  if (hangsWorker) await hangWorker(pid);
 
-  if (hangsWorker) await hangWorker(server.pid);
-
-  const keysBefore = await keysIn(redis);
+  const keysBefore = await redis.client.dbsize();
   let keysMax = 0;
   // Sample the number of keys, because they expire at the end of their window.
   const watch = setInterval(async () => {
-    keysMax = Math.max(keysMax, await keysIn(redis));
+    keysMax = Math.max(keysMax, await redis.client.dbsize().catch(() => 0));
   }, SAMPLE_MS);
-  ends.defer(() => clearInterval(watch));
+  processes.teardown(() => clearInterval(watch));
   const began = Date.now();
   // The attack lasts until the visitor's last request has a reply or has failed.
   const secondsMax = attackSeconds + (HEAD_START_MS + 2 * timeoutMs) / 1000;
-  const args = [join(BENCH, 'abuse', 'scenarios.ts'), scenario.name, String(port), String(secondsMax)];
-  const counts = Promise.withResolvers<AttackCounts>();
-  const attacker = await processes.node('the attacker', args, {
-    readyText: 'attacking',
-    onMessage: (message) => counts.resolve(message as AttackCounts),
-  });
-  ends.defer(() => attacker.stop('SIGKILL'));
+  const attacker = await startAttack(processes, scenario.name, port, secondsMax);
   await sleep(HEAD_START_MS);
   const [[attacked, direct]] = await Promise.all([
     visitAll(attackSeconds),
-    store === 'frozen' ? redis.freeze(TROUBLE_MS) : undefined,
+    store === 'frozen' ? freeze(redis) : undefined,
   ]);
   await attacker.stop();
-  // The attacker's message may arrive after its process has ended.
-  const failure = setTimeout(
-    () => counts.reject(new Error(`the attacker failed: ${attacker.output()}`)),
-    1000,
-  );
-  const attack = await counts.promise.finally(() => clearTimeout(failure));
   const { admitted = 0, smuggled = 0 } = await countsOf(upstreamPort);
   return {
-    ...{ alone, attacked, attack, admitted, smuggled },
-    ...{ directP99Ms: direct.p99Ms, died: server.ending() },
-    rssPeakMb: peakMbOf([server.pid]),
+    ...{ alone, attacked, admitted, smuggled },
+    attack: JSON.parse(attacker.output().trim().split('\n').at(-1) ?? ''),
+    directP99Ms: direct.p99Ms,
+    died: child.exitCode !== null || child.signalCode !== null,
+    rssPeakMb: peakMbOf([pid]),
     redisKeys: Math.max(0, keysMax - keysBefore),
-    bans: await redis.client.hlen(ROWS_KEY).catch(() => Number.NaN),
+    bans: await redis.client.hlen(ROWS_KEY),
     minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
   };
+}
+
+/** Starts an attack in a process of its own. It prints its counts at its end. */
+export function startAttack(
+  processes: Processes,
+  name: string,
+  port: number,
+  seconds: number,
+): Promise<Started> {
+  const args = [join(BENCH, 'abuse', 'scenarios.ts'), name, String(port), String(seconds)];
+  return processes.node(args, /attacking/);
+}
+
+async function freeze(redis: RedisServer): Promise<void> {
+  redis.freeze();
+  await sleep(TROUBLE_MS);
+  redis.thaw();
 }
 
 /** Stops a worker, and waits until the supervisor has replaced it. */
@@ -132,9 +133,4 @@ async function hangWorker(supervisor: number): Promise<void> {
     if (workers.length === 2 && !workers.includes(hanging)) return;
     await sleep(SAMPLE_MS);
   }
-}
-
-/** @returns 0 while Redis does not answer */
-function keysIn({ client }: RedisServer): Promise<number> {
-  return client.dbsize().catch(() => 0);
 }

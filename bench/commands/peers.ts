@@ -22,17 +22,14 @@ export const PEERS_COMMAND = command({
     only: names(SCENARIO_NAMES, `Scenarios (default: all; with --against ${USUAL.join(',')})`),
     peers: names(PEER_NAMES, 'Peers to compare with Floodgate (default: all; with --against none)'),
     against: { describe: 'Another version of Floodgate: a commit, or a folder' },
-    rounds: { parse: whole(3, 1000), default: '7', describe: 'Rounds, each of which visits every peer once' },
+    rounds: { parse: whole(1, 1000), default: '7', describe: 'Rounds, each of which visits every peer once' },
     duration: { parse: whole(1, 600), default: '3', describe: 'Seconds of one visit' },
-    quick: { isFlag: true, describe: '5 rounds of 1 second' },
   },
-  async run({ against, quick, ...args }, processes) {
+  async run({ against, rounds, duration: seconds, ...args }) {
     assertInstalled(['wrk', 'redis-server', 'nginx']);
     const only = args.only ?? (against === undefined ? SCENARIO_NAMES : USUAL);
     const peers = args.peers ?? (against === undefined ? PEER_NAMES : []);
     const versions = against === undefined ? [] : [versionAt(against)];
-    const rounds = quick ? 5 : args.rounds;
-    const seconds = quick ? 1 : args.duration;
     printMachine();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
       const isWanted = ({ name }: Peer): boolean =>
@@ -43,7 +40,7 @@ export const PEERS_COMMAND = command({
       const orders = against === undefined ? [all] : [all, all.toReversed()];
       const measured = new Map<string, Measured>();
       const plan = { rounds: Math.ceil(rounds / orders.length), seconds };
-      for (const order of orders) await measureScenario(processes, scenario, order, plan, measured);
+      for (const order of orders) await measureScenario(scenario, order, plan, measured);
       printTable(tableOf(scenario, measured));
     }
     return true;

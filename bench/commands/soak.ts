@@ -6,18 +6,21 @@
 import { command } from '#bench/command.ts';
 import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
 import { Client } from '#bench/run/client.ts';
-import { watchMemory } from '#bench/run/memory.ts';
+import { Processes } from '#bench/run/processes.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
-import { DURABLE, startRedis } from '#bench/run/redis.ts';
-import { printMachine, printTable, rounded } from '#bench/run/report.ts';
+import { printMachine, printTable, rounded, type Table } from '#bench/run/report.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import { startUpstream } from '#bench/run/upstream.ts';
+import { memoryOf } from '#bench/run/usage.ts';
 import { driveMinute, SoakTally } from '#bench/soak/limits.ts';
 import { startMixed } from '#bench/soak/mixed.ts';
 import { policies, startTroubles } from '#bench/soak/troubles.ts';
 import { whole } from '#shared/cli/command.ts';
 import { freePort } from '#test/support/ports.ts';
+import { startRedis } from '#test/support/redis.ts';
 
+/** Every write is on the disk before it is acknowledged, so a restart loses nothing. */
+const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
 /**
  * Time limit of a reply. It is long, because a pause of the machine is not a fault. The report has the slowest reply.
  */
@@ -37,15 +40,14 @@ export const SOAK = command({
     minutes: { parse: whole(1, 1440), default: '20', describe: 'Duration in minutes' },
     workers: { parse: whole(1, 8), default: '2', describe: 'Number of gateway processes' },
   },
-  async run({ minutes, workers }, processes) {
+  async run({ minutes, workers }) {
     assertInstalled(['redis-server']);
     printMachine();
-    const upstreamPort = await freePort();
-    await startUpstream(processes, upstreamPort);
-    const redis = await startRedis(processes, DURABLE);
-    const port = await freePort();
-    const adminPort = await freePort();
-    const gateway = await startGateway({
+    await using processes = new Processes();
+    const upstreamPort = await startUpstream(processes);
+    const redis = await startRedis(processes, ['--dir', processes.folder, ...DURABLE]);
+    const [port, adminPort] = [await freePort(), await freePort()];
+    const { child, output } = await startGateway({
       ...{ processes, port, upstreamPort, redisPort: redis.port, workers, policies: policies(0) },
       env: {
         GATEWAY_TRUSTED_PROXIES: '127.0.0.1/32',
@@ -53,14 +55,15 @@ export const SOAK = command({
         LOG_LEVEL: 'error',
       },
     });
+    const memory = () => memoryOf([child.pid ?? 0]);
     const tally = new SoakTally();
     const options = { port, timeoutMs: REPLY_MS_MAX };
     const clients = { plain: new Client(options), mixed: new Client(options) };
     const nextTrouble = startTroubles(processes, redis, policyFile(port));
-    const endMemory = watchMemory(gateway.pid);
     const endMixed = startMixed({ clients, port, tally });
     const driven = { clients, upstreamPort, tally, workers, degraded: () => degradedRequests(adminPort) };
-    const untilMs = Date.now() + minutes * 60_000;
+    const [beganMs, forMs] = [Date.now(), minutes * 60_000];
+    let atHalfTime = memory();
     // Use the rest of the current minute to warm up.
     let trouble = 'no trouble';
     await driveMinute(driven);
@@ -68,36 +71,42 @@ export const SOAK = command({
       const { replies, wrongReplies, overAdmitted } = tally;
       const counts = `${replies} replies, ${wrongReplies} wrong, ${overAdmitted} over-admitted`;
       process.stderr.write(`${new Date().toISOString()}: ${trouble}; ${counts}\n`);
-      if (Date.now() >= untilMs) break;
+      const passedMs = Date.now() - beganMs;
+      if (passedMs >= forMs) break;
+      if (passedMs < forMs / 2) atHalfTime = memory();
       [trouble] = await Promise.all([nextTrouble(), driveMinute(driven)]);
     }
     await endMixed();
-    const memory = endMemory();
-    const ending = gateway.ending();
-    if (ending !== null) tally.fault(`the gateway ended: ${ending}`, gateway.output().slice(-500));
-    clients.plain.close();
-    clients.mixed.close();
-    await gateway.stop();
-    await redis.stop();
-    const latencies = [0.5, 0.99, 1].map((q) => `${rounded(quantile(tally.latenciesMs, q), 1)} ms`);
-    const { deniedAlone, admittedAlone } = tally;
-    printTable({
-      title: `Workers: ${workers}`,
-      head: [],
-      rows: [
-        [
-          'replies',
-          `${tally.replies}: ${[...tally.kinds].map(([kind, count]) => `${count} × ${kind}`).join(', ')}`,
-        ],
-        ['without Redis', `${deniedAlone} denied before the limit, ${admittedAlone} admitted beyond it`],
-        ['late', `${tally.late} replies came after the turn of their minute`],
-        ['wrong replies', String(tally.wrongReplies)],
-        ['over-admission', String(tally.overAdmitted)],
-        ['p50, p99, slowest', latencies.join(', ')],
-        ...memory,
-      ],
-      notes: [...tally.wrong].flatMap(([kind, { count, examples }]) => [`${count} × ${kind}`, ...examples]),
-    });
+    if (child.exitCode !== null || child.signalCode !== null)
+      tally.fault('the gateway ended', output().slice(-500));
+    printTable(tableOf(tally, workers, atHalfTime, memory()));
     return tally.wrongReplies === 0 && tally.overAdmitted === 0;
   },
 });
+
+type MemoryByPid = ReturnType<typeof memoryOf>;
+
+function tableOf(tally: SoakTally, workers: number, atHalfTime: MemoryByPid, atEnd: MemoryByPid): Table {
+  const { deniedAlone, admittedAlone, latenciesMs } = tally;
+  const latencies = [0.5, 0.99, 1].map((q) => `${rounded(quantile(latenciesMs, q), 1)} ms`);
+  const kinds = [...tally.kinds].map(([kind, count]) => `${count} × ${kind}`).join(', ');
+  const memory = [...atEnd].map(([pid, { rssMb, peakMb }]) => {
+    const earlier = atHalfTime.get(pid)?.rssMb ?? Number.NaN;
+    const [end, half, peak] = [rssMb, earlier, peakMb].map((mb) => `${rounded(mb, 0)} MB`);
+    return [`memory of ${pid}`, `${end} at the end, ${half} at half-time, peak ${peak}`];
+  });
+  return {
+    title: `Workers: ${workers}`,
+    head: [],
+    rows: [
+      ['replies', `${tally.replies}: ${kinds}`],
+      ['without Redis', `${deniedAlone} denied before the limit, ${admittedAlone} admitted beyond it`],
+      ['late', `${tally.late} replies came after the turn of their minute`],
+      ['wrong replies', String(tally.wrongReplies)],
+      ['over-admission', String(tally.overAdmitted)],
+      ['p50, p99, slowest', latencies.join(', ')],
+      ...memory,
+    ],
+    notes: [...tally.wrong].flatMap(([kind, { count, examples }]) => [`${count} × ${kind}`, ...examples]),
+  };
+}

@@ -1,11 +1,11 @@
 /** Measures one scenario: starts all peers, warms them up, and visits them in turn. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Peer } from '#bench/peers/peer.ts';
-import type { Processes } from '#bench/run/processes.ts';
+import { Processes } from '#bench/run/processes.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
-import { type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { usageOf } from '#bench/run/usage.ts';
 import { freePort } from '#test/support/ports.ts';
+import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { launchOf, type Scenario } from './scenarios.ts';
 import { startUpstream } from './upstream.ts';
 import { wrk } from './wrk.ts';
@@ -52,7 +52,6 @@ interface Running {
   readonly origin: string;
   readonly pids: readonly number[];
   readonly redis: RedisServer | null;
-  stop(): Promise<void>;
 }
 
 /**
@@ -62,14 +61,13 @@ interface Running {
  * @param results by name of the peer; the slices are added to those of an earlier call
  */
 export async function measureScenario(
-  processes: Processes,
   scenario: Scenario,
   peers: readonly Peer[],
   { rounds, seconds }: { readonly rounds: number; readonly seconds: number },
   results: Map<string, Measured>,
 ): Promise<void> {
-  const upstreamPort = await freePort();
-  const upstream = await startUpstream(processes, upstreamPort);
+  await using processes = new Processes();
+  const upstreamPort = await startUpstream(processes);
   const running: Running[] = [];
   for (const peer of peers) {
     const result: Measured = results.get(peer.name) ?? { label: peer.label, slices: [] };
@@ -97,7 +95,6 @@ export async function measureScenario(
     if (result !== undefined && peer.countsInRedis === true && !countsEach(scenario, result.slices))
       result.failure = 'it did not count in Redis';
   }
-  await Promise.all([upstream, ...running].map((one) => one.stop()));
 }
 
 /** @throws Error if the peer is not installed, or does not limit requests */
@@ -113,14 +110,8 @@ async function startPeer(
   const place = { processes, port, upstreamPort, redisPort: redis?.port ?? 0 };
   const server = await peer.start({ ...place, ...launchOf(scenario) });
   const origin = `http://127.0.0.1:${port}`;
-  if (peer.isBare !== true) await assertLimits(origin, scenario);
-  return {
-    ...{ peer, origin, pids: [server.pid], redis },
-    async stop() {
-      await server.stop();
-      await redis?.stop();
-    },
-  };
+  await assertLimits(origin, scenario);
+  return { peer, origin, pids: [server.child.pid ?? 0], redis };
 }
 
 async function visit(

@@ -45,15 +45,13 @@ function row(
   return { ...HOT, name, title, peers, ...differences };
 }
 
-export const DENIED = row('denied', 'denied', LIMITERS, { isDenied: true });
-
 export const SCENARIOS: readonly Scenario[] = [
   HOT,
   row('keys-300', 'allowed, 300 keys', [], { path: SURVEYS, keys: 300 }),
   row('keys-20k', 'allowed, 20,000 keys', LIMITERS, { path: SURVEYS, keys: 20_000 }),
   row('keys-100k', 'allowed, 100,000 keys', LIMITERS, { path: SURVEYS, keys: 100_000 }),
   row('keys-1m', 'allowed, 1,000,000 keys', [], { path: SURVEYS, keys: 1_000_000 }),
-  DENIED,
+  row('denied', 'denied', LIMITERS, { isDenied: true }),
   row('two', 'two limits at once, proven key', WITH_BODIES, {
     ...{ method: 'POST', path: '/api/v1/management/storage', bodyBytes: 100, keys: 1, limits: 2 },
   }),
@@ -66,6 +64,6 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 /** Returns the options of a launch that depend on the scenario. */
-export function launchOf({ isDenied, limits, keys }: Scenario) {
-  return { limit: isDenied ? LOW_LIMIT : HIGH_LIMIT, limits: Math.max(1, limits), keys };
+export function launchOf({ isDenied, limits }: Scenario) {
+  return { limit: isDenied ? LOW_LIMIT : HIGH_LIMIT, limits: Math.max(1, limits) };
 }

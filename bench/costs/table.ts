@@ -32,7 +32,7 @@ export function tableOf({ name, title }: Scenario, measured: ReadonlyMap<string,
   return { title: `${title} (${name}, ${ours.length} rounds)`, head: HEAD, rows, notes };
 }
 
-export function withQuartiles({ p25, median, p75 }: Spread, digits: number): string {
+function withQuartiles({ p25, median, p75 }: Spread, digits: number): string {
   return Number.isFinite(median)
     ? `${rounded(median, digits)} (${rounded(p25, digits)}-${rounded(p75, digits)})`
     : '-';

@@ -3,14 +3,15 @@
  * replies before it has read the body. So routes with bodies pass through a second server block, which reads them.
  */
 import { startNginx } from '#bench/peers/nginx.ts';
-import type { Processes, Started } from '#bench/run/processes.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import { freePort } from '#test/support/ports.ts';
 
 const BODY = '{"data":{"id":"bench","name":"an answer of about seventy-five bytes"}}';
 
-export async function startUpstream(processes: Processes, port: number): Promise<Started> {
-  const inner = await freePort();
-  return startNginx(
+/** @returns its port */
+export async function startUpstream(processes: Processes): Promise<number> {
+  const [port, inner] = [await freePort(), await freePort()];
+  await startNginx(
     'upstream',
     { processes, port, upstreamPort: inner },
     {
@@ -23,4 +24,5 @@ export async function startUpstream(processes: Processes, port: number): Promise
     }`,
     },
   );
+  return port;
 }

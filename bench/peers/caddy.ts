@@ -18,11 +18,9 @@ http://:${port} {
 }
 `,
     );
-    const { directory } = processes;
-    return processes.start('caddy', 'caddy', ['run', '--config', file, '--adapter', 'caddyfile'], {
-      port,
-      // Use one core, like the other peers.
-      env: { GOMAXPROCS: '1', XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },
-    });
+    const { folder } = processes;
+    // Use one core, like the other peers.
+    const env = { GOMAXPROCS: '1', XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+    return processes.start(['caddy', 'run', '--config', file, '--adapter', 'caddyfile'], port, { env });
   },
 };

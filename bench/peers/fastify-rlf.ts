@@ -9,8 +9,7 @@ export const FASTIFY_RLF: Peer = {
   countsInRedis: true,
   start({ processes, ...launch }) {
     const main = join(import.meta.dirname, 'fastify-rlf-server.ts');
-    return processes.node('fastify-rlf', ['--max-semi-space-size=32', main, JSON.stringify(launch)], {
-      readyText: 'ready',
+    return processes.node(['--max-semi-space-size=32', main, JSON.stringify(launch)], /ready/, {
       env: { NODE_ENV: 'production' },
     });
   },

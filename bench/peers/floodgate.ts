@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import type { Started } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import { freePort } from '#test/support/ports.ts';
+import type { Started } from '#test/support/process.ts';
 import { HIGH_LIMIT, type Peer, type Place } from './peer.ts';
 
 export const IDENTITY_SECRET = 'bench-secret-of-no-worth-to-anybody';
@@ -46,8 +46,6 @@ interface GatewayLaunch extends Place {
   readonly redisPort: number;
   /** Number of processes. Default: 1. */
   readonly workers?: number;
-  /** The program and its arguments. Default: the gateway. */
-  readonly program?: readonly string[];
   /** Folder of the Floodgate version to start. Default: this version. */
   readonly root?: string;
   /** Text of the policy file. */
@@ -62,10 +60,9 @@ export function policyFile(port: number): string {
 
 export async function startGateway(launch: GatewayLaunch): Promise<Started> {
   const { processes, port, upstreamPort, redisPort, policies } = launch;
-  const { workers = 1, root = ROOT, env, program = [join(root, 'gateway', 'main.ts')] } = launch;
+  const { workers = 1, root = ROOT, env } = launch;
   const flags = ['--max-semi-space-size=16', '--max-old-space-size=1024'];
-  return processes.node('the gateway', [...flags, ...program], {
-    readyText: 'Gateway ready',
+  return processes.node([...flags, join(root, 'gateway', 'main.ts')], /Gateway ready/, {
     cwd: root,
     env: {
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'node'),
@@ -84,22 +81,13 @@ export async function startGateway(launch: GatewayLaunch): Promise<Started> {
   });
 }
 
-/**
- * Creates a peer that is Floodgate with the shipped policies. If no request must be denied, all limits are raised.
- *
- * @param program replaces the gateway
- */
-export function floodgateIn(root: string, name: string, label: string, program?: readonly string[]): Peer {
+/** Creates a peer that is Floodgate with the shipped policies. If no request must be denied, all limits are raised. */
+export function floodgateIn(root: string, name: string, label: string): Peer {
   return {
     ...{ name, label, needs: ['redis-server'], countsInRedis: true },
     start(launch) {
       const raise = launch.limit === HIGH_LIMIT ? raiseLimits : () => undefined;
-      return startGateway({
-        ...launch,
-        root,
-        policies: policiesOf(root, raise),
-        ...(program && { program }),
-      });
+      return startGateway({ ...launch, root, policies: policiesOf(root, raise) });
     },
   };
 }

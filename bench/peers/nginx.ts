@@ -1,6 +1,6 @@
 /** NGINX as a proxy. Each NGINX peer adds its limits to this configuration. */
 import { join } from 'node:path';
-import type { Started } from '#bench/run/processes.ts';
+import type { Started } from '#test/support/process.ts';
 import type { Launch, Place } from './peer.ts';
 
 export interface Parts {
@@ -12,13 +12,13 @@ export interface Parts {
 
 export function startNginx(name: string, place: Place, parts: Parts): Promise<Started> {
   const { processes, port, upstreamPort } = place;
-  const home = join(processes.directory, `${name}-${port}`);
-  // Workers must run as this user, because they write large bodies to the folder of the bench.
+  const home = join(processes.folder, `${name}-${port}`);
+  // It must run as this user, because it writes large bodies to the folder of the bench.
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   const file = processes.file(
     `${name}-${port}.conf`,
     `${parts.modules ?? ''}
-${user} daemon off; worker_processes 1; pid ${home}.pid; error_log stderr crit;
+${user} daemon off; master_process off; pid ${home}.pid; error_log stderr crit;
 events { worker_connections 4096; }
 http {
   access_log off; server_tokens off; default_type application/json;
@@ -29,7 +29,7 @@ http {
 }
 `,
   );
-  return processes.start(name, 'nginx', ['-c', file], { port });
+  return processes.start(['nginx', '-c', file], port);
 }
 
 /** @param limits directives for paths that have limits */

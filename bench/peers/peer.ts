@@ -1,6 +1,7 @@
 /** The programs with which the gateway is compared: their settings and properties. */
-import type { Processes, Started } from '#bench/run/processes.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import type { Package } from '#bench/run/programs.ts';
+import type { Started } from '#test/support/process.ts';
 
 /** A limit that is never reached. */
 export const HIGH_LIMIT = 1_000_000_000;
@@ -15,8 +16,6 @@ export interface Place {
 export interface Launch extends Place {
   /** Port of a Redis that only this peer uses. */
   readonly redisPort: number;
-  /** Number of different API keys in the requests. 0: none. */
-  readonly keys: number;
   /** Requests a minute for each API key or, without a key, for each address. Only paths below `/api/` have limits. */
   readonly limit: number;
   /** The number of limits that a request counts against. */
@@ -29,7 +28,5 @@ export interface Peer {
   readonly needs: readonly Package[];
   /** Whether the peer counts every admitted request in Redis. */
   readonly countsInRedis?: boolean;
-  /** Whether the peer limits nothing, so that every reply is the same. */
-  readonly isBare?: boolean;
   readonly start: (launch: Launch) => Promise<Started>;
 }

@@ -1,11 +1,10 @@
 /** A well-behaved HTTP client. It sends complete requests, and expects complete replies within a time limit. */
-import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { once } from 'node:events';
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 
 /** A body consists of this digit only. A long number is valid JSON. */
 const DIGIT = '1';
-/** Larger bodies are sent in pieces, like those of a client on another machine. */
-const PIECE_BYTES = 16_384;
-const PIECE_MS = 10;
 
 export interface ClientOptions {
   readonly port: number;
@@ -20,8 +19,8 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
   /** Size of the body. */
   readonly bytes?: number;
-  /** How the body is sent: with Content-Length, which is the default; in chunks; or after 100 Continue. */
-  readonly framing?: 'length' | 'chunked' | 'expect';
+  /** Whether the body is sent in chunks instead of with Content-Length. */
+  readonly isChunked?: boolean;
   /** Whether to use a new connection for this request. */
   readonly isAlone?: boolean;
 }
@@ -30,78 +29,45 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** Time from the last byte sent to the last byte received. */
   readonly latencyMs: number;
 }
 
 export class Client {
   readonly #options: ClientOptions;
-  readonly #agent: Agent;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 128 });
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#agent = new Agent({ keepAlive: true, maxSockets: 128 });
   }
 
   /** @throws Error when there is no complete reply in time */
-  send(ask: Ask, isRepeated = false): Promise<Answer> {
+  async send(ask: Ask, isRepeated = false): Promise<Answer> {
     const { port, address = '127.0.0.1', timeoutMs } = this.#options;
-    const { method, path, headers = {}, bytes = 0, framing = 'length', isAlone = false } = ask;
-    let sentMs = performance.now();
-    return new Promise((resolve, reject) => {
-      const req = request({
-        ...{ host: '127.0.0.1', port, localAddress: address, method, path },
-        agent: isAlone ? false : this.#agent,
-        headers: {
-          host: 'bench.example',
-          ...(bytes === 0 ? {} : { 'content-type': 'application/json' }),
-          ...(bytes > 0 && framing !== 'chunked' ? { 'content-length': bytes } : {}),
-          ...(framing === 'chunked' ? { 'transfer-encoding': 'chunked' } : {}),
-          ...(framing === 'expect' ? { expect: '100-continue' } : {}),
-          ...headers,
-        },
-      });
-      const timer = setTimeout(() => req.destroy(new Error('no reply in time')), timeoutMs);
-      const fail = (error: Error): void => {
-        clearTimeout(timer);
-        reject(error);
-      };
-      req.on('response', (res) => {
-        const chunks: Buffer[] = [];
-        res.on('data', (chunk: Buffer) => chunks.push(chunk));
-        res.on('error', () => fail(new Error('reply cut off')));
-        res.on('end', () => {
-          clearTimeout(timer);
-          const text = Buffer.concat(chunks).toString('latin1');
-          const latencyMs = performance.now() - sentMs;
-          // The server has replied without 100 Continue, so the body is not sent.
-          if (!req.writableEnded) req.destroy();
-          resolve({ status: res.statusCode ?? 0, headers: res.headers, text, latencyMs });
-        });
-      });
-      req.on('error', (error: NodeJS.ErrnoException) => {
-        // The server has just closed the kept-alive connection. Every HTTP client repeats the request in this case.
-        const isStale = !isRepeated && req.reusedSocket && error.code === 'ECONNRESET';
-        if (!isStale) return fail(error);
-        clearTimeout(timer);
-        this.send(ask, true).then(resolve, reject);
-      });
-      const sendBody = (left: number): void => {
-        if (req.destroyed) return;
-        if (left <= PIECE_BYTES) {
-          sentMs = performance.now();
-          req.end(Buffer.alloc(left, DIGIT));
-          return;
-        }
-        req.write(Buffer.alloc(PIECE_BYTES, DIGIT));
-        setTimeout(() => sendBody(left - PIECE_BYTES), PIECE_MS);
-      };
-      if (framing !== 'expect') sendBody(bytes);
-      else {
-        req.once('continue', () => sendBody(bytes));
-        req.flushHeaders();
-      }
+    const { method, path, headers = {}, bytes = 0, isChunked = false, isAlone = false } = ask;
+    const framing = isChunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': bytes };
+    const body = bytes === 0 ? {} : { 'content-type': 'application/json', ...framing };
+    const signal = AbortSignal.timeout(timeoutMs);
+    const began = performance.now();
+    const req = request({
+      ...{ host: '127.0.0.1', port, localAddress: address, method, path, signal },
+      headers: { host: 'bench.example', ...body, ...headers },
+      agent: isAlone ? false : this.#agent,
     });
+    // An error after the head of the reply also ends the reply.
+    req.on('error', () => undefined);
+    req.end(Buffer.alloc(bytes, DIGIT));
+    try {
+      const [res] = (await once(req, 'response')) as [IncomingMessage];
+      const received = await text(res);
+      const latencyMs = performance.now() - began;
+      return { status: res.statusCode ?? 0, headers: res.headers, text: received, latencyMs };
+    } catch (error) {
+      if (signal.aborted) throw new Error('no reply in time');
+      // The server has just closed the kept-alive connection. Every HTTP client repeats the request in this case.
+      const isStale = req.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET';
+      if (isRepeated || !isStale) throw error;
+      return this.send(ask, true);
+    }
   }
 
   close(): void {

@@ -5,7 +5,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import type { Processes, Started } from './processes.ts';
+import { freePort } from '#test/support/ports.ts';
+import type { Processes } from './processes.ts';
 import { BENCH } from './programs.ts';
 
 /** Only the visitor of the abuse bench sends this header. All other requests come from the attacker. */
@@ -24,8 +25,11 @@ const EARLY = '{"message":"before the body was read"}';
 const METHOD_OR_URL = ['x-http-method-override', 'x-original-url', 'x-rewrite-url'];
 const SMUGGLED = ['x_api_key', 'x_forwarded_for', ...METHOD_OR_URL, 'proxy'];
 
-export function startUpstream(processes: Processes, port: number): Promise<Started> {
-  return processes.node('the upstream', [join(BENCH, 'run', 'upstream.ts'), String(port)], { port });
+/** @returns its port */
+export async function startUpstream(processes: Processes): Promise<number> {
+  const port = await freePort();
+  await processes.node([join(BENCH, 'run', 'upstream.ts'), String(port)], port);
+  return port;
 }
 
 /**

@@ -27,7 +27,7 @@ type Act = (mixed: Mixed) => Promise<string | null>;
 
 function ask(method: string, path: string, isRight: (text: string) => boolean, body: Partial<Ask> = {}): Act {
   return async ({ clients }) => {
-    const client = Math.random() < 0.5 && body.framing === undefined ? clients.plain : clients.mixed;
+    const client = Math.random() < 0.5 && body.isChunked !== true ? clients.plain : clients.mixed;
     const { status, text } = await client.send({ method, path, ...body });
     return status === 200 && isRight(text) ? null : `status ${status}, ${text.slice(0, 80)}`;
   };
@@ -86,9 +86,8 @@ const upload = (how: Partial<Ask>): Act =>
 const ACTS: readonly { readonly name: string; readonly weight: number; readonly act: Act }[] = [
   { name: 'page', weight: 30, act: ask('GET', '/s/survey', () => true) },
   { name: 'preflight', weight: 10, act: ask('OPTIONS', '/api/v1/client/soak/responses', () => true) },
-  { name: 'upload', weight: 7, act: upload({}) },
-  { name: 'upload in chunks', weight: 4, act: upload({ framing: 'chunked' }) },
-  { name: 'upload after 100 Continue', weight: 4, act: upload({ framing: 'expect' }) },
+  { name: 'upload', weight: 11, act: upload({}) },
+  { name: 'upload in chunks', weight: 4, act: upload({ isChunked: true }) },
   { name: 'download', weight: 10, act: ask('GET', DOWNLOAD, ({ length }) => length === DOWNLOAD_BYTES) },
   { name: 'event stream', weight: 10, act: eventStream },
   { name: 'tunnel', weight: 10, act: tunnel },

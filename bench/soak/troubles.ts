@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { policiesOf } from '#bench/peers/floodgate.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
-import type { RedisServer } from '#bench/run/redis.ts';
+import type { RedisServer } from '#test/support/redis.ts';
 
 const FIRST_MS = 12_000;
 const FROZEN_MS = 3000;
@@ -32,7 +32,7 @@ export function startTroubles(
   let edition = 0;
   const edit = (): void => {
     const made = processes.file('policies.new', policies(++edition));
-    renameSync(made, join(processes.directory, policyFile));
+    renameSync(made, join(processes.folder, policyFile));
   };
   const cut = () => redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   const cutTwice = async (): Promise<void> => {
@@ -41,9 +41,19 @@ export function startTroubles(
     edit();
     await cut();
   };
+  const freeze = async (): Promise<void> => {
+    redis.freeze();
+    await sleep(FROZEN_MS);
+    redis.thaw();
+  };
+  const restart = async (): Promise<void> => {
+    await redis.kill();
+    await sleep(DOWN_MS);
+    await redis.restart();
+  };
   const troubles: readonly (readonly [what: string, bring: () => unknown])[] = [
-    ['Redis was frozen for 3 s', () => redis.freeze(FROZEN_MS)],
-    ['Redis was killed and restarted', () => redis.killAndRestart(DOWN_MS)],
+    ['Redis was frozen for 3 s', freeze],
+    ['Redis was killed and restarted', restart],
     ['connections to Redis were cut twice, policies edited', cutTwice],
     ['policies edited', edit],
   ];

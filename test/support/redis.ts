@@ -7,6 +7,7 @@ import { endRedis, launchRedis, memoryOnly } from './redis-process.ts';
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
+  readonly pid: number;
   /** A plain client for the test's own questions; closed with the server. */
   readonly client: Redis;
   /** Sends SIGSTOP: the port still accepts, and nothing answers. */
@@ -46,6 +47,9 @@ export async function startRedis(
     url: `redis://127.0.0.1:${port}`,
     port,
     client,
+    get pid() {
+      return child.pid ?? 0;
+    },
     freeze: () => void child.kill('SIGSTOP'),
     thaw: () => void child.kill('SIGCONT'),
     kill: () => endRedis(child),

@@ -5,7 +5,6 @@ import { SCENARIOS } from '#bench/abuse/scenarios.ts';
 import { runSwarm } from '#bench/abuse/swarm.ts';
 import { judge } from '#bench/abuse/verdict.ts';
 import { type AbuseResult, runScenario } from '#bench/abuse/visit.ts';
-import { Processes } from '#bench/run/processes.ts';
 
 /** On a slow machine a reply may take long; only the bench itself calls that a failure. */
 const SHORT = { aloneSeconds: 0.5, attackSeconds: 1, replyMsMax: 120_000 };
@@ -17,9 +16,7 @@ function scenario(name: string): AbuseScenario {
 }
 
 t.test('on the gateway', async (t) => {
-  const processes = new Processes();
-  t.teardown(() => processes.stopAll());
-  const run = (name: string): Promise<AbuseResult> => runScenario(scenario(name), SHORT, processes);
+  const run = (name: string): Promise<AbuseResult> => runScenario(scenario(name), SHORT);
 
   await t.test('without an attack the visitor gets every reply', async (t) => {
     const { alone, attacked, directP99Ms, attack, rssPeakMb, died } = await run('calm');
@@ -30,7 +27,7 @@ t.test('on the gateway', async (t) => {
     t.ok(directP99Ms > 0, 'the upstream alone is measured too');
     t.equal(attack.connected, 0);
     t.ok(rssPeakMb > 10, 'memory is measured');
-    t.equal(died, null);
+    t.notOk(died);
   });
 
   await t.test('churn: connections are made, and their requests reach the upstream', async (t) => {
@@ -51,10 +48,8 @@ t.test('on the gateway', async (t) => {
 });
 
 t.test('beside a client that gets banned, both visitors get every reply', async (t) => {
-  const processes = new Processes();
-  t.teardown(() => processes.stopAll());
   for (const name of ['banned-neighbour', 'banned-stranger']) {
-    const { attacked, attack, bans } = await runScenario(scenario(name), SHORT, processes);
+    const { attacked, attack, bans } = await runScenario(scenario(name), SHORT);
     t.equal(bans, 1, `${name}: only the attacker is banned`);
     t.ok((attack.answers['429'] ?? 0) > 0);
     t.same(attacked.failures, {}, name);
@@ -63,8 +58,6 @@ t.test('beside a client that gets banned, both visitors get every reply', async 
 });
 
 t.test('beside attacks on limits, the visitor gets every reply', async (t) => {
-  const processes = new Processes();
-  t.teardown(() => processes.stopAll());
   const statuses = {
     'shared-limit': ['200', '429'],
     newcomer: ['200', '429'],
@@ -72,7 +65,7 @@ t.test('beside attacks on limits, the visitor gets every reply', async (t) => {
     'long-queries': ['200', '429'],
   };
   for (const [name, expected] of Object.entries(statuses)) {
-    const result = await runScenario(scenario(name), SHORT, processes);
+    const result = await runScenario(scenario(name), SHORT);
     t.same(Object.keys(result.attack.answers).sort(), expected, `${name}: the attack arrives`);
     t.same(result.attacked.failures, {}, name);
     t.equal(result.attacked.success, 1);
@@ -85,10 +78,8 @@ t.test('beside attacks on limits, the visitor gets every reply', async (t) => {
 });
 
 t.test('beside a swarm, regulars get every reply, and newcomers no more than their limit', async (t) => {
-  const processes = new Processes();
-  t.teardown(() => processes.stopAll());
   const plan = { seconds: 4, windowMs: 2000, limit: 50, regulars: 20, honest: 4 };
-  const result = await runSwarm(processes, { ...plan, replyMsMax: SHORT.replyMsMax });
+  const result = await runSwarm({ ...plan, replyMsMax: SHORT.replyMsMax });
   t.equal(result.regulars, 400);
   t.equal(result.regular, 400, 'each request of a regular is served');
   t.ok(result.newcomers > 0, 'newcomers reach the upstream');
@@ -109,7 +100,7 @@ t.test('the verdict names each bound that was missed', async (t) => {
     bans: 1,
     minutes: 1,
     attack: { connected: 1, requests: 1, answers: {} },
-    died: null,
+    died: false,
   };
   const missed = (change: Partial<AbuseResult>, name = 'invented-keys'): string[] =>
     judge(scenario(name), { ...result, ...change })
@@ -125,7 +116,7 @@ t.test('the verdict names each bound that was missed', async (t) => {
   t.same(missed({ redisKeys: 20_000 }), ['Redis keys']);
   t.same(missed({ admitted: 101 }), ['admitted'], 'over the limit of one minute');
   t.same(missed({ admitted: 200, minutes: 2 }), [], 'two windows have two limits');
-  t.same(missed({ died: 'it ended with exit code 1' }), ['lives']);
+  t.same(missed({ died: true }), ['lives']);
   t.same(missed({ bans: 0 }, 'banned-neighbour'), ['bans']);
   t.same(missed({ smuggled: 1 }, 'smuggled-headers'), ['smuggled']);
 });
