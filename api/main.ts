@@ -29,8 +29,7 @@ import { acceptFollowUps } from '#api/jobs/follow-ups.ts';
 import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
 import { createMailer, openTransport } from '#api/mail/mailer.ts';
-import { type News, NO_NEWS } from '#api/processes/news.ts';
-import { openNews } from '#api/processes/open-news.ts';
+import { type News, openNews } from '#api/processes/news.ts';
 import { stopWithin } from '#api/processes/stop.ts';
 import { openStorage } from '#api/storage/open.ts';
 import { type Storage, StorageUnavailable } from '#api/storage/storage.ts';
@@ -92,8 +91,8 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     resolve: createResolve(),
   });
   const storage = await openFiles(config, secrets, signer, log);
-  let news: News = NO_NEWS;
-  const states = createWorkspaceCache<State>({ clock: Date.now, isHeard: () => news.isHeard() });
+  let news: News | null = null;
+  const states = createWorkspaceCache<State>({ clock: Date.now });
   const outbox = createSignal();
   const context: Context = {
     config,
@@ -117,22 +116,19 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     outbox: {
       notify() {
         outbox.notify();
-        news.tellEvents();
+        news?.tellEvents();
       },
       listen: outbox.listen,
     },
   };
   // Listen to changes before the first state is cached.
-  news = await openNews(config.database, {
-    db,
-    listener: {
-      onStateChange: states.purge,
-      onGap: states.purgeAll,
-      onEvents: outbox.notify,
-      onMails: mailer.wake,
-    },
-    log,
-  });
+  const listener = {
+    onStateChange: states.purge,
+    onGap: states.purgeAll,
+    onEvents: outbox.notify,
+    onMails: mailer.wake,
+  };
+  news = await openNews(config.database, listener, log);
   // Fastify's only line at level info is the one about listening, which is logged below in another form.
   let isReady = await hasOrganization(db);
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
@@ -151,7 +147,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
       { name: 'work behind answers', stop: context.background.idle },
       { name: 'storage', stop: storage.close },
       { name: 'sender', stop: context.sender.close },
-      { name: 'news', stop: () => news.close() },
+      { name: 'news', stop: () => news?.close() },
       { name: 'limits', stop: () => counters.close() },
       { name: 'database', stop: () => db.destroy() },
     ],

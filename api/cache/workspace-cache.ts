@@ -12,8 +12,6 @@
 import type { Clock, Millis } from '#shared/clock.ts';
 
 const LIFETIME_MS: Millis = 5 * 60 * 1000;
-/** The lifetime if notifications of other processes do not arrive. HTTP caches may add two minutes. */
-const UNHEARD_MS: Millis = 3 * 60 * 1000;
 const ENTRIES_MAX = 1_000;
 const BYTES_MAX = 83_886_080;
 
@@ -45,8 +43,6 @@ interface CacheBounds {
 
 interface WorkspaceCacheOptions extends CacheBounds {
   readonly clock: Clock;
-  /** Whether notifications of other processes arrive. Undefined if there are no other processes. */
-  readonly isHeard?: () => boolean;
 }
 
 interface Entry<T> {
@@ -59,7 +55,6 @@ interface Entry<T> {
 
 export function createWorkspaceCache<T extends Kept>({
   clock,
-  isHeard = () => true,
   entriesMax = ENTRIES_MAX,
   bytesMax = BYTES_MAX,
 }: WorkspaceCacheOptions): WorkspaceCache<T> {
@@ -89,7 +84,7 @@ export function createWorkspaceCache<T extends Kept>({
   const isGood = ({ madeAt, validUntil }: Entry<T>): boolean => {
     const now = clock();
     // Before it was made: the clock was set back.
-    return now >= madeAt && now < validUntil && (isHeard() || now < madeAt + UNHEARD_MS);
+    return now >= madeAt && now < validUntil;
   };
 
   return {
@@ -120,7 +115,7 @@ export function createWorkspaceCache<T extends Kept>({
       for (const other of others) other.purgeAll();
     },
     beside<U extends Kept>(bounds: CacheBounds = {}) {
-      const other = createWorkspaceCache<U>({ clock, isHeard, ...bounds });
+      const other = createWorkspaceCache<U>({ clock, ...bounds });
       others.push(other);
       return other;
     },

@@ -16,8 +16,8 @@ import { type CommandContext, command, DATABASE, databaseAt } from './command.ts
 
 type Row = Readonly<Record<string, string | number | bigint | null>>;
 
-/** The migrator's own tables, and notifications, which only concern processes that run. */
-const NOT_COPIED = ['migrations', 'migrationsLock', 'stateChanges'];
+/** The migrator's own tables. */
+const NOT_COPIED = ['migrations', 'migrationsLock'];
 /** The number of rows in memory. The API bounds the size of each. */
 const ROWS_AT_ONCE = 64;
 

@@ -1,13 +1,12 @@
 import type { Millis } from '#shared/clock.ts';
 import type { Synchronous } from './address-settings.ts';
-import type { DatabaseBusy, OnFault } from './faults.ts';
+import { codeOf, type DatabaseBusy, type OnFault, reasonOf } from './faults.ts';
 import type { DatabaseLocation } from './location.ts';
+import { uniqueName } from './migrations/schema-writer.ts';
 import { type OnAway, PostgresKysely } from './postgres-driver.ts';
-import { violatedIndex as violatedIndexOfPostgres } from './postgres-errors.ts';
 import { awaitPostgres } from './postgres-start.ts';
 import type { Database } from './schema.ts';
 import { openSqlite } from './sqlite.ts';
-import { violatedIndex as violatedIndexOfSqlite } from './sqlite-driver.ts';
 
 export interface DatabaseOptions {
   readonly synchronous?: Synchronous;
@@ -59,6 +58,11 @@ export async function awaitDatabase(
  * @param constraint the columns of the index in order, each `table.column`; without them any index matches
  */
 export function isUniqueViolation(error: unknown, ...constraint: readonly string[]): boolean {
-  const columns = violatedIndexOfPostgres(error) ?? violatedIndexOfSqlite(error);
-  return columns !== null && (constraint.length === 0 || columns.join() === constraint.join());
+  const code = codeOf(error);
+  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY')
+    return constraint.length === 0 || reasonOf(error).endsWith(`: ${constraint.join(', ')}`);
+  if (code !== '23505' || !(error instanceof Error)) return false;
+  const [table = ''] = constraint[0]?.split('.') ?? [];
+  const columns = constraint.map((column) => column.slice(table.length + 1));
+  return constraint.length === 0 || Reflect.get(error, 'constraint') === uniqueName(table, columns);
 }

@@ -7,7 +7,6 @@ import { sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { hasTable, isPostgres } from './dialect.ts';
 import { FIRST, migrations } from './migrations/index.ts';
-import { SchemaWriter } from './migrations/schema-writer.ts';
 import { PostgresKysely } from './postgres-driver.ts';
 import { withMigrationLock } from './postgres-start.ts';
 import type { Database } from './schema.ts';
@@ -38,7 +37,9 @@ async function migrateAlone(db: Database): Promise<readonly string[]> {
     db,
     migrationTableName: TABLE,
     migrationLockTableName: 'migrationsLock',
-    provider: { getMigrations: async () => Object.fromEntries(migrations.map(asMigration)) },
+    provider: {
+      getMigrations: async () => Object.fromEntries(migrations.map(asMigration)),
+    },
   });
   const { error, results = [] } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
@@ -46,11 +47,13 @@ async function migrateAlone(db: Database): Promise<readonly string[]> {
 }
 
 function asMigration({ name, up }: (typeof migrations)[number]): [string, Migration] {
-  const migration: Migration = {
-    up: (trx: Database) =>
-      up(new SchemaWriter(trx.schema, isPostgres(trx), (statement) => sql.raw(statement).execute(trx))),
-  };
-  return [name, migration];
+  const run = (trx: Database) =>
+    up({
+      schema: trx.schema,
+      isPostgres: isPostgres(trx),
+      run: (statement) => sql.raw(statement).execute(trx),
+    });
+  return [name, { up: run }];
 }
 
 /** Names of the applied migrations, oldest first. */

@@ -4,7 +4,6 @@
  */
 
 import { codeOf, DatabaseBusy, DatabaseFault, type DatabaseProblem, reasonOf } from './faults.ts';
-import { uniqueDigests } from './migrations/unique-digests.ts';
 
 /** The server is unreachable or accepts no more connections. */
 export class DatabaseAway extends DatabaseBusy {
@@ -84,23 +83,4 @@ function problemOf(code: string, reason: string): DatabaseProblem | null {
       code,
     );
   return isUnusable || /SSL connection|^SASL|^client password/.test(reason) ? 'database_unusable' : null;
-}
-
-/** Maximum length of the column list that is read from an error. The lists of all our indexes are shorter. */
-const COLUMNS_LENGTH_MAX = 1_000;
-
-/**
- * Returns the columns of the unique index that refused a row, in order, each `table.column`; null for other errors.
- * `detail` is `Key ("workspaceId", name)=(…) already exists.` in the server's language; the columns look the same in
- * every language. Indexes over digests are found by name (see dialect.ts).
- */
-export function violatedIndex(error: unknown): readonly string[] | null {
-  if (codeOf(error) !== '23505' || !(error instanceof Error)) return null;
-  const known = uniqueDigests[String(Reflect.get(error, 'constraint'))];
-  if (known !== undefined) return known;
-  const table = String(Reflect.get(error, 'table') ?? '');
-  const detail = String(Reflect.get(error, 'detail') ?? '');
-  const columns = detail.slice(detail.indexOf('(') + 1, detail.indexOf(')=(')).slice(0, COLUMNS_LENGTH_MAX);
-  const names = columns.matchAll(/(?:hashtextextended\()?"?(\w+)"?(?:, \(?'?0'?\)?::\w+\))?(?:, |$)/g);
-  return Array.from(names, ([, name]) => `${table}.${name}`);
 }

@@ -5,8 +5,8 @@
 
 /** Maximum size of a whole response as JSON in bytes, including earlier updates. */
 export const RESPONSE_BYTES_MAX = 524_288;
-/** Maximum number of characters of ids and codes that a response contains. */
-export const RESPONSE_ID_LENGTH_MAX = 1_024;
+/** Maximum number of characters of ids and codes that a response contains. PostgreSQL indexes 2,704 bytes at most. */
+export const RESPONSE_ID_LENGTH_MAX = 512;
 
 /** Maximum size of a whole survey as JSON. */
 export const SURVEY_BYTES_MAX = 1_048_576;

@@ -8,7 +8,7 @@ import { fillOddly } from '#test/support/odd-rows.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 /** Tables that are not copied. */
-const OWN = ['migrations', 'migrationsLock', 'stateChanges'];
+const OWN = ['migrations', 'migrationsLock'];
 
 export interface Source {
   readonly folder: string;

@@ -1,20 +1,20 @@
 /** The schema of the first release. Rows are deleted with their owner; a row that only refers to another one stays. */
-import { createAccounts, createWorkspaces } from './accounts.ts';
-import { createEvents, createFiles, createMailsAndJobs } from './events.ts';
-import { createCountTriggers } from './response-counts.ts';
-import type { SchemaWriter } from './schema-writer.ts';
-import { createChangeTriggers } from './state-changes.ts';
-import { createContacts, createResponses, createSurveys } from './surveys.ts';
+import { accounts } from './accounts.ts';
+import { events } from './events.ts';
+import { countTriggers } from './response-counts.ts';
+import { createTables, type SchemaWriter } from './schema-writer.ts';
+import { changeTriggers } from './state-changes.ts';
+import { surveys } from './surveys.ts';
 
 export async function createFirstRelease(write: SchemaWriter): Promise<void> {
-  await createAccounts(write);
-  await createWorkspaces(write);
-  await createSurveys(write);
-  await createContacts(write);
-  await createResponses(write);
-  await createEvents(write);
-  await createFiles(write);
-  await createMailsAndJobs(write);
-  await createChangeTriggers(write);
-  await createCountTriggers(write);
+  const { isPostgres } = write;
+  await createTables(write, { ...accounts, ...surveys, ...events });
+  const statements = [
+    `create index "contactAttributes_value" on "contactAttributes"
+      ("attributeKeyId", ${isPostgres ? 'hashtextextended("value", 0)' : '"value"'})`,
+    `insert into "storageUsage" ("workspaceId", "bytes") values ('', 0)`,
+    ...(isPostgres ? changeTriggers : []),
+    ...countTriggers(isPostgres),
+  ];
+  for (const statement of statements) await write.run(statement);
 }

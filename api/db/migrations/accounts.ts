@@ -1,125 +1,180 @@
 /** Organizations, people, workspaces and keys. Secrets, such as the token of a session or a link, are only hashes. */
 import {
+  flag,
+  flagFromZero,
   key,
   number,
   numberFromZero,
+  oneOf,
+  optionalOneOf,
   optionalText,
   optionalUniqueText,
   ownedBy,
   referring,
   row,
-  type SchemaWriter,
+  table,
   text,
   uniqueText,
 } from './schema-writer.ts';
 
-export async function createAccounts(write: SchemaWriter): Promise<void> {
-  await write.table('secrets', { name: key, value: text, createdAt: text });
-  await write.table('organizations', {
-    ...row,
-    name: text,
-    isOperators: numberFromZero,
-    deletingAt: optionalText,
-  });
-  await write.index('organizations', 'deleting', ['deletingAt'], ['deletingAt', 'is not', null]);
-  await write.table('users', {
-    ...row,
-    name: text,
-    email: uniqueText,
-    emailVerified: optionalText,
-    passwordHash: optionalText,
-    isActive: number,
-    identityProvider: text,
-    notificationSettings: text,
-    locale: text,
-    lastLoginAt: optionalText,
-  });
-  await write.index('users', 'unverified', ['id'], ['emailVerified', 'is', null]);
-  await write.table(
-    'memberships',
-    { organizationId: ownedBy('organizations'), userId: ownedBy('users'), role: text, createdAt: text },
-    { primary: ['organizationId', 'userId'] },
-  );
-  await write.index('memberships', 'userId', ['userId']);
-  await write.table('sessions', {
-    hashedToken: key,
-    userId: ownedBy('users'),
-    createdAt: text,
-    expiresAt: text,
-  });
-  await write.index('sessions', 'userId', ['userId']);
-  await write.index('sessions', 'expiresAt', ['expiresAt']);
-  await write.table('accountTokens', {
-    hashedToken: key,
-    userId: ownedBy('users'),
-    purpose: text,
-    email: text,
-    createdAt: text,
-    expiresAt: text,
-    name: optionalText,
-    passwordHash: optionalText,
-    passwordAttempts: numberFromZero,
-  });
-  await write.index('accountTokens', 'userId', ['userId', 'purpose', 'createdAt']);
-  await write.index('accountTokens', 'expiresAt', ['expiresAt']);
-  await write.table('auditEvents', {
-    id: key,
-    timestamp: text,
-    action: text,
-    actorId: text,
-    actorType: text,
-    targetId: text,
-    targetType: text,
-    status: text,
-    organizationId: optionalText,
-    ipAddress: text,
-    eventId: text,
-    changes: text,
-  });
-  await write.index('auditEvents', 'timestamp', ['timestamp']);
-}
+export type Permission = 'read' | 'write' | 'manage';
+/** Owners and managers run an organization. `member`, which Formbricks has too, gives no rights. */
+export type Role = 'owner' | 'manager' | 'member';
 
-export async function createWorkspaces(write: SchemaWriter): Promise<void> {
-  await write.table('workspaces', {
-    ...row,
-    organizationId: ownedBy('organizations'),
-    name: text,
-    legacyEnvironmentId: optionalUniqueText,
-    appSetupCompleted: number,
-    websiteSetupCompleted: number,
-    recontactDays: number,
-    clickOutsideClose: number,
-    overlay: text,
-    placement: text,
-    inAppSurveyBranding: number,
-    styling: text,
-    deletingAt: optionalText,
-  });
-  await write.index('workspaces', 'organizationId', ['organizationId']);
-  await write.index('workspaces', 'deleting', ['deletingAt'], ['deletingAt', 'is not', null]);
-  await write.table('apiKeys', {
-    id: key,
-    organizationId: ownedBy('organizations'),
-    label: text,
-    hashedKey: uniqueText,
-    organizationRead: number,
-    organizationWrite: number,
-    createdBy: referring(optionalText, 'users', 'set null'),
+const deleting = { columns: ['deletingAt'], only: [['deletingAt', 'is not', null]] } as const;
+
+export const accounts = {
+  /** Keys that the service has generated. They are never replaced, so that signatures stay valid after a restart. */
+  secrets: table({
+    name: key,
+    /** The value in base64url. */
+    value: text,
     createdAt: text,
-    lastUsedAt: optionalText,
-    allWorkspaces: optionalText,
-  });
-  await write.index('apiKeys', 'organizationId', ['organizationId']);
-  await write.index('apiKeys', 'createdBy', ['createdBy']);
-  await write.table(
-    'apiKeyPermissions',
-    { apiKeyId: ownedBy('apiKeys'), workspaceId: ownedBy('workspaces'), permission: text },
-    { primary: ['apiKeyId', 'workspaceId'] },
-  );
-  await write.index('apiKeyPermissions', 'workspaceId', ['workspaceId']);
-  await write.table(
-    'languages',
+  }),
+  organizations: table(
+    {
+      ...row,
+      name: text,
+      /** The organization of the first start. Its webhooks may reach what WEBHOOK_ALLOWED_TARGETS lists. */
+      isOperators: flagFromZero,
+      /** Time at which its owner deleted it. Its row goes after its workspaces. */
+      deletingAt: optionalText,
+    },
+    { indexes: { deleting } },
+  ),
+  users: table(
+    {
+      ...row,
+      name: text,
+      /** The address in lower case. */
+      email: uniqueText,
+      emailVerified: optionalText,
+      passwordHash: optionalText,
+      isActive: flag,
+      identityProvider: text,
+      notificationSettings: text,
+      locale: text,
+      lastLoginAt: optionalText,
+    },
+    { indexes: { unverified: { columns: ['id'], only: [['emailVerified', 'is', null]] } } },
+  ),
+  memberships: table(
+    {
+      organizationId: ownedBy('organizations'),
+      userId: ownedBy('users'),
+      role: oneOf<Role>(),
+      createdAt: text,
+    },
+    { primary: ['organizationId', 'userId'], indexes: { userId: { columns: ['userId'] } } },
+  ),
+  sessions: table(
+    {
+      /** SHA-256 of the token in the cookie, in hexadecimal. */
+      hashedToken: key,
+      userId: ownedBy('users'),
+      createdAt: text,
+      expiresAt: text,
+    },
+    { indexes: { userId: { columns: ['userId'] }, expiresAt: { columns: ['expiresAt'] } } },
+  ),
+  /** Links in mails that can be used once. */
+  accountTokens: table(
+    {
+      /** SHA-256 of the token in the link, in hexadecimal. */
+      hashedToken: key,
+      userId: ownedBy('users'),
+      purpose: oneOf<'verifyEmail' | 'resetPassword' | 'changeEmail'>(),
+      email: text,
+      createdAt: text,
+      expiresAt: text,
+      /** Name that the account gets when the link is used; null leaves it unchanged. */
+      name: optionalText,
+      /** Password that the account gets. The page behind the link asks for it; null if the link alone is enough. */
+      passwordHash: optionalText,
+      /** Number of passwords that were tried with this link. */
+      passwordAttempts: numberFromZero,
+    },
+    {
+      indexes: {
+        userId: { columns: ['userId', 'purpose', 'createdAt'] },
+        expiresAt: { columns: ['expiresAt'] },
+      },
+    },
+  ),
+  /** Rows are never changed. Old ones are deleted. */
+  auditEvents: table(
+    {
+      id: key,
+      timestamp: text,
+      action: text,
+      actorId: text,
+      actorType: oneOf<'user' | 'api' | 'system'>(),
+      targetId: text,
+      targetType: text,
+      status: oneOf<'success' | 'failure'>(),
+      organizationId: optionalText,
+      ipAddress: text,
+      /** Id of the request. */
+      eventId: text,
+      changes: text,
+    },
+    { indexes: { timestamp: { columns: ['timestamp'] } } },
+  ),
+  workspaces: table(
+    {
+      ...row,
+      organizationId: ownedBy('organizations'),
+      name: text,
+      /** Id of the workspace for old clients; null if it never had one. */
+      legacyEnvironmentId: optionalUniqueText,
+      appSetupCompleted: flag,
+      websiteSetupCompleted: flag,
+      recontactDays: number,
+      clickOutsideClose: flag,
+      overlay: text,
+      placement: text,
+      inAppSurveyBranding: flag,
+      styling: text,
+      /** Time at which its owner deleted it. No route shows it any more, and a job deletes its rows. */
+      deletingAt: optionalText,
+    },
+    { indexes: { organizationId: { columns: ['organizationId'] }, deleting } },
+  ),
+  apiKeys: table(
+    {
+      id: key,
+      organizationId: ownedBy('organizations'),
+      label: text,
+      /** SHA-256 of the key, in hexadecimal. */
+      hashedKey: uniqueText,
+      organizationRead: flag,
+      organizationWrite: flag,
+      createdBy: referring(optionalText, 'users', 'set null'),
+      createdAt: text,
+      lastUsedAt: optionalText,
+      /**
+       * Permission on every workspace of the organization, also later ones; null if only on those in
+       * `apiKeyPermissions`.
+       */
+      allWorkspaces: optionalOneOf<Permission>(),
+    },
+    {
+      indexes: {
+        organizationId: { columns: ['organizationId'] },
+        createdBy: { columns: ['createdBy'] },
+      },
+    },
+  ),
+  apiKeyPermissions: table(
+    {
+      apiKeyId: ownedBy('apiKeys'),
+      workspaceId: ownedBy('workspaces'),
+      permission: oneOf<Permission>(),
+    },
+    { primary: ['apiKeyId', 'workspaceId'], indexes: { workspaceId: { columns: ['workspaceId'] } } },
+  ),
+  languages: table(
     { ...row, workspaceId: ownedBy('workspaces'), code: text, alias: optionalText },
     { unique: [['workspaceId', 'code']] },
-  );
-}
+  ),
+};

@@ -1,125 +1,179 @@
 /** Events for webhooks, uploaded files, mails, and jobs. Partial indexes have only what is to be done, so they stay small. */
 import {
+  flagFromZero,
   key,
   number,
   numberFromZero,
+  oneOf,
   optionalNumber,
   optionalText,
   ownedBy,
   referring,
   row,
-  runningNumber,
-  type SchemaWriter,
+  table,
   text,
 } from './schema-writer.ts';
 
+export type EventType = 'responseCreated' | 'responseUpdated' | 'responseFinished';
+
 /** The state of a row in a queue, see db/queue.ts. */
 const queue = {
-  status: text,
   attemptCount: number,
+  /** Failures since it was created or requested again. An attempt counts from its lease on, until it succeeds. */
   failureCount: number,
+  /** Time of the next attempt or, while leased, end of the lease; null unless pending. */
   dueAt: optionalText,
+  /** Id of the lease; null if not leased. */
   lease: optionalText,
 };
 
-export async function createEvents(write: SchemaWriter): Promise<void> {
-  await write.table('webhooks', {
-    ...row,
-    workspaceId: ownedBy('workspaces'),
-    name: optionalText,
-    url: text,
-    source: text,
-    triggers: text,
-    surveyIds: text,
-    secret: text,
-    isQuick: numberFromZero,
-    hangs: numberFromZero,
-    pausedUntil: optionalText,
-  });
-  await write.index('webhooks', 'list', ['workspaceId', 'createdAt', 'id']);
-  // No reference to the response or the survey, because an event may outlive them.
-  await write.table('events', {
-    id: key,
-    createdAt: text,
-    workspaceId: ownedBy('workspaces'),
-    surveyId: text,
-    responseId: text,
-    type: text,
-    payload: text,
-    mailsDueAt: optionalText,
-  });
-  await write.index('events', 'mails', ['mailsDueAt'], ['mailsDueAt', 'is not', null]);
-  await write.index('events', 'age', ['createdAt']);
-  await write.index('events', 'workspaceId', ['workspaceId']);
-  await write.index('events', 'responseId', ['responseId']);
-  await write.table('deliveries', {
-    ...row,
-    ...queue,
-    eventId: ownedBy('events'),
-    webhookId: ownedBy('webhooks'),
-  });
-  await write.index('deliveries', 'due', ['webhookId', 'dueAt'], ['dueAt', 'is not', null]);
-  await write.index('deliveries', 'leased', ['dueAt'], ['lease', 'is not', null]);
-  await write.index('deliveries', 'list', ['webhookId', 'createdAt', 'id']);
-  await write.index('deliveries', 'eventId', ['eventId']);
-  await write.table(
-    'deliveryAttempts',
+export const events = {
+  webhooks: table(
+    {
+      ...row,
+      workspaceId: ownedBy('workspaces'),
+      name: optionalText,
+      url: text,
+      /** The integration that created it. */
+      source: text,
+      triggers: text,
+      /** Ids of the surveys; empty for all surveys. */
+      surveyIds: text,
+      /** `whsec_` and 32 bytes in base64. */
+      secret: text,
+      /** Whether the last answer came soon. */
+      isQuick: flagFromZero,
+      /** Number of attempts in a row without any answer. */
+      hangs: numberFromZero,
+      /** Time until which nothing is sent, because the receiver hangs. */
+      pausedUntil: optionalText,
+    },
+    { indexes: { list: { columns: ['workspaceId', 'createdAt', 'id'] } } },
+  ),
+  /** Events, including delivered ones. They have no reference to the response or the survey, because they may outlive them. */
+  events: table(
+    {
+      id: key,
+      createdAt: text,
+      workspaceId: ownedBy('workspaces'),
+      surveyId: text,
+      responseId: text,
+      type: oneOf<EventType>(),
+      /** The body, which is the same for all webhooks. */
+      payload: text,
+      /** Not null: the follow-up mails are still to be made, oldest first. */
+      mailsDueAt: optionalText,
+    },
+    {
+      indexes: {
+        mails: { columns: ['mailsDueAt'], only: [['mailsDueAt', 'is not', null]] },
+        age: { columns: ['createdAt'] },
+        workspaceId: { columns: ['workspaceId'] },
+        responseId: { columns: ['responseId'] },
+      },
+    },
+  ),
+  deliveries: table(
+    {
+      /** The id is sent as `webhook-id`. */
+      ...row,
+      ...queue,
+      status: oneOf<'pending' | 'delivered' | 'parked'>(),
+      eventId: ownedBy('events'),
+      webhookId: ownedBy('webhooks'),
+    },
+    {
+      indexes: {
+        due: { columns: ['webhookId', 'dueAt'], only: [['dueAt', 'is not', null]] },
+        leased: { columns: ['dueAt'], only: [['lease', 'is not', null]] },
+        list: { columns: ['webhookId', 'createdAt', 'id'] },
+        eventId: { columns: ['eventId'] },
+      },
+    },
+  ),
+  deliveryAttempts: table(
     {
       deliveryId: ownedBy('deliveries'),
       number,
       startedAt: text,
       durationMs: number,
+      /** Status of the reply; null without a reply. */
       statusCode: optionalNumber,
+      /** The first KiB of the reply. */
       reply: optionalText,
       error: optionalText,
-      isPrivate: numberFromZero,
+      /** The receiver is not on the public internet, so its reply is not shown to users. */
+      isPrivate: flagFromZero,
     },
     { primary: ['deliveryId', 'number'] },
-  );
-}
-
-/** Uploaded files, one row for each granted key. No references, because a row stays until the object is deleted. */
-export async function createFiles(write: SchemaWriter): Promise<void> {
-  await write.table('files', {
-    key,
-    workspaceId: text,
-    access: text,
-    surveyId: optionalText,
-    responseId: optionalText,
-    size: optionalNumber,
-    createdAt: text,
-    storedAt: optionalText,
-    countedBytes: numberFromZero,
-    claimedAt: optionalText,
-    removedAt: optionalText,
-  });
-  await write.index('files', 'workspaceId', ['workspaceId', 'createdAt']);
-  await write.index('files', 'surveyId', ['surveyId', 'createdAt'], ['surveyId', 'is not', null]);
-  await write.index('files', 'responseId', ['responseId', 'createdAt'], ['responseId', 'is not', null]);
-  await write.index('files', 'unsettled', ['createdAt', 'key'], ['storedAt', 'is', null]);
-  await write.index('files', 'unclaimed', ['createdAt', 'key'], ['claimedAt', 'is', null]);
-  await write.index('files', 'removed', ['createdAt', 'key'], ['removedAt', 'is not', null]);
-  await write.table('storageUsage', { workspaceId: key, bytes: number });
-  await write.run([`insert into "storageUsage" ("workspaceId", "bytes") values ('', 0)`]);
-}
-
-export async function createMailsAndJobs(write: SchemaWriter): Promise<void> {
-  await write.table('mailOutbox', {
-    ...row,
-    ...queue,
-    kind: text,
-    recipient: text,
-    replyTo: optionalText,
-    subject: text,
-    body: text,
-    lastError: optionalText,
-    workspaceId: referring(optionalText, 'workspaces', 'cascade'),
-  });
-  await write.index('mailOutbox', 'due', ['dueAt'], ['dueAt', 'is not', null]);
-  await write.index('mailOutbox', 'createdAt', ['createdAt']);
-  await write.index('mailOutbox', 'recipient', ['recipient', 'kind', 'createdAt']);
-  await write.index('mailOutbox', 'workspaceId', ['workspaceId'], ['workspaceId', 'is not', null]);
-  await write.table('scheduledJobs', { name: key, dueAt: text });
-  await write.table('stateChanges', { id: runningNumber, workspaceId: text, environmentId: text });
-  await write.table('probes', { name: key, at: text });
-}
+  ),
+  /** Files with an upload grant. No references, because a row stays until its object is deleted. */
+  files: table(
+    {
+      /** `{workspaceId}/{access}/{name}`, see storage/key.ts. */
+      key,
+      workspaceId: text,
+      access: oneOf<'public' | 'private'>(),
+      surveyId: optionalText,
+      /** First response that contains it as an answer. The file is deleted with it. */
+      responseId: optionalText,
+      /** Size in bytes; null until the upload is confirmed. */
+      size: optionalNumber,
+      createdAt: text,
+      /** Time when the upload was confirmed. */
+      storedAt: optionalText,
+      /** Bytes that count against the quota: the maximum while granted, then the real size. */
+      countedBytes: numberFromZero,
+      /** Time at which an answer or a survey first referred to the file. Unclaimed files are deleted after a day. */
+      claimedAt: optionalText,
+      /** Time of deletion. The row stays until no upload with its grant can be running. */
+      removedAt: optionalText,
+    },
+    {
+      indexes: {
+        workspaceId: { columns: ['workspaceId', 'createdAt'] },
+        surveyId: { columns: ['surveyId', 'createdAt'], only: [['surveyId', 'is not', null]] },
+        responseId: { columns: ['responseId', 'createdAt'], only: [['responseId', 'is not', null]] },
+        unsettled: { columns: ['createdAt', 'key'], only: [['storedAt', 'is', null]] },
+        unclaimed: { columns: ['createdAt', 'key'], only: [['claimedAt', 'is', null]] },
+        removed: { columns: ['createdAt', 'key'], only: [['removedAt', 'is not', null]] },
+      },
+    },
+  ),
+  storageUsage: table({
+    /** Workspace of the sum; empty for the sum of all workspaces. */
+    workspaceId: key,
+    bytes: number,
+  }),
+  mailOutbox: table(
+    {
+      ...row,
+      ...queue,
+      kind: text,
+      recipient: text,
+      replyTo: optionalText,
+      subject: text,
+      /** Plain text. Cleared after sending, because it may contain the token of a link. */
+      body: text,
+      status: oneOf<'pending' | 'sent' | 'parked'>(),
+      lastError: optionalText,
+      /** The workspace that the mail is about; null for mails of accounts. */
+      workspaceId: referring(optionalText, 'workspaces', 'cascade'),
+    },
+    {
+      indexes: {
+        due: { columns: ['dueAt'], only: [['dueAt', 'is not', null]] },
+        createdAt: { columns: ['createdAt'] },
+        recipient: { columns: ['recipient', 'kind', 'createdAt'] },
+        workspaceId: { columns: ['workspaceId'], only: [['workspaceId', 'is not', null]] },
+      },
+    },
+  ),
+  scheduledJobs: table({
+    name: key,
+    /** Time from which the job may start. The process that moves it runs the job. */
+    dueAt: text,
+  }),
+  /** Rows that health checks write to find out whether writing works. */
+  probes: table({ name: key, at: text }),
+};

@@ -9,6 +9,6 @@ interface Migration {
   readonly up: (write: SchemaWriter) => Promise<void>;
 }
 
-export const FIRST = '001-first-schema';
+export const FIRST = '001-first-release';
 
 export const migrations: readonly Migration[] = [{ name: FIRST, up: createFirstRelease }];

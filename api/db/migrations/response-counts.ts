@@ -5,8 +5,6 @@
  * The numbers of a survey are the sums of its rows, its parts. On SQLite it has one. On PostgreSQL the connection decides
  * which part a write changes. With a single one, the writers of a survey would wait for each other's commits.
  */
-import type { SchemaWriter } from './schema-writer.ts';
-
 const added = `insert into "responseCounts" ("surveyId", "part", "responses", "finished")
     values (new."surveyId", 0, 1, new."finished")
     on conflict ("surveyId", "part") do update
@@ -87,6 +85,6 @@ const forPostgres = [
   trigger('delete', 'old table as "taken"'),
 ];
 
-export async function createCountTriggers(write: SchemaWriter): Promise<void> {
-  await write.run(write.isPostgres ? forPostgres : forSqlite);
+export function countTriggers(isPostgres: boolean): readonly string[] {
+  return isPostgres ? forPostgres : forSqlite;
 }

@@ -1,102 +1,136 @@
 /**
- * What migrations write the schema with: Kysely's schema builder, the column types of both databases, and the names that
- * PostgreSQL gives to constraints by itself.
+ * Describes tables once, for the database and for TypeScript: `tables` lists them, `createTables` makes them with Kysely's
+ * schema builder, and `TablesOf` is their type.
+ *
+ * Timestamps (see timestamps.ts) and JSON are text and booleans are 0 or 1, so that SQLite and PostgreSQL store the same
+ * bytes. Only stores see this encoding.
  */
 import {
-  type ColumnDataType,
   type ColumnDefinitionBuilder,
   type CreateTableBuilder,
-  type Expression,
+  type Generated,
   type SchemaModule,
   sql,
 } from 'kysely';
 
-export interface Column {
+export type Flag = 0 | 1;
+
+export interface Column<T> {
   readonly type: 'text' | 'integer';
   readonly define: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
+  /** Has no value. Its type is the type of the column. */
+  readonly is?: T | undefined;
 }
 
-const column = (type: Column['type'], define: Column['define'] = (plain) => plain): Column => ({
+const column = <T>(type: Column<T>['type'], define: Column<T>['define'] = (plain) => plain): Column<T> => ({
   type,
   define,
 });
 
-export const key = column('text', (text) => text.primaryKey());
-export const text = column('text', (text) => text.notNull());
-export const optionalText = column('text');
-export const uniqueText = column('text', (text) => text.notNull().unique());
-export const optionalUniqueText = column('text', (text) => text.unique());
-export const number = column('integer', (integer) => integer.notNull());
-export const optionalNumber = column('integer');
-export const numberFromZero = column('integer', (integer) => integer.notNull().defaultTo(0));
-export const runningNumber = column('integer', (integer) => integer.primaryKey());
+export const key = column<string>('text', (text) => text.primaryKey());
+export const text = column<string>('text', (text) => text.notNull());
+export const optionalText = column<string | null>('text');
+export const uniqueText = column<string>('text', (text) => text.notNull().unique());
+export const optionalUniqueText = column<string | null>('text', (text) => text.unique());
+export const number = column<number>('integer', (integer) => integer.notNull());
+export const optionalNumber = column<number | null>('integer');
+export const numberFromZero = column<Generated<number>>('integer', (integer) =>
+  integer.notNull().defaultTo(0),
+);
+export const flag = column<Flag>('integer', (integer) => integer.notNull());
+export const flagFromZero = column<Generated<Flag>>('integer', (integer) => integer.notNull().defaultTo(0));
+
+/** A text that is one of few. */
+export const oneOf = <T extends string>() => column<T>('text', (text) => text.notNull());
+export const optionalOneOf = <T extends string>() => column<T | null>('text');
 
 /** Makes a column refer to a row of another table. @param deleted what becomes of this row when that one is deleted */
-export function referring({ type, define }: Column, table: string, deleted: 'cascade' | 'set null'): Column {
+export function referring<T>(
+  { type, define }: Column<T>,
+  table: string,
+  deleted: 'cascade' | 'set null',
+): Column<T> {
   return { type, define: (plain) => define(plain).references(`${table}.id`).onDelete(deleted) };
 }
 
 /** The id of the row that owns this one. */
-export const ownedBy = (table: string): Column => referring(text, table, 'cascade');
+export const ownedBy = (table: string): Column<string> => referring(text, table, 'cascade');
 
 /** The columns of most tables. */
 export const row = { id: key, createdAt: text, updatedAt: text };
 
-interface Constraints {
-  /** Columns of the primary key, unless a single column is it. */
-  readonly primary?: readonly string[];
-  /** Lists of columns in which no two rows are the same. */
-  readonly unique?: readonly (readonly string[])[];
+type Columns = Readonly<Record<string, Column<unknown>>>;
+
+interface Index {
+  readonly columns: readonly string[];
+  readonly isUnique?: true;
+  /** Conditions of the rows of the index; without them, it has all rows. */
+  readonly only?: readonly (readonly [column: string, operator: 'is' | 'is not' | '=', value: null | 1])[];
 }
 
-type Only = readonly [column: string, is: 'is' | 'is not', value: null];
+export interface Table<C extends Columns> {
+  readonly columns: C;
+  /** Columns of the primary key, unless a single column is it. */
+  readonly primary?: readonly (keyof C & string)[];
+  /** Lists of columns in which no two rows are the same. */
+  readonly unique?: readonly (readonly (keyof C & string)[])[];
+  readonly indexes?: Readonly<Record<string, Index>>;
+}
 
-export class SchemaWriter {
+type AnyTable = Omit<Table<Columns>, 'primary' | 'unique'> & {
+  readonly primary?: readonly string[];
+  readonly unique?: readonly (readonly string[])[];
+};
+
+/** @param indexes by name, without the name of the table */
+export function table<C extends Columns>(columns: C, more: Omit<Table<C>, 'columns'> = {}): Table<C> {
+  return { columns, ...more };
+}
+
+export type TablesOf<Tables> = {
+  [Name in keyof Tables]: Tables[Name] extends Table<infer C>
+    ? { -readonly [Name in keyof C]: C[Name] extends Column<infer T> ? T : never }
+    : never;
+};
+
+/** What a migration writes with. */
+export interface SchemaWriter {
   readonly schema: SchemaModule;
   readonly isPostgres: boolean;
-  readonly #run: (statement: string) => Promise<unknown>;
+  /** Runs a statement for which Kysely has no builder, such as that of a trigger. */
+  readonly run: (statement: string) => Promise<unknown>;
+}
 
-  /** @param run runs a statement in the transaction of the migration */
-  constructor(schema: SchemaModule, isPostgres: boolean, run: (statement: string) => Promise<unknown>) {
-    this.schema = schema;
-    this.isPostgres = isPostgres;
-    this.#run = run;
-  }
-
-  async table(
-    name: string,
-    columns: Readonly<Record<string, Column>>,
-    { primary, unique = [] }: Constraints = {},
-  ): Promise<void> {
-    let table: CreateTableBuilder<string, string> = this.schema.createTable(name);
+/** Makes the tables, in the order of their list: each refers only to earlier ones. */
+export async function createTables(
+  { schema, isPostgres }: SchemaWriter,
+  tables: Readonly<Record<string, AnyTable>>,
+): Promise<void> {
+  // In both databases, text is sorted by bytes, and integers have 64 bits.
+  const types = isPostgres
+    ? ({ text: sql`text collate "C"`, integer: 'bigint' } as const)
+    : ({ text: 'text', integer: 'integer' } as const);
+  for (const [name, { columns, primary, unique = [], indexes = {} }] of Object.entries(tables)) {
+    let creation: CreateTableBuilder<string, string> = schema.createTable(name);
     for (const [column, { type, define }] of Object.entries(columns))
-      table = table.addColumn(column, this.#typeOf(type), define);
-    if (primary !== undefined) table = table.addPrimaryKeyConstraint(`${name}_pkey`, [...primary]);
-    for (const list of unique) table = table.addUniqueConstraint(`${name}_${list.join('_')}_key`, [...list]);
-    await table.execute();
+      creation = creation.addColumn(column, types[type], define);
+    if (primary !== undefined) creation = creation.addPrimaryKeyConstraint(`${name}_pkey`, [...primary]);
+    for (const list of unique) creation = creation.addUniqueConstraint(uniqueName(name, list), [...list]);
+    await creation.execute();
+    for (const [index, { columns, isUnique, only = [] }] of Object.entries(indexes)) {
+      let creation = schema
+        .createIndex(isUnique ? uniqueName(name, columns) : `${name}_${index}`)
+        .on(name)
+        .columns([...columns]);
+      if (isUnique) creation = creation.unique();
+      for (const [column, operator, value] of only)
+        creation = creation.where(sql.ref(column), operator, value);
+      await creation.execute();
+    }
   }
+}
 
-  /** In both databases, text is sorted by bytes, and integers have 64 bits. */
-  #typeOf(type: Column['type']): ColumnDataType | Expression<unknown> {
-    if (!this.isPostgres) return type;
-    return type === 'text' ? sql`text collate "C"` : 'bigint';
-  }
-
-  /**
-   * Makes an index with the name `TABLE_NAME`.
-   *
-   * @param only a column that is or is not null in the rows of the index; without it, the index has all rows
-   */
-  async index(table: string, name: string, columns: readonly string[], only?: Only): Promise<void> {
-    const index = this.schema
-      .createIndex(`${table}_${name}`)
-      .on(table)
-      .columns([...columns]);
-    await (only === undefined ? index : index.where(...only)).execute();
-  }
-
-  /** Runs statements for which Kysely has no builder, such as triggers. */
-  async run(statements: readonly string[]): Promise<void> {
-    for (const statement of statements) await this.#run(statement);
-  }
+/** The name of a unique index, which is also the one that PostgreSQL gives to that of a single column. */
+export function uniqueName(table: string, columns: readonly string[]): string {
+  return `${table}_${columns.join('_')}_key`;
 }

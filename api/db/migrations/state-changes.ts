@@ -1,33 +1,13 @@
 /**
- * Triggers that tell other processes of changes of workspace states, and of mails to send.
- *
- * Triggers record changes within the transaction of the change, so no route can forget it, and cascading deletes count
- * too. SQLite keeps a list of the newest thousand; a reader that finds a gap has missed changes. PostgreSQL notifies a
- * channel at commit, and its list stays empty.
+ * Triggers of PostgreSQL that tell other processes of changes of workspace states, and of mails to send. They notify a
+ * channel when the transaction of the change commits, so no route can forget it, and cascading deletes count too.
  */
-import type { SchemaWriter } from './schema-writer.ts';
 
-export const CHANGES_KEPT = 1_000;
-
-/** Channel of PostgreSQL. Messages are JSON: `["state", workspaceId, environmentId]` or `["mails"]`. */
+/** Messages are JSON: `["state", workspaceId, environmentId]` or `["mails"]`. */
 export const CHANNEL = 'floodgate';
 
 /** Tables whose rows are part of a state, see resources/environment. Rows that belong to a survey change with it. */
 const parts = ['surveys', 'segments', 'actionClasses', 'workspaces'] as const;
-const events = ['insert', 'update', 'delete'] as const;
-
-function listing(table: (typeof parts)[number], event: (typeof events)[number]): string {
-  const row = event === 'delete' ? 'old' : 'new';
-  const ids =
-    table === 'workspaces'
-      ? `${row}."id", coalesce(${row}."legacyEnvironmentId", ${row}."id")`
-      : `${row}."workspaceId", coalesce(
-          (select "legacyEnvironmentId" from "workspaces" where "id" = ${row}."workspaceId"), ${row}."workspaceId")`;
-  return `create trigger "${table}_${event}_changesState" after ${event} on "${table}" begin
-    insert into "stateChanges" ("workspaceId", "environmentId") values (${ids});
-    delete from "stateChanges" where "id" <= (select max("id") from "stateChanges") - ${CHANGES_KEPT};
-  end`;
-}
 
 /** Names are qualified, because a manual change may come from a session with another search path. */
 const tellStateChange = `create function "tellStateChange"() returns trigger language plpgsql as $body$
@@ -57,8 +37,7 @@ const tellMails = `create function "tellMails"() returns trigger language plpgsq
   end
 $body$`;
 
-const forSqlite = parts.flatMap((table) => events.map((event) => listing(table, event)));
-const forPostgres = [
+export const changeTriggers: readonly string[] = [
   tellStateChange,
   ...parts.map(
     (table) => `create trigger "${table}_changesState" after insert or update or delete on "${table}"
@@ -68,7 +47,3 @@ const forPostgres = [
   `create trigger "mailOutbox_tells" after insert on "mailOutbox"
       for each statement execute function "tellMails"()`,
 ];
-
-export async function createChangeTriggers(write: SchemaWriter): Promise<void> {
-  await write.run(write.isPostgres ? forPostgres : forSqlite);
-}

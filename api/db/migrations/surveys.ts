@@ -1,184 +1,203 @@
 /** Surveys, contacts and responses. Partial indexes contain only what is still to be done, so they stay small. */
-import { sql } from 'kysely';
 import {
+  flag,
   number,
+  oneOf,
   optionalText,
   optionalUniqueText,
   ownedBy,
   referring,
   row,
-  type SchemaWriter,
+  table,
   text,
 } from './schema-writer.ts';
-import { createUniqueDigest, uniqueUnlessDigested } from './unique-digests.ts';
 
-export async function createSurveys(write: SchemaWriter): Promise<void> {
-  await write.table(
-    'actionClasses',
+export const surveys = {
+  actionClasses: table(
     {
       ...row,
       workspaceId: ownedBy('workspaces'),
       name: text,
       description: optionalText,
-      type: text,
+      type: oneOf<'code' | 'noCode' | 'automatic'>(),
       key: optionalText,
       noCodeConfig: optionalText,
     },
-    { unique: [['workspaceId', 'name'], ...uniqueUnlessDigested(write, ['workspaceId', 'key'])] },
-  );
-  await createUniqueDigest(write, 'actionClasses', 'workspaceId', 'key');
-  await write.index('actionClasses', 'list', ['workspaceId', 'createdAt', 'id']);
-  await write.table(
-    'segments',
+    {
+      unique: [
+        ['workspaceId', 'name'],
+        ['workspaceId', 'key'],
+      ],
+      indexes: { list: { columns: ['workspaceId', 'createdAt', 'id'] } },
+    },
+  ),
+  segments: table(
     {
       ...row,
       workspaceId: ownedBy('workspaces'),
       title: text,
       description: optionalText,
-      isPrivate: number,
+      /** A private segment belongs to one survey and is deleted with it. */
+      isPrivate: flag,
       filters: text,
     },
     { unique: [['workspaceId', 'title']] },
-  );
-  await write.table('surveys', {
-    ...row,
-    workspaceId: ownedBy('workspaces'),
-    name: text,
-    type: text,
-    status: text,
-    createdBy: optionalText,
-    slug: optionalUniqueText,
-    segmentId: referring(optionalText, 'segments', 'set null'),
-    document: text,
-    publishOn: optionalText,
-    closeOn: optionalText,
-  });
-  await write.index('surveys', 'list', ['workspaceId', 'updatedAt', 'id']);
-  await write.index('surveys', 'live', ['workspaceId', 'status', 'createdAt', 'id']);
-  await write.index('surveys', 'segmentId', ['segmentId']);
-  await write.index('surveys', 'publishOn', ['status', 'publishOn']);
-  await write.index('surveys', 'closeOn', ['status', 'closeOn']);
-  await write.table(
-    'surveyTriggers',
+  ),
+  surveys: table(
+    {
+      ...row,
+      workspaceId: ownedBy('workspaces'),
+      name: text,
+      type: oneOf<'app' | 'website' | 'link'>(),
+      status: oneOf<'draft' | 'scheduled' | 'inProgress' | 'paused' | 'completed'>(),
+      createdBy: optionalText,
+      slug: optionalUniqueText,
+      segmentId: referring(optionalText, 'segments', 'set null'),
+      /** Blocks, endings, styling and settings, which are read and written as a whole. */
+      document: text,
+      /** Copies of the document's dates, indexed for the scheduler. */
+      publishOn: optionalText,
+      closeOn: optionalText,
+    },
+    {
+      indexes: {
+        list: { columns: ['workspaceId', 'updatedAt', 'id'] },
+        live: { columns: ['workspaceId', 'status', 'createdAt', 'id'] },
+        segmentId: { columns: ['segmentId'] },
+        publishOn: { columns: ['status', 'publishOn'] },
+        closeOn: { columns: ['status', 'closeOn'] },
+      },
+    },
+  ),
+  surveyTriggers: table(
     { surveyId: ownedBy('surveys'), actionClassId: ownedBy('actionClasses'), position: number },
-    { primary: ['surveyId', 'actionClassId'] },
-  );
-  await write.index('surveyTriggers', 'actionClassId', ['actionClassId']);
-  await write.table(
-    'surveyLanguages',
+    { primary: ['surveyId', 'actionClassId'], indexes: { actionClassId: { columns: ['actionClassId'] } } },
+  ),
+  surveyLanguages: table(
     {
       surveyId: ownedBy('surveys'),
       languageId: ownedBy('languages'),
-      isDefault: number,
-      isEnabled: number,
+      isDefault: flag,
+      isEnabled: flag,
       position: number,
     },
-    { primary: ['surveyId', 'languageId'] },
-  );
-  await write.index('surveyLanguages', 'languageId', ['languageId']);
-  await write.table(
-    'responseCounts',
-    { surveyId: ownedBy('surveys'), part: number, responses: number, finished: number },
+    { primary: ['surveyId', 'languageId'], indexes: { languageId: { columns: ['languageId'] } } },
+  ),
+  /** Numbers of responses, which triggers keep. The numbers of a survey are the sums of its rows. */
+  responseCounts: table(
+    {
+      surveyId: ownedBy('surveys'),
+      /** Tells rows of a survey apart, which different connections change. */
+      part: number,
+      responses: number,
+      finished: number,
+    },
     { primary: ['surveyId', 'part'] },
-  );
-}
-
-export async function createContacts(write: SchemaWriter): Promise<void> {
-  await write.table(
-    'contacts',
-    { ...row, workspaceId: ownedBy('workspaces'), userId: optionalText },
-    { unique: [['workspaceId', 'userId']] },
-  );
-  await write.index('contacts', 'list', ['workspaceId', 'createdAt', 'id']);
-  await write.table(
-    'contactAttributeKeys',
+  ),
+  contacts: table(
+    {
+      ...row,
+      workspaceId: ownedBy('workspaces'),
+      /** Id of the user in an app; null for an anonymous contact. */
+      userId: optionalText,
+    },
+    {
+      unique: [['workspaceId', 'userId']],
+      indexes: { list: { columns: ['workspaceId', 'createdAt', 'id'] } },
+    },
+  ),
+  contactAttributeKeys: table(
     {
       ...row,
       workspaceId: ownedBy('workspaces'),
       key: text,
       name: text,
       description: text,
-      isUnique: number,
-      type: text,
-      dataType: text,
-      isArchived: number,
+      /** Whether no two contacts of the workspace may have the same value. */
+      isUnique: flag,
+      /** Default keys come with the workspace, and cannot be deleted. */
+      type: oneOf<'default' | 'custom'>(),
+      dataType: oneOf<'string' | 'number' | 'date'>(),
+      /** Only attribute classes can be archived, which are the older API for the same rows. */
+      isArchived: flag,
     },
     { unique: [['workspaceId', 'key']] },
-  );
-  await write.table(
-    'contactAttributes',
+  ),
+  contactAttributes: table(
     {
       ...row,
       contactId: ownedBy('contacts'),
       attributeKeyId: ownedBy('contactAttributeKeys'),
       value: text,
+      /** Digest of the value if the key's values must be unique, else null. The value may be too long for an index. */
       uniqueDigest: optionalText,
     },
-    { unique: [['contactId', 'attributeKeyId']] },
-  );
-  await write.index('contactAttributes', 'list', ['attributeKeyId', 'createdAt', 'id']);
-  const byKey = write.schema
-    .createIndex('contactAttributes_value')
-    .on('contactAttributes')
-    .column('attributeKeyId');
-  await (write.isPostgres
-    ? byKey.expression(sql`hashtextextended("value", 0)`)
-    : byKey.column('value')
-  ).execute();
-  // The values themselves may be too long for an index.
-  await write.schema
-    .createIndex('contactAttributes_unique')
-    .unique()
-    .on('contactAttributes')
-    .columns(['attributeKeyId', 'uniqueDigest'])
-    .where('uniqueDigest', 'is not', null)
-    .execute();
-}
-
-export async function createResponses(write: SchemaWriter): Promise<void> {
-  await write.table('displays', {
-    ...row,
-    surveyId: ownedBy('surveys'),
-    contactId: referring(optionalText, 'contacts', 'cascade'),
-  });
-  await write.index('displays', 'surveyId', ['surveyId', 'createdAt']);
-  await write.index('displays', 'contactId', ['contactId', 'createdAt']);
-  await write.table(
-    'responses',
+    {
+      unique: [['contactId', 'attributeKeyId']],
+      indexes: {
+        list: { columns: ['attributeKeyId', 'createdAt', 'id'] },
+        unique: {
+          columns: ['attributeKeyId', 'uniqueDigest'],
+          isUnique: true,
+          only: [['uniqueDigest', 'is not', null]],
+        },
+      },
+    },
+  ),
+  displays: table(
     {
       ...row,
+      surveyId: ownedBy('surveys'),
+      contactId: referring(optionalText, 'contacts', 'cascade'),
+    },
+    {
+      indexes: {
+        surveyId: { columns: ['surveyId', 'createdAt'] },
+        contactId: { columns: ['contactId', 'createdAt'] },
+      },
+    },
+  ),
+  responses: table(
+    {
+      ...row,
+      /** Id of the workspace, copied from the survey, so that listing a workspace uses one index. */
       workspaceId: ownedBy('workspaces'),
       surveyId: ownedBy('surveys'),
       contactId: referring(optionalText, 'contacts', 'set null'),
       displayId: referring(optionalUniqueText, 'displays', 'set null'),
       endingId: optionalText,
-      finished: number,
+      finished: flag,
       data: text,
       variables: text,
       ttc: text,
       meta: text,
+      /** Attributes of the contact when the response was created. */
       contactAttributes: optionalText,
       singleUseId: optionalText,
       language: optionalText,
+      /** Digest of the respondent's verified address, if the survey takes one finished response of each. */
       emailDigest: optionalText,
     },
-    { unique: uniqueUnlessDigested(write, ['surveyId', 'singleUseId']) },
-  );
-  await createUniqueDigest(write, 'responses', 'surveyId', 'singleUseId');
-  await write.index('responses', 'workspace', ['workspaceId', 'createdAt', 'id']);
-  await write.index('responses', 'survey', ['surveyId', 'createdAt', 'id']);
-  await write.index('responses', 'finished', ['surveyId', 'finished']);
-  await write.index('responses', 'contactId', ['contactId', 'createdAt']);
-  // With `createdAt`, these have all that a list in the order of changes needs, so skipped rows are not read.
-  await write.index('responses', 'workspaceChanged', ['workspaceId', 'updatedAt', 'id', 'createdAt']);
-  await write.index('responses', 'surveyChanged', ['surveyId', 'updatedAt', 'id', 'createdAt']);
-  // If a survey verifies addresses, each respondent can finish one response.
-  await write.schema
-    .createIndex('responses_emailDigest')
-    .unique()
-    .on('responses')
-    .columns(['surveyId', 'emailDigest'])
-    .where(sql.ref('finished'), '=', 1)
-    .where('emailDigest', 'is not', null)
-    .execute();
-}
+    {
+      unique: [['surveyId', 'singleUseId']],
+      indexes: {
+        workspace: { columns: ['workspaceId', 'createdAt', 'id'] },
+        survey: { columns: ['surveyId', 'createdAt', 'id'] },
+        finished: { columns: ['surveyId', 'finished'] },
+        contactId: { columns: ['contactId', 'createdAt'] },
+        // With `createdAt`, these have all that a list in the order of changes needs, so skipped rows are not read.
+        workspaceChanged: { columns: ['workspaceId', 'updatedAt', 'id', 'createdAt'] },
+        surveyChanged: { columns: ['surveyId', 'updatedAt', 'id', 'createdAt'] },
+        // If a survey verifies addresses, each respondent can finish one response.
+        emailDigest: {
+          columns: ['surveyId', 'emailDigest'],
+          isUnique: true,
+          only: [
+            ['finished', '=', 1],
+            ['emailDigest', 'is not', null],
+          ],
+        },
+      },
+    },
+  ),
+};

@@ -128,29 +128,17 @@ t.test('each workspace has its own windows of five minutes', async (t) => {
   t.not(windowOf('ws2', beginsAt).beginsAt, beginsAt, 'the windows of workspaces begin at different times');
 });
 
-t.test('without notifications a state is cached for three minutes, later not at all', async (t) => {
-  let now = 0;
-  let isHeard = true;
-  const cache = createWorkspaceCache<State>({ clock: () => now, isHeard: () => isHeard });
+t.test('a state that was read before all were dropped is not used after it', async (t) => {
+  const cache = createWorkspaceCache<State>({ clock: () => 0 });
   const source = counting();
   await cache.get('a', source.build);
-  now = 3 * MINUTES;
-  t.equal(await textOf(cache.get('a', source.build)), 'build 1');
-  isHeard = false;
-  t.equal(await textOf(cache.get('a', source.build)), 'build 2');
-  now += 3 * MINUTES - 1;
-  t.equal(
-    await textOf(cache.get('a', source.build)),
-    'build 2',
-    'the state is cached although the database is unavailable',
-  );
   const slow = Promise.withResolvers<State>();
   const answer = cache.get('b', () => slow.promise);
   cache.purgeAll();
   slow.resolve(lasting('read before'));
   t.equal(await textOf(answer), 'read before');
-  t.equal(await textOf(cache.get('b', source.build)), 'build 3');
-  t.equal(await textOf(cache.get('a', source.build)), 'build 4');
+  t.equal(await textOf(cache.get('b', source.build)), 'build 2');
+  t.equal(await textOf(cache.get('a', source.build)), 'build 3');
 });
 
 t.test('never keeps an entry of more than a tenth of the cache, which would drop many others', async (t) => {

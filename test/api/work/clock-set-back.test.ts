@@ -11,7 +11,7 @@ t.test('what a process keeps in memory', async (t) => {
   const { now, advance } = testClock();
   const counters = createMemoryCounters(now);
   await counters.use('x', 'k', 60);
-  const cache = createWorkspaceCache({ clock: now, isHeard: () => true });
+  const cache = createWorkspaceCache({ clock: now });
   let built = 0;
   const build = async () => {
     built += 1;
