@@ -33,7 +33,6 @@ t.test('few files import each dependency', async (t) => {
     nodemailer: ['api/mail/smtp.ts'],
     ioredis: ['api/limits/redis-counters.ts'],
     'rate-limiter-flexible': ['api/limits/redis-counters.ts'],
-    'better-sqlite3': ['api/db/sqlite-driver.ts', 'api/db/sqlite-snapshot.ts', 'api/db/sqlite.ts'],
     pg: ['api/db/postgres-driver.ts'],
     '@aws-sdk/client-s3': ['api/storage/s3.ts'],
   };
