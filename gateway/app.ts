@@ -16,7 +16,7 @@ import { coreSamples, groupSamples } from './observe/core-samples.ts';
 import { families } from './observe/metrics/exposition.ts';
 import { Metrics } from './observe/metrics/metrics.ts';
 import type { Ranked } from './observe/metrics/ranking.ts';
-import { foreignPagesWarning, nothingMatchedWarning, Traffic } from './observe/traffic.ts';
+import { Traffic } from './observe/traffic.ts';
 import { rankOf } from './observers/groups.ts';
 import { observersOf, unitsWarning } from './observers/observers.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
@@ -26,10 +26,9 @@ import type { Sample } from './part/sample.ts';
 import { type OpenParts, openParts, type PartInUse } from './parts.ts';
 import { changesOf } from './policy/file/counted.ts';
 import type { PolicySet } from './policy/policy-set.ts';
-import { FileWatch, type Loaded, loadWatched } from './policy/watched-file.ts';
+import { FileWatch, type FileWatchOptions, loadWatched } from './policy/watched-file.ts';
 import { youngCollector } from './process/collect-young.ts';
 import type { ProcessReport } from './process/supervisor.ts';
-import type { OpenProtection } from './proxy/protected.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { type Limiting, openLimiting } from './request/open-limiting.ts';
 import type { ProxyFiles } from './request/proxy-files.ts';
@@ -45,8 +44,6 @@ interface GatewayParts {
   readonly replica: string;
   readonly log: Logger;
   readonly readPolicyFile: (file: string) => string;
-  /** Whether a supervisor runs this gateway, beside other ones on the same port. */
-  readonly isWorker: boolean;
 }
 
 /** A gateway in this process. */
@@ -73,16 +70,40 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
   const { settings, clock, wallClock, log, replica } = options;
   const { config } = settings;
   const metrics = new Metrics();
-  const load = await policyLoader(settings.parts);
-  const inUse = loadWatched(options.readPolicyFile(config.policiesFile), config.policiesFile, load);
+  const watch = await openPolicyWatch(options, {
+    onLoaded(set) {
+      metrics.reloads.value++;
+      const changes = changesOf(limiting.policySet(), set);
+      limiting.use(set);
+      upstream.protect(set.protect);
+      log.info(
+        { file: set.file, policies: set.policies.length, changes },
+        'the edited policy file is in use',
+      );
+      warnOfLists(set, log);
+    },
+    onRefused(error) {
+      metrics.reloadFailures.value++;
+      log.error({ reason: error.message }, 'the edited policy file is refused; the old policies stay in use');
+    },
+  });
   const surroundings = { gathered: settings.gathered, clock, wallClock, replica, log };
   const parts = await openParts(settings.parts, surroundings);
-  const limiting = await openWith(options, inUse.loaded, metrics).catch(async (error: Error) => {
+  const limiting = await openWith(options, watch.loaded, metrics).catch(async (error: Error) => {
     await parts.close();
     throw error;
   });
-  const upstream = openUpstream(options, parts.slots.openProtection);
-  upstream.protect(inUse.loaded.protect);
+  const upstream = new Upstream({
+    origin: config.upstream,
+    timeoutMs: config.upstreamTimeoutMs,
+    headerBytesMax: config.headerBytesMax,
+    clock,
+    bounds: createBounds(config.bounds, { clock, log }),
+    log,
+    collectYoung: youngCollector(),
+    openProtection: parts.slots.openProtection,
+  });
+  upstream.protect(watch.loaded.protect);
   const opened = { metrics, parts, limiting, upstream };
   const { core, traffic } = coreOf(options, opened);
   const server = new PublicServer({
@@ -92,8 +113,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
     headerBytesMax: config.headerBytesMax,
     upgrades: new Set(config.upgrades),
   });
-  const watch = watchPolicies(options, opened, inUse, load);
-  const reusePort = options.isWorker || config.reusePort;
+  const { reusePort } = config;
   let port = 0;
   const lives = together([
     limiting,
@@ -141,16 +161,11 @@ interface Opened {
 
 /** The listeners of the gateway share these. */
 function coreOf(options: GatewayParts, { metrics, parts, limiting, upstream }: Opened) {
-  const { clock, log, isWorker } = options;
+  const { clock, log } = options;
   const { config } = options.settings;
   const { addresses, openProtection: _, ...slots } = parts.slots;
   const { enforcement, decisions, offenders } = limiting;
-  const traffic = new Traffic({
-    policies: () => enforcement.policies,
-    // The supervisor decides for all workers.
-    onNothingMatched: isWorker ? null : nothingMatchedWarning(log, config.policiesFile),
-    onForeignPages: foreignPagesWarning(log, config.policiesFile),
-  });
+  const traffic = new Traffic({ policies: () => enforcement.policies, file: config.policiesFile, log });
   const events = observersOf({
     ...{ clock, metrics, addresses, offenders, trust: config.trust },
     limiter: enforcement.options.limiter,
@@ -198,6 +213,17 @@ export async function policyLoader(parts: readonly PartInUse[]): Promise<LoadPol
     if (part.loader !== undefined) return part.loader();
   }
   return loadTestedPolicies;
+}
+
+/** Loads the policy file. The watch begins with its `start`. @throws PolicyFileError */
+export async function openPolicyWatch(
+  { settings, readPolicyFile: read, clock }: Pick<GatewayParts, 'settings' | 'readPolicyFile' | 'clock'>,
+  heard: Pick<FileWatchOptions<PolicySet>, 'onLoaded' | 'onRefused'>,
+): Promise<FileWatch<PolicySet>> {
+  const { policiesFile: file } = settings.config;
+  const load = await policyLoader(settings.parts);
+  const sizesOf = ({ listFiles }: PolicySet) => listFiles.sizes;
+  return new FileWatch(loadWatched(read(file), file, load), { file, read, load, sizesOf, clock, ...heard });
 }
 
 /**
@@ -257,52 +283,6 @@ async function openWith(
   });
 }
 
-function openUpstream(
-  { settings: { config }, clock, log }: GatewayParts,
-  openProtection: OpenProtection | null,
-): Upstream {
-  return new Upstream({
-    origin: config.upstream,
-    timeoutMs: config.upstreamTimeoutMs,
-    headerBytesMax: config.headerBytesMax,
-    clock,
-    bounds: createBounds(config.bounds, { clock, log }),
-    log,
-    collectYoung: youngCollector(),
-    openProtection,
-  });
-}
-
 function warnOfLists({ file, listFiles }: PolicySet, log: GatewayParts['log']): void {
   for (const { text } of listFiles.notes) log.warn({ file }, text);
-}
-
-function watchPolicies(
-  { settings: { config }, readPolicyFile, clock, log }: GatewayParts,
-  { metrics, limiting, upstream }: Opened,
-  inUse: Loaded<PolicySet>,
-  load: LoadPolicies,
-): FileWatch<PolicySet> {
-  return new FileWatch(inUse, {
-    file: config.policiesFile,
-    read: readPolicyFile,
-    load,
-    sizesOf: ({ listFiles }) => listFiles.sizes,
-    clock,
-    onLoaded: (set) => {
-      metrics.reloads.value++;
-      const changes = changesOf(limiting.policySet(), set);
-      limiting.use(set);
-      upstream.protect(set.protect);
-      log.info(
-        { file: set.file, policies: set.policies.length, changes },
-        'the edited policy file is in use',
-      );
-      warnOfLists(set, log);
-    },
-    onRefused: (error) => {
-      metrics.reloadFailures.value++;
-      log.error({ reason: error.message }, 'the edited policy file is refused; the old policies stay in use');
-    },
-  });
 }

@@ -1,19 +1,16 @@
 /** The only reader of the environment. Checks every variable at once, and returns readonly settings. */
 
 import { availableParallelism } from 'node:os';
-import type { Millis } from '#shared/clock.ts';
 import {
   type Environment,
   LOG_LEVEL,
   LOG_LEVELS,
-  type LogLevel,
   readSettings,
   type SettingsReader,
   unknownVariables,
   type Variable,
 } from '#shared/configuration.ts';
 import { parseSocketPath, unixPart } from '#shared/unix-socket.ts';
-import type { BoundSettings } from './bounds/bounds.ts';
 import { BOUND_VARIABLES, readBounds } from './bounds/settings.ts';
 import { parsePassedHeaders } from './http/header-filter.ts';
 import { HEADER_BYTES, HEADER_BYTES_MAX } from './http/header-size.ts';
@@ -26,29 +23,7 @@ import {
   readLimitingSettings,
 } from './request/settings.ts';
 
-export interface GatewayConfig extends LimitingSettings {
-  readonly host: string;
-  readonly port: number;
-  /** Origin, without a path. */
-  readonly upstream: string;
-  readonly policiesFile: string;
-  /** Lower-case names of the headers in GATEWAY_PASS_HEADERS. */
-  readonly passedHeaders: readonly string[];
-  readonly workers: number;
-  /** Whether another gateway may listen on the same ports, for a restart without interruption. */
-  readonly reusePort: boolean;
-  /** Whether the gateway reads plain requests itself, and node:http only the others. */
-  readonly hasOwnParser: boolean;
-  readonly drainDelayMs: Millis;
-  readonly drainTimeoutMs: Millis;
-  readonly logLevel: LogLevel;
-  /** Protocols in lower case that a client may switch to. */
-  readonly upgrades: readonly string[];
-  readonly bounds: BoundSettings;
-  readonly headerBytesMax: number;
-  /** null: 620 s for trusted proxies, 65 s for others. */
-  readonly keepAliveMs: Millis | null;
-}
+export type GatewayConfig = LimitingSettings & Readonly<ReturnType<typeof readCore>>;
 
 /** Everything that the environment says. Only `config` can be logged. */
 export interface GatewaySettings {
@@ -142,33 +117,11 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
   return readSettings(GATEWAY_VARIABLES, env, (read: SettingsReader<CoreName>) => {
     const { settings, secrets } = readLimitingSettings(read);
     const warnings = unknownVariables('GATEWAY', GATEWAY_VARIABLES, env);
-    const host = read.text('GATEWAY_HOST');
-    const port = read.integer('GATEWAY_PORT', 0, 65_535);
-    const config: GatewayConfig = {
-      ...settings,
-      host,
-      port,
-      upstream: readUpstream(read, host, port),
-      policiesFile: read.text('GATEWAY_POLICIES'),
-      passedHeaders: read.parse('GATEWAY_PASS_HEADERS', [], parsePassedHeaders),
-      workers: readWorkers(read, cores, warnings),
-      reusePort: read.flag('GATEWAY_REUSE_PORT'),
-      hasOwnParser: read.flag('GATEWAY_OWN_PARSER'),
-      drainDelayMs: read.integer('GATEWAY_DRAIN_DELAY_MS', 0, 600_000),
-      drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
-      logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
-      ...readBounds(read),
-      headerBytesMax: read.integer('GATEWAY_HEADER_BYTES', 4096, HEADER_BYTES_MAX),
-      keepAliveMs:
-        read.text('GATEWAY_KEEPALIVE_MS') === ''
-          ? null
-          : read.integer('GATEWAY_KEEPALIVE_MS', 1000, KEEP_ALIVE_MS_MAX),
-    };
-    const { trust, reusePort } = config;
+    const config = { ...settings, ...readCore(read, cores, warnings) };
     const gathered: Gathered = {
-      trust,
-      reusePort,
-      ports: new Set([port]),
+      trust: config.trust,
+      reusePort: config.reusePort,
+      ports: new Set([config.port]),
       warnings,
       scheme: 'http',
       certificate: null,
@@ -179,6 +132,35 @@ export function readConfig(env: Environment, cores = availableParallelism()): Ga
     });
     return { config, secrets, parts, gathered };
   });
+}
+
+function readCore(read: SettingsReader<CoreName>, cores: number, warnings: string[]) {
+  const host = read.text('GATEWAY_HOST');
+  const port = read.integer('GATEWAY_PORT', 0, 65_535);
+  return {
+    host,
+    port,
+    /** Origin, without a path. */
+    upstream: readUpstream(read, host, port),
+    policiesFile: read.text('GATEWAY_POLICIES'),
+    /** Lower-case names. */
+    passedHeaders: read.parse('GATEWAY_PASS_HEADERS', [], parsePassedHeaders),
+    workers: readWorkers(read, cores, warnings),
+    /** Whether another gateway may listen on the same ports, for a restart without interruption. */
+    reusePort: read.flag('GATEWAY_REUSE_PORT'),
+    /** Whether the gateway reads plain requests itself, and node:http only the others. */
+    hasOwnParser: read.flag('GATEWAY_OWN_PARSER'),
+    drainDelayMs: read.integer('GATEWAY_DRAIN_DELAY_MS', 0, 600_000),
+    drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
+    logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
+    ...readBounds(read),
+    headerBytesMax: read.integer('GATEWAY_HEADER_BYTES', 4096, HEADER_BYTES_MAX),
+    /** null: 620 s for trusted proxies, 65 s for others. */
+    keepAliveMs:
+      read.text('GATEWAY_KEEPALIVE_MS') === ''
+        ? null
+        : read.integer('GATEWAY_KEEPALIVE_MS', 1000, KEEP_ALIVE_MS_MAX),
+  };
 }
 
 function readWorkers(read: SettingsReader<CoreName>, cores: number, warnings: string[]): number {

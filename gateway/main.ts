@@ -11,10 +11,9 @@ import { authority } from '#shared/authority.ts';
 import { ConfigError, type Environment } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { VERSION } from '#shared/version.ts';
-import { type Gateway, openProxyFiles, policyLoader, startGateway } from './app.ts';
+import { type Gateway, openPolicyWatch, openProxyFiles, startGateway } from './app.ts';
 import { type GatewaySettings, readConfig } from './config.ts';
 import { listenErrorText } from './listen/listener.ts';
-import { nothingMatchedWarning } from './observe/traffic.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
 import { startOrClose, together } from './part/life.ts';
@@ -22,7 +21,6 @@ import type { Operated } from './part/part.ts';
 import { openParts } from './parts.ts';
 import { assertPoliciesAreChosen, readPolicyFile } from './policy/policy-file.ts';
 import { PolicyFileError } from './policy/problems.ts';
-import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import { type StopOptions, stopper } from './process/stop.ts';
 import { Supervisor, type WorkerMessage } from './process/supervisor.ts';
 import { reportTo } from './process/worker.ts';
@@ -74,7 +72,6 @@ function startHere(settings: GatewaySettings, log: Logger): Promise<Gateway> {
     randomInt: (end) => randomInt(end),
     replica: REPLICA,
     readPolicyFile,
-    isWorker,
   });
 }
 
@@ -84,19 +81,13 @@ function newSecret(): string {
 
 async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Running> {
   const { config, secrets, gathered } = settings;
-  const { policiesFile: file, host, port, workers, reusePort, drainTimeoutMs } = config;
+  const { host, port, workers, reusePort, drainTimeoutMs } = config;
   const { store, identitySecret } = secrets;
   if (store === null) throw new Error('the configuration asks for a store where there are workers');
   // The supervisor needs the policies and the files of proxies only for its admin API. The workers watch the same files,
   // and log why they refuse one.
-  const load = await policyLoader(settings.parts);
-  const inUse = loadWatched(readPolicyFile(file), file, load);
-  const watch = new FileWatch(inUse, {
-    ...{ file, load, clock, read: readPolicyFile },
-    sizesOf: ({ listFiles }) => listFiles.sizes,
-    onLoaded: ({ version }) => supervisor.usePolicies(version),
-    onRefused: () => undefined,
-  });
+  const unheard = { onLoaded: () => undefined, onRefused: () => undefined };
+  const watch = await openPolicyWatch({ settings, readPolicyFile, clock }, unheard);
   const proxyFiles = await openProxyFiles(config.trust, clock, null);
   const surroundings = { gathered, clock, wallClock: Date.now, replica: REPLICA, log };
   const parts = await openParts(settings.parts, surroundings, 'supervisor');
@@ -106,8 +97,6 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
     main: fileURLToPath(import.meta.url),
     execArgv: process.execArgv,
     env: process.env,
-    policyVersion: inUse.loaded.version,
-    onNothingMatched: nothingMatchedWarning(log, file),
   });
   const { StoreControl } = await import('#gateway/bans/store-control.ts');
   const { RedisDecisions } = await import('#gateway/refusals/redis-decisions.ts');

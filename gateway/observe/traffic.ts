@@ -22,9 +22,14 @@ const FIRST_WORD = /^\/[a-z][a-z_-]{0,30}(?=\/|$)/i;
 const ANY_REQUEST = { method: 'GET', paths: [], target: '', rawHeaders: [] } as const;
 const ALLOWS = 'access-control-allow-origin';
 
+/** With several processes, each one says it of itself. `doctor` and the page know of all. */
+const NOTHING_MATCHED =
+  'no policy has matched any request of this process since this policy file is in use, so it limits nothing; is the policy file for this application? "npx floodgate init" writes one to begin with';
+const FOREIGN_PAGES =
+  'the application lets pages of other origins read its replies, but they cannot read a 429: list their origins under replies: { cors: [ORIGIN] } of the policy file, or write cors: []';
+
 /** The requests that a process has seen since its policies are in use. */
 export interface MatchReport {
-  readonly policyVersion: string;
   /** 'unmatched' after a minute of traffic that matched nothing, 'matched' after the first match. */
   readonly verdict: 'open' | 'matched' | 'unmatched';
   /** The beginnings of some paths that matched nothing. */
@@ -38,10 +43,9 @@ export interface MatchReport {
 interface TrafficOptions {
   /** Returns the policies in use. */
   readonly policies: () => PolicySet;
-  /** Called if the policy file matches none of the requests of a minute. null if nobody wants to know. */
-  readonly onNothingMatched: ((paths: readonly string[]) => void) | null;
-  /** Called once for a policy file, if `hasForeignPages` is true. */
-  readonly onForeignPages: () => void;
+  /** Name of the policy file. */
+  readonly file: string;
+  readonly log: Pick<Logger, 'warn'>;
 }
 
 /** A request on its way to the application. */
@@ -77,14 +81,13 @@ export class Traffic {
       const seen = this.#current;
       if (seen.set.origins !== null || seen.hasForeignPages || !isForeignPage(request, headers)) return;
       seen.hasForeignPages = true;
-      this.#options.onForeignPages();
+      this.#warn(FOREIGN_PAGES);
     },
   };
 
   get report(): MatchReport {
-    const { set, verdict, paths, otherHosts, hasForeignPages } = this.#current;
-    const lists = { paths: [...paths], otherHosts: [...otherHosts] };
-    return { policyVersion: set.version, verdict, ...lists, hasForeignPages };
+    const { verdict, paths, otherHosts, hasForeignPages } = this.#current;
+    return { verdict, paths: [...paths], otherHosts: [...otherHosts], hasForeignPages };
   }
 
   #noteMatch({ path, cover, closedBy, excludedBy }: Match, now: Millis): void {
@@ -98,7 +101,7 @@ export class Traffic {
     if (seen.paths.size < PATHS_MAX) seen.paths.add(beginningOf(path));
     if (now - seen.startedAt < UNMATCHED_MS) return;
     seen.verdict = 'unmatched';
-    this.#options.onNothingMatched?.([...seen.paths]);
+    this.#warn(NOTHING_MATCHED, { paths: [...seen.paths] });
   }
 
   /** Checks of health use addresses, and so does `doctor` itself, so they are not reported. */
@@ -109,6 +112,11 @@ export class Traffic {
     const isNamed = conditions.some((hosts) => hosts.holds({ ...ANY_REQUEST, host }));
     if (!isNamed && !isAddress(host)) otherHosts.add(host);
     else if (namedHosts.size < NAMED_MAX) namedHosts.add(host);
+  }
+
+  #warn(text: string, more: object = {}): void {
+    const { log, file } = this.#options;
+    log.warn({ file, ...more }, text);
   }
 
   /** A reload begins anew. */
@@ -155,25 +163,4 @@ function allowsPages(headers: readonly string[]): boolean {
     if (name.length === ALLOWS.length && name.toLowerCase() === ALLOWS) return true;
   }
   return false;
-}
-
-/** @returns a function that logs that the policy file fits none of the traffic */
-export function nothingMatchedWarning(
-  log: Pick<Logger, 'warn'>,
-  file: string,
-): (paths: readonly string[]) => void {
-  return (paths) =>
-    log.warn(
-      { file, paths },
-      'no policy has matched any request since this policy file is in use, so nothing is limited; is the policy file for this application? "npx floodgate init" writes one to begin with',
-    );
-}
-
-/** @returns a function that logs that pages of other origins cannot read refusals */
-export function foreignPagesWarning(log: Pick<Logger, 'warn'>, file: string): () => void {
-  return () =>
-    log.warn(
-      { file },
-      'the application lets pages of other origins read its replies, but they cannot read a 429: list their origins under replies: { cors: [ORIGIN] } of the policy file, or write cors: []',
-    );
 }

@@ -18,7 +18,7 @@ const LOOKS_CUT_OFF_STABLE_MS: Millis = 5000;
 
 export type Load<T> = (text: string, file: string, readReferenced: ReadReferenced) => T;
 
-interface FileWatchOptions<T> {
+export interface FileWatchOptions<T> {
   readonly file: string;
   readonly read: (file: string) => string;
   readonly load: Load<T>;

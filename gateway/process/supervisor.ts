@@ -52,13 +52,6 @@ interface SupervisorOptions extends WorkerProgram {
   readonly addresses: RefusedAddresses | null;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drainTimeoutMs: Millis;
-  /** Version of the policy file at the start, see `usePolicies`. */
-  readonly policyVersion: string;
-  /**
-   * Called once for each policy file, if a worker had a minute of requests that matched none of it, and no worker has
-   * reported a match. Workers report every second, so a match of the last second may be overlooked.
-   */
-  readonly onNothingMatched: (paths: readonly string[]) => void;
 }
 
 /** A worker that has not ended this long after its drain timeout is killed. */
@@ -74,19 +67,13 @@ export class Supervisor {
   readonly #pending = new Map<number, (answer: Answer) => void>();
   #requestId = 0;
   readonly #addresses: RefusedAddresses | null;
-  #policyVersion: string;
-  /** Whether it is known if the policies in use match any request. */
-  #isMatchKnown = false;
-  readonly #onNothingMatched: SupervisorOptions['onNothingMatched'];
 
   constructor(options: SupervisorOptions) {
-    const { addresses, env, drainTimeoutMs, policyVersion, onNothingMatched, ...program } = options;
+    const { addresses, env, drainTimeoutMs, ...program } = options;
     this.#addresses = addresses;
-    this.#policyVersion = policyVersion;
-    this.#onNothingMatched = onNothingMatched;
     this.#pool = new WorkerPool({
       ...program,
-      env: (port) => ({ ...env, GATEWAY_PORT: String(port) }),
+      env: (port) => ({ ...env, GATEWAY_PORT: String(port), GATEWAY_REUSE_PORT: '1' }),
       endTimeoutMs: drainTimeoutMs + END_TIMEOUT_MS,
       onMessage: (worker, message) => this.#onMessage(worker, message),
       onEnded: (worker) => this.#onEnded(worker),
@@ -136,12 +123,6 @@ export class Supervisor {
     await this.#sendAll({ type: 'change', row });
   }
 
-  /** The policy file was loaded again. The workers do it by themselves. */
-  usePolicies(version: string): void {
-    this.#policyVersion = version;
-    this.#isMatchKnown = false;
-  }
-
   reload(): void {
     for (const worker of this.#pool.ready) worker.kill('SIGHUP');
   }
@@ -153,20 +134,12 @@ export class Supervisor {
   #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
       this.#addresses?.take(message.addresses);
-      this.#noteMatches(message.matches);
       // The counters of a worker that has ended are already in #endedCounters.
       if (this.#pool.ready.includes(worker)) this.#families.set(worker, message.families);
     }
     if (message.type === 'ready') return message.port;
     this.#pending.get(message.id)?.(message);
     return null;
-  }
-
-  /** Ignores reports about other policies, because workers reload at different times. */
-  #noteMatches({ policyVersion, verdict, paths }: MatchReport): void {
-    if (this.#isMatchKnown || policyVersion !== this.#policyVersion || verdict === 'open') return;
-    this.#isMatchKnown = true;
-    if (verdict === 'unmatched') this.#onNothingMatched(paths);
   }
 
   #onEnded(worker: ChildProcess): void {

@@ -103,7 +103,6 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
     replica: `test:${process.pid}:${++replicas}`,
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     readPolicyFile: policies === undefined ? readPolicyFile : () => policies,
-    isWorker: false,
   });
   owner.teardown(() => gateway.close());
   const { config } = settings;

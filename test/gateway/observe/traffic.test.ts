@@ -63,7 +63,9 @@ t.test('rare requests are no traffic of a minute, so the line names none', async
   await get('/a');
   clock.advance(86_400_000);
   await get('/b');
-  t.match(lines(), [{ paths: ['/a', '/b'], msg: /any request since this policy file is in use/ }]);
+  t.match(lines(), [
+    { paths: ['/a', '/b'], msg: /any request of this process since this policy file is in use/ },
+  ]);
 });
 
 t.test('no line if a policy or an exclusion matched, until another file is in use', async (t) => {
@@ -100,11 +102,7 @@ t.test('pages of other origins: needs the page and the permission of the applica
     const { headers, reply, path, host, forwardedHost, policies } = { ...USUAL, ...unusual };
     const set = loadPolicies(policies, 'policies.yaml');
     let calls = 0;
-    const traffic = new Traffic({
-      policies: () => set,
-      onNothingMatched: null,
-      onForeignPages: () => calls++,
-    });
+    const traffic = new Traffic({ policies: () => set, file: '', log: { warn: () => calls++ } });
     const page = { req: { rawHeaders: headers }, head: { host, forwardedHost }, match: { path } };
     for (let i = 0; i < 3; i++) traffic.observer.replied(page, { headers: reply });
     t.equal(traffic.report.hasForeignPages, isForeign, what);

@@ -14,9 +14,8 @@ import { until } from '#test/support/until.ts';
 const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PORT), policies: 1 });`;
 /** Stays, and gives signs of life. */
 const STAY = `setInterval(() => process.connected && process.send({ type: 'applied', id: 0 }), 100);`;
-const MATCHES = `matches: { policyVersion: 'v1', verdict: 'open', paths: [] }`;
 /** Reports a counter of five and a gauge of three. */
-const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, ${MATCHES}, families: [
+const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, families: [
   { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 5 }] },
   { name: 'g', help: '', type: 'gauge', aggregator: 'sum', values: [{ labels: {}, value: 3 }] },
 ] }));`;
@@ -49,7 +48,6 @@ async function supervise(
   const main = join(folder, 'worker.cjs');
   writeFileSync(main, program);
   const log: string[] = [];
-  const unmatched: (readonly string[])[] = [];
   const port = more.port ?? (await freePort());
   const clock = () => performance.now();
   const supervisor = new Supervisor({
@@ -63,8 +61,6 @@ async function supervise(
     reusePort: more.reusePort ?? false,
     clock,
     drainTimeoutMs: 0,
-    policyVersion: 'v1',
-    onNothingMatched: (paths) => void unmatched.push(paths),
     log: pino(
       { base: null },
       {
@@ -76,7 +72,7 @@ async function supervise(
     ),
   });
   t.teardown(() => supervisor.close());
-  return { supervisor, log, port, main, unmatched };
+  return { supervisor, log, port, main };
 }
 
 const eventually = (what: string, holds: () => Promise<boolean> | boolean): Promise<void> =>
@@ -174,7 +170,7 @@ t.test('a worker that does not end when it is told to is killed', async (t) => {
 });
 
 t.test('keeps what a worker counted until shortly before it died', async (t) => {
-  const state = `{ type: 'state', id: 0, storeAvailable: true, ${MATCHES}, families: [
+  const state = `{ type: 'state', id: 0, storeAvailable: true, families: [
     { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 7 }] },
     { name: 'h', help: '', type: 'histogram', aggregator: 'sum', values: [{ metricName: 'h_count', labels: {}, value: 2 }] },
   ] }`;
@@ -210,29 +206,4 @@ t.test('shares a port with another gateway only if the setting allows it', async
   const two = await supervise(t, `${READY}${STAY}`, 1, { port: one.port, reusePort: true });
   await two.supervisor.start();
   t.equal(two.supervisor.ready(), true);
-});
-
-t.test('says once that no policy matches, unless a worker has reported a match', async (t) => {
-  const paths = `paths: ['/' + number]`;
-  for (const [verdicts, expected] of [
-    [['matched', 'unmatched'], []],
-    [['unmatched', 'matched'], [['/1']]],
-    [['open', 'unmatched'], [['/2']]],
-    [['unmatched', 'unmatched'], [['/1']]],
-  ] as const) {
-    const matches = `matches: { policyVersion: 'v1', verdict: ${JSON.stringify(verdicts)}[number - 1], ${paths} }`;
-    const later = `matches: { policyVersion: 'v2', verdict: 'unmatched', ${paths} }`;
-    // The second worker starts when the first one is ready.
-    const program = `${NUMBER} process.send({ type: 'state', id: 0, families: [], ${matches} });
-      process.on('message', ({ id }) => process.send({ type: 'state', id, families: [], ${later} }));
-      ${READY}${STAY}`;
-    const { supervisor, unmatched } = await supervise(t, program, 2);
-    await supervisor.start();
-    await supervisor.families();
-    t.strictSame(unmatched, expected, 'a report about other policies does not count');
-    supervisor.usePolicies('v2');
-    await supervisor.families();
-    await supervisor.families();
-    t.equal(unmatched.length, expected.length + 1, 'another policy file is judged anew');
-  }
 });

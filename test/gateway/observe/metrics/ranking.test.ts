@@ -25,7 +25,7 @@ function reportOf(limited: Ranking): ProcessReport {
     upstreamOutage: null,
     replicas: 1,
     limited: limited.list(NOW),
-    matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false },
+    matches: { verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false },
   };
 }
 

@@ -111,7 +111,7 @@ t.test(
   async (t) => {
     const report = (upstreamOutage: ProcessReport['upstreamOutage']): ProcessReport => ({
       ...{ storeAvailable: true, storeOutage: null, upstreamOutage, replicas: 1, limited: [] },
-      matches: { policyVersion: '', verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false },
+      matches: { verdict: 'open', paths: [], otherHosts: [], hasForeignPages: false },
     });
     const lasts = { from: 1000, to: null, failedAt: 5000, reason: 'nothing listens there' };
     const over = { ...lasts, to: 9000 };
