@@ -1,5 +1,5 @@
 /** Every recipe is a whole file without warnings, which passes its own tests, one of each policy. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
@@ -13,52 +13,42 @@ import { until } from '#test/support/until.ts';
 import { readPage } from './pages.ts';
 
 const page = readPage('docs/recipes.md');
-const recipes = page.blocks.filter(({ language }) => language === 'yaml');
-/** The file that the recipe for providers names. */
-const networks = page.blocks.find(({ text }) => text.startsWith('# networks.txt'))?.text ?? '';
+const sections = page.text.split(/^## /m).slice(1);
 
+/** The file that a section links to: its path below `examples/`. */
+const linkIn = (section: string): string => /\(\.\.\/examples\/([\w/-]+\.yaml)\)\n/.exec(section)?.[1] ?? '';
+const read = (file: string): string => readFileSync(join(projectRoot, 'examples', file), 'utf8');
 /** The recipe under the first heading that contains these words. */
-function recipeFor(words: string): string {
-  const lines = page.text.split('\n');
-  const heading = lines.findIndex((line) => line.startsWith('## ') && line.includes(words)) + 1;
-  const recipe = recipes.find(({ line }) => line > heading);
-  if (heading === 0 || recipe === undefined) throw new Error(`no recipe for: ${words}`);
-  return recipe.text;
-}
+const recipeFor = (words: string): string =>
+  read(linkIn(sections.find((section) => section.split('\n')[0]?.includes(words)) ?? ''));
 
-t.test('the page lists its recipes, and each has one file', (t) => {
-  const headings = [...page.prose.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
-  const listed = [...page.prose.matchAll(/^- \[(.+)\]\(#.+\)$/gm)].map(([, heading]) => heading);
-  t.strictSame(listed, headings);
-  t.equal(recipes.length, headings.length);
-  t.end();
-});
-
-t.test('every recipe passes its tests, has one of each policy, and no warning', (t) => {
-  for (const { text, line } of recipes) {
-    const set = loadPolicies(text, 'recipe.yaml', () => networks);
-    t.strictSame(runTests(set), [], `line ${line}`);
-    t.strictSame(warningsOf(set, placesIn(text)), [], `line ${line}`);
-    const tested = new Set(set.tests.flatMap(({ expect: { policies = [] } }) => policies ?? []));
-    const whole = set.policies.filter(({ shareOf }) => shareOf === null);
-    for (const { name } of whole) t.ok(tested.has(name), `line ${line}: ${name}`);
+t.test('each recipe has its file, which has the lines that the page shows', (t) => {
+  const folder = readdirSync(join(projectRoot, 'examples/recipes')).filter((file) => file.endsWith('.yaml'));
+  const linked = sections.map(linkIn);
+  t.equal(new Set(linked).size, sections.length);
+  t.strictSame(
+    linked.filter((file) => file.startsWith('recipes/')).sort(),
+    folder.map((file) => `recipes/${file}`).sort(),
+  );
+  for (const section of sections) {
+    const line = section.split('\n').find((line) => linkIn(`${line}\n`) !== '') ?? '';
+    const text = read(linkIn(section));
+    const shown = [...(line.split(': [`')[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+    t.ok(shown.length > 0, line);
+    for (const code of shown) t.ok(text.includes(code), `${linkIn(section)}: ${code}`);
   }
   t.end();
 });
 
-// UPDATE=1 writes the files.
-t.test('the templates of init are recipes', (t) => {
-  const templates = {
-    'json-api': 'an expensive route',
-    login: 'password guessing',
-    plans: 'paying customers',
-    swarm: 'a swarm waits',
-  };
-  for (const [name, words] of Object.entries(templates)) {
-    const file = join(projectRoot, 'examples', `${name}.yaml`);
-    const head = `# yaml-language-server: $schema=../gateway/policies.schema.json\n#\n# docs/recipes.md explains this file.\n`;
-    if (process.env.UPDATE === '1') writeFileSync(file, head + recipeFor(words));
-    else t.equal(readFileSync(file, 'utf8'), head + recipeFor(words), `${name}: set UPDATE=1 to write it`);
+t.test('every recipe passes its tests, has one of each policy, and no warning', (t) => {
+  for (const file of sections.map(linkIn)) {
+    const text = read(file);
+    const set = loadPolicies(text, file, (name) => read(`recipes/${name}`));
+    t.strictSame(runTests(set), [], file);
+    t.strictSame(warningsOf(set, placesIn(text)), [], file);
+    const tested = new Set(set.tests.flatMap(({ expect: { policies = [] } }) => policies ?? []));
+    const whole = set.policies.filter(({ shareOf }) => shareOf === null);
+    for (const { name } of whole) t.ok(tested.has(name), `${file}: ${name}`);
   }
   t.end();
 });

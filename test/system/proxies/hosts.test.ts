@@ -51,11 +51,13 @@ for (const name of askingProxyNames) {
   });
 }
 
+const RECIPE = readFileSync(join(projectRoot, 'examples/recipes/several-applications.yaml'), 'utf8');
+
 t.test("the recipe's file, and its sites in Caddy", async (t) => {
   const { blocks } = readPage('docs/recipes.md');
   const textWith = (words: string): string => blocks.find(({ text }) => text.includes(words))?.text ?? '';
   const [shop, blog] = [await startUpstream(t), await startUpstream(t)];
-  const decision = await startGateway(t, textWith('shop-login'));
+  const decision = await startGateway(t, RECIPE);
   const { port, errors } = await startAskingProxy(
     t,
     'caddy',
@@ -101,7 +103,7 @@ t.test("the recipe's labels for Traefik, and the files for Coolify", async (t) =
     'traefik.http.middlewares.floodgate.forwardauth.address': floodgate.forwardAuth.address,
   };
   const application = await startUpstream(t);
-  const decision = await startGateway(t, textWith('shop-login'));
+  const decision = await startGateway(t, RECIPE);
   const { port } = await startLabelledProxy(t, labels, {
     forwardAuth: `http://127.0.0.1:${decision}`,
     service: application.origin,
