@@ -5,8 +5,6 @@ import type { Millis } from '#shared/clock.ts';
 import type { ClientResponse } from './client-exchange.ts';
 import type { RequestOrigin } from './request-origin.ts';
 
-export const EMPTY_LINE = '\r\n';
-
 interface PlainReader {
   /** Ends the connection if it is idle. Called several times during a drain. */
   closeIdle(): void;
@@ -21,22 +19,14 @@ export class ClientConnection {
   readonly client: Client | null;
   /** What waits for earlier replies: the number of pipelined requests, and their bytes in units. */
   pipelined = 0;
-  /** The gateway's own reader of plain requests; null if node:http reads the connection. */
+  /** Reads the connection until it is handed over to node:http; then null. */
   reader: PlainReader | null = null;
   #response: ClientResponse | null = null;
-  /** Number of bytes before the first request, which are those of the PROXY header. */
-  readonly #bytesBefore: number;
 
   constructor(socket: Socket, origin: RequestOrigin, client: Client | null) {
     this.socket = socket;
     this.origin = origin;
     this.client = client;
-    this.#bytesBefore = socket.bytesRead - socket.readableLength;
-  }
-
-  /** Whether the client has sent nothing, or only an empty line, which may precede a request (RFC 9112 2.2). */
-  get isSilent(): boolean {
-    return this.socket.bytesRead - this.#bytesBefore <= EMPTY_LINE.length;
   }
 
   /** Whether the last request was answered before its body had arrived, so the next bytes belong to it. */

@@ -2,7 +2,7 @@
  * Determines where the requests of a connection come from, once for each connection. If the trusted proxies stand in a
  * file, an open connection gains or loses trust when the file changes.
  */
-import { isTrustedPeer, type ProxyTrust, type TrustedNetworks } from '#shared/client-address.ts';
+import { isTrustedPeer, type ProxyTrust } from '#shared/client-address.ts';
 
 export interface RequestOrigin {
   /** The address of the socket's peer, or the address in its PROXY header. */
@@ -27,41 +27,29 @@ export function originOf(
   introducedAs: string | null = null,
 ): RequestOrigin {
   const address = introducedAs ?? remoteAddress;
-  const origin: RequestOrigin = {
-    // A dual-stack listener writes 192.0.2.1 as ::ffff:192.0.2.1.
-    peer: address.startsWith('::ffff:') ? address.slice(7) : address,
-    trusted: isTrustedPeer(address, trust),
-    isIntroduced: introducedAs !== null,
-    scheme: encrypted ? 'https' : 'http',
-  };
-  return trust.kind === 'cidrs' && trust.networks.files.length > 0
-    ? new ChangingOrigin(origin, trust)
-    : origin;
+  // A dual-stack listener writes 192.0.2.1 as ::ffff:192.0.2.1.
+  const peer = address.startsWith('::ffff:') ? address.slice(7) : address;
+  return new Origin(peer, introducedAs !== null, encrypted ? 'https' : 'http', trust);
 }
 
-class ChangingOrigin implements RequestOrigin {
+class Origin implements RequestOrigin {
   readonly peer: string;
   readonly isIntroduced: boolean;
   readonly scheme: 'http' | 'https';
-  readonly #trust: ProxyTrust & { readonly networks: TrustedNetworks };
-  #trusted: boolean;
+  readonly #trust: ProxyTrust;
+  #trusted = false;
   /** Version of the networks that `#trusted` was read from. */
-  #version: number;
+  #version = -1;
 
-  constructor(
-    { peer, trusted, isIntroduced, scheme }: RequestOrigin,
-    trust: ProxyTrust & { readonly networks: TrustedNetworks },
-  ) {
+  constructor(peer: string, isIntroduced: boolean, scheme: 'http' | 'https', trust: ProxyTrust) {
     this.peer = peer;
     this.isIntroduced = isIntroduced;
     this.scheme = scheme;
     this.#trust = trust;
-    this.#trusted = trusted;
-    this.#version = trust.networks.version;
   }
 
   get trusted(): boolean {
-    const { version } = this.#trust.networks;
+    const version = this.#trust.kind === 'cidrs' ? this.#trust.networks.version : 0;
     if (version !== this.#version) {
       this.#version = version;
       this.#trusted = isTrustedPeer(this.peer, this.#trust);

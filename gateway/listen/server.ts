@@ -12,7 +12,7 @@ import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { closeUnlessUsed, discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
-import { areScarce, type KeepAlive, keepAliveOf, type Times } from '#gateway/listen/connection/keep-alive.ts';
+import { areScarce, keepAliveOf, type Times } from '#gateway/listen/connection/keep-alive.ts';
 import { Penalties } from '#gateway/listen/connection/penalties.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
@@ -36,7 +36,7 @@ import { Refusals } from '#gateway/request/refuse.ts';
 import { type Arrival, type ForwardingParts, GatewayRequest } from '#gateway/request/request.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Entrance, type EntranceSlots } from './entrance.ts';
-import { type HttpServer, HttpServers } from './http-servers.ts';
+import { type HttpServer, newHttpServer } from './http-server.ts';
 import { Listener, type ListenOptions } from './listener.ts';
 import { unusualReply } from './unusual-request.ts';
 
@@ -95,26 +95,30 @@ export interface DecisionServer {
   begin(arrival: Arrival, parts: ForwardingParts): void;
 }
 
+/** The two readers of connections. Our parser begins with each connection, and may hand it over to node:http. */
+interface Readers {
+  readonly plain: PlainConnectionOptions;
+  readonly http: HttpServer;
+}
+
 export class PublicServer {
   readonly #watch: ConnectionWatch;
   /** Unlike node:http's server, it can stop accepting without closing idle connections. */
   readonly #listener: Listener;
-  readonly #http: HttpServers;
-  readonly #keepAlive: KeepAlive;
+  /** Those for clients and for trusted proxies, which differ in their times. */
+  readonly #readers: Readonly<Record<'clients' | 'proxies', Readers>>;
   readonly #headerBytesMax: number;
   readonly #options: PublicServerOptions;
   readonly #parts: ForwardingParts;
   readonly #connections = new Map<Socket, ClientConnection>();
   readonly #entrance: Entrance;
   readonly #pipelining: Pipelining;
-  /** For reading plain requests of clients and of proxies without node:http; null if node:http reads all requests. */
-  readonly #plain: Readonly<Record<'clients' | 'proxies', PlainConnectionOptions>> | null;
   readonly #smallPieces: SmallPieces;
 
   constructor(options: PublicServerOptions) {
     const { enforcement, events, rankOf, upstream, clients, decisionServer } = options;
     this.#options = options;
-    this.#keepAlive = keepAliveOf(
+    const { clients: ofClients, proxies: ofProxies } = keepAliveOf(
       decisionServer?.keepAliveMs ?? options.keepAliveMs ?? null,
       enforcement.options.trust,
     );
@@ -129,7 +133,6 @@ export class PublicServer {
       cors: () => enforcement.table.cors,
       wallClock: enforcement.options.wallClock,
       headerBytesMax: this.#headerBytesMax,
-      unusedMs: this.#keepAlive.proxies.unusedMs,
     });
     const penalties = new Penalties(clients, this.#connections, options.penaltyMs);
     this.#pipelining = new Pipelining(upstream.bounds.pipelined, penalties);
@@ -155,15 +158,35 @@ export class PublicServer {
       onOpen: (connection) => this.#open(connection),
     });
     this.#listener = new Listener((socket) => this.#entrance.accept(socket), PROBE_MS);
-    this.#http = new HttpServers(this.#keepAlive, {
+    this.#readers = {
+      clients: this.#readersFor(ofClients, socketReplies),
+      proxies: this.#readersFor(ofProxies, socketReplies),
+    };
+  }
+
+  #readersFor(times: Times, socketReplies: SocketReplies): Readers {
+    const { clock, enforcement, hasOwnParser, handshakes, decisionServer, upgrades } = this.#options;
+    const http = newHttpServer({
       maxHeaderSize: this.#headerBytesMax,
+      keepAliveTimeout: times.idleMs,
       shouldUpgradeCallback: (req) =>
-        decisionServer === undefined && mayUpgrade(req, this.#connections.get(req.socket), options.upgrades),
-      listen: (http) => this.#listenTo(http, socketReplies),
+        decisionServer === undefined && mayUpgrade(req, this.#connections.get(req.socket), upgrades),
     });
-    const isPlain =
-      options.hasOwnParser === true && options.handshakes === null && decisionServer === undefined;
-    this.#plain = isPlain ? this.#plainOptions(socketReplies) : null;
+    this.#listenTo(http, socketReplies);
+    const plain: PlainConnectionOptions = {
+      ...times,
+      readsRequests: hasOwnParser === true && handshakes === null && decisionServer === undefined,
+      clock,
+      date: new DateField(enforcement.options.wallClock),
+      pieces: this.#smallPieces,
+      pipelining: this.#pipelining,
+      headerBytesMax: this.#headerBytesMax,
+      keepAlive: `timeout=${Math.floor(times.idleMs / 1000)}`,
+      onRequest: (connection, req, res) => this.#begin(connection, req, res, PLAIN),
+      onClientError: (error, socket) => socketReplies.onClientError(error, socket),
+      onHandOver: ({ socket }) => http.emit('connection', socket),
+    };
+    return { plain, http };
   }
 
   #listenTo(http: HttpServer, socketReplies: SocketReplies): void {
@@ -185,24 +208,6 @@ export class PublicServer {
     http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
   }
 
-  #plainOptions(socketReplies: SocketReplies): Record<'clients' | 'proxies', PlainConnectionOptions> {
-    const { clock, enforcement } = this.#options;
-    const optionsFor = (times: Times): PlainConnectionOptions => ({
-      ...times,
-      clock,
-      date: new DateField(enforcement.options.wallClock),
-      pieces: this.#smallPieces,
-      pipelining: this.#pipelining,
-      headerBytesMax: this.#headerBytesMax,
-      keepAlive: `timeout=${Math.floor(times.idleMs / 1000)}`,
-      onRequest: (connection, req, res) => this.#begin(connection, req, res, PLAIN),
-      onClientError: (error, socket) => socketReplies.onClientError(error, socket),
-      onHandOver: (connection) => this.#http.open(connection),
-    });
-    const { clients, proxies } = this.#keepAlive;
-    return { clients: optionsFor(clients), proxies: optionsFor(proxies) };
-  }
-
   #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): OutgoingResponse {
     return responseFor(req, socket, head, () => {
       const connection = this.#connections.get(req.socket);
@@ -210,7 +215,7 @@ export class PublicServer {
         lingeringClose(socket);
         return;
       }
-      this.#http.open(connection);
+      this.#readersOf(connection).http.emit('connection', socket);
       // The socket was paused while the gateway only checked whether the client leaves.
       socket.resume();
     });
@@ -224,8 +229,11 @@ export class PublicServer {
       this.#watch.forget(connection);
       this.#pipelining.forget(connection);
     });
-    if (this.#plain === null) this.#http.open(connection);
-    else new PlainConnection(connection, this.#plain[connection.origin.trusted ? 'proxies' : 'clients']);
+    new PlainConnection(connection, this.#readersOf(connection).plain);
+  }
+
+  #readersOf({ origin }: ClientConnection): Readers {
+    return this.#readers[origin.trusted ? 'proxies' : 'clients'];
   }
 
   #handle(req: IncomingRequest, res: OutgoingResponse, options: RequestOptions): void {
@@ -288,10 +296,8 @@ export class PublicServer {
   }
 
   /** @returns the port; the kernel chooses it if the option is 0 */
-  async listen(options: ListenOptions): Promise<number> {
-    const port = await this.#listener.listen(options);
-    this.#http.onListening();
-    return port;
+  listen(options: ListenOptions): Promise<number> {
+    return this.#listener.listen(options);
   }
 
   /**
@@ -309,7 +315,7 @@ export class PublicServer {
         isReplyUnread ||= connection.pending !== null && connection.pending.exchange?.isClosed !== false;
       }
       // node:http would also close connections whose complete reply the client has not read yet.
-      if (!isReplyUnread) this.#http.closeIdle();
+      if (!isReplyUnread) for (const { http } of Object.values(this.#readers)) http.closeIdleConnections();
       this.#entrance.cut();
     };
     // Let node:http first read the requests that have already arrived in the kernel.
@@ -324,7 +330,7 @@ export class PublicServer {
     // A listener counts a connection as closed shortly before its socket closes, and only then its request is logged.
     for (let turns = 0; this.#connections.size > 0 && turns < CLOSE_TURNS_MAX; turns++) await nextTurn();
     this.#watch.stop();
-    this.#http.close();
+    for (const { http } of Object.values(this.#readers)) http.close();
     clearTimeout(idle);
     clearInterval(sweep);
     clearTimeout(deadline);

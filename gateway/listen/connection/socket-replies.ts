@@ -3,16 +3,15 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientResponse } from '#gateway/http/client-exchange.ts';
-import { closeUnlessUsed, closeUnread } from '#gateway/http/lingering-close.ts';
+import { closeUnread } from '#gateway/http/lingering-close.ts';
 import { originAmong } from '#gateway/http/page-origin.ts';
-import { HEADERS_TIMEOUT_MS } from '#gateway/listen/connection/keep-alive.ts';
 import { type EntryLog, unreadableLine } from '#gateway/observe/log-line.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { outcomeOf, REASONS } from '#gateway/refusals/reasons.ts';
 import type { CorsTable } from '#gateway/reply/cors.ts';
 import { type OwnReply, rawReply } from '#gateway/reply/own-reply.ts';
 import { unreadReply } from '#gateway/reply/refusal-reply.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 
 export const METHOD_NOT_ALLOWED = unreadReply(REASONS.method);
 const MALFORMED = unreadReply(REASONS.notHttp1);
@@ -25,8 +24,6 @@ interface SocketRepliesOptions {
   readonly cors: () => CorsTable;
   readonly wallClock: Clock;
   readonly headerBytesMax: number;
-  /** How long a trusted proxy may keep a connection that it has not used yet. */
-  readonly unusedMs: Millis;
 }
 
 /** An error of node:http's parser. */
@@ -52,25 +49,8 @@ export class SocketReplies {
   onClientError({ code = '', rawPacket }: ReadError, socket: Duplex): void {
     // The reply was written, and closeUnread() waits for the end of the connection.
     if (socket.writableEnded && !socket.destroyed) return;
-    // A reply to a silent connection could cross with its first request, and the client would take it for the answer.
-    const connection = this.#options.connections.get(socket as Socket);
-    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.isSilent === true) this.#onSilent(connection);
-    else if (code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    if (code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else this.refuse(socket, this.#parseErrors[code] ?? MALFORMED, rawPacket);
-  }
-
-  /** A trusted proxy may open connections long before it uses them. */
-  #onSilent(connection: ClientConnection): void {
-    const { socket, origin } = connection;
-    if (!origin.trusted) {
-      closeUnlessUsed(socket);
-      return;
-    }
-    const closeIfSilent = (): void => {
-      if (connection.isSilent) closeUnlessUsed(socket);
-    };
-    const timer = setTimeout(closeIfSilent, this.#options.unusedMs - HEADERS_TIMEOUT_MS);
-    socket.once('close', () => clearTimeout(timer));
   }
 
   /**

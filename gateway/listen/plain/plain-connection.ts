@@ -3,7 +3,7 @@
  * last reply is written, goes to node:http together with the connection.
  */
 import type { Socket } from 'node:net';
-import { type ClientConnection, EMPTY_LINE } from '#gateway/http/client-connection.ts';
+import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import { free, ownMemory } from '#gateway/http/free-buffer.ts';
 import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { type PieceListener, RequestBody } from '#gateway/http/request-body.ts';
@@ -16,6 +16,8 @@ import { PlainRequest, plainHead, withAsciiTarget } from './plain-request.ts';
 import { PlainResponse, type ResponseOptions } from './plain-response.ts';
 
 export interface PlainConnectionOptions extends ResponseOptions, Times {
+  /** Whether plain requests are read here. Otherwise each connection is handed over with its first bytes. */
+  readonly readsRequests: boolean;
   readonly clock: Clock;
   readonly pieces: PieceListener;
   /** Counts the bytes that arrive before the last reply is written. */
@@ -31,6 +33,8 @@ export interface PlainConnectionOptions extends ResponseOptions, Times {
 
 /** Tolerance as in node:http. The keep-alive time of the client begins when it has the reply. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
+
+const EMPTY_LINE = '\r\n';
 
 /** A body is small or arrives at once, so the socket is never paused for it. */
 const ALWAYS_READS = (): void => undefined;
@@ -131,6 +135,10 @@ export class PlainConnection {
 
   #read(bytes: Buffer): void {
     const options = this.#options;
+    if (!options.readsRequests) {
+      this.#handOver(bytes);
+      return;
+    }
     const socket = this.#socket;
     const head = plainHead(bytes, options.headerBytesMax);
     const ascii = head === null ? withAsciiTarget(bytes) : null;

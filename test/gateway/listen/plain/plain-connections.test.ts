@@ -25,6 +25,7 @@ async function start(owner: Owner) {
   const connections: ClientConnection[] = [];
   const pipelining = unboundedPipelining();
   const options: PlainConnectionOptions = {
+    readsRequests: true,
     clock: now,
     date: new DateField(now),
     keepAlive: 'timeout=65',

@@ -128,6 +128,7 @@ export class Readers {
       else socket.destroy();
     });
     this.#plain = {
+      readsRequests: true,
       clock: () => 0,
       date: new DateField(() => 0),
       keepAlive: 'timeout=5',
