@@ -2,7 +2,7 @@
  * Parses authorization requests, in which a proxy asks whether a request may pass. Each kind of proxy describes the
  * request in its own way. An incomplete description is refused, because the gateway never guesses missing parts.
  */
-import { valuesOf } from '#gateway/http/header-values.ts';
+import { valuesOf } from '#gateway/http/header-fields.ts';
 
 /**
  * How a proxy asks, by the path that it asks at.

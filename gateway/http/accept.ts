@@ -1,5 +1,5 @@
 /** Tells whether a request asks for HTML, as a browser does that loads a page (RFC 9110 12.5.1). */
-import { valuesOf } from './header-values.ts';
+import { valuesOf } from './header-fields.ts';
 
 /** Browsers send at most 150 characters. */
 const ACCEPT_LENGTH_MAX = 512;

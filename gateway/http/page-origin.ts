@@ -1,5 +1,5 @@
 /** The origin of the page that sent a request, which browsers put into the header field Origin. */
-import { valuesOf } from './header-values.ts';
+import { valuesOf } from './header-fields.ts';
 
 /** Returns the origin of a request; null if it has none, or several. @param rawHeaders alternating names and values */
 export function originIn(rawHeaders: readonly string[]): string | null {

@@ -16,10 +16,9 @@ export interface ExchangeHandler {
   /**
    * Called on failure. The connection can be used again, or it is closed.
    *
-   * @param begun the readable fields of a header section for which `onHead` was not called, alternating names and values;
-   * null if none has begun
+   * @param hasBegun whether a header section has begun for which `onHead` was not called
    */
-  onError(error: Error, begun: readonly string[] | null): void;
+  onError(error: Error, hasBegun: boolean): void;
   /** Called when the upstream has switched protocols. The handler owns the socket, which is paused. */
   onUpgrade(headers: readonly string[], socket: Duplex): void;
 }

@@ -37,8 +37,8 @@ export interface ForwardedRequest {
   readonly options: RequestOptions;
   /** @param headers alternating names and values */
   onReplyBegun(status: number, headers: readonly string[]): void;
-  /** Called for a reply that the client does not get. @param isWhole whether all of its headers could be read */
-  onUnreadReply(headers: readonly string[], isWhole: boolean): void;
+  /** Called for a reply that the client does not get. @param headers null if they could not be read */
+  onUnreadReply(headers: readonly string[] | null): void;
   /**
    * Called when a tunnel has closed, or the upstream has finished a request whose client has left. Both outlive the
    * call.

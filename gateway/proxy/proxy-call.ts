@@ -188,7 +188,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#protected?.measure(statusCode < 500);
     if (this.#state === 'abandoned') {
       this.upstream.outage.answered();
-      this.request.onUnreadReply(fields, true);
+      this.request.onUnreadReply(fields);
       // Close the call, because the reply has no reader and may be endless.
       this.close();
       return;
@@ -234,7 +234,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     } else reply.isWhole = true;
   }
 
-  onError(error: Error, begun: readonly string[] | null): void {
+  onError(error: Error, hasBegun: boolean): void {
     const sent = this.#sent;
     if (this.#mayRetry && isStaleConnection(error) && sent !== null) {
       this.retryable = false;
@@ -243,7 +243,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       return;
     }
     this.#leaveUpstream();
-    if (begun !== null) this.request.onUnreadReply(begun, false);
+    if (hasBegun) this.request.onUnreadReply(null);
     if (this.#state === 'closed') return;
     if (this.#state === 'abandoned') this.close();
     else if (this.#reply?.isStreaming === true) this.#cut(this.#reply);
@@ -308,7 +308,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const { request, upstream, passage } = this;
     const { upgrade } = request.options;
     this.#leaveUpstream();
-    if (this.#state === 'abandoned') request.onUnreadReply(fields, true);
+    if (this.#state === 'abandoned') request.onUnreadReply(fields);
     if (this.isClosed || upgrade === null) {
       socket.destroy();
       this.close();

@@ -1,9 +1,8 @@
 /** Reads the header fields of an upstream's reply. */
-import { valuesOf } from '#gateway/http/header-values.ts';
+import { valuesOf } from '#gateway/http/header-fields.ts';
 import { dropNominated } from '#gateway/http/hop-by-hop.ts';
 import { BadReplyError } from './exchange.ts';
 
-const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const ODD_FIELD = /^([\x21-\x39\x3b-\x7e\x80-\xff]+)[\t ]*:([^\0\r\n]*)$/;
 const CONTROL = /[^\t\x20-\x7e\x80-\xff]/;
@@ -16,25 +15,6 @@ const UPGRADE = /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/;
 
 export const badField = (): BadReplyError =>
   new BadReplyError("a header field of the upstream's reply cannot be read");
-
-/** @returns alternating names and values; null if a line violates the grammar */
-export function fieldsOf(text: string, from: number): string[] | null {
-  const section = text.slice(from);
-  if (!FIELDS.test(section)) return null;
-  const fields: string[] = [];
-  for (let at = 0; at < section.length; ) {
-    const colon = section.indexOf(':', at);
-    let end = section.indexOf('\r\n', colon);
-    if (end < 0) end = section.length;
-    let valueFrom = colon + 1;
-    let valueTo = end;
-    while (valueFrom < valueTo && isBlank(section.charCodeAt(valueFrom))) valueFrom++;
-    while (valueTo > valueFrom && isBlank(section.charCodeAt(valueTo - 1))) valueTo--;
-    fields.push(section.slice(at, colon), section.slice(valueFrom, valueTo));
-    at = end + 2;
-  }
-  return fields;
-}
 
 /**
  * Repairs a line that violates the grammar. RFC 9112 5.1 asks proxies to remove blanks before the colon.
@@ -66,8 +46,6 @@ export function joinLengths(headers: string[]): number {
   return Number(length);
 }
 
-const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
-
 /** Returns the protocols in the value of an Upgrade field (RFC 9110 7.8), in lower case. */
 export function protocolsIn(upgrade: string): string[] {
   return upgrade.split(',').map((protocol) => protocol.trim().toLowerCase());
@@ -83,19 +61,4 @@ export function switchesTo(offered: string | null, fields: readonly string[]): b
   return (
     offered !== null && protocolsIn(offered).includes(joined('upgrade')) && UPGRADE.test(joined('connection'))
   );
-}
-
-/**
- * Returns the fields of a header section that is not complete or was refused.
- *
- * @param text may end anywhere in the section or behind it
- */
-export function readableFields(text: string): string[] {
-  const end = text.search(/\n\r?\n/);
-  // Without the status line, and without the last line if it is not complete.
-  const lines = text
-    .slice(0, end < 0 ? Math.max(0, text.lastIndexOf('\n')) : end)
-    .split(/\r?\n/)
-    .slice(1);
-  return lines.flatMap((line) => fieldsOf(line.replace(/\r$/, ''), 0) ?? []);
 }

@@ -3,9 +3,10 @@
  * is repaired if all programs that read it at all read it in the same way, as NGINX or HAProxy do. The client gets the
  * repaired form. `test/gateway/listen/conformance/conformance.md` lists what is repaired and what is refused.
  */
+import { fieldsIn } from '#gateway/http/header-fields.ts';
 import { HEADER_ADVICE, sizeText } from '#gateway/http/header-size.ts';
 import { BadReplyError } from './exchange.ts';
-import { badField, fieldsOf, repairedField } from './reply-fields.ts';
+import { badField, repairedField } from './reply-fields.ts';
 
 export interface ReplyHead {
   readonly status: number;
@@ -50,7 +51,7 @@ export function readHead(bytes: Buffer, from: number, readTo: number, bytesMax: 
   const searchFrom = Math.max(from, readTo - HEAD_END.length + 1);
   const end = bytes.indexOf(HEAD_END, searchFrom);
   if (end >= 0 && end - from <= bytesMax) {
-    const head = strictHead(bytes.toString('latin1', from, end), end + HEAD_END.length, true);
+    const head = strictHead(bytes.toString('latin1', from, end + 2), end + HEAD_END.length, true);
     if (head !== null) return head;
   }
   const emptyLine = findEmptyLine(bytes, searchFrom);
@@ -70,30 +71,20 @@ export function checkBegun(section: Buffer, checkedTo: number, bytesMax: number)
   if (!PROTOCOLS.some((protocol) => protocol.startsWith(start.slice(0, protocol.length))))
     throw noStatusLine();
   const lf = section.lastIndexOf(LF);
-  if (lf >= checkedTo) {
-    const lines = section.toString('latin1', 0, section[lf - 1] === CR ? lf - 1 : lf);
-    if (strictHead(lines, 0, true) === null) repairedHead(lines, 0);
-  }
+  if (lf >= checkedTo) repairedHead(section.toString('latin1', 0, section[lf - 1] === CR ? lf - 1 : lf), 0);
   // A CR that does not end its line.
   const cr = section.indexOf(CR, Math.max(lf + 1, checkedTo - 1));
   if (cr >= 0 && cr < section.length - 1) throw lf < 0 ? noStatusLine() : badField();
 }
 
+/** @param text lines that end with CR LF */
 function strictHead(text: string, end: number, isStrict: boolean): ReplyHead | null {
   const lineEnd = text.indexOf('\r\n');
-  const [, minor, code, reason = ''] = STATUS_LINE.exec(lineEnd < 0 ? text : text.slice(0, lineEnd)) ?? [];
-  if (code === undefined) return null;
-  const headers = lineEnd < 0 ? [] : fieldsOf(text, lineEnd + 2);
+  const [, minor, code, reason = ''] = STATUS_LINE.exec(text.slice(0, lineEnd)) ?? [];
+  const headers = code === undefined ? null : fieldsIn(text.slice(lineEnd + 2));
   if (headers === null) return null;
-  return {
-    status: Number(code),
-    reason,
-    isHttp11: minor === '1',
-    headers,
-    isStrict,
-    bytes: text.length,
-    end,
-  };
+  const isHttp11 = minor === '1';
+  return { status: Number(code), reason, isHttp11, headers, isStrict, bytes: text.length, end };
 }
 
 function repairedHead(text: string, end: number): ReplyHead {
@@ -112,7 +103,7 @@ function repairedHead(text: string, end: number): ReplyHead {
     `HTTP/1.${version === '1.0' ? 0 : 1} ${code} ${reason.replace(CONTROLS, ' ')}`,
     ...fields.map(repairedField).filter((field) => field !== null),
   ];
-  const head = strictHead(repaired.join('\r\n'), end, false);
+  const head = strictHead(`${repaired.join('\r\n')}\r\n`, end, false);
   if (head === null) throw badField();
   return head;
 }

@@ -6,7 +6,7 @@
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { ChunkReader } from './chunk-reader.ts';
 import { BadReplyError, BrokenReplyError } from './exchange.ts';
-import { joinLengths, readableFields, switchesTo } from './reply-fields.ts';
+import { joinLengths, switchesTo } from './reply-fields.ts';
 import { checkBegun, type ReplyHead, readHead } from './reply-head.ts';
 
 /** Limits of the interim replies before the final one, and of their bytes. */
@@ -89,10 +89,9 @@ export class ReplyParser {
     return this.#state !== 'head' && this.#state !== 'done';
   }
 
-  /** @returns the readable fields of a header section that is not complete or was refused; null if there is none */
-  begunFields(): readonly string[] | null {
-    const text = this.#state === 'head' ? this.#begun.toString('latin1', 0, this.#headBytesMax) : '';
-    return text.startsWith('HTTP/') ? readableFields(text) : null;
+  /** Whether a header section has begun that is not complete or was refused. */
+  get hasBegunHead(): boolean {
+    return this.#state === 'head' && this.#begun.length > 0;
   }
 
   /**

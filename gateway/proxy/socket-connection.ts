@@ -164,7 +164,7 @@ export class SocketConnection implements ReplyListener {
     if (!handler.onBegin()) {
       this.#handler = null;
       this.#keep();
-      handler.onError(new Error('the reply is no longer needed'), null);
+      handler.onError(new Error('the reply is no longer needed'), false);
       return;
     }
     this.#readAt = this.#options.clock();
@@ -306,7 +306,7 @@ export class SocketConnection implements ReplyListener {
     const handler = this.#handler;
     this.#handler = null;
     this.renew();
-    handler?.onError(error, this.#parser.begunFields());
+    handler?.onError(error, this.#parser.hasBegunHead);
   }
 
   #forget(): void {

@@ -1,5 +1,5 @@
 /** Decides what happens to a request when its upstream connection fails: it is sent again, or refused with a reason. */
-import { valuesOf } from '#gateway/http/header-values.ts';
+import { valuesOf } from '#gateway/http/header-fields.ts';
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { BadReplyError, UpstreamTimeoutError } from './exchange.ts';
 import type { ProxyFailure } from './forwarded-request.ts';

@@ -3,6 +3,8 @@
  * (https://fetch.spec.whatwg.org/#http-cors-protocol). Without these headers a browser shows its page a network error
  * instead of the 429. Replies of the application keep the headers that the application gives them.
  */
+
+import { valuesOf } from '#gateway/http/header-fields.ts';
 import {
   DECISION_HEADER,
   EXPOSE_HEADER,
@@ -10,7 +12,6 @@ import {
   LIMIT_HEADERS,
   RATELIMITED_HEADER,
 } from '#gateway/http/header-names.ts';
-import { valuesOf } from '#gateway/http/header-values.ts';
 import { originIn } from '#gateway/http/page-origin.ts';
 import { ANY_ORIGIN } from '#gateway/policy/browser-origin.ts';
 import type { OriginRule, PolicySet } from '#gateway/policy/policy-set.ts';

@@ -4,8 +4,9 @@
  * is worth little: only pages of origins with `credentials: true` may send cookies, and the gateway decides about their
  * request as about any other.
  */
+
+import { valuesOf } from '#gateway/http/header-fields.ts';
 import { DECISION_HEADER } from '#gateway/http/header-names.ts';
-import { valuesOf } from '#gateway/http/header-values.ts';
 import { REQUEST_METHOD } from './cors.ts';
 import type { Framing, OwnReply } from './own-reply.ts';
 

@@ -123,8 +123,8 @@ export class GatewayRequest implements Way, Exchange, ForwardedRequest {
     this.#reservation?.conclude(status, headers);
   }
 
-  onUnreadReply(headers: readonly string[], isWhole: boolean): void {
-    this.#reservation?.conclude('unknown', headers, isWhole);
+  onUnreadReply(headers: readonly string[] | null): void {
+    this.#reservation?.conclude('unknown', headers ?? [], headers !== null);
   }
 
   onUpstreamDone(sentBytes: number): void {

@@ -5,6 +5,7 @@
 
 import type { Socket } from 'node:net';
 import type { ClientRequest } from '#gateway/http/client-exchange.ts';
+import { fieldsIn } from '#gateway/http/header-fields.ts';
 import { HEADER_BYTES } from '#gateway/http/header-size.ts';
 import type { RequestBody } from '#gateway/http/request-body.ts';
 import { encodeBeyondAscii } from '#gateway/policy/path-readings.ts';
@@ -27,8 +28,6 @@ const END = Buffer.from('\r\n\r\n');
 /** The usual methods, and the characters that RFC 3986 allows in a path and a query, plus brackets. */
 const REQUEST_LINE =
   /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (\/[A-Za-z0-9\-._~!$&'()*+,;=:@/?%[\]]*) HTTP\/1\.1\r\n/;
-/** Each line is a name, a colon and a value, without line folding. */
-const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 const LENGTH = /^\d{1,15}$/;
 
 /** Requests with one of these header fields are left to the parser of node:http. */
@@ -51,25 +50,15 @@ export function plainHead(bytes: Buffer, bytesMax = HEADER_BYTES): PlainHead | n
   const text = bytes.toString('latin1', 0, end + 2);
   const [line = '', method = '', target = ''] = REQUEST_LINE.exec(text) ?? [];
   if (line === '') return null;
-  const section = text.slice(line.length);
-  if (!FIELDS.test(section)) return null;
+  const rawHeaders = fieldsIn(text.slice(line.length));
+  if (rawHeaders === null || rawHeaders.length > 2 * FIELDS_MAX) return null;
 
-  const rawHeaders: string[] = [];
   let hasHost = false;
   let length: string | null = null;
   let connection: string | null = null;
-  for (let at = 0; at < section.length; ) {
-    const colon = section.indexOf(':', at);
-    const lineEnd = section.indexOf('\r\n', colon);
-    let valueFrom = colon + 1;
-    let valueTo = lineEnd;
-    while (valueFrom < valueTo && isBlank(section.charCodeAt(valueFrom))) valueFrom++;
-    while (valueTo > valueFrom && isBlank(section.charCodeAt(valueTo - 1))) valueTo--;
-    const name = section.slice(at, colon);
-    const value = section.slice(valueFrom, valueTo);
-    rawHeaders.push(name, value);
-    at = lineEnd + 2;
-    const lower = name.toLowerCase();
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const value = rawHeaders[i + 1] ?? '';
+    const lower = rawHeaders[i]?.toLowerCase() ?? '';
     switch (lower) {
       case 'host':
         if (hasHost) return null;
@@ -88,7 +77,7 @@ export function plainHead(bytes: Buffer, bytesMax = HEADER_BYTES): PlainHead | n
         if (NOT_PLAIN.has(lower)) return null;
     }
   }
-  if (!hasHost || rawHeaders.length > 2 * FIELDS_MAX) return null;
+  if (!hasHost) return null;
   return {
     method,
     target,
@@ -98,8 +87,6 @@ export function plainHead(bytes: Buffer, bytesMax = HEADER_BYTES): PlainHead | n
     bytes: end + END.length,
   };
 }
-
-const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
 
 /** No part of it repeats another one, so the time grows linearly with the length. */
 const TARGET_LINE = /^([A-Z-]+ )([^ \r\n]+)(?= HTTP\/1\.[01]\r?\n)/;
