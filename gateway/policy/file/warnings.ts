@@ -31,11 +31,10 @@ export function warningsOf(
       );
   for (const [name, size] of sizes)
     if (size === 0) warn([], `${name} has no entries`, 'write some, or remove the file from the policy file');
-  const file = { ...set, byBucket: Map.groupBy(set.policies, ({ bucket }) => bucket) };
   for (const policy of set.policies) {
     const row = policy.at.slice(0, 2);
     for (const [name, key] of POLICY_ROWS) {
-      const warning = key.warn?.(policy, file) ?? null;
+      const warning = key.warn?.(policy, set) ?? null;
       if (warning === null) continue;
       const [message, fix, point] = warning;
       warn([...(name in QUOTA_KEYS ? policy.at : row), name], message, fix, point);

@@ -1,27 +1,22 @@
 import type { Identifier } from '#gateway/identity/identifier.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import { policyKey } from './key.ts';
-import { DURATION, secondsWithin, whole } from './schema-parts.ts';
+import { DURATION, flag, object, secondsWithin, whole } from './schema-parts.ts';
 
 /** A ban of an IPv6 address covers its network with this prefix length. */
 const NETWORK_BITS = 64;
 
 export const ban = policyKey({
-  schema: {
-    type: 'object',
-    required: ['after', 'within', 'for'],
-    properties: {
-      after: whole(1, 1_000_000, 'after how many denials, a whole number from 1 to 1000000'),
+  schema: object(
+    ['after', 'within', 'for'],
+    {
+      after: whole(1, 1_000_000, 'after how many denials'),
       within: DURATION,
       for: DURATION,
-      growing: {
-        type: 'boolean',
-        description: 'true if each ban is twice as long as the one before; false is the default',
-      },
+      growing: flag('true if each ban is twice as long as the one before; false is the default'),
     },
-    additionalProperties: false,
-    description: 'bans clients that are denied too often: write { after: 50, within: 10m, for: 1h }',
-  },
+    'bans clients that are denied too often: write { after: 50, within: 10m, for: 1h }',
+  ),
   more: 'See [Banning repeat offenders](#banning-repeat-offenders)',
   read(written, { bucket, identifier, rowIdentifier, report }): PolicyBan | null {
     if (written === undefined) return null;

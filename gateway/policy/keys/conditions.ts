@@ -15,19 +15,12 @@ import { readHosts } from './hosts.ts';
 import { policyKey, type RowPlace } from './key.ts';
 import { programName } from './named-clients.ts';
 import { areCounted } from './other-limits.ts';
-import { hostList, list, route as routeText } from './schema-parts.ts';
+import { hostList, route as routeText, some, text } from './schema-parts.ts';
 
 const more = 'See [Conditions](#conditions)';
 
-/** Schema of a list with at least one entry, because an empty one would never apply. */
-const some = <const S extends object>(items: S, max: number, description: string) =>
-  ({ ...list(items, max, description), minItems: 1 }) as const;
-
 export const unless = policyKey({
-  schema: {
-    type: 'string',
-    description: 'the name of an identifier: requests with a proven credential of it are not counted',
-  },
+  schema: text('the name of an identifier: requests with a proven credential of it are not counted'),
   without: 'none',
   more,
   read(name, { identifier, identifierNamed, report }) {

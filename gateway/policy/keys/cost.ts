@@ -1,19 +1,14 @@
 import type { XStatic } from 'typebox/schema';
 import type { Cost } from '#gateway/policy/policy.ts';
 import { policyKey } from './key.ts';
-import { fieldName, only, units } from './schema-parts.ts';
+import { fieldName, object, only, units } from './schema-parts.ts';
 
 const SCHEMA = {
   anyOf: [
     units,
     { type: 'string', const: 'body-bytes' },
     only('header', fieldName),
-    {
-      type: 'object',
-      required: ['replyHeader', 'reserve'],
-      properties: { replyHeader: fieldName, reserve: units },
-      additionalProperties: false,
-    },
+    object(['replyHeader', 'reserve'], { replyHeader: fieldName, reserve: units }, 'a cost in the reply'),
     only('body-bytes', units),
     { type: 'string', const: 'reply-bytes' },
     only('reply-bytes', units),

@@ -10,7 +10,7 @@ import { plan, plans } from './plans.ts';
 import { policySchema } from './policy-keys.ts';
 import { regulars } from './regulars.ts';
 import { replies } from './replies.ts';
-import { hostList, list, route } from './schema-parts.ts';
+import { flag, hostList, list, object, route } from './schema-parts.ts';
 import { tests } from './tests.ts';
 import { timezone } from './timezone.ts';
 
@@ -21,12 +21,11 @@ const exclude = fileKey({
     {
       anyOf: [
         route('METHODS PATH, such as OPTIONS * or GET /health'),
-        {
-          type: 'object',
-          required: ['route', 'hosts'],
-          properties: { route: route('METHODS PATH, such as GET /health'), hosts: hostList('') },
-          additionalProperties: false,
-        },
+        object(
+          ['route', 'hosts'],
+          { route: route('METHODS PATH, such as GET /health'), hosts: hostList('') },
+          'a route of some hosts',
+        ),
       ],
       description:
         'METHODS PATH, such as OPTIONS * or GET /health, at most 2000 characters; or { route: METHODS PATH, hosts: [HOST] }',
@@ -49,10 +48,7 @@ const exclude = fileKey({
 });
 
 const ignoreCase = fileKey({
-  schema: {
-    type: 'boolean',
-    description: 'true if the application treats /LOGIN like /login; false is the default',
-  },
+  schema: flag('true if the application treats /LOGIN like /login; false is the default'),
   default: false,
   more: 'See [Paths](#paths)',
   read: (ignoreCase) => ignoreCase,

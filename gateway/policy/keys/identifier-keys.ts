@@ -6,7 +6,7 @@ import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { Report } from '#gateway/policy/problems.ts';
 import { SOURCES } from './identifier-sources.ts';
 import { fileKey, propertiesOf } from './key.ts';
-import { whole } from './schema-parts.ts';
+import { flag, object, whole } from './schema-parts.ts';
 
 const source = {
   anyOf: [
@@ -35,40 +35,27 @@ export const IDENTIFIER_KEYS = {
     more: '1 to 8 places where a client presents its credential: `{ header: NAME }`, `{ bearer: PREFIX }`, `{ cookie: NAME }`, `{ query: NAME }`; or a list of [`{ jwt: … }`](#signed-tokens); or `[{ path: PARAMETER }]`, a [part of the path](policies.md#who-is-counted); or `[{ body: FIELD }]`, a [field of the body](#fields-of-the-body); or `[{ network: FILE }]`, the [name of a network](#networks-with-names)',
   }),
   ipv4Prefix: fileKey({
-    schema: whole(
-      8,
-      32,
-      'bits of an IPv4 address that make one client, a whole number from 8 to 32; 24 counts the networks of providers',
-    ),
+    schema: whole(8, 32, 'bits of an IPv4 address that make one client'),
     default: 32,
     more: 'Only with `client-address`',
   }),
   ipv6Prefix: fileKey({
-    schema: whole(
-      16,
-      128,
-      'bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
-    ),
+    schema: whole(16, 128, 'bits of an IPv6 address that make one client (usually 64)'),
     default: 64,
     more: 'Only with `client-address`',
   }),
   ignoreCase: fileKey({
-    schema: {
-      type: 'boolean',
-      description: 'true if the application finds keys without regard to case; false is the default',
-    },
+    schema: flag('true if the application finds keys without regard to case; false is the default'),
     default: false,
     more: 'Only with a header, bearer token, cookie or query parameter, see [Credentials](#credentials)',
   }),
 } as const;
 
-export const identifierSchema = {
-  type: 'object',
-  required: ['source'],
-  properties: propertiesOf(IDENTIFIER_KEYS),
-  additionalProperties: false,
-  description: 'write { source: client-address } or { source: [ { header: x-api-key } ] }',
-} as const;
+export const identifierSchema = object(
+  ['source'],
+  propertiesOf(IDENTIFIER_KEYS),
+  'write { source: client-address } or { source: [ { header: x-api-key } ] }',
+);
 
 export const identifiers = fileKey({
   schema: {

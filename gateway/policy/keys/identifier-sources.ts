@@ -1,41 +1,34 @@
 /** Where a request presents who sent it: one row for each kind of source. */
 import type { BodyIdentifier, CredentialSource } from '#gateway/identity/identifier.ts';
-import { fieldName, fileName, only } from './schema-parts.ts';
+import { fieldName, fileName, flag, object, only, shortText, some, text } from './schema-parts.ts';
 
-const BODY = {
-  type: 'object',
-  required: ['body'],
-  properties: {
+const BODY = object(
+  ['body'],
+  {
     body: {
-      type: 'string',
+      ...text('the name of a field at the top of the body, such as email'),
       pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$',
-      description: 'the name of a field at the top of the body, such as email',
     },
-    required: {
-      type: 'boolean',
-      description: 'true refuses requests of which the gateway cannot read the field',
-    },
+    required: flag('true refuses requests of which the gateway cannot read the field'),
   },
-  additionalProperties: false,
-  description: 'write { body: FIELD }, such as { body: email }',
-} as const;
+  'write { body: FIELD }, such as { body: email }',
+);
 
-const AUDIENCE = { type: 'string', minLength: 1, maxLength: 1000 } as const;
+const AUDIENCE = shortText(1000, 'an audience of the token');
 
-const TOKEN = {
-  type: 'object',
-  required: ['claim', 'jwks'],
-  properties: {
+const TOKEN = object(
+  ['claim', 'jwks'],
+  {
     bearer: { type: 'boolean', const: true },
     header: fieldName,
     cookie: fieldName,
-    claim: { type: 'string', minLength: 1, maxLength: 200 },
+    claim: shortText(200, 'the claim that names the client'),
     jwks: fileName,
-    issuer: { type: 'string', minLength: 1, maxLength: 1000 },
-    audience: { anyOf: [AUDIENCE, { type: 'array', items: AUDIENCE, minItems: 1, maxItems: 16 }] },
+    issuer: shortText(1000, 'the issuer of the token'),
+    audience: { anyOf: [AUDIENCE, some(AUDIENCE, 16, 'audiences, of which the token has one')] },
   },
-  additionalProperties: false,
-} as const;
+  'a signed token',
+);
 
 export const SOURCES = {
   header: only('header', fieldName),

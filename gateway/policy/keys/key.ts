@@ -55,11 +55,6 @@ export interface RowPlace {
   readonly report: Report;
 }
 
-/** A file with what its warnings compare. */
-export interface WholeFile extends PolicySet {
-  readonly byBucket: ReadonlyMap<string, readonly LoadedPolicy[]>;
-}
-
 export type Warning = readonly [message: string, fix: string, point?: 'key'];
 
 export interface PolicyKey<S, D, V> extends Key<S, D, V, RowPlace> {
@@ -73,7 +68,7 @@ export interface PolicyKey<S, D, V> extends Key<S, D, V, RowPlace> {
   /** Whether counters start from zero after a change. Without it, they keep their usage. */
   restarts?(before: LoadedPolicy, after: LoadedPolicy): boolean;
   /** Warns of a valid value that is probably a mistake. */
-  warn?(policy: LoadedPolicy, file: WholeFile): Warning | null;
+  warn?(policy: LoadedPolicy, file: PolicySet): Warning | null;
   /** Adds a remark to the explanation of a policy that applies. @param canBeRegular whether its client ever can */
   explain?(policy: LoadedPolicy, canBeRegular: boolean): string | null;
 }

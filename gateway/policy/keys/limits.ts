@@ -16,27 +16,23 @@ import { checkValues } from './distinct.ts';
 import type { identifier } from './identifier.ts';
 import { policyKey, propertiesOf } from './key.ts';
 import { QUOTA_KEYS } from './quota-keys.ts';
-import { secondsWithin } from './schema-parts.ts';
-
-const ENTRY_IDENTIFIER = {
-  type: 'string',
-  description: 'the clients that this limit counts, if they differ from those of its row, such as everyone',
-} as const;
+import { object, secondsWithin, some, text } from './schema-parts.ts';
 
 export const limits = policyKey({
-  schema: {
-    type: 'array',
-    minItems: 1,
-    maxItems: 8,
-    items: {
-      type: 'object',
-      properties: { ...propertiesOf(QUOTA_KEYS), identifier: ENTRY_IDENTIFIER },
-      additionalProperties: false,
-      description: 'an entry of limits has limit and window, or concurrency',
-    },
-    description:
-      'instead of limit and window: a list of 1 to 8 limits that all apply, such as { limit: 100, window: 1m } and { concurrency: 20 }',
-  },
+  schema: some(
+    object(
+      [],
+      {
+        ...propertiesOf(QUOTA_KEYS),
+        identifier: text(
+          'the clients that this limit counts, if they are others than those of its row, such as everyone',
+        ),
+      },
+      'an entry of limits has limit and window, or concurrency',
+    ),
+    8,
+    'instead of limit and window: a list of 1 to 8 limits that all apply, such as { limit: 100, window: 1m } and { concurrency: 20 }',
+  ),
   more: 'See [Several limits in one policy](#several-limits-in-one-policy)',
 });
 

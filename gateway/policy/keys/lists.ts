@@ -11,44 +11,49 @@ import { fileKey } from './key.ts';
 import { type LinePlace, readLines } from './lines.ts';
 import { CLIENTS, listedClient } from './named-clients.ts';
 import { type NetworkFile, type NetworkLoader, networkName } from './networks.ts';
-import { fileName, hostList, list, route as routeText } from './schema-parts.ts';
+import {
+  fileName,
+  flag,
+  hostList,
+  list,
+  object,
+  route as routeText,
+  shortText,
+  some,
+  text,
+} from './schema-parts.ts';
 
 const listed = {
-  address: { type: 'string', description: 'an address or a network such as 203.0.113.0/24' },
-  digest: { type: 'string', description: '22 characters, as the access log shows them under identities' },
+  address: text('an address or a network such as 203.0.113.0/24'),
+  digest: text('22 characters, as the access log shows them under identities'),
   network: {
     ...fileName,
     description: 'the name of a file in the same folder, with one network and its name a line',
   },
   name: {
-    anyOf: [networkName, { type: 'array', items: networkName, minItems: 1, maxItems: 1000 }],
+    anyOf: [networkName, some(networkName, 1000, 'names')],
     description: 'a name in the file of network, such as AS64500, or a list of names',
   },
   file: {
     ...fileName,
     description: 'the name of a file in the same folder, with one network or program a line',
   },
-  lenient: {
-    type: 'boolean',
-    description: 'for a file: true skips lines that cannot be used, with a warning',
-  },
+  lenient: flag('for a file: true skips lines that cannot be used, with a warning'),
   hosts: hostList(', for which the entry applies'),
 } as const;
 
-const allowed = {
-  type: 'object',
-  properties: listed,
-  minProperties: 1,
-  additionalProperties: false,
-  description: 'write { address: CIDR }, { digest: DIGEST }, { network: FILE, name: NAME } or { file: NAME }',
-} as const;
+const allowed = object(
+  [],
+  listed,
+  'write { address: CIDR }, { digest: DIGEST }, { network: FILE, name: NAME } or { file: NAME }',
+);
 
-const denied = {
-  type: 'object',
-  properties: {
+const denied = object(
+  [],
+  {
     ...listed,
     userAgent: {
-      anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 1000 }],
+      anyOf: [{ type: 'string' }, some({ type: 'string' }, 1000, 'names')],
       description: 'the name of a program in its User-Agent, such as GPTBot, or a list of names',
     },
     route: routeText('METHODS PATH, such as * /internal/*'),
@@ -57,19 +62,15 @@ const denied = {
       description: '403 or 429; unless given, it is 429 for a client and 403 for a route',
     },
     reason: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 200,
-      pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
-      description:
+      ...shortText(
+        200,
         'the reason shown to the client: one line of at most 200 characters, without control characters',
+      ),
+      pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
     },
   },
-  minProperties: 1,
-  additionalProperties: false,
-  description:
-    'write one of address, digest, network, userAgent, route and file, with status and reason if you like',
-} as const;
+  'write one of address, digest, network, userAgent, route and file, with status and reason if you like',
+);
 
 export const allow = fileKey({
   schema: list(allowed, 10_000, 'a list of clients and networks that no policy counts'),

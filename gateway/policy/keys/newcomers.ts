@@ -1,19 +1,17 @@
 /** The key `newcomers`: a limit for all clients together who were not here before. */
 import { isNewcomers, type Newcomers } from '#gateway/policy/newcomers.ts';
-import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
+import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 import { isoTime } from '#shared/clock.ts';
-import { policyKey, type Warning, type WholeFile } from './key.ts';
+import { policyKey, type Warning } from './key.ts';
 import { algorithm, burst, window } from './quota-keys.ts';
-import { LIMIT } from './schema-parts.ts';
+import { LIMIT, object } from './schema-parts.ts';
 
 export const newcomers = policyKey({
-  schema: {
-    type: 'object',
-    required: ['limit', 'window'],
-    properties: { limit: LIMIT, window: window.schema, algorithm: algorithm.schema, burst: burst.schema },
-    additionalProperties: false,
-    description: 'a limit for all clients together who are not regulars, such as { limit: 200, window: 1m }',
-  },
+  schema: object(
+    ['limit', 'window'],
+    { limit: LIMIT, window: window.schema, algorithm: algorithm.schema, burst: burst.schema },
+    'a limit for all clients together who are not regulars, such as { limit: 200, window: 1m }',
+  ),
   more: 'See [Regulars first](#regulars-first)',
   counted: ({ onlyFor }) => isNewcomers(onlyFor),
   warn: (policy, file) => (isNewcomers(policy.onlyFor) ? warnOfLogin(policy, file) : null),
@@ -38,7 +36,7 @@ function newcomersText({ visits, days, actsFrom }: Newcomers, canBeRegular: bool
 const NAMES_LOGIN = /log[-_]?in|sign[-_]?(?:in|up)|regist|auth|session/i;
 
 /** Warns if people who log in or sign up may have to wait behind a swarm. */
-function warnOfLogin({ route, except }: LoadedPolicy, { exclude }: WholeFile): Warning | null {
+function warnOfLogin({ route, except }: LoadedPolicy, { exclude }: PolicySet): Warning | null {
   const takesPosts = route.methods === null || route.methods.has('POST');
   if (!takesPosts || route.segments.at(-1)?.kind !== 'rest') return null;
   const exempt = [except?.unmet ?? '', ...exclude.map(({ text }) => text)];

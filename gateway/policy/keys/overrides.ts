@@ -10,53 +10,13 @@ import { Mistake, type Path, type Report, readEach, refuseKeys } from '#gateway/
 import { versionOf } from '#gateway/policy/referenced-files.ts';
 import { neverPasses } from './cost.ts';
 import { checkValueLimit } from './distinct.ts';
-import { policyKey } from './key.ts';
 import { type LinePlace, readLines } from './lines.ts';
 import { nameClient } from './named-clients.ts';
-import { fileName, LIMIT, LIMIT_MAX } from './schema-parts.ts';
-
-export const overrides = policyKey({
-  schema: {
-    type: 'array',
-    maxItems: 1000,
-    items: {
-      type: 'object',
-      required: ['for', 'limit'],
-      properties: {
-        for: {
-          type: 'object',
-          properties: {
-            address: { type: 'string', description: 'an address or a network such as 10.0.0.0/8' },
-            digest: { type: 'string', description: '22 characters, as floodgate explain shows them' },
-            plan: { type: 'string', description: 'the name of a plan' },
-            userAgent: { type: 'string', description: 'the name of a program, such as GPTBot' },
-          },
-          minProperties: 1,
-          maxProperties: 1,
-          additionalProperties: false,
-          description: 'write { address: CIDR }, { digest: DIGEST }, { plan: NAME } or { userAgent: NAME }',
-        },
-        limit: LIMIT,
-      },
-      additionalProperties: false,
-      description: 'an override has for and limit',
-    },
-    description: 'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
-  },
-  more: 'See [Overrides and plans](#overrides-and-plans)',
-  counted: ({ overrides }) => overrides?.version,
-});
-
-export const overridesFile = policyKey({
-  schema: {
-    ...fileName,
-    description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
-  },
-  more: 'Instead of `overrides`',
-});
+import type { QUOTA_KEYS } from './quota-keys.ts';
+import { LIMIT_MAX } from './schema-parts.ts';
 
 interface Written {
-  readonly overrides?: XStatic<typeof overrides.schema>;
+  readonly overrides?: XStatic<(typeof QUOTA_KEYS)['overrides']['schema']>;
   readonly overridesFile?: string;
 }
 

@@ -14,19 +14,9 @@ export const name = policyKey({
   more: 'Clients see it',
 });
 
-/** Methods that get 405 before policies are matched. */
-const NEVER_SERVED: ReadonlySet<string> = new Set(['CONNECT', 'TRACE']);
-
 export const route = policyKey({
   schema: routeText('METHODS PATH, such as POST /api/items or GET,PUT /api/items/*'),
   more: 'See [Routes](policies.md#routes)',
-  warn({ route: { methods, text } }) {
-    if (methods === null || ![...methods].every((method) => NEVER_SERVED.has(method))) return null;
-    return [
-      `${text} matches no request: the gateway answers CONNECT and TRACE with 405`,
-      'name another method, or remove the policy',
-    ];
-  },
 });
 
 export const count = policyKey({
@@ -48,8 +38,9 @@ export const bucket = policyKey({
   more: 'See [Shared buckets](#shared-buckets)',
   counted: ({ bucket }) => bucket,
   restarts: () => true,
-  warn({ name, bucket }, { byBucket }) {
-    if (bucket === name || (byBucket.get(bucket)?.length ?? 0) > 1) return null;
+  warn({ name, bucket, index }, { policies }) {
+    if (bucket === name || policies.some((other) => other.bucket === bucket && other.index !== index))
+      return null;
     return [
       `nothing shares the bucket ${bucket} with ${name}`,
       'give other policies the same bucket, or remove it',
@@ -93,17 +84,6 @@ export const mode = policyKey({
   counted: ({ mode }) => mode,
   explain: ({ mode }) =>
     mode === 'enforce' ? null : `${mode}: ${NEVER_DENIES}${mode === 'mark' ? ', and marks' : ''}`,
-  /** Warns of keys that say how to refuse, because a policy that marks refuses nobody. */
-  warn({ name, mode, ban, retryJitter, onStoreFailure }) {
-    const useless = {
-      ban: ban !== null,
-      retryJitter: retryJitter > 0,
-      onStoreFailure: onStoreFailure === 'deny',
-    };
-    const [key] = Object.entries(useless).find(([, isUseless]) => isUseless) ?? [];
-    if (mode !== 'mark' || key === undefined) return null;
-    return [`${name} marks and denies nobody, so ${key} does nothing`, `remove ${key}`];
-  },
 });
 
 export const onStoreFailure = policyKey({

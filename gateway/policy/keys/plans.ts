@@ -5,24 +5,19 @@ import { Mistake } from '#gateway/policy/problems.ts';
 import { type FilePlace, fileKey } from './key.ts';
 import { readLines } from './lines.ts';
 import { digestOrAddress, nameClient } from './named-clients.ts';
-import { fieldName, fileName, only } from './schema-parts.ts';
+import { fieldName, fileName, object, only, shortText } from './schema-parts.ts';
 
 export const plan = fileKey({
   schema: {
-    type: 'object',
-    minProperties: 1,
-    properties: {
-      header: { ...fieldName, description: 'the name of a header field, such as x-plan' },
-      claim: {
-        type: 'string',
-        minLength: 1,
-        maxLength: 200,
-        description: 'the name of a claim of signed tokens, such as plan',
+    ...object(
+      [],
+      {
+        header: { ...fieldName, description: 'the name of a header field, such as x-plan' },
+        claim: shortText(200, 'the name of a claim of signed tokens, such as plan'),
       },
-    },
-    additionalProperties: false,
-    description:
       'where trusted proxies or signed tokens name the plan of a client, such as { header: x-plan } or { claim: plan }',
+    ),
+    minProperties: 1,
   },
   more: 'See [Overrides and plans](#overrides-and-plans)',
   read: (plan) => ({ header: plan?.header?.toLowerCase() ?? null, claim: plan?.claim ?? null }),

@@ -1,15 +1,50 @@
 /** The keys of a limit. They stand in a policy, or in the entries of its `limits`. */
 import { policyKey } from './key.ts';
-import { neverReached } from './other-limits.ts';
-import { overrides, overridesFile } from './overrides.ts';
-import { DURATION, LIMIT, LIMIT_MAX, units, whole } from './schema-parts.ts';
+import { DURATION, fileName, LIMIT, LIMIT_MAX, list, object, text, units, whole } from './schema-parts.ts';
 
 const limit = policyKey({
   schema: LIMIT,
   without: 'required, unless `concurrency` or `limits` is set',
   more: 'With a [cost](#costs), units instead of requests',
   counted: ({ limit }) => limit,
-  warn: neverReached,
+});
+
+const overrides = policyKey({
+  schema: list(
+    object(
+      ['for', 'limit'],
+      {
+        for: {
+          ...object(
+            [],
+            {
+              address: text('an address or a network such as 10.0.0.0/8'),
+              digest: text('22 characters, as floodgate explain shows them'),
+              plan: text('the name of a plan'),
+              userAgent: text('the name of a program, such as GPTBot'),
+            },
+            'write { address: CIDR }, { digest: DIGEST }, { plan: NAME } or { userAgent: NAME }',
+          ),
+          minProperties: 1,
+          maxProperties: 1,
+        },
+        limit: LIMIT,
+      },
+      'an override has for and limit',
+    ),
+    1000,
+    'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
+  ),
+  more: 'See [Overrides and plans](#overrides-and-plans)',
+  counted: ({ overrides }) => overrides?.version,
+});
+
+const overridesFile = policyKey({
+  schema: {
+    ...fileName,
+    description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
+  },
+  more: 'Instead of `overrides`',
 });
 
 export const window = policyKey({
@@ -45,14 +80,8 @@ export const burst = policyKey({
   counted: ({ capacity, limit }) => (capacity === limit ? null : capacity),
 });
 
-const CONCURRENCY_MAX = 10_000;
-
 const concurrency = policyKey({
-  schema: whole(
-    1,
-    CONCURRENCY_MAX,
-    `instead of limit and window: how many requests may be in flight at once, a whole number from 1 to ${CONCURRENCY_MAX}`,
-  ),
+  schema: whole(1, 10_000, 'instead of limit and window: how many requests may be in flight at once'),
   more: 'See [Requests in flight](#requests-in-flight)',
 });
 

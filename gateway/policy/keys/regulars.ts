@@ -9,58 +9,38 @@ import { HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import type { IdentifierTable } from './identifiers.ts';
 import { fileKey } from './key.ts';
 import { type NetworkLoader, networkName } from './networks.ts';
-import { fileName, whole } from './schema-parts.ts';
+import { fileName, list, object, some, whole } from './schema-parts.ts';
 
 export const regulars = fileKey({
-  schema: {
-    type: 'object',
-    properties: {
-      visits: whole(
-        2,
-        10,
-        'on how many different days a client needs good replies, a whole number from 2 to 10',
-      ),
+  schema: object(
+    [],
+    {
+      visits: whole(2, 10, 'on how many different days a client needs good replies'),
       days: whole(
         2,
         HISTORY_DAYS,
-        `within how many days, a whole number from 2 to ${HISTORY_DAYS}; a client that stays away so long is a newcomer again`,
+        'within how many days, before a client that stays away is a newcomer again',
       ),
-      keys: {
-        type: 'array',
-        items: { type: 'string' },
-        maxItems: 8,
-        description:
-          'a list of at most 8 identifiers whose proven keys are regulars at once, such as [apiKey]',
-      },
-      never: {
-        type: 'object',
-        required: ['network'],
-        properties: {
+      keys: list(
+        { type: 'string' },
+        8,
+        'a list of at most 8 identifiers whose proven keys are regulars at once, such as [apiKey]',
+      ),
+      never: object(
+        ['network'],
+        {
           network: {
             ...fileName,
             description: 'the name of a file in the same folder, with one network and its name a line',
           },
-          name: {
-            type: 'array',
-            items: networkName,
-            minItems: 1,
-            maxItems: 1000,
-            description: 'a list of names in that file, such as [AS64500]; all unless given',
-          },
+          name: some(networkName, 1000, 'a list of names in that file, such as [AS64500]; all unless given'),
         },
-        additionalProperties: false,
-        description: 'networks whose addresses never become regulars, such as { network: hosting.txt }',
-      },
-      newPerDay: whole(
-        1,
-        10_000_000,
-        'how many new clients a day are remembered at most, a whole number from 1 to 10000000',
+        'networks whose addresses never become regulars, such as { network: hosting.txt }',
       ),
+      newPerDay: whole(1, 10_000_000, 'how many new clients a day are remembered at most'),
     },
-    additionalProperties: false,
-    description:
-      'which clients are regulars for policies with newcomers, such as { visits: 2, days: 30, keys: [apiKey] }',
-  },
+    'which clients are regulars for policies with newcomers, such as { visits: 2, days: 30, keys: [apiKey] }',
+  ),
   without: '`{ visits: 2, days: 30, newPerDay: 250000 }`',
   more: 'See [Regulars first](#regulars-first)',
 });

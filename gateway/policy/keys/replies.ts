@@ -6,30 +6,25 @@ import type { OriginRule } from '#gateway/policy/policy-set.ts';
 import { attempt, type Report } from '#gateway/policy/problems.ts';
 import { parseRoute } from '#gateway/policy/route.ts';
 import { fileKey } from './key.ts';
-import { fileName, list, route } from './schema-parts.ts';
+import { fileName, flag, list, object, route, shortText } from './schema-parts.ts';
 
 /** Every reply looks through all of them. */
 const ORIGINS_MAX = 100;
 
-const origin = {
-  type: 'string',
-  maxLength: 300,
-  description: 'an origin such as https://app.example.org, or "*" for all',
-} as const;
+const origin = shortText(300, 'an origin such as https://app.example.org, or "*" for all');
 
 const entry = {
   anyOf: [
     origin,
-    {
-      type: 'object',
-      required: ['origin'],
-      properties: {
+    object(
+      ['origin'],
+      {
         origin,
         route: route('METHODS PATH, such as GET /public/*'),
-        credentials: { type: 'boolean', description: 'true if its pages send cookies; false is the default' },
+        credentials: flag('true if its pages send cookies; false is the default'),
       },
-      additionalProperties: false,
-    },
+      'an origin with its routes',
+    ),
   ],
   description:
     'an origin such as https://app.example.org, at most 300 characters; or { origin: ORIGIN, route: METHODS PATH, credentials: true }, where route and credentials may be missing',
@@ -42,18 +37,18 @@ const cors = {
 
 export const replies = fileKey({
   schema: {
-    type: 'object',
-    properties: {
-      page: {
-        ...fileName,
-        description: 'the name of an HTML file in the same folder, with {seconds}, {policy} or {decision}',
+    ...object(
+      [],
+      {
+        page: {
+          ...fileName,
+          description: 'the name of an HTML file in the same folder, with {seconds}, {policy} or {decision}',
+        },
+        cors,
       },
-      cors,
-    },
-    minProperties: 1,
-    additionalProperties: false,
-    description:
       'what browsers get when a request is refused, such as { page: denied.html, cors: [https://app.example.org] }',
+    ),
+    minProperties: 1,
   },
   more: 'See [Pages for browsers](#pages-for-browsers) and [Pages of other origins](#pages-of-other-origins)',
   read: (replies, { ignoreCase, referenced, report }) => ({

@@ -3,13 +3,26 @@ import { secondsOf } from '#gateway/policy/duration.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
 import type { Seconds } from '#shared/clock.ts';
 
+/** Schema of an object with these properties and no others. */
+export const object = <
+  const P extends Readonly<Record<string, object>>,
+  const R extends readonly (keyof P & string)[],
+>(
+  required: R,
+  properties: P,
+  description: string,
+) => ({ type: 'object', required, properties, additionalProperties: false, description }) as const;
+
+export const text = (description: string) => ({ type: 'string', description }) as const;
+
+export const flag = (description: string) => ({ type: 'boolean', description }) as const;
+
+/** Schema of a text of one or more characters, at most `maxLength`. */
+export const shortText = (maxLength: number, description: string) =>
+  ({ type: 'string', minLength: 1, maxLength, description }) as const;
+
 /** The maximum does no harm, because request lines are limited too. */
-export const route = (description: string) =>
-  ({
-    type: 'string',
-    maxLength: 2000,
-    description: `${description}, at most 2000 characters`,
-  }) as const;
+export const route = (description: string) => shortText(2000, `${description}, at most 2000 characters`);
 
 /** Schema of an object with this property and no other. */
 export const only = <const N extends string, const S extends object>(name: N, schema: S) =>
@@ -34,18 +47,23 @@ export const headerFields = (description: string) =>
     description,
   }) as const;
 
+export const whole = (minimum: number, maximum: number, what: string) =>
+  ({
+    type: 'integer',
+    minimum,
+    maximum,
+    description: `${what}, a whole number from ${minimum} to ${maximum}`,
+  }) as const;
+
 export const LIMIT_MAX = 1_000_000_000;
 
 /** A plain file name: only files in the folder of the policy file can be named. */
 export const fileName = { type: 'string', pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$' } as const;
 
-/** Schema of a whole number of requests or units. */
-export const units = { type: 'integer', minimum: 1, maximum: LIMIT_MAX } as const;
+/** Schema of a number of units. */
+export const units = whole(1, LIMIT_MAX, 'units');
 
-export const LIMIT = {
-  ...units,
-  description: `requests per window, a whole number from 1 to ${LIMIT_MAX}`,
-} as const;
+export const LIMIT = whole(1, LIMIT_MAX, 'requests per window');
 
 export const DURATION = {
   type: 'string',
@@ -60,18 +78,16 @@ export function secondsWithin(max: string, text: string, at: Path, report: Repor
   return seconds;
 }
 
-export const whole = (minimum: number, maximum: number, description: string) =>
-  ({ type: 'integer', minimum, maximum, description }) as const;
-
-/** Schema of a list of hosts, with at least one, because an empty one would never apply. */
 export const hostList = (description: string) =>
-  ({
-    type: 'array',
-    items: { type: 'string' },
-    minItems: 1,
-    maxItems: 100,
-    description: `a list of 1 to 100 hosts such as shop.example.org or "*.example.org"${description}`,
-  }) as const;
+  some(
+    { type: 'string' },
+    100,
+    `a list of 1 to 100 hosts such as shop.example.org or "*.example.org"${description}`,
+  );
 
 export const list = <const S extends object>(items: S, maxItems: number, description: string) =>
   ({ type: 'array', items, maxItems, description }) as const;
+
+/** Schema of a list with at least one entry, because an empty one would never apply. */
+export const some = <const S extends object>(items: S, maxItems: number, description: string) =>
+  ({ type: 'array', items, minItems: 1, maxItems, description }) as const;

@@ -2,8 +2,6 @@
 import t from 'tap';
 import { spellingsOf } from '#gateway/operate/doctor/spellings.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
-import { warningsOf } from '#gateway/policy/file/warnings.ts';
-import { placesIn } from '#gateway/policy/file/yaml-text.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { pathValue } from '#gateway/policy/target.ts';
@@ -60,13 +58,6 @@ t.test('matches a path in any case, and forwards it as it was sent', async (t) =
 t.test('an exclusion ignores case too', async (t) => {
   t.equal(matched(load(['GET /a/*'], ['GET /A/health']), '/a/HEALTH'), ' /a/HEALTH');
   t.throws(() => load(['GET /a/B'], ['GET /A/b']), { message: /unreachable/ });
-});
-
-t.test('warns of a policy that another one in other letters always reaches first', async (t) => {
-  const text = textOf('ignoreCase: true\n', ['GET /a/b', 'GET /A/B']);
-  const [warning, ...more] = warningsOf(loadPolicies(text, 'p.yaml'), placesIn(text));
-  t.match(warning, { line: 8, message: /never reached: p0/ });
-  t.strictSame(more, []);
 });
 
 t.test('a path parameter in any case is one client', async (t) => {

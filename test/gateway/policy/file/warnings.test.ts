@@ -18,91 +18,7 @@ function warnings(rows: readonly string[], identifiers = ''): string[] {
 }
 
 const WIDE = 'name: wide, route: "GET,POST /a/*", identifier: ip, limit: 10, window: 1m';
-const narrow = (more: string): string => `name: narrow, route: "GET /a/{id}", identifier: ip, ${more}`;
-
-t.test('warns of a limit that another policy always reaches first', async (t) => {
-  const cases: readonly (readonly [more: string, most: number | null])[] = [
-    ['limit: 10, window: 1m', 10],
-    ['limit: 9, window: 1m', null],
-    ['limit: 10, window: 30s', 10],
-    ['limit: 600, window: 1h', 600],
-    ['limit: 599, window: 1h', null],
-    // 90 s touch up to three windows of a minute.
-    ['limit: 30, window: 90s', 30],
-    ['limit: 29, window: 90s', null],
-    // A window that does not divide the other one may overlap two of them.
-    ['limit: 20, window: 7s', 20],
-    ['limit: 19, window: 7s', null],
-    ['limit: 10, window: 1m, onStoreFailure: deny', 10],
-  ];
-  for (const [more, most] of cases) {
-    const told = warnings([WIDE, narrow(more)]);
-    t.equal(told.length, most === null ? 0 : 1, more);
-    if (most !== null)
-      t.match(told[0], new RegExp(`^6:\\d+ never reached: wide in line 5 .* at most ${most} in`));
-  }
-  t.strictSame(warnings([WIDE.replace('/a/*', '/b/*'), narrow('limit: 50, window: 1m')]), []);
-  t.strictSame(
-    warnings([`${WIDE}, mode: shadow`, narrow('limit: 50, window: 1m')]),
-    [],
-    'shadow policies never deny',
-  );
-  t.strictSame(warnings([`${WIDE}, mode: mark`, narrow('limit: 50, window: 1m')]), [], 'nor do marking ones');
-  t.strictSame(warnings([`${WIDE}, onStoreFailure: allow`, narrow('limit: 50, window: 1m')]), []);
-  t.match(warnings([narrow('limit: 50, window: 1m'), WIDE]), [/^5:\d+ never reached: wide in line 6/]);
-  t.match(
-    warnings([WIDE, WIDE.replace('name: wide', 'name: twin')]),
-    [/^6:\d+ never reached: wide in line 5/],
-    'the later of two equal policies',
-  );
-});
-
-t.test('compares other algorithms by the most that they allow in a window', async (t) => {
-  const limit = 'limit: 12, window: 1m';
-  t.strictSame(warnings([`${WIDE}, algorithm: sliding-window`, narrow(limit)]).length, 1);
-  t.strictSame(warnings([`${WIDE}, algorithm: token-bucket, burst: 2`, narrow(limit)]).length, 1);
-  t.strictSame(
-    warnings([`${WIDE}, algorithm: token-bucket, burst: 3`, narrow(limit)]),
-    [],
-    '3 and 10 in a minute',
-  );
-  t.strictSame(
-    warnings([WIDE, narrow(`${limit}, algorithm: sliding-window`)]),
-    [],
-    'requests of two windows count together',
-  );
-});
-
-t.test('does not compare limits of different units', async (t) => {
-  t.strictSame(warnings([WIDE, narrow('limit: 12, window: 1m, cost: 12')]), []);
-  t.strictSame(warnings([`${WIDE}, cost: 2`, narrow('limit: 12, window: 1m')]), []);
-  t.strictSame(warnings([narrow('limit: 1000000000, window: 1s, cost: body-bytes')]), []);
-});
-
-t.test('a shared bucket counts the requests of all its rows', async (t) => {
-  const half = (route: string, bucket: string, limit: number): string =>
-    `name: ${route.slice(1)}-${bucket}, route: GET ${route}, identifier: ip, limit: ${limit}, window: 1m, bucket: ${bucket}`;
-  const rows = [half('/a', 'x', 20), half('/b', 'x', 20)];
-  t.strictSame(warnings([...rows, 'name: only-a, route: GET /a, identifier: ip, limit: 10, window: 1m']), []);
-  t.match(warnings([...rows, half('/a', 'y', 10), half('/b', 'y', 10)]), [/^5:/, /^6:/]);
-});
-
-t.test('compares clients too', async (t) => {
-  const wider = '  net: { source: client-address, ipv6Prefix: 48 }\n  key: { source: [{ header: x-key }] }\n';
-  const of = (identifier: string): string => WIDE.replace('identifier: ip', `identifier: ${identifier}`);
-  const key = 'name: k, route: GET /k, identifier: key, limit: 1, window: 1m';
-  const net = 'name: n, route: GET /n, identifier: net, limit: 1, window: 1m';
-  t.match(warnings([of('net'), narrow('limit: 10, window: 1m'), key], wider), [/never reached: wide/]);
-  t.strictSame(warnings([of('key'), narrow('limit: 10, window: 1m'), net], wider), []);
-});
-
-t.test('warns of policies that can never deny, and of entries that nothing uses', async (t) => {
-  t.match(warnings(['name: a, route: CONNECT /a, identifier: ip, limit: 1, window: 1m']), [
-    /^5:\d+ CONNECT \/a matches no request/,
-  ]);
-  t.match(warnings(['name: a, route: GET /a, identifier: ip, limit: 1000000, window: 1s']), [
-    /^5:\d+ no client can make 1000000 requests in 1 s/,
-  ]);
+t.test('warns of entries that nothing uses', async (t) => {
   t.match(warnings(['name: a, route: GET /a, identifier: ip, limit: 1, window: 1m, bucket: b']), [
     /^5:\d+ nothing shares the bucket b with a/,
   ]);
@@ -119,29 +35,6 @@ t.test('warns of policies that can never deny, and of entries that nothing uses'
     [],
     'the application gets the Host field',
   );
-});
-
-t.test(
-  'a limit of a wider network is reached before that of a narrower one, if both prefixes are wider',
-  async (t) => {
-    const rows = [
-      'name: wide, route: GET /a, identifier: net, limit: 5, window: 1m',
-      'name: narrow, route: GET /a, identifier: ip, limit: 5, window: 1m',
-    ];
-    const net = (prefixes: string): string => `  net: { source: client-address, ${prefixes} }\n`;
-    t.match(warnings(rows, net('ipv4Prefix: 24')), [/never reached: wide in line/]);
-    t.strictSame(warnings(rows, net('ipv4Prefix: 24, ipv6Prefix: 128')), [], 'narrower for IPv6');
-  },
-);
-
-t.test('warns of keys that a marking policy cannot use', async (t) => {
-  const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 1m, mode: mark';
-  t.strictSame(warnings([row]), []);
-  const useless = { ban: '{ after: 2, within: 1h, for: 1h }', retryJitter: '5s', onStoreFailure: 'deny' };
-  for (const [key, value] of Object.entries(useless))
-    t.match(warnings([`${row}, ${key}: ${value}`]), [
-      `a marks and denies nobody, so ${key} does nothing; remove ${key}`,
-    ]);
 });
 
 t.test('warns of a body field that one client can invent without a limit', async (t) => {
@@ -210,13 +103,6 @@ t.test('warns of a shared limit of a path, a network or a host that one client c
   );
 });
 
-t.test('a limit of different values and one of requests do not make each other useless', async (t) => {
-  const row = 'route: "GET /*", identifier: ip, window: 1h';
-  const values = `name: values, ${row}, distinct: path, limit: 5`;
-  const requests = `name: requests, ${row}, limit: 5`;
-  t.strictSame(warnings([values, requests]), []);
-});
-
 t.test('warns of a key that nothing counts once it is proven', async (t) => {
   const keys = '  key: { source: [{ header: x-key }] }\n';
   const strangers = 'name: strangers, route: "* /v1/*", identifier: ip, unless: key, limit: 5, window: 1m';
@@ -238,18 +124,6 @@ t.test('warns of a key that nothing counts once it is proven', async (t) => {
   t.strictSame(warned(all), [], 'its address is counted, with a key or without');
   const first = all.replace('identifier: ip', 'identifier: { first: [key, ip] }');
   t.strictSame(warned(first), [], 'the key is counted, if it is presented');
-});
-
-t.test('the first of several: reached first only if all of them are', async (t) => {
-  const identifiers = '  key: { source: [{ header: x-key }] }\n';
-  const wide = (identifier: string): string => WIDE.replace('identifier: ip', `identifier: ${identifier}`);
-  const first = narrow('limit: 10, window: 1m').replace('identifier: ip', 'identifier: { first: [key, ip] }');
-  t.match(warnings([wide('everyone'), first], identifiers).join(), /never reached: wide/);
-  t.match(warnings([wide('{ first: [key, ip] }'), first], identifiers).join(), /never reached: wide/);
-  t.notMatch(warnings([wide('ip'), first], identifiers).join(), /never reached/);
-  t.notMatch(warnings([wide('key'), first], identifiers).join(), /never reached/);
-  const key = narrow('limit: 10, window: 1m').replace('identifier: ip', 'identifier: key');
-  t.notMatch(warnings([wide('{ first: [key, ip] }'), key], identifiers).join(), /never reached/);
 });
 
 t.test('warns of newcomers who cannot log in', async (t) => {
