@@ -1,7 +1,7 @@
 /** Findings of `doctor --formbricks`, from requests to Formbricks itself and to the address that clients use. */
 
 import { bad, type Finding, good } from '#gateway/operate/doctor/findings.ts';
-import { NEVER_DENIES } from '#gateway/policy/keys/plain-keys.ts';
+import { NEVER_DENIES } from '#gateway/policy/keys/policy-keys.ts';
 import type { Explanation } from '#gateway/workbench/rehearsal/explain.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type AdminAccess, askAdmin } from './admin-client.ts';
