@@ -6,7 +6,7 @@
  * $_REQUEST, Rails and Java servlets take a field from either place.
  */
 import { caseless, comparable } from './comparable.ts';
-import { bytesOf, formText, PARAMETERS_MAX, spellingOf } from './pairs.ts';
+import { formText, PARAMETERS_MAX, spellingOf } from './pairs.ts';
 
 export const BODY_BYTES_MAX = 8192;
 
@@ -136,7 +136,7 @@ function jsonValues(bytes: Buffer, field: string): string[] | Malformed {
   for (const [name, json] of members(text)) {
     // An application that copies the object would read the members of this one as its own.
     if (name === '__proto__') return malformed('the body has a member __proto__; remove it');
-    const spelling = spellingOf(wanted, Buffer.from(caseless(name)), 0, undefined, false);
+    const spelling = spellingOf(wanted, caseless(name));
     if (spelling === 'odd') return oddName(field);
     if (spelling === 'other') continue;
     const value: unknown = JSON.parse(json);
@@ -190,7 +190,7 @@ function formValues(text: string, field: string): string[] | Malformed {
     // Classic ASP reads %u0065 as "e".
     if (BAD_ESCAPE.test(name))
       return malformed('the name of a field has a % without two hex digits after it');
-    const spelling = spellingOf(field, bytesOf(name));
+    const spelling = spellingOf(field, formText(name));
     if (spelling === 'odd') return oddName(field);
     if (spelling === 'other' || name.length === pair.length) continue;
     const value = pair.slice(name.length + 1);
