@@ -24,48 +24,24 @@ export function caseless(text: string): string {
   return text.toUpperCase().toLowerCase();
 }
 
-interface Twins {
-  readonly compare: (a: string, b: string) => number;
-  /**
-   * ASCII texts in the order of the collation. The empty text comes first, and invisible characters are equal to it.
-   */
-  readonly texts: readonly string[];
-  /** For each code point the index of its equal in `texts` plus 2. 0 means not compared yet, 1 means no equal text. */
-  readonly places: Uint8Array;
-}
+/** Texts that a character may be equal to. Invisible characters are equal to the empty one. */
+const TEXTS = ['', ...'0123456789abcdefghijklmnopqrstuvwxyz', 'ae', 'dz', 'oe', 'ss', 'th'];
 
-/** Table of equal texts. null until a character needs it, because loading the collation takes some ms. */
-let twins: Twins | null = null;
+/** For each code point the index of its equal among the texts plus 2. 0: not compared yet. 1: it has none. */
+const places = new Uint8Array(POINTS);
 
-function makeTwins(): Twins {
-  // English always has the default order of Unicode, independent of the language of the machine.
-  const { compare } = new Intl.Collator('en', { sensitivity: 'base' });
-  const pairs = ['ae', 'dz', 'oe', 'ss', 'th'];
-  const texts = ['', ...'0123456789abcdefghijklmnopqrstuvwxyz', ...pairs].sort(compare);
-  return { compare, texts, places: new Uint8Array(POINTS) };
-}
+/** null until a character needs it, because loading the collation takes some ms. */
+let collator: Intl.Collator | null = null;
 
 /** @returns the ASCII text that the collation treats as equal, or the character itself */
 function twinOf(char: string): string {
   const point = char.codePointAt(0) ?? 0;
   if (point >= POINTS) return char;
-  twins ??= makeTwins();
-  const { texts, places } = twins;
-  const known = places[point] ?? 1;
-  const place = known === 0 ? placeOf(char, twins) : known;
-  places[point] = place;
-  return texts[place - 2] ?? char;
-}
-
-function placeOf(char: string, { compare, texts }: Twins): number {
-  let from = 0;
-  let to = texts.length;
-  while (from < to) {
-    const middle = Math.floor((from + to) / 2);
-    const order = compare(char, texts[middle] ?? '');
-    if (order === 0) return middle + 2;
-    if (order < 0) to = middle;
-    else from = middle + 1;
+  if (places[point] === 0) {
+    // English always has the default order of Unicode, independent of the language of the machine.
+    collator ??= new Intl.Collator('en', { sensitivity: 'base' });
+    const { compare } = collator;
+    places[point] = TEXTS.findIndex((text) => compare(char, text) === 0) + 2;
   }
-  return 1;
+  return TEXTS[(places[point] ?? 1) - 2] ?? char;
 }

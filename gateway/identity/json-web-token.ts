@@ -20,12 +20,6 @@ interface Verified {
 
 type TokenRules = Pick<TokenSource, 'claim' | 'keys' | 'issuer' | 'audience'>;
 
-/**
- * Why a token is not accepted. `unsigned`: no key of the set verifies the signature. `not now`: expired or not valid
- * yet. `not meant`: another issuer or audience. `unreadable`: malformed.
- */
-type Unverified = 'unsigned' | 'not now' | 'not meant' | 'unreadable';
-
 const TOKEN_LENGTH_MAX = 8192;
 const CLAIM_LENGTH_MAX = 1024;
 /** No name of a plan is longer. The text is kept with the remembered token. */
@@ -37,29 +31,33 @@ const ES256_BYTES = 64;
 /** Each key costs the check of a signature. While an issuer replaces a key, it may give both the same `kid`. */
 const SAME_ID_MAX = 4;
 
-/** @param planClaim the claim that names the client's plan; null if none does */
+/**
+ * @param planClaim the claim that names the client's plan; null if none does
+ * @returns null if the token is malformed, is not valid now, is of another issuer or for another audience, or if no key
+ *   of the set verifies its signature
+ */
 export function verifiedClaim(
   token: string,
   { claim, keys, issuer, audience }: TokenRules,
   now: Millis,
   planClaim: string | null = null,
-): Verified | Unverified {
+): Verified | null {
   const [, head = '', body = '', signature = ''] =
     token.length > TOKEN_LENGTH_MAX ? [] : (SHAPE.exec(token) ?? []);
   const header = jsonObject(head);
   const payload = jsonObject(body);
-  if (header === null || payload === null) return 'unreadable';
+  if (header === null || payload === null) return null;
   const value = claimText(payload[claim]);
   const time = timeOf(payload);
   const plan = planClaim === null ? null : planText(payload[planClaim]);
-  if (!isIssuedBy(payload, issuer) || !isMeantFor(payload, audience)) return 'not meant';
+  if ((issuer !== null && payload.iss !== issuer) || !isMeantFor(payload, audience)) return null;
   // `crit` lists extensions that must be understood (RFC 7515 4.1.11). None is supported.
-  if (value === null || time === null || header.crit !== undefined) return 'unreadable';
-  if (now < time.from || now >= time.until) return 'not now';
+  if (value === null || time === null || header.crit !== undefined) return null;
+  if (now < time.from || now >= time.until) return null;
   const signed = Buffer.from(`${head}.${body}`, 'latin1');
   const bytes = Buffer.from(signature, 'base64url');
   const isValid = keysFor(header, keys).some((key) => isSigned(key, signed, bytes));
-  return isValid ? { value, plan, ...time } : 'unsigned';
+  return isValid ? { value, plan, ...time } : null;
 }
 
 function jsonObject(part: string): Readonly<Record<string, unknown>> | null {
@@ -71,10 +69,6 @@ function jsonObject(part: string): Readonly<Record<string, unknown>> | null {
   } catch {
     return null;
   }
-}
-
-function isIssuedBy({ iss }: Readonly<Record<string, unknown>>, issuer: string | null): boolean {
-  return issuer === null || iss === issuer;
 }
 
 /** Whether the token is meant for one of the audiences. `aud` is one name or a list of names (RFC 7519 4.1.3). */

@@ -1,7 +1,8 @@
-/** Explains in words why a route does not match a request. */
+/** Explains in words why a route does not match a request, and reads the requests of explain and of tests. */
 import { Mistake } from './problems.ts';
-import type { Route, Segment } from './route.ts';
-import { bytesOf, caseless, meaningOf } from './target.ts';
+import type { Route } from './route.ts';
+import { RouteTree } from './route-tree.ts';
+import { bytesOf } from './target.ts';
 
 /**
  * @param method as sent; HEAD is matched as GET
@@ -9,41 +10,11 @@ import { bytesOf, caseless, meaningOf } from './target.ts';
  * @returns null if the route matches
  */
 export function mismatchOf(route: Route, method: string, path: string): string | null {
-  return pathMismatchOf(route, path) ?? methodMismatchOf(route, method);
-}
-
-function methodMismatchOf({ methods }: Route, method: string): string | null {
+  const { methods, text, ignoresCase } = route;
+  const tree = new RouteTree([[{ ...route, methods: null }, route]], ignoresCase);
+  if (tree.find(method, path).length === 0) return `the path is not ${text.split(' ')[1]}`;
   if (methods === null || methods.has(method === 'HEAD' ? 'GET' : method)) return null;
   return `the method is ${method}, the route has ${[...methods].join(', ')}`;
-}
-
-function pathMismatchOf(route: Route, path: string): string | null {
-  const segments = path === '/' ? [] : path.slice(1).split('/').map(meaningOf);
-  for (const [i, wanted] of route.segments.entries()) {
-    if (wanted.kind === 'rest') return null;
-    const segment = segments[i];
-    if (segment === undefined)
-      return `the path ends before segment ${i + 1}, where the route has ${shown(wanted)}`;
-    if (wanted.kind === 'literal' && wanted.text !== (route.ignoresCase ? caseless(segment) : segment))
-      return `segment ${i + 1} is "${segment}", the route has ${shown(wanted)}`;
-  }
-  const extra = segments[route.segments.length];
-  return extra === undefined
-    ? null
-    : `the path continues with "${extra}" where the route ends; write /* at its end to cover everything below`;
-}
-
-function shown(segment: Segment): string {
-  switch (segment.kind) {
-    case 'literal':
-      return `"${segment.text}"`;
-    case 'param':
-      return 'any segment';
-    case 'rest':
-      return 'anything';
-    default:
-      return segment satisfies never;
-  }
 }
 
 /** Parses `METHOD TARGET`, the notation of `explain` and of tests. @throws Mistake if it is malformed */

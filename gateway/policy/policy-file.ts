@@ -37,14 +37,7 @@ export function readPolicyFile(file: string): string {
 }
 
 function whyUnreadable(file: string, code: string | undefined): string {
-  switch (code) {
-    case 'ENOENT':
-      return `there is no policy file ${file}; "npx floodgate init ${file}" writes one, or set GATEWAY_POLICIES to yours`;
-    case 'EISDIR':
-      return `the policy file ${file} is a folder; set GATEWAY_POLICIES to the file in it`;
-    case 'not a regular file':
-      return `the policy file ${file} is not a regular file; set GATEWAY_POLICIES to one`;
-    default:
-      return `the policy file ${file} cannot be read (${code}); let the user of the gateway read it`;
-  }
+  return code === 'ENOENT'
+    ? `there is no policy file ${file}; "npx floodgate init ${file}" writes one, or set GATEWAY_POLICIES to yours`
+    : `the policy file ${file} cannot be read (${code}); set GATEWAY_POLICIES to a file that the user of the gateway can read`;
 }

@@ -1,6 +1,4 @@
 /** Warns of valid settings that are probably mistakes, such as policies that can never deny. Pure. */
-import { isClientRoute } from '#gateway/http/header-names.ts';
-import { originIn } from '#gateway/http/page-origin.ts';
 import { warnOfIdentifier } from '#gateway/policy/keys/identifier-keys.ts';
 import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
 import { QUOTA_KEYS } from '#gateway/policy/keys/quota-keys.ts';
@@ -22,13 +20,6 @@ export function warningsOf(
   warnOfRegulars(set, warn);
   const { sizes, notes } = set.listFiles;
   for (const { at, text, fix } of notes) warn(at, text, fix);
-  for (const [i, { rawHeaders, target }] of set.tests.entries())
-    if (set.origins === null && originIn(rawHeaders) !== null && !isClientRoute(target))
-      warn(
-        ['tests', i],
-        'this request comes from a page of another origin, and the file does not let the page read a refusal',
-        'list its origin under replies: { cors: [ORIGIN] }, or write cors: [] if no page needs it',
-      );
   for (const [name, size] of sizes)
     if (size === 0) warn([], `${name} has no entries`, 'write some, or remove the file from the policy file');
   for (const policy of set.policies) {

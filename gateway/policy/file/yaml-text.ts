@@ -19,9 +19,6 @@ export type ReportAt = (offset: number, message: string, fix: string) => void;
 /** Maximum number of nodes that aliases may expand to, so that a short file cannot become gigabytes. */
 const ALIASES_MAX = 100;
 
-/** In older versions of YAML, this key merges a map into another. */
-const MERGE_KEY = '<<';
-
 /** Reports all duplicate keys, but only the first other error, because later ones usually follow from it. */
 export function reportSyntax(errors: readonly YAMLParseError[], text: string, at: ReportAt): void {
   const duplicates = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
@@ -78,9 +75,9 @@ export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
   visit(document, {
     // Merges within merges could take forever to expand.
     Pair(_key, { key }) {
-      if (!isScalar(key) || key.value !== MERGE_KEY) return undefined;
+      if (!isScalar(key) || key.value !== '<<') return undefined;
       isSound = false;
-      at(startOf(key), `${MERGE_KEY} does not merge values here`, 'write the keys out');
+      at(startOf(key), '<< does not merge values here', 'write the keys out');
       return visit.BREAK;
     },
     Node(_key, node, ancestors) {
@@ -94,10 +91,8 @@ export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
       isSound = false;
       at(
         startOf(node),
-        target === undefined
-          ? `*${node.source} has no anchor &${node.source} above it`
-          : `*${node.source} is inside its own anchor`,
-        target === undefined ? 'write the value out, or put it in quotes' : 'write the value out',
+        `*${node.source} has no anchor &${node.source} that ends above it`,
+        'write the value out, or put it in quotes',
       );
       return visit.BREAK;
     },

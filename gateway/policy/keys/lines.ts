@@ -3,7 +3,7 @@ import { attempt, Mistake, type Path, type Report } from '#gateway/policy/proble
 import type { ReferencedFiles } from '#gateway/policy/referenced-files.ts';
 
 /** A file is parsed on the event loop, between requests of clients, so its size is limited. */
-const USUAL = { lines: 100_000, bytes: 8_388_608 } as const;
+const USUAL_BYTES = 8_388_608;
 const MISTAKES_MAX = 10;
 const COMMENT = /[#;].*/;
 
@@ -11,7 +11,7 @@ interface LineFile {
   readonly name: string;
   /** Place in the policy file where it is named. */
   readonly at: Path;
-  readonly max?: { readonly lines: number; readonly bytes: number };
+  readonly bytesMax?: number;
   /** Whether lines with a mistake are skipped with a note, instead of reported. */
   readonly isLenient?: boolean;
 }
@@ -26,17 +26,12 @@ export interface LinePlace {
  * @returns the text; null if there are mistakes, which are reported
  */
 export function readLines(
-  { name, at, max = USUAL, isLenient = false }: LineFile,
+  { name, at, bytesMax = USUAL_BYTES, isLenient = false }: LineFile,
   { referenced, report }: LinePlace,
   add: (line: string) => void,
 ): string | null {
-  const text = attempt(report, at, () => referenced.text(name, max.bytes));
+  const text = attempt(report, at, () => referenced.text(name, bytesMax));
   if (text === null) return null;
-  const lines = countNewlines(text);
-  if (lines > max.lines) {
-    report(at, `${name} has ${lines} lines`, `write at most ${max.lines}, and the others by network or plan`);
-    return null;
-  }
   let mistakes = 0;
   let first = '';
   let entries = 0;
@@ -75,10 +70,4 @@ function* linesOf(text: string): Iterable<[number: number, line: string]> {
     at = end < 0 ? text.length : end + 1;
     yield [number, line];
   }
-}
-
-function countNewlines(text: string): number {
-  let count = 0;
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
-  return count;
 }

@@ -5,7 +5,7 @@ import { type LinePlace, readLines } from './lines.ts';
 import { networkOf } from './named-clients.ts';
 
 /** Room for all networks of the internet by their providers, which are 1.3 million lines. */
-const MAX = { lines: 2_000_000, bytes: 67_108_864 } as const;
+const BYTES_MAX = 67_108_864;
 
 const NETWORK_NAME = '[A-Za-z0-9][A-Za-z0-9._~-]{0,63}';
 
@@ -91,14 +91,14 @@ export class NetworkLoader {
     const text = attempt(
       () => undefined,
       [],
-      () => this.#place.referenced.text(name, MAX.bytes),
+      () => this.#place.referenced.text(name, BYTES_MAX),
     );
     return text === known.text ? known : null;
   }
 
   #read(name: string, at: Path): NetworkFile {
     const file = new NetworkFile();
-    const text = readLines({ name, at, max: MAX }, this.#place, (line) => file.addLine(line));
+    const text = readLines({ name, at, bytesMax: BYTES_MAX }, this.#place, (line) => file.addLine(line));
     if (text === null) return new NetworkFile();
     file.text = text;
     inUse.set(name, new WeakRef(file));

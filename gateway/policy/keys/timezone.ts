@@ -23,7 +23,7 @@ function calendarsOf(name: string, { report }: FilePlace): (window: string) => C
     report(
       [],
       `${name} is not a time zone that this version of Node knows`,
-      `write ${zoneOfCity(name) ?? 'a name of the IANA database, such as Europe/Berlin or UTC'}`,
+      'write a name of the IANA database, such as Europe/Berlin or UTC',
     );
   const zone = isKnown ? name : DEFAULT_TIMEZONE;
   const calendars = new Map<CalendarUnit, Calendar>();
@@ -42,10 +42,4 @@ function isTimezone(name: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Finds a similar time zone, such as Europe/Berlin for Germany/Berlin. */
-function zoneOfCity(written: string): string | undefined {
-  const cityOf = (name: string): string | undefined => name.split('/').at(-1)?.toLowerCase();
-  return Intl.supportedValuesOf('timeZone').find((name) => cityOf(name) === cityOf(written));
 }

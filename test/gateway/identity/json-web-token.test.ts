@@ -67,29 +67,26 @@ t.test('refuses changed, forged and odd tokens, as jose does', async (t) => {
   };
   const set = createLocalJWKSet(JSON.parse(text));
   for (const [what, token] of Object.entries(forged)) {
-    t.type(claimOf(token), 'string', what);
+    t.equal(claimOf(token), null, what);
     await t.rejects(jwtVerify(token, set, { currentDate: new Date(NOW) }), what);
   }
-  t.type(claimOf(await sign(rsa, { sub: 'a'.repeat(9000) })), 'string', 'too long');
+  t.equal(claimOf(await sign(rsa, { sub: 'a'.repeat(9000) })), null, 'too long');
 });
 
 t.test('accepts tokens a minute before nbf and a minute after exp, for clocks that differ', async (t) => {
   const token = await sign(ed, { sub: 'ada', nbf: SECONDS, exp: SECONDS + 600 });
-  t.equal(claimOf(token, NOW - 61_000), 'not now');
+  t.equal(claimOf(token, NOW - 61_000), null);
   t.match(claimOf(token, NOW - 60_000), { value: 'ada' });
   t.match(claimOf(token, NOW + 659_999), { from: NOW - 60_000, until: NOW + 660_000 });
-  t.equal(claimOf(token, NOW + 660_000), 'not now');
-  t.equal(
-    claimOf(await sign(ed, { sub: 'ada', exp: 'never' as unknown as number }).catch(() => '')),
-    'unreadable',
-  );
+  t.equal(claimOf(token, NOW + 660_000), null);
+  t.equal(claimOf(await sign(ed, { sub: 'ada', exp: 'never' as unknown as number }).catch(() => '')), null);
 });
 
 t.test('refuses a claim that is neither text nor a whole number', async (t) => {
   for (const sub of ['', 1.5, null, true, ['ada'], { id: 1 }, undefined])
     t.equal(
       claimOf(await sign(ec, { other: 1, ...(sub === undefined ? {} : { sub: sub as string }) })),
-      'unreadable',
+      null,
       JSON.stringify(sub),
     );
 });
@@ -98,7 +95,7 @@ t.test('without a key id: the only key of its algorithm; with two keys the token
   const second = await newSigner('RS256', 'second');
   const token = await sign(rsa, { sub: 'ada' }, { kid: undefined });
   const two = parseKeySet(keySetText(rsa, second), 'keys.json');
-  t.equal(verifiedClaim(token, { ...rules, keys: two }, NOW), 'unsigned');
+  t.equal(verifiedClaim(token, { ...rules, keys: two }, NOW), null);
 });
 
 t.test('Ed25519 is a newer name of EdDSA (RFC 9864), in keys and tokens', async (t) => {
@@ -111,7 +108,7 @@ t.test('Ed25519 is a newer name of EdDSA (RFC 9864), in keys and tokens', async 
       t.match(verifiedClaim(token, { ...rules, keys: set }, NOW), { value: 'ada' }, `${signer.id} ${alg}`);
     }
   const token = await sign(rsa, { sub: 'ada' });
-  t.equal(verifiedClaim(token, { ...rules, keys: set }, NOW), 'unsigned');
+  t.equal(verifiedClaim(token, { ...rules, keys: set }, NOW), null);
 });
 
 t.test('keys of one name are all tried, up to four', async (t) => {
@@ -123,12 +120,12 @@ t.test('keys of one name are all tried, up to four', async (t) => {
     ),
   );
   t.strictSame(
-    results.map((result) => typeof result === 'object'),
+    results.map((result) => result !== null),
     [true, true, true, true, false, false],
   );
   t.equal(
     verifiedClaim(await sign(await newSigner('ES256', 'same'), { sub: 'ada' }), { ...rules, keys: set }, NOW),
-    'unsigned',
+    null,
   );
 });
 
@@ -189,9 +186,8 @@ t.test('checks issuer and audience where they are required, as jose does', async
       );
       const verified = verifiedClaim(token, { claim: 'sub', keys, issuer, audience }, NOW);
       const what = JSON.stringify({ issuer, audience, payload });
-      t.equal(typeof verified === 'object', ofJose, what);
-      if (!ofJose) t.equal(verified, 'not meant', `${what}: refused before the signature is checked`);
-      else believed++;
+      t.equal(verified !== null, ofJose, what);
+      if (ofJose) believed++;
     }
   }
   t.ok(believed > 9, `${believed} tokens are accepted`);

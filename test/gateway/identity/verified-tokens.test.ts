@@ -1,4 +1,4 @@
-/** The cache of verified tokens is bounded, and a flood of bad tokens does not displace good ones. */
+/** The cache of verified tokens has valid ones only, each until it expires. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import type { TokenIdentifier, TokenSource } from '#gateway/identity/identifier.ts';
@@ -50,16 +50,16 @@ t.test('a token is remembered with the plan that it names, at most 64 characters
   t.equal(unasked.planOf(user, source, await sign(signer, { sub: 'ada', plan: 'gold' })), null);
 });
 
-t.test('a flood of forged tokens is refused from a bounded memory', async (t) => {
+t.test('a flood of forged tokens is not remembered', async (t) => {
   const tokens = new VerifiedTokens(new Digester('salt'), () => 0);
   const good = await sign(signer, { sub: 'ada' });
   const [head, body, signature = ''] = good.split('.');
   t.ok(tokens.identify(user, source, good));
   const wrong = `AAAAAAAA${signature.slice(8)}`;
-  for (let i = 0; i < 6000; i++) {
+  for (let i = 0; i < 600; i++) {
     const payload = Buffer.from(JSON.stringify({ sub: `invented-${i}` })).toString('base64url');
     if (tokens.identify(user, source, `${head}.${payload}.${wrong}`) !== null) t.fail('accepted');
   }
-  t.equal(tokens.size, 4096 + 1);
+  t.equal(tokens.size, 1);
   t.ok(tokens.identify(user, source, `${head}.${body}.${signature}`));
 });

@@ -60,7 +60,7 @@ t.test('an overrides file: comments, blank lines, and each mistake with its line
   }
 });
 
-t.test('at most a hundred thousand lines', async (t) => {
+t.test('a hundred thousand lines, at most 8 MiB', async (t) => {
   const line = (i: number): string => `address 10.${i >> 16}.${(i >> 8) & 255}.${i & 255} ${i + 1}\n`;
   const text = Array.from({ length: 100_000 }, (_, i) => line(i)).join('');
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
@@ -70,8 +70,5 @@ t.test('at most a hundred thousand lines', async (t) => {
     a === undefined ? 0 : limitFor(a, NOBODY, { address: bytes('10.1.0.2'), plan: null, words: [] }),
     65_539,
   );
-  t.throws(() => load(`${text}plan gold 1\n`), {
-    message: /limits\.txt has 100001 lines; write at most 100000/,
-  });
   t.throws(() => load('#'.repeat(8_388_609)), { message: /more than 8388608 bytes/ });
 });

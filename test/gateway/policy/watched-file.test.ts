@@ -235,7 +235,7 @@ t.test('a pipe in place of the file, or of one that it names, is refused and sto
   await pass(7000);
   t.match(
     refused.at(-1)?.message,
-    `the policy file ${file} is not a regular file; set GATEWAY_POLICIES to one`,
+    `the policy file ${file} cannot be read (not a regular file); set GATEWAY_POLICIES to a file`,
   );
   t.strictSame(limits(), [41], 'the policies in use stay');
 });

@@ -25,18 +25,18 @@ t.test('origins are written as browsers send them', async (t) => {
     t.match(load(`replies: { cors: ["${origin}"] }`).origins, [{ origin, route: null, credentials: false }]);
   t.match(load('replies: { cors: "*" }').origins, [{ origin: '*' }]);
   for (const [written, fix] of [
-    ['https://app.example.org/', 'write https://app.example.org'],
-    ['https://app.example.org/path', 'write https://app.example.org'],
-    ['https://user@app.example.org', 'write https://app.example.org'],
-    ['HTTPS://App.Example.org', 'write https://app.example.org'],
-    ['https://app.example.org:443', 'write https://app.example.org'],
-    ['http://app.example.org:080', 'write http://app.example.org'],
-    ['https://bücher.example', 'write https://xn--bcher-kva.example'],
+    ['https://app.example.org/', 'such as https://app.example.org, or'],
+    ['https://app.example.org/path', 'such as https://app.example.org, or'],
+    ['https://user@app.example.org', 'such as https://app.example.org, or'],
+    ['HTTPS://App.Example.org', 'such as https://app.example.org, or'],
+    ['https://app.example.org:443', 'such as https://app.example.org, or'],
+    ['http://app.example.org:080', 'such as http://app.example.org, or'],
+    ['https://bücher.example', 'such as https://xn--bcher-kva.example, or'],
     ['app.example.org', 'such as https://app.example.org'],
     ['localhost:3000', 'such as https://app.example.org'],
     ['capacitor://localhost/', 'such as https://app.example.org'],
-    ['https://*.example.org', 'write each origin on its own'],
-    ['null', 'name the origin of a page'],
+    ['https://*.example.org', 'for all of them'],
+    ['null', 'such as https://app.example.org'],
     ['', 'such as https://app.example.org'],
   ] as const)
     t.throws(() => load(`replies: { cors: ["${written}"] }`), { message: fix }, written);

@@ -17,7 +17,6 @@ function warnings(rows: readonly string[], identifiers = ''): string[] {
   );
 }
 
-const WIDE = 'name: wide, route: "GET,POST /a/*", identifier: ip, limit: 10, window: 1m';
 t.test('warns of entries that nothing uses', async (t) => {
   t.match(warnings(['name: a, route: GET /a, identifier: ip, limit: 1, window: 1m, bucket: b']), [
     /^5:\d+ nothing shares the bucket b with a/,
@@ -161,19 +160,4 @@ t.test('warns of rules for regulars that have no effect', async (t) => {
     '4:44 n.txt has no network of AS64501',
     '4:44 n.txt has no network of 8',
   ]);
-});
-
-t.test('warns of a test whose page could not read a refusal', async (t) => {
-  const told = (replies: string, request: string, origin = 'Origin: https://app.example.org'): string[] => {
-    const test = `name: a, request: ${request}, headers: { ${origin} }, expect: { status: 200 }`;
-    const text = `${HEAD}${replies}policies:\n  - { ${WIDE} }\ntests:\n  - { ${test} }\n`;
-    return warningsOf(loadPolicies(text, 'p.yaml'), placesIn(text)).map(
-      ({ line, column, message }) => `${line}:${column} ${message}`,
-    );
-  };
-  t.match(told('', 'GET /a'), [/^7:5 this request comes from a page of another origin/]);
-  t.strictSame(told('', 'GET /a', 'X-A: 1'), []);
-  t.strictSame(told('', 'GET /api/v1/client/a'), [], 'client routes are for all pages');
-  t.strictSame(told('replies: { cors: ["*"] }\n', 'GET /a'), []);
-  t.strictSame(told('replies: { cors: [] }\n', 'GET /a'), [], 'no page needs it');
 });
