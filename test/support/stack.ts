@@ -1,6 +1,5 @@
 /** Starts the product: the gateway's process in front of the API's, each on a free port, with a fresh database. */
 import { join } from 'node:path';
-import root from 'tap';
 import { sharedDatabase } from './database.ts';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
@@ -33,17 +32,6 @@ interface StackOptions {
 
 const workspaceId = 'cworkspaceofthestack00000';
 const apiKey = 'fbk_of_the_stack';
-
-let shared: Promise<Stack> | null = null;
-
-/**
- * A stack that all files of this process share. They only send requests, and stay below its limits. It may call
- * receivers on loopback.
- */
-export function sharedStack(): Promise<Stack> {
-  shared ??= startStack(root, { apiEnv: { WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8' } });
-  return shared;
-}
 
 /** Both processes end with the test that owns them, the gateway first. */
 export async function startStack(owner: Owner, options: StackOptions = {}): Promise<Stack> {

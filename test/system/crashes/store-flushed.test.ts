@@ -60,6 +60,8 @@ t.test('all workers know at once whom an operator bans or lets in, even if Redis
     if (end === 'freezes') redis.freeze();
     else await redis.kill();
     t.strictSame(await statuses(), new Set([200]), end);
+    const asked = await operator.ask('inspect', '127.0.0.1');
+    t.match(asked, { code: 3, stderr: /the store is unavailable/ });
     if (end === 'freezes') redis.thaw();
     else await redis.restart();
     await eventually(

@@ -1,8 +1,6 @@
 /** Tests access to the admin API, and the errors of refused requests. */
 import t from 'tap';
-import { eventually } from '#test/support/gateway-process.ts';
 import { startOperator } from '#test/support/operator.ts';
-import { startRedis } from '#test/support/redis.ts';
 import { send } from '../../proxy/exchange.ts';
 
 const JSON_TYPE = 'application/json';
@@ -58,18 +56,6 @@ t.test('errors for bad requests say what to do', async (t) => {
   t.notMatch(process.output(), /admin change/, 'nothing has changed');
 });
 
-t.test('with a token every request needs it', async (t) => {
-  const { admin, gateway, ask } = await startOperator(t, { GATEWAY_ADMIN_TOKEN: 'secret' });
-  const body = JSON.stringify({ subject: '192.0.2.7' });
-  for (const authorization of ['', 'Bearer wrong', 'secret'])
-    t.match(await post(`${admin}/api/inspect`, body, { authorization }), { status: 401 }, authorization);
-  const token = { authorization: 'Bearer secret', host: 'admin.example' };
-  t.equal((await post(`${admin}/api/inspect`, body, token)).status, 200);
-  t.match(await ask('top'), { code: 2, stderr: /--token/ });
-  t.match(await ask('top', '--token', 'secret'), { code: 0 });
-  t.equal((await fetch(`${gateway}/api/top`)).status, 200, 'the public port forwards the path');
-});
-
 /** Sends any Host field, or none. */
 async function statusOf(url: string, headers: Record<string, string>): Promise<number> {
   const { port, pathname } = new URL(url);
@@ -102,22 +88,4 @@ t.test('without a token it is closed on other addresses than loopback', async (t
   const reply = await post(`${admin}/api/inspect`, JSON.stringify({ subject: '192.0.2.7' }));
   t.match(reply, { status: 403, message: /set GATEWAY_ADMIN_TOKEN/ });
   t.equal((await fetch(`${admin}/healthz`)).status, 200);
-});
-
-t.test('while the store is down: 503 with the reason, and known bans stay in force', async (t) => {
-  const redis = await startRedis(t);
-  const { ask, send } = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
-  await ask('ban', '127.0.0.1');
-  const statuses = async () => new Set(await send(6, '/open'));
-  await eventually('banned', statuses, (seen) => seen.size === 1 && seen.has(429));
-  await redis.kill();
-  t.match(await ask('inspect', '127.0.0.1'), { code: 3, stderr: /the store is unavailable/ });
-  t.strictSame([...(await statuses())], [429]);
-  await redis.restart();
-  await eventually(
-    'asked again',
-    () => ask('inspect', '127.0.0.1'),
-    ({ code }) => code === 0,
-  );
-  t.strictSame([...(await statuses())], [429], 'the ban holds after the store came back empty');
 });

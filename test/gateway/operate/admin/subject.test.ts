@@ -1,10 +1,12 @@
-/** Tests that operators name the client that the gateway counts. */
+/** Tests that operators name the client that the gateway counts, and that a mistyped one is never taken for a key. */
+import { join } from 'node:path';
 import t from 'tap';
-import { namedBy } from '#gateway/operate/admin/subject.ts';
+import { kindOf, namedBy } from '#gateway/operate/admin/subject.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { identitiesOf } from '#gateway/request/reading/listing.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
+import { casesUnder } from '#test/support/arrow-cases.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 
@@ -41,5 +43,14 @@ t.test('explain and policy tests read keys and paths beyond ASCII alike', async 
     const located = rehearsal.locate(request);
     const presented = located.kind === 'located' ? identitiesOf(located) : located.reason;
     t.ok(typeof presented !== 'string' && presented.certain.some((one) => one.digest === digest), key);
+  }
+});
+
+t.test('addresses, networks, digests and keys, and what is none of them', async (t) => {
+  const file = join(import.meta.dirname, 'subjects.md');
+  for (const [text = '', kind = ''] of casesUnder(file, 'Kinds')) t.equal(kindOf(text), kind, text);
+  for (const [text = '', told = ''] of casesUnder(file, 'Mistakes')) {
+    const message = new RegExp(`${RegExp.escape(told)}.*--key`);
+    t.throws(() => kindOf(text), { statusCode: 400, message }, text);
   }
 });
