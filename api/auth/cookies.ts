@@ -3,10 +3,6 @@ import type { FastifyReply } from 'fastify';
 import type { Seconds } from '#shared/clock.ts';
 
 const SESSION = 'next-auth.session-token';
-/** The cookie with the address of a refused login. */
-const TYPED = 'floodgate.login_email';
-const TYPED_MAX_AGE: Seconds = 300;
-const EMAIL_LENGTH_MAX = 255;
 const CSRF = 'next-auth.csrf-token';
 
 export type Cookies = Readonly<Record<string, string | undefined>>;
@@ -50,20 +46,6 @@ export function deleteSessionCookies(reply: FastifyReply, publicUrl: string, kep
     const isSecure = isHttps(publicUrl) || name.startsWith('__Secure-');
     reply.setCookie(name, '', { ...attributes(isSecure), maxAge: 0 });
   }
-}
-
-/** Returns the address of a login that was refused, for the next try. */
-export function typedEmail(cookies: Cookies): string {
-  return cookies[TYPED] ?? '';
-}
-
-/** Keeps the address in a cookie, because an address in a query would get into logs. @param email '' to forget it */
-export function keepTypedEmail(reply: FastifyReply, email: string, publicUrl: string): void {
-  if (email === '' && reply.request.cookies[TYPED] === undefined) return;
-  const maxAge = email === '' ? 0 : TYPED_MAX_AGE;
-  // A cut may leave half a character, which cannot be encoded.
-  const kept = email.slice(0, EMAIL_LENGTH_MAX).toWellFormed();
-  reply.setCookie(TYPED, kept, { ...attributes(isHttps(publicUrl)), maxAge });
 }
 
 export function setCsrfCookie(reply: FastifyReply, value: string, publicUrl: string): void {

@@ -2,10 +2,10 @@
  * The error replies that operations refer to: one for each shape and status. Their bodies come from the code that
  * sends them.
  */
+import { STATUS_CODES } from 'node:http';
 import { type TSchema, Type } from 'typebox';
 import {
   type ApiError,
-  BODY_BYTES_MAX,
   badRequest,
   type Code,
   conflict,
@@ -22,8 +22,9 @@ import {
   unauthorized,
 } from '#api/errors.ts';
 import { type ErrorShape, toErrorReply } from '#api/http/envelopes.ts';
-import { hasErrorPages } from '#api/http/error-page.ts';
-import { isRecord, MapOf } from '#api/values/schemas.ts';
+import { MapOf } from '#api/values/schemas.ts';
+
+import type { DescribedSurface } from './route.ts';
 
 type Part = Readonly<Record<string, unknown>>;
 
@@ -83,10 +84,6 @@ export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
 };
 
 const schemaOf: Readonly<Record<ErrorShape, string>> = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };
-/** Suffix of the names of responses that are pages for browsers. */
-const OR_PAGE = '-or-page';
-const shapes: readonly ErrorShape[] = ['v1', 'v2', 'v3'];
-
 const samples: Readonly<Record<Code, ApiError>> = {
   bad_request: badRequest('Survey is part of another workspace'),
   invalid_fields: invalidFields({ name: 'Required' }),
@@ -103,81 +100,49 @@ const samples: Readonly<Record<Code, ApiError>> = {
   service_unavailable: serviceUnavailable('The database is busy. Please try again in a few seconds.'),
 };
 
-const descriptions: Readonly<Record<string, string>> = {
-  400: 'A part of the request does not have the shape it should have, or a rule forbids it.',
-  401: 'No credentials, or none that are valid; on v1 also: not the right to do this.',
-  403: 'Not possible now, or not for this caller.',
-  404: 'Not found.',
-  405: 'The path has other methods, which Allow lists.',
-  409: 'Conflict: the name is taken, or the link or token was used.',
-  413: `The body has more than ${BODY_BYTES_MAX} bytes.`,
-  422: 'A field of the request does not have the shape it should have.',
-  429: 'A limit of the gateway or of the application is exceeded; Retry-After has the seconds to wait.',
-  500: 'An error of the server.',
-  503: 'The service is starting, or its database is busy; Retry-After says for how long.',
-};
+const headers = { 'retry-after': { description: 'Seconds.', schema: { type: 'integer' } } };
 
-const retryAfter = { 'retry-after': { description: 'Seconds.', schema: { type: 'integer' } } };
-const headersOf: Readonly<Record<string, Part>> = {
-  405: { allow: { description: 'Methods of the path.', schema: { type: 'string' } } },
-  429: retryAfter,
-  503: retryAfter,
-};
+/** Each shape with its replies: every sample that has the status. */
+const replies = (['v1', 'v2', 'v3'] as const).flatMap((shape) => {
+  const byStatus = Map.groupBy(Object.entries(samples), ([, error]) => replyTo(error, shape).status);
+  return [...byStatus].map(([status, of]) => ({ shape, status, of }));
+});
 
-/**
- * @param path some paths answer browsers with pages
- * @returns status -> reference to the components
- */
-export function errorResponsesOf(
-  codes: Iterable<Code>,
-  shape: ErrorShape,
-  path: string,
-): Record<string, { $ref: string }> {
-  const suffix = shape === 'v1' && hasErrorPages(path) ? OR_PAGE : '';
+/** @returns the errors of a surface: status -> reference to the components. A 405 belongs to no operation */
+export function errorsOf({ name, errorShape }: DescribedSurface): Record<string, { $ref: string }> {
+  const isPossible = (status: number): boolean => status !== 405 && !(status === 401 && name === 'client');
   return Object.fromEntries(
-    [...codes].map((code) => {
-      const { status } = replyTo(samples[code], shape);
-      return [status, { $ref: `#/components/responses/${nameOf(shape, status)}${suffix}` }];
-    }),
+    replies
+      .filter(({ shape, status }) => shape === errorShape && isPossible(status))
+      .map(({ status }) => [status, { $ref: `#/components/responses/${nameOf(errorShape, status)}` }]),
   );
 }
 
 export function errorComponents(): Record<string, Part> {
-  const components: Record<string, Part> = {};
-  for (const shape of shapes) {
-    const byStatus = Map.groupBy(Object.entries(samples), ([, error]) => replyTo(error, shape).status);
-    for (const [status, of] of byStatus) {
-      const made = component(shape, status, of);
-      components[nameOf(shape, status)] = made;
-      if (shape === 'v1') components[nameOf(shape, status) + OR_PAGE] = withPage(made);
-    }
-  }
-  return components;
-}
-
-function withPage(part: Part): Part {
-  const content = isRecord(part.content) ? part.content : {};
-  return { ...part, content: { ...content, 'text/html': { schema: { type: 'string' } } } };
+  return Object.fromEntries(
+    replies.map(({ shape, status, of }) => [nameOf(shape, status), component(shape, status, of)]),
+  );
 }
 
 function component(shape: ErrorShape, status: number, of: readonly (readonly [string, ApiError])[]): Part {
-  const examples = Object.fromEntries(
-    of.map(([code, error]) => [code, { value: replyTo(error, shape).body }]),
-  );
-  const contentType = of[0] === undefined ? '' : replyTo(of[0][1], shape).contentType;
+  const [[, first] = ['', badRequest('')]] = of;
   const name = status === 429 && shape === 'v3' ? schemaOf.v2 : schemaOf[shape];
-  const headers = headersOf[status];
-  const ofGateway = {
-    'application/problem+json': { schema: { $ref: '#/components/schemas/GatewayProblem' } },
-  };
+  const examples = of.map(([code, error]) => [code, { value: replyTo(error, shape).body }]);
   return {
-    description: descriptions[status] ?? '',
-    ...(headers === undefined ? {} : { headers }),
+    description: STATUS_CODES[status],
+    ...(status === 429 || status === 503 ? { headers } : {}),
     content: {
-      [contentType.split(';')[0] ?? '']: { schema: { $ref: `#/components/schemas/${name}` }, examples },
-      ...(status === 429 ? ofGateway : {}),
+      [replyTo(first, shape).contentType.split(';')[0] ?? '']: {
+        schema: reference(name),
+        examples: Object.fromEntries(examples),
+      },
+      ...(status === 429 ? { 'application/problem+json': { schema: reference('GatewayProblem') } } : {}),
     },
   };
+}
+
+function reference(name: string) {
+  return { $ref: `#/components/schemas/${name}` };
 }
 
 function nameOf(shape: ErrorShape, status: number): string {

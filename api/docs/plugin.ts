@@ -5,7 +5,7 @@
 import type { RouteOptions } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { onFirstUse } from '#shared/first-use.ts';
-import type { DescribedSurface } from './refusals.ts';
+import type { DescribedSurface } from './route.ts';
 
 interface DocsOptions {
   readonly publicUrl: string;

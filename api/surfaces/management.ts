@@ -1,6 +1,6 @@
 /** The management API v1: for programs with an API key, and for people with a session. */
 
-import { profileRoutes } from '#api/resources/accounts/email-change-routes.ts';
+import { profileRoutes } from '#api/resources/accounts/email-change.ts';
 import { actionClassRoutes } from '#api/resources/action-classes/routes.ts';
 import { apiKeyRoutes } from '#api/resources/api-keys/routes.ts';
 import { attributeClassRoutes } from '#api/resources/contacts/attribute-class-routes.ts';

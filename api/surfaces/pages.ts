@@ -3,14 +3,12 @@
  * call it and how it is limited.
  */
 
-import { accountDeletionPages } from '#api/resources/accounts/account-deletion-pages.ts';
-import { emailChangePages } from '#api/resources/accounts/email-change-pages.ts';
-import { accountHomeRoutes } from '#api/resources/accounts/home-routes.ts';
-import { loginPage } from '#api/resources/accounts/login-page.ts';
-import { loginRoutes } from '#api/resources/accounts/login-routes.ts';
+import { accountHomeRoutes } from '#api/resources/accounts/account-routes.ts';
+import { deletionPages } from '#api/resources/accounts/deletion-pages.ts';
+import { emailChangePages } from '#api/resources/accounts/email-change.ts';
+import { loginRoutes, sessionRoutes } from '#api/resources/accounts/login-routes.ts';
 import { accountPages } from '#api/resources/accounts/pages.ts';
 import { accountRoutes } from '#api/resources/accounts/routes.ts';
-import { workspaceDeletionPages } from '#api/resources/accounts/workspace-deletion-pages.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
 import { homeRoutes } from '#api/resources/home/routes.ts';
 import { scriptRoutes } from '#api/resources/scripts/routes.ts';
@@ -29,16 +27,15 @@ export const pages: Surface = {
   routes: [
     healthRoutes,
     loginRoutes,
+    sessionRoutes,
     accountRoutes,
     accountPages,
-    loginPage,
     emailChangePages,
     fileRoutes,
     scriptRoutes,
     surveyLinkRoutes,
     homeRoutes,
     accountHomeRoutes,
-    workspaceDeletionPages,
-    accountDeletionPages,
+    deletionPages,
   ],
 };

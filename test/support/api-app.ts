@@ -32,7 +32,6 @@ import { newId, type Random } from '#api/values/ids.ts';
 import { createBackground } from '#api/work/background.ts';
 import type { Clock } from '#shared/clock.ts';
 import { privateDatabase } from './database.ts';
-import { watchStatuses } from './declared-statuses.ts';
 import type { Owner } from './gateway.ts';
 import type { Json } from './json.ts';
 import { STORE_BUDGET_MS } from './store-budget.ts';
@@ -178,16 +177,11 @@ export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<
   if (config.storage.kind === 'disk') await context.storage.check();
   // The first start hashes with the standard passwords, even if the test replaces them.
   await bootstrap({ ...context, passwords: standard.passwords }, secrets);
-  const { built: app, takeProblems } = await watchStatuses(() => buildApp(context, log, options.isReady));
-  const refuseProblems = (): void => {
-    const problems = takeProblems();
-    if (problems.length > 0) throw new Error(problems.join('\n'));
-  };
+  const app = await buildApp(context, log, options.isReady);
 
   const call = async (options: InjectOptions): Promise<Reply> => {
     const response = await app.inject(options);
     await context.background.idle();
-    refuseProblems();
     return {
       status: response.statusCode,
       headers: response.headers,
@@ -207,7 +201,6 @@ export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<
     removeFolder(folder);
     await db.destroy();
     await database.drop();
-    refuseProblems();
   };
   let closed: Promise<void> | null = null;
   const close = (): Promise<void> => {

@@ -87,12 +87,6 @@ export const accounts = {
       email: text,
       createdAt: text,
       expiresAt: text,
-      /** Name that the account gets when the link is used; null leaves it unchanged. */
-      name: optionalText,
-      /** Password that the account gets. The page behind the link asks for it; null if the link alone is enough. */
-      passwordHash: optionalText,
-      /** Number of passwords that were tried with this link. */
-      passwordAttempts: numberFromZero,
     },
     {
       indexes: {

@@ -12,7 +12,6 @@ import { toTimestamp } from '#api/values/timestamps.ts';
 import { noteAccountEvent } from './account-event.ts';
 import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
 import {
-  type Choice,
   deleteTokens,
   findToken,
   findTokenToUse,
@@ -24,8 +23,8 @@ import {
 } from './store.ts';
 
 /**
- * Any number of people may sign up with an address that nobody has verified yet. Each gets a link of their own, which
- * carries their name and password, so that the owner's click does not confirm a stranger's password.
+ * Any number of people may sign up with an address that nobody has verified yet. The password behind the link replaces
+ * that of the sign-up, so that the owner's click does not confirm a stranger's password.
  *
  * @param account an address as `normalizeEmail` returns it, and a password that `passwordProblem` accepts
  */
@@ -37,18 +36,18 @@ export async function signUp(
   const { db, passwords, clock, random } = context;
   const { name, email, password } = account;
   // The password is hashed for new and for known addresses, so that the time reveals nothing.
-  const choice = { name, passwordHash: await passwords.hash(password) };
+  const passwordHash = await passwords.hash(password);
   // If two people sign up with one address at once, the second finds the account of the first.
   const userId = await againWhenTaken(['users.email'], () =>
     db.transaction().execute(async (trx) => {
       const known = await findUserToChange(trx, email);
       if (known === null) {
-        const id = await insertUser(trx, { ...choice, email }, toTimestamp(clock()), random);
-        await sendVerification(context, trx, { id, email }, choice);
+        const id = await insertUser(trx, { name, email, passwordHash }, toTimestamp(clock()), random);
+        await sendVerification(context, trx, { id, email });
         return id;
       }
       if (known.emailVerified === null) {
-        await sendVerification(context, trx, known, choice);
+        await sendVerification(context, trx, known);
       } else {
         await mailAccount(context, trx, accountExistsMail(context.config.publicUrl, email));
       }
@@ -68,8 +67,7 @@ export function resendVerification(
   behind(context, reply, async (trx) => {
     const link = 'token' in by ? await findTokenToUse(trx, 'verifyEmail', by.token, context.clock()) : null;
     const user = 'email' in by ? await findUserToChange(trx, by.email) : link?.user;
-    const choice = link?.choice ?? (user ? choiceOf(user) : null);
-    if (user && user.emailVerified === null) await sendVerification(context, trx, user, choice);
+    if (user && user.emailVerified === null) await sendVerification(context, trx, user);
   });
 }
 
@@ -142,16 +140,10 @@ async function sendVerification(
   context: Context,
   trx: Database,
   { id: userId, email }: Pick<User, 'id' | 'email'>,
-  choice: Choice | null,
 ): Promise<void> {
   const { clock, random, config, mailer } = context;
   // Links that are not mailed would only fill the table.
   if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
-  const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email, choice }, clock(), random);
+  const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email }, clock(), random);
   await mailer.accept(trx, verificationMail(config.publicUrl, email, token));
-}
-
-/** Returns the name and password of the first sign-up, or of a later reset. */
-function choiceOf({ name, passwordHash }: User): Choice | null {
-  return passwordHash === null ? null : { name, passwordHash };
 }

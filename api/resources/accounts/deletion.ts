@@ -5,6 +5,7 @@
 import type { Context } from '#api/context.ts';
 import { lockRow, lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
+import { forbidden, notFound } from '#api/errors.ts';
 import { deleteAccountMails } from '#api/mail/outbox.ts';
 import { deleteKeysOf, deleteKeysOfOrganizations } from '#api/resources/api-keys/store.ts';
 import { markOrganizations, organizationsOf, roleIn } from '#api/resources/organizations/store.ts';
@@ -14,16 +15,14 @@ import { deleteUser, findUser } from './store.ts';
 
 type Parts = Pick<Context, 'clock' | 'db' | 'states'>;
 
-/** `stranger`: there is no such workspace for this person. */
-type Owned =
-  | { readonly kind: 'owned'; readonly workspace: Workspace }
-  | { readonly kind: 'manager' | 'stranger' };
-
-export async function findOwned(db: Database, userId: string, workspaceId: string): Promise<Owned> {
+/** @throws ApiError not_found for who does not run its organization, forbidden for who does not own it */
+export async function findOwned(db: Database, userId: string, workspaceId: string): Promise<Workspace> {
   const workspace = await findWorkspace(db, workspaceId);
   const role = workspace === null ? null : await roleIn(db, workspace.organizationId, userId);
-  if (workspace === null || (role !== 'owner' && role !== 'manager')) return { kind: 'stranger' };
-  return role === 'owner' ? { kind: 'owned', workspace } : { kind: 'manager' };
+  if (workspace === null || (role !== 'owner' && role !== 'manager'))
+    throw notFound('Workspace', workspaceId);
+  if (role === 'manager') throw forbidden('Only an owner of the organization may delete a workspace');
+  return workspace;
 }
 
 /** @returns false if the person has stopped being the owner, or the workspace is gone */

@@ -1,22 +1,30 @@
 /**
- * Decides who may log in. A failed login reveals nothing about accounts: an unknown address, a wrong password and an
- * account without a password get the same reply after the same work, one argon2id each.
+ * Decides who may log in, begins the session, and writes the audit entries. A failed login reveals nothing about
+ * accounts: an unknown address, a wrong password and an account without a password get the same reply after the same
+ * work, one argon2id each.
  */
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FailureReason } from '#api/audit/audit.ts';
+import { deleteSessionCookies, sessionCookie, sessionCookies } from '#api/auth/cookies.ts';
 import { isTooLong, normalizeEmail, passwordProblem } from '#api/auth/password.ts';
+import { endSession, findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
+import type { Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
+import { countedAddress } from '#api/http/client-address.ts';
 import { ensureOrganization } from '#api/resources/organizations/create.ts';
 import { plainName } from '#api/resources/organizations/name.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
+import { noteAccountEvent } from './account-event.ts';
 import {
   type AccountLink,
-  type Choice,
   deleteOtherTokens,
   findToken,
   findTokenToUse,
+  findUser,
   findUserByEmail,
-  takeAttempt,
+  isAsProven,
+  noteLogin,
   type User,
   updateUser,
 } from './store.ts';
@@ -29,7 +37,8 @@ export interface Refusal {
   readonly userId: string | null;
 }
 
-export type LoginResult = { readonly kind: 'admitted'; readonly user: User } | Refusal;
+type Checked = { readonly kind: 'proven'; readonly user: User } | Refusal;
+type Admission = { readonly kind: 'session'; readonly token: string; readonly user: User } | Refusal;
 
 export const texts = {
   invalid: 'Invalid credentials',
@@ -39,19 +48,21 @@ export const texts = {
   sessionRequired: 'SessionRequired',
   invalidToken: 'Either a user does not match the provided token or the token is invalid',
   alreadyVerified: 'Email already verified',
-  passwordNeeded:
-    'This link needs a password: send that of the sign-up as "password", or choose another one as "newPassword"',
-  wrongPassword:
-    'This is not the password of the sign-up: send that as "password", or choose another one as "newPassword"',
-  tooManyPasswords: 'Too many wrong passwords for this link: choose another one as "newPassword"',
+  passwordNeeded: 'This link needs a password for the account: send it as "password"',
 } as const;
+
+interface Login {
+  readonly provider: 'credentials' | 'token';
+  /** The address as it was typed; null if the login has none. */
+  readonly email: string | null;
+}
 
 /** @param email and password as typed; '' if missing */
 export async function checkPassword(
   { db, passwords }: Pick<Context, 'db' | 'passwords'>,
   email: string,
   password: string,
-): Promise<LoginResult> {
+): Promise<Checked> {
   if (email === '' || password === '') return refused(texts.invalid, 'no_credentials_provided', null);
   if (isTooLong(password)) return refused(texts.invalid, 'password_too_long', null);
 
@@ -66,89 +77,125 @@ export async function checkPassword(
   // The caller has proven to own the account, so the reply may reveal its state.
   if (user.isActive !== 1) return refused(texts.inactive, 'account_inactive', user.id);
   if (user.emailVerified === null) return refused(texts.unverified, null, user.id);
-  return { kind: 'admitted', user };
+  return { kind: 'proven', user };
 }
 
 /** The link in a verification mail, and the values that came with it; '' stands for a missing one. */
 interface Verification {
   readonly token: string;
-  /** The password of the sign-up that the link belongs to. */
   readonly password: string;
-  /** Replaces that password. The link proves who owns the mailbox, so nothing else is required. */
-  readonly newPassword: string;
-  /** Name for the account, given together with the new password. */
   readonly name: string;
 }
 
 /**
- * Verifies the address that the link was sent to, and logs the person in, once. The account gets the name and the
- * password of the link's own sign-up. All other links of the account end.
+ * Verifies the address that the link was sent to, once. The account gets the password that comes with the link, because
+ * the one of the sign-up may be that of a stranger. All other links of the account end.
  *
- * @throws ApiError invalid_fields for a new password or a name that is not allowed
+ * @throws ApiError invalid_fields for a password or a name that is not allowed
  */
 export async function redeemVerification(
-  context: Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'passwords'>,
-  verification: Verification,
-): Promise<LoginResult> {
-  const { db, clock, random, config } = context;
-  const { token } = verification;
+  { db, clock, random, config, passwords }: Context,
+  { token, password, name }: Verification,
+): Promise<Checked> {
   if (token === '') return refused(texts.invalidToken, 'token_not_provided', null);
-  const link = await findToken(db, 'verifyEmail', token, clock());
-  const refusal = refusalOf(link);
-  if (refusal !== null || link === null) return refusal ?? invalidToken();
-  const choice = await choiceFor(context, link, verification);
-  if (choice.kind === 'refused') return choice;
+  const link = usable(await findToken(db, 'verifyEmail', token, clock()));
+  if ('kind' in link) return link;
+  if (password === '') return refused(texts.passwordNeeded, 'no_credentials_provided', link.user.id);
+  const problem = passwordProblem(password);
+  if (problem !== null) throw invalidFields({ password: problem });
+  const chosen = name === '' ? {} : { name: plainName(name) };
+  const passwordHash = await passwords.hash(password);
 
   return db.transaction().execute(async (trx) => {
     // Check again, because another link of the account may have been used meanwhile.
-    const found = await findTokenToUse(trx, 'verifyEmail', token, clock());
-    const refusal = refusalOf(found);
-    if (refusal !== null || found === null) return refusal ?? invalidToken();
+    const found = usable(await findTokenToUse(trx, 'verifyEmail', token, clock()));
+    if ('kind' in found) return found;
     const now = toTimestamp(clock());
-    const change = { ...choice.account, emailVerified: now };
+    const change = { ...chosen, passwordHash, emailVerified: now };
     const user = { ...found.user, ...change };
     await updateUser(trx, user.id, change, now);
     await deleteOtherTokens(trx, user.id, token);
     await ensureOrganization(trx, user, { now, random, isSignupEnabled: config.isSignupEnabled });
-    return { kind: 'admitted', user };
+    return { kind: 'proven', user };
   });
 }
 
-/** Returns why a link is refused; null if it is valid. */
-function refusalOf(link: AccountLink | null): Refusal | null {
-  if (link === null) return invalidToken();
+function usable(link: AccountLink | null): AccountLink | Refusal {
+  if (link === null) return refused(texts.invalidToken, 'invalid_token', null);
   const { id, isActive, emailVerified } = link.user;
   if (isActive !== 1) return refused(texts.inactive, 'account_inactive', id);
   // The link stays until it ends, so that a second click gets the right answer.
-  return emailVerified === null ? null : refused(texts.alreadyVerified, 'email_already_verified', id);
+  return emailVerified === null ? link : refused(texts.alreadyVerified, 'email_already_verified', id);
 }
 
-/** Returns the name and password that the account gets. */
-async function choiceFor(
-  { db, passwords }: Pick<Context, 'db' | 'passwords'>,
-  { user, choice }: AccountLink,
-  { token, password, newPassword, name }: Verification,
-): Promise<Refusal | { readonly kind: 'chosen'; readonly account: Choice }> {
-  if (newPassword !== '') {
-    const problem = passwordProblem(newPassword);
-    if (problem !== null) throw invalidFields({ newPassword: problem });
-    const chosenName = name === '' ? (choice?.name ?? user.name) : plainName(name);
-    const account = { name: chosenName, passwordHash: await passwords.hash(newPassword) };
-    return { kind: 'chosen', account };
+/** Ends a login: begins the session, unless it is refused, and writes the audit entries. */
+export async function finishLogin(
+  context: Context,
+  request: FastifyRequest,
+  checked: Checked,
+  { provider, email }: Login,
+): Promise<Admission> {
+  const admission = checked.kind === 'refused' ? checked : await admit(context, checked.user, provider);
+  if (admission.kind === 'refused') {
+    const { text, reason, userId } = admission;
+    if (reason !== null) {
+      const ipAddress = countedAddress(request, context.config.trustedProxies);
+      await context.audit.authFailed({ provider, reason, userId, email, ipAddress, requestId: request.id });
+    } else if (text === texts.unverified) {
+      const changes = { provider, pending: 'email_verification' };
+      await noteAccountEvent(context, request, { action: 'passwordVerified', userId, changes });
+    }
+    return admission;
   }
-  // A link of the operator carries no password, and the account may have that of a stranger who signed up with its address.
-  if (choice === null || password === '')
-    return refused(texts.passwordNeeded, 'no_credentials_provided', user.id);
-  if (isTooLong(password)) return refused(texts.wrongPassword, 'password_too_long', user.id);
-  if (!(await takeAttempt(db, token))) {
-    return refused(texts.tooManyPasswords, 'invalid_password', user.id);
+  const { id: userId } = admission.user;
+  if (provider === 'token') {
+    await noteAccountEvent(context, request, { action: 'emailVerified', userId, changes: { provider } });
   }
-  if (await passwords.verify(password, choice.passwordHash)) return { kind: 'chosen', account: choice };
-  return refused(texts.wrongPassword, 'invalid_password', user.id);
+  const authMethod = provider === 'credentials' ? 'password' : 'email_verification';
+  const changes = { provider, authMethod };
+  await noteAccountEvent(context, request, { action: 'authenticationSucceeded', userId, changes });
+  return admission;
 }
 
-function invalidToken(): Refusal {
-  return refused(texts.invalidToken, 'invalid_token', null);
+/** Begins a session, if what was proven is still true. */
+function admit(
+  { db, clock, random, config }: Context,
+  user: User,
+  provider: Login['provider'],
+): Promise<Admission> {
+  return db.transaction().execute(async (trx) => {
+    if (!(await isAsProven(trx, user))) {
+      return provider === 'token'
+        ? refused(texts.invalidToken, 'invalid_token', user.id)
+        : refused(texts.invalid, 'invalid_password', user.id);
+    }
+    await noteLogin(trx, user.id, toTimestamp(clock()));
+    const options = { clock, random, maxAgeSeconds: config.sessionMaxAgeSeconds };
+    return { kind: 'session', token: await startSession(trx, user.id, options), user };
+  });
+}
+
+/** Returns the user of a request's session, and the end of the session. null if there is none, or it has ended. */
+export async function loggedIn(
+  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  { cookies }: FastifyRequest,
+): Promise<{ readonly user: User; readonly expiresAt: Timestamp } | null> {
+  const token = sessionCookie(cookies);
+  const session = token === null ? null : await findSession(db, token, clock);
+  const user = session === null ? null : await findUser(db, session.userId);
+  return session === null || user === null ? null : { user, expiresAt: session.expiresAt };
+}
+
+export async function signOut(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { db, clock, config } = context;
+  for (const token of sessionCookies(request.cookies)) {
+    const session = await findSession(db, token, clock);
+    await endSession(db, token);
+    if (session === null) continue;
+    const { userId } = session;
+    await noteAccountEvent(context, request, { action: 'userSignedOut', userId, changes: {} });
+  }
+  deleteSessionCookies(reply, config.publicUrl);
 }
 
 function refused(text: string, reason: FailureReason | null, userId: string | null): Refusal {

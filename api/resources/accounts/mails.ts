@@ -52,7 +52,7 @@ export function verificationMail(publicUrl: string, to: string, token: string): 
     body: lines(
       'Welcome. Open this link within a day to confirm your address and log in:',
       verificationLink(publicUrl, token),
-      'The page asks for the password of the sign-up. If you did not choose it, or do not know it, choose another one there.',
+      'You choose your password there.',
       'If you did not sign up, ignore this mail: nothing happens without the link.',
     ),
   };

@@ -4,44 +4,40 @@
  *
  * Callers: anybody, limited by address.
  */
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { emailIn, passwordProblem } from '#api/auth/password.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
-import { redirectTo } from '#api/http/media.ts';
 import { plainName } from '#api/resources/organizations/name.ts';
-import { answerForms } from './account-forms.ts';
 import { forgotPassword, resendVerification, resetPassword, signUp } from './actions.ts';
-import { acceptForms } from './form.ts';
-import { refuseWhileClosed } from './signup.ts';
+import { acceptForms, answerForms, isFromPage } from './form.ts';
+import { checkOpen, forms, nextPages } from './pages.ts';
 
-const done = {
-  200: Type.Object({ data: Type.Object({ success: Type.String() }) }),
-  303: redirectTo('the next page, for who sent the form of a page'),
-};
-/** The form must have our token, and sign-up may be closed. */
-const refuses = ['bad_request', 'forbidden'] as const;
+const response = { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) };
 const Text = Type.String();
 
 export const accountRoutes: Routes = async (app, { context }) => {
   acceptForms(app);
-  answerForms(app, context);
+  answerForms(app, context, forms);
 
   app.post(
     '/api/auth/signup',
     {
-      schema: { body: Type.Object({ name: Text, email: Text, password: Text }), response: done },
-      config: { limit: 'auth.signup', refuses },
-      onRequest: refuseWhileClosed(context),
+      schema: {
+        summary: 'Create an account',
+        body: Type.Object({ name: Text, email: Text, password: Text }),
+        response,
+      },
+      config: { limit: 'auth.signup' },
+      onRequest: async () => checkOpen(context),
     },
-    async (request) => {
-      const { password } = request.body;
+    async (request, reply) => {
       const name = plainName(request.body.name);
       const email = emailIn(request.body.email);
-      const problem = passwordProblem(password);
-      if (problem !== null) throw invalidFields({ password: problem });
+      const password = checkedPassword(request.body.password);
       await signUp(context, request, { name, email, password });
-      return success('Check your mailbox: open the link in the mail to confirm your address');
+      return done(request, reply, 'Check your mailbox: open the link in the mail to confirm your address');
     },
   );
 
@@ -49,32 +45,33 @@ export const accountRoutes: Routes = async (app, { context }) => {
     '/api/auth/resend-verification',
     {
       schema: {
+        summary: 'Send the verification mail again',
         body: Type.Object({ email: Type.Optional(Text), token: Type.Optional(Text) }),
-        response: done,
+        response,
       },
-      config: { limit: 'auth.verifyEmail', refuses },
+      config: { limit: 'auth.verifyEmail' },
     },
     async (request, reply) => {
-      const { email, token } = request.body;
-      if (email === undefined && token === undefined) throw invalidFields({ email: 'Required' });
-      resendVerification(
-        context,
-        reply,
-        email === undefined ? { token: token ?? '' } : { email: emailIn(email) },
-      );
-      return success('If this address waits for its confirmation, a mail is on its way');
+      const { email, token = '' } = request.body;
+      if (email === undefined && token === '') throw invalidFields({ email: 'Required' });
+      resendVerification(context, reply, email === undefined ? { token } : { email: emailIn(email) });
+      return done(request, reply, 'If this address waits for its confirmation, a mail is on its way');
     },
   );
 
   app.post(
     '/api/auth/forgot-password',
     {
-      schema: { body: Type.Object({ email: Text }), response: done },
-      config: { limit: 'auth.forgotPassword', refuses },
+      schema: {
+        summary: 'Ask for a mail to choose a new password',
+        body: Type.Object({ email: Text }),
+        response,
+      },
+      config: { limit: 'auth.forgotPassword' },
     },
     async (request, reply) => {
       forgotPassword(context, reply, emailIn(request.body.email));
-      return success('If this address has an account, a mail is on its way');
+      return done(request, reply, 'If this address has an account, a mail is on its way');
     },
   );
 
@@ -82,23 +79,36 @@ export const accountRoutes: Routes = async (app, { context }) => {
     '/api/auth/reset-password',
     {
       schema: {
+        summary: 'Choose a new password with the token of a mail',
         body: Type.Object({ token: Text, password: Text }),
-        response: done,
+        response,
       },
-      config: { refuses: [...refuses, 'too_many_requests'] },
     },
-    async (request) => {
-      const { token, password } = request.body;
-      const problem = passwordProblem(password);
-      if (problem !== null) throw invalidFields({ password: problem });
-      if (!(await resetPassword(context, request, { token, password }))) {
+    async (request, reply) => {
+      const password = checkedPassword(request.body.password);
+      if (!(await resetPassword(context, request, { token: request.body.token, password }))) {
         throw badRequest('This link has ended or was used; ask for a new one at /auth/forgot-password');
       }
-      return success('The password is changed, and everybody is logged out; log in with the new one');
+      return done(
+        request,
+        reply,
+        'The password is changed, and everybody is logged out; log in with the new one',
+      );
     },
   );
 };
 
-function success(text: string) {
-  return { data: { success: text } };
+/** @throws ApiError invalid_fields */
+function checkedPassword(password: string): string {
+  const problem = passwordProblem(password);
+  if (problem !== null) throw invalidFields({ password: problem });
+  return password;
+}
+
+/** Replies to programs with a text, and sends people to the next page. */
+function done(request: FastifyRequest, reply: FastifyReply, success: string) {
+  const next = nextPages[request.routeOptions.url ?? ''];
+  if (next !== undefined && isFromPage(request))
+    return reply.redirect(`${reply.server.basePath}${next}`, 303);
+  return { data: { success } };
 }

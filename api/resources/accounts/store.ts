@@ -9,17 +9,10 @@ import type { Millis } from '#shared/clock.ts';
 export type User = Decoded<UserTable>;
 type Purpose = AccountTokenTable['purpose'];
 
-export interface Choice {
-  readonly name: string;
-  readonly passwordHash: string;
-}
-
 export interface AccountLink {
   readonly user: User;
   /** The address that the mail was sent to. */
   readonly email: string;
-  /** The account gets these when the link verifies the address; null if the link carries no password. */
-  readonly choice: Choice | null;
 }
 
 const HOUR: Millis = 60 * 60 * 1000;
@@ -32,8 +25,6 @@ const lifetimes: Readonly<Record<Purpose, Millis>> = {
 };
 
 const TOKEN_LENGTH_MAX = 128;
-/** Maximum number of passwords that are tried with one link. */
-const ATTEMPTS_MAX = 5;
 
 /** @param email as `normalizeEmail` returns it */
 export async function findUserByEmail(db: Database, email: string): Promise<User | null> {
@@ -101,13 +92,12 @@ export async function insertToken(
     readonly userId: string;
     readonly purpose: Purpose;
     readonly email: string;
-    readonly choice?: Choice | null;
   },
   now: Millis,
   random: Random,
 ): Promise<string> {
   const text = newToken(random);
-  const { userId, purpose, email, choice } = token;
+  const { userId, purpose, email } = token;
   const ended = db
     .selectFrom('accountTokens')
     .select('hashedToken')
@@ -122,9 +112,6 @@ export async function insertToken(
       hashedToken: hashToken(text),
       createdAt: toTimestamp(now),
       expiresAt: toTimestamp(now + lifetimes[purpose]),
-      name: choice?.name ?? null,
-      passwordHash: choice?.passwordHash ?? null,
-      passwordAttempts: 0,
     })
     .execute();
   return text;
@@ -142,19 +129,14 @@ export async function findToken(
     .selectFrom('accountTokens')
     .innerJoin('users', 'users.id', 'accountTokens.userId')
     .selectAll('users')
-    .select([
-      'accountTokens.email as tokenEmail',
-      'accountTokens.name as chosenName',
-      'accountTokens.passwordHash as chosenHash',
-    ])
+    .select('accountTokens.email as tokenEmail')
     .where('accountTokens.hashedToken', '=', hashToken(token))
     .where('accountTokens.purpose', '=', purpose)
     .where('accountTokens.expiresAt', '>', toTimestamp(now))
     .executeTakeFirst();
   if (row === undefined) return null;
-  const { tokenEmail, chosenName, chosenHash, ...user } = row;
-  const choice = chosenHash === null ? null : { name: chosenName ?? user.name, passwordHash: chosenHash };
-  return { user, email: tokenEmail, choice };
+  const { tokenEmail, ...user } = row;
+  return { user, email: tokenEmail };
 }
 
 /**
@@ -193,17 +175,6 @@ export async function isAsProven(
   await lockRow(trx, 'users', id);
   const now = await findUser(trx, id);
   return now?.isActive === 1 && now.email === email && now.passwordHash === passwordHash;
-}
-
-/** Counts a password before it is tried with a link. @returns false if too many were tried */
-export async function takeAttempt(db: Database, token: string): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('accountTokens')
-    .set(({ eb }) => ({ passwordAttempts: eb('passwordAttempts', '+', 1) }))
-    .where('hashedToken', '=', hashToken(token))
-    .where('passwordAttempts', '<', ATTEMPTS_MAX)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
 }
 
 /** Ends every other link of the user. This one stays, so that a second click shows that it was used. */

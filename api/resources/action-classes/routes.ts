@@ -42,7 +42,7 @@ export const actionClassRoutes: Routes = async (app, { context }) => {
 
   resource.list();
 
-  resource.create({ body: ActionClassBody, refuses: ['forbidden', 'conflict'] }, async (body, { id }) => {
+  resource.create(ActionClassBody, async (body, { id }) => {
     const made: ActionClass = { ...readActionClass(body), ...newRow(context, id) };
     await storing(db, made, async (trx) => {
       await actionClasses.refuseFull(trx, id);
@@ -54,7 +54,7 @@ export const actionClassRoutes: Routes = async (app, { context }) => {
   resource.read();
 
   resource.change(
-    { body: ActionClassBody, namesWorkspace: true, refuses: ['forbidden', 'conflict'] },
+    ActionClassBody,
     async (body, { environmentId: _, ...stored }, request) => {
       const { id, workspaceId } = stored;
       if (workspaceOf(request).id !== workspaceId) {
@@ -67,9 +67,10 @@ export const actionClassRoutes: Routes = async (app, { context }) => {
       });
       return changed;
     },
+    true,
   );
 
-  resource.remove({ refuses: ['bad_request'] }, async ({ id, workspaceId, type }) => {
+  resource.remove(async ({ id, workspaceId, type }) => {
     if (type === 'automatic') throw badRequest('Automatic action classes cannot be deleted');
     return inWorkspace(db, workspaceId, (trx) => actionClasses.remove(trx, id));
   });

@@ -11,6 +11,7 @@ import { toTimestamp } from '#api/values/timestamps.ts';
 import { type ApiKey, insertApiKey, listApiKeys, workspacesOf } from './store.ts';
 
 const KEYS_PER_ORGANIZATION_MAX = 200;
+const LABEL_LENGTH_MAX = 255;
 
 /** The access of a key whose creator names none. */
 export const readOnly: ApiKey['organizationAccess'] = { accessControl: { read: true, write: false } };
@@ -71,6 +72,9 @@ export function createApiKey(
 function labelIn(given: string): string {
   const label = given.trim();
   if (label === '') throw invalidFields({ label: 'must have more than spaces' });
+  if (label.length > LABEL_LENGTH_MAX) {
+    throw invalidFields({ label: `must have at most ${LABEL_LENGTH_MAX} characters` });
+  }
   return label;
 }
 

@@ -58,7 +58,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
     '/api/v1/api-keys',
     {
       schema: { body: NewApiKey, response: { 200: Type.Object({ data: NewApiKeyReply }) } },
-      config: { ...forPeople, refuses: ['bad_request'] },
+      config: { ...forPeople },
     },
     async (request) => {
       const principal = sessionOf(request);
@@ -80,7 +80,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
         params: Type.Object({ id: Type.String() }),
         response: { 200: Type.Object({ data: ApiKeyReply }) },
       },
-      config: { ...forPeople, refuses: ['not_found'] },
+      config: { ...forPeople },
     },
     async (request) => {
       const { id } = request.params;

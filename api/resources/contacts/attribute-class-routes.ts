@@ -52,14 +52,14 @@ export const attributeClassRoutes: Routes = async (app, { context }) => {
 
   resource.list();
 
-  resource.create({ body: NewClass, refuses: ['forbidden'] }, async (body, { id: workspaceId }) => {
+  resource.create(NewClass, async (body, { id: workspaceId }) => {
     const given = { workspaceId, key: checkedName(body.name), description: body.description };
     return createAttributeKey(context, given, badRequest(ALREADY_EXISTS));
   });
 
   resource.read();
 
-  resource.change({ body: ClassChange, refuses: ['bad_request'] }, async (body, loaded) => {
+  resource.change(ClassChange, async (body, loaded) => {
     const { name, description, archived } = body;
     return changeAttributeKey(context, loaded, 'Attribute Class', badRequest(ALREADY_EXISTS), (stored) => {
       const isRenamed = name !== undefined && name !== stored.key;
@@ -74,7 +74,7 @@ export const attributeClassRoutes: Routes = async (app, { context }) => {
     });
   });
 
-  resource.remove({ refuses: ['bad_request'] }, async ({ id, type }) => {
+  resource.remove(async ({ id, type }) => {
     if (type === 'default') throw badRequest('Automatic Attribute Classes cannot be deleted');
     return deleteAttributeKey(context.db, id);
   });

@@ -73,7 +73,7 @@ export const contactAttributeKeyRoutes: Routes = async (app, { context }) => {
 
   resource.list();
 
-  resource.create({ body: NewKey, refuses: ['forbidden'] }, async (body, { id: workspaceId }) => {
+  resource.create(NewKey, async (body, { id: workspaceId }) => {
     const { key, name, description, dataType } = body;
     const given = { workspaceId, key: checkedKey(key), name, description, dataType };
     return createAttributeKey(context, given, badRequest(ALREADY_EXISTS));
@@ -81,7 +81,7 @@ export const contactAttributeKeyRoutes: Routes = async (app, { context }) => {
 
   resource.read();
 
-  resource.change({ body: KeyChange, refuses: ['bad_request'] }, async (body, loaded) => {
+  resource.change(KeyChange, async (body, loaded) => {
     const { name, description, key, dataType } = body;
     return changeAttributeKey(context, loaded, 'Attribute Key', badRequest(ALREADY_EXISTS), (stored) => {
       // Clients, segments and SDKs rely on the default keys.
@@ -95,7 +95,7 @@ export const contactAttributeKeyRoutes: Routes = async (app, { context }) => {
     });
   });
 
-  resource.remove({ refuses: ['bad_request'] }, async ({ id, type }) => {
+  resource.remove(async ({ id, type }) => {
     if (type === 'default') throw badRequest('Default Contact Attribute Keys cannot be deleted');
     return deleteAttributeKey(context.db, id);
   });
@@ -114,10 +114,7 @@ export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
   const alreadyExists = conflict(V2_ALREADY_EXISTS, { key: V2_ALREADY_EXISTS });
 
   resource.list(
-    {
-      query: { workspaceId: Type.Optional(Id), environmentId: Type.Optional(Id) },
-      refuses: ['bad_request', 'not_found', 'forbidden'],
-    },
+    { workspaceId: Type.Optional(Id), environmentId: Type.Optional(Id) },
     attributeKeys,
     async ({ workspaceId, environmentId }, request) => {
       const scope = workspaceId ?? environmentId;
@@ -127,27 +124,24 @@ export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  resource.create(
-    { body: NewV2Key, refuses: ['bad_request', 'not_found', 'forbidden', 'conflict'] },
-    async (body, request) => {
-      const { name, description, dataType } = body;
-      const key = checkedKey(body.key);
-      const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);
-      const given = { workspaceId, key, name, description, dataType };
-      return { ...(await createAttributeKey(context, given, alreadyExists)), environmentId };
-    },
-  );
+  resource.create(NewV2Key, async (body, request) => {
+    const { name, description, dataType } = body;
+    const key = checkedKey(body.key);
+    const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);
+    const given = { workspaceId, key, name, description, dataType };
+    return { ...(await createAttributeKey(context, given, alreadyExists)), environmentId };
+  });
 
   resource.read();
 
-  resource.change({ body: V2KeyChange, refuses: ['bad_request'] }, async ({ name, description }, loaded) =>
+  resource.change(V2KeyChange, async ({ name, description }, loaded) =>
     changeAttributeKey(context, loaded, 'Attribute Key', alreadyExists, (stored) => {
       refuseFixed(stored, 'changed');
       return { name: name ?? stored.name, description };
     }),
   );
 
-  resource.remove({ refuses: ['bad_request'] }, async (stored) => {
+  resource.remove(async (stored) => {
     refuseFixed(stored, 'deleted');
     return deleteAttributeKey(db, stored.id);
   });

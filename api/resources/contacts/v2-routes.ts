@@ -25,7 +25,6 @@ export const v2ContactRoutes: Routes = async (app, { context }) => {
     '/api/v2/management/contacts',
     {
       schema: { body: NewContact, response: { 201: Type.Object({ data: ContactReply }) } },
-      config: { refuses: ['bad_request', 'not_found', 'forbidden', 'conflict'] },
     },
     async (request, reply) => {
       const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);

@@ -81,13 +81,13 @@ export const environmentRoutes: Routes = async (app, { context }) => {
       path,
       {
         schema: {
+          summary: 'Read the state of a workspace: what SDKs show to whom',
           params: Type.Object({ workspaceId: Type.String() }),
           response: {
             200: { ...StateReply, description: 'May be cached for a minute.' },
             304: withoutBody('Not changed since the reply whose `etag` came as `if-none-match`.'),
           },
         },
-        config: { refuses: ['bad_request', 'not_found'] },
       },
       async (request, reply) => {
         const { workspaceId } = request.params;

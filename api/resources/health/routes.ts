@@ -8,7 +8,7 @@ import type { Routes } from '#api/context.ts';
 
 const Well = Type.Object({ status: Type.String() });
 const Unwell = Type.Object({ status: Type.String(), problem: Type.String() });
-const schema = { response: { 200: Well, 503: Unwell } };
+const response = { 200: Well, 503: Unwell };
 
 export const healthRoutes: Routes = async (app, { context: { db, health } }) => {
   // Requests on open connections are still answered, but a load balancer should send no new ones.
@@ -18,18 +18,26 @@ export const healthRoutes: Routes = async (app, { context: { db, health } }) => 
   });
 
   /** 503 while the service stops or cannot reach its database. */
-  app.get('/health', { schema }, async (_request, reply) => {
-    const problem = isDraining ? 'draining' : (await health.isReached(db)) ? null : 'database_unreachable';
-    if (problem === null) return { status: 'ok' };
-    return reply.code(503).send({ status: 'unavailable', problem });
-  });
+  app.get(
+    '/health',
+    { schema: { summary: 'Check that the process runs', response } },
+    async (_request, reply) => {
+      const problem = isDraining ? 'draining' : (await health.isReached(db)) ? null : 'database_unreachable';
+      if (problem === null) return { status: 'ok' };
+      return reply.code(503).send({ status: 'unavailable', problem });
+    },
+  );
 
   /** 503 while the service stops or cannot reach its database, and while the database cannot be written. */
-  app.get('/ready', { schema }, async (_request, reply) => {
-    const problem = isDraining ? 'draining' : await health.check(db);
-    if (problem === null) return { status: 'ready' };
-    return reply.code(503).send({ status: 'unavailable', problem });
-  });
+  app.get(
+    '/ready',
+    { schema: { summary: 'Check that the service is ready for requests', response } },
+    async (_request, reply) => {
+      const problem = isDraining ? 'draining' : await health.check(db);
+      if (problem === null) return { status: 'ready' };
+      return reply.code(503).send({ status: 'unavailable', problem });
+    },
+  );
 };
 
 export const v2HealthRoutes: Routes = async (app, { context }) => {
@@ -39,6 +47,7 @@ export const v2HealthRoutes: Routes = async (app, { context }) => {
     {
       config: { credentials: null, limit: null },
       schema: {
+        summary: 'Check what the service depends on',
         response: {
           200: Type.Object({
             data: Type.Object({

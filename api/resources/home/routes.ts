@@ -6,7 +6,6 @@
  */
 import type { FastifyBaseLogger } from 'fastify';
 import { sql } from 'kysely';
-import { Type } from 'typebox';
 import { sessionCookie } from '#api/auth/cookies.ts';
 import { findSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
@@ -14,16 +13,9 @@ import { serviceUnavailable } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { sendPage } from '#api/http/page.ts';
 import { alert, notice } from '#api/http/page-form.ts';
-import { ACCOUNT_PATH } from '#api/resources/accounts/form.ts';
+import { ACCOUNT_PATH } from '#api/resources/accounts/account-page.ts';
 import { escapeHtml } from '#shared/page.ts';
 
-const Home = Type.Unsafe<unknown>({
-  description: 'A page for browsers, else JSON.',
-  content: {
-    'application/json': { schema: Type.Object({ status: Type.String(), documentation: Type.String() }) },
-    'text/html': { schema: Type.String() },
-  },
-});
 const REFERENCE_PATH = '/api/docs';
 
 export const homeRoutes: Routes = async (app, { context }) => {
@@ -31,7 +23,7 @@ export const homeRoutes: Routes = async (app, { context }) => {
   const { publicUrl } = config;
   const { basePath } = app;
 
-  app.get('/', { schema: { response: { 200: Home } } }, async (request, reply) => {
+  app.get('/', { schema: { hide: true } }, async (request, reply) => {
     const isReady = await isDatabaseThere(request.log);
     reply.header('vary', 'accept');
     if (!prefersHtml(request)) {

@@ -38,7 +38,7 @@ export const languageRoutes: Routes = async (app, { context }) => {
 
   resource.list();
 
-  resource.create({ body: NewLanguage, refuses: ['forbidden', 'conflict'] }, async (body, { id }) => {
+  resource.create(NewLanguage, async (body, { id }) => {
     const { code, alias = null } = body;
     const made = { ...newRow(context, id), code, alias };
     await db.transaction().execute((trx) => addLanguage(trx, made));
@@ -47,7 +47,5 @@ export const languageRoutes: Routes = async (app, { context }) => {
 
   resource.read();
 
-  resource.remove({ refuses: ['conflict'] }, ({ id, workspaceId }) =>
-    inWorkspace(db, workspaceId, (trx) => removeLanguage(trx, id)),
-  );
+  resource.remove(({ id, workspaceId }) => inWorkspace(db, workspaceId, (trx) => removeLanguage(trx, id)));
 };

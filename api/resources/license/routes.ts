@@ -13,6 +13,7 @@ export const licenseRoutes: Routes = async (app, { context }) => {
     '/api/v1/license/recheck',
     {
       schema: {
+        summary: 'Check the licence again',
         response: {
           200: Type.Object({
             data: Type.Object({ status: Type.String(), message: Type.String(), checkedAt: Type.String() }),

@@ -23,11 +23,12 @@ export const linkEmailRoutes: Routes = async (app, { context }) => {
     '/api/v1/management/surveys/:surveyId/link-emails',
     {
       schema: {
+        summary: 'Send the link of a survey by e-mail',
         params: Type.Object({ surveyId: Type.String() }),
         body: Type.Object({ email: Type.String() }),
         response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
       },
-      config: { limit: 'actions.sendLinkSurveyEmail', refuses: ['bad_request', 'not_found'] },
+      config: { limit: 'actions.sendLinkSurveyEmail' },
     },
     async (request) => {
       const { surveyId } = request.params;

@@ -44,8 +44,11 @@ export const meRoutes: Routes = async (app, { context }) => {
     app.get(
       url,
       {
-        schema: { response: { 200: Type.Union([Account, User]) } },
-        config: { needsNoWorkspace: true, refuses: ['bad_request', 'not_found'] },
+        schema: {
+          summary: 'Read whose key or session this is',
+          response: { 200: Type.Union([Account, User]) },
+        },
+        config: { needsNoWorkspace: true },
       },
       async (request) => {
         const principal = principalOf(request);

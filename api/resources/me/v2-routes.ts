@@ -35,6 +35,7 @@ export const v2MeRoutes: Routes = async (app, { context }) => {
     '/api/v2/me',
     {
       schema: {
+        summary: 'Read whose key this is',
         response: {
           200: Type.Object({
             data: Type.Object({

@@ -20,7 +20,13 @@ const Query = Type.Object({
 export const ogRoutes: Routes = async (app) => {
   app.get(
     '/api/v1/client/og',
-    { schema: { querystring: Query, response: { 200: media('image/png', binary, 'The image.') } } },
+    {
+      schema: {
+        summary: 'Read the preview image of a survey, 800 by 400',
+        querystring: Query,
+        response: { 200: media('image/png', binary, 'The image.') },
+      },
+    },
     async (_, reply) => {
       reply.header('content-type', 'image/png').header('cache-control', CACHEABLE).send(PREVIEW);
       return reply;

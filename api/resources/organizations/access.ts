@@ -6,7 +6,6 @@ import { organizationsRunBy } from '#api/auth/session.ts';
 import { lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { notFound, unauthorized } from '#api/errors.ts';
-import { refusing } from '#api/http/refuses.ts';
 import { isRecord } from '#api/values/schemas.ts';
 
 /** @throws ApiError unauthorized if there are none */
@@ -20,10 +19,10 @@ export function managed({ organizationIds }: SessionPrincipal): readonly string[
  *
  * @throws ApiError not_found unless the person runs the organization of the path
  */
-export const requireManager = refusing(async (request: FastifyRequest): Promise<void> => {
+export async function requireManager(request: FastifyRequest): Promise<void> {
   const id = isRecord(request.params) ? String(request.params.organizationId) : '';
   if (!sessionOf(request).organizationIds.includes(id)) throw notFound('Organization', id);
-}, 'not_found');
+}
 
 /**
  * Returns the organizations that the person still runs, in the transaction that changes something of them. A key outlives

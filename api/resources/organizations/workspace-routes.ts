@@ -69,7 +69,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
         body: NewWorkspace,
         response: one,
       },
-      config: { ...forPeople, refuses: ['forbidden', 'conflict'] },
+      config: { ...forPeople },
       onRequest: requireManager,
     },
     async (request) => {
@@ -99,7 +99,6 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
     oneUrl,
     {
       schema: { params: Params, body: WorkspaceChange, response: one },
-      config: { refuses: ['conflict'] },
       onRequest: loadManagementWorkspace(context, 'manage'),
     },
     async (request) => {

@@ -36,8 +36,6 @@ type Version = 'v1' | 'v2';
 const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
 const ResponseParams = Type.Object({ workspaceId: Type.String(), responseId: Type.String() });
 
-const refuses = ['bad_request', 'not_found', 'forbidden', 'conflict'] as const;
-
 /** The codes of ISO 3166, and those of CDNs for other networks, such as T1. */
 const COUNTRY = /^[A-Za-z0-9]{2}$/;
 
@@ -52,10 +50,10 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
         schema: { params: WorkspaceParams, body: NewClientResponse, response: { 200: ClientResponseReply } },
         // v1 reads the body first, v2 looks for the workspace first.
         ...(version === 'v1'
-          ? { preValidation: loadWorkspace, config: { refuses } }
+          ? { preValidation: loadWorkspace }
           : {
               onRequest: loadWorkspace,
-              config: { refuses, malformedJsonMessage: 'Invalid JSON in request body' },
+              config: { malformedJsonMessage: 'Invalid JSON in request body' },
             }),
       },
       async (request) => {
@@ -75,7 +73,7 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
       {
         schema: { params: ResponseParams, body: ResponseChange, response: { 200: ClientResponseReply } },
         preValidation: loadWorkspace,
-        config: { refuses, malformedJsonMessage: 'Malformed JSON in request body' },
+        config: { malformedJsonMessage: 'Malformed JSON in request body' },
       },
       async (request) => {
         const { body } = request;

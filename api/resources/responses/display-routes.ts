@@ -34,8 +34,6 @@ const Link = Type.Object({ responseId: Type.Optional(Nullable(Type.String())), u
 const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
 const DisplayParams = Type.Object({ workspaceId: Type.String(), displayId: Type.String() });
 
-const refuses = ['not_found', 'forbidden'] as const;
-
 export const newDisplayRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const loadWorkspace = loadPathWorkspace(context);
@@ -44,7 +42,6 @@ export const newDisplayRoutes: Routes = async (app, { context }) => {
     '/api/v1/client/:workspaceId/displays',
     {
       schema: { params: WorkspaceParams, body: NewDisplayV1, response: { 200: Created } },
-      config: { refuses },
       onRequest: loadWorkspace,
     },
     async (request) => {
@@ -61,7 +58,7 @@ export const newDisplayRoutes: Routes = async (app, { context }) => {
     {
       schema: { params: WorkspaceParams, body: NewDisplayV2, response: { 200: Created } },
       onRequest: loadWorkspace,
-      config: { refuses, malformedJsonMessage: 'Invalid JSON in request body' },
+      config: { malformedJsonMessage: 'Invalid JSON in request body' },
     },
     async (request) => {
       const { id: workspaceId } = workspaceOf(request);
@@ -100,11 +97,11 @@ export const displayRoutes: Routes = async (app, { context }) => {
     '/api/v1/client/:workspaceId/displays/:displayId',
     {
       schema: {
+        summary: 'Link a display to a response or a user',
         params: DisplayParams,
         body: Link,
         response: { 200: Type.Object({ data: Type.Object({}) }) },
       },
-      config: { refuses: ['bad_request', 'not_found'] },
       onRequest: loadWorkspace,
     },
     async (request) => {
@@ -132,6 +129,7 @@ export const displayRoutes: Routes = async (app, { context }) => {
     '/api/v1/client/:workspaceId/displays/:displayId/response',
     {
       schema: {
+        summary: 'Read the response to a display',
         params: DisplayParams,
         response: { 200: Type.Object({ data: Type.Object({ responseId: TextOrNull }) }) },
       },

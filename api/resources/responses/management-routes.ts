@@ -46,7 +46,6 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       prefix,
       {
         schema: { querystring: Query, response: many },
-        config: { refuses: ['bad_request', 'not_found'] },
       },
       async (request, reply) => {
         const { surveyId } = request.query;
@@ -74,7 +73,6 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       prefix,
       {
         schema: { body: NewManagementResponse, response: oneWithNotes },
-        config: { refuses: ['bad_request', 'not_found', 'conflict'] },
         preValidation: checkScope,
       },
       async (request) => {
@@ -103,7 +101,6 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       `${prefix}/:responseId`,
       {
         schema: { params: Params, body: ResponseChange, response: one },
-        config: { refuses: ['bad_request', 'conflict'] },
         onRequest: row.load,
       },
       async (request) => {

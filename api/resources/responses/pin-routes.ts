@@ -26,8 +26,12 @@ export const pinRoutes: Routes = async (app, { context }) => {
     app.post(
       `/api/${version}/client/:workspaceId/surveys/:surveyId/pin`,
       {
-        schema: { params: Params, body: Entered, response: { 200: Token } },
-        config: { refuses: ['bad_request', 'not_found', 'forbidden'] },
+        schema: {
+          summary: 'Enter the PIN of a survey',
+          params: Params,
+          body: Entered,
+          response: { 200: Token },
+        },
         onRequest: loadPathWorkspace(context),
       },
       async (request) => {

@@ -32,7 +32,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
   });
 
   resource.list(
-    { query: { surveyId: Type.Optional(Id), contactId: Type.Optional(Id) }, refuses: ['bad_request'] },
+    { surveyId: Type.Optional(Id), contactId: Type.Optional(Id) },
     { findAll: responses.findAll, sized: (ids) => sizedResponses(db, ids) },
     async (query, request) => {
       const workspaceIds = readableWorkspaces(request);
@@ -48,7 +48,6 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     url,
     {
       schema: { body: NewV2Response, response: { 201: resource.one } },
-      config: { refuses: ['bad_request', 'not_found', 'conflict'] },
     },
     async (request, reply) => {
       const { body } = request;
@@ -63,7 +62,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
 
   resource.read();
 
-  resource.change({ body: V2ResponseChange, refuses: ['bad_request', 'conflict'] }, async (body, stored) => {
+  resource.change(V2ResponseChange, async (body, stored) => {
     const { data, endingId, finished, language, meta, ttc, variables } = body;
     checkSentResponse(body);
     return changeResponse(context, stored, (survey) => {
@@ -81,7 +80,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     });
   });
 
-  resource.remove({}, (stored, request) => deleteManagedResponse(context, stored.id, request.log));
+  resource.remove((stored, request) => deleteManagedResponse(context, stored.id, request.log));
 
   /** @throws ApiError which, unlike on v1, names the question */
   function checkFiles(survey: BareSurvey, sent: Answers): void {

@@ -42,13 +42,20 @@ export const scriptRoutes: Routes = async (app, { context }) => {
   app.get(
     '/js/:script',
     {
-      schema: { params: Type.Object({ script: Type.String() }), response },
-      config: { refuses: ['not_found'] },
+      schema: {
+        summary: 'Read a script of the SDK',
+        params: Type.Object({ script: Type.String() }),
+        response,
+      },
     },
     async (request, reply) => send(request, reply, request.params.script),
   );
   for (const [url, name] of Object.entries(aliases)) {
-    app.get(url, { schema: { response } }, async (request, reply) => send(request, reply, name));
+    app.get(
+      url,
+      { schema: { summary: 'Read a script of the SDK (older clients)', response } },
+      async (request, reply) => send(request, reply, name),
+    );
   }
 
   function send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply {

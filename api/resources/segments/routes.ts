@@ -59,7 +59,7 @@ export const segmentRoutes: Routes = async (app, { context }) => {
 
   resource.list(LIST_MAX);
 
-  resource.create({ body: NewSegment, refuses: ['forbidden', 'conflict'] }, async (body, { id }) => {
+  resource.create(NewSegment, async (body, { id }) => {
     const { title, description = null, filters = [] } = body;
     const made: Segment = { ...newRow(context, id), title, description, isPrivate: false, filters };
     const references = referencesIn(filters);
@@ -75,7 +75,7 @@ export const segmentRoutes: Routes = async (app, { context }) => {
 
   resource.read();
 
-  resource.change({ body: SegmentChange, refuses: ['bad_request', 'conflict'] }, async (body, loaded) => {
+  resource.change(SegmentChange, async (body, loaded) => {
     const { title, description, filters } = body;
     const references = referencesIn(filters ?? []);
     return unlessTitleTaken(title ?? '', () =>
@@ -97,7 +97,7 @@ export const segmentRoutes: Routes = async (app, { context }) => {
     );
   });
 
-  resource.remove({ refuses: ['bad_request', 'conflict'] }, async ({ id, workspaceId, isPrivate }) => {
+  resource.remove(async ({ id, workspaceId, isPrivate }) => {
     if (isPrivate) throw badRequest('This segment belongs to a survey and is deleted with it');
     return inWorkspace(db, workspaceId, async (trx) => {
       // Without its segment a survey would not be shown to anybody.

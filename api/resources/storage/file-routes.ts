@@ -61,8 +61,7 @@ export const fileRoutes: Routes = async (app, { context }) => {
   app.route<{ Params: FileParams }>({
     method: ['GET', 'HEAD'],
     url: PATH,
-    schema: { response: fileReplies },
-    config: { refuses: ['bad_request', 'not_authenticated', 'not_found', 'unauthorized'] },
+    schema: { summary: 'Read a file; a private one with a key or a session', response: fileReplies },
     async handler(request, reply) {
       const { access, name } = checked(request.params);
       const principal = access === 'private' ? await app.authenticate(request, 'any') : null;
@@ -89,8 +88,8 @@ export const fileRoutes: Routes = async (app, { context }) => {
   app.delete<{ Params: FileParams }>(
     PATH,
     {
-      schema: { response: { 200: Type.Object({ data: Type.String() }) } },
-      config: { credentials: 'any', limit: 'storage.delete', refuses: ['bad_request', 'not_found'] },
+      schema: { summary: 'Delete a file', response: { 200: Type.Object({ data: Type.String() }) } },
+      config: { credentials: 'any', limit: 'storage.delete' },
       // Refusals by the hooks before the handler count as attempts too.
       onSend: async (request, reply) => recordDeletion(request, reply.statusCode),
     },

@@ -23,11 +23,11 @@ export const clientGrantRoutes: Routes = async (app, { context }) => {
       `/api/${version}/client/:workspaceId/storage`,
       {
         schema: {
+          summary: 'Ask for an upload: an address and the form fields that allow it',
           params: Type.Object({ workspaceId: Type.String() }),
           body: ClientGrantRequest,
           response: { 200: Grant },
         },
-        config: { refuses: ['bad_request', 'not_found'] },
         onRequest: loadPathWorkspace(context),
       },
       async (request) => {
@@ -45,7 +45,11 @@ export const managementGrantRoutes: Routes = async (app, { context }) => {
   app.post(
     '/api/v1/management/storage',
     {
-      schema: { body: ManagementGrantRequest, response: { 200: Grant } },
+      schema: {
+        summary: 'Ask for an upload: an address and the form fields that allow it',
+        body: ManagementGrantRequest,
+        response: { 200: Grant },
+      },
       config: { limit: 'storage.upload' },
       preValidation: loadBodyWorkspace(context),
     },

@@ -59,6 +59,7 @@ const Form = Type.Object(
 );
 const xmlReply = (description: string) => media('application/xml', Type.String(), description);
 const schema = {
+  summary: 'Upload a file with the fields that were granted',
   response: {
     201: xmlReply('Stored.'),
     400: xmlReply('The file is too large, or the form is not a complete one.'),
@@ -68,7 +69,7 @@ const schema = {
     503: xmlReply('Too busy, or the disk refuses; Retry-After may say for how long.'),
   },
 };
-const config = { isBodyStreamed: true, reads: { 'multipart/form-data': Form } };
+const config = { reads: { 'multipart/form-data': Form } };
 
 export const uploadRoutes: Routes = async (app, { context }) => {
   const { receiver } = context.storage;

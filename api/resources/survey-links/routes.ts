@@ -7,7 +7,6 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { isId } from '#api/values/ids.ts';
 import { addressOf } from '#api/values/survey-url.ts';
@@ -20,10 +19,7 @@ export const surveyLinkRoutes: Routes = async (app, { context }) => {
   app.get(
     '/s/:surveyId',
     {
-      schema: {
-        params: Type.Object({ surveyId: Type.String() }),
-        response: { 302: redirectTo('the address of SURVEY_URL'), 404: htmlPage('There is none here.') },
-      },
+      schema: { hide: true, params: Type.Object({ surveyId: Type.String() }) },
     },
     async (request, reply) => {
       const { surveyId } = request.params;

@@ -60,7 +60,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       prefix,
       {
         schema: { response: one },
-        config: { reads: { 'application/json': NewSurvey }, refuses: ['conflict'] },
+        config: { reads: { 'application/json': NewSurvey } },
         preValidation: loadBodyWorkspace(context),
       },
       async (request) => {
@@ -81,7 +81,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       `${prefix}/:surveyId`,
       {
         schema: { params: Params, response: one },
-        config: { reads: { 'application/json': SurveyChange }, refuses: ['bad_request', 'conflict'] },
+        config: { reads: { 'application/json': SurveyChange } },
         onRequest: surveys.load,
       },
       async (request) => {
@@ -111,11 +111,11 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       `${prefix}/:surveyId/singleUseIds`,
       {
         schema: {
+          summary: 'Make links to a survey that work once',
           params: Params,
           querystring: Type.Object({ limit: Type.Optional(Type.Integer()) }),
           response: { 200: Type.Object({ data: Type.Array(Type.String()) }) },
         },
-        config: { refuses: ['bad_request', 'not_found'] },
       },
       async (request) => {
         const { surveyId } = request.params;

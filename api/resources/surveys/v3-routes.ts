@@ -70,7 +70,6 @@ export const v3SurveyRoutes: Routes = async (app, { context }) => {
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(Item), meta: Meta }) },
       },
-      config: { refuses: ['forbidden'] },
     },
     async (request) => {
       const { query } = request;
@@ -105,7 +104,6 @@ export const v3SurveyRoutes: Routes = async (app, { context }) => {
         querystring: Type.Object({ lang: Type.Optional(List) }, { additionalProperties: false }),
         response: { 200: Type.Object({ data: SurveyDocument }) },
       },
-      config: { refuses: ['forbidden'] },
     },
     async (request) => {
       const survey = await findSurvey(db, request.params.surveyId);

@@ -30,8 +30,12 @@ export const legacyUserRoutes: Routes = async (app, { context }) => {
     app.put(
       `${base}/${name}/:userId/attributes`,
       {
-        schema: { params: Params, body: AttributesBody, response: { 200: AttributesReply } },
-        config: { refuses: ['bad_request', 'invalid_fields', 'not_found'] },
+        schema: {
+          summary: 'Set attributes of a contact (older SDKs)',
+          params: Params,
+          body: AttributesBody,
+          response: { 200: AttributesReply },
+        },
         onRequest: loadWorkspace,
       },
       async (request) => {
@@ -63,8 +67,11 @@ export const legacyUserRoutes: Routes = async (app, { context }) => {
     app.get(
       `${base}/${name}/:userId`,
       {
-        schema: { params: Params, response: { 200: IdentifiedReply } },
-        config: { refuses: ['invalid_fields'] },
+        schema: {
+          summary: 'Read the state of a user (older SDKs)',
+          params: Params,
+          response: { 200: IdentifiedReply },
+        },
         onRequest: loadWorkspace,
       },
       async (request) => {

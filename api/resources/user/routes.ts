@@ -31,6 +31,7 @@ export const userRoutes: Routes = async (app, { context }) => {
       `/api/${version}/client/:workspaceId/user`,
       {
         schema: {
+          summary: 'Identify a user, set attributes, read the state of the user',
           params: Type.Object({ workspaceId: Type.String() }),
           body: UserBody,
           response: { 200: UserReply },
@@ -38,7 +39,6 @@ export const userRoutes: Routes = async (app, { context }) => {
         attachValidation: true,
         onRequest: [rejectMalformedId, loadWorkspace],
         config: {
-          refuses: ['bad_request'],
           ...(version === 'v1' ? {} : { malformedJsonMessage: 'Invalid JSON in request body' }),
         },
       },

@@ -46,7 +46,6 @@ export const webhookRoutes: Routes = async (app, { context }) => {
     url,
     {
       schema: { body: NewWebhook, response: { 200: Type.Object({ data: NewWebhookReply }) } },
-      config: { refuses: ['bad_request', 'not_found', 'forbidden'] },
       preValidation: checkScope,
     },
     async (request) => {
@@ -70,7 +69,7 @@ export const webhookRoutes: Routes = async (app, { context }) => {
 
   resource.read();
 
-  resource.remove({}, ({ id }) => deleteWebhook(context.db, id));
+  resource.remove(({ id }) => deleteWebhook(context.db, id));
 };
 
 export const v2WebhookRoutes: Routes = async (app, { context }) => {
@@ -78,33 +77,30 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
   const url = '/api/v2/management/webhooks';
   const resource = v2Resource(app, context, { ...described, url, param: 'id' });
 
-  resource.list(
-    { query: { surveyIds: Type.Optional(IdList) }, refuses: ['bad_request'] },
-    webhooks,
-    async (query, request) => {
-      const surveyIds = surveyIdsIn(query.surveyIds);
-      const matching = db.selectFrom('webhooks').where('workspaceId', 'in', readableWorkspaces(request));
-      return { matching: surveyIds === null ? matching : matching.where(namesOneOf(surveyIds)) };
-    },
-  );
+  resource.list({ surveyIds: Type.Optional(IdList) }, webhooks, async (query, request) => {
+    const surveyIds = surveyIdsIn(query.surveyIds);
+    const matching = db.selectFrom('webhooks').where('workspaceId', 'in', readableWorkspaces(request));
+    return { matching: surveyIds === null ? matching : matching.where(namesOneOf(surveyIds)) };
+  });
 
   resource.create(
-    { body: NewV2Webhook, made: NewWebhookReply, refuses: ['bad_request', 'not_found', 'forbidden'] },
+    NewV2Webhook,
     async (body, request) => {
       const scope = scopeIn(body);
       const workspace =
         scope === null ? await onlyWorkspace(context, request) : await v2Workspace(context, request, scope);
       return createWebhook(context, workspace, body, surveysReadBy(request));
     },
+    NewWebhookReply,
   );
 
   resource.read();
 
-  resource.change({ body: V2WebhookChange, refuses: ['bad_request'] }, (body, stored, request) =>
+  resource.change(V2WebhookChange, (body, stored, request) =>
     changeWebhook(context, stored, body, surveysReadBy(request)),
   );
 
-  resource.remove({}, ({ id }) => deleteWebhook(db, id));
+  resource.remove(({ id }) => deleteWebhook(db, id));
 };
 
 /** @returns null if the parameter is absent @throws ApiError invalid_fields for wrong ids or too many */

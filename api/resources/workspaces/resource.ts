@@ -9,7 +9,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Tables } from '#api/db/schema.ts';
-import { type Code, notFound, type ResourceType } from '#api/errors.ts';
+import { notFound, type ResourceType } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import {
   type Listed,
@@ -43,20 +43,11 @@ interface Resource<R extends Owned, Reply extends TSchema> {
   ) => readonly ReplyOf<Reply>[] | Promise<readonly ReplyOf<Reply>[]>;
 }
 
-/** The errors of the route's own code, see `config.refuses`. */
-interface Refusing {
-  readonly refuses?: readonly Code[];
-}
-
 interface Parts extends WithDatabase {
   /** The cached states of workspaces. */
   readonly states: {
     purge(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
   };
-}
-
-interface WithBody<Body extends TSchema> extends Refusing {
-  readonly body: Body;
 }
 
 /** Routes on v1, which look for the row before they check anything else. */
@@ -90,11 +81,11 @@ export function v1Resource<R extends Owned, Reply extends TSchema>(
 
     /** @param write creates a row in the workspace that the body names */
     create<Body extends TSchema>(
-      { body, ...config }: WithBody<Body>,
+      body: Body,
       write: (body: Static<Body>, workspace: Workspace) => Promise<R>,
     ): void {
       const schema = { body, response: { 200: routes.one } };
-      app.post(url, { schema, config, preValidation: loadBodyWorkspace(context) }, async (request) => {
+      app.post(url, { schema, preValidation: loadBodyWorkspace(context) }, async (request) => {
         const workspace = workspaceOf(request);
         // The schema has already checked the type of the body.
         const made = await write(request.body as Static<Body>, workspace);
@@ -119,7 +110,7 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
 
     /** @param select returns the query for the rows that match the own parameters of the list */
     list<Query extends TProperties, Table extends keyof Tables>(
-      { query, ...config }: Refusing & { readonly query: Query },
+      query: Query,
       { findAll, sized }: Pick<WorkspaceTable<R>, 'findAll'> & { readonly sized?: Sized },
       select: (
         query: Static<ReturnType<typeof Type.Object<Query>>>,
@@ -128,7 +119,7 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
     ): void {
       const querystring = Type.Object({ ...listQuery, ...query });
       const response = { 200: Type.Object({ data: Type.Array(shape), meta: ListMeta }) };
-      app.get(url, { schema: { querystring, response }, config }, async (request) => {
+      app.get(url, { schema: { querystring, response } }, async (request) => {
         // The schema has already checked the type of the query.
         const page = pageFrom(request.query as Parameters<typeof pageFrom>[0]);
         const listed = await select(request.query as Parameters<typeof select>[0], request);
@@ -137,13 +128,14 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
       });
     },
 
-    /** @param made the reply, if it shows more than later ones @param write creates the row that the body describes */
+    /** @param write creates the row that the body describes @param made the reply, if it shows more than later ones */
     create<Body extends TSchema>(
-      { body, made = shape, ...config }: WithBody<Body> & { readonly made?: TSchema },
+      body: Body,
       write: (body: Static<Body>, request: FastifyRequest) => Promise<Shown<R>>,
+      made: TSchema = shape,
     ): void {
       const response = { 201: Type.Object({ data: made }) };
-      app.post(url, { schema: { body, response }, config }, async (request, reply) =>
+      app.post(url, { schema: { body, response } }, async (request, reply) =>
         // The schema has already checked the type of the body.
         reply.code(201).send(await routes.written(await write(request.body as Static<Body>, request))),
       );
@@ -190,11 +182,12 @@ function rowRoutes<R extends Owned, Reply extends TSchema>(
 
     /** @param namesWorkspace whether the body must name a workspace too, as that of a new row does */
     change<Body extends TSchema>(
-      { body, namesWorkspace = false, ...config }: WithBody<Body> & { readonly namesWorkspace?: boolean },
+      body: Body,
       write: (body: Static<Body>, stored: Shown<R>, request: FastifyRequest) => Promise<R>,
+      namesWorkspace = false,
     ): void {
       const hooks = namesWorkspace ? { ...loading, preValidation: loadBodyWorkspace(context) } : loading;
-      app.put(oneUrl, { schema: { params, body, response }, config, ...hooks }, async (request) => {
+      app.put(oneUrl, { schema: { params, body, response }, ...hooks }, async (request) => {
         const stored = rows.of(request);
         // The schema has already checked the type of the body.
         const changed = await write(request.body as Static<Body>, stored, request);
@@ -203,8 +196,8 @@ function rowRoutes<R extends Owned, Reply extends TSchema>(
     },
 
     /** @param write deletes the row, and returns false if it was gone */
-    remove(config: Refusing, write: (stored: Shown<R>, request: FastifyRequest) => Promise<boolean>): void {
-      app.delete(oneUrl, { schema: { params, response }, config, ...loading }, async (request) => {
+    remove(write: (stored: Shown<R>, request: FastifyRequest) => Promise<boolean>): void {
+      app.delete(oneUrl, { schema: { params, response }, ...loading }, async (request) => {
         const stored = rows.of(request);
         if (!(await write(stored, request))) throw notFound(type, stored.id);
         return written(stored);

@@ -4,7 +4,6 @@ import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { existing, notFound, type ResourceType } from '#api/errors.ts';
-import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isId } from '#api/values/ids.ts';
 import { isRecord } from '#api/values/schemas.ts';
@@ -36,19 +35,15 @@ export function workspaceRow<R extends OfWorkspace>({
 }): WorkspaceRow<R> {
   const slot = requestValue<R>(type);
   return {
-    load: refusing(
-      async (request: FastifyRequest) => {
-        const id = isRecord(request.params) ? String(request.params[param]) : '';
-        const row = existing(isId(id) ? await find(db, id) : null, type, id);
-        // Nobody has a right in a workspace that is being deleted. Its rows no longer exist for callers.
-        const isReadable = may(principalOf(request), row.workspaceId, 'read');
-        if (!isReadable && (await findWorkspace(db, row.workspaceId)) === null) throw notFound(type, id);
-        requireRight(request, row.workspaceId);
-        slot.set(request, row);
-      },
-      'not_found',
-      'unauthorized',
-    ),
+    async load(request) {
+      const id = isRecord(request.params) ? String(request.params[param]) : '';
+      const row = existing(isId(id) ? await find(db, id) : null, type, id);
+      // Nobody has a right in a workspace that is being deleted. Its rows no longer exist for callers.
+      const isReadable = may(principalOf(request), row.workspaceId, 'read');
+      if (!isReadable && (await findWorkspace(db, row.workspaceId)) === null) throw notFound(type, id);
+      requireRight(request, row.workspaceId);
+      slot.set(request, row);
+    },
     of: slot.get,
   };
 }

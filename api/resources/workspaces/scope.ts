@@ -4,7 +4,6 @@ import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { may, type Right, rightOf } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, existing, forbidden, NO_ACCESS } from '#api/errors.ts';
-import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/values/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
@@ -17,10 +16,9 @@ const slot = requestValue<Workspace>('workspace');
 
 /** Returns a hook for client routes, before or after the body is read: 404 unless the path's workspace exists. */
 export function loadPathWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
-  const load = async (request: FastifyRequest): Promise<void> => {
+  return async (request) => {
     slot.set(request, await findPathWorkspace({ db }, request));
   };
-  return refusing(load, 'not_found');
 }
 
 /** @throws ApiError not_found unless the path's workspace exists */
@@ -47,31 +45,29 @@ export function loadManagementWorkspace(
   { db }: WithDatabase,
   right?: Right,
 ): (request: FastifyRequest) => Promise<void> {
-  const load = async (request: FastifyRequest): Promise<void> => {
+  return async (request) => {
     const workspace = await findPathWorkspace({ db }, request);
     requireRight(request, workspace.id, right);
     slot.set(request, workspace);
   };
-  return refusing(load, 'not_found', 'unauthorized');
 }
 
 /** Returns a hook for creating management routes, after the body is read and before it is checked. */
 export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
-  const load = async (request: FastifyRequest): Promise<void> => {
+  return async (request) => {
     const scope = scopeIn(request.body);
     if (scope === null) throw scopeMissing();
     slot.set(request, await reachableWorkspace({ db }, request, scope));
   };
-  return refusing(load, 'bad_request', 'not_found', 'unauthorized');
 }
 
 /**
  * A hook for routes with an optional scope. It refuses one that is not a text with the usual error, before the schema
  * does.
  */
-export const checkScope = refusing(async ({ body }: FastifyRequest): Promise<void> => {
+export async function checkScope({ body }: FastifyRequest): Promise<void> {
   scopeIn(body);
-}, 'bad_request');
+}
 
 /** Returns the workspace that one of the hooks above found. */
 export function workspaceOf(request: FastifyRequest): Workspace {

@@ -45,7 +45,6 @@ export function v3List<Table extends keyof Tables, Item extends TSchema>(
         querystring: Query,
         response: { 200: Type.Object({ data: Type.Array(item), meta: Meta }) },
       },
-      config: { refuses: ['forbidden'] },
     },
     async (request) => {
       const { limit = LIMIT_DEFAULT, workspaceId } = request.query;

@@ -134,7 +134,7 @@ t.test('records what a person does with keys', async (t) => {
   );
   t.notMatch(JSON.stringify(keys), made);
 
-  const reach = `organization:${organizationId}`;
+  const reach = organizationId;
   await owner.form('/account/api-keys', { label: 'On the page', reach, permission: 'read' });
   const [onPage] = await entriesOf(api);
   t.match(onPage, { ...known, action: 'created', targetType: 'apiKey' });
@@ -218,7 +218,7 @@ t.test('refused changes of an account are recorded: by session, by form, and by 
     const body = String(new URLSearchParams({ csrfToken, ...fields }));
     return (await browser.call('POST', path, body)).status;
   };
-  const reach = `organization:${await firstOrganization(api)}`;
+  const reach = await firstOrganization(api);
   t.equal(await sent('/account/api-keys', { label: ' ', permission: 'read', reach }), 400);
   t.strictSame(await failures(), [['created', id, 'apiKey', 'failure', 'bad_request']]);
 

@@ -1,13 +1,12 @@
 /**
- * Every described refusal of an operation happens: without credentials, without the right, without the row, and for
- * taken or closed rows. wrong-requests.test.ts has refusals of shapes.
+ * Every operation refuses who has no credentials, and answers without the right or the row with a described error.
+ * wrong-requests.test.ts has refusals of shapes.
  */
 import t from 'tap';
 import { startDescribedApi } from './described-api.ts';
-import { refused } from './refused.ts';
 import { wrongIds } from './wrong.ts';
 
-const { api, ask, operations, seen, tidy, world } = await startDescribedApi(t);
+const { api, ask, operations, tidy, world } = await startDescribedApi(t);
 t.beforeEach(tidy);
 
 const isClientError = (status: number): boolean => status >= 400 && status < 500;
@@ -93,40 +92,4 @@ t.test('queries and bodies that refer to missing rows get described errors', asy
     }
   }
   t.pass('every reply is described');
-});
-
-t.test('each operation refuses taken, used and closed things with its described error', async (t) => {
-  for (const operation of operations) {
-    for (const [status, requests] of Object.entries(refused[operation.name] ?? {})) {
-      const ids = await world.idsFor(operation);
-      const request = await world.requestFor(operation, ids);
-      let last = 0;
-      for (const one of await requests({ api, world, operation, ids, request })) {
-        last = (await ask(t, operation, one, `to be ${status}`)).status;
-      }
-      t.equal(last, Number(status), operation.name);
-    }
-  }
-});
-
-/** Refusals with their own tests, because they need concurrent requests, a rare key, megabytes or another setting. */
-const elsewhere: ReadonlySet<string> = new Set([
-  'GET /auth/signup 403',
-  'GET /api/v1/me 404',
-  'GET /api/v1/management/me 404',
-]);
-const statuses: ReadonlySet<string> = new Set(['401', '403', '404', '409', '412', '416']);
-
-t.test('every described error was received', async (t) => {
-  for (const { name, responses } of operations) {
-    const unseen = Object.keys(responses).filter(
-      (status) =>
-        statuses.has(status) && !seen.get(name)?.has(Number(status)) && !elsewhere.has(`${name} ${status}`),
-    );
-    t.strictSame(
-      unseen,
-      [],
-      `${name}: if it can happen, see refused.ts; if not, its route declares too much`,
-    );
-  }
 });

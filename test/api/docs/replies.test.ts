@@ -3,7 +3,6 @@
  * its body. Routes that are added later are included.
  */
 import t from 'tap';
-import { gatewayRoutes } from '#api/surfaces/client.ts';
 import { surfaceOf } from '#api/surfaces/surfaces.ts';
 import type { Operation } from '#test/support/description.ts';
 import { policyFile, startTestGateway } from '#test/support/gateway.ts';
@@ -11,29 +10,8 @@ import { openHttp } from '#test/support/http-send.ts';
 import { startDescribedApi } from './described-api.ts';
 import { successes } from './successes.ts';
 
-/** More than the largest limit of the application. */
-const REQUESTS_MAX = 120;
-
 const described = await startDescribedApi(t);
 const { api, ask, description, operations, seen, tidy, world } = described;
-
-/**
- * Operations that are limited by the gateway, by the handler once it knows the session or the account, or only while
- * too many requests hash passwords.
- */
-const limitedOtherwise: ReadonlySet<string> = new Set([
-  ...[...gatewayRoutes].map((route) => route.replaceAll(/:(\w+)/g, '{$1}')),
-  'POST /api/auth/callback/credentials',
-  'POST /api/auth/callback/token',
-  'POST /api/auth/reset-password',
-  'GET /account',
-  'POST /account/api-keys',
-  'POST /account/api-keys/{id}/revoke',
-  'GET /account/workspaces/{workspaceId}/delete',
-  'POST /account/workspaces/{workspaceId}/delete',
-  'GET /account/delete',
-  'POST /account/delete',
-]);
 
 t.beforeEach(tidy);
 
@@ -96,22 +74,17 @@ t.test('a repeated call gets a described reply, and 404 after a deletion', async
   }
 });
 
-t.test('429: over the limits of the application', async (t) => {
+t.test('429: over a limit of the application, in the shape of the surface', async (t) => {
   const limited = await startDescribedApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
-  const { world } = limited;
-  // All requests come from one address and one person, so routes of one limit share its quota.
-  const isLimited = ({ name, responses }: Operation): boolean =>
-    '429' in responses && !limitedOtherwise.has(name);
-  for (const operation of limited.operations.filter(isLimited)) {
-    const url = world.urlOf(operation, { workspaceId: world.options.workspaceId, accessType: 'public' });
-    const hasSession = operation.credentials.includes('session');
-    const headers = hasSession ? { cookie: world.options.session } : world.credentialsFor(operation);
-    const request = { method: operation.method, url, headers };
-    const ask = async (): Promise<number> =>
-      (await limited.ask(t, operation, request, 'again and again')).status;
-    let status = await ask();
-    for (let count = 0; status !== 429 && count < REQUESTS_MAX; count += 1) status = await ask();
-    t.equal(status, 429, operation.name);
+  for (const name of ['GET /api/v1/me', 'GET /api/v2/me', 'GET /api/v3/action-classes']) {
+    const operation = limited.operations.find((one) => one.name === name);
+    if (operation === undefined) return t.fail(`${name} does not exist any more`);
+    const request = await limited.world.requestFor(operation);
+    const statuses: number[] = [];
+    for (let count = 0; count <= 100; count += 1) {
+      statuses.push((await limited.ask(t, operation, request, 'again and again')).status);
+    }
+    t.equal(statuses.indexOf(429), 100, name);
   }
 });
 
@@ -147,7 +120,7 @@ t.test('a reply that differs from the description is found', async (t) => {
   if (operation === undefined) return t.fail('the operation does not exist any more');
   const reply = await world.options.send(await world.requestFor(operation));
   t.strictSame(description.problemsOf(operation, reply), []);
-  t.match(description.problemsOf(operation, { ...reply, status: 404 }), [/404 is not described/]);
+  t.match(description.problemsOf(operation, { ...reply, status: 418 }), [/418 is not described/]);
   t.match(description.problemsOf(operation, { ...reply, text: '{"data":[{"id":1}]}' }), [/200 .*required/]);
   t.match(description.problemsOf(operation, { ...reply, headers: {} }), [/no type/]);
   const limited = { status: 429, headers: { 'content-type': 'application/json' }, text: '{}' };

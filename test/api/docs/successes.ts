@@ -37,28 +37,10 @@ async function mailedToken({ api }: Place, to: string, kind: string): Promise<st
   return (await mailsOf(api, kind)).find(({ recipient }) => recipient === to)?.token ?? '';
 }
 
-/** Adds the headers of a browser, so the reply is a page. */
-function fromBrowser(request: Request): Request {
-  return { ...request, headers: { ...request.headers, accept: 'text/html' } };
-}
-
-/** Programs get JSON, and senders of a form get the next page. @param fields of the form */
-const alsoAsForm =
-  (fields: Readonly<Record<string, string>>): Successes =>
-  async ({ request, world }) => {
-    const email = `${world.unique()}@example.com`;
-    return [request, fromBrowser(await form(world, request.url, { email, ...fields }))];
-  };
-
 const script: Successes = async ({ request, world }) => {
   const { headers } = await world.options.send(request);
   return [request, { ...request, headers: { 'if-none-match': String(headers.etag) } }];
 };
-
-/** Returns a form of the account page, sent by the person who is logged in. */
-const accountForm =
-  (fields: Readonly<Record<string, string>>): Successes =>
-  async ({ request, world }) => [await form(world, request.url, fields, world.options.session)];
 
 const password = 'Password1';
 
@@ -80,35 +62,11 @@ export async function account(place: Place): Promise<{ readonly email: string; r
   return { email, loggedIn };
 }
 
-const ownWorkspace = '/account/workspaces/{workspaceId}/delete';
-
-/** Creates an account. @returns the path to its workspace, the name of that, and the cookie of a session */
-export async function withOwnWorkspace(place: Place) {
-  const cookie = cookiesOf((await account(place)).loggedIn);
-  const { send } = place.world.options;
-  const listed = await send({ method: 'GET', url: '/api/v1/management/workspaces', headers: { cookie } });
-  const [{ id, name }] = JSON.parse(listed.text).data;
-  return { url: ownWorkspace.replace('{workspaceId}', id), name, cookie };
-}
-
 /** Requests a new password, and returns the mailed token. */
 async function resetToken(place: Place): Promise<string> {
   const { email } = await account(place);
   await place.api.client('POST', '/api/auth/forgot-password', { email });
   return mailedToken(place, email, 'resetPassword');
-}
-
-/** Requests another address, and returns the mailed token. */
-async function changeToken(place: Place): Promise<string> {
-  const { loggedIn } = await account(place);
-  const email = `${place.world.unique()}@example.com`;
-  await place.world.options.send({
-    method: 'PUT',
-    url: '/api/v1/profile/email',
-    headers: { cookie: cookiesOf(loggedIn) },
-    body: JSON.stringify({ email, password }),
-  });
-  return mailedToken(place, email, 'changeEmail');
 }
 
 export const successes: Readonly<Record<string, Successes>> = {
@@ -155,42 +113,6 @@ export const successes: Readonly<Record<string, Successes>> = {
     return [await form(world, request.url, { json: 'true' }), await form(world, request.url, {})];
   },
 
-  'POST /api/auth/signup': alsoAsForm({ name: 'Walker', password }),
-  'POST /api/auth/resend-verification': alsoAsForm({}),
-  'POST /api/auth/forgot-password': alsoAsForm({}),
-  'GET /auth/login': async ({ request, world }) => [
-    request,
-    { ...request, headers: { cookie: world.options.session } },
-  ],
-  'GET /account': async ({ request, world }) => [
-    request,
-    { ...request, headers: { cookie: world.options.session } },
-  ],
-  async 'POST /account/api-keys'(place) {
-    const reach = `workspace:${place.world.options.workspaceId}`;
-    return accountForm({ label: 'Walk', permission: 'read', reach })(place);
-  },
-  'POST /account/api-keys/{id}/revoke': accountForm({}),
-  async [`GET ${ownWorkspace}`](place) {
-    const { url, cookie } = await withOwnWorkspace(place);
-    return [
-      { method: 'GET', url, headers: { cookie } },
-      { method: 'GET', url },
-    ];
-  },
-  async [`POST ${ownWorkspace}`](place) {
-    const { url, name, cookie } = await withOwnWorkspace(place);
-    return [await form(place.world, url, { name }, cookie)];
-  },
-  async 'GET /account/delete'(place) {
-    const cookie = cookiesOf((await account(place)).loggedIn);
-    return [{ ...place.request, headers: { cookie } }, place.request];
-  },
-  async 'POST /account/delete'(place) {
-    const { email, loggedIn } = await account(place);
-    return [await form(place.world, place.request.url, { email }, cookiesOf(loggedIn))];
-  },
-  'GET /': async ({ request }) => [request, fromBrowser(request)],
   'GET /js/{script}': script,
   'GET /api/packages/js': script,
   'GET /api/packages/app': script,
@@ -203,21 +125,8 @@ export const successes: Readonly<Record<string, Successes>> = {
   },
 
   async 'POST /api/auth/reset-password'(place) {
-    const { request, world } = place;
     const token = await resetToken(place);
-    const other = await resetToken(place);
-    return [
-      { ...request, body: JSON.stringify({ token, password: 'Password2' }) },
-      fromBrowser(await form(world, request.url, { token: other, password: 'Password3' })),
-    ];
-  },
-
-  async 'GET /verify-email-change'(place) {
-    return [{ ...place.request, url: `/verify-email-change?token=${await changeToken(place)}` }];
-  },
-  async 'POST /verify-email-change'(place) {
-    const body = JSON.stringify({ token: await changeToken(place) });
-    return [{ ...place.request, body }];
+    return [{ ...place.request, body: JSON.stringify({ token, password: 'Password2' }) }];
   },
 };
 

@@ -55,7 +55,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/auth/signup',
     'POST /api/auth/resend-verification',
     'POST /api/auth/forgot-password',
-    'POST /account/api-keys',
     // S3 answers in this way also if there is no such file.
     'DELETE /storage/{workspaceId}/{accessType}/{fileName}',
   ],
@@ -70,10 +69,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/v1/organizations/{organizationId}/workspaces',
     'POST /api/auth/callback/token',
     'POST /api/auth/reset-password',
-    'POST /verify-email-change',
-    'POST /account/api-keys/{id}/revoke',
-    'POST /account/workspaces/{workspaceId}/delete',
-    'POST /account/delete',
     ...surveys.map((url) => `DELETE ${url}/{surveyId}`),
     ...responses.map((url) => `DELETE ${url}/{responseId}`),
     `DELETE ${management}/action-classes/{actionClassId}`,

@@ -56,8 +56,7 @@ t.test('303: the account with its organization, which is gone for everybody at o
   t.match((await ada.call('GET', '/account', undefined, html)).text, `href="${path}"`);
   const page = await ada.call('GET', path, undefined, html);
   t.equal(page.status, 200);
-  for (const text of ['ada@example.com', 'Organization of Ada', 'My workspace', 'class="danger"'])
-    t.match(page.text, text);
+  for (const text of ['Organization of Ada', 'My workspace', 'class="danger"']) t.match(page.text, text);
   const wrong = await send(ada, { email: 'owner@example.com' });
   t.equal(wrong.status, 400);
   t.match(wrong.text, /id="email-error"/);
@@ -170,7 +169,7 @@ t.test('the last person of the first organization: the server stays set up, and 
   t.equal(organizationId, first);
   const ben = openBrowser(api);
   const token = new URL(link).searchParams.get('token') ?? '';
-  t.ok(isIn(await ben.form('/api/auth/callback/token', { token, newPassword: 'Password2', name: 'Ben' })));
+  t.ok(isIn(await ben.form('/api/auth/callback/token', { token, password: 'Password2', name: 'Ben' })));
   const made = await ben.call('POST', `/api/v1/organizations/${first}/workspaces`, { name: 'New' });
   t.equal(made.status, 200);
 });

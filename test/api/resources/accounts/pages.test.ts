@@ -12,13 +12,14 @@ async function submit(
   page: Reply,
   action: string,
   typed: Record<string, string>,
+  target = action,
 ): Promise<Reply> {
   const form = page.text.split('<form ').find((part) => part.includes(`action="${action}"`)) ?? '';
   const carried = [...form.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(
     ([, name = '', value = '']): [string, string] => [name, value.replaceAll('&#38;', '&')],
   );
   const body = new URLSearchParams({ ...Object.fromEntries(carried), ...typed }).toString();
-  return browser.call('POST', action, body, html);
+  return browser.call('POST', target, body, html);
 }
 
 const open = (browser: Browser, path: string): Promise<Reply> => browser.call('GET', path, undefined, html);
@@ -42,6 +43,7 @@ t.test('sign up, confirm, account, log out, log in: each page leads to the next'
   const confirm = await open(browser, linkIn(await lastMail(api)));
   t.match(confirm.text, 'Confirm and log in');
   const confirmed = await submit(browser, confirm, '/api/auth/callback/token', {
+    name: 'Zoë',
     password: 'Password1',
   });
   t.equal(confirmed.status, 302);
@@ -60,34 +62,28 @@ t.test('sign up, confirm, account, log out, log in: each page leads to the next'
     password: 'Password1',
   });
   t.equal(back.headers.location, '/account');
-  t.equal((await open(browser, '/auth/login')).headers.location, '/account', 'already logged in');
 });
 
-t.test('confirm: a wrong password, then a bad new one, then success; the link stays valid', async (t) => {
+t.test('confirm: a bad password, then success; the link stays valid after a mistake', async (t) => {
   const api = await startApi(t);
   const account = { name: 'Stranger', email: 'zoe@example.com', password: 'Strangers1' };
   await api.client('POST', '/api/auth/signup', account);
   const browser = openBrowser(api);
   const confirm = await open(browser, linkIn(await lastMail(api)));
-  t.match(confirm.text, 'You did not choose a password, or do not know it?');
   const action = '/api/auth/callback/token';
-  const wrong = await submit(browser, confirm, action, { password: 'Password1' });
-  t.equal(wrong.status, 401);
-  t.match(wrong.headers['content-security-policy'], "default-src 'none'");
-  t.match(wrong.text, /role="alert">This is not the password of the sign-up/);
-  t.match(wrong.text, /id="password"[^>]* aria-invalid="true"/);
-  const weak = await submit(browser, wrong, action, { name: 'Zoë', newPassword: 'weak' });
+  const weak = await submit(browser, confirm, action, { name: 'Zoë', password: 'weak' });
   t.equal(weak.status, 400);
-  t.match(weak.text, /id="newPassword-error">A password has 8 to 128 characters/);
+  t.match(weak.headers['content-security-policy'], "default-src 'none'");
+  t.match(weak.text, /id="password"[^>]* aria-invalid="true"/);
+  t.match(weak.text, /id="password-error">Here a password has 8 to 128 characters/);
   t.match(weak.text, /id="name"[^>]* value="Zoë"/);
-  const chosen = await submit(browser, weak, action, { name: 'Zoë', newPassword: 'Password1' });
-  t.equal(chosen.status, 302);
-  t.equal(chosen.headers.location, '/account');
+  const chosen = await submit(browser, weak, action, { name: 'Zoë', password: 'Password1' });
+  t.match(chosen, { status: 302, headers: { location: '/account' } });
   const { text } = await open(browser, '/account');
   t.match(text, 'Zoë');
   t.notMatch(text, 'Stranger');
-  const again = await submit(browser, weak, action, { password: 'Strangers1' });
-  t.equal(again.headers.location, '/api/auth/error?error=Email%20already%20verified');
+  const again = await submit(browser, weak, action, { name: 'Zoë', password: 'Strangers1' });
+  t.match(again, { status: 401, text: /Your e-mail address is confirmed already/ });
 });
 
 t.test('a form with mistakes keeps its input and shows each mistake at its field', async (t) => {
@@ -106,7 +102,7 @@ t.test('a form with mistakes keeps its input and shows each mistake at its field
     email: 'a@b.example',
     password: 'x',
   });
-  t.match(third.text, /id="password-error">A password has 8 to 128 characters/);
+  t.match(third.text, /id="password-error">Here a password has 8 to 128 characters/);
   t.match(third.text, 'aria-describedby="password-hint password-error"');
   t.match(third.headers['content-security-policy'], "default-src 'none'");
   const fourth = await submit(browser, third, '/api/auth/signup', {});
@@ -137,10 +133,8 @@ t.test('a mailed link resets the password once, also after a mistake', async (t)
 
 t.test('every page on which a password may be missing links to the one for a new password', async (t) => {
   const browser = await logInOwner(await startApi(t));
-  for (const path of ['/auth/signup', '/auth/verification-requested', '/auth/verify', '/account']) {
-    t.match((await open(browser, path)).text, 'href="/auth/forgot-password"', path);
-  }
-  t.match((await open(openBrowser(await startApi(t)), '/auth/login')).text, 'href="/auth/forgot-password"');
+  for (const page of ['auth/signup', 'auth/verification-requested', 'auth/verify', 'account', 'auth/login'])
+    t.match((await open(browser, `/${page}`)).text, 'href="/auth/forgot-password"', page);
 });
 
 t.test('resends the verification mail', async (t) => {
@@ -150,24 +144,21 @@ t.test('resends the verification mail', async (t) => {
   t.equal(sent.headers.location, '/auth/verification-requested?notice=sent');
 });
 
-t.test('a refused login shows the reason next to the fields, in fixed texts only', async (t) => {
+t.test('a refused login shows the reason and what was typed, in fixed texts only', async (t) => {
   const api = await startApi(t);
   const browser = openBrowser(api);
-  const refused = await submit(
-    browser,
-    await open(browser, '/auth/login'),
-    '/api/auth/callback/credentials',
-    {
-      email: 'owner@example.com',
-      password: 'wrong',
-    },
-  );
-  t.equal(refused.headers.location, '/api/auth/error?error=Invalid%20credentials');
-  const error = await open(browser, String(refused.headers.location));
-  t.equal(error.headers.location, '/auth/login?error=Invalid%20credentials');
-  const page = await open(browser, String(error.headers.location));
-  t.match(page.text, /role="alert">The e-mail address or the password is wrong/);
-  t.match(page.text, /id="password"[^>]* aria-invalid="true"/);
+  const login = await open(browser, '/auth/login?callbackUrl=%2Fapi%2Fdocs');
+  const action = '/api/auth/callback/credentials';
+  const typed = { email: `owner+"x"${'a'.repeat(490)}😀@example.com`, password: 'Wrong1234' };
+  const refused = await submit(browser, login, action, typed);
+  t.equal(refused.status, 401);
+  t.match(refused.text, /role="alert">The e-mail address or the password is wrong/);
+  t.match(refused.text, /id="password"[^>]* aria-invalid="true"/);
+  t.match(refused.text, 'value="owner+&#34;x&#34;aaa');
+  t.notMatch(refused.text, 'Wrong1234');
+  const right = { email: 'owner@example.com', password: 'Password1' };
+  const reply = await submit(browser, refused, action, right);
+  t.match(reply, { status: 302, headers: { location: '/api/docs' } }, 'still leads to what was asked for');
 
   const unverified = await open(browser, '/auth/login?error=Email%20Verification%20is%20Pending');
   t.match(unverified.text, 'href="/auth/verification-requested"');
@@ -176,6 +167,8 @@ t.test('a refused login shows the reason next to the fields, in fixed texts only
   const planted = await open(browser, '/auth/login?error=Call%20555-1234%20now');
   t.notMatch(planted.text, '555');
   t.match(planted.text, 'This did not work');
+  const error = await open(browser, '/api/auth/error?error=Invalid%20credentials');
+  t.equal(error.headers.location, '/auth/login?error=Invalid%20credentials');
 });
 
 t.test('a form with a missing or old CSRF token is shown again and changes nothing', async (t) => {
@@ -195,9 +188,7 @@ t.test('a form with a missing or old CSRF token is shown again and changes nothi
   }
   t.strictSame(await mailsOf(api), []);
   const login = await openBrowser(api).call('POST', '/api/auth/callback/credentials', 'email=x', html);
-  t.equal(login.headers.location, '/api/auth/signin?csrf=true');
-  const signin = await openBrowser(api).call('GET', '/api/auth/signin?csrf=true', undefined, html);
-  t.match((await open(browser, String(signin.headers.location))).text, 'The form was too old');
+  t.match(login, { status: 403, text: /The form was too old/ });
 });
 
 t.test('a login leads to the requested page, on our own site only', async (t) => {
@@ -220,30 +211,6 @@ t.test('a login leads to the requested page, on our own site only', async (t) =>
     });
     t.equal(reply.status, 302);
     t.equal(reply.headers.location, leads, asked);
-    const again = await open(browser, `/auth/login?callbackUrl=${encodeURIComponent(asked)}`);
-    t.same([again.status, again.headers.location], [302, leads], `${asked}, already logged in`);
-  }
-});
-
-t.test('a login that is refused first still leads to where it was asked for', async (t) => {
-  const api = await startApi(t);
-  for (const [asked, leads] of [
-    ['/api/docs?x=1&y=2', '/api/docs?x=1&y=2'],
-    ['https://evil.example/', '/'],
-  ] as const) {
-    const browser = openBrowser(api);
-    let page = await open(browser, `/auth/login?callbackUrl=${encodeURIComponent(asked)}`);
-    for (const more of [{}, { csrfToken: 'old' }]) {
-      const fields = { email: 'owner@example.com', password: 'wrong', ...more };
-      let reply = await submit(browser, page, '/api/auth/callback/credentials', fields);
-      t.match(reply.headers.location, /^\/api\/auth\/\w+\?/);
-      while (reply.status === 302) reply = await open(browser, String(reply.headers.location));
-      page = reply;
-      t.match(page.text, 'role="alert"');
-    }
-    const fields = { email: 'owner@example.com', password: 'Password1' };
-    const reply = await submit(browser, page, '/api/auth/callback/credentials', fields);
-    t.match(reply, { status: 302, headers: { location: leads } });
   }
 });
 
@@ -270,7 +237,10 @@ t.test('PUBLIC_URL with a path: pages and forms are below it', async (t) => {
     }
   }
   const login = await open(browser, '/auth/login');
-  t.match(login.text, 'value="https://example.com/feedback/account"');
+  const typed = { email: 'owner@example.com', password: 'Password1' };
+  const action = '/feedback/api/auth/callback/credentials';
+  const sent = await submit(browser, login, action, typed, action.replace('/feedback', ''));
+  t.equal(sent.headers.location, '/feedback/account');
 });
 
 t.test('pages that promise a mail say that there is no mail server', async (t) => {
@@ -290,47 +260,4 @@ t.test('pages that promise a mail say that there is no mail server', async (t) =
     for (const path of paths) t.equal(warning.test((await open(browser, path)).text), !hasServer, path);
     t.notMatch((await open(browser, '/auth/forgot-password/reset')).text, warning);
   }
-});
-
-t.test('a refused login keeps the address that was typed, a login forgets it', async (t) => {
-  const api = await startApi(t);
-  const browser = openBrowser(api);
-  const action = '/api/auth/callback/credentials';
-  const typed = { email: 'owner+"x"@example.com', password: 'Wrong1234' };
-  const page = await open(browser, '/auth/login');
-  const refused = await submit(browser, page, action, typed);
-  t.notMatch(String(refused.headers.location), /example/, 'the address is in no URL');
-  const again = await open(browser, '/auth/login?error=Invalid+credentials');
-  t.match(again.text, 'value="owner+&#34;x&#34;@example.com"');
-  t.notMatch(again.text, 'Wrong1234');
-  t.equal(
-    (await submit(browser, again, action, { email: 'owner@example.com', password: 'Password1' })).headers
-      .location,
-    '/account',
-  );
-  await browser.call('POST', '/api/auth/signout', '', html);
-  t.notMatch((await open(openBrowser(api), '/auth/login')).text, 'value="owner');
-  t.notMatch((await open(browser, '/auth/login?error=x')).text, 'value="owner');
-});
-
-t.test('a refused login gets its page, also if the typed address is cut inside of a character', async (t) => {
-  const browser = openBrowser(await startApi(t));
-  const page = await open(browser, '/auth/login');
-  const typed = { email: `${'a'.repeat(254)}😀@example.com`, password: 'Wrong1234' };
-  const refused = await submit(browser, page, '/api/auth/callback/credentials', typed);
-  t.equal(refused.status, 302, refused.text);
-});
-
-t.test('the login page tells nobody who is logged in that they are logged out', async (t) => {
-  const fresh = await startApi(t);
-  const browser = await logInOwner(fresh);
-  for (const said of ['signed-out', 'password-changed']) {
-    const shown = await browser.call('GET', `/auth/login?notice=${said}`, undefined, { accept: 'text/html' });
-    t.match(shown, { status: 302, headers: { location: '/account' } });
-  }
-  await browser.form('/api/auth/signout', {});
-  const shown = await browser.call('GET', '/auth/login?notice=signed-out', undefined, {
-    accept: 'text/html',
-  });
-  t.match(shown.text, 'You are logged out');
 });
