@@ -4,7 +4,6 @@ import {
   flagFromZero,
   key,
   number,
-  numberFromZero,
   oneOf,
   optionalOneOf,
   optionalText,
