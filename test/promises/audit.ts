@@ -14,7 +14,7 @@ if (chosen.length === 0) {
 }
 
 let broken = 0;
-for (const { promise, tests, repeat, notCovered } of chosen) {
+for (const { promise, tests, notCovered } of chosen) {
   const begun = performance.now();
   const run = spawnSync(process.execPath, ['test/runner/main.ts', ...tests], {
     cwd: projectRoot,
@@ -25,7 +25,6 @@ for (const { promise, tests, repeat, notCovered } of chosen) {
   const holds = run.status === 0;
   if (!holds) broken++;
   console.log(`${holds ? 'holds ' : 'BROKEN'} ${seconds.padStart(6)}  ${promise}`);
-  console.log(`               more: ${repeat}`);
   console.log(`               not covered: ${notCovered}`);
   if (holds) continue;
   const failed = run.stdout.split('\n').filter((line) => /^\s*not ok/.test(line));
