@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { Row } from '#gateway/bans/rows.ts';
-import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Network, ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import type { RandomInt } from '#shared/random-int.ts';
@@ -31,7 +31,6 @@ import { youngCollector } from './process/collect-young.ts';
 import type { ProcessReport } from './process/supervisor.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { type Limiting, openLimiting } from './request/open-limiting.ts';
-import type { ProxyFiles } from './request/proxy-files.ts';
 import { loadTestedPolicies } from './workbench/rehearsal/policy-tests.ts';
 
 interface GatewayParts {
@@ -134,7 +133,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
       drain: (deadlineMs) => server.drain(deadlineMs),
     },
     watch,
-    (await openProxyFiles(config.trust, clock, log)) ?? {},
+    ...(await watchProxyFiles(config.trust, clock, log)),
   ]);
   await startOrClose(lives);
   return {
@@ -226,20 +225,15 @@ export async function openPolicyWatch(
   return new FileWatch(loadWatched(read(file), file, load), { file, read, load, sizesOf, clock, ...heard });
 }
 
-/**
- * Watches the files of trusted proxies.
- *
- * @param log null if another process reports changes
- * @returns null if the setting names no file
- */
-export async function openProxyFiles(
+/** Watches the files of trusted proxies. @param log null if another process reports changes */
+export async function watchProxyFiles(
   trust: ProxyTrust,
   clock: Clock,
   log: Logger | null,
-): Promise<ProxyFiles | null> {
-  if (trust.kind !== 'cidrs' || trust.networks.files.length === 0) return null;
-  const { ProxyFiles } = await import('./request/proxy-files.ts');
-  return new ProxyFiles(trust.networks.files, clock, log);
+): Promise<readonly FileWatch<readonly Network[]>[]> {
+  if (trust.kind !== 'cidrs' || trust.networks.files.length === 0) return [];
+  const { watchOf } = await import('./request/proxy-files.ts');
+  return trust.networks.files.map((file) => watchOf(file, clock, log));
 }
 
 async function openWith(

@@ -11,7 +11,7 @@ import { authority } from '#shared/authority.ts';
 import { ConfigError, type Environment } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { VERSION } from '#shared/version.ts';
-import { type Gateway, openPolicyWatch, openProxyFiles, startGateway } from './app.ts';
+import { type Gateway, openPolicyWatch, startGateway, watchProxyFiles } from './app.ts';
 import { type GatewaySettings, readConfig } from './config.ts';
 import { listenErrorText } from './listen/listener.ts';
 import type { RunningGateway } from './operate/admin/context.ts';
@@ -88,7 +88,7 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
   // and log why they refuse one.
   const unheard = { onLoaded: () => undefined, onRefused: () => undefined };
   const watch = await openPolicyWatch({ settings, readPolicyFile, clock }, unheard);
-  const proxyFiles = await openProxyFiles(config.trust, clock, null);
+  const proxyFiles = await watchProxyFiles(config.trust, clock, null);
   const surroundings = { gathered, clock, wallClock: Date.now, replica: REPLICA, log };
   const parts = await openParts(settings.parts, surroundings, 'supervisor');
   const { addresses } = parts.slots;
@@ -106,7 +106,7 @@ async function startWorkers(settings: GatewaySettings, log: Logger): Promise<Run
   const lives = together([
     supervisor,
     watch,
-    proxyFiles ?? {},
+    ...proxyFiles,
     { close: () => parts.close() },
     control,
     decisions,

@@ -9,15 +9,12 @@ import { identityOf } from '#gateway/identity/digest.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
-import { isErrorReply } from '#gateway/store/fault.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Kind, Row, Rows } from './rows.ts';
 import { CONTROL_KEYS, SYNC } from './scripts.ts';
 
 const POLL_EVERY_MS: Millis = 500;
-/** A store that answers with errors is asked less and less often, up to this interval. */
-const PAUSE_MS_MAX: Millis = 5000;
 const ANSWER_MS: Millis = 1000;
 /** Instead of a version: the process has not read anything yet, or has to read everything again. */
 const ALL = 'all';
@@ -41,7 +38,6 @@ export class Sync {
   #own: readonly Row[] = [];
   /** Digests of the clients whose counters the next poll forgets. */
   #cleared: readonly string[] = [];
-  #pauseMs: Millis = POLL_EVERY_MS;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -53,8 +49,7 @@ export class Sync {
   async start(): Promise<void> {
     await this.poll();
     if (this.#isStopped) return;
-    this.#timer = setTimeout(() => void this.start(), this.#pauseMs);
-    this.#timer.unref();
+    this.#timer = setTimeout(() => void this.start(), POLL_EVERY_MS).unref();
   }
 
   stop(): void {
@@ -115,15 +110,9 @@ export class Sync {
   }
 
   /** @returns null if the store did not answer; a later poll tries again */
-  async #run(args: readonly string[]): Promise<unknown> {
-    try {
-      const reply = await within(ANSWER_MS, this.#options.connection.run(SYNC, CONTROL_KEYS, args));
-      this.#pauseMs = POLL_EVERY_MS;
-      return reply;
-    } catch (error) {
-      if (isErrorReply(error)) this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS_MAX);
-      return null;
-    }
+  #run(args: readonly string[]): Promise<unknown> {
+    const { connection } = this.#options;
+    return within(ANSWER_MS, connection.run(SYNC, CONTROL_KEYS, args)).catch(() => null);
   }
 }
 

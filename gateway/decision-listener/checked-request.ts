@@ -19,7 +19,7 @@ import { type Framing, headersOf, type OwnReply, sendOwn } from '#gateway/reply/
 import { refusalReply } from '#gateway/reply/refusal-reply.ts';
 import { NO_BANS } from '#gateway/request/reading/listing.ts';
 import { learn, tellGroups } from '#gateway/request/reading/prove.ts';
-import { locate, read } from '#gateway/request/reading/read.ts';
+import { read } from '#gateway/request/reading/read.ts';
 import type { Arrival } from '#gateway/request/request.ts';
 import { Story, type StoryParts } from '#gateway/request/story.ts';
 import type { Way } from '#gateway/request/way.ts';
@@ -95,15 +95,10 @@ export class CheckedRequest implements Way, Exchange {
 
   /** Learns from a reply whether the credential of its request works. Nothing is charged. */
   #learn(status: number): void {
-    const { connection, req, story } = this;
+    const { story } = this;
     this.entry?.withdraw();
-    const { table, options } = this.#parts.enforcement;
-    const located = locate(table, req, connection.origin);
-    if (located.kind === 'located') {
-      story.head = located.head;
-      story.match = located.match;
-      story.host = located.host;
-      story.presented = located.presented;
+    const { options } = this.#parts.enforcement;
+    if (story.locate() === null) {
       const reading = read(story, { ...options, bans: NO_BANS });
       const isRead = reading.kind === 'charged' || reading.kind === 'uncovered';
       if (isRead && reading.identified !== null) learn(options.limiter, reading.identified, status);

@@ -9,7 +9,6 @@ import { learn } from '#gateway/request/reading/prove.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
-import { accessLog } from './access-log.ts';
 import { deniedClients } from './denied-clients.ts';
 import { groups } from './groups.ts';
 import { offences } from './offences.ts';
@@ -43,6 +42,21 @@ export function observersOf(options: ObserversOptions): Events {
     ...more,
   ]);
 }
+
+/** Fills the entry of the access log. A refusal adds itself, because only then its id is known. */
+const accessLog: Observer = {
+  located(request) {
+    if (request.entry !== null) request.entry.request = request;
+  },
+  charged({ entry, caller }) {
+    if (entry !== null) entry.address = caller.identity();
+  },
+  replied({ entry }, { status, tookMs }) {
+    if (entry === null) return;
+    entry.upstreamMs = tookMs;
+    if (status === 101) entry.status = status;
+  },
+};
 
 /** Learns from each reply whether the credential of its request works. */
 function proofs(limiter: Limiter): Observer {

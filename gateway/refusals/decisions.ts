@@ -29,21 +29,19 @@ const WAITING_MAX = 1000;
 const PATH_MAX = 200;
 
 /** Describes a refused request. Called only if the refusal is recorded, up to seconds later. */
-export interface Refused {
-  describe(): {
-    readonly method: string;
-    /** Canonical path and query. */
-    readonly target: string;
-    readonly addressFrom: string;
-    readonly file: string;
-  };
-}
+export type Describe = () => {
+  readonly method: string;
+  /** Canonical path and query. */
+  readonly target: string;
+  readonly addressFrom: string;
+  readonly file: string;
+};
 
 /** A refusal that may get a record. */
 interface Candidate {
   readonly id: string;
   readonly refusal: Recorded;
-  readonly refused: Refused;
+  readonly describe: Describe;
   readonly policyVersion: string;
   readonly now: Millis;
 }
@@ -89,12 +87,12 @@ export class Decisions {
   }
 
   /** @returns the id */
-  add(refusal: Recorded, refused: Refused): string {
+  add(refusal: Recorded, describe: Describe): string {
     const now = this.#options.wallClock();
     const policyVersion = this.#options.policyVersion();
     const id = this.#ids.next();
     const pair = this.#pairOf(`${refusal.identity} ${refusal.policy}`, now);
-    const candidate = { id, refusal, refused, policyVersion, now };
+    const candidate = { id, refusal, describe, policyVersion, now };
     pair.number++;
     if (pair.number > FEW) this.#wait(pair, candidate);
     else if (this.#kept < BATCH_MAX) this.#keep(candidate, 1);
@@ -165,9 +163,9 @@ export class Decisions {
     }
   }
 
-  #keep({ id, refusal, refused, policyVersion, now }: Candidate, refusals: number): void {
+  #keep({ id, refusal, describe, policyVersion, now }: Candidate, refusals: number): void {
     const { resetMs, isLocal, ...recorded } = refusal;
-    const { target, ...request } = refused.describe();
+    const { target, ...request } = describe();
     const [path = ''] = target.split('?', 1);
     this.#kept++;
     this.#pending.push({

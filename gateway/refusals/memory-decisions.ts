@@ -8,8 +8,8 @@ import {
 } from './decision-record.ts';
 
 export class MemoryDecisions implements DecisionStore {
-  /** Records, oldest first. */
-  readonly #records = new Map<string, DecisionRecord>();
+  /** Newest first. */
+  #records: readonly DecisionRecord[] = [];
   readonly #wallClock: Clock;
 
   constructor(wallClock: Clock) {
@@ -17,29 +17,17 @@ export class MemoryDecisions implements DecisionStore {
   }
 
   async write(records: readonly DecisionRecord[]): Promise<void> {
-    for (const record of records) this.#records.set(record.id, record);
-    for (const id of this.#records.keys()) {
-      if (this.#records.size <= DECISIONS_MAX) break;
-      this.#records.delete(id);
-    }
+    this.#records = [...records.toReversed(), ...this.#records].slice(0, DECISIONS_MAX);
   }
 
   async find(id: string): Promise<DecisionRecord | null> {
-    const record = this.#records.get(id);
-    if (record === undefined) return null;
-    return this.#wallClock() - Date.parse(record.at) < DECISION_KEPT_MS ? record : null;
+    return this.#recent.find((record) => record.id === id) ?? null;
   }
 
   async list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
-    const oldest = this.#wallClock() - DECISION_KEPT_MS;
-    const found: DecisionRecord[] = [];
-    let isBefore = before === null;
-    for (const record of [...this.#records.values()].reverse()) {
-      if (found.length >= count || Date.parse(record.at) <= oldest) break;
-      if (isBefore) found.push(record);
-      else isBefore = record.id === before;
-    }
-    return found;
+    const at = this.#recent.findIndex(({ id }) => id === before);
+    if (before !== null && at < 0) return [];
+    return this.#recent.slice(at + 1, at + 1 + count);
   }
 
   /** Without a store there is only one gateway. */
@@ -48,6 +36,11 @@ export class MemoryDecisions implements DecisionStore {
   }
 
   close(): void {
-    this.#records.clear();
+    this.#records = [];
+  }
+
+  get #recent(): readonly DecisionRecord[] {
+    const oldest = this.#wallClock() - DECISION_KEPT_MS;
+    return this.#records.filter(({ at }) => Date.parse(at) > oldest);
   }
 }

@@ -55,23 +55,14 @@ export class Learning {
     const now = this.#options.now();
     this.#use(regularsIn(set), now);
     const applied = whileLearning(set, this.#began?.at ?? null, now);
-    const regulars = regularsIn(applied);
     clearTimeout(this.#timer);
-    if (regulars === null || this.#began === null) return applied;
-    if (applied === set) {
-      this.#tell('', 'policies with newcomers act', {});
-      return set;
-    }
-    const { actsFrom } = regulars;
-    if (typeof actsFrom !== 'number') return applied;
-    this.#timer = setTimeout(this.#options.onChange, Math.max(1, actsFrom - now));
-    this.#timer.unref();
-    const fields = { actsFrom: isoTime(actsFrom) };
-    this.#tell(
-      fields.actsFrom,
-      'policies with newcomers deny nobody yet, because nobody can be a regular',
-      fields,
-    );
+    const rule = regularsIn(applied);
+    if (this.#began === null || rule === null) return applied;
+    const { actsFrom } = rule;
+    if (typeof actsFrom === 'number') {
+      this.#timer = setTimeout(this.#options.onChange, Math.max(1, actsFrom - now)).unref();
+      this.#tell(isoTime(actsFrom));
+    } else if (actsFrom === null) this.#tell('');
     return applied;
   }
 
@@ -86,11 +77,13 @@ export class Learning {
     if (!this.#options.hasStore) this.#began ??= { name: '', at: now };
   }
 
-  /** Tells each change once. @param what empty if the policies act, which is told only if they did not before */
-  #tell(what: string, message: string, fields: object): void {
-    if (what === this.#told) return;
-    this.#told = what;
-    this.#options.log.info(fields, message);
+  /** Tells each change once. @param actsFrom empty if the policies act, which is told only if they did not before */
+  #tell(actsFrom: string): void {
+    if (actsFrom === this.#told) return;
+    this.#told = actsFrom;
+    const { log } = this.#options;
+    if (actsFrom === '') log.info({}, 'policies with newcomers act');
+    else log.info({ actsFrom }, 'policies with newcomers deny nobody yet, because nobody can be a regular');
   }
 
   close(): void {

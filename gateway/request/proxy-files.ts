@@ -6,29 +6,8 @@ import type { Clock } from '#shared/clock.ts';
 import { readRegularFile } from '#shared/regular-file.ts';
 import { networksIn } from '#shared/trusted-proxies.ts';
 
-export class ProxyFiles {
-  readonly #watches: readonly FileWatch<readonly Network[]>[];
-
-  /** @param log null if another process reports changes */
-  constructor(files: readonly TrustedFile[], clock: Clock, log: Pick<Logger, 'info' | 'error'> | null) {
-    this.#watches = files.map((file) => watchOf(file, clock, log));
-  }
-
-  start(): void {
-    for (const watch of this.#watches) watch.start();
-  }
-
-  /** Reads the files again, even if they seem unchanged. */
-  reload(): void {
-    for (const watch of this.#watches) watch.reload();
-  }
-
-  close(): void {
-    for (const watch of this.#watches) watch.close();
-  }
-}
-
-function watchOf(
+/** @param log null if another process reports changes */
+export function watchOf(
   file: TrustedFile,
   clock: Clock,
   log: Pick<Logger, 'info' | 'error'> | null,

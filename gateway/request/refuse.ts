@@ -9,7 +9,7 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import { prefersHtml } from '#gateway/http/accept.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { LoggedDecision } from '#gateway/observe/log-line.ts';
-import type { Decisions, Refused } from '#gateway/refusals/decisions.ts';
+import type { Decisions, Describe } from '#gateway/refusals/decisions.ts';
 import { reasonOf } from '#gateway/refusals/reasons.ts';
 import type { Recorded } from '#gateway/refusals/recorded.ts';
 import type { Refusal } from '#gateway/refusals/refusal.ts';
@@ -45,7 +45,7 @@ export class Refusals {
     const { way } = request;
     const reason = reasonOf(refusal);
     const record = reason.record?.(refusal, request.caller) ?? null;
-    const decision = record === null ? null : this.#record(record, this.#described(request), request.caller);
+    const decision = record === null ? null : this.#record(record, this.#describer(request), request.caller);
     const policy = refusal.kind === 'banned' ? null : (record?.policy ?? null);
     log(request, reason.logged ?? null, decision, policy);
     way.refuse(refusal, {
@@ -71,27 +71,25 @@ export class Refusals {
     const refused = { kind: 'bound', bound, refusal, client } as const;
     const record = reasonOf(refused).record?.(refused, caller) ?? null;
     const describe = () => ({ method: '', target: '', addressFrom, file });
-    const decision = record === null ? null : this.#record(record, { describe }, caller);
+    const decision = record === null ? null : this.#record(record, describe, caller);
     return refusalReply(refused, { cors: UNREAD, close: true, page: null, decision });
   }
 
   /** @returns the id of the refusal */
-  #record(record: Recorded, refused: Refused, caller: Caller): string {
+  #record(record: Recorded, describe: Describe, caller: Caller): string {
     const { addresses, decisions } = this.#options;
     noteAddress(addresses, record.identity, caller);
-    return decisions.add(record, refused);
+    return decisions.add(record, describe);
   }
 
-  #described({ req, match, caller }: RequestFacts): Refused {
+  #describer({ req, match, caller }: RequestFacts): Describe {
     const { policies, options } = this.#options.enforcement;
-    return {
-      describe: () => ({
-        method: req.method ?? '',
-        target: match.target,
-        addressFrom: addressSource(caller, options.trust),
-        file: policies.file,
-      }),
-    };
+    return () => ({
+      method: req.method ?? '',
+      target: match.target,
+      addressFrom: addressSource(caller, options.trust),
+      file: policies.file,
+    });
   }
 }
 

@@ -12,7 +12,7 @@ import { dropNominated } from '#gateway/http/hop-by-hop.ts';
 import { localAuthority } from '#gateway/http/host.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
-import { announcedBody, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
+import { announcedBody, BODY_BYTES_MAX, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Match } from '#gateway/policy/match.ts';
@@ -28,7 +28,6 @@ import { refusalReply } from '#gateway/reply/refusal-reply.ts';
 import type { RequestFacts } from './events.ts';
 import { corsOf } from './refuse.ts';
 import { upstreamHeaders } from './request-headers.ts';
-import { whenSmallArrived } from './small-body.ts';
 import { Story, type StoryParts } from './story.ts';
 import type { Way } from './way.ts';
 
@@ -151,22 +150,31 @@ export class GatewayRequest implements Way, Exchange, ForwardedRequest {
     }
   }
 
+  /**
+   * Waits for a small body. Nothing of it is taken, so it is forwarded like any other. A slow sender holds only its
+   * connection, and connection-watch.ts cuts it.
+   */
   receiveBody(then: (body: SentBody) => void): void {
     const { req, head, options } = this;
+    const { body } = req;
     const announced = announcedBody(req.rawHeaders, head);
-    if (announced.kind !== 'announced' || req.body === null) {
+    if (announced.kind !== 'announced' || body === null) {
       then(announced.kind === 'announced' ? { kind: 'absent' } : announced);
       return;
     }
-    if (!req.body.complete && !this.#beginWaiting()) return;
+    if (!body.complete && !this.#beginWaiting()) return;
     if (options.continuation !== null) {
       options.continuation.writeContinue();
       this.options = { ...options, continuation: null };
     }
-    whenSmallArrived(req.body, (bytes) => {
+    body.onArrival = () => {
+      const isTooLarge = body.waitingBytes > BODY_BYTES_MAX;
+      if (!isTooLarge && !body.complete) return;
+      body.onArrival = null;
       this.#stopWaiting();
-      then(bytes === null ? TOO_LARGE : { kind: announced.format, bytes });
-    });
+      then(isTooLarge ? TOO_LARGE : { kind: announced.format, bytes: body.look() });
+    };
+    body.onArrival(0);
   }
 
   /**

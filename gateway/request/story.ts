@@ -17,7 +17,7 @@ import type { Allowed, Events } from './events.ts';
 import { probeReply } from './probe.ts';
 import type { Caller } from './reading/caller.ts';
 import { locate, NOWHERE, read, type Sent } from './reading/read.ts';
-import type { Banned, ChargedTo, KnownAs } from './reading/reading.ts';
+import type { Banned, ChargedTo, KnownAs, Malformed } from './reading/reading.ts';
 import type { Refusable, Way } from './way.ts';
 
 const NOTHING_ADDED: readonly string[] = [];
@@ -77,23 +77,27 @@ export class Story implements Refusable, LimitListener {
 
   begin(): void {
     const { enforcement, events } = this.#parts;
-    const located = locate(enforcement.table, this.req, this.way.connection.origin);
-    if (located.kind === 'malformed') {
-      this.refuse(located);
-      return;
-    }
-    this.head = located.head;
-    const seen = probeReply(this, this.way.isAsked, enforcement.options);
-    if (seen !== null) {
+    const problem = this.locate();
+    const seen = problem === null ? probeReply(this, this.way.isAsked, enforcement.options) : null;
+    if (problem !== null) this.refuse(problem);
+    else if (seen !== null) {
       this.#isOver = true;
       this.way.answerProbe(seen);
-      return;
+    } else {
+      events.located(this);
+      this.#read(true);
     }
+  }
+
+  /** @returns why the request is malformed; null if its route is known now */
+  locate(): Malformed | null {
+    const located = locate(this.#parts.enforcement.table, this.req, this.way.connection.origin);
+    if (located.kind === 'malformed') return located;
+    this.head = located.head;
     this.match = located.match;
     this.host = located.host;
     this.presented = located.presented;
-    events.located(this);
-    this.#read(true);
+    return null;
   }
 
   /** @param mayAsk whether to ask the store if a ban depends on proofs that this process does not know */

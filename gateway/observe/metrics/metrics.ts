@@ -127,17 +127,14 @@ export class Metrics {
 
   samples(): Sample[] {
     for (const policy of this.decisions.rows) this.degraded.of(policy);
+    const { requests, replies, decisions, bans, units, unitsMissing, degraded, listed } = this;
+    const { decisionTime, storeTime, upstreamTime } = this;
+    const ofGroups = this.groups.flatMap(({ visitors, denied }) => [visitors, denied]);
+    const counted = [requests, replies, decisions, bans, ...ofGroups, units, unitsMissing, degraded, listed];
+    const { deniedFromMemory, unreadBodies, untrustedChains, reloads, reloadFailures } = this;
     return [
-      ...[this.requests, this.replies, this.decisions, this.bans].flatMap((one) => one.samples()),
-      ...this.groups.flatMap(({ visitors, denied }) => [...visitors.samples(), ...denied.samples()]),
-      ...[this.units, this.unitsMissing, this.degraded].flatMap((one) => one.samples()),
-      ...[this.decisionTime, this.storeTime, this.upstreamTime].flatMap((one) => one.samples()),
-      this.deniedFromMemory,
-      ...this.listed.samples(),
-      this.unreadBodies,
-      this.untrustedChains,
-      this.reloads,
-      this.reloadFailures,
+      ...[...counted, decisionTime, storeTime, upstreamTime].flatMap((one) => one.samples()),
+      ...[deniedFromMemory, unreadBodies, untrustedChains, reloads, reloadFailures],
     ];
   }
 }

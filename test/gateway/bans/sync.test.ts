@@ -6,10 +6,7 @@ import { CONTROL_KEYS, ROWS_KEY, VERSIONS_KEY, VERSIONS_MAX } from '#gateway/ban
 import { Sync } from '#gateway/bans/sync.ts';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { Bucket } from '#gateway/limiter/charge.ts';
-import type { StoreConnection } from '#gateway/store/connection.ts';
-import { StoreFault } from '#gateway/store/fault.ts';
 import { fc } from '#test/support/fast-check.ts';
-import { VirtualTime } from '#test/support/limiter-model/virtual-time.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { part, policy } from '#test/support/spend.ts';
 import { storeAt } from '#test/support/store.ts';
@@ -259,42 +256,4 @@ t.test('a late answer of another node of a Cluster does not undo a reset', async
   const endsAt = Date.now() + 86_400_000;
   await sync.apply({ kind: 'counters', name: bucket.identity.digest, endsAt, note: null, version: 1 });
   t.equal(used(), 0, 'forgotten although the store does not answer');
-});
-
-t.test('changes are read twice a second, and less often from a store that answers with errors', async (t) => {
-  const time = new VirtualTime(Date.UTC(2026, 0, 1));
-  const clock = time.clock;
-  const askedAt: number[] = [];
-  let answer: Error | null = null;
-  const connection: StoreConnection = {
-    ready: true,
-    async run() {
-      askedAt.push(time.now);
-      if (answer !== null) throw answer;
-      return ['0'];
-    },
-    connect: async () => undefined,
-    close: () => undefined,
-    slotOf: () => null,
-    whyDown: () => new StoreFault('disconnected', 'down'),
-  };
-  const known = newKnown();
-  const sync = new Sync({ connection, clock, known, rows: newRows(t), counters: () => [] });
-  /** Returns the time between each of the next polls and the one before. */
-  const pauses = async (polls: number): Promise<number[]> => {
-    const from = askedAt.length;
-    while (askedAt.length < from + polls) await time.fireNext(0);
-    return askedAt.slice(from).map((at, i) => at - (askedAt[from + i - 1] ?? 0));
-  };
-  await time.run(0, () => void sync.start());
-  t.strictSame(await pauses(3), [500, 500, 500]);
-  answer = new StoreFault('error', 'not today');
-  t.strictSame(await pauses(6), [500, 1000, 2000, 4000, 5000, 5000]);
-  answer = new StoreFault('disconnected', 'it has stopped answering');
-  t.strictSame(await pauses(2), [5000, 5000], 'a silence is no reason to ask more often');
-  answer = null;
-  t.strictSame(await pauses(2), [5000, 500]);
-  answer = new StoreFault('disconnected', 'it has stopped answering');
-  t.strictSame(await pauses(2), [500, 500]);
-  sync.stop();
 });

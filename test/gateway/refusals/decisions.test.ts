@@ -27,15 +27,12 @@ function refusal(of: Bucket): Recorded {
   return recorded;
 }
 
-const refused = {
-  describe: () => ({
-    method: 'GET',
-    target: `/${'a'.repeat(300)}?secret`,
-    addressFrom: 'socket',
-    file: 'f.yaml',
-    policyVersion: '0',
-  }),
-};
+const refused = () => ({
+  method: 'GET',
+  target: `/${'a'.repeat(300)}?secret`,
+  addressFrom: 'socket',
+  file: 'f.yaml',
+});
 
 function record(id: string): DecisionRecord {
   return { id, at: new Date(NOW).toISOString() } as DecisionRecord;
