@@ -21,8 +21,7 @@ import { NO_BANS } from '#gateway/request/reading/listing.ts';
 import { learn, tellGroups } from '#gateway/request/reading/prove.ts';
 import { read } from '#gateway/request/reading/read.ts';
 import type { Arrival } from '#gateway/request/request.ts';
-import { Story, type StoryParts } from '#gateway/request/story.ts';
-import type { Way } from '#gateway/request/way.ts';
+import { Story, type StoryParts, type Way } from '#gateway/request/story.ts';
 import { authorizationRequestOf, bad, type Dialect, methodProblem } from './authorization-request.ts';
 
 interface CheckedParts extends StoryParts {

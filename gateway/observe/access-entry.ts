@@ -1,5 +1,7 @@
 /** Collects the data of one request for the access log. It is filled while the request is processed, and written once. */
 
+import type { Socket } from 'node:net';
+import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Identifier } from '#gateway/identity/identifier.ts';
 import type { Charge } from '#gateway/limiter/charge.ts';
@@ -9,33 +11,6 @@ import { PLAN } from '#gateway/policy/overrides.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { EntryLog, LoggedDecision } from './log-line.ts';
 import { traceIdIn } from './trace-id.ts';
-
-export interface LoggedRequest {
-  readonly method?: string | undefined;
-  readonly url?: string | undefined;
-  /** Alternating names and values. */
-  readonly rawHeaders: readonly string[];
-  readonly headers: {
-    readonly 'content-length'?: string | undefined;
-    readonly 'transfer-encoding'?: string | undefined;
-  };
-  readonly socket: LoggedSocket;
-}
-
-interface LoggedSocket {
-  readonly bytesWritten: number;
-  readonly bytesRead: number;
-  readonly destroyed: boolean;
-  once(event: 'close', listener: () => void): unknown;
-  off(event: 'close', listener: () => void): unknown;
-}
-
-export interface LoggedResponse {
-  readonly headersSent: boolean;
-  readonly statusCode: number;
-  readonly writableFinished: boolean;
-  once(event: 'close' | 'finish', listener: () => void): unknown;
-}
 
 const PATH_MAX = 1000;
 
@@ -84,16 +59,16 @@ export class AccessEntry {
 
   readonly #log: EntryLog;
   readonly #clock: Clock;
-  readonly #req: LoggedRequest;
-  readonly #res: LoggedResponse;
-  readonly #socket: LoggedSocket;
+  readonly #req: ClientRequest;
+  readonly #res: ClientResponse;
+  readonly #socket: Socket;
   readonly #begunAt: Millis;
   readonly #written: number;
   readonly #read: number;
   readonly #time: Millis;
   #isOver = false;
 
-  constructor(log: EntryLog, req: LoggedRequest, res: LoggedResponse, clock: Clock, wallClock: Clock) {
+  constructor(log: EntryLog, req: ClientRequest, res: ClientResponse, clock: Clock, wallClock: Clock) {
     this.#log = log;
     this.#req = req;
     this.#res = res;

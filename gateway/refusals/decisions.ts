@@ -10,7 +10,7 @@ import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 import { DecisionIds } from './decision-ids.ts';
 import type { DecisionRecord, DecisionStore } from './decision-record.ts';
-import type { Recorded } from './recorded.ts';
+import type { Recorded } from './refusal.ts';
 
 const BATCH_MS: Millis = 100;
 const SECOND_MS: Millis = 1000;

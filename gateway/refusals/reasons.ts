@@ -11,8 +11,8 @@ import type { Millis } from '#shared/clock.ts';
 import { DENIED_SECONDS, type ErrorCode, RETRY_SECONDS } from './codes.ts';
 import type { DecisionRecord } from './decision-record.ts';
 import { limitAdvice, limitText, limitWhy } from './limit-texts.ts';
-import { countedBy, ofPolicy, withoutPolicy } from './recorded.ts';
 import type { Of, Reason, RecordedReason, Refusal } from './refusal.ts';
+import { countedBy, ofPolicy, withoutPolicy } from './refusal.ts';
 
 const RETRY_MS: Millis = RETRY_SECONDS * 1000;
 

@@ -7,11 +7,11 @@ import type { Bucket } from '#gateway/limiter/charge.ts';
 import { retryAfterSeconds, type Violation } from '#gateway/limiter/verdict.ts';
 import type { LoggedDecision } from '#gateway/observe/log-line.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { RandomInt } from '#shared/random-int.ts';
 import type { ErrorCode } from './codes.ts';
 import type { DecisionRecord, RefusalKind } from './decision-record.ts';
-import type { Recorded } from './recorded.ts';
 
 export type Refusal =
   /** The request can be read in two ways, or breaks a rule of HTTP. */
@@ -126,4 +126,55 @@ export function storeRefusal(buckets: readonly Bucket[]): Refusal {
   const denies = ({ policy }: Bucket): boolean =>
     policy.mode === 'enforce' && policy.onStoreFailure === 'deny';
   return { kind: 'store', bucket: buckets.find(denies) ?? null };
+}
+
+/** A record says this of the refusal itself. The rest comes from the request. */
+export interface Recorded
+  extends Pick<
+    DecisionRecord,
+    | ('decision' | 'policy' | 'line' | 'identifier' | 'algorithm' | 'windowSeconds' | 'identity')
+    | ('isUnproven' | 'cost' | 'violated' | 'limit' | 'used' | 'fromMemory')
+  > {
+  readonly resetMs: Millis;
+  /** Whether this process decided without the store. */
+  readonly isLocal: boolean;
+}
+
+/** Returns the name in the record for the clients that a policy counts. */
+export function countedBy({ shareOf, onlyFor, identifier }: Policy): string {
+  return shareOf === null && onlyFor !== null ? onlyFor.words.together : identifier.name;
+}
+
+/** Returns the fields of a record that say which policy has counted whom. */
+export function ofPolicy({ policy, counter, identity, cost }: Bucket) {
+  const { name, line, algorithm, windowSeconds } = policy;
+  return {
+    policy: name,
+    line,
+    identifier: countedBy(policy),
+    algorithm,
+    windowSeconds,
+    identity: identity.digest,
+    isUnproven: counter.forUnproven,
+    cost,
+  };
+}
+
+/** @param name stands in place of a policy */
+export function withoutPolicy(name: string, { digest }: Identity): Omit<Recorded, 'decision' | 'resetMs'> {
+  return {
+    policy: name,
+    line: 0,
+    identifier: name,
+    algorithm: 'fixed-window',
+    windowSeconds: 0,
+    identity: digest,
+    isUnproven: false,
+    cost: 1,
+    violated: [name],
+    limit: 0,
+    used: null,
+    isLocal: true,
+    fromMemory: false,
+  };
 }

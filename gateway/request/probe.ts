@@ -9,9 +9,8 @@ import type { Digester } from '#gateway/identity/digest.ts';
 import type { CredentialIdentifier } from '#gateway/identity/identifier.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Millis } from '#shared/clock.ts';
-import { addressSource } from './address-source.ts';
 import type { Enforcement } from './enforcement.ts';
-import type { Caller } from './reading/caller.ts';
+import { addressSource, type Caller } from './reading/caller.ts';
 
 /** How the gateway saw a probe. */
 export interface Seen {

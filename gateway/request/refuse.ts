@@ -11,17 +11,15 @@ import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { LoggedDecision } from '#gateway/observe/log-line.ts';
 import type { Decisions, Describe } from '#gateway/refusals/decisions.ts';
 import { reasonOf } from '#gateway/refusals/reasons.ts';
-import type { Recorded } from '#gateway/refusals/recorded.ts';
-import type { Refusal } from '#gateway/refusals/refusal.ts';
+import type { Recorded, Refusal } from '#gateway/refusals/refusal.ts';
 import { type Cors, UNREAD } from '#gateway/reply/cors.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
 import { refusalReply } from '#gateway/reply/refusal-reply.ts';
-import { addressSource } from './address-source.ts';
 import type { Enforcement } from './enforcement.ts';
 import type { Events, RequestFacts } from './events.ts';
-import type { Caller } from './reading/caller.ts';
+import { addressSource, type Caller } from './reading/caller.ts';
 import { NOWHERE } from './reading/read.ts';
-import type { Refusable } from './way.ts';
+import type { Refusable } from './story.ts';
 
 interface RefusalsOptions {
   readonly enforcement: Enforcement;

@@ -7,11 +7,13 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { Lane } from '#gateway/bounds/priority.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
+import type { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { OVER_HEADER } from '#gateway/http/header-names.ts';
 import { dropNominated } from '#gateway/http/hop-by-hop.ts';
 import { localAuthority } from '#gateway/http/host.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { announcedBody, BODY_BYTES_MAX, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
@@ -27,9 +29,7 @@ import { isPreflight, preflightReply } from '#gateway/reply/preflight.ts';
 import { refusalReply } from '#gateway/reply/refusal-reply.ts';
 import type { RequestFacts } from './events.ts';
 import { corsOf } from './refuse.ts';
-import { upstreamHeaders } from './request-headers.ts';
-import { Story, type StoryParts } from './story.ts';
-import type { Way } from './way.ts';
+import { Story, type StoryParts, type Way } from './story.ts';
 
 /** A request with its connection, response and log entry. */
 export interface Arrival {
@@ -256,4 +256,35 @@ export class GatewayRequest implements Way, Exchange, ForwardedRequest {
     call.close();
     this.#reservation?.close(call.sentBytes);
   }
+}
+
+/**
+ * Builds the header section that is forwarded. The fields that frame the body are added when the request is written.
+ *
+ * @param rawHeaders alternating names and values, as node:http gives them
+ * @param host value of Host
+ * @returns alternating names and values
+ */
+function upstreamHeaders(
+  rawHeaders: readonly string[],
+  head: CheckedHead,
+  origin: RequestOrigin,
+  filter: HeaderFilter,
+  host: string,
+): string[] {
+  const { forwardedFor, forwardedProto, forwardedHost } = head;
+  const headers: string[] = ['Host', host];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (!filter.stops(name, origin.trusted)) headers.push(name, rawHeaders[i + 1] ?? '');
+  }
+  if (head.nominated !== null) dropNominated(headers, head.nominated);
+
+  headers.push('X-Forwarded-For', forwardedFor === '' ? origin.peer : `${forwardedFor}, ${origin.peer}`);
+  headers.push(
+    'X-Forwarded-Proto',
+    origin.trusted && forwardedProto !== undefined ? forwardedProto : origin.scheme,
+  );
+  headers.push('X-Forwarded-Host', origin.trusted && forwardedHost !== undefined ? forwardedHost : host);
+  return headers;
 }

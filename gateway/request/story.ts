@@ -2,6 +2,8 @@
  * The steps of every request: locate, read, spend, decide. Then it passes or is refused. A denied request costs the
  * store nothing once its counter is known to be exhausted. Nothing is counted or logged here: observers hear of it.
  */
+
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { SentBody } from '#gateway/identity/body-field.ts';
 import { decide, knownViolations } from '#gateway/limiter/decision.ts';
 import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
@@ -11,16 +13,51 @@ import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import { type LimitRefusal, limitRefusal, type Refusal, storeRefusal } from '#gateway/refusals/refusal.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
+import type { Framing } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Enforcement } from './enforcement.ts';
-import type { Allowed, Events } from './events.ts';
+import type { Allowed, Events, RequestFacts } from './events.ts';
 import { probeReply } from './probe.ts';
 import type { Caller } from './reading/caller.ts';
 import { locate, NOWHERE, read, type Sent } from './reading/read.ts';
 import type { Banned, ChargedTo, KnownAs, Malformed } from './reading/reading.ts';
-import type { Refusable, Way } from './way.ts';
 
 const NOTHING_ADDED: readonly string[] = [];
+
+/** How a request came, and how it is answered: at the public port, or for a proxy that asks. */
+export interface Way {
+  readonly req: Sent;
+  readonly connection: { readonly origin: RequestOrigin };
+  /** Entry of the access log; null if the request is not logged. */
+  readonly entry: AccessEntry | null;
+  /** Whether the connection ends with a reply of the gateway. */
+  readonly closes: boolean;
+  /** Whether browsers get a page instead of JSON. */
+  readonly takesPages: boolean;
+  /** Whether the sender has checked the request's credentials, so that they count as proven. */
+  readonly isVouchedFor: boolean;
+  /** Whether another proxy asks about the request, and forwards it itself. */
+  readonly isAsked: boolean;
+  /** Reads the body of a request whose policies count a field of it. Never calls back if the client leaves. */
+  receiveBody(then: (body: SentBody) => void): void;
+  /** Answers a probe of `floodgate doctor`. */
+  answerProbe(seen: string): void;
+  /**
+   * Lets an admitted request pass.
+   *
+   * @param added the gateway's headers for the reply, alternating names and values
+   * @param reservation null if the charge does not depend on the reply, and no policy counts requests in flight
+   */
+  pass(added: readonly string[], reservation: Reservation | null): void;
+  refuse(refusal: Refusal, framing: Framing): void;
+}
+
+/** A request that can be refused. */
+export interface Refusable extends RequestFacts {
+  readonly way: Way;
+  /** Marks the request as answered. @returns false if it was answered before, or its client has left */
+  finish(): boolean;
+}
 
 export interface StoryParts {
   readonly enforcement: Enforcement;

@@ -80,3 +80,11 @@ export class Callers {
     return caller;
   }
 }
+
+/** Describes where the gateway read a client address. */
+export function addressSource({ origin, address }: Caller, trust: ProxyTrust): string {
+  if (trust.kind === 'none' || !origin.trusted) return origin.isIntroduced ? 'PROXY header' : 'socket';
+  if (!address.isReadable) return 'unreadable X-Forwarded-For';
+  if (trust.kind === 'cidrs') return 'X-Forwarded-For, past trusted networks';
+  return `X-Forwarded-For, ${trust.hops} trusted ${trust.hops === 1 ? 'proxy' : 'proxies'}`;
+}
