@@ -1,4 +1,4 @@
-import { valuesOf } from '#gateway/http/header-values.ts';
+import { valuesOf } from '#gateway/http/header-fields.ts';
 
 /** Version, trace id, parent id, flags; fields of later versions follow (W3C Trace Context 3.2). */
 const VALUE = /^(?!ff)([\da-f]{2})-(?!0+-)([\da-f]{32})-(?!0+-)[\da-f]{16}-[\da-f]{2}(-.*)?$/;
