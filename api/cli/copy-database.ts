@@ -71,8 +71,6 @@ function namesIn(source: SqliteFile, query: string): readonly string[] {
 async function copyTables(source: SqliteFile, trx: Database, tables: readonly string[]) {
   const list = sql.join(tables.map((table) => sql.table(table)));
   await sql`lock table ${list} in access exclusive mode`.execute(trx);
-  // A migration inserts a row, which the source has as well.
-  await trx.deleteFrom('storageUsage').where('workspaceId', '=', '').execute();
   for (const table of tables)
     if ((await countIn(trx, table)) > 0)
       throw new CommandError('the target is not empty; name an empty database', EXIT.no);

@@ -5,13 +5,14 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { Readable } from 'node:stream';
 import { createSigner } from '#api/auth/signer.ts';
 import { readConfig } from '#api/config.ts';
 import type { Database } from '#api/db/schema.ts';
 import { presentationOf } from '#api/resources/storage/file-types.ts';
 import { extensionOf } from '#api/storage/key.ts';
 import { openStorage } from '#api/storage/open.ts';
-import type { OpenObject, Storage } from '#api/storage/storage.ts';
+import type { Storage } from '#api/storage/storage.ts';
 import type { Given } from '#shared/cli/command.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { type CommandContext, command, DATABASE, databaseAt } from './command.ts';
@@ -126,29 +127,13 @@ async function copyFiles(db: Database, from: Storage, to: Storage, onMissing: (k
 }
 
 async function copyFile(from: Storage, to: Storage, key: string): Promise<'copied' | 'there' | 'missing'> {
-  const source = await from.open(key);
-  if (source !== null && source.size === (await sizeIn(to, key))) {
-    await source.close();
-    return 'there';
-  }
-  const content = source === null ? null : await contentOf(source);
-  if (content === null) return 'missing';
+  const source = await from.find(key);
+  if (source === null) return 'missing';
+  if (source.size === (await to.find(key))?.size) return 'there';
+  const range = { first: 0, last: source.size - 1 };
+  const stream = source.size === 0 ? Readable.from([]) : await from.read(key, source, range);
+  if (stream === null) return 'missing';
+  const content = Buffer.concat(await stream.toArray());
   await to.put({ key, contentType: presentationOf(extensionOf(key)).contentType }, content);
   return 'copied';
-}
-
-async function sizeIn(store: Storage, key: string): Promise<number | null> {
-  const object = await store.open(key);
-  await object?.close();
-  return object?.size ?? null;
-}
-
-/** Reads and closes the object. @returns null if it was deleted meanwhile */
-async function contentOf(object: OpenObject): Promise<Buffer | null> {
-  if (object.size === 0) {
-    await object.close();
-    return Buffer.alloc(0);
-  }
-  const stream = await object.read({ first: 0, last: object.size - 1 });
-  return stream === null ? null : Buffer.concat(await stream.toArray());
 }

@@ -9,7 +9,7 @@ import { deleteMarked } from '#api/resources/organizations/deletion.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { usedBytes } from '#api/storage/quota.ts';
-import { settleUploads, sweepAllFiles } from '#api/storage/removal.ts';
+import { sweepFiles } from '#api/storage/removal.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -24,8 +24,8 @@ const DAY_MS: Millis = 24 * HOUR_MS;
 /** Long after the last link of such an account has expired, which is valid for a day. */
 const UNVERIFIED_ACCOUNT_DAYS = 30;
 /** An unused grant gives its bytes back up to this much too late. */
-const SETTLE_UPLOADS_MS: Millis = 60 * 1000;
-/** Part of the quota of all files above which each sweep logs a warning. */
+const SWEEP_FILES_MS: Millis = 60 * 1000;
+/** Part of the quota of all files above which there is a warning every hour. */
 const QUOTA_WARNING = 0.9;
 
 interface JobLog {
@@ -53,8 +53,8 @@ const jobs: readonly ScheduledJob[] = [
   { name: 'forgetAuditEvents', periodMs: HOUR_MS, run: forgetAudit },
   { name: 'endAccounts', periodMs: HOUR_MS, run: endAccounts },
   // Files are usually deleted with their owner. This job deletes the rest.
-  { name: 'sweepFiles', periodMs: HOUR_MS, run: sweep },
-  { name: 'settleUploads', periodMs: SETTLE_UPLOADS_MS, run: settleUploads },
+  { name: 'sweepFiles', periodMs: SWEEP_FILES_MS, run: (parts, isStopping) => sweepFiles(parts, isStopping) },
+  { name: 'watchQuota', periodMs: HOUR_MS, run: watchQuota },
 ];
 
 /** Runs due jobs at once, because dates may have passed while no process was running. */
@@ -121,11 +121,11 @@ export async function endAccounts(
     log.info({ job: 'endAccounts', accounts }, 'accounts that were never verified were deleted');
 }
 
-async function sweep(parts: JobParts, isStopping: () => boolean, log: JobLog): Promise<void> {
-  await sweepAllFiles(parts, isStopping);
-  const { totalBytesMax } = parts.config.storageQuota;
-  const bytes = await usedBytes(parts.db);
-  if (totalBytesMax !== null && bytes > totalBytesMax * QUOTA_WARNING) {
+async function watchQuota({ config, db }: JobParts, _: () => boolean, log: JobLog): Promise<void> {
+  const { totalBytesMax } = config.storageQuota;
+  if (totalBytesMax === null) return;
+  const bytes = await usedBytes(db);
+  if (bytes > totalBytesMax * QUOTA_WARNING) {
     log.warn({ bytes, totalBytesMax }, 'uploaded files have nearly used up STORAGE_TOTAL_MIB');
   }
 }

@@ -9,48 +9,31 @@
  * and then gets its name by a hard link, so a file that can be seen is complete and survives a power cut. Symbolic links are not followed.
  */
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import {
-  type FileHandle,
-  link,
-  lstat,
-  mkdir,
-  open,
-  opendir,
-  rename,
-  rm,
-  unlink,
-  writeFile,
-} from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { link, lstat, mkdir, open, opendir, rm, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Signer } from '#api/auth/signer.ts';
 import { newUuid, type Random } from '#api/values/ids.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import {
-  type ByteRange,
   GRANT_SECONDS,
   type NewObject,
-  type OpenObject,
   type Received,
   type Storage,
   StorageUnavailable,
+  type StoredFile,
   UploadAborted,
-  type UploadReceiver,
 } from './storage.ts';
-import { admit, grantFields } from './upload-policy.ts';
+import { grantFields } from './upload-policy.ts';
 
 interface DiskOptions {
   /** An absolute path. The folder is created if it is missing. */
   readonly folder: string;
-  /** Returns the absolute address for uploads of this workspace. */
-  readonly uploadUrl: (workspaceId: string) => string;
+  /** Public address of the API, without a slash at the end. */
+  readonly publicUrl: string;
   readonly signer: Signer;
   readonly clock: Clock;
   readonly random: Random;
-}
-
-interface DiskStorage extends Storage {
-  readonly receiver: UploadReceiver;
 }
 
 /**
@@ -61,77 +44,82 @@ const LEFTOVER_MS: Millis = 3_600_000;
 const ONLY_OWNER = 0o600;
 
 /** Creates the store. It opens or changes no file before `check`. */
-export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: DiskOptions): DiskStorage {
+export function createDiskStorage({ folder, publicUrl, signer, clock, random }: DiskOptions) {
   const objects = join(folder, 'objects');
   const incoming = join(folder, 'incoming');
   const pathOf = (key: string): string => {
     const hash = createHash('sha256').update(key).digest('hex');
     return join(objects, hash.slice(0, 2), hash);
   };
+  /** @returns null if the file is missing @throws StorageUnavailable, UploadAborted */
+  const ask = async <T>(work: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await work();
+    } catch (error) {
+      // ELOOP: a symbolic link, which is not one of our files.
+      if (isCode(error, 'ENOENT') || isCode(error, 'ELOOP')) return null;
+      throw error instanceof UploadAborted ? error : unavailable(folder, error);
+    }
+  };
 
-  const store = async (
-    { key, bytesMax }: NewObject,
-    file: AsyncIterable<Buffer>,
-    publish: Publish,
-  ): Promise<Received> => {
+  const receive = async ({ key, bytesMax }: NewObject, file: AsyncIterable<Buffer>): Promise<Received> => {
     const temporary = join(incoming, newUuid(random));
     try {
       const size = await writeWhole(temporary, file, bytesMax);
       const path = pathOf(key);
       const parent = dirname(path);
       if ((await mkdir(parent, { recursive: true })) !== undefined) await syncFolder(dirname(parent));
-      await publish(temporary, path);
+      // This is atomic, and fails if there is a file.
+      await link(temporary, path);
       await syncFolder(parent);
-      const { mtimeMs } = await lstat(path);
-      return { kind: 'stored', size, etag: etagOf(size, mtimeMs) };
+      return { kind: 'stored', size, etag: versionOf(await lstat(path)).etag };
     } catch (error) {
       if (error instanceof TooLarge) return { kind: 'tooLarge' };
       if (error instanceof UploadAborted) throw error;
-      if (publish === link && isCode(error, 'EEXIST')) return { kind: 'exists' };
+      if (isCode(error, 'EEXIST')) return { kind: 'exists' };
       throw unavailable(folder, error);
     } finally {
       // If this fails, the sweep removes the file later.
       await rm(temporary, { force: true }).catch(() => undefined);
     }
   };
-
-  const receiver: UploadReceiver = {
-    admit: (fields) => admit(fields, clock(), signer),
-    receive: (object, file) => store(object, file, link),
+  const remove = async (key: string): Promise<void> => {
+    const path = pathOf(key);
+    await ask(async () => {
+      await unlink(path);
+      await syncFolder(dirname(path));
+    });
   };
 
   return {
-    receiver,
+    receive,
+    delete: remove,
 
     async grant(object) {
       const workspaceId = object.key.split('/', 1)[0] ?? '';
       const expiresAt = clock() + GRANT_SECONDS * 1000;
-      return { url: uploadUrl(workspaceId), fields: grantFields(object, expiresAt, signer) };
+      const url = `${publicUrl}/api/v1/client/${workspaceId}/storage/upload`;
+      return { url, fields: grantFields(object, expiresAt, signer) };
     },
 
     async put({ key, contentType }, file) {
-      await store({ key, contentType, bytesMax: file.length }, whole(file), rename);
+      await remove(key);
+      await receive({ key, contentType, bytesMax: file.length }, whole(file));
     },
 
-    async open(key) {
-      try {
-        return await openObject(await open(pathOf(key), constants.O_RDONLY | constants.O_NOFOLLOW));
-      } catch (error) {
-        // ELOOP: a symbolic link, which is not one of our files.
-        if (isCode(error, 'ENOENT') || isCode(error, 'ELOOP')) return null;
-        throw unavailable(folder, error);
-      }
+    async find(key) {
+      const found = await ask(() => lstat(pathOf(key)));
+      return found?.isFile() ? versionOf(found) : null;
     },
 
-    async delete(key) {
-      const path = pathOf(key);
-      try {
-        await unlink(path);
-        await syncFolder(dirname(path));
-      } catch (error) {
-        if (!isCode(error, 'ENOENT')) throw unavailable(folder, error);
-      }
-    },
+    read: (key, { etag }, { first, last }) =>
+      ask(async () => {
+        const file = await open(pathOf(key), constants.O_RDONLY | constants.O_NOFOLLOW);
+        if (versionOf(await file.stat()).etag === etag)
+          return file.createReadStream({ start: first, end: last });
+        await file.close();
+        return null;
+      }),
 
     async check() {
       try {
@@ -156,7 +144,7 @@ export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: 
     },
 
     async close() {},
-  };
+  } satisfies Storage;
 }
 
 async function* whole(file: Buffer): AsyncGenerator<Buffer> {
@@ -191,9 +179,6 @@ async function* bounded(file: AsyncIterable<Buffer>, bytesMax: number): AsyncGen
   }
 }
 
-/** Gives a complete file its name, atomically: `rename` replaces an older file, and `link` fails if there is one. */
-type Publish = typeof link | typeof rename;
-
 /** Flushes a folder. A name is durable only when its folder is on the medium too. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, constants.O_RDONLY);
@@ -204,30 +189,9 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-async function openObject(file: FileHandle): Promise<OpenObject | null> {
-  const stat = await file.stat();
-  if (!stat.isFile()) {
-    await file.close();
-    return null;
-  }
-  let isRead = false;
-  return {
-    size: stat.size,
-    etag: etagOf(stat.size, stat.mtimeMs),
-    modifiedAt: Math.floor(stat.mtimeMs),
-    async read({ first, last }: ByteRange) {
-      isRead = true;
-      return file.createReadStream({ start: first, end: last });
-    },
-    async close() {
-      if (!isRead) await file.close();
-      isRead = true;
-    },
-  };
-}
-
-function etagOf(size: number, modifiedMs: number): string {
-  return `"${size.toString(16)}-${Math.round(modifiedMs * 1000).toString(16)}"`;
+function versionOf({ size, mtimeMs }: Stats): StoredFile {
+  const etag = `"${size.toString(16)}-${Math.round(mtimeMs * 1000).toString(16)}"`;
+  return { size, etag, modifiedAt: Math.floor(mtimeMs) };
 }
 
 async function removeLeftovers(folder: string, before: Millis): Promise<void> {

@@ -1,16 +1,20 @@
 /**
  * Rows of uploaded files. Every granted key has a row, which is written before the grant is returned. So every object has
  * a row. The rows have no foreign keys, because they must exist until the object is deleted, and as long as an upload
- * under their grant may come. Writes go to `files` and, through quota.ts, to `storageUsage`.
+ * under their grant may come.
  */
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { deletingWorkspaces } from '#api/db/deleting.ts';
+import { lockName } from '#api/db/locks.ts';
 import type { Database, FileTable, Timestamp } from '#api/db/schema.ts';
 import type { FileLocation } from './key.ts';
 import { keyOf } from './key.ts';
-import { QuotaExceeded, releaseBytes, reserveBytes, type StorageQuota } from './quota.ts';
+import { QuotaExceeded, refuseFull, type StorageQuota } from './quota.ts';
 
 export type File = Selectable<FileTable>;
+
+/** Writers that count more bytes take turns, so that each sees what the others count. */
+const QUOTA = 'storage quota';
 
 /** @throws QuotaExceeded if the granted size does not fit */
 export async function insertFile(
@@ -25,23 +29,12 @@ export async function insertFile(
 ): Promise<void> {
   const { workspaceId, access } = location;
   await db.transaction().execute(async (trx) => {
-    await reserveBytes(trx, quota, workspaceId, bytesMax);
+    await lockName(trx, QUOTA);
     await trx
       .insertInto('files')
-      .values({
-        key: keyOf(location),
-        workspaceId,
-        access,
-        surveyId,
-        responseId: null,
-        size: null,
-        storedAt: null,
-        createdAt,
-        countedBytes: bytesMax,
-        claimedAt: null,
-        removedAt: null,
-      })
+      .values({ key: keyOf(location), workspaceId, access, surveyId, createdAt, countedBytes: bytesMax })
       .execute();
+    await refuseFull(trx, quota, workspaceId);
   });
 }
 
@@ -73,20 +66,17 @@ export async function markStored(
 ): Promise<StoredOutcome> {
   try {
     return await db.transaction().execute(async (trx): Promise<StoredOutcome> => {
-      // Write first, so that no other transaction can delete the file or store another version meanwhile.
       const row = await trx
         .updateTable('files')
-        .set({ size, storedAt: now })
+        .set({ size, storedAt: now, countedBytes: size })
         .where('key', '=', key)
         .where('removedAt', 'is', null)
         .where('workspaceId', 'not in', deletingWorkspaces(trx))
-        .returning(['workspaceId', 'countedBytes'])
+        .returning('workspaceId')
         .executeTakeFirst();
       if (row === undefined) return 'gone';
-      const more = size - row.countedBytes;
-      if (more > 0) await reserveBytes(trx, quota, row.workspaceId, more);
-      else await releaseBytes(trx, row.workspaceId, -more);
-      await trx.updateTable('files').set({ countedBytes: size }).where('key', '=', key).execute();
+      await lockName(trx, QUOTA);
+      await refuseFull(trx, quota, row.workspaceId);
       return 'stored';
     });
   } catch (error) {
@@ -95,11 +85,26 @@ export async function markStored(
   }
 }
 
+export type Owner =
+  | { readonly responseId: string }
+  | { readonly surveyId: string }
+  | { readonly workspaceId: string };
+
+/** Marks the files of an owner as deleted. Call it in the transaction that deletes the owner. */
+export async function markFilesOf(trx: Database, owner: Owner, now: Timestamp): Promise<void> {
+  const [[column, id] = ['workspaceId', '']] = Object.entries(owner);
+  await trx
+    .updateTable('files')
+    .set({ removedAt: now })
+    .where(sql.ref(column), '=', id)
+    .where('removedAt', 'is', null)
+    .execute();
+}
+
 /**
  * Marks a file as deleted, before its object is deleted.
  *
- * @param onlyUnclaimed marks the file only if no answer or survey names it
- * @returns false if it was not marked, or there is no such row
+ * @param onlyUnclaimed marks the file only if no answer or survey names it @returns whether it is marked
  */
 export async function markRemoved(
   db: Database,
@@ -117,42 +122,22 @@ export async function markRemoved(
 }
 
 /**
- * Releases the bytes of a deleted file. Call it when the object was deleted. It also deletes the row, unless an upload
- * under the grant may still be running.
+ * Forgets a deleted file. Call it when the object was deleted. The row stays, and counts nothing, while an upload under
+ * the grant may still be running.
  *
  * @param before rows of grants before this time are deleted
  */
-export async function settleRemoved(db: Database, key: string, before: Timestamp): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    const row = await trx
-      .deleteFrom('files')
-      .where('key', '=', key)
-      .where('removedAt', 'is not', null)
-      .where('createdAt', '<', before)
-      .returning(['workspaceId', 'countedBytes'])
-      .executeTakeFirst();
-    if (row === undefined) return releaseCounted(trx, key);
-    await releaseBytes(trx, row.workspaceId, row.countedBytes);
-  });
+export async function forgetRemoved(db: Database, key: string, before: Timestamp): Promise<void> {
+  const { numDeletedRows } = await db
+    .deleteFrom('files')
+    .where('key', '=', key)
+    .where('removedAt', 'is not', null)
+    .where('createdAt', '<', before)
+    .executeTakeFirst();
+  if (numDeletedRows === 0n) await releaseBytes(db, key);
 }
 
-/** Releases the bytes of a grant that was probably not used. */
-export async function releaseGrant(db: Database, key: string): Promise<void> {
-  await db.transaction().execute((trx) => releaseCounted(trx, key));
-}
-
-async function releaseCounted(trx: Database, key: string): Promise<void> {
-  const row = await trx
-    .selectFrom('files')
-    .select(['workspaceId', 'countedBytes'])
-    .where('key', '=', key)
-    .executeTakeFirst();
-  if (row === undefined) return;
-  const { numUpdatedRows } = await trx
-    .updateTable('files')
-    .set({ countedBytes: 0 })
-    .where('key', '=', key)
-    .where('countedBytes', '=', row.countedBytes)
-    .executeTakeFirst();
-  if (numUpdatedRows > 0n) await releaseBytes(trx, row.workspaceId, row.countedBytes);
+/** Counts a file no more: it was deleted, or its grant was probably not used. */
+export async function releaseBytes(db: Database, key: string): Promise<void> {
+  await db.updateTable('files').set({ countedBytes: 0 }).where('key', '=', key).execute();
 }

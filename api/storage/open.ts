@@ -17,19 +17,10 @@ interface StorageOptions {
 }
 
 /** Opens the store. It does not check that the store works; `check` does. */
-export async function openStorage({
-  location,
-  credentials,
-  publicUrl,
-  ...parts
-}: StorageOptions): Promise<Storage> {
+export async function openStorage({ location, credentials, ...parts }: StorageOptions): Promise<Storage> {
   switch (location.kind) {
     case 'disk':
-      return createDiskStorage({
-        folder: location.path,
-        uploadUrl: (workspaceId) => `${publicUrl}/api/v1/client/${workspaceId}/storage/upload`,
-        ...parts,
-      });
+      return createDiskStorage({ folder: location.path, ...parts });
     case 's3': {
       const { createS3Storage } = await import('./s3.ts');
       return createS3Storage(location, credentials);

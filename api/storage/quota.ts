@@ -1,7 +1,6 @@
 /**
  * Limits the bytes of the files of a workspace, and of all workspaces. A file counts from its grant, first with the
- * maximum size of the grant, then with its own. So parallel uploads cannot exceed the quota. The sums are in
- * `storageUsage`, and change in the transaction of their row.
+ * maximum size of the grant, then with its own. So parallel uploads cannot exceed the quota.
  */
 import type { Database } from '#api/db/schema.ts';
 
@@ -47,65 +46,23 @@ export class QuotaExceeded extends Error {
   }
 }
 
-/** Key of the row for the sum of all workspaces. No workspace has an empty id. */
-const TOTAL = '';
-
-export async function reserveBytes(
+/** Call it after the write that counts more bytes, in its transaction. @throws QuotaExceeded */
+export async function refuseFull(
   trx: Database,
   { workspaceBytesMax, totalBytesMax }: StorageQuota,
   workspaceId: string,
-  bytes: number,
 ): Promise<void> {
-  if (!(await add(trx, workspaceId, bytes, workspaceBytesMax))) throw new QuotaExceeded('workspace');
-  if (!(await add(trx, TOTAL, bytes, totalBytesMax))) throw new QuotaExceeded('total');
+  if (totalBytesMax === null || workspaceBytesMax === null) return;
+  if ((await usedBytes(trx, workspaceId)) > workspaceBytesMax) throw new QuotaExceeded('workspace');
+  if ((await usedBytes(trx)) > totalBytesMax) throw new QuotaExceeded('total');
 }
 
-export async function releaseBytes(trx: Database, workspaceId: string, bytes: number): Promise<void> {
-  if (bytes === 0) return;
-  for (const id of [workspaceId, TOTAL]) {
-    await trx
-      .updateTable('storageUsage')
-      .set((row) => ({ bytes: row('bytes', '-', bytes) }))
-      .where('workspaceId', '=', id)
-      .execute();
-  }
-  // Deletes the rows of workspaces that were deleted.
-  await trx
-    .deleteFrom('storageUsage')
-    .where('workspaceId', '=', workspaceId)
-    .where('bytes', '<=', 0)
-    .execute();
-}
-
-export async function usedBytes(db: Database): Promise<number> {
-  const row = await db
-    .selectFrom('storageUsage')
-    .select('bytes')
-    .where('workspaceId', '=', TOTAL)
-    .executeTakeFirst();
-  return row?.bytes ?? 0;
-}
-
-/** Checks and adds in one statement, so that no other change comes between. @returns false if it does not fit */
-async function add(
-  trx: Database,
-  workspaceId: string,
-  bytes: number,
-  bytesMax: number | null,
-): Promise<boolean> {
-  await trx
-    .insertInto('storageUsage')
-    .values({ workspaceId, bytes: 0 })
-    // Writes even if the row exists, so that it is not deleted before the next statement.
-    .onConflict((conflict) =>
-      conflict.column('workspaceId').doUpdateSet((row) => ({ bytes: row.ref('storageUsage.bytes') })),
-    )
-    .execute();
-  let update = trx
-    .updateTable('storageUsage')
-    .set((row) => ({ bytes: row('bytes', '+', bytes) }))
-    .where('workspaceId', '=', workspaceId);
-  if (bytesMax !== null) update = update.where('bytes', '<=', bytesMax - bytes);
-  const { numUpdatedRows } = await update.executeTakeFirst();
-  return numUpdatedRows > 0n;
+/** Sums what is counted, by an index. @param workspaceId without it, of all workspaces */
+export async function usedBytes(db: Database, workspaceId?: string): Promise<number> {
+  const all = db.selectFrom('files').select(({ fn }) => fn.sum<number | null>('countedBytes').as('bytes'));
+  const { bytes } = await (workspaceId === undefined
+    ? all
+    : all.where('workspaceId', '=', workspaceId)
+  ).executeTakeFirstOrThrow();
+  return bytes ?? 0;
 }

@@ -1,26 +1,17 @@
 /**
- * Deletes files that lost their owner or were never named. Code that deletes a response or a survey calls
- * `removeFilesOf` after the commit. The deletion of a workspace deletes its files before its row. The sweep finds the rest: S3 was away, the process died, or the owner was deleted
- * in another way.
+ * Deletes files that lost their owner, or that nothing named within a day. The transaction that deletes a response or a
+ * survey marks its files, and deletes their objects after the commit. The deletion of a workspace deletes its files before
+ * its row. The sweep does the rest: S3 was away, or the process died.
  *
- * First the row is marked, then the object is deleted, then the row. After a crash the next sweep finds the marked row.
- * The row of a young grant stays for an hour, and then its object is deleted again, in case an upload was still running
- * or the form was used again.
+ * First the row is marked, then the object is deleted, then the row. The row of a young grant stays for an hour, and then
+ * its object is deleted again, in case an upload was still running or the form was used again.
  */
-import type { Database } from '#api/db/schema.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { type File, markRemoved, markStored, releaseGrant, settleRemoved } from './files.ts';
+import { type File, forgetRemoved, markRemoved, markStored, type Owner, releaseBytes } from './files.ts';
 import type { StorageQuota } from './quota.ts';
 import type { Storage } from './storage.ts';
-import {
-  listFilesOf,
-  listOrphans,
-  type Owner,
-  removedFiles,
-  unclaimedFiles,
-  unsettledFiles,
-} from './unneeded-files.ts';
 
 /** Maximum number of files that are deleted while the caller waits. The sweep deletes the rest. */
 const AT_ONCE_MAX = 100;
@@ -56,11 +47,20 @@ export async function removeFilesOf(parts: RemovalParts, owner: Owner, log: Remo
   }
 }
 
-/** Deletes some files of an owner that is still to be deleted. @returns their number @throws StorageUnavailable */
+/** Deletes some files of an owner. @returns their number @throws StorageUnavailable */
 export async function removeSomeFilesOf(parts: RemovalParts, owner: Owner, limit: number): Promise<number> {
-  const files = await listFilesOf(parts.db, owner, limit);
+  const all = oldest(parts.db, limit).where(({ eb, or }) =>
+    or([eb('removedAt', 'is', null), eb('countedBytes', '>', 0)]),
+  );
+  const files = await ofOwner(all, owner).execute();
   await inParallel(files, ({ key }) => removeFile(parts, key));
   return files.length;
+}
+
+function ofOwner(files: ReturnType<typeof oldest>, owner: Owner): typeof files {
+  if ('responseId' in owner) return files.where('responseId', '=', owner.responseId);
+  if ('surveyId' in owner) return files.where('surveyId', '=', owner.surveyId);
+  return files.where('workspaceId', '=', owner.workspaceId);
 }
 
 /** Deletes a file, even if it has no row. @throws StorageUnavailable */
@@ -68,59 +68,92 @@ export async function removeFile({ db, storage, clock }: RemovalParts, key: stri
   const now = clock();
   await markRemoved(db, key, toTimestamp(now));
   await storage.delete(key);
-  await settleRemoved(db, key, toTimestamp(now - UPLOAD_MS_MAX));
+  await forgetRemoved(db, key, toTimestamp(now - UPLOAD_MS_MAX));
 }
 
 /**
- * Deletes files without an owner, files that nobody named, and the remains of deleted ones.
+ * Deletes the remains of deleted files, files that nothing named, and the remains of uploads; and looks for the objects of
+ * grants without a result: uploads to a bucket, and those whose process died.
  *
- * @returns the number of files; if it equals `limit`, there may be more @throws StorageUnavailable
+ * @param limit number of files of one step @throws StorageUnavailable
  */
-export async function sweepFiles(parts: RemovalParts, limit = SWEEP_MAX): Promise<number> {
-  const { db, clock } = parts;
+export async function sweepFiles(
+  parts: RemovalParts,
+  isStopping: () => boolean = () => false,
+  limit = SWEEP_MAX,
+): Promise<void> {
+  const { db, storage, clock } = parts;
+  await storage.sweep();
   const now = clock();
-  const orphans = await listOrphans(db, limit);
-  await inParallel(orphans, ({ key }) => removeFile(parts, key));
-
-  const unclaimed = await unclaimedFiles(
-    db,
-    toTimestamp(now - UNCLAIMED_MS),
-    limit - orphans.length,
-  ).execute();
-  await inParallel(unclaimed, async ({ key }) => {
-    // The write checks again, because an answer may have named the file.
-    if (await markRemoved(db, key, toTimestamp(now), true)) await removeFile(parts, key);
-  });
-
-  const found = orphans.length + unclaimed.length;
-  const removed = await removedFiles(db, toTimestamp(now - UPLOAD_MS_MAX), limit - found).execute();
-  await inParallel(removed, ({ key }) => removeFile(parts, key));
-  return found + removed.length;
+  const before = (age: Millis): Timestamp => toTimestamp(now - age);
+  const times = { ended: before(UPLOAD_MS_MAX), reserved: before(RESERVED_MS) };
+  const steps = [
+    { files: removedFiles(db, times.ended, limit), work: ({ key }: File) => removeFile(parts, key) },
+    {
+      files: unclaimedFiles(db, before(UNCLAIMED_MS), limit),
+      async work({ key }: File) {
+        // The write checks again, because an answer may have named the file.
+        if (await markRemoved(db, key, toTimestamp(now), true)) await removeFile(parts, key);
+      },
+    },
+    {
+      // Each file is looked up twice: when its reservation ends, and before its row is deleted.
+      files: unsettledFiles(db, times, limit),
+      work: (file: File) => settleUpload(parts, file, file.createdAt < times.ended),
+    },
+  ];
+  for (const { files, work } of steps) {
+    let found: readonly File[];
+    do {
+      found = await files.execute();
+      await inParallel(found, work);
+    } while (found.length === limit && !isStopping());
+  }
 }
 
-/**
- * Looks for the objects of grants without a result: uploads to a bucket, and those whose process died.
- *
- * @throws StorageUnavailable
- */
-export async function settleUploads(parts: RemovalParts): Promise<void> {
+async function settleUpload(parts: RemovalParts, { key }: File, hasEnded: boolean): Promise<void> {
   const { db, storage, clock, config } = parts;
-  const now = clock();
-  const ended = toTimestamp(now - UPLOAD_MS_MAX);
-  // Each file is looked up twice: when its reservation ends, and before its row is deleted.
-  const times = { reserved: toTimestamp(now - RESERVED_MS), ended };
-  const unsettled = await unsettledFiles(db, times, SWEEP_MAX).execute();
-  await inParallel(unsettled, async ({ key, createdAt }) => {
-    const object = await storage.open(key);
-    if (object === null) {
-      if (createdAt < ended) await removeFile(parts, key);
-      else await releaseGrant(db, key);
-      return;
-    }
-    await object.close();
-    const outcome = await markStored(db, config.storageQuota, key, object.size, toTimestamp(now));
-    if (outcome !== 'stored') await removeFile(parts, key);
-  });
+  const object = await storage.find(key);
+  if (object === null) return hasEnded ? removeFile(parts, key) : releaseBytes(db, key);
+  const outcome = await markStored(db, config.storageQuota, key, object.size, toTimestamp(clock()));
+  if (outcome !== 'stored') await removeFile(parts, key);
+}
+
+function oldest(db: Database, limit: number) {
+  return db.selectFrom('files').selectAll().orderBy('createdAt').orderBy('key').limit(limit);
+}
+
+/** Selects deleted files whose grant is old enough to delete the row, or whose object may still exist. */
+export function removedFiles(db: Database, before: Timestamp, limit: number) {
+  return oldest(db, limit)
+    .where('removedAt', 'is not', null)
+    .where((where) => where.or([where('createdAt', '<', before), where('countedBytes', '>', 0)]));
+}
+
+/** Selects stored files that nothing names, with grants before the given time. */
+export function unclaimedFiles(db: Database, before: Timestamp, limit: number) {
+  return oldest(db, limit)
+    .where('claimedAt', 'is', null)
+    .where('storedAt', 'is not', null)
+    .where('removedAt', 'is', null)
+    .where('createdAt', '<', before);
+}
+
+/**
+ * Selects grants without a known result.
+ *
+ * @param times `reserved`: before this time, if they still reserve bytes; `ended`: before this time, in any case
+ */
+export function unsettledFiles(
+  db: Database,
+  times: { readonly reserved: Timestamp; readonly ended: Timestamp },
+  limit: number,
+) {
+  return oldest(db, limit)
+    .where('storedAt', 'is', null)
+    .where('removedAt', 'is', null)
+    .where('createdAt', '<', times.reserved)
+    .where((where) => where.or([where('countedBytes', '>', 0), where('createdAt', '<', times.ended)]));
 }
 
 /**
@@ -141,16 +174,4 @@ async function inParallel(files: readonly File[], work: (file: File) => Promise<
       }
     }),
   );
-}
-
-/** Sweeps until nothing is left, and deletes the remains of uploads. @throws StorageUnavailable */
-export async function sweepAllFiles(
-  parts: RemovalParts,
-  isStopping: () => boolean,
-  limit = SWEEP_MAX,
-): Promise<void> {
-  await parts.storage.sweep();
-  let found: number;
-  do found = await sweepFiles(parts, limit);
-  while (found >= limit && !isStopping());
 }

@@ -18,14 +18,7 @@ import {
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post';
 import type { Millis } from '#shared/clock.ts';
 import type { S3Credentials, S3Location } from './location.ts';
-import {
-  type ByteRange,
-  GRANT_SECONDS,
-  type OpenObject,
-  type Storage,
-  type StorageFault,
-  StorageUnavailable,
-} from './storage.ts';
+import { GRANT_SECONDS, type Storage, type StorageFault, StorageUnavailable } from './storage.ts';
 
 const ATTEMPTS_MAX = 2;
 const CONNECT_TIMEOUT_MS: Millis = 2_000;
@@ -60,67 +53,64 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
   });
   const at = (key: string) => ({ Bucket: bucket, Key: key });
 
+  /** @returns null if the file is missing @throws StorageUnavailable */
+  const ask = async <T>(work: Promise<T>): Promise<T | null> => {
+    try {
+      return await work;
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw unavailable(location, error);
+    }
+  };
+
   return {
-    receiver: null,
+    receive: null,
 
     async grant({ key, contentType, bytesMax }) {
-      try {
-        // S3 checks the expiry with its own clock, so this uses the real time, not the context's clock.
-        return await createPresignedPost(client, {
-          ...at(key),
-          Expires: GRANT_SECONDS,
-          Fields: { 'Content-Type': contentType, success_action_status: '201' },
-          Conditions: [['content-length-range', 0, bytesMax]],
-        });
-      } catch (error) {
+      // S3 checks the expiry with its own clock, so this uses the real time, not the context's clock.
+      const form = createPresignedPost(client, {
+        ...at(key),
+        Expires: GRANT_SECONDS,
+        Fields: { 'Content-Type': contentType, success_action_status: '201' },
+        Conditions: [['content-length-range', 0, bytesMax]],
+      });
+      return form.catch((error: unknown) => {
         throw unavailable(location, error);
-      }
+      });
     },
 
     async put({ key, contentType }, file) {
-      try {
-        const ContentMD5 = createHash('md5').update(file).digest('base64');
-        const put = new PutObjectCommand({ ...at(key), ContentType: contentType, ContentMD5, Body: file });
-        await client.send(put, { requestTimeout: PUT_TIMEOUT_MS });
-      } catch (error) {
-        throw unavailable(location, error);
-      }
+      const ContentMD5 = createHash('md5').update(file).digest('base64');
+      const put = new PutObjectCommand({ ...at(key), ContentType: contentType, ContentMD5, Body: file });
+      await ask(client.send(put, { requestTimeout: PUT_TIMEOUT_MS }));
     },
 
-    async open(key): Promise<OpenObject | null> {
-      try {
-        const head = await client.send(new HeadObjectCommand(at(key)));
-        const { ETag: etag = '', ContentLength: size = 0, LastModified: modified } = head;
-        return {
-          size,
-          etag,
-          modifiedAt: modified?.getTime() ?? 0,
-          read: ({ first, last }) => read(key, etag, { first, last }),
-          async close() {},
-        };
-      } catch (error) {
-        if (isMissing(error)) return null;
-        throw unavailable(location, error);
-      }
+    async find(key) {
+      const head = await ask(client.send(new HeadObjectCommand(at(key))));
+      if (head === null) return null;
+      const { ETag: etag = '', ContentLength: size = 0, LastModified: modified } = head;
+      return { size, etag, modifiedAt: modified?.getTime() ?? 0 };
+    },
+
+    async read(key, { etag }, { first, last }) {
+      const range = { Range: `bytes=${first}-${last}`, IfMatch: etag };
+      const found = await ask(client.send(new GetObjectCommand({ ...at(key), ...range })));
+      if (found === null) return null;
+      const { Body, ContentLength: length } = found;
+      if (Body instanceof Readable && length === last - first + 1) return Body;
+      if (Body instanceof Readable) Body.destroy();
+      throw unavailable(location, new Error(`S3 answered ${range.Range} with ${length ?? 'no'} bytes`));
     },
 
     async delete(key) {
-      try {
-        await client.send(new DeleteObjectCommand(at(key)));
-      } catch (error) {
-        if (!isMissing(error)) throw unavailable(location, error);
-      }
+      await ask(client.send(new DeleteObjectCommand(at(key))));
     },
 
     async check() {
       // Reads a file that never exists. The reply that it is missing shows that the bucket exists, that the key pair
       // may read, and that S3 reports missing files. Without the right to list, S3 would reply 403 instead.
-      try {
-        const { Body } = await client.send(new GetObjectCommand(at(PROBE_KEY)));
-        if (Body instanceof Readable) Body.destroy();
-      } catch (error) {
-        if (!isMissing(error)) throw unavailable(location, error);
-      }
+      const found = await ask(client.send(new GetObjectCommand(at(PROBE_KEY))));
+      if (found?.Body instanceof Readable) found.Body.destroy();
     },
 
     // There is nothing to delete, because S3 stores nothing of an unfinished POST.
@@ -130,30 +120,12 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
       client.destroy();
     },
   };
-
-  async function read(key: string, etag: string, { first, last }: ByteRange): Promise<Readable | null> {
-    try {
-      const range = { Range: `bytes=${first}-${last}`, IfMatch: etag };
-      const { Body, ContentLength: length } = await client.send(
-        new GetObjectCommand({ ...at(key), ...range }),
-      );
-      if (!(Body instanceof Readable)) throw new Error('S3 answered without a body');
-      if (length !== last - first + 1) {
-        Body.destroy();
-        throw new Error(`S3 answered ${range.Range} with ${length} bytes`);
-      }
-      return Body;
-    } catch (error) {
-      // 412: the file has another version now.
-      if (isMissing(error) || statusOf(error) === 412) return null;
-      throw unavailable(location, error);
-    }
-  }
 }
 
-/** Whether an error means that the file is missing. An unknown bucket is a wrong setting, not a missing file. */
+/** Whether the file is missing, or has another version now. An unknown bucket is a wrong setting, not a missing file. */
 function isMissing(error: unknown): boolean {
-  return statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket');
+  const isUnknownBucket = error instanceof Error && error.name === 'NoSuchBucket';
+  return statusOf(error) === 412 || (statusOf(error) === 404 && !isUnknownBucket);
 }
 
 function statusOf(error: unknown): number | undefined {

@@ -9,11 +9,11 @@
  * StorageUnavailable, which tells the operator what to do.
  *
  * Words: a *key* names a file (key.ts); a *grant* is the permission for one upload; a *claim* says that an answer or a
- * survey names the file (claims.ts). A file that nothing names within a day is deleted (unneeded-files.ts).
+ * survey names the file (claims.ts). A file that nothing names within a day is deleted (removal.ts).
  *
  * @example
  *   const { url, fields } = await storage.grant({ key, contentType: 'image/png', bytesMax: 5_000_000 });
- *   const object = await storage.open(key); // null if nothing was uploaded
+ *   const file = await storage.find(key); // null if nothing was uploaded
  */
 import type { Readable } from 'node:stream';
 import type { Millis, Seconds } from '#shared/clock.ts';
@@ -44,48 +44,13 @@ export interface ByteRange {
   readonly last: number;
 }
 
-/** One version of a file, so that its headers belong to its bytes. */
-export interface OpenObject {
+/** One version of a file. */
+export interface StoredFile {
   readonly size: number;
   /** Strong validator with quotes (RFC 9110 8.8.3). */
   readonly etag: string;
   readonly modifiedAt: Millis;
-  /**
-   * Call it at most once. The stream closes the object at its end, or when it is destroyed.
-   *
-   * @returns null if this version was replaced or deleted
-   */
-  read(range: ByteRange): Promise<Readable | null>;
-  /** Closes the object if it is not read. Further calls do nothing. */
-  close(): Promise<void>;
 }
-
-export interface Storage {
-  /** Grants an upload of one file. A bucket lets the same form replace it until the grant ends. */
-  grant(object: NewObject): Promise<UploadForm>;
-  /**
-   * Stores a whole file without a grant, and replaces an older one under the key.
-   *
-   * @throws StorageUnavailable
-   */
-  put(object: Pick<NewObject, 'key' | 'contentType'>, file: Buffer): Promise<void>;
-  /** @returns null if there is no such file */
-  open(key: string): Promise<OpenObject | null>;
-  /** Succeeds even if the file does not exist. */
-  delete(key: string): Promise<void>;
-  /** Takes uploads at the API. null for the store takes them itself. */
-  readonly receiver: UploadReceiver | null;
-  /** @throws StorageUnavailable if nothing can be stored now */
-  check(): Promise<void>;
-  /** Deletes the remains of uploads that never ended. @throws StorageUnavailable */
-  sweep(): Promise<void>;
-  close(): Promise<void>;
-}
-
-export type Admission =
-  | { readonly kind: 'granted'; readonly object: NewObject }
-  /** Callers see `reason`. */
-  | { readonly kind: 'refused'; readonly reason: string };
 
 export type Received =
   | { readonly kind: 'stored'; readonly size: number; readonly etag: string }
@@ -93,15 +58,30 @@ export type Received =
   /** The grant was used before. The first file stays. */
   | { readonly kind: 'exists' };
 
-export interface UploadReceiver {
-  /** Whether these fields are a valid grant of ours. */
-  admit(fields: ReadonlyMap<string, string>): Admission;
+/** Every function throws StorageUnavailable if the store cannot work. */
+export interface Storage {
+  /** Grants an upload of one file. A bucket lets the same form replace it until the grant ends. */
+  grant(object: NewObject): Promise<UploadForm>;
   /**
+   * Takes an upload at the API, whose grant was checked (upload-policy.ts). null for the store takes uploads itself.
    * Reads to the end of the file, or until it is too large. Unless the outcome is `stored`, nothing is left behind.
    *
-   * @throws StorageUnavailable if it cannot be written, UploadAborted if the stream ends early
+   * @throws UploadAborted if the stream ends early
    */
-  receive(object: NewObject, file: AsyncIterable<Buffer>): Promise<Received>;
+  readonly receive: ((object: NewObject, file: AsyncIterable<Buffer>) => Promise<Received>) | null;
+  /** Stores a whole file without a grant, and replaces an older one under the key. */
+  put(object: Pick<NewObject, 'key' | 'contentType'>, file: Buffer): Promise<void>;
+  /** @returns null if there is no such file */
+  find(key: string): Promise<StoredFile | null>;
+  /** @param range at least one byte @returns null if this version was replaced or deleted */
+  read(key: string, version: StoredFile, range: ByteRange): Promise<Readable | null>;
+  /** Succeeds even if the file does not exist. */
+  delete(key: string): Promise<void>;
+  /** Fails if nothing can be stored now. */
+  check(): Promise<void>;
+  /** Deletes the remains of uploads that never ended. */
+  sweep(): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** The client left during an upload. */

@@ -36,5 +36,5 @@ export async function receiveFile(
   bytes: string | Buffer,
 ): Promise<void> {
   const object = { key, contentType: 'image/png', bytesMax: 1_000_000 };
-  await storage.receiver?.receive(object, Readable.from([Buffer.from(bytes)]));
+  await storage.receive?.(object, Readable.from([Buffer.from(bytes)]));
 }

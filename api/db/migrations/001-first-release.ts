@@ -12,7 +12,6 @@ export async function createFirstRelease(write: SchemaWriter): Promise<void> {
   const statements = [
     `create index "contactAttributes_value" on "contactAttributes"
       ("attributeKeyId", ${isPostgres ? 'hashtextextended("value", 0)' : '"value"'})`,
-    `insert into "storageUsage" ("workspaceId", "bytes") values ('', 0)`,
     ...(isPostgres ? changeTriggers : []),
     ...countTriggers(isPostgres),
   ];

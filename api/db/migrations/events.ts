@@ -132,6 +132,7 @@ export const events = {
     {
       indexes: {
         workspaceId: { columns: ['workspaceId', 'createdAt'] },
+        counted: { columns: ['workspaceId', 'countedBytes'] },
         surveyId: { columns: ['surveyId', 'createdAt'], only: [['surveyId', 'is not', null]] },
         responseId: { columns: ['responseId', 'createdAt'], only: [['responseId', 'is not', null]] },
         unsettled: { columns: ['createdAt', 'key'], only: [['storedAt', 'is', null]] },
@@ -140,11 +141,6 @@ export const events = {
       },
     },
   ),
-  storageUsage: table({
-    /** Workspace of the sum; empty for the sum of all workspaces. */
-    workspaceId: key,
-    bytes: number,
-  }),
   mailOutbox: table(
     {
       ...row,

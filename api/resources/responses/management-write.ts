@@ -10,6 +10,7 @@ import { timestampIn } from '#api/http/validation.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
 import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
+import { markFilesOf } from '#api/storage/files.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { ReadAnswers } from './answers.ts';
@@ -78,6 +79,7 @@ export async function deleteManagedResponse(
   const deleted = await context.db.transaction().execute(async (trx) => {
     const row = await deleteResponse(trx, responseId);
     if (row !== null && row.displayId !== null) await deleteDisplay(trx, row.displayId);
+    if (row !== null) await markFilesOf(trx, { responseId }, toTimestamp(context.clock()));
     return row !== null;
   });
   if (deleted) await removeFilesOf(context, { responseId }, log);

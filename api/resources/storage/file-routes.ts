@@ -12,14 +12,21 @@ import { actorOf, organizationOf, TARGET_LENGTH_MAX } from '#api/audit/audit.ts'
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, existing, methodNotAllowed, notAuthenticated, unauthorized } from '#api/errors.ts';
+import {
+  badRequest,
+  existing,
+  methodNotAllowed,
+  notAuthenticated,
+  notFound,
+  unauthorized,
+} from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { binary, media, withoutBody } from '#api/http/media.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { findGrant } from '#api/storage/files.ts';
 import { type Access, extensionOf, isAccess, keyOf, locationOf, nameProblem } from '#api/storage/key.ts';
 import { removeFile, UPLOAD_MS_MAX } from '#api/storage/removal.ts';
-import type { OpenObject } from '#api/storage/storage.ts';
+import type { ByteRange, StoredFile } from '#api/storage/storage.ts';
 import { nameForPeople } from './file-name.ts';
 import { presentationOf } from './file-types.ts';
 import { withStorageErrors } from './grant.ts';
@@ -72,16 +79,17 @@ export const fileRoutes: Routes = async (app, { context }) => {
       const location = locationOf(workspaceId, access, name);
       // A copy to another store may bring a deleted object back. Its row stays deleted.
       const grant = location === null ? null : await findGrant(db, keyOf(location));
-      const object = existing(
-        location !== null && grant !== null ? await withStorageErrors(storage.open(keyOf(location))) : null,
-        'file',
-        name,
-      );
+      if (location === null || grant === null) throw notFound('file', name);
+      const key = keyOf(location);
+      const file = existing(await withStorageErrors(storage.find(key)), 'file', name);
       // A bucket lets the form of a grant replace the file until the grant ends.
-      const age = clock() - Date.parse(grant?.createdAt ?? '');
-      const isFinal = storage.receiver !== null || age > UPLOAD_MS_MAX;
+      const age = clock() - Date.parse(grant.createdAt);
+      const isFinal = storage.receive !== null || age > UPLOAD_MS_MAX;
       reply.header('cache-control', isFinal || access === 'private' ? cacheControl[access] : 'no-cache');
-      return send(request, reply, object, name);
+      const range = describe(request, reply, file, name);
+      if (range === null) return reply.send();
+      const stream = await withStorageErrors(storage.read(key, file, range));
+      return reply.send(existing(stream, 'file', name));
     },
   });
 
@@ -142,55 +150,40 @@ export const fileRoutes: Routes = async (app, { context }) => {
   }
 };
 
-/** Sends the file, or the range of it that the request asks for. */
-async function send(
+/** Sets the status and the headers of the reply. @returns the bytes of its body; null if it has none */
+function describe(
   { method, headers }: FastifyRequest,
   reply: FastifyReply,
-  object: OpenObject,
+  file: StoredFile,
   name: string,
-): Promise<FastifyReply> {
+): ByteRange | null {
   const { contentType, isInline } = presentationOf(extensionOf(name));
   reply.headers({
     'accept-ranges': 'bytes',
     'content-disposition': disposition(isInline, name),
     'content-security-policy': CONTENT_SECURITY,
-    'content-type': contentType,
-    etag: object.etag,
-    'last-modified': httpDate(object.modifiedAt),
+    etag: file.etag,
+    'last-modified': httpDate(file.modifiedAt),
   });
-  const selection = select(object, {
+  const selection = select(file, {
     // Ranges are defined for GET alone (RFC 9110 14.2).
     range: method === 'GET' ? headers.range : undefined,
-    ifRange: single(headers['if-range']),
+    ifRange: [headers['if-range']].flat()[0],
     ifNoneMatch: headers['if-none-match'],
     ifModifiedSince: headers['if-modified-since'],
   });
-  switch (selection.kind) {
-    case 'notModified':
-      await object.close();
-      return reply.removeHeader('content-type').code(304).send();
-    case 'unsatisfiable':
-      await object.close();
-      return reply
-        .removeHeader('content-type')
-        .header('cache-control', 'no-store')
-        .header('content-range', `bytes */${object.size}`)
-        .code(416)
-        .send();
-    case 'part':
-      reply.code(206).header('content-range', contentRange(selection.range, object.size));
-      break;
-    case 'whole':
-      break;
+  if (selection === 'notModified') {
+    reply.code(304);
+    return null;
   }
-  const range = selection.kind === 'part' ? selection.range : { first: 0, last: object.size - 1 };
-  reply.header('content-length', range.last - range.first + 1);
-  if (method === 'HEAD' || object.size === 0) {
-    await object.close();
-    return reply.send(method === 'HEAD' ? undefined : '');
+  if (selection === 'unsatisfiable') {
+    reply.code(416).header('cache-control', 'no-store').header('content-range', `bytes */${file.size}`);
+    return null;
   }
-  const stream = existing(await withStorageErrors(object.read(range)), 'file', name);
-  return reply.send(stream);
+  const { first, last } = selection ?? { first: 0, last: file.size - 1 };
+  if (selection !== null) reply.code(206).header('content-range', `bytes ${first}-${last}/${file.size}`);
+  reply.header('content-type', contentType).header('content-length', last - first + 1);
+  return method === 'HEAD' || file.size === 0 ? null : { first, last };
 }
 
 /** @throws ApiError bad_request */
@@ -223,12 +216,4 @@ function disposition(isInline: boolean, name: string): string {
     (char) => `%${char.charCodeAt(0).toString(16)}`,
   );
   return `${isInline ? 'inline' : 'attachment'}; filename="${ascii}"; filename*=UTF-8''${encoded}`;
-}
-
-function contentRange({ first, last }: { first: number; last: number }, size: number): string {
-  return `bytes ${first}-${last}/${size}`;
-}
-
-function single(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header;
 }

@@ -12,12 +12,13 @@ import type { Routes } from '#api/context.ts';
 import { binary, media } from '#api/http/media.ts';
 import { findGrant, markStored } from '#api/storage/files.ts';
 import { removeFile } from '#api/storage/removal.ts';
-import { StorageUnavailable, UploadAborted, type UploadReceiver } from '#api/storage/storage.ts';
+import { StorageUnavailable, UploadAborted } from '#api/storage/storage.ts';
+import { admit } from '#api/storage/upload-policy.ts';
 import { newUuid } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import { PRIVATE_BYTES_MAX, quotaTexts } from './grant.ts';
-import { createUploadLimits, type UploadLimits, type UploadSlot } from './upload-concurrency.ts';
+import { createUploadLimits, type UploadSlot } from './upload-concurrency.ts';
 import { BadForm, readUpload } from './upload-form.ts';
 
 /** Maximum number of concurrent uploads. Each holds a file open, and a piece of it in memory. */
@@ -71,10 +72,36 @@ const schema = {
 };
 const config = { reads: { 'multipart/form-data': Form } };
 
+type UploadResult =
+  | { readonly key: string; readonly size: number; readonly etag: string }
+  | { readonly error: UploadError };
+
 export const uploadRoutes: Routes = async (app, { context }) => {
-  const { receiver } = context.storage;
-  if (receiver === null) return;
+  const store = context.storage.receive;
+  if (store === null) return;
   const limits = createUploadLimits(UPLOADS_MAX, context.clock);
+
+  const receive = async (
+    fields: ReadonlyMap<string, string>,
+    file: Readable,
+    announcedBytes: number,
+  ): Promise<UploadResult> => {
+    const admission = admit(fields, context.clock(), context.signer);
+    if (admission.kind === 'refused') return { error: [403, 'AccessDenied', admission.reason] };
+    const { object } = admission;
+    if (announcedBytes > object.bytesMax + FORM_BYTES_MAX) return { error: tooLarge };
+    if ((await findGrant(context.db, object.key))?.storedAt !== null) return { error: withdrawn };
+    const slot = limits.acquire(object.key, () => file.destroy(new TooSlow()));
+    if (slot === null) return { error: busy };
+    try {
+      const received = await store(object, counted(file, slot));
+      if (received.kind === 'tooLarge') return { error: tooLarge };
+      if (received.kind === 'exists') return { error: withdrawn };
+      return { key: object.key, size: received.size, etag: received.etag };
+    } finally {
+      slot.release();
+    }
+  };
 
   // The handler reads the body piece by piece.
   app.removeAllContentTypeParsers();
@@ -86,9 +113,8 @@ export const uploadRoutes: Routes = async (app, { context }) => {
     if (announcedBytes > PRIVATE_BYTES_MAX + FORM_BYTES_MAX) return refuse(request, reply, tooLarge);
     raw.setTimeout(SILENCE_MS, () => raw.destroy());
     try {
-      const isOpen = async (key: string) => (await findGrant(context.db, key))?.storedAt === null;
       const result = await readUpload(raw, contentTypeOf(raw), (fields, file) =>
-        receive({ receiver, limits, isOpen }, fields, file, announcedBytes),
+        receive(fields, file, announcedBytes),
       );
       if ('error' in result) return refuse(request, reply, result.error);
       const { key, size, etag } = result;
@@ -124,41 +150,6 @@ export const uploadRoutes: Routes = async (app, { context }) => {
       .send(xml('Error', { Code: code, Message: message, RequestId: newUuid(context.random) }));
   }
 };
-
-type UploadResult =
-  | { readonly key: string; readonly size: number; readonly etag: string }
-  | { readonly error: UploadError };
-
-async function receive(
-  {
-    receiver,
-    limits,
-    isOpen,
-  }: {
-    readonly receiver: UploadReceiver;
-    readonly limits: UploadLimits;
-    readonly isOpen: (key: string) => Promise<boolean>;
-  },
-  fields: ReadonlyMap<string, string>,
-  file: Readable,
-  announcedBytes: number,
-): Promise<UploadResult> {
-  const admission = receiver.admit(fields);
-  if (admission.kind === 'refused') return { error: [403, 'AccessDenied', admission.reason] };
-  const { object } = admission;
-  if (announcedBytes > object.bytesMax + FORM_BYTES_MAX) return { error: tooLarge };
-  if (!(await isOpen(object.key))) return { error: withdrawn };
-  const slot = limits.acquire(object.key, () => file.destroy(new TooSlow()));
-  if (slot === null) return { error: busy };
-  try {
-    const received = await receiver.receive(object, counted(file, slot));
-    if (received.kind === 'tooLarge') return { error: tooLarge };
-    if (received.kind === 'exists') return { error: withdrawn };
-    return { key: object.key, size: received.size, etag: received.etag };
-  } finally {
-    slot.release();
-  }
-}
 
 /** Thrown if another upload got the slot of this one. */
 class TooSlow extends Error {}

@@ -8,6 +8,7 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { deleteSome, inSlices, SLICE_ROWS } from '#api/db/slices.ts';
 import { deletePrivateSegment } from '#api/resources/segments/store.ts';
+import { markFilesOf } from '#api/storage/files.ts';
 import { type RemovalLog, removeFilesOf } from '#api/storage/removal.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { deleteSurvey, type Survey } from './store.ts';
@@ -50,6 +51,7 @@ async function deleteSurveyWithContent(
     await lockRow(trx, 'workspaces', workspaceId);
     if (!(await deleteSurvey(trx, id))) return false;
     await deletePrivateSegment(trx, workspaceId, id);
+    await markFilesOf(trx, { surveyId: id }, now);
     return true;
   });
 }

@@ -48,7 +48,7 @@ interface World {
 function diskIn(folder: string): Storage {
   return createDiskStorage({
     folder,
-    uploadUrl: () => 'http://localhost/',
+    publicUrl: '',
     signer: createSigner(Buffer.from('secret')),
     clock: Date.now,
     random: countingRandom(),

@@ -94,29 +94,30 @@ t.test('sorts and compares text by its bytes', async (t) => {
 t.test('numbers, counts, sums and booleans are the same on both databases', async (t) => {
   const db = await open(t);
   const large = Number.MAX_SAFE_INTEGER - 1;
-  await db.deleteFrom('storageUsage').execute();
+  await addWorkspace(db);
+  const file = { workspaceId: 'ws1', access: 'public', createdAt: now } as const;
   await db
-    .insertInto('storageUsage')
+    .insertInto('files')
     .values([
-      { workspaceId: 'a', bytes: large },
-      { workspaceId: 'b', bytes: -5 },
+      { ...file, key: 'a', countedBytes: large },
+      { ...file, key: 'b', countedBytes: -5 },
     ])
     .execute();
-  const read = await db.selectFrom('storageUsage').selectAll().orderBy('workspaceId').execute();
-  t.strictSame(column(read, 'bytes'), [large, -5]);
+  const read = await db.selectFrom('files').selectAll().orderBy('key').execute();
+  t.strictSame(column(read, 'countedBytes'), [large, -5]);
   const sums = await db
-    .selectFrom('storageUsage')
+    .selectFrom('files')
     .select((select) => [
-      select.fn.sum<number>('bytes').as('sum'),
+      select.fn.sum<number>('countedBytes').as('sum'),
       select.fn.countAll<number>().as('count'),
-      select.fn.max('bytes').as('max'),
-      sql<number>`"bytes" > 0`.as('isPositive'),
+      select.fn.max('countedBytes').as('max'),
+      sql<number>`"countedBytes" > 0`.as('isPositive'),
     ])
-    .where('workspaceId', '=', 'a')
-    .groupBy('bytes')
+    .where('key', '=', 'a')
+    .groupBy('countedBytes')
     .executeTakeFirstOrThrow();
   t.strictSame({ ...sums }, { sum: large, count: 1, max: large, isPositive: 1 });
-  const { numUpdatedRows } = await db.updateTable('storageUsage').set({ bytes: 1 }).executeTakeFirst();
+  const { numUpdatedRows } = await db.updateTable('files').set({ countedBytes: 1 }).executeTakeFirst();
   t.equal(numUpdatedRows, 2n);
   t.strictSame(await db.selectFrom('secrets').selectAll().where('name', 'in', []).execute(), []);
 });

@@ -37,12 +37,6 @@ const checks: Readonly<Record<string, string>> = {
   'a segment of one survey has it': `
     select "id" from "segments" g where "isPrivate" = 1 and not exists
     (select 1 from "surveys" s where s."id" = g."title" or s."segmentId" = g."id")`,
-  'the bytes of a workspace are those of its files': `
-    select u."workspaceId" from "storageUsage" u where u."workspaceId" <> '' and u."bytes" <>
-    (select coalesce(sum(f."countedBytes"), 0) from "files" f where f."workspaceId" = u."workspaceId")`,
-  'all bytes are those of all files': `
-    select u."bytes" from "storageUsage" u where u."workspaceId" = '' and u."bytes" <>
-    (select coalesce(sum(f."countedBytes"), 0) from "files" f)`,
   'the numbers of a survey are those of its responses': `
     select s."id" from "surveys" s where
     (select coalesce(sum(c."responses"), 0) from "responseCounts" c where c."surveyId" = s."id") <>

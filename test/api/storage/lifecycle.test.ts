@@ -1,14 +1,22 @@
-/** Files from their grant to their deletion: unused files, the quota, and crashes. */
+/** Files from their grant to their deletion: owners, unused files, the quota, and crashes. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { readConfig } from '#api/config.ts';
+import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { claimFilesIn } from '#api/storage/claims.ts';
-import { settleUploads, sweepFiles } from '#api/storage/removal.ts';
-import type { Storage } from '#api/storage/storage.ts';
-import { removedFiles, unclaimedFiles, unsettledFiles } from '#api/storage/unneeded-files.ts';
+import { usedBytes } from '#api/storage/quota.ts';
+import {
+  removedFiles,
+  removeFilesOf,
+  sweepFiles,
+  unclaimedFiles,
+  unsettledFiles,
+} from '#api/storage/removal.ts';
+import { type Storage, StorageUnavailable } from '#api/storage/storage.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
-import { receiveFile } from '#test/support/files.ts';
+import { addFileRow, receiveFile } from '#test/support/files.ts';
 import { planOf } from '#test/support/query-plan.ts';
 import { post } from './conformance.ts';
 
@@ -66,48 +74,41 @@ async function begin(
         { url: `${address}/api/v1/client/${workspaceId}/storage/upload`, fields },
         Buffer.alloc(bytes, 'x'),
       ),
-    isThere: async ({ key }: Granted): Promise<boolean> => {
-      const object = await storage.open(key);
-      await object?.close();
-      return object !== null;
-    },
+    isThere: async ({ key }: Granted): Promise<boolean> => (await storage.find(key)) !== null,
     row: ({ key }: Granted) => db.selectFrom('files').selectAll().where('key', '=', key).executeTakeFirst(),
-    usage: async () =>
-      Object.fromEntries(
-        (await db.selectFrom('storageUsage').selectAll().execute()).map(({ workspaceId: id, bytes }) => [
-          id,
-          bytes,
-        ]),
-      ),
+    used: () => usedBytes(db),
     objects: (): number =>
       config.storage.kind !== 'disk'
         ? 0
         : readdirSync(join(config.storage.path, 'objects'), { recursive: true, withFileTypes: true }).filter(
             (entry) => entry.isFile(),
           ).length,
-    respond: (files: readonly string[]) =>
-      api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
-        surveyId,
-        finished: true,
-        data: { q1: files },
-      }),
+    /** Creates a response that names these files. @returns its id */
+    async respond(files: readonly string[]): Promise<string> {
+      const body = { surveyId, finished: true, data: { q1: files } };
+      const reply = await api.client('POST', `/api/v1/client/${workspaceId}/responses`, body);
+      if (reply.status !== 200) throw new Error(reply.text);
+      return reply.json.data.id;
+    },
+    deleteResponse: (id: string) => api.manage('DELETE', `/api/v1/management/responses/${id}`),
+    deleteSurvey: () => api.manage('DELETE', `/api/v1/management/surveys/${surveyId}`),
   };
 }
 
 t.test('deletes an upload that no response names within a day, and keeps a named one', async (t) => {
-  const { api, grant, upload, respond, isThere, row, usage } = await begin(t);
+  const { api, grant, upload, respond, isThere, row, used } = await begin(t);
   const [named, unnamed, late] = [await grant(), await grant(), await grant()];
   for (const file of [named, unnamed, late]) t.equal((await upload(file)).status, 201);
-  t.equal((await respond([named.url])).status, 200);
+  await respond([named.url]);
   api.advance(DAY);
   await sweepFiles(api.context);
   t.ok(await isThere(unnamed), 'the file exists until its time is over');
-  t.equal((await respond([late.url.slice(publicUrl.length)])).status, 200, 'named by its path in time');
+  await respond([late.url.slice(publicUrl.length)]);
   api.advance(1);
   await sweepFiles(api.context);
   t.same([await isThere(named), await isThere(unnamed), await isThere(late)], [true, false, true]);
   t.equal(await row(unnamed), undefined);
-  t.same(await usage(), { '': 2, [workspaceId]: 2 });
+  t.equal(await used(), 2);
 });
 
 t.test('keeps a picture that a survey shows, in any field, also in another workspace', async (t) => {
@@ -178,12 +179,78 @@ t.test('keeps a file that an answer in another survey or a public answer names',
   t.same([await isThere(mine), await isThere(logo), await isThere(unused)], [true, true, false]);
 });
 
+t.test('a response is deleted with the files that it named first, and a survey with all', async (t) => {
+  const { api, grant, grantPublic, upload, respond, isThere, deleteResponse, deleteSurvey, db, surveyId } =
+    await begin(t);
+  const [mine, old, updated, theirs, unsent, logo] = [
+    await grant(),
+    await grant(),
+    await grant(),
+    await grant(),
+    await grant(),
+    await grantPublic(),
+  ];
+  const all = [mine, old, updated, theirs, unsent, logo];
+  for (const file of all) t.equal((await upload(file)).status, 201);
+  const there = async () => Promise.all(all.map(isThere));
+  await respond([theirs.url]);
+  const named = [mine.url, old.url.slice(publicUrl.length), theirs.url, logo.url];
+  const start = { surveyId, finished: false, data: { q1: named } };
+  const { id } = (await api.client('POST', `/api/v1/client/${workspaceId}/responses`, start)).json.data;
+  const update = { finished: true, data: { q1: [updated.url] } };
+  t.equal((await api.client('PUT', `/api/v1/client/${workspaceId}/responses/${id}`, update)).status, 200);
+  t.equal((await deleteResponse(id)).status, 200);
+  t.same(await there(), [false, false, false, true, true, true]);
+  t.equal((await deleteSurvey()).status, 200);
+  t.same(await there(), [false, false, false, false, false, true], 'also a file that was never sent');
+  t.equal((await db.selectFrom('files').select('key').where('removedAt', 'is', null).execute()).length, 1);
+});
+
+t.test('an unavailable store delays no caller: it is logged, and the next sweep deletes', async (t) => {
+  let isAway = true;
+  const { api, db, grant, upload, respond, deleteResponse, objects } = await begin(t, {}, (storage) => ({
+    async delete(key) {
+      if (isAway) throw new StorageUnavailable('s3_client_error', 'S3 is away');
+      await storage.delete(key);
+    },
+  }));
+  const files = [await grant(), await grant(), await grant()];
+  for (const file of files) await upload(file);
+  const responseId = await respond(files.map(({ url }) => url));
+  t.equal((await deleteResponse(responseId)).status, 200);
+  const lines: string[] = [];
+  const log = { error: (_: object, message: string) => void lines.push(message) };
+  await removeFilesOf(api.context, { responseId }, log);
+  t.match(lines, [/next sweep/]);
+  await t.rejects(sweepFiles(api.context), StorageUnavailable);
+  t.equal(objects(), 3);
+  isAway = false;
+  await sweepFiles(api.context, () => false, 2);
+  t.equal(objects(), 0, 'it goes on until nothing is left');
+  api.advance(HOUR + 1);
+  await sweepFiles(api.context);
+  t.same(await db.selectFrom('files').selectAll().execute(), [], 'no upload can be in progress any more');
+});
+
+t.test('the scheduled sweep begins at once, and its error tells the operator what to do', async (t) => {
+  const { api } = await begin(t, {}, () => ({
+    async delete() {
+      throw new StorageUnavailable('s3_client_error', 'S3 is away, do this');
+    },
+  }));
+  await addFileRow(api, 'gone/public/a.png', { storedAt: 'x', createdAt: '2025' });
+  const lines: string[] = [];
+  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+  await startScheduledJobs(api.context, log).stop();
+  t.strictSame(lines, ['S3 is away, do this']);
+});
+
 t.test('413: a workspace over its quota gets no grant; deleting files frees room', async (t) => {
-  const { api, ask, askPublic, grant, upload, usage } = await begin(t, { STORAGE_TOTAL_MIB: '250' });
+  const { api, ask, askPublic, grant, upload, used, db } = await begin(t, { STORAGE_TOTAL_MIB: '250' });
   await api.addWorkspace('ws2');
   const key = await api.addKey({ ws2: 'manage' });
   const [first] = [await grant(), await grant()];
-  t.same(await usage(), { '': 20 * MIB, [workspaceId]: 20 * MIB }, 'two grants of ten MiB are counted');
+  t.equal(await used(), 20 * MIB, 'two grants of ten MiB are counted');
   const refused = await ask();
   t.equal(refused.status, 413, refused.text);
   t.match(refused.json, {
@@ -194,47 +261,32 @@ t.test('413: a workspace over its quota gets no grant; deleting files frees room
   t.equal(refused.headers['access-control-allow-origin'], '*');
   t.equal((await askPublic()).status, 200, 'five MiB still fit');
   t.equal((await askPublic()).status, 413);
-  const elsewhere = await api.client(
-    'POST',
-    '/api/v1/management/storage',
-    { workspaceId: 'ws2', fileName: 'a.png', fileType: 'image/png' },
-    { 'x-api-key': key },
-  );
+  const body = { workspaceId: 'ws2', fileName: 'a.png', fileType: 'image/png' };
+  const elsewhere = await api.client('POST', '/api/v1/management/storage', body, { 'x-api-key': key });
   t.equal(elsewhere.status, 200, 'another workspace has its own quota');
 
   t.equal((await upload(first, 1_000)).status, 201);
-  t.equal((await usage())[workspaceId], 15 * MIB + 1_000, 'stored files count by their size');
+  t.equal(await usedBytes(db, workspaceId), 15 * MIB + 1_000, 'stored files count by their size');
   api.advance(10 * MINUTE + 1);
-  await settleUploads(api.context);
-  t.same(await usage(), { '': 1_000, [workspaceId]: 1_000 }, 'expired grants are not counted any more');
-  const path = first.url.slice(publicUrl.length);
-  t.equal((await api.manage('DELETE', path)).status, 200);
-  t.same(await usage(), { '': 0 }, 'a deleted file is not counted any more');
+  await sweepFiles(api.context);
+  t.equal(await used(), 1_000, 'expired grants are not counted any more');
+  t.equal((await api.manage('DELETE', first.url.slice(publicUrl.length))).status, 200);
+  t.equal(await used(), 0, 'a deleted file is not counted any more');
+  api.advance(HOUR);
+  await sweepFiles(api.context);
+  t.same(await db.selectFrom('files').selectAll().execute(), [], 'unused grants are deleted after an hour');
 });
 
 t.test('413: the quota of all workspaces together', async (t) => {
-  const { api, db, ask } = await begin(t, { STORAGE_TOTAL_MIB: '120' });
-  await db
-    .updateTable('storageUsage')
-    .set({ bytes: 108 * MIB })
-    .where('workspaceId', '=', '')
-    .execute();
+  const { api, ask } = await begin(t, { STORAGE_TOTAL_MIB: '120' });
+  for (let i = 0; i < 10; i += 1) await addFileRow(api, `other${i}/public/a.png`, { countedBytes: 11 * MIB });
   await api.addWorkspace('ws2');
-  t.equal((await ask()).status, 200, 'ten of the last twelve MiB');
+  t.equal((await ask()).status, 200, 'ten of the last ten MiB');
   const key = await api.addKey({ ws2: 'manage' });
   const body = { workspaceId: 'ws2', fileName: 'a.png', fileType: 'image/png' };
   const refused = await api.client('POST', '/api/v1/management/storage', body, { 'x-api-key': key });
   t.equal(refused.status, 413);
   t.match(refused.json, { message: /This service has no room .*operator/ });
-});
-
-t.test('a second upload with one grant changes neither the file nor what it counts', async (t) => {
-  const { grant, upload, usage, objects, row } = await begin(t, { STORAGE_TOTAL_MIB: '100' });
-  const file = await grant();
-  t.equal((await upload(file, 1_000)).status, 201);
-  t.match(await upload(file, 500), { status: 403, text: /AccessDenied.*Ask for a new grant/ });
-  t.same([(await usage())[workspaceId], objects()], [1_000, 1]);
-  t.match(await row(file), { size: 1_000, removedAt: null });
 });
 
 t.test('a quota of 0 means no limits, and the defaults are 100 GiB and a tenth of it', async (t) => {
@@ -244,37 +296,32 @@ t.test('a quota of 0 means no limits, and the defaults are 100 GiB and a tenth o
     workspaceBytesMax: 10_240 * MIB,
     totalBytesMax: 102_400 * MIB,
   });
-  const { ask } = await begin(t, { STORAGE_TOTAL_MIB: '0' });
-  t.equal((await ask()).status, 200);
 });
 
 t.test('403: a grant stores nothing after its row or file was deleted', async (t) => {
-  const { api, db, grant, upload, objects, surveyId } = await begin(t);
+  const { db, grant, upload, objects, deleteSurvey } = await begin(t);
   const [lost, deleted] = [await grant(), await grant()];
   await db.deleteFrom('files').where('key', '=', lost.key).execute();
   t.match(await upload(lost), { status: 403, text: /AccessDenied.*Ask for a new grant/ });
-  t.equal((await api.manage('DELETE', `/api/v1/management/surveys/${surveyId}`)).status, 200);
+  t.equal((await deleteSurvey()).status, 200);
   t.match(await upload(deleted), { status: 403, text: /AccessDenied/ });
   t.equal(objects(), 0);
 });
 
 t.test('a file that is deleted during its upload leaves nothing', async (t) => {
   let arrived = async (): Promise<unknown> => undefined;
-  const { api, db, grant, upload, objects, surveyId, usage } = await begin(t, {}, (storage) => ({
-    receiver: storage.receiver && {
-      ...storage.receiver,
-      async receive(object, file) {
-        const received = await storage.receiver?.receive(object, file);
-        await arrived();
-        return received ?? { kind: 'tooLarge' };
-      },
+  const { api, db, grant, upload, objects, deleteSurvey, used } = await begin(t, {}, (storage) => ({
+    async receive(object, file) {
+      const received = await storage.receive?.(object, file);
+      await arrived();
+      return received ?? { kind: 'tooLarge' };
     },
   }));
   const file = await grant();
-  arrived = () => api.manage('DELETE', `/api/v1/management/surveys/${surveyId}`);
+  arrived = deleteSurvey;
   t.match(await upload(file), { status: 403, text: /was deleted/ });
   t.equal(objects(), 0);
-  t.same(await usage(), { '': 0 });
+  t.equal(await used(), 0);
   api.advance(HOUR + 1);
   await sweepFiles(api.context);
   t.same(await db.selectFrom('files').selectAll().execute(), []);
@@ -282,14 +329,11 @@ t.test('a file that is deleted during its upload leaves nothing', async (t) => {
 
 t.test('a crash between file and row leaks neither', async (t) => {
   let crash = false;
-  const { api, db, grant, upload, objects, isThere, row, usage } = await begin(t, {}, (storage) => ({
-    receiver: storage.receiver && {
-      ...storage.receiver,
-      async receive(object, file) {
-        const received = await storage.receiver?.receive(object, file);
-        if (crash) throw new Error('killed here');
-        return received ?? { kind: 'tooLarge' };
-      },
+  const { api, db, grant, upload, objects, isThere, row, used } = await begin(t, {}, (storage) => ({
+    async receive(object, file) {
+      const received = await storage.receive?.(object, file);
+      if (crash) throw new Error('killed here');
+      return received ?? { kind: 'tooLarge' };
     },
     async delete(key) {
       if (crash) throw new Error('killed here');
@@ -308,15 +352,14 @@ t.test('a crash between file and row leaks neither', async (t) => {
   crash = false;
 
   api.advance(10 * MINUTE + 1);
-  await settleUploads(api.context);
-  t.match(await row(unnoted), { size: 7, storedAt: String, countedBytes: 7 });
   await sweepFiles(api.context);
+  t.match(await row(unnoted), { size: 7, storedAt: String, countedBytes: 7 });
   t.same([await isThere(gone), await isThere(halfDeleted)], [false, false]);
-  t.same(await usage(), { '': 7, [workspaceId]: 7 });
+  t.equal(await used(), 7);
   api.advance(DAY);
   await sweepFiles(api.context);
   t.same([objects(), await db.selectFrom('files').selectAll().execute()], [0, []]);
-  t.same(await usage(), { '': 0 });
+  t.equal(await used(), 0);
 });
 
 t.test('deletes a file that a bucket accepted after its deletion', async (t) => {

@@ -15,7 +15,7 @@ t.test('passes the conformance suite', async (t) => {
   const { location, credentials } = await startS3(t);
   const storage = createS3Storage(location, credentials);
   t.teardown(() => storage.close());
-  t.equal(storage.receiver, null);
+  t.equal(storage.receive, null);
   // s3rver does not pass `holdsToItsGrants`, because it does not read policies. So the policies are tested below as
   // text. It also writes two simultaneous uploads into one file, which S3 does not.
   conforms(t, storage);
@@ -79,8 +79,8 @@ t.test('a server that ignores Range causes an error, never wrong bytes', async (
   t.teardown(() => storage.close());
   await post(await storage.grant(object), Buffer.from('0123456789'));
   // s3rver answers a request for only the first byte with the whole file.
-  const opened = await storage.open(object.key);
-  await t.rejects(async () => opened?.read({ first: 0, last: 0 }), {
+  const file = await storage.find(object.key);
+  await t.rejects(async () => file && storage.read(object.key, file, { first: 0, last: 0 }), {
     constructor: StorageUnavailable,
     message: /with 10 bytes/,
   });
@@ -96,7 +96,7 @@ t.test('keys that the server does not know: every call fails with the variable t
     message: /S3_ACCESS_KEY/,
   };
   await t.rejects(storage.check(), expected);
-  await t.rejects(storage.open('ws1/public/a.png'), expected);
+  await t.rejects(storage.find('ws1/public/a.png'), expected);
   await t.rejects(storage.delete('ws1/public/a.png'), expected);
 });
 
@@ -120,14 +120,14 @@ t.test('a server that is away or does not answer: a bounded wait and a clear mes
     fault: 's3_client_error',
     message: /S3_ENDPOINT_URL/,
   };
-  await t.rejects(away.open('ws1/public/a.png'), expected);
+  await t.rejects(away.find('ws1/public/a.png'), expected);
   await t.resolves(away.grant(object), 'a grant needs no server');
 
   const server = await startS3(t);
   const hanging = createS3Storage(server.location, server.credentials);
   t.teardown(() => hanging.close());
   server.process.child.kill('SIGSTOP');
-  await t.rejects(hanging.open('ws1/public/a.png'), expected, 'while the server does not answer');
+  await t.rejects(hanging.find('ws1/public/a.png'), expected, 'while the server does not answer');
   server.process.child.kill('SIGCONT');
   t.equal((await post(await hanging.grant(object), Buffer.from('x'))).status, 201, 'works again');
 });
