@@ -25,8 +25,10 @@ const ROOMS = [
   'gateway/proxy/reply-*.ts',
   'api/auth/**/*.ts',
 ];
+/** These ask a whole gateway, and notice most. */
+const BROAD = ['test/policies/policies.test.ts', 'test/conversations/conversations.test.ts'];
 /** Of the test files that import the changed file, so many of the nearest run. */
-const FILES_MAX = 16;
+const FILES_MAX = 20;
 const LIMIT_MS = 180_000;
 
 const { values } = parseArgs({
@@ -98,10 +100,10 @@ function nearest(file: string): string[] {
     const distance = distances.get(test)?.get(file);
     return distance === undefined ? [] : [{ test, distance }];
   });
-  return near
-    .sort((a, b) => a.distance - b.distance)
-    .slice(0, FILES_MAX)
-    .map(({ test }) => test);
+  const nearest = near.sort((a, b) => a.distance - b.distance).map(({ test }) => test);
+  const first = nearest.filter((test) => dirname(test).endsWith(dirname(file)));
+  const broad = nearest.filter((test) => BROAD.includes(test));
+  return [...new Set([...first.slice(0, FILES_MAX / 2), ...broad, ...nearest])].slice(0, FILES_MAX);
 }
 
 /** Whether a test file is green without a change. The copy must be unchanged. */
