@@ -24,7 +24,6 @@ import { startOrClose, together } from './part/life.ts';
 import type { LoadPolicies } from './part/part.ts';
 import type { Sample } from './part/sample.ts';
 import { type OpenParts, openParts, type PartInUse } from './parts.ts';
-import { changesOf } from './policy/file/counted.ts';
 import type { PolicySet } from './policy/policy-set.ts';
 import { FileWatch, type FileWatchOptions, loadWatched } from './policy/watched-file.ts';
 import { youngCollector } from './process/collect-young.ts';
@@ -72,13 +71,9 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
   const watch = await openPolicyWatch(options, {
     onLoaded(set) {
       metrics.reloads.value++;
-      const changes = changesOf(limiting.policySet(), set);
       limiting.use(set);
       upstream.protect(set.protect);
-      log.info(
-        { file: set.file, policies: set.policies.length, changes },
-        'the edited policy file is in use',
-      );
+      log.info({ file: set.file, policies: set.policies.length }, 'the edited policy file is in use');
       warnOfLists(set, log);
     },
     onRefused(error) {

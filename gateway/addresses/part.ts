@@ -1,5 +1,5 @@
 import { optionalPart, type Surroundings } from '#gateway/part/part.ts';
-import { secondsOf } from '#gateway/policy/duration.ts';
+import { secondsOf } from '#gateway/policy/keys/schema-parts.ts';
 import type { Millis } from '#shared/clock.ts';
 import { RefusedAddresses } from './addresses.ts';
 

@@ -11,9 +11,9 @@ import type { Algorithm } from '#gateway/algorithms/algorithm.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { type DigestWords, type Identity, identityOf } from '#gateway/identity/digest.ts';
 import { type AddressIdentifier, needsProof, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/clients.ts';
 import type { Counter, CoverCounter } from '#gateway/policy/counter.ts';
-import type { Group } from '#gateway/policy/group.ts';
-import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
+import type { Group } from '#gateway/policy/groups.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { isRolledOut } from '#gateway/policy/rollout.ts';
 

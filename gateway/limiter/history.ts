@@ -3,7 +3,8 @@
  * day of the store's clock. visits.ts does the same in Redis.
  */
 import { type Identity, identityFrom, lastBits } from '#gateway/identity/digest.ts';
-import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/regulars.ts';
+import type { VisitRule } from '#gateway/policy/groups.ts';
+import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
 import type { Millis } from '#shared/clock.ts';
 import { DigestTable, type Entry } from './digest-table.ts';
 

@@ -1,7 +1,7 @@
 /** The rest of the gateway uses the limiter by this file. README.md tells the life of a charge. */
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { VisitRule } from '#gateway/policy/groups.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import type { VisitRule } from '#gateway/policy/regulars.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';

@@ -8,7 +8,7 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { VisitRule } from '#gateway/policy/regulars.ts';
+import type { VisitRule } from '#gateway/policy/groups.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import { type FaultKind, StoreFault, throwIfRefused } from '#gateway/store/fault.ts';

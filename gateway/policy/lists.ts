@@ -19,19 +19,14 @@ export interface ListEntry {
   readonly reason: string | null;
 }
 
-/** The names that a file gives to networks. */
-interface NetworkNames {
-  find(address: readonly number[]): string | undefined;
-}
-
 /** The clients that the lists name for some hosts, or for all. */
 export interface ListedClients {
   /** null for all hosts. */
   readonly hosts: HostNames | null;
   /** Only the list deny names programs. */
   readonly clients: ClientTable<ListEntry>;
-  /** Entries by the names of networks, for each file of such names. */
-  readonly named: ReadonlyMap<NetworkNames, ReadonlyMap<string, ListEntry>>;
+  /** Files that give names to networks. */
+  readonly files: ReadonlyMap<string, { find(address: readonly number[]): string | undefined }>;
 }
 
 export interface Lists {
@@ -84,12 +79,18 @@ function entryAmong(listed: ListedClients, client: Client): ListEntry | null {
   return clients.find(digests, address) ?? namedEntry(listed, address) ?? clients.ofProgram(words) ?? null;
 }
 
-function namedEntry({ named }: ListedClients, address: readonly number[] | null): ListEntry | undefined {
+/** How a table of clients calls the networks of this name. */
+export const namedIn = (file: string, name: string): string => `${file} ${name}`;
+
+function namedEntry(
+  { files, clients }: ListedClients,
+  address: readonly number[] | null,
+): ListEntry | undefined {
   let found: ListEntry | undefined;
   if (address === null) return found;
-  for (const [file, entries] of named) {
-    const name = file.find(address);
-    const entry = name === undefined ? undefined : entries.get(name);
+  for (const [file, networks] of files) {
+    const name = networks.find(address);
+    const entry = name === undefined ? undefined : clients.named.get(namedIn(file, name));
     if (entry?.list === 'deny') return entry;
     found ??= entry;
   }

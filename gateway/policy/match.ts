@@ -15,7 +15,7 @@ import {
 import { hasTooManyParameters, TOO_MANY_PARAMETERS } from '#gateway/identity/pairs.ts';
 import { type Asked, isConditional, unmetOf } from './condition.ts';
 import { Counter, type CoverCounter } from './counter.ts';
-import type { Group } from './group.ts';
+import type { Group } from './groups.ts';
 import type { ListEntry } from './lists.ts';
 import { countsBody, isSettledByReply, type Policy } from './policy.ts';
 import type { LoadedPolicy, PolicySet } from './policy-set.ts';

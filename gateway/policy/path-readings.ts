@@ -108,28 +108,15 @@ const UNRESERVED = /[A-Za-z0-9\-._~]/;
  * @param path each code unit stands for one byte
  */
 export function decodeUnreserved(path: string): { readonly path: string } | { readonly reason: string } {
-  let out = '';
-  for (let i = 0; i < path.length; i++) {
-    const code = path.charCodeAt(i);
-    if (code >= 0x80) {
-      out += hex(code);
-      continue;
-    }
-    const char = path.charAt(i);
-    if (char !== '%') {
-      out += char;
-      continue;
-    }
-    const digits = path.slice(i + 1, i + 3);
-    if (!/^[0-9A-Fa-f]{2}$/.test(digits))
-      return { reason: 'the path contains a % that is not followed by two hex digits' };
-    const byte = Number.parseInt(digits, 16);
-    i += 2;
-    if (byte < 0x20 || byte === 0x7f) return { reason: 'the path contains an encoded control character' };
-    const decoded = String.fromCharCode(byte);
-    out += UNRESERVED.test(decoded) ? decoded : hex(byte);
-  }
-  return { path: out };
+  let reason: string | null = null;
+  const decoded = path.replace(/%([0-9A-Fa-f]{2})?|[\x80-\xff]/g, (sent, digits?: string) => {
+    if (sent === '%') reason ??= 'the path contains a % that is not followed by two hex digits';
+    const byte = digits === undefined ? sent.charCodeAt(0) : Number.parseInt(digits, 16);
+    if (byte < 0x20 || byte === 0x7f) reason ??= 'the path contains an encoded control character';
+    const char = String.fromCharCode(byte);
+    return UNRESERVED.test(char) ? char : hex(byte);
+  });
+  return reason === null ? { path: decoded } : { reason };
 }
 
 /** Percent-encodes the bytes beyond ASCII, which URIs must not contain but some clients send. */

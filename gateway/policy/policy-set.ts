@@ -87,8 +87,6 @@ export interface PolicySet {
   readonly identifiers: readonly SimpleIdentifier[];
   readonly lists: Lists | null;
   readonly listFiles: ListFiles;
-  /** Whether the key `regulars` is written. Without a policy that needs it, it has no effect. */
-  readonly hasRegulars: boolean;
   /** Replaces the gateway's page for browsers; null if there is none. */
   readonly page: NamedPage | null;
   /** The origins whose pages may read the gateway's own replies; null if the file does not say. */

@@ -2,8 +2,8 @@ import type { AlgorithmName } from '#gateway/algorithms/algorithm.ts';
 import type { Calendar } from '#gateway/algorithms/calendar.ts';
 import { type Identifier, readsBody, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
-import type { Group } from './group.ts';
-import type { Overrides } from './overrides.ts';
+import type { Overrides } from './clients.ts';
+import type { Group } from './groups.ts';
 
 export type Algorithm = AlgorithmName;
 

@@ -7,8 +7,8 @@
  * - `OPTIONS *`: every path
  */
 import { METHODS } from '#gateway/http/node-http.ts';
-import type { HostNames } from './host-names.ts';
-import { Mistake } from './problems.ts';
+import { HostNames } from './host-names.ts';
+import { Mistake, type Report, readEach } from './problems.ts';
 import { caseless, meaningOf, readTarget } from './target.ts';
 
 export type Segment =
@@ -54,6 +54,28 @@ export function parseRoute(text: string, ignoresCase = false): Route {
     segments: parsePattern(pattern, ignoresCase),
     ignoresCase,
   };
+}
+
+/** Reports mistakes by the number of the entry. */
+export function readHosts(texts: readonly string[], report: Report): HostNames {
+  const names = new HostNames();
+  readEach(texts, report, (text) => names.add(text));
+  return names;
+}
+
+/**
+ * @param report reports mistakes of the hosts
+ * @throws Mistake if the route is wrong
+ */
+export function parseHostRoute(
+  text: string,
+  hosts: readonly string[] | undefined,
+  ignoreCase: boolean | undefined,
+  report: Report,
+): HostRoute {
+  const route = parseRoute(text, ignoreCase);
+  if (hosts === undefined) return { ...route, hosts: null };
+  return { ...route, text: `${route.text} for ${hosts.join(', ')}`, hosts: readHosts(hosts, report) };
 }
 
 function parseMethods(text: string): ReadonlySet<string> | null {

@@ -6,9 +6,9 @@ import { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter, Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter, type MemoryLimiterOptions } from '#gateway/limiter/memory.ts';
+import type { Overrides } from '#gateway/policy/clients.ts';
 import { ClientTable } from '#gateway/policy/clients.ts';
 import { Counter } from '#gateway/policy/counter.ts';
-import type { Overrides } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 
 /** The policy counts different values. */

@@ -1,7 +1,7 @@
 /** Commands that ask the admin API about one client or one policy, and print the reply. */
 import type { InspectedClient } from '#gateway/operate/admin/client-routes.ts';
 import type { ShownRegular } from '#gateway/operate/admin/inspect.ts';
-import { secondsOf } from '#gateway/policy/duration.ts';
+import { secondsOf } from '#gateway/policy/keys/schema-parts.ts';
 import { counted } from '#gateway/workbench/number-text.ts';
 import type { Command, Given, Options } from '#shared/cli/command.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';

@@ -133,7 +133,6 @@ function build(
     identifiers: identifiers.declared,
     lists,
     listFiles: referenced,
-    hasRegulars: file.regulars !== undefined,
     page,
     origins,
     tests: buildTests(file.tests ?? [], table.rowNames, report, lineOf),

@@ -2,17 +2,15 @@
 
 import type { Calendar } from '#gateway/algorithms/calendar.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
-import type { Group } from '#gateway/policy/group.ts';
-import type { GroupKey } from '#gateway/policy/groups.ts';
+import type { Group, GroupKey } from '#gateway/policy/groups.ts';
 import type { IdentifierTable } from '#gateway/policy/keys/identifiers.ts';
 import { type Readings, readKeys } from '#gateway/policy/keys/key.ts';
 import { limitsOf, type RowLimit } from '#gateway/policy/keys/limits.ts';
 import { checkOverrides, type OverrideLoader } from '#gateway/policy/keys/overrides.ts';
-import { POLICY_KEYS } from '#gateway/policy/keys/policy-keys.ts';
+import { POLICY_KEYS, POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
 import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
 import { attempt, type Path, type Report } from '#gateway/policy/problems.ts';
 import { coveredBy, parseRoute, type Route } from '#gateway/policy/route.ts';
-import { checkBucket } from './counted.ts';
 import type { PolicyFile } from './schema.ts';
 
 type Row = PolicyFile['policies'][number];
@@ -74,9 +72,7 @@ export class PolicyTable {
       const policy = this.#policy(limit, { route, identifier, capacity: place.capacity, readings });
       // A duplicate name is already reported, and it also makes the bucket a duplicate.
       if (isNew || row.bucket !== undefined)
-        checkBucket(policy, this.#byBucket, (message, fix) =>
-          report([...here, row.bucket === undefined ? 'name' : 'bucket'], message, fix),
-        );
+        this.#checkBucket(policy, [...here, row.bucket === undefined ? 'name' : 'bucket']);
       this.policies.push(policy);
     }
   }
@@ -103,6 +99,22 @@ export class PolicyTable {
       limits.flatMap(({ name, group }) => (group === null ? [name] : [])),
     );
     return twin === undefined;
+  }
+
+  /** Policies that share a bucket must count in the same way. */
+  #checkBucket(policy: LoadedPolicy, here: Path): void {
+    const { bucket } = policy;
+    const other = this.#byBucket.get(bucket);
+    if (other === undefined) this.#byBucket.set(bucket, policy);
+    const differs = POLICY_ROWS.flatMap(([name, { counted, countedAs = name }]) =>
+      other === undefined || counted?.(policy) === counted?.(other) ? [] : [countedAs],
+    );
+    if (other === undefined || differs.length === 0) return;
+    this.#around.report(
+      here,
+      `bucket ${bucket} is shared with ${other.name} in line ${other.line}, which has a different ${differs.join(' and ')}`,
+      'make them equal or use another bucket',
+    );
   }
 
   #checkReachable(route: Route, here: Path): void {

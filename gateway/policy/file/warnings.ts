@@ -2,7 +2,6 @@
 import { warnOfIdentifier } from '#gateway/policy/keys/identifier-keys.ts';
 import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
 import { QUOTA_KEYS } from '#gateway/policy/keys/quota-keys.ts';
-import { warnOfRegulars } from '#gateway/policy/keys/regulars.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { inOrder, type Path, type Problem, type Report } from '#gateway/policy/problems.ts';
 
@@ -17,7 +16,6 @@ export function warningsOf(
     warnings.set(`${line}:${column} ${message}`, { line, column, message, fix });
   };
   for (const identifier of set.identifiers) warnOfIdentifier(identifier, set, warn);
-  warnOfRegulars(set, warn);
   const { sizes, notes } = set.listFiles;
   for (const { at, text, fix } of notes) warn(at, text, fix);
   for (const [name, size] of sizes)

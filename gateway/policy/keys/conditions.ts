@@ -8,10 +8,9 @@ import {
 import { hasParameter } from '#gateway/identity/pairs.ts';
 import type { Condition } from '#gateway/policy/condition.ts';
 import { readEach } from '#gateway/policy/problems.ts';
-import { coveredBy, parseRoute } from '#gateway/policy/route.ts';
+import { coveredBy, parseRoute, readHosts } from '#gateway/policy/route.ts';
 import { RouteTree } from '#gateway/policy/route-tree.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
-import { readHosts } from './hosts.ts';
 import { policyKey, type RowPlace } from './key.ts';
 import { programName } from './named-clients.ts';
 import { areCounted } from './other-limits.ts';

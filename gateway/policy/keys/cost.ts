@@ -31,13 +31,6 @@ export const cost = policyKey({
   // Only costs that depend on the reply must be equal in policies that share a bucket.
   counted: ({ cost }) => (cost.kind === 'reply-header' ? cost.header : cost.kind === 'reply-bytes'),
   countedAs: 'cost that depends on the reply',
-  warn: ({ cost }) =>
-    cost.kind === 'reply-header' && cost.header === 'content-length'
-      ? [
-          'replies to HEAD announce a length that is not sent, and chunked replies announce none',
-          `write cost: { reply-bytes: ${cost.reserve} }, which counts the bytes that are sent`,
-        ]
-      : null,
 });
 
 function costOf(written: XStatic<typeof SCHEMA>): Cost {

@@ -29,7 +29,6 @@ export const distinct = policyKey({
     return value;
   },
   counted: ({ distinct }) => distinct?.name,
-  restarts: (before, after) => (before.distinct === null) !== (after.distinct === null),
   explain: ({ distinct }) => (distinct === null ? null : `only each new ${distinct.name} counts`),
 });
 

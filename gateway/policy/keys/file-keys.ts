@@ -2,7 +2,7 @@
 
 import { attempt, type Report } from '#gateway/policy/problems.ts';
 import type { HostRoute } from '#gateway/policy/route.ts';
-import { parseHostRoute } from './hosts.ts';
+import { parseHostRoute } from '#gateway/policy/route.ts';
 import { identifiers } from './identifier-keys.ts';
 import { fileKey } from './key.ts';
 import { allow, deny } from './lists.ts';

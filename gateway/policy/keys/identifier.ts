@@ -21,8 +21,6 @@ export const identifier = policyKey({
   },
   more: 'See [Who is counted](policies.md#who-is-counted). The values of a list together identify one client. With `first`, it is the [first](#the-first-of-several-identifiers) that a request presents',
   counted: ({ identifier }) => identifier.name,
-  // An address is the same identity under every identifier.
-  restarts: (before, after) => before.identifier.kind !== 'address' || after.identifier.kind !== 'address',
   /**
    * Warns of a limit that one client can use up, and of a field that clients can invent. Each value has its own counter,
    * so another policy must bound how many values one client sends.

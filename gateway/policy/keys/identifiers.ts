@@ -14,7 +14,7 @@ import {
 import { attempt, type Path, type Report, refuseKeys } from '#gateway/policy/problems.ts';
 import type { ReferencedFiles } from '#gateway/policy/referenced-files.ts';
 import type { Route } from '#gateway/policy/route.ts';
-import { readHosts } from './hosts.ts';
+import { readHosts } from '#gateway/policy/route.ts';
 import type { identifier } from './identifier.ts';
 import type { identifierSchema } from './identifier-keys.ts';
 import { bodyIdentifier, credentialSource } from './identifier-sources.ts';

@@ -1,6 +1,6 @@
 /**
  * A row of the tables of keys: everything that is known about one key of the policy file. policy-keys.ts and
- * file-keys.ts list the rows. The schema, the loader, the warnings, `explain`, the message of a reload and the tables of
+ * file-keys.ts list the rows. The schema, the loader, the warnings, `explain` and the tables of
  * docs/policies-in-detail.md are made from these two lists.
  */
 import type { XStatic } from 'typebox/schema';
@@ -59,14 +59,11 @@ export type Warning = readonly [message: string, fix: string, point?: 'key'];
 
 export interface PolicyKey<S, D, V> extends Key<S, D, V, RowPlace> {
   /**
-   * The value for counters: policies that share a bucket must have the same, and a reload reports its changes. A key
-   * without it means nothing to counters.
+   * The value for counters: policies that share a bucket must have the same. A key without it means nothing to counters.
    */
   counted?(policy: LoadedPolicy): unknown;
   /** Name of that value in messages, if it is not the key. */
   readonly countedAs?: string;
-  /** Whether counters start from zero after a change. Without it, they keep their usage. */
-  restarts?(before: LoadedPolicy, after: LoadedPolicy): boolean;
   /** Warns of a valid value that is probably a mistake. */
   warn?(policy: LoadedPolicy, file: PolicySet): Warning | null;
   /** Adds a remark to the explanation of a policy that applies. @param canBeRegular whether its client ever can */
@@ -85,7 +82,7 @@ export type AnyKey = Omit<Key<object, unknown, unknown, never>, 'read'>;
 
 /** Any row of a policy, for code that treats all rows alike. */
 export type AnyPolicyKey = AnyKey &
-  Pick<PolicyKey<object, unknown, unknown>, 'counted' | 'countedAs' | 'restarts' | 'warn' | 'explain'> & {
+  Pick<PolicyKey<object, unknown, unknown>, 'counted' | 'countedAs' | 'warn' | 'explain'> & {
     read?(value: never, place: RowPlace): unknown;
   };
 

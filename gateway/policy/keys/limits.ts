@@ -10,7 +10,7 @@ import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { GROUPS, type GroupKey } from '#gateway/policy/groups.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
 import { type Path, type Report, refuseKeys } from '#gateway/policy/problems.ts';
-import { SHARES, type Share, sharedBy } from '#gateway/policy/shares.ts';
+import { SHARES, type Share, sharedBy } from '#gateway/policy/regulars.ts';
 import type { Seconds } from '#shared/clock.ts';
 import { checkValues } from './distinct.ts';
 import type { identifier } from './identifier.ts';

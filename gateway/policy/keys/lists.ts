@@ -1,12 +1,12 @@
 /** The keys `allow` and `deny`: lists of clients, networks, programs and routes. */
 import type { XStatic } from 'typebox/schema';
-import { ClientTable } from '#gateway/policy/clients.ts';
-import type { ListEntry, ListedClients, Lists } from '#gateway/policy/lists.ts';
+import { type ClientName, ClientTable } from '#gateway/policy/clients.ts';
+import { type ListEntry, type ListedClients, type Lists, namedIn } from '#gateway/policy/lists.ts';
 import { attempt, Mistake, type Path, type Report } from '#gateway/policy/problems.ts';
 import { versionOf } from '#gateway/policy/referenced-files.ts';
 import type { HostRoute } from '#gateway/policy/route.ts';
+import { parseHostRoute, readHosts } from '#gateway/policy/route.ts';
 import { longestName } from '#gateway/policy/user-agent.ts';
-import { parseHostRoute, readHosts } from './hosts.ts';
 import { fileKey } from './key.ts';
 import { type LinePlace, readLines } from './lines.ts';
 import { CLIENTS, listedClient } from './named-clients.ts';
@@ -97,7 +97,7 @@ interface ListPlace extends LinePlace {
 
 /** Tables to which entries are added while the file is read. */
 interface Tables extends ListedClients {
-  readonly named: Map<NetworkFile, Map<string, ListEntry>>;
+  readonly files: Map<string, NetworkFile>;
 }
 
 /** Maximum number of routes, because each policy is compared with each of them. */
@@ -160,8 +160,8 @@ class ListBuilder {
   }
 
   /** @returns how reports name the entry; null if it is a file with mistakes, which are reported. @throws Mistake */
-  #add(entry: ListEntry, written: DenyEntry, here: Path): string | null {
-    const { address, digest, route, hosts, userAgent, network, name, file, lenient = false } = written;
+  #add(entry: ListEntry, one: DenyEntry, here: Path): string | null {
+    const { address, digest, route, hosts, userAgent, network, name, file, lenient = false } = one;
     const hostReport: Report = (path, ...mistake) =>
       this.#place.report([...here, 'hosts', ...path], ...mistake);
     const { text } = entry;
@@ -169,7 +169,7 @@ class ListBuilder {
       this.#addRoute(entry, parseHostRoute(route, hosts, this.#ignoreCase, hostReport));
       return text;
     }
-    const { clients, named } = this.#tablesFor(hosts, hostReport);
+    const { clients, files } = this.#tablesFor(hosts, hostReport);
     if (file !== undefined) {
       // Programs renew such files, so a repeated entry is no mistake; the first one counts.
       const source = { name: file, at: [...here, 'file'], isLenient: lenient };
@@ -178,33 +178,20 @@ class ListBuilder {
       });
       return read === null ? null : `${text}, version ${versionOf(read)}`;
     }
-    const isNew =
-      network === undefined
-        ? [
-            ...[address ?? []].flat().map(CLIENTS.address),
-            ...[digest ?? []].flat().map(CLIENTS.digest),
-            ...[userAgent ?? []].flat().map(CLIENTS.userAgent),
-          ].every((client) => clients.add(client, entry))
-        : this.#areNamesAdded(named, network, [name ?? []].flat().map(String), entry, here);
-    if (!isNew) throw twice(text);
+    const names = [name ?? []].flat().map(String);
+    if (network !== undefined) {
+      const { networks } = this.#place;
+      files.set(network, networks.of(network, [...here, 'network']));
+      networks.expect(network, names, [...here, 'name']);
+    }
+    const written: ClientName[] = [
+      ...[address ?? []].flat().map(CLIENTS.address),
+      ...[digest ?? []].flat().map(CLIENTS.digest),
+      ...[userAgent ?? []].flat().map(CLIENTS.userAgent),
+      ...names.map((one) => ({ kind: 'named' as const, name: namedIn(network ?? '', one) })),
+    ];
+    if (!written.every((client) => clients.add(client, entry))) throw twice(text);
     return text;
-  }
-
-  #areNamesAdded(
-    named: Tables['named'],
-    network: string,
-    names: readonly string[],
-    entry: ListEntry,
-    here: Path,
-  ): boolean {
-    const { networks } = this.#place;
-    const file = networks.of(network, [...here, 'network']);
-    networks.expect(network, names, [...here, 'name']);
-    const entries = named.get(file) ?? new Map<string, ListEntry>();
-    named.set(file, entries);
-    const known = entries.size;
-    for (const one of names) if (!entries.has(one)) entries.set(one, entry);
-    return entries.size === known + names.length;
   }
 
   #addRoute(entry: ListEntry, parsed: HostRoute): void {
@@ -220,7 +207,7 @@ class ListBuilder {
     const tables = this.#scopes.get(key) ?? {
       hosts: hosts === undefined ? null : readHosts(hosts, report),
       clients: new ClientTable<ListEntry>(),
-      named: new Map(),
+      files: new Map(),
     };
     this.#scopes.set(key, tables);
     return tables;

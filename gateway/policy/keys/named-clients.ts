@@ -1,6 +1,6 @@
 /** Reads how the policy file and its lists name clients: by digest, network, plan or program. */
 import type { ClientName, ClientTable } from '#gateway/policy/clients.ts';
-import { PLAN } from '#gateway/policy/overrides.ts';
+import { PLAN } from '#gateway/policy/clients.ts';
 import { Mistake } from '#gateway/policy/problems.ts';
 import { PROGRAM_NAME, programPhrase } from '#gateway/policy/user-agent.ts';
 import { type Network, parseNetwork } from '#shared/client-address.ts';

@@ -3,8 +3,8 @@
 import type { XStatic } from 'typebox/schema';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { EVERYONE, type Identifier } from '#gateway/identity/identifier.ts';
+import type { Overrides } from '#gateway/policy/clients.ts';
 import { ClientTable } from '#gateway/policy/clients.ts';
-import type { Overrides } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { Mistake, type Path, type Report, readEach, refuseKeys } from '#gateway/policy/problems.ts';
 import { versionOf } from '#gateway/policy/referenced-files.ts';
@@ -40,28 +40,15 @@ export class OverrideLoader {
       const why = 'are for single clients, and everyone is counted together';
       refuseKeys(written, ['overrides', 'overridesFile'], here, report, why, 'remove them');
     }
-    if (overrides !== undefined) {
-      refuseKeys(
-        written,
-        ['overridesFile'],
-        here,
-        report,
-        'cannot stand beside overrides',
-        'keep one of them',
-      );
-      return this.#inline(overrides, here);
-    }
-    return overridesFile === undefined ? null : this.#file(overridesFile, [...here, 'overridesFile']);
-  }
-
-  #inline(entries: NonNullable<Written['overrides']>, here: Path): Overrides {
+    if (overrides === undefined)
+      return overridesFile === undefined ? null : this.#file(overridesFile, [...here, 'overridesFile']);
+    refuseKeys(written, ['overridesFile'], here, report, 'cannot stand beside overrides', 'keep one of them');
     const table = new OverrideTable(this.#hasPlan);
-    const report: Report = ([i = 0], ...mistake) =>
-      this.#place.report([...here, 'overrides', i, 'for'], ...mistake);
-    readEach(entries, report, ({ for: who, limit }) => {
+    const reportFor: Report = ([i = 0], ...mistake) => report([...here, 'overrides', i, 'for'], ...mistake);
+    readEach(overrides, reportFor, ({ for: who, limit }) => {
       for (const kind of KINDS) if (who[kind] !== undefined) table.add(kind, who[kind], limit);
     });
-    return table.withVersion(JSON.stringify(entries));
+    return table.withVersion(JSON.stringify(overrides));
   }
 
   /** @returns null if the file has mistakes, which are reported for the first policy that names it */

@@ -1,6 +1,5 @@
 /** The keys `plan` and `plans`, and the file of `plans`, which has one client a line. */
-import { ClientTable } from '#gateway/policy/clients.ts';
-import { PLAN } from '#gateway/policy/overrides.ts';
+import { ClientTable, PLAN } from '#gateway/policy/clients.ts';
 import { Mistake } from '#gateway/policy/problems.ts';
 import { type FilePlace, fileKey } from './key.ts';
 import { readLines } from './lines.ts';

@@ -9,8 +9,8 @@ import { distinct } from './distinct.ts';
 import { identifier } from './identifier.ts';
 import { type AnyPolicyKey, policyKey, propertiesOf } from './key.ts';
 import { limits } from './limits.ts';
-import { newcomers } from './newcomers.ts';
 import { QUOTA_KEYS } from './quota-keys.ts';
+import { newcomers } from './regulars.ts';
 import { DURATION, object, route as routeText, secondsWithin } from './schema-parts.ts';
 
 /** Names appear in header fields, metrics and store keys, so few characters are allowed. */
@@ -57,7 +57,6 @@ export const POLICY_KEYS = {
     without: "the policy's name",
     more: 'See [Shared buckets](#shared-buckets)',
     counted: ({ bucket }) => bucket,
-    restarts: () => true,
     warn({ name, bucket, index }, { policies }) {
       if (bucket === name || policies.some((other) => other.bucket === bucket && other.index !== index))
         return null;

@@ -56,7 +56,6 @@ export const window = policyKey({
   without: 'required with `limit`',
   more: 'At most `366d`. See [Calendar windows](#calendar-windows)',
   counted: ({ windowMs }) => windowMs,
-  restarts: () => true,
 });
 
 export const algorithm = policyKey({
@@ -68,7 +67,6 @@ export const algorithm = policyKey({
   default: 'fixed-window',
   more: 'See [Algorithms](#algorithms)',
   counted: ({ algorithm }) => algorithm,
-  restarts: () => true,
 });
 
 export const burst = policyKey({

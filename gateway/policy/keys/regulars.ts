@@ -1,15 +1,39 @@
-/** The key `regulars` of the file: which clients are regulars for policies with `newcomers`. */
+/** The keys `newcomers` of a policy, and `regulars` of the file: which clients are regulars. */
 import type { XStatic } from 'typebox/schema';
 import type { Identifier } from '#gateway/identity/identifier.ts';
-import { regularsIn } from '#gateway/policy/learning.ts';
-import { type Newcomers, newcomersBy } from '#gateway/policy/newcomers.ts';
-import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
-import { HISTORY_DAYS } from '#gateway/policy/regulars.ts';
+import { HISTORY_DAYS, isNewcomers, type Newcomers, newcomersBy } from '#gateway/policy/regulars.ts';
+import { isoTime } from '#shared/clock.ts';
 import type { IdentifierTable } from './identifiers.ts';
-import { fileKey } from './key.ts';
+import { fileKey, policyKey } from './key.ts';
 import { type NetworkLoader, networkName } from './networks.ts';
-import { fileName, list, object, some, whole } from './schema-parts.ts';
+import { algorithm, burst, window } from './quota-keys.ts';
+import { fileName, LIMIT, list, object, some, whole } from './schema-parts.ts';
+
+export const newcomers = policyKey({
+  schema: object(
+    ['limit', 'window'],
+    { limit: LIMIT, window: window.schema, algorithm: algorithm.schema, burst: burst.schema },
+    'a limit for all clients together who are not regulars, such as { limit: 200, window: 1m }',
+  ),
+  more: 'See [Regulars first](#regulars-first)',
+  counted: ({ onlyFor }) => isNewcomers(onlyFor),
+  explain: ({ onlyFor }, canBeRegular) =>
+    isNewcomers(onlyFor) ? newcomersText(onlyFor, canBeRegular) : null,
+});
+
+function newcomersText({ visits, days, actsFrom }: Newcomers, canBeRegular: boolean): string {
+  const until =
+    actsFrom === null
+      ? ''
+      : actsFrom === 'unknown'
+        ? '; it does not act before the store tells since when clients are known'
+        : `; it acts from ${isoTime(actsFrom)}, when enough history exists`;
+  const why = canBeRegular
+    ? `not counted once the client is a regular, with good replies on ${visits} different days within ${days}`
+    : 'its network is under regulars.never, so it never becomes a regular';
+  return why + until;
+}
 
 export const regulars = fileKey({
   schema: object(
@@ -83,14 +107,4 @@ function neverOf(written: Never, networks: NetworkLoader, here: Path): Newcomers
     const name = file.find(address);
     return name !== undefined && (names === null || names.has(name));
   };
-}
-
-export function warnOfRegulars(set: PolicySet, warn: Report): void {
-  if (set.hasRegulars && regularsIn(set) === null)
-    warn(
-      ['regulars'],
-      'regulars has no effect without a policy with newcomers',
-      'write newcomers, or remove it',
-      'key',
-    );
 }

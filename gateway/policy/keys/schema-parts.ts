@@ -1,5 +1,4 @@
 /** Parts of the schema that several keys have. */
-import { secondsOf } from '#gateway/policy/duration.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
 import type { Seconds } from '#shared/clock.ts';
 
@@ -70,6 +69,13 @@ export const DURATION = {
   pattern: '^[1-9][0-9]{0,5}(?:s|m|h|d)$',
   description: 'a length of time such as 30s, 1m, 1h or 1d',
 } as const;
+
+const UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** @param text a duration whose format has been checked, such as 30s, 1m, 12h or 7d */
+export function secondsOf(text: string): Seconds {
+  return Number(text.slice(0, -1)) * (UNITS_SECONDS[text.slice(-1)] ?? 0);
+}
 
 /** Reads a length of time, and reports one that is longer than `max`. */
 export function secondsWithin(max: string, text: string, at: Path, report: Report): Seconds {

@@ -1,7 +1,7 @@
 /** Decides which credentials are proven, and what a reply proves. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
-import type { GroupRequest } from '#gateway/policy/group.ts';
+import type { GroupRequest } from '#gateway/policy/groups.ts';
 import type { Match } from '#gateway/policy/match.ts';
 import { networkOf, type Sender } from './caller.ts';
 import type { KnownAs } from './reading.ts';

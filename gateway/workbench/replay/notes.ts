@@ -112,7 +112,7 @@ function costNote(
 function goesBeyondDigests({ policies, lists }: PolicySet): boolean {
   return (
     lists?.clients.some(
-      ({ clients: { networks, programs }, named }) => networks.size + named.size + programs.size > 0,
+      ({ clients: { networks, named, programs } }) => networks.size + named.size + programs.size > 0,
     ) === true ||
     policies.some(
       ({ overrides }) =>

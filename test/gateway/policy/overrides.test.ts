@@ -1,7 +1,7 @@
 /** Tests overrides: which clients they apply to, and a very large file. */
 import t from 'tap';
+import { limitFor } from '#gateway/policy/clients.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
-import { limitFor } from '#gateway/policy/overrides.ts';
 import { ClientAddress } from '#shared/client-address.ts';
 
 const DIGEST = 'AAAAABAAAAC_____AAAAAA';

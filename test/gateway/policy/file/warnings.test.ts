@@ -125,28 +125,7 @@ t.test('warns of a key that nothing counts once it is proven', async (t) => {
   t.strictSame(warned(first), [], 'the key is counted, if it is presented');
 });
 
-t.test('warns of newcomers who cannot log in', async (t) => {
-  const site = (more = '', route = '* /*'): string =>
-    `name: site, route: "${route}", identifier: ip, limit: 10, window: 1m, newcomers: { limit: 5, window: 1m }${more}`;
-  const maybe = /^5:\d+ this route may include logins and sign-ups/;
-  t.match(warnings([site()]), [maybe]);
-  t.match(warnings([site('', 'POST /a/*')]), [maybe]);
-  t.strictSame(warnings([site('', 'GET /*')]), [], 'nobody logs in with GET');
-  t.strictSame(warnings([site('', 'POST /a/b')]), [], 'a single route is no login');
-  t.strictSame(warnings([site(', except: [POST /login]')]), []);
-  t.strictSame(warnings([site(', except: ["* /users/sign_in"]')]), []);
-});
-
-t.test('warns of a cost by the announced length of replies', async (t) => {
-  const files = (header: string): string =>
-    `name: files, route: GET /files/*, identifier: ip, limit: 1000, window: 1h, cost: { replyHeader: ${header}, reserve: 10 }`;
-  t.strictSame(warnings([files('Content-Length')]), [
-    '5:88 replies to HEAD announce a length that is not sent, and chunked replies announce none; write cost: { reply-bytes: 10 }, which counts the bytes that are sent',
-  ]);
-  t.strictSame(warnings([files('x-bytes')]), []);
-});
-
-t.test('warns of rules for regulars that have no effect', async (t) => {
+t.test('warns of networks under never that the file does not have', async (t) => {
   const site = (more = '') => `name: site, route: GET /a, identifier: ip, limit: 10, window: 1m${more}`;
   const told = (regulars: string, ...rows: string[]): string[] => {
     const text = `${HEAD}regulars: ${regulars}\npolicies:\n${rows.map((row) => `  - { ${row} }`).join('\n')}\n`;
@@ -154,8 +133,6 @@ t.test('warns of rules for regulars that have no effect', async (t) => {
     return warningsOf(set, placesIn(text)).map(({ line, column, message }) => `${line}:${column} ${message}`);
   };
   const newcomers = ', newcomers: { limit: 5, window: 1m }';
-  t.strictSame(told('{ visits: 3 }', site()), ['4:1 regulars has no effect without a policy with newcomers']);
-  t.strictSame(told('{ visits: 3 }', site(newcomers)), []);
   t.strictSame(told('{ never: { network: n.txt, name: [AS64501, 7, AS64500, 8] } }', site(newcomers)), [
     '4:44 n.txt has no network of AS64501',
     '4:44 n.txt has no network of 8',
