@@ -3,7 +3,7 @@ import { IDENTITY_SECRET } from '#bench/peers/floodgate.ts';
 import { Digester } from '#gateway/identity/digest.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { historySinceKey } from '#gateway/limiter/replicas.ts';
-import { DAY_MS } from '#gateway/policy/regulars.ts';
+import { DAY_MS } from '#gateway/policy/groups.ts';
 import type { RedisServer } from '#test/support/redis.ts';
 
 export async function beginHistories({ client }: RedisServer): Promise<void> {

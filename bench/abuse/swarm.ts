@@ -13,7 +13,7 @@ import { COUNT_HEADER, countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { Digester } from '#gateway/identity/digest.ts';
 import { historyKey } from '#gateway/limiter/history.ts';
-import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
+import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/groups.ts';
 import type { Millis } from '#shared/clock.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';

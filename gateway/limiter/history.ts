@@ -3,8 +3,7 @@
  * day of the store's clock. visits.ts does the same in Redis.
  */
 import { type Identity, identityFrom, lastBits } from '#gateway/identity/digest.ts';
-import type { VisitRule } from '#gateway/policy/groups.ts';
-import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
+import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/groups.ts';
 import type { Millis } from '#shared/clock.ts';
 import { DigestTable, type Entry } from './digest-table.ts';
 

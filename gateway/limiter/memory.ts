@@ -5,9 +5,8 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { VisitRule } from '#gateway/policy/groups.ts';
+import { DAY_MS, type VisitRule } from '#gateway/policy/groups.ts';
 import { isSettledByReply } from '#gateway/policy/policy.ts';
-import { DAY_MS } from '#gateway/policy/regulars.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';

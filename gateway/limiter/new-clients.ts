@@ -5,8 +5,7 @@
 import { type Identity, identityOf } from '#gateway/identity/digest.ts';
 import { EVERYONE, type Identifier } from '#gateway/identity/identifier.ts';
 import { Counter } from '#gateway/policy/counter.ts';
-import type { VisitRule } from '#gateway/policy/groups.ts';
-import { DAY_MS, NETWORK_SHARE, sharedBy } from '#gateway/policy/regulars.ts';
+import { DAY_MS, NETWORK_SHARE, sharedBy, type VisitRule } from '#gateway/policy/groups.ts';
 import { Bucket, Charge } from './charge.ts';
 import { dayOf } from './history.ts';
 import type { Limiter, Spent } from './limiter.ts';

@@ -8,8 +8,7 @@
  * one kind of marker only.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { VisitRule } from '#gateway/policy/groups.ts';
-import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
+import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/groups.ts';
 import { inCalls, KEYS_PER_SCRIPT_MAX, storeScript } from '#gateway/store/connection.ts';
 import { proofKey } from './charge.ts';
 import {

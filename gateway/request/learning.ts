@@ -1,8 +1,8 @@
 /** Knows whether enough days of history exist for policies with `newcomers`, and tells when that changes. */
 
-import type { VisitRule } from '#gateway/policy/groups.ts';
+import { DAY_MS, type VisitRule } from '#gateway/policy/groups.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { DAY_MS, regularsIn, whileLearning } from '#gateway/policy/regulars.ts';
+import { regularsIn, whileLearning } from '#gateway/policy/regulars.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 
 /** Returns for how long the store keeps histories that nobody uses. */

@@ -7,8 +7,9 @@ import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import { dayOf, daysOf } from '#gateway/limiter/history.ts';
 import { capacityFor } from '#gateway/policy/clients.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
+import { DAY_MS } from '#gateway/policy/groups.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { DAY_MS, regularsIn } from '#gateway/policy/regulars.ts';
+import { regularsIn } from '#gateway/policy/regulars.ts';
 import { isoTime } from '#shared/clock.ts';
 import type { Named, Visitor } from './subject.ts';
 

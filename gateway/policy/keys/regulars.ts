@@ -1,8 +1,9 @@
 /** The keys `newcomers` of a policy, and `regulars` of the file: which clients are regulars. */
 import type { XStatic } from 'typebox/schema';
 import type { Identifier } from '#gateway/identity/identifier.ts';
+import { HISTORY_DAYS } from '#gateway/policy/groups.ts';
 import type { Path, Report } from '#gateway/policy/problems.ts';
-import { HISTORY_DAYS, isNewcomers, type Newcomers, newcomersBy } from '#gateway/policy/regulars.ts';
+import { isNewcomers, type Newcomers, newcomersBy } from '#gateway/policy/regulars.ts';
 import { isoTime } from '#shared/clock.ts';
 import type { IdentifierTable } from './identifiers.ts';
 import { fileKey, policyKey } from './key.ts';

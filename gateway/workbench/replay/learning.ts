@@ -1,7 +1,8 @@
 /** In a replay, regulars are known from the log only, as in a gateway that began with it. */
 
+import { DAY_MS } from '#gateway/policy/groups.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { DAY_MS, regularsIn, whileLearning } from '#gateway/policy/regulars.ts';
+import { regularsIn, whileLearning } from '#gateway/policy/regulars.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 
 export class Learning {

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { proofKey } from '#gateway/limiter/charge.ts';
 import { dayOf, historyKey } from '#gateway/limiter/history.ts';
 import { historySinceKey, type KeptHistories, SALT_KEY, SALT_SINCE_KEY } from '#gateway/limiter/replicas.ts';
-import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
+import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/groups.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { startRelay } from '#test/support/relay.ts';

@@ -5,7 +5,7 @@ import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { historySinceKey } from '#gateway/limiter/replicas.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
 import { type GroupTotals, groupTotals } from '#gateway/operate/admin/top.ts';
-import { DAY_MS } from '#gateway/policy/regulars.ts';
+import { DAY_MS } from '#gateway/policy/groups.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';

@@ -2,8 +2,8 @@
 import t from 'tap';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
+import { DAY_MS } from '#gateway/policy/groups.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { DAY_MS } from '#gateway/policy/regulars.ts';
 import { Learning } from '#gateway/request/learning.ts';
 import { openLimiting } from '#gateway/request/open-limiting.ts';
 import { policyFile } from '#test/support/gateway.ts';

@@ -1,6 +1,6 @@
 /** Charges with keys on several nodes of a Cluster: never too many admitted, and nothing charged for a denial. */
 import t from 'tap';
-import { DAY_MS } from '#gateway/policy/regulars.ts';
+import { DAY_MS } from '#gateway/policy/groups.ts';
 import { keySlot } from '#gateway/store/slot-table.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';

@@ -11,7 +11,7 @@ import { inspect } from '#gateway/operate/admin/inspect.ts';
 import { namedByIdentity } from '#gateway/operate/admin/subject.ts';
 import { groupTotals } from '#gateway/operate/admin/top.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
-import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/regulars.ts';
+import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/groups.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import {
   BEHIND_PROXY,

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { DAY_MS } from '#gateway/policy/regulars.ts';
+import { DAY_MS } from '#gateway/policy/groups.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
