@@ -1,16 +1,15 @@
 /** Starts real proxies of other projects. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Owner } from './gateway.ts';
 import { accepts } from './ports.ts';
+import { type Started, startProgram } from './process.ts';
 import { until } from './until.ts';
 
 export interface ProxyProcess {
   readonly port: number;
-  readonly child: ChildProcess;
-  /** @returns the output of the proxy on stderr so far */
+  readonly child: Started['child'];
+  /** @returns what the proxy has written so far */
   errors(): string;
 }
 
@@ -22,26 +21,14 @@ export interface ProxyProcess {
  */
 export async function startProxyProcess(
   owner: Owner,
-  [program = '', ...args]: readonly string[],
+  command: readonly string[],
   port: number,
   cwd: string,
 ): Promise<ProxyProcess> {
-  const env = { PATH: process.env.PATH, HOME: cwd, TMPDIR: cwd };
-  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors += chunk.toString();
-  });
-  const closed = once(child, 'close');
-  owner.teardown(async () => {
-    child.kill('SIGTERM');
-    await closed;
-  });
-  await until(async () => {
-    if (child.exitCode !== null) throw new Error(`${program} ended: ${errors}`);
-    return accepts(port);
-  });
-  return { port, child, errors: () => errors };
+  const proxy = startProgram(command, { HOME: cwd, TMPDIR: cwd }, cwd);
+  owner.teardown(() => proxy.stop());
+  await until(() => accepts(port), `${command[0]} accepts connections`, proxy);
+  return { port, child: proxy.child, errors: proxy.output };
 }
 
 /** Writes the file of an NGINX that runs in this folder. @param sites its server blocks @returns the command */

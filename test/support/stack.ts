@@ -1,5 +1,6 @@
 /** Starts the product: the gateway's process in front of the API's, each on a free port, with a fresh database. */
 import { join } from 'node:path';
+import { startApiProcess } from './api-process.ts';
 import { sharedDatabase } from './database.ts';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
@@ -36,11 +37,10 @@ const apiKey = 'fbk_of_the_stack';
 /** Both processes end with the test that owns them, the gateway first. */
 export async function startStack(owner: Owner, options: StackOptions = {}): Promise<Stack> {
   const folder = temporaryFolder(owner);
-  const [apiPort, gatewayPort, adminPort] = [await freePort(), await freePort(), await freePort()];
+  const [gatewayPort, adminPort] = [await freePort(), await freePort()];
   const origin = `http://127.0.0.1:${gatewayPort}`;
 
-  const api = start(['api/main.ts'], {
-    API_PORT: String(apiPort),
+  const api = await startApiProcess(owner, {
     DATABASE_URL: await sharedDatabase(owner),
     STORAGE_PATH: join(folder, 'uploads'),
     PUBLIC_URL: origin,
@@ -49,14 +49,12 @@ export async function startStack(owner: Owner, options: StackOptions = {}): Prom
     BOOTSTRAP_PASSWORD: 'Password1',
     ...options.apiEnv,
   });
-  owner.teardown(() => api.stop());
-  await api.until(/API ready/);
 
   const gateway = start(['gateway/main.ts'], {
     GATEWAY_HOST: '127.0.0.1',
     GATEWAY_PORT: String(gatewayPort),
     GATEWAY_ADMIN_PORT: String(adminPort),
-    GATEWAY_UPSTREAM: `http://127.0.0.1:${apiPort}`,
+    GATEWAY_UPSTREAM: api.origin,
     GATEWAY_DRAIN_TIMEOUT_MS: '1000',
     ...patiently(options.gatewayEnv ?? {}),
   });

@@ -230,25 +230,6 @@ t.test('when the gateway goes away, the page says so, turns grey, and recovers',
   t.equal(await page.evaluate('document.body.classList.contains("gone")'), false);
 });
 
-t.test('regulars and newcomers, and from when their limit acts', async (t: Test) => {
-  const row = 'name: site, route: "GET /*", identifier: ip, limit: 600, window: 366d';
-  const { page, origin, send } = await start(t, policyFile(`${row}, newcomers: { limit: 5, window: 366d }`));
-  await page.goto(`${origin}/#/overview`);
-  const visitors = page.locator('#status-facts');
-  await until(async () => {
-    await Promise.all(Array.from({ length: 9 }, (_, i) => send('GET /', `203.0.113.${i}`)));
-    return /newcomers (?!0\/s).* (?!0\/s)[\d.]+\/s would be denied/.test(
-      String(await visitors.textContent()),
-    );
-  });
-  t.match(await visitors.textContent(), /acts from \d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d$/);
-  await checkPage(t, page, 'newcomers');
-  await page.goto(`${origin}/#/clients`);
-  await page.getByLabel('Address, key or digest', { exact: true }).fill('203.0.113.1');
-  await page.getByRole('button', { name: 'Look up' }).click();
-  await page.getByText(/^A newcomer\. Good replies on: \d{4}-\d\d-\d\d\.$/).waitFor();
-});
-
 /** Number of elements on the page. */
 const sizeOf = (page: Page): Promise<number> => page.evaluate("document.querySelectorAll('*').length");
 

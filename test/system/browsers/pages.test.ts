@@ -10,7 +10,6 @@ import { startBrowser } from '#test/support/browser.ts';
 import { checkPage, watchPage } from '#test/support/page-check.ts';
 import { startMailServer } from '#test/support/smtp.ts';
 import { startStack } from '#test/support/stack.ts';
-import { until } from '#test/support/until.ts';
 
 const mails = await startMailServer(t);
 const apiEnv = { SMTP_URL: mails.url, SIGNUP_ENABLED: '1' };
@@ -131,27 +130,7 @@ t.test('with the keyboard alone, and through another host name', async (t) => {
   t.equal(page.url(), `http://localhost:${port}/account`, 'the cookies belong to this host');
 });
 
-t.test('change the address', async (t) => {
-  const reply = await page.request.put(`${new URL(page.url()).origin}/api/v1/profile/email`, {
-    data: { email: 'zoe@example.org', password: 'Password2' },
-  });
-  t.equal(reply.status(), 200);
-  const linkTo = (address: string): string =>
-    /http:\S+/.exec(mails.mails.find(({ to }) => to.includes(address))?.text ?? '')?.[0] ?? '';
-  await until(() => linkTo('zoe@example.org') !== '');
-  await page.goto(linkTo('zoe@example.org'));
-  await heading('Change your e-mail address');
-  await check(t, 'email-change');
-  await button('Change the address').click();
-  await heading('Your e-mail address is changed');
-  await check(t, 'email-changed');
-});
-
 t.test('delete the workspace, and then the account', async (t) => {
-  await link('Log in with the new address').click();
-  await page.getByLabel('E-mail').fill('zoe@example.org');
-  await page.getByLabel('Password').fill('Password2');
-  await button('Log in').click();
   await link('Delete My workspace').click();
   await heading('Delete a workspace');
   await check(t, 'workspace-deletion');
@@ -166,7 +145,7 @@ t.test('delete the workspace, and then the account', async (t) => {
   await link('Delete your account').click();
   await heading('Delete your account');
   await check(t, 'account-deletion');
-  await page.getByLabel('Type your e-mail address').fill('zoe@example.org');
+  await page.getByLabel('Type your e-mail address').fill('zoe@example.com');
   await button('Delete the account').click();
   await page.getByText('Your account is deleted.').waitFor();
 });
@@ -182,13 +161,6 @@ t.test('pages for broken links and links that need one more step', async (t) => 
     await heading(title);
     await check(t, name);
   }
-});
-
-t.test('a site without the SDK gets a message on its console', async (t) => {
-  const site = await browser.newPage();
-  const said = site.waitForEvent('console', (message) => message.type() === 'error');
-  await site.setContent(`<script src="${origin}/js/formbricks.umd.cjs"></script>`);
-  t.match((await said).text(), /SDK_PATH/);
 });
 
 t.test('no page violated its own policy or loaded anything from elsewhere', async (t) => {

@@ -13,7 +13,6 @@ import { type Stack, startStack } from '#test/support/stack.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
-const MEBIBYTE = 1_048_576;
 /** One red pixel. */
 const pixel = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC',
@@ -144,16 +143,6 @@ function uploads(t: Test, stack: Stack): void {
 t.test('the program of the page uploads to disk', async (t) => {
   const stack = await startStack(t);
   uploads(t, stack);
-
-  t.test('the npm client tells its user that a file is too large', async (t) => {
-    const surveyId = await fileSurvey(stack);
-    const { client } = new FormbricksAPI({ apiHost: stack.origin, environmentId: stack.workspaceId });
-    const base64 = `data:application/pdf;base64,${Buffer.alloc(10 * MEBIBYTE + 1).toString('base64')}`;
-    const file = { name: 'large.pdf', type: 'application/pdf', base64 };
-    await t.rejects(client.storage.uploadFile(file, { surveyId }), { name: 'FileTooLargeError' });
-    const fits = { ...file, base64: base64.slice(0, -4) };
-    t.match(await client.storage.uploadFile(fits, { surveyId }), /large--fid--/, '10 MiB pass the gateway');
-  });
 
   t.test('a browser with fetch; an uploaded script does not run on our origin', async (t) => {
     const site = await startSite(t, '<title>honest</title>');

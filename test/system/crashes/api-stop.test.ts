@@ -4,10 +4,10 @@ import { connect, createServer, type Socket } from 'node:net';
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { stopWithin } from '#api/processes/stop.ts';
+import { startApiProcess } from '#test/support/api-process.ts';
 import { isOnPostgres, openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { listen } from '#test/support/listen.ts';
-import { freePort } from '#test/support/ports.ts';
-import { type Started, start } from '#test/support/process.ts';
+import type { Started } from '#test/support/process.ts';
 import { until } from '#test/support/until.ts';
 
 /**
@@ -36,10 +36,8 @@ interface Running {
 }
 
 async function running(t: Test, env: Record<string, string> = {}): Promise<Running> {
-  const port = await freePort();
   const database = await sharedDatabase(t);
-  const api = start(['api/main.ts'], {
-    API_PORT: String(port),
+  const api = await startApiProcess(t, {
     DATABASE_URL: database,
     BOOTSTRAP_WORKSPACE_ID: 'ws1',
     BOOTSTRAP_API_KEY: 'fbk_stop',
@@ -48,14 +46,12 @@ async function running(t: Test, env: Record<string, string> = {}): Promise<Runni
     DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
     ...env,
   });
-  t.teardown(() => api.stop('SIGKILL'));
-  await api.until(/API ready/);
   return {
     api,
-    port,
+    port: Number(new URL(api.origin).port),
     database,
     call: (method, path, body) =>
-      fetch(`http://127.0.0.1:${port}${path}`, {
+      fetch(`${api.origin}${path}`, {
         method,
         headers: { 'x-api-key': 'fbk_stop' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),

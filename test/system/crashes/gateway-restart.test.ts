@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { startUpstream } from '#test/support/gateway.ts';
 import { childrenOf, environment, lives } from '#test/support/gateway-process.ts';
-import { connectOneByOne } from '#test/support/one-by-one.ts';
+import { hammer } from '#test/support/hammer.ts';
 import { projectRoot, start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -40,7 +40,7 @@ t.test(
     const port = Number(env.GATEWAY_PORT);
     const reply = fetch(`http://127.0.0.1:${port}/held`).then((res) => res.text());
     await arrived.promise;
-    const clients = connectOneByOne(port, 4);
+    const clients = hammer(port, '/x', 4, { triesOneByOne: 3 });
     launcher.child.kill('SIGUSR2');
     await launcher.until(/Gateway ready.*Gateway ready/s);
     await launcher.until(/draining/);
@@ -51,7 +51,7 @@ t.test(
     t.equal(await reply, 'whole');
     await until(() => !launcher.gateways().includes(old), 'the old one has ended');
     await clients.stop();
-    t.strictSame(clients.failures, []);
+    t.strictSame(clients.broken, []);
     t.equal(await launcher.stop('SIGTERM'), 0);
   },
 );

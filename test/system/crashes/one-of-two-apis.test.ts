@@ -2,7 +2,7 @@
 import t from 'tap';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { creatorAt, startReceiver } from '#test/api/events/support.ts';
-import { startPair } from '#test/support/api-pair.ts';
+import { startPair } from '#test/support/api-process.ts';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { dice } from '#test/support/seed.ts';
 import { until } from '#test/support/until.ts';

@@ -1,7 +1,7 @@
 /** Several API processes on one database: they share the work without conflicts. */
 import t from 'tap';
 import { creatorAt, startReceiver } from '#test/api/events/support.ts';
-import { startPair } from '#test/support/api-pair.ts';
+import { startPair } from '#test/support/api-process.ts';
 import { sharedDatabase } from '#test/support/database.ts';
 import { until } from '#test/support/until.ts';
 import { openSurvey } from '#test/support/world.ts';

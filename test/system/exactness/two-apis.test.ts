@@ -3,7 +3,7 @@
  * honours, and what one of them changes, the other answers within a second.
  */
 import t from 'tap';
-import { startPair } from '#test/support/api-pair.ts';
+import { startPair } from '#test/support/api-process.ts';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { type Http, openHttp } from '#test/support/http-send.ts';
 import { until } from '#test/support/until.ts';

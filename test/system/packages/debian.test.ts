@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { builtVersion } from '#package/version.ts';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
 import { environment } from '#test/support/gateway-process.ts';
-import { connectOneByOne } from '#test/support/one-by-one.ts';
+import { hammer } from '#test/support/hammer.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot, type Started, startProgram } from '#test/support/process.ts';
 import { makeRelease } from '#test/support/release.ts';
@@ -166,7 +166,7 @@ t.test(
 
     const reply = fetch(`http://127.0.0.1:${port}/held`).then((res) => res.text());
     await arrived.promise;
-    const clients = connectOneByOne(port, 4);
+    const clients = hammer(port, '/x', 4, { triesOneByOne: 3 });
     await dpkg('--install', nextVersion(t, debOf('floodgate'), NEXT));
     await gateway.until(/Gateway ready.*Gateway ready/s);
     await gateway.until(/draining/);
@@ -174,7 +174,7 @@ t.test(
     t.equal(await reply, 'whole', 'the old gateway finishes its requests');
     t.equal(await ask('/a'), 200, 'the new gateway counts afresh, because there is no Redis');
     await clients.stop();
-    t.strictSame(clients.failures, []);
+    t.strictSame(clients.broken, []);
     t.ok((await floodgate('--version')).startsWith(NEXT));
     t.equal(readFileSync(join(cwd, 'gateway.env'), 'utf8'), own, 'the file of the operator stays');
 

@@ -1,6 +1,6 @@
 /**
- * The section on accounts is true: each of its commands is run as it stands there, one after the other, against the
- * product as it runs, through the gateway, with mails read from a real SMTP server.
+ * The sections on accounts and workspaces are true: each of their commands is run as it stands there, one after the
+ * other, against the product as it runs, through the gateway, with mails read from a real SMTP server.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -14,13 +14,18 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const run = promisify(execFile);
 const { text: page } = readPage('docs/api.md');
-const section = /^## Accounts\n(.*?)^## /ms.exec(page)?.[1] ?? '';
-const [setUp = '', ...blocks] = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, text]) => text);
-const commands = blocks
-  .join('')
-  .replaceAll('\\\n', '')
-  .split('\n')
-  .filter((line) => line.trim() !== '' && !line.startsWith('#'));
+const blocksOf = (heading: string): string[] => {
+  const section = new RegExp(`^## ${heading}\\n(.*?)^## `, 'ms').exec(page)?.[1] ?? '';
+  return [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, text = '']) => text);
+};
+const commandsIn = (blocks: readonly string[]): string[] =>
+  blocks
+    .join('')
+    .replaceAll('\\\n', '')
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !line.startsWith('#'));
+const [setUp = '', ...blocks] = blocksOf('Accounts');
+const commands = commandsIn(blocks);
 
 interface Step {
   /** A text that identifies the command. */
@@ -32,13 +37,13 @@ interface Step {
 
 t.test('every command, in the order of the page', async (t) => {
   const mails = await startMailServer(t);
-  const { origin } = await startStack(t, {
+  const { origin, workspaceId } = await startStack(t, {
     apiEnv: { SIGNUP_ENABLED: '1', SMTP_URL: mails.url, MAIL_FROM: 'Floodgate <feedback@example.com>' },
   });
   const folder = temporaryFolder(t);
   t.match(setUp, 'BASE=http://localhost:8080\n', 'the address of npm start');
   const prepared = setUp.replace('http://localhost:8080', origin);
-  const values = { TOKEN: '', KEY: '', ID: '' };
+  const values = { TOKEN: '', KEY: '', ID: '', ORG: '', WORKSPACE: workspaceId };
   const sh = async (command: string): Promise<unknown> => {
     const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', `${prepared}\n${command}`], {
       cwd: folder,
@@ -104,6 +109,22 @@ t.test('every command, in the order of the page', async (t) => {
   t.match(await sh(command('callback/credentials')), { url: /error=/ }, 'the old password is refused');
   const newPassword = command('callback/credentials').replace('Password1', 'Password2');
   t.match(await sh(newPassword), { url: origin }, 'the new password is accepted');
+
+  const owner = command('callback/credentials').replace('ada@example.com', 'owner@example.com');
+  t.match(await sh(owner), { url: origin }, 'the owner of the first start');
+  const replies = [
+    { data: [{ id: workspaceId }] },
+    { data: { name: 'Shop', placement: 'center' } },
+    { data: { name: 'Second shop' } },
+  ];
+  const [blockOfWorkspaces = ''] = blocksOf('Workspaces');
+  const ofWorkspaces = commandsIn([blockOfWorkspaces]);
+  t.equal(ofWorkspaces.length, replies.length);
+  for (const [i, line] of ofWorkspaces.entries()) {
+    const answer = (await sh(line)) as { data: { organizationId: string }[] };
+    t.match(answer, replies[i] ?? {}, line);
+    if (i === 0) values.ORG = answer.data[0]?.organizationId ?? '';
+  }
 });
 
 t.test('without SMTP_URL the command on the page shows the latest mail', async (t) => {

@@ -6,9 +6,10 @@ import t, { type Test } from 'tap';
 import { post } from '#test/api/storage/conformance.ts';
 import { readPage, tableOf } from '#test/docs/pages.ts';
 import { startShell } from '#test/docs/shell.ts';
+import { type ApiProcess, startApiProcess } from '#test/support/api-process.ts';
 import { apiCli } from '#test/support/cli.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
-import { projectRoot, type Started, start } from '#test/support/process.ts';
+import { projectRoot } from '#test/support/process.ts';
 import { startS3 } from '#test/support/s3.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
@@ -30,17 +31,8 @@ async function emptyDatabase(t: Test): Promise<string> {
   return url;
 }
 
-async function startApi(t: Test, env: Record<string, string>): Promise<{ api: Started; origin: string }> {
-  const api = start(['api/main.ts'], {
-    API_PORT: '0',
-    BOOTSTRAP_API_KEY: KEY,
-    BOOTSTRAP_WORKSPACE_ID: WORKSPACE,
-    ...env,
-  });
-  t.teardown(() => api.stop());
-  const [, origin = ''] = await api.until(/API ready on (\S+)/);
-  return { api, origin };
-}
+const startApi = (t: Test, env: Record<string, string>): Promise<ApiProcess> =>
+  startApiProcess(t, { BOOTSTRAP_API_KEY: KEY, BOOTSTRAP_WORKSPACE_ID: WORKSPACE, ...env });
 
 async function upload(origin: string, file: Buffer): Promise<string> {
   const reply = await fetch(`${origin}/api/v1/management/storage`, {
@@ -68,9 +60,9 @@ t.test('copy to PostgreSQL, back up and restore, as the page says', async (t) =>
   const run = (words: string): Promise<string> =>
     shell.run(blockWith(words).replaceAll(/\.\/data\b/g, folder));
 
-  const { api, origin } = await startApi(t, local);
+  const api = await startApi(t, local);
   const picture = Buffer.alloc(20_000, 'a picture ');
-  const path = await upload(origin, picture);
+  const path = await upload(api.origin, picture);
 
   await run('SOURCE=');
   await shell.run(`TARGET=${target}`);
@@ -94,19 +86,19 @@ t.test('copy to PostgreSQL, back up and restore, as the page says', async (t) =>
   });
   const read = await fetch(moved.origin + path);
   t.ok(Buffer.from(await read.arrayBuffer()).equals(picture), 'the address of the file is the same');
-  await moved.api.stop();
+  await moved.stop();
 
   await run('backup.sqlite --from');
   rmSync(`${folder}/floodgate.sqlite`);
   await run('rm -f');
   const again = await startApi(t, local);
   t.equal((await fetch(again.origin + path)).status, 200, 'the restored backup has the survey');
-  await again.api.stop();
+  await again.stop();
 
   await run('pg_dump');
   const restoredApi = await startApi(t, { DATABASE_URL: restored, STORAGE_PATH: join(folder, 'uploads') });
   t.equal((await fetch(restoredApi.origin + path)).status, 200, 'the restored server has the file');
-  await restoredApi.api.stop();
+  await restoredApi.stop();
   execFileSync('mkdir', ['-p', join(folder, 'restored')]);
   await run('tar -cf');
   t.ok(existsSync(join(folder, 'restored/uploads/objects')));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startUpstream } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
-import { connectOneByOne } from '#test/support/one-by-one.ts';
+import { hammer } from '#test/support/hammer.ts';
 import { freePort } from '#test/support/ports.ts';
 import type { Started } from '#test/support/process.ts';
 import { startHaproxy } from '#test/support/proxy-process.ts';
@@ -65,9 +65,9 @@ frontend both
     (await fetch(`http://127.0.0.1:${ports.health}/ready`)).ok;
   await until(areBothUsed);
 
-  const visits = connectOneByOne(ports.public, CLIENTS, 1);
+  const visits = hammer(ports.public, '/x', CLIENTS, { triesOneByOne: 1 });
   t.teardown(() => visits.stop());
-  const moreThan = (count: number) => (): boolean => visits.answered() + visits.failures.length > count;
+  const moreThan = (count: number) => (): boolean => visits.answered() + visits.broken.length > count;
   await until(moreThan(100));
   for (const [i, gateway] of gateways.entries()) {
     await stop(gateway);
@@ -76,7 +76,7 @@ frontend both
     await until(moreThan(visits.answered() + 100));
   }
   await visits.stop();
-  t.strictSame(visits.failures, [], `of ${visits.answered()} requests`);
+  t.strictSame(visits.broken, [], `of ${visits.answered()} requests`);
 
   async function stop(gateway: Started): Promise<void> {
     gateway.child.kill('SIGTERM');
