@@ -6,7 +6,6 @@ import type { Network, ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import type { RandomInt } from '#shared/random-int.ts';
-import type { RefusedAddresses } from './addresses/addresses.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
 import type { GatewaySettings } from './config.ts';
@@ -19,10 +18,8 @@ import type { Ranked } from './observe/metrics/ranking.ts';
 import { Traffic } from './observe/traffic.ts';
 import { rankOf } from './observers/groups.ts';
 import { observersOf, unitsWarning } from './observers/observers.ts';
-import type { RunningGateway } from './operate/admin/context.ts';
 import { startOrClose, together } from './part/life.ts';
 import type { LoadPolicies } from './part/part.ts';
-import type { Sample } from './part/sample.ts';
 import { type OpenParts, openParts, type PartInUse } from './parts.ts';
 import type { PolicySet } from './policy/policy-set.ts';
 import { FileWatch, type FileWatchOptions, loadWatched } from './policy/watched-file.ts';
@@ -45,26 +42,13 @@ interface GatewayParts {
 }
 
 /** A gateway in this process. */
-export interface Gateway extends RunningGateway {
-  readonly port: number;
-  /** Addresses of refused clients, while operators may see them; null if this gateway has none. */
-  readonly addresses: RefusedAddresses | null;
-  /** Applies a row that the supervisor has already written to the store. */
-  applyChange(row: Row): Promise<void>;
-  /** @param withRankings whether it has the clients denied most */
-  report(withRankings: boolean): ProcessReport;
-  /** Takes the counts of past seconds out of the gateway. */
-  samples(): Sample[];
-  reload(): void;
-  /** Lets requests in flight finish, then closes everything. */
-  close(): Promise<void>;
-}
+export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
 /** Maximum numbers of counters and of proven credentials in memory without a store. */
 const COUNTERS_MAX = 1_048_576;
 const CREDENTIALS_MAX = 131_072;
 
-export async function startGateway(options: GatewayParts): Promise<Gateway> {
+export async function startGateway(options: GatewayParts) {
   const { settings, clock, wallClock, log, replica } = options;
   const { config } = settings;
   const metrics = new Metrics();
@@ -138,6 +122,7 @@ export async function startGateway(options: GatewayParts): Promise<Gateway> {
     policyText: () => watch.text,
     policyRefusal: () => watch.refusal,
     families: async () => [families(lives.samples())],
+    /** Lets requests in flight finish, then closes everything. */
     async close() {
       await lives.drain(config.drainTimeoutMs);
       await lives.close();
@@ -174,6 +159,7 @@ function coreOf(options: GatewayParts, { metrics, parts, limiting, upstream }: O
 function told({ metrics, parts, limiting, upstream }: Opened, traffic: Traffic, clock: Clock) {
   const { addresses } = parts.slots;
   const { control, decisions, guarded } = limiting;
+  /** @param withRankings whether it has the clients denied most */
   const report = (withRankings: boolean): ProcessReport => {
     const store = guarded?.stats();
     return {
@@ -190,6 +176,7 @@ function told({ metrics, parts, limiting, upstream }: Opened, traffic: Traffic, 
     control,
     report,
     policies: () => limiting.policySet(),
+    /** Applies a row that the supervisor has already written to the store. */
     applyChange: (row: Row) => limiting.applyChange(row),
     ready: () => !upstream.draining,
     processes: async () => [report(true)],

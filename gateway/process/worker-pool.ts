@@ -9,11 +9,6 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
-interface PoolLog {
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
 /** The program of the workers, and the address to listen on. */
 export interface WorkerProgram {
   readonly main: string;
@@ -25,7 +20,7 @@ export interface WorkerProgram {
   /** Whether other programs may listen on the same port. */
   readonly reusePort: boolean;
   readonly clock: Clock;
-  readonly log: PoolLog;
+  readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>;
 }
 
 interface WorkerPoolOptions<Message> extends WorkerProgram {

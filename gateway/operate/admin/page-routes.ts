@@ -1,10 +1,9 @@
 /**
- * The page for operators: static files, read at the first request. It has the style of all pages of this project. Its
- * data comes from the admin API.
+ * The page for operators: static files. It has the style of all pages of this project. Its data comes from the admin API.
  */
 import { hash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { basename, extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { baseStyle } from '#shared/page.ts';
 
@@ -60,24 +59,12 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-let files: Promise<ReadonlyMap<string, PageFile>> | null = null;
-
-/** @returns null if the file does not exist */
+/** @returns null if the page has no such file */
 async function pageFile(name: string): Promise<PageFile | null> {
-  files ??= readAll();
-  return (await files).get(name) ?? null;
-}
-
-async function readAll(): Promise<ReadonlyMap<string, PageFile>> {
-  const read = (await readdir(FOLDER)).flatMap((name) => {
-    const type = TYPES[extname(name)];
-    return type === undefined ? [] : [readOne(name, type)];
-  });
-  return new Map(await Promise.all(read));
-}
-
-async function readOne(name: string, type: string): Promise<[string, PageFile]> {
-  const own = await readFile(join(FOLDER, name));
+  const type = TYPES[extname(name)];
+  if (type === undefined || basename(name) !== name) return null;
+  const own = await readFile(join(FOLDER, name)).catch(() => null);
+  if (own === null) return null;
   const content = type === TYPES['.css'] ? Buffer.concat([Buffer.from(baseStyle), own]) : own;
-  return [name, { content, type, etag: `"${hash('sha256', content).slice(0, 16)}"` }];
+  return { content, type, etag: `"${hash('sha256', content).slice(0, 16)}"` };
 }
