@@ -128,7 +128,7 @@ export const PROMISES: readonly Promised[] = [
   ),
   row(
     'The admin API obeys only holders of the token, or this machine if there is none, and no web page of another origin.',
-    ['gateway/operate/admin/guard', 'gateway/operate/admin/session'],
+    ['gateway/operate/admin/guard'],
     'other users of the machine, if there is no token',
   ),
   row(
