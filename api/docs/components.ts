@@ -22,7 +22,6 @@ import { SegmentReply } from '#api/resources/segments/routes.ts';
 import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { NewSurvey, SurveyChange, SurveyLanguage } from '#api/resources/surveys/request-shapes.ts';
 import { SurveyContent, SurveyReply } from '#api/resources/surveys/schema.ts';
-import { distributionFields, SurveyDocument } from '#api/resources/surveys/v3-reply.ts';
 import {
   NewV2Webhook,
   NewWebhook,
@@ -30,7 +29,7 @@ import {
   V2WebhookChange,
   WebhookReply,
 } from '#api/resources/webhooks/schema.ts';
-import { Localized, MapOf, Nullable, picked } from '#api/values/schemas.ts';
+import { Localized, MapOf, Nullable } from '#api/values/schemas.ts';
 import { envelopeSchemas } from './error-responses.ts';
 
 export interface NamedShape {
@@ -63,28 +62,6 @@ const Survey = Type.Object({
   productOverwrites: overwrites,
 });
 
-const AnyObject = MapOf(Type.Unknown());
-
-const DescribedDocument = Type.Object(
-  {
-    ...SurveyDocument.properties,
-    metadata: AnyObject,
-    welcomeCard: AnyObject,
-    blocks: Type.Array(AnyObject),
-    endings: Type.Array(AnyObject),
-    hiddenFields: content.hiddenFields,
-    variables: content.variables,
-    distribution: Type.Optional(
-      Type.Object({
-        ...picked(content, distributionFields),
-        triggers: Type.Array(Type.Object({ actionClassId: Type.String() })),
-      }),
-    ),
-    targeting: Type.Optional(Type.Object({ filters: Type.Array(Type.Unknown()) })),
-  },
-  { description: 'The parts of `Survey`. Each text is an object of locales and texts, without `default`.' },
-);
-
 const v2ResponseParts = {
   data: MapOf(Answer),
   variables: MapOf(Type.Union([Type.String(), Type.Number()])),
@@ -104,7 +81,6 @@ export const namedShapes: readonly NamedShape[] = [
   { name: 'Survey', used: SurveyReply, shown: Survey },
   { name: 'NewSurvey', used: NewSurvey, shown: NewSurvey },
   { name: 'SurveyChange', used: SurveyChange, shown: SurveyChange },
-  { name: 'SurveyDocument', used: SurveyDocument, shown: DescribedDocument },
   { name: 'Question', used: null, shown: Question },
   { name: 'LocalizedText', used: Localized, shown: Localized },
   {

@@ -3,7 +3,7 @@ import { isRecord } from '#api/values/schemas.ts';
 import type { NamedShape } from './components.ts';
 
 /** Keywords of our own code (validation.ts, schemas.ts) that other tools do not know. */
-const OURS: ReadonlySet<string> = new Set(['text', 'isLocalized']);
+const OURS: ReadonlySet<string> = new Set(['text']);
 
 export interface Namer {
   /** Returns the schema without our keywords, with references in place of named parts. */

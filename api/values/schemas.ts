@@ -54,55 +54,14 @@ export const Localized = Type.Unsafe<LocalizedText>({
   properties: { default: { type: 'string' } },
   required: ['default'],
   additionalProperties: { type: 'string' },
-  isLocalized: true,
 });
 
-interface SchemaPart {
-  readonly isLocalized?: boolean;
-  readonly properties?: Readonly<Record<string, SchemaPart>>;
-  readonly items?: SchemaPart;
-  readonly anyOf?: readonly SchemaPart[];
-}
-
-/**
- * Copies a value and keeps only those keys of objects that the schema names. Parts that the schema leaves open are
- * copied unchanged. Values that do not fit stay for the check that follows.
- *
- * @param onLocalized returns the value to use where the schema has a localized text
- */
-export function reshape(schema: TSchema, value: unknown, onLocalized: OnLocalized): unknown {
-  return reshapePart(schema, value, onLocalized);
-}
-
-type OnLocalized = (value: unknown) => unknown;
-
-function reshapePart(schema: SchemaPart, value: unknown, onLocalized: OnLocalized): unknown {
-  if (value === null || value === undefined) return value;
-  const part =
-    schema.anyOf?.find((option) => option.properties || option.items || option.isLocalized) ?? schema;
-  if (part.isLocalized === true) return onLocalized(value);
-  const { items, properties } = part;
-  if (items !== undefined && Array.isArray(value)) {
-    return value.map((item) => reshapePart(items, item, onLocalized));
-  }
-  if (properties !== undefined && typeof value === 'object' && !Array.isArray(value)) {
-    return Object.fromEntries(
-      Object.entries(value)
-        .filter(([name, child]) => child !== undefined && Object.hasOwn(properties, name))
-        .map(([name, child]) => [name, reshapePart(properties[name] ?? {}, child, onLocalized)]),
-    );
-  }
-  return value;
-}
-
-/** Accepts a plain string for a localized text, as the text of the default language. */
-export function localize(value: unknown): unknown {
-  return typeof value === 'string' ? { default: value } : value;
-}
-
-/** Returns the text in the default language, for readers that expect a plain string. */
-export function plainText(value: unknown): unknown {
-  return typeof value === 'object' && value !== null && 'default' in value ? value.default : value;
+export function isLocalized(value: unknown): value is LocalizedText {
+  return (
+    isRecord(value) &&
+    typeof value.default === 'string' &&
+    Object.values(value).every((text) => typeof text === 'string')
+  );
 }
 
 /** Returns the members with these names. */

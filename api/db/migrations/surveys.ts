@@ -175,8 +175,6 @@ export const surveys = {
       contactAttributes: optionalText,
       singleUseId: optionalText,
       language: optionalText,
-      /** Digest of the respondent's verified address, if the survey takes one finished response of each. */
-      emailDigest: optionalText,
     },
     {
       unique: [['surveyId', 'singleUseId']],
@@ -188,15 +186,6 @@ export const surveys = {
         // With `createdAt`, these have all that a list in the order of changes needs, so skipped rows are not read.
         workspaceChanged: { columns: ['workspaceId', 'updatedAt', 'id', 'createdAt'] },
         surveyChanged: { columns: ['surveyId', 'updatedAt', 'id', 'createdAt'] },
-        // If a survey verifies addresses, each respondent can finish one response.
-        emailDigest: {
-          columns: ['surveyId', 'emailDigest'],
-          isUnique: true,
-          only: [
-            ['finished', '=', 1],
-            ['emailDigest', 'is not', null],
-          ],
-        },
       },
     },
   ),

@@ -10,15 +10,13 @@ import { badRequest, existing } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { withoutBody } from '#api/http/media.ts';
 import { actionClasses } from '#api/resources/action-classes/store.ts';
-import { interactionsOf, withReferred } from '#api/resources/segments/interactions.ts';
 import { findSurveys, listLiveSurveys } from '#api/resources/surveys/store.ts';
 import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
-import { STATE_DOCUMENTS_BYTES_MAX } from '#api/values/content-limits.ts';
 import { isId } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { createBookkeeping } from '#api/work/bookkeeping.ts';
-import { fitting, toFittingState } from './fit.ts';
 import { State as StateReply } from './schema.ts';
+import { toState } from './state.ts';
 
 /**
  * SDKs request the state again after this time, minus the age of the window. It is longer than our cache and HTTP
@@ -45,35 +43,17 @@ export const environmentRoutes: Routes = async (app, { context }) => {
     if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
     if (!workspace.appSetupCompleted) note(workspace.id, () => markAppSetUp(db, workspace.id));
     const { beginsAt, endsAt } = windowOf(workspace.id, now);
-    const live = await listLiveSurveys(db, workspace.id);
-    const read = fitting(live, STATE_DOCUMENTS_BYTES_MAX, ({ bytes }) => bytes);
-    const byId = new Map(
-      (
-        await findSurveys(
-          db,
-          read.map(({ id }) => id),
-        )
-      ).map((one) => [one.id, one]),
-    );
-    const surveys = read.flatMap(({ id }) => byId.get(id) ?? []);
-    const segments = surveys.flatMap(({ segment }) => segment ?? []);
-    const { json, leftOut } = toFittingState({
+    const live = (await listLiveSurveys(db, workspace.id)).map(({ id }) => id);
+    const byId = new Map((await findSurveys(db, live)).map((one) => [one.id, one]));
+    const state = toState({
       workspace,
       actionClasses: await actionClasses.listAll(db, workspace.id),
-      surveys,
-      interactions: interactionsOf(await withReferred(db, segments)),
+      surveys: live.flatMap((id) => byId.get(id) ?? []),
       expiresAt: toTimestamp(beginsAt + STATE_LIFETIME_MS),
       recaptchaSiteKey: recaptcha.siteKey,
       publicUrl: config.publicUrl,
     });
-    const notRead = live.filter((one) => !read.includes(one)).map(({ id }) => id);
-    if (notRead.length + leftOut.length > 0) {
-      app.log.warn(
-        { workspaceId: workspace.id, leftOut: [...notRead, ...leftOut] },
-        'surveys or action classes are left out of the state of a workspace, because it would be too large',
-      );
-    }
-    return toCachedState(json, endsAt);
+    return toCachedState(JSON.stringify(state), endsAt);
   };
 
   for (const path of paths) {

@@ -1,6 +1,7 @@
 /** The shape of the workspace state, in both of its formats. */
 import { Type } from 'typebox';
-import { Nullable, OneOf } from '#api/values/schemas.ts';
+import { SurveyContent } from '#api/resources/surveys/schema.ts';
+import { Nullable, OneOf, picked } from '#api/values/schemas.ts';
 
 const ActionClass = Type.Object({
   id: Type.String(),
@@ -20,18 +21,15 @@ const Settings = Type.Object({
   styling: Type.Unknown(),
 });
 
+const { properties } = SurveyContent;
+
+/** The parts were checked when they were written. */
 const common = {
+  ...picked(properties, ['displayOption', 'displayLimit', 'displayPercentage', 'recontactDays', 'delay']),
+  ...picked(properties, ['autoClose', 'hiddenFields', 'variables']),
   id: Type.String(),
   name: Type.String(),
   status: Type.String(),
-  displayOption: OneOf(['displayOnce', 'displayMultiple', 'respondMultiple', 'displaySome']),
-  displayLimit: Nullable(Type.Number()),
-  displayPercentage: Nullable(Type.Number()),
-  recontactDays: Nullable(Type.Number()),
-  delay: Type.Number(),
-  autoClose: Nullable(Type.Number()),
-  hiddenFields: Type.Unknown(),
-  variables: Type.Array(Type.Unknown()),
   questions: Type.Array(Type.Unknown()),
   endings: Type.Array(Type.Unknown()),
   welcomeCard: Type.Unknown(),
@@ -41,16 +39,13 @@ const common = {
 const OuterSurvey = Type.Object(
   {
     ...common,
+    ...picked(properties, ['autoComplete', 'redirectUrl', 'surveyClosedMessage', 'isVerifyEmailEnabled']),
     environmentId: Type.String(),
     createdAt: Type.String(),
     updatedAt: Type.String(),
     createdBy: Type.Null(),
     pin: Type.Null(),
-    autoComplete: Nullable(Type.Number()),
-    redirectUrl: Nullable(Type.String()),
-    surveyClosedMessage: Type.Unknown(),
-    isVerifyEmailEnabled: Type.Boolean(),
-    singleUse: Type.Unknown(),
+    singleUse: properties.singleUse,
     triggers: Type.Array(Type.Object({ actionClass: Type.String() })),
   },
   { description: 'Localized texts are plain strings, those of the default language.' },
@@ -61,12 +56,6 @@ const InnerSurvey = Type.Object(
     ...common,
     blocks: Type.Array(Type.Unknown()),
     triggers: Type.Array(Type.Object({ actionClass: Type.Object({ name: Type.String() }) })),
-    interactionRefresh: Type.Optional(
-      Type.Object(
-        { onDisplay: Type.Boolean(), onResponse: Type.Boolean(), onFinished: Type.Boolean() },
-        { description: 'When to ask for the state of the user again.' },
-      ),
-    ),
   },
   { description: 'What SDKs read: localized texts are maps from language codes to texts.' },
 );

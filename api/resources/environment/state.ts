@@ -7,14 +7,11 @@
  */
 import type { Timestamp } from '#api/db/schema.ts';
 import type { ActionClass } from '#api/resources/action-classes/store.ts';
-import type { Interactions } from '#api/resources/segments/interactions.ts';
 import type { Segment } from '#api/resources/segments/store.ts';
 import { toQuestions } from '#api/resources/surveys/blocks.ts';
-import { questionShapes } from '#api/resources/surveys/question-types.ts';
-import { SurveyContent } from '#api/resources/surveys/schema.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
-import { isRecord, plainText, reshape } from '#api/values/schemas.ts';
+import { isLocalized, isRecord } from '#api/values/schemas.ts';
 
 /** Replaces names, which clients require but do not show. */
 const NOT_TOLD = 'Deprecated: left out of the public API';
@@ -24,8 +21,6 @@ export interface StateParts {
   readonly workspace: Workspace;
   readonly actionClasses: readonly ActionClass[];
   readonly surveys: readonly Survey[];
-  /** The actions after which a user may be in other segments. */
-  readonly interactions: Interactions;
   readonly expiresAt: Timestamp;
   /** Site key of reCAPTCHA; null if it is not configured. */
   readonly recaptchaSiteKey: string | null;
@@ -37,7 +32,6 @@ export function toState({
   workspace,
   actionClasses,
   surveys,
-  interactions,
   expiresAt,
   recaptchaSiteKey,
   publicUrl,
@@ -58,10 +52,7 @@ export function toState({
       data: {
         // Automatic action classes are older than the SDKs that read this form.
         actionClasses: actions.filter(({ type }) => type !== 'automatic'),
-        surveys: surveys.map((survey) => ({
-          ...toInnerSurvey(survey),
-          ...interactionRefresh(survey, interactions),
-        })),
+        surveys: surveys.map(toInnerSurvey),
         workspace: settings,
         project: settings,
         settings,
@@ -119,7 +110,6 @@ function toInnerSurvey(survey: Survey) {
 /** Converts a survey to the older format, with plain strings instead of texts by language. */
 function toOuterSurvey(survey: Survey) {
   const { content } = survey;
-  const { endings, welcomeCard } = SurveyContent.properties;
   return {
     ...common(survey),
     environmentId: survey.environmentId,
@@ -136,8 +126,8 @@ function toOuterSurvey(survey: Survey) {
     singleUse: content.singleUse,
     productOverwrites: content.overwrites,
     questions: toQuestions(content.blocks).map(plainQuestion),
-    welcomeCard: reshape(welcomeCard, content.welcomeCard, plainText),
-    endings: reshape(endings, content.endings, plainText),
+    welcomeCard: plain(content.welcomeCard),
+    endings: plain(content.endings),
     languages: survey.languages.map((item) => ({
       language: item.language.code,
       default: item.default,
@@ -148,21 +138,22 @@ function toOuterSurvey(survey: Survey) {
   };
 }
 
-function plainQuestion(question: Record<string, unknown>): Record<string, unknown> {
-  const { buttonLabel, backButtonLabel, logic, logicFallback } = question;
-  const shape = Object.entries(questionShapes).find(([type]) => type === question.type)?.[1];
-  const plain = shape === undefined ? {} : reshape(shape, question, plainText);
-  const fields = {
-    ...(isRecord(plain) ? plain : {}),
-    buttonLabel: plainText(buttonLabel),
-    backButtonLabel: plainText(backButtonLabel),
-    logic,
-    logicFallback,
+function plainQuestion({ logic, logicFallback, charLimit, ...question }: Record<string, unknown>): object {
+  return {
+    ...Object.fromEntries(Object.entries(question).map(([name, value]) => [name, plain(value)])),
+    ...(logic === undefined ? {} : { logic }),
+    ...(logicFallback === undefined ? {} : { logicFallback }),
+    // This format has a flag. The other one has the limits themselves.
+    ...(isRecord(charLimit) ? { charLimit: charLimit.enabled === true } : {}),
   };
-  // This format has a flag. The other one has the limits themselves.
-  return isRecord(question.charLimit)
-    ? { ...fields, charLimit: question.charLimit.enabled === true }
-    : fields;
+}
+
+/** Replaces each localized text by the text in the default language. */
+function plain(value: unknown): unknown {
+  if (isLocalized(value)) return value.default;
+  if (Array.isArray(value)) return value.map(plain);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, plain(child)]));
 }
 
 function toOuterSegment({ id, isPrivate, filters }: Segment) {
@@ -175,17 +166,6 @@ function toOuterSegment({ id, isPrivate, filters }: Segment) {
     createdAt: LONG_AGO,
     updatedAt: LONG_AGO,
   };
-}
-
-/** Returns the actions that change a segment; absent if no action in a survey changes one. */
-function interactionRefresh({ id }: Survey, interactions: Interactions) {
-  const matters = (kind: keyof Interactions): boolean => interactions[kind]?.has(id) ?? true;
-  const refresh = {
-    onDisplay: matters('display'),
-    onResponse: matters('response'),
-    onFinished: matters('finish'),
-  };
-  return Object.values(refresh).includes(true) ? { interactionRefresh: refresh } : {};
 }
 
 function toInnerSegment(segment: Segment, survey: Survey) {

@@ -20,14 +20,7 @@ import type { Respondent } from './respondent.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange, type ResponseMeta } from './schema.ts';
 import { checkSentResponse } from './size.ts';
 import { findResponse } from './store.ts';
-import {
-  emailError,
-  pinError,
-  recaptchaError,
-  respondentDigest,
-  singleUseError,
-  throwFirst,
-} from './submission-checks.ts';
+import { emailError, pinError, recaptchaError, singleUseError, throwFirst } from './submission-checks.ts';
 import { readUserAgent } from './user-agent.ts';
 import { changeResponse, createResponse, type NewResponse } from './write.ts';
 
@@ -146,7 +139,7 @@ function checkSubmission(
 }
 
 function newResponse(
-  { clock, config, signer }: Context,
+  { clock, config }: Context,
   request: FastifyRequest,
   survey: AnsweredSurvey,
   body: NewClientResponse,
@@ -166,7 +159,6 @@ function newResponse(
     createdAt: now,
     updatedAt: now,
     respondent: respondentOf(body, version),
-    emailDigest: respondentDigest(survey, body.meta?.url, signer),
   };
 }
 

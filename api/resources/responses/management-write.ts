@@ -65,7 +65,6 @@ export async function createManagedResponse(
       createdAt: createdAt ?? now,
       updatedAt: updatedAt ?? createdAt ?? now,
       respondent: userId ? { by: 'userId', value: userId } : null,
-      emailDigest: null,
     };
   });
 }

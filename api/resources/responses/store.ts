@@ -17,7 +17,7 @@ interface Decodings {
   meta: ResponseMeta;
   contactAttributes: Attributes | null;
 }
-export type Response = Omit<Decoded<ResponseTable, Decodings>, 'emailDigest'>;
+export type Response = Decoded<ResponseTable, Decodings>;
 
 /** A response with the other rows that replies show. */
 export interface ResponseWithRelations extends Response {
@@ -28,7 +28,6 @@ export interface ResponseWithRelations extends Response {
 export const responses = workspaceTable<Response>('responses', {
   flags: ['finished'],
   json: ['data', 'variables', 'ttc', 'meta', 'contactAttributes'],
-  hidden: ['emailDigest'],
 });
 
 /** @param id may be any text */
@@ -143,31 +142,10 @@ export async function withRelations(
 }
 
 /**
- * @param emailDigest see `respondentDigest`
- * @throws the driver's unique violation if the display has a response, the single-use id was used, or the respondent has
- * finished another response
- */
-export async function insertResponse(
-  db: Database,
-  response: Response,
-  emailDigest: string | null,
-): Promise<void> {
-  const row = { ...response, emailDigest };
-  await responses.insert(db, row);
-}
-
-/**
  * Writes only the columns that a change can affect. SQLite moves the index entry of every column that is written, even
  * to the same value, and with a million responses each move is a page elsewhere.
- *
- * @param isOnePerEmail false if the survey no longer limits responses by address, so the digest is removed
- * @throws the driver's unique violation if the respondent finished another response
  */
-export async function updateResponse(
-  db: Database,
-  response: Response,
-  isOnePerEmail: boolean,
-): Promise<void> {
+export async function updateResponse(db: Database, response: Response): Promise<void> {
   const { endingId, id, language, updatedAt } = response;
   await db
     .updateTable('responses')
@@ -180,7 +158,6 @@ export async function updateResponse(
       variables: JSON.stringify(response.variables),
       ttc: JSON.stringify(response.ttc),
       meta: JSON.stringify(response.meta),
-      ...(isOnePerEmail ? {} : { emailDigest: null }),
     })
     .where('id', '=', id)
     .execute();
@@ -209,16 +186,4 @@ export async function findResponseIdOfDisplay(db: Database, displayId: string): 
     .where('displayId', '=', displayId)
     .executeTakeFirst();
   return row?.id ?? null;
-}
-
-/** Whether this respondent has finished a response. */
-export async function hasFinished(db: Database, surveyId: string, emailDigest: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('responses')
-    .select('id')
-    .where('surveyId', '=', surveyId)
-    .where('emailDigest', '=', emailDigest)
-    .where('finished', '=', 1)
-    .executeTakeFirst();
-  return row !== undefined;
 }

@@ -58,29 +58,6 @@ export function emailError(
   return isProven ? null : forbidden('Survey requires email verification', { surveyId: id });
 }
 
-/**
- * Identifies a respondent who may finish only one response, by a digest of the verified address, so that a response
- * does not reveal its respondent.
- *
- * @returns null if the survey does not limit responses by address
- */
-export function respondentDigest(
-  survey: BareSurvey,
-  url: string | null | undefined,
-  signer: Signer,
-): string | null {
-  if (!isOneResponsePerEmail(survey)) return null;
-  const address = provenAddress(survey.id, url, signer);
-  if (address === null) return null;
-  const email = Buffer.from(address, 'base64url').toString().trim().toLowerCase();
-  return signer.sign(`floodgate.one-response.v1:${survey.id}:${email}`);
-}
-
-/** Whether each address may finish only one response. Only a verified address identifies a respondent. */
-export function isOneResponsePerEmail({ content }: BareSurvey): boolean {
-  return asksForEmail(content) && content.isSingleResponsePerEmailEnabled;
-}
-
 function asksForEmail({ type, isVerifyEmailEnabled }: BareSurvey['content']): boolean {
   return type === 'link' && isVerifyEmailEnabled;
 }

@@ -19,8 +19,8 @@ import { type ResponseWritten, recordEvents } from './record-events.ts';
 import { answererOf, type Respondent } from './respondent.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 import { checkResponseSize } from './size.ts';
-import { findResponse, hasFinished, insertResponse, type Response, updateResponse } from './store.ts';
-import { isOneResponsePerEmail, throwFirst } from './submission-checks.ts';
+import { findResponse, type Response, responses, updateResponse } from './store.ts';
+import { throwFirst } from './submission-checks.ts';
 
 export interface NewResponse {
   readonly finished: boolean;
@@ -35,8 +35,6 @@ export interface NewResponse {
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
   readonly respondent: Respondent | null;
-  /** The respondent must not have finished another response, see `respondentDigest`. null: may have. */
-  readonly emailDigest: string | null;
 }
 
 /** Undefined fields are not changed. */
@@ -57,7 +55,7 @@ type WriteParts = Pick<Context, 'config' | 'db' | 'clock' | 'random' | 'outbox' 
 /**
  * @param newFor makes the response, or throws to refuse it. It may be called twice, if a transaction is repeated
  * @throws ApiError not_found without the survey, bad_request if the display does not fit, conflict if the single-use link
- * was used or the respondent has finished another response
+ * was used
  */
 export function createResponse(
   parts: WriteParts,
@@ -65,15 +63,14 @@ export function createResponse(
   newFor: (survey: AnsweredSurvey) => NewResponse,
 ): Promise<Response> {
   return written(parts, surveyId, 'responseCreated', async (trx, survey) => {
-    const { respondent, emailDigest, ...given } = newFor(survey);
-    if (emailDigest !== null && (await hasFinished(trx, surveyId, emailDigest))) throw alreadyFinished();
+    const { respondent, ...given } = newFor(survey);
     const { workspaceId } = survey;
     const answerer = await answererOf(trx, workspaceId, respondent);
     const problem = await displayError(trx, given.displayId, survey, answerer.contactId);
     throwFirst(() => problem);
     const ttc = mergeTimes({}, given.ttc, given.finished);
     const response = { ...given, ...answerer, id: newId(parts.random), workspaceId, surveyId, ttc };
-    await refusedWhenTaken(() => insertResponse(trx, response, emailDigest));
+    await refusedWhenTaken(() => responses.insert(trx, response));
     return response;
   });
 }
@@ -92,7 +89,7 @@ export function changeResponse(
     const stored = existing(await findResponse(trx, id), 'Response', id);
     const response = changed(stored, changeFor(survey, stored), toTimestamp(parts.clock()));
     checkResponseSize(response);
-    await refusedWhenTaken(() => updateResponse(trx, response, isOneResponsePerEmail(survey)));
+    await updateResponse(trx, response);
     return response;
   });
 }
@@ -190,7 +187,6 @@ const taken: readonly (readonly [columns: readonly string[], error: () => ApiErr
     ['responses.surveyId', 'responses.singleUseId'],
     () => conflict('Response already submitted for this single-use link'),
   ],
-  [['responses.surveyId', 'responses.emailDigest'], alreadyFinished],
 ];
 
 async function refusedWhenTaken(write: () => Promise<void>): Promise<void> {
@@ -199,8 +195,4 @@ async function refusedWhenTaken(write: () => Promise<void>): Promise<void> {
   } catch (error) {
     throw taken.find(([columns]) => isUniqueViolation(error, ...columns))?.[1]() ?? error;
   }
-}
-
-function alreadyFinished(): ApiError {
-  return conflict('A response from this email address was already submitted');
 }

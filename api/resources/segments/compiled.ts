@@ -7,7 +7,9 @@ import { Work } from '#api/http/turn.ts';
 import { type CompiledSegments, compileSegments } from './evaluate.ts';
 import { eachSegment, type StoredFilters } from './store.ts';
 
-interface KeptSegments extends Kept, CompiledSegments {}
+interface KeptSegments extends Kept {
+  readonly compiled: CompiledSegments;
+}
 
 export type SegmentCache = WorkspaceCache<KeptSegments>;
 
@@ -27,5 +29,5 @@ export async function readCompiledSegments(db: Database, workspaceId: string): P
     bytes += segment.bytes;
     await work.done(segment.bytes);
   }
-  return { ...compileSegments(segments), bytes, validUntil: Number.POSITIVE_INFINITY };
+  return { compiled: compileSegments(segments), bytes, validUntil: Number.POSITIVE_INFINITY };
 }

@@ -20,15 +20,6 @@ export interface Compiled {
   readonly condition: Condition;
   /** Ids of segments that the condition depends on. */
   readonly references: readonly string[];
-  /** Actions of a contact that may change the result while an app is used. */
-  readonly interactions: readonly Interaction[];
-}
-
-/** An action of a contact in a survey. */
-export interface Interaction {
-  readonly kind: 'display' | 'response' | 'finish';
-  /** Ids of the surveys; null for any survey. */
-  readonly surveyIds: readonly string[] | null;
 }
 
 /** A problem, by its path within the filter. */
@@ -88,7 +79,7 @@ function compileSegment(operator: string, value: unknown): Compiled | InvalidFil
   }
   if (typeof value !== 'string') return invalid('value', 'must be the id of a segment');
   const expected = operator === 'userIsIn';
-  return { condition: (_profile, isIn) => isIn(value) === expected, references: [value], interactions: [] };
+  return { condition: (_profile, isIn) => isIn(value) === expected, references: [value] };
 }
 
 function compileDevice(operator: string, value: unknown): Compiled | InvalidFilter {
@@ -97,18 +88,10 @@ function compileDevice(operator: string, value: unknown): Compiled | InvalidFilt
   return plain(({ device }) => (device === value) === (operator === 'equals'));
 }
 
-interface AskedInteraction {
-  readonly kind: Interaction['kind'];
-  of(profile: ContactProfile): readonly SeenSurvey[];
-}
-
-const interactions: Readonly<Record<string, AskedInteraction>> = {
-  haveSeen: { kind: 'display', of: ({ displays }) => displays },
-  haveStartedRespondingTo: { kind: 'response', of: ({ responses }) => responses },
-  haveCompleted: {
-    kind: 'finish',
-    of: ({ responses }) => responses.filter(({ finished }) => finished).map(atItsEnd),
-  },
+const interactions: Readonly<Record<string, (profile: ContactProfile) => readonly SeenSurvey[]>> = {
+  haveSeen: ({ displays }) => displays,
+  haveStartedRespondingTo: ({ responses }) => responses,
+  haveCompleted: ({ responses }) => responses.filter(({ finished }) => finished).map(atItsEnd),
 };
 const opposites: Readonly<Record<string, string>> = {
   haveNotSeen: 'haveSeen',
@@ -142,16 +125,13 @@ function compileInteraction(operator: string, value: unknown): Compiled | Invali
   const chosen = new Set(surveyIds);
   const condition: Condition = (profile) => {
     const from = span === null ? Number.NEGATIVE_INFINITY : before(profile.now, span);
-    const happened = interaction
-      .of(profile)
-      .some(
-        ({ surveyId, createdAt }) =>
-          (surveyScope === 'any' || chosen.has(surveyId)) && Date.parse(createdAt) >= from,
-      );
+    const happened = interaction(profile).some(
+      ({ surveyId, createdAt }) =>
+        (surveyScope === 'any' || chosen.has(surveyId)) && Date.parse(createdAt) >= from,
+    );
     return happened !== isOpposite;
   };
-  const asked = { kind: interaction.kind, surveyIds: surveyScope === 'any' ? null : surveyIds };
-  return { condition, references: [], interactions: [asked] };
+  return plain(condition);
 }
 
 function isIdList(value: unknown): value is readonly string[] {
@@ -159,7 +139,7 @@ function isIdList(value: unknown): value is readonly string[] {
 }
 
 function plain(condition: Condition): Compiled {
-  return { condition, references: [], interactions: [] };
+  return { condition, references: [] };
 }
 
 function invalid(path: string, text: string): InvalidFilter {

@@ -1,69 +1,52 @@
 /**
  * Finds the segments of a contact. Pure.
  *
- * Segments may refer to each other, so they are decided in the order of their references, each once, without
- * recursion. A segment that cannot be decided has no members: its filters are invalid, or it depends on references in
- * a cycle. That is the safe side, because a survey is shown to the members of its segment.
+ * A segment that cannot be decided has no members: its filters are invalid, or it depends on itself. That is the safe
+ * side, because a survey is shown to the members of its segment.
  */
-import type { Compiled, Condition, InvalidFilter } from './conditions.ts';
+import type { Condition } from './conditions.ts';
 import type { ContactProfile } from './contact-profile.ts';
 import { compileFilters } from './filters.ts';
+
+/** Segments may refer to each other. A longer chain of references is not decided, so that it needs no deep stack. */
+const CHAIN_MAX = 500;
 
 export interface EvaluatedSegment {
   readonly id: string;
   readonly filters: unknown;
 }
 
-/** Segments that can be decided, in the order of their references. */
-export interface CompiledSegments {
-  /** Ids in the order in which the segments were given. */
-  readonly ids: readonly string[];
-  readonly conditions: ReadonlyMap<string, Condition>;
-}
+/** The conditions of the segments whose filters are valid, in the order in which the segments were given. */
+export type CompiledSegments = ReadonlyMap<string, Condition>;
 
 export function compileSegments(segments: readonly EvaluatedSegment[]): CompiledSegments {
-  const compiled = new Map(segments.map(({ id, filters }) => [id, compileFilters(filters)]));
-  const { waiting, dependents, ready } = order(compiled);
-  const conditions = new Map<string, Condition>();
-  // Grows during the loop: deciding one segment may make others ready.
-  for (const id of ready) {
-    const segment = compiled.get(id);
-    if (segment !== undefined && !('issues' in segment)) conditions.set(id, segment.condition);
-    for (const dependent of dependents.get(id) ?? []) {
-      const left = (waiting.get(dependent) ?? 1) - 1;
-      waiting.set(dependent, left);
-      if (left === 0) ready.push(dependent);
-    }
-  }
-  return { ids: segments.map(({ id }) => id), conditions };
+  return new Map(
+    segments.flatMap(({ id, filters }) => {
+      const compiled = compileFilters(filters);
+      return 'issues' in compiled ? [] : [[id, compiled.condition]];
+    }),
+  );
 }
 
 /** @returns the ids of the contact's segments, in the order of the segments */
-export function segmentsOf(
-  { ids, conditions }: CompiledSegments,
-  profile: ContactProfile,
-): readonly string[] {
-  const membership = new Map<string, boolean>();
-  const isIn = (id: string): boolean | null => membership.get(id) ?? null;
-  for (const [id, condition] of conditions) membership.set(id, condition(profile, isIn));
-  return ids.filter((id) => membership.get(id) === true);
-}
-
-/** Computes how many segments each one waits for, which ones wait for it, and which can be decided at once. */
-function order(compiled: ReadonlyMap<string, Compiled | InvalidFilter>) {
-  const waiting = new Map<string, number>();
-  const dependents = new Map<string, string[]>();
-  const ready: string[] = [];
-  for (const [id, segment] of compiled) {
-    // A reference to a missing segment does not count.
-    const references = 'issues' in segment ? [] : segment.references.filter((other) => compiled.has(other));
-    for (const other of references) {
-      const known = dependents.get(other);
-      if (known === undefined) dependents.set(other, [id]);
-      else known.push(id);
+export function segmentsOf(segments: CompiledSegments, profile: ContactProfile): readonly string[] {
+  const known = new Map<string, boolean | null>();
+  const asked = new Set<string>();
+  const isIn = (id: string): boolean | null => {
+    const decided = known.get(id);
+    if (decided !== undefined) return decided;
+    const condition = segments.get(id);
+    if (condition === undefined) return null;
+    if (asked.has(id) || asked.size >= CHAIN_MAX) {
+      // Nothing in this chain can be decided.
+      for (const one of asked) known.set(one, null);
+      return null;
     }
-    if (references.length === 0) ready.push(id);
-    else waiting.set(id, references.length);
-  }
-  return { waiting, dependents, ready };
+    asked.add(id);
+    const result = condition(profile, isIn);
+    asked.delete(id);
+    if (!known.has(id)) known.set(id, result);
+    return known.get(id) ?? null;
+  };
+  return [...segments.keys()].filter((id) => isIn(id) === true);
 }

@@ -5,13 +5,7 @@
  * mistakes.
  */
 import { isRecord } from '#api/values/schemas.ts';
-import {
-  type Compiled,
-  type Condition,
-  compileFilter,
-  type Interaction,
-  type InvalidFilter,
-} from './conditions.ts';
+import { type Compiled, type Condition, compileFilter, type InvalidFilter } from './conditions.ts';
 
 const DEPTH_MAX = 10;
 const FILTERS_MAX = 500;
@@ -31,7 +25,6 @@ interface Term {
 export function compileFilters(filters: unknown): Compiled | InvalidFilter {
   const issues: Record<string, string> = {};
   const references = new Set<string>();
-  const interactions: Interaction[] = [];
   let count = 0;
 
   const refuse = (at: string, text: string): void => {
@@ -71,7 +64,6 @@ export function compileFilters(filters: unknown): Compiled | InvalidFilter {
       return nobody;
     }
     for (const reference of compiled.references) references.add(reference);
-    interactions.push(...compiled.interactions);
     return compiled.condition;
   };
 
@@ -82,7 +74,7 @@ export function compileFilters(filters: unknown): Compiled | InvalidFilter {
 
   const condition = group(filters, 'filters', 1);
   if (Object.keys(issues).length > 0) return { issues };
-  return { condition, references: [...references], interactions };
+  return { condition, references: [...references] };
 }
 
 function nobody(): boolean {

@@ -43,8 +43,8 @@ export function toBlocks(
 }
 
 /**
- * Converts blocks to questions. Every question of a block gets the labels of its buttons. The last one gets the logic,
- * which runs at the end of the block.
+ * Converts blocks to questions. The last question of a block gets the labels of its buttons, and its logic, which runs at
+ * the end of the block.
  */
 export function toQuestions(blocks: readonly BlockLike[]): Record<string, unknown>[] {
   const targets = new Map(
@@ -55,16 +55,9 @@ export function toQuestions(blocks: readonly BlockLike[]): Record<string, unknow
   );
   return blocks.flatMap((block) => {
     const own = Object.fromEntries(Object.entries(block).filter(([name]) => isBlockField(name)));
-    const { logic, logicFallback, ...labels } = retargeted(own, 'jumpToBlock', 'jumpToQuestion', targets);
-    const onLast = {
-      ...(logic === undefined ? {} : { logic }),
-      ...(logicFallback === undefined ? {} : { logicFallback }),
-    };
-    return block.elements.map((element, i) => ({
-      ...element,
-      ...labels,
-      ...(i === block.elements.length - 1 ? onLast : {}),
-    }));
+    const onLast = retargeted(own, 'jumpToBlock', 'jumpToQuestion', targets);
+    const last = block.elements.length - 1;
+    return block.elements.map((element, i) => ({ ...element, ...(i === last ? onLast : {}) }));
   });
 }
 

@@ -1,10 +1,12 @@
 /**
  * Reads the content of a survey: converts older spellings, localizes texts, adds defaults of missing fields, and then
- * checks everything. A partial update is merged into the stored content and checked as a whole.
+ * checks everything. A partial update is merged into the stored content and checked as a whole. Members of questions,
+ * blocks, endings and cards that no shape names are stored as they were sent.
  */
 import { badRequest, invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
-import { isRecord, localize, reshape } from '#api/values/schemas.ts';
+import { QUESTIONS_MAX, SURVEY_BYTES_MAX } from '#api/values/content-limits.ts';
+import { isRecord, picked } from '#api/values/schemas.ts';
 import { readTimestamp } from '#api/values/timestamps.ts';
 import { toBlocks } from './blocks.ts';
 import { crossIssues } from './cross-checks.ts';
@@ -20,6 +22,25 @@ const ISSUES_MAX = 50;
 const ONLY_ELEMENT = /^blocks\.(\d+)(\.elements\.0)?/;
 
 const contentChecker = checker(SurveyContent);
+const contentNames = Object.keys(SurveyContent.properties);
+
+/** Names of localized texts, which may be plain strings in a body. */
+const elementTexts = [
+  'headline',
+  'subheader',
+  'html',
+  'label',
+  'lowerLabel',
+  'upperLabel',
+  'placeholder',
+  'otherOptionPlaceholder',
+  'dismissButtonLabel',
+  'ctaButtonLabel',
+  'buttonLabel',
+  'backButtonLabel',
+];
+const elementLists = ['choices', 'rows', 'columns'];
+const cardTexts = ['headline', 'html', 'subheader', 'buttonLabel'];
 const elementCheckers = new Map(
   Object.entries(questionShapes).map(([type, shape]) => [type, checker(shape)] as const),
 );
@@ -31,9 +52,10 @@ const elementCheckers = new Map(
  */
 export function readContent(body: unknown, stored: SurveyContent | null, newId: () => string): SurveyContent {
   if (!isRecord(body)) throw invalidFields({ body: 'must be object' });
+  checkSize(body);
   const source = questionSource(body, stored === null);
   const issues: Issues = {};
-  const written: Fields = { ...body, ...overwritesIn(body) };
+  const written: Fields = { ...picked(body, contentNames), ...overwritesIn(body) };
   delete written.blocks;
   if (source === 'questions') {
     const questions = elementsOf(body.questions, 'questions', issues);
@@ -42,12 +64,28 @@ export function readContent(body: unknown, stored: SurveyContent | null, newId: 
     written.blocks = blocksOf(body.blocks, issues);
   }
   const merged = { ...(stored ?? surveyDefaults), ...withoutUndefined(written) };
-  const content = normalizeTop(reshape(SurveyContent, merged, localize));
+  const content = normalizeTop(merged);
   Object.assign(issues, contentChecker.issues(content));
   refuse(issues, source);
   if (!contentChecker.is(content)) throw new Error('A survey without issues does not have its shape');
   refuse(crossIssues(content), source);
   return content;
+}
+
+/** Checks the size before the shape, because findings take time. @throws ApiError invalid_fields */
+function checkSize(body: Fields): void {
+  if (Buffer.byteLength(JSON.stringify(body)) > SURVEY_BYTES_MAX) {
+    throw invalidFields({ body: `A survey must not have more than ${SURVEY_BYTES_MAX} bytes` });
+  }
+  const blocks = Array.isArray(body.blocks) ? body.blocks : [];
+  const elements = blocks.flatMap((block: unknown) => (isRecord(block) ? block.elements : []));
+  for (const [name, list] of [
+    ['questions', body.questions],
+    ['blocks', elements],
+  ] as const) {
+    if (!Array.isArray(list) || list.length <= QUESTIONS_MAX) continue;
+    throw invalidFields({ [name]: `must not have more than ${QUESTIONS_MAX} questions` });
+  }
 }
 
 /** Reports issues with the paths that the caller wrote. A question is the only element of its block. */
@@ -94,11 +132,9 @@ function elementsOf(value: unknown, path: string, issues: Issues): Fields[] {
       issues[`${at}.type`] = `must be one of ${Object.keys(questionShapes).join(', ')}`;
       return {};
     }
-    const blockPart = reshape(SurveyContent.properties.blocks.items, given, localize);
-    const { id: _id, name: _name, elements: _elements, ...kept } = isRecord(blockPart) ? blockPart : {};
-    const shaped = reshape(questionShapes[type], normalizeElement(given, type), localize);
-    Object.assign(issues, elementCheckers.get(type)?.issues(shaped, at));
-    return { ...kept, ...(isRecord(shaped) ? shaped : {}) };
+    const element = localizedElement(normalizeElement(given, type));
+    Object.assign(issues, elementCheckers.get(type)?.issues(element, at));
+    return element;
   });
 }
 
@@ -107,8 +143,29 @@ function blocksOf(value: unknown, issues: Issues): unknown {
   return value.map((block: unknown, i) => {
     if (!isRecord(block)) return block;
     const elements = elementsOf(block.elements, `blocks.${i}.elements`, issues);
-    return { ...withoutNull(block), elements };
+    return { ...localized(withoutNull(block), elementTexts), elements };
   });
+}
+
+/** Accepts a plain string for a localized text, as the text of the default language. */
+function localized(fields: Fields, names: readonly string[]): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      typeof value === 'string' && names.includes(name) ? { default: value } : value,
+    ]),
+  );
+}
+
+/** Localizes a question with its choices, and the parts of an address. */
+function localizedElement(element: Fields): Fields {
+  const inside = (value: unknown): unknown => (isRecord(value) ? localized(value, elementTexts) : value);
+  return Object.fromEntries(
+    Object.entries(localized(element, elementTexts)).map(([name, value]) => {
+      if (elementLists.includes(name) && Array.isArray(value)) return [name, value.map(inside)];
+      return [name, isRecord(value) && 'show' in value ? inside(value) : value];
+    }),
+  );
 }
 
 /**
@@ -148,7 +205,8 @@ function normalizeTop(content: unknown): unknown {
   if (!isRecord(content)) return content;
   const normalized = { ...content };
   if (isRecord(normalized.welcomeCard)) {
-    const card = { timeToFinish: true, showResponseCount: false, ...withoutNull(normalized.welcomeCard) };
+    const given = localized(withoutNull(normalized.welcomeCard), cardTexts);
+    const card = { timeToFinish: true, showResponseCount: false, ...given };
     const text = 'subheader' in card ? card.subheader : 'html' in card ? card.html : undefined;
     normalized.welcomeCard = text === undefined ? card : { ...card, html: text, subheader: text };
   }
@@ -159,8 +217,11 @@ function normalizeTop(content: unknown): unknown {
   }
   if (Array.isArray(normalized.endings)) {
     normalized.endings = normalized.endings.map((ending: unknown) =>
-      isRecord(ending) ? withoutNull(ending) : ending,
+      isRecord(ending) ? localized(withoutNull(ending), cardTexts) : ending,
     );
+  }
+  if (isRecord(normalized.metadata)) {
+    normalized.metadata = localized(normalized.metadata, ['title', 'description']);
   }
   return normalized;
 }

@@ -1,7 +1,6 @@
 /** Checks what one part of a survey's content requires of another. */
-import { SURVEY_BYTES_MAX } from '#api/values/content-limits.ts';
 import type { LocalizedText } from '#api/values/schemas.ts';
-import { type Element, reservedIds } from './question-types.ts';
+import { reservedIds } from './question-types.ts';
 import type { SurveyContent } from './schema.ts';
 
 type Issues = Record<string, string>;
@@ -17,7 +16,6 @@ export function crossIssues(content: SurveyContent): Issues {
   const issues: Issues = {};
   checkIds(content, issues);
   checkElements(content, issues);
-  checkLabels(content, issues);
   content.endings.forEach((ending, i) => {
     const { buttonLink } = ending;
     if (buttonLink !== undefined && buttonLink !== '' && !/^(https?:\/\/|#recall:)/i.test(buttonLink)) {
@@ -29,10 +27,6 @@ export function crossIssues(content: SurveyContent): Issues {
   if (content.welcomeCard.enabled && content.welcomeCard.headline === undefined) {
     issues['welcomeCard.headline'] = 'Required';
   }
-  content.variables.forEach((variable, i) => {
-    const isOfType = typeof variable.value === (variable.type === 'number' ? 'number' : 'string');
-    if (!isOfType) issues[`variables.${i}.value`] = `must be a ${variable.type}`;
-  });
   return issues;
 }
 
@@ -77,13 +71,7 @@ function checkElements(content: SurveyContent, issues: Issues): void {
       }
       if (element.type === 'cta' && isProgram(element.buttonUrl))
         issues[`${path}.buttonUrl`] = PROGRAM_REFUSED;
-      if (element.type === 'openText' && element.charLimit.enabled === true) {
-        const { min = 0, max = Number.POSITIVE_INFINITY } = element.charLimit;
-        if (min > max) issues[`${path}.charLimit`] = 'min must not be over max';
-      }
       if (element.type === 'matrix') checkRowLabels(element.rows, `${path}.rows`, issues);
-      const repeated = repeatedChoice(element);
-      if (repeated !== null) issues[`${path}.choices`] = `The id "${repeated}" is used twice`;
     });
   });
 }
@@ -101,32 +89,10 @@ function checkRowLabels(
   });
 }
 
-/** Replies and states show the labels of a block with each of its questions, so they may take much more room there. */
-function checkLabels({ blocks }: SurveyContent, issues: Issues): void {
-  let bytes = 0;
-  for (const [b, { elements, buttonLabel, backButtonLabel }] of blocks.entries()) {
-    bytes += elements.length * Buffer.byteLength(JSON.stringify([buttonLabel, backButtonLabel]));
-    if (bytes <= SURVEY_BYTES_MAX) continue;
-    issues[`blocks.${b}.buttonLabel`] =
-      `Labels of buttons, repeated by each question of their block, must not take more than ${SURVEY_BYTES_MAX} bytes`;
-    return;
-  }
-}
-
 /** Whether the address runs code. Browsers skip blanks and control characters before the scheme. */
 function isProgram(address: string | null | undefined): boolean {
   return (
     typeof address === 'string' &&
     PROGRAM.test(address.slice(0, SCHEME_LOOKED_AT_MAX).replaceAll(/[\s\p{Cc}]/gu, ''))
   );
-}
-
-function repeatedChoice(element: Element): string | null {
-  if (!('choices' in element)) return null;
-  const seen = new Set<string>();
-  for (const { id } of element.choices) {
-    if (seen.has(id)) return id;
-    seen.add(id);
-  }
-  return null;
 }

@@ -1,8 +1,6 @@
-/**
- * The types of questions and their fields. Fields that no shape names are dropped. Texts may be plain strings, see
- * `reshape`.
- */
+/** The types of questions and their fields. Other fields are stored as they were sent. */
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
+import { CHOICES_MAX } from '#api/values/content-limits.ts';
 import { Localized, MapOf, OneOf } from '#api/values/schemas.ts';
 
 /** Ids of questions, elements and hidden fields. */
@@ -45,6 +43,7 @@ const common = {
 };
 
 const Choice = Type.Object({ id: Type.String({ minLength: 1 }), label: Localized });
+const choices = { minItems: 2, maxItems: CHOICES_MAX };
 const shuffleOption = Type.Optional(
   OneOf(['none', 'all', 'exceptLast', 'reverseOrderOccasionally', 'reverseOrderExceptLast']),
 );
@@ -61,7 +60,7 @@ const scaleLabels = {
 };
 
 const multipleChoice = {
-  choices: Type.Array(Choice, { minItems: 2 }),
+  choices: Type.Array(Choice, choices),
   shuffleOption,
   otherOptionPlaceholder: Type.Optional(Localized),
   displayType: Type.Optional(OneOf(['list', 'dropdown'])),
@@ -119,7 +118,7 @@ export const questionShapes = {
           text: 'Give the address of a png, jpeg, webp or heic',
         }),
       }),
-      { minItems: 2 },
+      choices,
     ),
   }),
   cal: question('cal', { calUserName: Type.String({ minLength: 1 }), calHost: Type.Optional(Type.String()) }),
@@ -130,8 +129,8 @@ export const questionShapes = {
     allowedFileExtensions: Type.Optional(Type.Array(Type.String())),
   }),
   matrix: question('matrix', {
-    rows: Type.Array(Choice, { minItems: 1 }),
-    columns: Type.Array(Choice, { minItems: 1 }),
+    rows: Type.Array(Choice, { ...choices, minItems: 1 }),
+    columns: Type.Array(Choice, { ...choices, minItems: 1 }),
     shuffleOption,
   }),
   address: question('address', {

@@ -7,6 +7,8 @@ import { segments } from '#api/resources/segments/store.ts';
 import { isRecord } from '#api/values/schemas.ts';
 import type { SurveyContent } from './schema.ts';
 
+const ITEMS_MAX = 1_000;
+
 export interface SurveyLanguage {
   readonly language: Language;
   readonly default: boolean;
@@ -122,6 +124,7 @@ export async function resolveSegmentId(
 function arrayAt(path: string, value: unknown): readonly unknown[] {
   if (value === null || value === undefined) return [];
   if (!Array.isArray(value)) throw invalidFields({ [path]: 'must be array' });
+  if (value.length > ITEMS_MAX) throw invalidFields({ [path]: `must not have more than ${ITEMS_MAX} items` });
   return value;
 }
 

@@ -17,7 +17,6 @@ import { toSurveyReply } from './reply.ts';
 import { NewSurvey, SurveyChange } from './request-shapes.ts';
 import { DeletedSurveyReply, SurveyReply } from './schema.ts';
 import { newLink } from './single-use.ts';
-import { checkSurveySize } from './size.ts';
 import { findSurvey, findSurveys, listSurveys, type Survey } from './store.ts';
 import { changeSurvey, createSurvey } from './write.ts';
 
@@ -65,7 +64,6 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       },
       async (request) => {
         const workspace = workspaceOf(request);
-        checkSurveySize(request.body);
         const survey = await createSurvey(context, workspace, request.body);
         return { data: toSurveyReply(survey) };
       },
@@ -86,7 +84,6 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       },
       async (request) => {
         const { id } = surveys.of(request);
-        checkSurveySize(request.body);
         const survey = await changeSurvey(context, id, request.body);
         if (survey === null) throw notFound('Survey', id);
         return { data: toSurveyReply(survey) };

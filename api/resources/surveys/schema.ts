@@ -1,6 +1,6 @@
 /** The shape of a survey: in the database, and in replies of the management API. */
 import { type Static, Type } from 'typebox';
-import { SURVEY_NAME_LENGTH_MAX } from '#api/values/content-limits.ts';
+import { QUESTIONS_MAX, SURVEY_NAME_LENGTH_MAX } from '#api/values/content-limits.ts';
 import { Localized, MapOf, Nullable, OneOf, rowFields, TextOrNull } from '#api/values/schemas.ts';
 import { type Element, FieldId } from './question-types.ts';
 
@@ -88,6 +88,8 @@ const wholeFrom = (minimum: number) => Nullable(Type.Integer({ minimum, maximum:
 const SecondsOrNull = Nullable(Type.Number({ minimum: 0, maximum: 86_400 }));
 const TimestampOrNull = Nullable(Type.String({ text: 'Give an ISO 8601 date' }));
 
+const list = { maxItems: QUESTIONS_MAX };
+
 /** Everything about a survey that a caller may write, except its references to other rows. */
 export const SurveyContent = Type.Object({
   /** A cursor may contain the name, and it is part of an address. */
@@ -96,14 +98,14 @@ export const SurveyContent = Type.Object({
   status: OneOf(['draft', 'scheduled', 'inProgress', 'paused', 'completed']),
   createdBy: Nullable(Type.String()),
   slug: Nullable(Type.String({ pattern: '^[A-Za-z0-9-]{1,255}$', text: 'Use letters, digits and hyphens' })),
-  blocks: Type.Array(Block),
-  endings: Type.Array(Ending),
+  blocks: Type.Array(Block, list),
+  endings: Type.Array(Ending, list),
   welcomeCard: WelcomeCard,
   hiddenFields: Type.Object({
     enabled: Type.Boolean(),
-    fieldIds: Type.Optional(Type.Array(FieldId)),
+    fieldIds: Type.Optional(Type.Array(FieldId, list)),
   }),
-  variables: Type.Array(Variable),
+  variables: Type.Array(Variable, list),
   displayOption: OneOf(['displayOnce', 'displayMultiple', 'respondMultiple', 'displaySome']),
   displayLimit: wholeFrom(0),
   displayPercentage: Nullable(Type.Number({ minimum: 0.01, maximum: 100 })),
@@ -148,7 +150,7 @@ export const SurveyContent = Type.Object({
     description: optionalText,
     ogImage: Type.Optional(Type.String()),
   }),
-  followUps: Type.Array(FollowUp),
+  followUps: Type.Array(FollowUp, list),
   customHeadScripts: Nullable(Type.String()),
   customHeadScriptsMode: OneOf(['add', 'replace']),
 });

@@ -1,20 +1,15 @@
 /**
- * Reads surveys on v3.
+ * Lists surveys on v3.
  *
  * Callers: API keys and sessions with the right to read the workspace.
  */
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { may } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { readCursor } from '#api/http/cursor-pagination.ts';
-import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
-import { LIST_PAGE_BYTES_MAX } from '#api/values/content-limits.ts';
+import { v3Workspace } from '#api/resources/workspaces/scope.ts';
 import { Id, OneOf, TextOrNull } from '#api/values/schemas.ts';
-import { findSurvey, type Survey } from './store.ts';
 import { countSurveys, listSurveyItems, surveyStatuses } from './v3-list.ts';
-import { languagesOf, SurveyDocument, toSurveyResource } from './v3-reply.ts';
 
 const LIMIT_DEFAULT = 20;
 const LIST_ITEMS_MAX = 50;
@@ -95,36 +90,7 @@ export const v3SurveyRoutes: Routes = async (app, { context }) => {
       };
     },
   );
-
-  app.get(
-    '/api/v3/surveys/:surveyId',
-    {
-      schema: {
-        params: Type.Object({ surveyId: Id }),
-        querystring: Type.Object({ lang: Type.Optional(List) }, { additionalProperties: false }),
-        response: { 200: Type.Object({ data: SurveyDocument }) },
-      },
-    },
-    async (request) => {
-      const survey = await findSurvey(db, request.params.surveyId);
-      if (survey === null || !may(principalOf(request), survey.workspaceId, 'read')) throw outOfReach();
-      const codes = valuesOf('lang', request.query.lang, languagesOf(survey));
-      if (codes !== null) checkRoom(survey, codes.length);
-      return { data: toSurveyResource(survey, codes) };
-    },
-  );
 };
-
-/**
- * Texts without a translation are repeated in each language.
- *
- * @throws ApiError invalid_fields if the reply might be larger than a page of a list
- */
-function checkRoom({ content }: Survey, languages: number): void {
-  const fitting = Math.floor(LIST_PAGE_BYTES_MAX / Buffer.byteLength(JSON.stringify(content)));
-  if (languages <= fitting) return;
-  throw invalidFields({ lang: `must name at most ${fitting} languages of a survey of this size` });
-}
 
 /** @returns null if the parameter is absent @throws ApiError invalid_fields for an unknown value */
 function valuesOf<T extends string>(

@@ -28,12 +28,12 @@ export async function readUserState(
   const displays = await listDisplaysOfContact(db, contact.id, DISPLAYS_MAX);
   const responses = await listResponsesOfContact(db, contact.id, RESPONSES_MAX);
   const { workspaceId } = contact;
-  const segments = await cache.get(workspaceId, () => readCompiledSegments(db, workspaceId));
+  const { compiled } = await cache.get(workspaceId, () => readCompiledSegments(db, workspaceId));
   const { language } = attributes;
   return {
     contactId: contact.id,
     userId,
-    segments: segmentsOf(segments, { now, userId, attributes, device, displays, responses }),
+    segments: segmentsOf(compiled, { now, userId, attributes, device, displays, responses }),
     displays,
     responses: responses.map(({ surveyId }) => surveyId),
     lastDisplayAt: displays[0]?.createdAt ?? null,

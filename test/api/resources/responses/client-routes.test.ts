@@ -294,50 +294,6 @@ t.test('403: a survey that needs a verified address, without its link', async (t
   t.equal((await send(link(token))).status, 200);
 });
 
-t.test('409: each verified address can finish one response', async (t) => {
-  const gated = await addSurvey(api, { isVerifyEmailEnabled: true, isSingleResponsePerEmailEnabled: true });
-  const bodyOf = (email: string, fields: object) => ({
-    surveyId: gated.id,
-    data: { q1: 'x' },
-    meta: { url: `https://x.example/s/${gated.id}?verify=${verifiedEmailToken(gated.id, email, signer)}` },
-    ...fields,
-  });
-  const send = (path: string, email: string, fields: object = { finished: true }) =>
-    api.client('POST', path, bodyOf(email, fields));
-  const conflict = {
-    code: 'conflict',
-    message: 'A response from this email address was already submitted',
-    details: {},
-  };
-
-  const atOnce = await Promise.all([v1, v2, v1, v2].map((path) => send(path, 'a@example.com')));
-  t.strictSame(atOnce.map(({ status }) => status).sort(), [200, 409, 409, 409], 'four concurrent ones');
-  t.strictSame(atOnce.find(({ status }) => status === 409)?.json, conflict);
-  t.equal((await send(v1, 'A@Example.com')).status, 409, 'the spelling of the address does not matter');
-  t.equal((await send(v1, 'a@example.com', { finished: false })).status, 409, 'refused before any answer');
-
-  const begun: string[] = [];
-  for (let i = 0; i < 3; i += 1) {
-    const reply = await send(v1, 'b@example.com', { finished: false });
-    t.equal(reply.status, 200, 'an unfinished response can be started again');
-    begun.push(reply.json.data.id);
-  }
-  const ends = await Promise.all(begun.map((id) => api.client('PUT', `${v1}/${id}`, { finished: true })));
-  t.strictSame(ends.map(({ status }) => status).sort(), [200, 409, 409], 'it can be finished once');
-  const loser = begun[ends.findIndex(({ status }) => status === 409)] ?? '';
-  t.equal((await stored(loser)).finished, false);
-  t.notMatch(JSON.stringify(await stored(loser)), /emailDigest/);
-
-  const url = `/api/v1/management/surveys/${gated.id}`;
-  await api.manage('PUT', url, { isSingleResponsePerEmailEnabled: false });
-  t.equal(
-    (await api.client('PUT', `${v1}/${loser}`, { finished: true })).status,
-    200,
-    'not checked any more',
-  );
-  t.equal((await send(v1, 'b@example.com')).status, 200);
-});
-
 t.test('single-use links: each mistake has its error, and one of several responses is stored', async (t) => {
   const once = await addSurvey(api, { singleUse: { enabled: true, isEncrypted: true } });
   const links = await api.manage('GET', `/api/v1/management/surveys/${once.id}/singleUseIds?limit=1`);

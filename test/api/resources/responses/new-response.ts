@@ -16,5 +16,4 @@ export const given: NewResponse = {
   createdAt: now,
   updatedAt: now,
   respondent: null,
-  emailDigest: null,
 };

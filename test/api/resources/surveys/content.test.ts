@@ -80,7 +80,6 @@ const refusedQuestions: readonly (readonly [type: string, fields: Record<string,
     ['openText', { charLimit: { max: -1 } }, 'charLimit.max'],
     ['multipleChoiceSingle', {}, 'choices'],
     ['multipleChoiceSingle', { choices: [choices[0]] }, 'choices'],
-    ['multipleChoiceSingle', { choices: [choices[0], choices[0]] }, 'choices'],
     ['multipleChoiceSingle', { choices, shuffleOption: 'some' }, 'shuffleOption'],
     ['multipleChoiceMulti', { choices: [{ id: 'a' }, choices[1]] }, 'choices.0.label'],
     ['rating', { scale: 'star', range: 8 }, 'range'],
@@ -114,7 +113,14 @@ t.test('converts older spellings of questions', async (t) => {
     columns: [{ id: '0', label: { default: 'c' } }],
   });
   t.notOk(Object.hasOwn(questionOf({ type: 'openText', imageUrl: null, unknown: 1 }) ?? {}, 'imageUrl'));
-  t.notOk(Object.hasOwn(questionOf({ type: 'openText', unknown: 1 }) ?? {}, 'unknown'));
+});
+
+t.test('keeps what it does not know, as it was sent, but no unknown field of a survey', async (t) => {
+  const unknown = { label: 'x', list: [{ label: 'y' }] };
+  t.match(questionOf({ type: 'openText', unknown }), { unknown });
+  const content = read({ unknown, endings: [{ id: 'e', type: 'endScreen', unknown }] });
+  t.match(content.endings, [{ unknown }]);
+  t.notOk('unknown' in content);
 });
 
 const refusedSurveys: readonly (readonly [Record<string, unknown>, string])[] = [
@@ -137,7 +143,6 @@ const refusedSurveys: readonly (readonly [Record<string, unknown>, string])[] = 
   [{ hiddenFields: { enabled: true, fieldIds: ['q1'] } }, 'hiddenFields.fieldIds.0'],
   [{ hiddenFields: { enabled: true, fieldIds: ['source'] } }, 'hiddenFields.fieldIds.0'],
   [{ variables: [{ id: 'v', name: 'A', type: 'text', value: '' }] }, 'variables.0.name'],
-  [{ variables: [{ id: 'v', name: 'a', type: 'number', value: '1' }] }, 'variables.0.value'],
   [{ welcomeCard: { enabled: true } }, 'welcomeCard.headline'],
   [{ endings: [{ id: 'e', type: 'fireworks' }] }, 'endings.0.type'],
   [{ endings: [{ id: 'e', type: 'endScreen', buttonLink: 'javascript:alert(1)' }] }, 'endings.0.buttonLink'],
