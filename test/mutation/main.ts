@@ -3,7 +3,7 @@
  * exact, and tells what no test of `npm test` notices. The changes are made in a copy of the last commit.
  *
  * Those test files run that import the changed file, the nearest first, until one fails. The file that failed must be
- * green without the change. Prints a line for each place that survived, and the score.
+ * green without the change. `--only` takes the places whose line of the report has this text.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -35,15 +35,15 @@ const { values } = parseArgs({
   options: {
     places: { type: 'string', default: '300' },
     seed: { type: 'string', default: '1' },
-    only: { type: 'string', default: '' },
+    only: { type: 'string' },
     jobs: { type: 'string', default: '2' },
   },
 });
 const seed = Number(values.seed);
-const files = globSync(ROOMS, { cwd: projectRoot })
-  .filter((file) => file.includes(values.only))
-  .sort();
-const all = files.flatMap((file) => placesOf(file, readFileSync(join(projectRoot, file), 'utf8')));
+const files = globSync(ROOMS, { cwd: projectRoot }).sort();
+const all = files
+  .flatMap((file) => placesOf(file, readFileSync(join(projectRoot, file), 'utf8')))
+  .filter((place) => values.only === undefined || textOf(place).includes(values.only));
 const chosen = shuffle(all).slice(0, Number(values.places));
 console.log(`${chosen.length} of ${all.length} places in ${files.length} files, seed ${seed}`);
 
@@ -59,6 +59,10 @@ const waiting = [...chosen];
 await Promise.all(Array.from({ length: Number(values.jobs) }, work));
 const noticed = chosen.length - survivors.length;
 console.log(`noticed ${noticed} of ${chosen.length} (${((100 * noticed) / chosen.length).toFixed(1)} %)`);
+
+function textOf({ file, line, old, new: changed }: Place): string {
+  return `${file}:${line} "${old}" -> "${changed}"`;
+}
 
 /** Takes places until none is left, in a copy of its own. */
 async function work(): Promise<void> {
@@ -90,9 +94,8 @@ async function judge(place: Place, copy: string): Promise<void> {
   }
   writeFileSync(path, source);
   if (by === undefined) survivors.push(place);
-  const line = source.slice(0, place.at).split('\n').length;
   const end = by === undefined ? 'SURVIVED' : `noticed by ${by}`;
-  console.log(`${++done} ${place.file}:${line} "${place.old}" -> "${place.new}" ${end}`);
+  console.log(`${++done} ${textOf(place)} ${end}`);
 }
 
 function nearest(file: string): string[] {

@@ -4,6 +4,8 @@ import { stripTypeScriptTypes } from 'node:module';
 export interface Place {
   readonly file: string;
   readonly at: number;
+  /** Counted from 1. */
+  readonly line: number;
   readonly old: string;
   readonly new: string;
 }
@@ -65,7 +67,8 @@ export function placesOf(file: string, source: string): Place[] {
     const [old] = match;
     if (match.groups?.skip !== undefined || (WORD.test(old) && !OTHER_LANGUAGE.test(source))) continue;
     const changed = CHANGES[old] ?? String(Number(old.replaceAll('_', '')) + 1);
-    const place = { file, at: match.index, old, new: changed };
+    const line = source.slice(0, match.index).split('\n').length;
+    const place = { file, at: match.index, line, old, new: changed };
     const result = strip(apply(source, place));
     if (result !== undefined && result !== plain) places.push(place);
   }
