@@ -14,20 +14,6 @@ const PROGRAM: Program<CommandContext> = {
   about: 'Checks, explains, rehearses and changes limits.',
   version: VERSION_TEXT,
   groups: COMMAND_GROUPS,
-  // They differ too much from ours for a guess by letters.
-  otherNames: {
-    test: 'check',
-    validate: 'check',
-    lint: 'check',
-    whois: 'inspect',
-    who: 'inspect',
-    status: 'doctor',
-    block: 'ban',
-    unblock: 'unban',
-    clear: 'reset',
-    run: 'start',
-    serve: 'start',
-  },
   epilogue: 'Exit codes: 0 fine, 1 the answer is no, 2 wrong call, 3 could not be reached.',
   exitCodeOf(error) {
     if (error instanceof PolicyFileError) return EXIT.no;

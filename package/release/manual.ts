@@ -1,4 +1,4 @@
-/** The manual page and the completion files of the command, written by the command itself. */
+/** The manual page of the command, written by the command itself. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -21,12 +21,10 @@ export function writeManual(tree: string, command: Command): void {
     writeFileSync(file, content);
   };
   write('man/man1/floodgate.1.gz', gzipSync(manualPage(command), { level: 9 }));
-  write('bash-completion/completions/floodgate', run(command, ['completion'], '/bin/bash'));
-  write('zsh/vendor-completions/_floodgate', run(command, ['completion'], '/bin/zsh'));
 }
 
 function manualPage(command: Command): string {
-  const help = (...args: string[]): string => run(command, [...args, '--help'], '/bin/sh');
+  const help = (...args: string[]): string => run(command, [...args, '--help']);
   return [
     `.TH FLOODGATE 1 ${command.date} "Floodgate ${command.version}" "User commands"`,
     '.SH NAME',
@@ -56,7 +54,7 @@ function verbatim(text: string): readonly string[] {
   return ['.nf', ...escaped.map((line) => line.replace(/^(?=[.'])/, '\\&')), '.fi'];
 }
 
-function run({ call: [node, program] }: Command, args: readonly string[], shell: string): string {
-  const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8', SHELL: shell, NODE_DISABLE_COMPILE_CACHE: '1' };
+function run({ call: [node, program] }: Command, args: readonly string[]): string {
+  const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8', NODE_DISABLE_COMPILE_CACHE: '1' };
   return execFileSync(node, [program, ...args], { encoding: 'utf8', env });
 }

@@ -25,10 +25,6 @@ export class Terminal {
     return this.#stderr.isTTY === true;
   }
 
-  get progressStream(): Output {
-    return this.#stderr;
-  }
-
   line(text = ''): void {
     for (const line of text.split('\n')) this.#stdout.write(`${line.trimEnd()}\n`);
   }

@@ -3,9 +3,6 @@ import { type Command, define, type Given, type Options } from '#shared/cli/comm
 import type { ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
-/** The name of standard input among files. */
-export const STANDARD_INPUT = '-';
-
 export interface CommandContext {
   readonly terminal: Terminal;
   /** The environment, for defaults of options. */

@@ -1,16 +1,14 @@
 /** Opens the access logs that the arguments name. */
-
 import { FORMATS } from '#gateway/workbench/replay/formats/formats.ts';
-import { UnknownFormatError } from '#gateway/workbench/replay/log-file.ts';
-import { LOGS_MAX, LogFiles } from '#gateway/workbench/replay/log-files.ts';
+import { LOGS_MAX, LogFiles, UnknownFormatError } from '#gateway/workbench/replay/log-files.ts';
 import type { Given } from '#shared/cli/command.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
-import type { Terminal } from '#shared/cli/terminal.ts';
-import type { ProxyTrust } from '#shared/client-address.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import { whyUnreadable } from './arguments.ts';
-import { HEADER, STANDARD_INPUT } from './command.ts';
-import { Progress } from './progress.ts';
+import { HEADER } from './command.ts';
+
+/** The name of standard input among files. */
+const STANDARD_INPUT = '-';
 
 /** Options of every command that reads access logs. */
 export const LOG_OPTIONS = {
@@ -33,51 +31,19 @@ export const LOG_OPTIONS = {
   },
 } as const;
 
-interface OpenedLogs {
-  readonly logs: LogFiles;
-  readonly trust: ProxyTrust;
-  readonly progress: Progress;
-}
-
-/** @throws CommandError exit 2 for too many logs, exit 3 for a missing file */
-export function openLogs(
-  options: Given<typeof LOG_OPTIONS>,
-  terminal: Terminal,
-  now: () => number,
-): OpenedLogs {
-  const { logs: files, format = null, 'trusted-proxies': trust, header } = options;
-  if (files.length > LOGS_MAX)
+/** @throws CommandError exit 2 for too many logs */
+export function openLogs({ logs, format, header }: Given<typeof LOG_OPTIONS>): LogFiles {
+  if (logs.length > LOGS_MAX)
     throw new CommandError(
-      `${files.length} logs are more than ${LOGS_MAX}; join some of them, such as: cat a.log b.log | floodgate replay -`,
+      `${logs.length} logs are more than ${LOGS_MAX}; join some of them, such as: cat a.log b.log | floodgate replay -`,
       EXIT.usage,
     );
-  if (files.filter((name) => name === STANDARD_INPUT).length > 1)
+  if (logs.filter((name) => name === STANDARD_INPUT).length > 1)
     throw new CommandError('standard input (-) can be read only once', EXIT.usage);
-  const progress = new Progress(terminal, now);
-  try {
-    const logs = new LogFiles({
-      files: files.map((name) =>
-        name === STANDARD_INPUT ? { name: 'standard input', input: process.stdin } : { name, input: name },
-      ),
-      format,
-      headers: new Map(header),
-      onProgress: (read, total) => progress.at(read, total),
-    });
-    return { logs, trust, progress };
-  } catch (error) {
-    throw readable(error);
-  }
-}
-
-/** Runs a function that reads logs, and turns its errors into one sentence. */
-export async function readingLogs<T>(progress: Progress, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    throw readable(error);
-  } finally {
-    progress.end();
-  }
+  const files = logs.map((name) =>
+    name === STANDARD_INPUT ? { name: 'standard input', input: process.stdin } : { name, input: name },
+  );
+  return new LogFiles(files, format ?? null, new Map(header));
 }
 
 /** Turns the error of a log into one sentence. */

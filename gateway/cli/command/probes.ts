@@ -1,23 +1,65 @@
 /** Findings of doctor about the public address: where it leads, its certificate, how the application reads paths. */
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request as plainRequest } from 'node:http';
+import { request as tlsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { PROBE_HEADER } from '#gateway/http/header-names.ts';
-import type { CredentialSource } from '#gateway/identity/identifier.ts';
-import { bad, DAYS_LEFT_MIN, type Finding, good, trustFinding } from '#gateway/operate/doctor/findings.ts';
-import { type KeyPlace, otherLetters, type Spelling } from '#gateway/operate/doctor/spellings.ts';
+import { bad, expiryMistake, type Finding, good, trustFinding } from '#gateway/operate/doctor/findings.ts';
+import type { Spelling } from '#gateway/operate/doctor/spellings.ts';
 import type { Seen } from '#gateway/request/probe.ts';
+import { within } from '#shared/within.ts';
 import { type AdminAccess, askAdmin } from './admin-client.ts';
-import { ask, type PublicReply, TIMEOUT_MS } from './public-address.ts';
 
 /** An address from the block for benchmarks (RFC 2544). */
 const CLAIMED_ADDRESS = '198.18.27.53';
 const DAY_MS = 86_400_000;
+const TIMEOUT_MS = 5000;
+const BODY_LENGTH_MAX = 65_536;
 const NOWHERE = '/floodgate-doctor-looks-for-nothing';
 
-interface TrustProbe {
-  readonly findings: readonly Finding[];
-  /** Number of proxies to the application, including the gateway; null if the address does not lead to this gateway. */
-  readonly proxies: number | null;
+interface PublicReply {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+/** Sends a request as clients do, with any certificate. @param path sent unchanged @throws the error of the connection */
+async function ask(
+  { protocol, hostname, port }: URL,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<PublicReply> {
+  const isTls = protocol === 'https:';
+  const call = (isTls ? tlsRequest : plainRequest)({
+    host: hostOf(hostname),
+    port: port === '' ? (isTls ? 443 : 80) : port,
+    path,
+    headers: { 'user-agent': 'floodgate-doctor', ...headers },
+    agent: false,
+    ...(isTls ? { rejectUnauthorized: false } : {}),
+  });
+  try {
+    return await within(TIMEOUT_MS, replyTo(call));
+  } finally {
+    call.destroy();
+  }
+}
+
+async function replyTo(call: ClientRequest): Promise<PublicReply> {
+  call.end();
+  const [response] = (await once(call, 'response')) as [IncomingMessage];
+  let body = '';
+  for await (const chunk of response.setEncoding('utf8')) {
+    body += chunk;
+    if (body.length > BODY_LENGTH_MAX) break;
+  }
+  return { status: response.statusCode ?? 0, headers: response.headers, body };
+}
+
+/** Removes the brackets of an IPv6 address. */
+function hostOf(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, '');
 }
 
 /**
@@ -25,43 +67,35 @@ interface TrustProbe {
  *
  * @param hops number of trusted proxies; 0 if GATEWAY_TRUSTED_PROXIES is not a number
  */
-export async function probeTrust(origin: URL, admin: AdminAccess, hops: number): Promise<TrustProbe> {
+export async function probeTrust(origin: URL, admin: AdminAccess, hops: number): Promise<readonly Finding[]> {
   const { token } = (await askAdmin(admin, 'POST', '/api/doctor/probe', {})) as { token: string };
   const { identity: claimed } = (await askAdmin(admin, 'POST', '/api/inspect', {
     subject: CLAIMED_ADDRESS,
     kind: 'address',
   })) as { identity: string };
-  let plain: PublicReply;
-  let claiming: PublicReply;
+  let replies: readonly PublicReply[];
   try {
-    plain = await ask(origin, '/', { [PROBE_HEADER]: token });
-    claiming = await ask(origin, '/', { [PROBE_HEADER]: token, 'x-forwarded-for': CLAIMED_ADDRESS });
+    const plain = await ask(origin, '/', { [PROBE_HEADER]: token });
+    const claiming = { [PROBE_HEADER]: token, 'x-forwarded-for': CLAIMED_ADDRESS };
+    replies = [plain, await ask(origin, '/', claiming)];
   } catch (error) {
-    const finding = bad(
-      'public-address',
-      `${origin.origin} cannot be reached from here: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`,
-      'start what listens there, open the port, or give the address that clients use with --public',
-    );
-    return { findings: [finding], proxies: null };
+    const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+    const fix = 'start what listens there, open the port, or give the address that clients use with --public';
+    return [bad('public-address', `${origin.origin} cannot be reached from here: ${why}`, fix)];
   }
-  const [seenPlain, seenClaiming] = [seenIn(plain), seenIn(claiming)];
-  if (seenPlain === null || seenClaiming === null) {
-    const finding = bad(
-      'public-address',
-      `${origin.origin} does not lead to this gateway: another server answered ${plain.status}`,
-      'let the proxy in front forward to the gateway (GATEWAY_PORT) with all header fields, and --public name that proxy',
-    );
-    return { findings: [finding], proxies: null };
-  }
-  const { isAsked, forwardedCount } = seenPlain;
-  const leads = isAsked
+  const [plain, claiming] = replies.map(seenIn);
+  if (!plain || !claiming)
+    return [
+      bad(
+        'public-address',
+        `${origin.origin} does not lead to this gateway: another server answered ${replies[0]?.status}`,
+        'let the proxy in front forward to the gateway (GATEWAY_PORT) with all header fields, and --public name that proxy',
+      ),
+    ];
+  const leads = plain.isAsked
     ? `the server at ${origin.origin} is a proxy that asks this gateway about requests`
     : `${origin.origin} leads to this gateway`;
-  const findings = [
-    good('public-address', leads),
-    trustFinding({ plain: seenPlain, claiming: seenClaiming, claimed, hops }),
-  ];
-  return { findings, proxies: isAsked ? forwardedCount : forwardedCount + 1 };
+  return [good('public-address', leads), trustFinding({ plain, claiming, claimed, hops })];
 }
 
 function seenIn({ status, body }: PublicReply): Seen | null {
@@ -94,89 +128,32 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
   }
   const answered = replies.filter(([, as, other]) => !isOwn(as) && !isOwn(other));
   if (answered.length === 0) return [];
-  const of = (kind: Spelling['kind']) => answered.filter(([one]) => one.kind === kind);
-  const cases = of('case').filter(([, as, other]) => isSame(as, other, nothing));
-  const formats = of('format').filter(([, as, other]) => other.status !== as.status);
-  const findings: Finding[] = [];
-  if (cases[0] !== undefined) {
-    const [{ policy, path, other }] = cases[0];
-    findings.push(
-      bad(
-        'path-spelling',
-        `the application answers ${other} as ${path}, and policy ${policy} counts only the latter${more(cases)}`,
-        'write ignoreCase: true into the policy file, or make the application distinguish the case of paths',
-      ),
-    );
-  }
-  if (formats[0] !== undefined) {
-    const [{ policy, path, other }] = formats[0];
-    findings.push(
-      bad(
-        'path-spelling',
-        `the application has ${other} too, and policy ${policy} counts only ${path}${more(formats)}`,
-        'if the two do the same, give the other one a policy with the same bucket, or let the application refuse it (format: false in Rails)',
-      ),
-    );
-  }
+  const same = answered.filter(([{ kind }, as, other]) =>
+    kind === 'case' ? isSame(as, other, nothing) : other.status !== as.status,
+  );
+  const mistakeOf = (kind: Spelling['kind'], what: (one: Spelling) => string, fix: string): Finding[] => {
+    const [first, ...more] = same.flatMap(([one]) => (one.kind === kind ? [one] : []));
+    if (first === undefined) return [];
+    const others = more.length === 0 ? '' : `, and ${more.length} more such paths`;
+    return [bad('path-spelling', what(first) + others, fix)];
+  };
+  const findings = [
+    ...mistakeOf(
+      'case',
+      ({ policy, path, other }) =>
+        `the application answers ${other} as ${path}, and policy ${policy} counts only the latter`,
+      'write ignoreCase: true into the policy file, or make the application distinguish the case of paths',
+    ),
+    ...mistakeOf(
+      'format',
+      ({ policy, path, other }) =>
+        `the application has ${other} too, and policy ${policy} counts only ${path}`,
+      'if the two do the same, give the other one a policy with the same bucket, or let the application refuse it (format: false in Rails)',
+    ),
+  ];
   if (findings.length > 0) return findings;
   const tried = answered.length;
   return [good('path-spelling', `the application has no other spelling of a limited path (${tried} tried)`)];
-}
-
-function more({ length }: readonly unknown[]): string {
-  return length === 1 ? '' : `, and ${length - 1} more such paths`;
-}
-
-/** Checks whether the application takes a key in other case for the same key, although policies distinguish them. */
-export async function probeKey(origin: URL, key: string, places: readonly KeyPlace[]): Promise<Finding[]> {
-  const other = otherLetters(key);
-  let tried = 0;
-  for (const { identifier, path, sources } of places) {
-    const source = sources.find((one) => one.kind !== 'bearer' || key.startsWith(one.prefix));
-    if (source === undefined || other === key) continue;
-    const send = (sent: string): Promise<PublicReply> =>
-      ask(origin, ...requestWith(source, path, encodeURIComponent(sent), sent));
-    const [accepted, refused, spelled] = [await send(key), await send(`${key}x`), await send(other)];
-    if ([accepted, refused, spelled].some(isOwn) || accepted.status === refused.status) continue;
-    tried++;
-    if (spelled.status === accepted.status)
-      return [
-        bad(
-          'key-spelling',
-          `the application takes the key in other case too, and ${identifier} counts each spelling as another key`,
-          `write ignoreCase: true into the identifier ${identifier}`,
-        ),
-      ];
-  }
-  return tried > 0
-    ? [good('key-spelling', 'the application distinguishes upper and lower case in keys')]
-    : [
-        bad(
-          'key-spelling',
-          'the key could not be tried: on no route did the application accept it and refuse an invented one',
-          'give a key with letters that works for a GET route of a policy that counts keys by case',
-        ),
-      ];
-}
-
-function requestWith(
-  source: CredentialSource,
-  path: string,
-  encoded: string,
-  key: string,
-): [path: string, headers: Record<string, string>] {
-  switch (source.kind) {
-    case 'header':
-      return [path, { [source.header]: key }];
-    case 'bearer':
-      return [path, { authorization: `Bearer ${key}` }];
-    case 'cookie':
-      return [path, { cookie: `${source.cookie}=${encoded}` }];
-    case 'query':
-      return [`${path}?${source.parameter}=${encoded}`, {}];
-    default:
-      return source satisfies never;
-  }
 }
 
 /** Whether the gateway wrote the reply itself: it denied the request, or the application did not answer. */
@@ -190,51 +167,37 @@ function isSame(a: PublicReply, b: PublicReply, nothing: PublicReply): boolean {
 }
 
 /** Checks chain and expiry of the certificate. @param now by the wall clock */
-export function tlsFinding({ hostname, port }: URL, now: number): Promise<Finding> {
-  const host = hostname.replace(/^\[|\]$/g, '');
-  return new Promise((resolve) => {
-    const socket = connect({
-      host,
-      port: Number(port === '' ? 443 : port),
-      // An IP address must not be sent as a TLS server name (RFC 6066 3).
-      ...(isIP(host) === 0 ? { servername: host } : {}),
-      rejectUnauthorized: false,
-      timeout: TIMEOUT_MS,
-    });
-    const end = (finding: Finding): void => {
-      socket.destroy();
-      resolve(finding);
-    };
-    socket.once('secureConnect', () => {
-      const { valid_to } = socket.getPeerCertificate();
-      const days = Math.floor((Date.parse(valid_to) - now) / DAY_MS);
-      const problem: unknown = socket.authorizationError;
-      if (days < 0) end(bad('tls', `the certificate of ${host} expired on ${valid_to}`, 'renew it now'));
-      else if (problem !== null && problem !== undefined)
-        end(
-          bad(
-            'tls',
-            `clients do not trust the certificate of ${host}: ${problemText(problem)}`,
-            'serve the whole chain, with a certificate for this name from an authority that clients know; for one of your own, set NODE_EXTRA_CA_CERTS here',
-          ),
-        );
-      else if (days < DAYS_LEFT_MIN)
-        end(
-          bad(
-            'tls',
-            `the certificate of ${host} expires in ${days} days`,
-            'renew it, and find out why it was not renewed before',
-          ),
-        );
-      else end(good('tls', `the certificate of ${host} is trusted and valid for ${days} more days`));
-    });
-    socket.once('timeout', () =>
-      end(bad('tls', `${host} does not speak TLS in time`, 'look at the proxy in front')),
-    );
-    socket.once('error', (error) =>
-      end(bad('tls', `${host} does not speak TLS: ${error.message}`, 'look at the proxy in front')),
-    );
+export async function tlsFinding({ hostname, port }: URL, now: number): Promise<Finding> {
+  const host = hostOf(hostname);
+  const socket = connect({
+    host,
+    port: Number(port === '' ? 443 : port),
+    // An IP address must not be sent as a TLS server name (RFC 6066 3).
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    rejectUnauthorized: false,
   });
+  try {
+    await within(TIMEOUT_MS, once(socket, 'secureConnect'));
+    const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - now) / DAY_MS);
+    const problem: unknown = socket.authorizationError;
+    const mistake = expiryMistake(`the certificate of ${host}`, days);
+    if (days >= 0 && problem !== null && problem !== undefined)
+      return bad(
+        'tls',
+        `clients do not trust the certificate of ${host}: ${problemText(problem)}`,
+        'serve the whole chain, with a certificate for this name from an authority that clients know; for one of your own, set NODE_EXTRA_CA_CERTS here',
+      );
+    if (mistake !== null) return bad('tls', ...mistake);
+    return good('tls', `the certificate of ${host} is trusted and valid for ${days} more days`);
+  } catch (error) {
+    return bad(
+      'tls',
+      `${host} does not speak TLS: ${(error as Error).message}`,
+      'look at the proxy in front',
+    );
+  } finally {
+    socket.destroy();
+  }
 }
 
 function problemText(problem: unknown): string {

@@ -27,9 +27,6 @@ export const COMMAND_GROUPS = {
     unban: async () => (await import('./clients.ts')).UNBAN,
     bans: async () => (await import('./bans.ts')).BANS,
   },
-  'This command line': {
-    completion: async () => (await import('./completion.ts')).completionOf(COMMANDS),
-  },
 } satisfies Readonly<Record<string, Commands<CommandContext>>>;
 
 export const COMMANDS: Commands<CommandContext> = Object.assign({}, ...Object.values(COMMAND_GROUPS));

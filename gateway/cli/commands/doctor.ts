@@ -2,8 +2,7 @@
 
 import { type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { ADMIN_OPTIONS, type CommandContext, command } from '#gateway/cli/command/command.ts';
-import { probeFormbricks } from '#gateway/cli/command/formbricks-probes.ts';
-import { probeKey, probeSpellings, probeTrust, tlsFinding } from '#gateway/cli/command/probes.ts';
+import { probeSpellings, probeTrust, tlsFinding } from '#gateway/cli/command/probes.ts';
 import { bad, type Finding, reportFindings } from '#gateway/operate/doctor/findings.ts';
 import type { GatewayReport } from '#gateway/operate/doctor/report.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
@@ -13,14 +12,9 @@ export const DOCTOR = command({
   describe: 'Is the set-up of a running gateway right?',
   options: {
     public: {
-      parse: originLike('https://HOST'),
+      parse: originOf,
       describe: 'The address that clients use; the port of the gateway itself unless given',
     },
-    formbricks: {
-      parse: originLike('http://HOST:PORT'),
-      describe: 'Where Formbricks itself listens: looks at its login, its proxies and its keys too',
-    },
-    key: { describe: 'A key that works: looks whether the application also takes it in other case' },
     ...ADMIN_OPTIONS,
   },
   examples: [
@@ -28,10 +22,9 @@ export const DOCTOR = command({
   ],
   async run(options, context) {
     const { terminal, env } = context;
-    const { public: given = null, formbricks = null, key = null, json } = options;
-    const findings = await examine({ given, formbricks, key }, accessOf(options, env), context);
+    const findings = await examine(options.public ?? null, accessOf(options, env), context);
     const ok = findings.every((finding) => finding.ok);
-    if (json) terminal.json({ ok, findings });
+    if (options.json) terminal.json({ ok, findings });
     else {
       terminal.table(
         ['check', '', 'finding'],
@@ -47,28 +40,15 @@ export const DOCTOR = command({
   },
 });
 
-function originLike(example: string): (text: string) => URL {
-  return (text) => {
-    const url = URL.parse(text);
-    if (url === null || !/^https?:$/.test(url.protocol))
-      throw new Error(`${text} is not a URL; write ${example}`);
-    return url;
-  };
+function originOf(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new Error(`${text} is not a URL; write https://HOST`);
+  return url;
 }
 
-interface Examined {
-  /** Address in the option `--public`; null without the option. */
-  readonly given: URL | null;
-  readonly formbricks: URL | null;
-  /** A key that works; null without the option `--key`. */
-  readonly key: string | null;
-}
-
-async function examine(
-  { given, formbricks, key }: Examined,
-  access: AdminAccess,
-  { now }: CommandContext,
-): Promise<Finding[]> {
+/** @param given address in the option `--public`; null without the option */
+async function examine(given: URL | null, access: AdminAccess, { now }: CommandContext): Promise<Finding[]> {
   const askedAt = now();
   const tls = given?.protocol === 'https:' ? await tlsFinding(given, askedAt) : null;
   const tlsFindings = tls === null ? [] : [tls];
@@ -94,21 +74,12 @@ async function examine(
   const origin = given ?? directOrigin(access.gateway, report);
   // Without the store there is no salt for a token. Another finding reports the store.
   const isStoreAway = report.store !== null && report.store.problem !== null;
-  const { findings: trust, proxies } = isStoreAway
-    ? { findings: [], proxies: null }
-    : await probeTrust(origin, access, report.trust.hops);
+  const trust = isStoreAway ? [] : await probeTrust(origin, access, report.trust.hops);
   // Report a network that is too wide only once.
   const isTold = findings.some(({ check }) => check === 'trusted-proxies');
   findings.push(...trust.filter(({ check }) => !(isTold && check === 'trusted-proxies')), ...tlsFindings);
   if (trust.every(({ check, ok }) => check !== 'public-address' || ok) && report.upstream.problem === null)
-    findings.push(
-      ...(await probeSpellings(origin, report.spellings)),
-      ...(key === null ? [] : await probeKey(origin, key, report.keyPlaces)),
-    );
-  if (formbricks !== null && !isStoreAway) {
-    const probe = { formbricks, origin, isPublic: given !== null, proxies };
-    findings.push(...(await probeFormbricks({ ...probe, admin: access, now: now() })));
-  }
+    findings.push(...(await probeSpellings(origin, report.spellings)));
   return findings;
 }
 

@@ -3,7 +3,7 @@
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
 import { command, POLICY_FILE } from '#gateway/cli/command/command.ts';
-import { LOG_OPTIONS, openLogs, readingLogs } from '#gateway/cli/command/log-options.ts';
+import { LOG_OPTIONS, openLogs, readable } from '#gateway/cli/command/log-options.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { type ReplayResult, replay } from '#gateway/workbench/replay/replay.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
@@ -27,12 +27,14 @@ export const REPLAY = command({
   async run(options, { terminal, now, env }) {
     const set = loadPolicyFile(options.file);
     const against = options.against === undefined ? null : loadPolicyFile(options.against);
-    const { logs, trust, progress } = openLogs(options, terminal, now);
     // With the salt of the gateway, digests are the same as in its logs.
     const salt = env.GATEWAY_IDENTITY_SECRET ?? '';
     const begunAt = now();
-    const result = await readingLogs(progress, () =>
-      replay({ logs, set, against, trust, salt, withRoutes: options.routes }),
+    const { 'trusted-proxies': trust, routes: withRoutes } = options;
+    const result = await replay({ logs: openLogs(options), set, against, trust, salt, withRoutes }).catch(
+      (error: unknown) => {
+        throw readable(error);
+      },
     );
     const seconds = Math.max(0.001, (now() - begunAt) / 1000);
     if (result.requests === 0) {

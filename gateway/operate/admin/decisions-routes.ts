@@ -15,7 +15,7 @@ const SEARCHES_MAX = 2;
 
 const NO_ID = 'this is not a decision id; take the value of x-gateway-decision from the refused reply';
 const NOT_STORED =
-  'is stored: of a flood only a sample is, and none for longer than a day; floodgate why ID --log FILE finds it in the access log';
+  'is stored: of a flood only a sample is, and none for longer than a day; the line of the access log with this id has more: grep it there';
 
 const searchSchema = input(
   {

@@ -11,7 +11,7 @@ import { type ProxyTrust, writtenNetwork } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
 import { timeLimit } from '#shared/within.ts';
-import { keyPlacesOf, spellingsOf } from './spellings.ts';
+import { spellingsOf } from './spellings.ts';
 
 /** Data that only doctor needs, not the rest of the admin API. */
 export interface DoctorSources {
@@ -74,7 +74,6 @@ export async function gatewayReport(parts: ReportParts) {
     hasForeignPages: matches.some(({ hasForeignPages }) => hasForeignPages),
     /** Paths for the test of upper and lower case. */
     spellings: spellingsOf(policies),
-    keyPlaces: keyPlacesOf(policies),
     openFiles: {
       max: parts.openFilesMax(),
       needed: connections.total + upstream_connections.total + upgrades.total + OWN_FILES,

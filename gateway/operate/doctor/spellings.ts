@@ -1,5 +1,4 @@
-/** Finds paths that a policy limits, other spellings of them that no route matches, and places where it counts a key. */
-import { type CredentialSource, partsOf } from '#gateway/identity/identifier.ts';
+/** Finds paths that a policy limits, other spellings of them that no route matches. */
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 
@@ -9,13 +8,6 @@ export interface Spelling {
   readonly policy: string;
   readonly path: string;
   readonly other: string;
-}
-
-/** A path where a policy counts keys that it distinguishes by case. */
-export interface KeyPlace {
-  readonly identifier: string;
-  readonly path: string;
-  readonly sources: readonly CredentialSource[];
 }
 
 /** Maximum number of paths. Each takes three requests of `floodgate doctor`. */
@@ -41,20 +33,6 @@ export function spellingsOf(set: PolicySet): Spelling[] {
   return spellings;
 }
 
-/** Returns one path for each identifier, for requests with GET. */
-export function keyPlacesOf({ policies }: PolicySet): KeyPlace[] {
-  const places = new Map<string, KeyPlace>();
-  for (const policy of policies) {
-    if (policy.route.methods?.has('GET') === false) continue;
-    for (const part of partsOf(policy.identifier)) {
-      if (part.kind !== 'credential' || part.ignoresCase === true || places.has(part.name)) continue;
-      const path = pathOf(policy, (text) => text);
-      places.set(part.name, { identifier: part.name, path, sources: part.sources });
-    }
-  }
-  return [...places.values()];
-}
-
 function pathOf({ route }: LoadedPolicy, spell: (literal: string) => string): string {
   const parts = route.segments.flatMap((segment) => {
     if (segment.kind === 'rest') return [];
@@ -63,7 +41,7 @@ function pathOf({ route }: LoadedPolicy, spell: (literal: string) => string): st
   return `/${parts.join('/')}`;
 }
 
-export function otherLetters(text: string): string {
+function otherLetters(text: string): string {
   const upper = text.toUpperCase();
   return upper === text ? text.toLowerCase() : upper;
 }

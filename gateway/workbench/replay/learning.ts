@@ -28,18 +28,10 @@ export class Learning {
     return this.#set;
   }
 
-  /** @param to when the log ends @param hasDigests whether the log has digests of addresses only */
-  notes(to: Millis, hasDigests: boolean): string[] {
-    const notes: string[] = [];
-    if (hasDigests && (regularsIn(this.#set)?.never ?? null) !== null)
-      notes.push('networks under regulars.never are ignored, because the log has only digests');
-    if (this.#actsFrom === null) return notes;
-    const when = isoTime(this.#actsFrom);
-    notes.push(
-      to < this.#actsFrom
-        ? `policies with newcomers would act from ${when}, after the end of the log; until then nobody can be a regular, and they only count`
-        : `policies with newcomers act from ${when}; before, nobody can be a regular, and they only count`,
-    );
-    return notes;
+  /** Says from when policies for newcomers act. null without such policies. */
+  get note(): string | null {
+    if (this.#actsFrom === null) return null;
+    const end = this.#hasEnded ? '' : ', after the end of the log';
+    return `policies with newcomers act from ${isoTime(this.#actsFrom)}${end}; before, nobody can be a regular, and they only count`;
   }
 }

@@ -1,27 +1,28 @@
 /**
  * Reads several logs as one, in the order of time: rotated parts of a log in any order, and logs of several machines.
  * Several workers write to one log, and a line is written when its reply ends. So a slow request comes after fast ones
- * that arrived later.
+ * that arrived later. Malformed lines are counted, and the first ones are kept.
  */
-import { statSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import type { Millis } from '#shared/clock.ts';
-import type { FormatName, HeaderFields } from './formats/formats.ts';
+import {
+  detectReader,
+  type FormatName,
+  type HeaderFields,
+  type LineReader,
+  readerOf,
+} from './formats/formats.ts';
 import type { LoggedRequest } from './formats/logged-request.ts';
-import { type LineCounts, LogFile, type LogInput } from './log-file.ts';
+import { LINE_MAX, portionsOf } from './log-lines.ts';
 
-export interface LogFilesOptions {
-  /** The logs to read, at most LOGS_MAX. */
-  readonly files: readonly LogInput[];
-  /** Format of the logs; null to recognize it by the first lines of each. */
-  readonly format: FormatName | null;
-  readonly headers: HeaderFields;
-  /** Called regularly. @param bytesTotal 0 if unknown */
-  readonly onProgress: (bytesRead: number, bytesTotal: number) => void;
+interface LogInput {
+  readonly name: string;
+  /** A path, or a stream such as standard input. */
+  readonly input: string | Readable;
 }
 
 /** A log with the requests of its current portion. */
 interface Begun {
-  readonly file: LogFile;
   readonly portions: AsyncIterator<readonly LoggedRequest[], undefined>;
   requests: readonly LoggedRequest[];
   next: number;
@@ -30,32 +31,43 @@ interface Begun {
 /** Receives the requests. The time never decreases. */
 type TakeRequest = (request: LoggedRequest, at: Millis) => void;
 
+/** Thrown if none of the first lines is a request in a known format. */
+export class UnknownFormatError extends Error {}
+
 /** Maximum number of logs, because each holds a portion of its text while it waits. */
 export const LOGS_MAX = 64;
 /** Maximum number of later requests that may come before a line. */
 const LINES_BEHIND_MAX = 65_536;
 /** Number of requests that are sorted and passed on at once. */
 const BATCH = 8192;
+const SAMPLES_MAX = 5;
+const SAMPLE_LENGTH = 120;
+const LINES_TO_DETECT = 50;
 
 export class LogFiles {
-  readonly counts: LineCounts = { lines: 0, unreadable: 0, samples: [] };
+  /** Number of lines without the empty ones. */
+  lines = 0;
+  unreadable = 0;
+  readonly samples: { readonly file: string; readonly line: number; readonly text: string }[] = [];
   /** Logs that could not be read to their end, with the reason. */
   readonly cutShort: string[] = [];
   readonly formats = new Set<FormatName>();
   /** Requests that came too late after younger ones. They are counted at the time of those. */
   late = 0;
-  readonly #files: readonly LogFile[];
-  readonly #bytesTotal: number;
-  readonly #onProgress: LogFilesOptions['onProgress'];
+  readonly #files: readonly LogInput[];
+  readonly #format: FormatName | null;
+  readonly #headers: HeaderFields;
   readonly #held: { readonly at: Millis; readonly request: LoggedRequest }[] = [];
   #now: Millis = Number.NEGATIVE_INFINITY;
 
-  /** @throws the error of a missing file */
-  constructor({ files, format, headers, onProgress }: LogFilesOptions) {
-    this.#onProgress = onProgress;
-    const sizes = files.map(({ input }) => (typeof input === 'string' ? statSync(input).size : 0));
-    this.#bytesTotal = sizes.includes(0) ? 0 : sizes.reduce((sum, size) => sum + size, 0);
-    this.#files = files.map((file) => new LogFile(file, format, headers, this.counts));
+  /**
+   * @param files at most LOGS_MAX
+   * @param format null to recognize it by the first lines of each log
+   */
+  constructor(files: readonly LogInput[], format: FormatName | null, headers: HeaderFields) {
+    this.#files = files;
+    this.#format = format;
+    this.#headers = headers;
   }
 
   /**
@@ -65,11 +77,11 @@ export class LogFiles {
    */
   async each(take: TakeRequest): Promise<void> {
     const all = this.#files.map(
-      (file): Begun => ({ file, portions: file.portions(), requests: [], next: 0 }),
+      (file): Begun => ({ portions: this.#portionsOf(file), requests: [], next: 0 }),
     );
     try {
       const open: Begun[] = [];
-      for (const log of all) if (await this.#fill(log)) open.push(log);
+      for (const log of all) if (await hasNext(log)) open.push(log);
       for (;;) {
         open.sort((a, b) => timeOf(a) - timeOf(b));
         const [first, second] = open;
@@ -80,7 +92,7 @@ export class LogFiles {
           first.next++;
           this.#hold(request, take);
         }
-        if (!(await this.#fill(first))) open.shift();
+        if (!(await hasNext(first))) open.shift();
       }
       this.#handOut(this.#held.length, take);
     } finally {
@@ -88,22 +100,42 @@ export class LogFiles {
     }
   }
 
-  /** Reads a further portion if the log needs one. @returns false at its end */
-  async #fill(log: Begun): Promise<boolean> {
-    while (log.next === log.requests.length) {
-      const { value } = await log.portions.next();
-      const { format, state, name } = log.file;
-      if (value === undefined) {
-        if (format !== null) this.formats.add(format);
-        if (state.cutShort !== null) this.cutShort.push(`${name}: ${state.cutShort}`);
-        return false;
+  /** Yields the requests of one portion of a log after the other. */
+  async *#portionsOf({ name, input }: LogInput): AsyncGenerator<readonly LoggedRequest[], undefined> {
+    let reader = this.#format === null ? null : readerOf(this.#format, this.#headers);
+    let before = 0;
+    for await (const lines of portionsOf(input, (reason) => this.cutShort.push(`${name}: ${reason}`))) {
+      reader ??= this.#detect(name, lines);
+      if (reader !== null) this.formats.add(reader.format);
+      const requests: LoggedRequest[] = [];
+      for (const [i, marked] of lines.entries()) {
+        const line = withoutMarks(marked, before + i);
+        if (line === '') continue;
+        this.lines++;
+        const request = line.length > LINE_MAX ? null : (reader?.read(line) ?? null);
+        if (request === null) this.#noteUnreadable(name, before + i + 1, line);
+        else requests.push(request);
       }
-      log.requests = value;
-      log.next = 0;
-      const bytesRead = this.#files.reduce((sum, file) => sum + file.state.bytesRead, 0);
-      this.#onProgress(bytesRead, this.#bytesTotal);
+      before += lines.length;
+      yield requests;
     }
-    return true;
+  }
+
+  #detect(name: string, all: readonly string[]): LineReader | null {
+    const first = all.slice(0, LINES_TO_DETECT).map((line) => line.trim());
+    const lines = first.filter((line) => line !== '');
+    if (lines.length === 0) return null;
+    const reader = detectReader(lines, this.#headers);
+    if (reader !== null) return reader;
+    const text = lines[0]?.slice(0, SAMPLE_LENGTH);
+    throw new UnknownFormatError(`${name}: its first lines are no access log that is known here (${text})`);
+  }
+
+  #noteUnreadable(file: string, line: number, text: string): void {
+    this.unreadable++;
+    if (this.samples.length >= SAMPLES_MAX) return;
+    // This copies the text, because a slice would keep the whole portion.
+    this.samples.push({ file, line, text: Buffer.from(text.slice(0, SAMPLE_LENGTH)).toString() });
   }
 
   #hold(request: LoggedRequest, take: TakeRequest): void {
@@ -123,7 +155,24 @@ export class LogFiles {
   }
 }
 
+/** Reads a further portion if the log needs one. @returns false at its end */
+async function hasNext(log: Begun): Promise<boolean> {
+  while (log.next === log.requests.length) {
+    const { value } = await log.portions.next();
+    if (value === undefined) return false;
+    log.requests = value;
+    log.next = 0;
+  }
+  return true;
+}
+
 /** Returns the time of the next request. */
 function timeOf({ requests, next }: Begun): Millis {
   return requests[next]?.at ?? Number.POSITIVE_INFINITY;
+}
+
+/** Removes the byte order mark of a file, and the carriage return of a line. */
+function withoutMarks(line: string, at: number): string {
+  const text = at === 0 && line.startsWith('\ufeff') ? line.slice(1) : line;
+  return text.endsWith('\r') ? text.slice(0, -1) : text;
 }

@@ -1,9 +1,10 @@
 /** Remarks on how exact the figures of a replay are. */
 import { isPresented } from '#gateway/identity/identifier.ts';
+import { regularsIn } from '#gateway/policy/learning.ts';
 import { exemptBy } from '#gateway/policy/match.ts';
 import { type PolicySet, usesHosts } from '#gateway/policy/policy-set.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
-import { CLIENTS_MAX } from './clients.ts';
+import { CLIENTS_MAX } from './client-counts.ts';
 import type { PolicyResult } from './tally.ts';
 
 interface Circumstances {
@@ -21,15 +22,29 @@ interface Circumstances {
   readonly endless: number;
   /** Whether the log is from Floodgate, with digests. */
   readonly hasDigests: boolean;
-  /** Remarks on the clients that groups count. */
-  readonly onGroups: readonly string[];
+  /** From when policies for newcomers act; null without such policies. */
+  readonly learning: string | null;
   /** Whether counters were dropped because the table was full. */
   readonly isFull: boolean;
 }
 
+/** Parts of a policy file that a replay leaves out. */
+const IGNORED: readonly (readonly [
+  what: string,
+  isUsed: (set: PolicySet, hasDigests: boolean) => boolean,
+])[] = [
+  ['hosts', usesHosts],
+  ['userAgent', ({ policies }) => policies.some(({ userAgent }) => userAgent !== null)],
+  ['query', ({ policies }, hasDigests) => hasDigests && policies.some(({ query }) => query !== null)],
+  ['overrides and lists by address or User-Agent', (set, hasDigests) => hasDigests && goesBeyondDigests(set)],
+  ['regulars.never', (set, hasDigests) => hasDigests && (regularsIn(set)?.never ?? null) !== null],
+  ['bans', ({ policies }) => policies.some(({ ban }) => ban !== null)],
+  ['protect', ({ protect }) => protect !== null],
+];
+
 export function notesOf(run: Circumstances): string[] {
   const { set, results, late, chained, unreadChains, endless, hasDigests } = run;
-  const { policies } = set;
+  const ignored = IGNORED.flatMap(([what, isUsed]) => (isUsed(set, hasDigests) ? [what] : []));
   const notes: readonly (readonly [applies: boolean, note: string])[] = [
     [
       chained > 0,
@@ -43,32 +58,9 @@ export function notesOf(run: Circumstances): string[] {
       endless > 0,
       `limits of requests in flight need the duration of each request; ${counted(endless, 'request')} without one, or denied in the log, were treated as ending at once`,
     ],
-    [
-      hasDigests && goesBeyondDigests(set),
-      'overrides and lists by address or User-Agent are ignored, because the log has only digests; name clients by digest or plan',
-    ],
-    [
-      usesHosts(set),
-      'policies, routes and list entries with hosts are ignored, because replay does not read the host',
-    ],
-    [
-      policies.some(({ userAgent }) => userAgent !== null),
-      'policies with userAgent are ignored, because replay does not read the User-Agent',
-    ],
-    [
-      hasDigests && policies.some(({ query }) => query !== null),
-      'policies with query are ignored, because the log does not have the query',
-    ],
-    ...policies.map((policy) => costNote(policy, hasDigests)),
-    [
-      policies.some(({ ban }) => ban !== null),
-      'bans by policies are ignored: a banned client appears as denied by the policy',
-    ],
-    [
-      set.protect !== null,
-      'protect is ignored: a log does not show how many requests the application can handle',
-    ],
-    ...run.onGroups.map((note) => [true, note] as const),
+    [ignored.length > 0, `these are ignored, because the log does not show enough: ${ignored.join(', ')}`],
+    ...set.policies.map((policy) => costNote(policy, hasDigests)),
+    [run.learning !== null, run.learning ?? ''],
     [
       late > 0,
       `${counted(late, 'request')} came so late after younger ones that they were counted at the time of those`,
@@ -89,36 +81,30 @@ export function notesOf(run: Circumstances): string[] {
 function costNote(
   { name, cost }: PolicySet['policies'][number],
   hasDigests: boolean,
-): readonly [boolean, string] {
+): readonly [applies: boolean, note: string] {
+  const note = (what: string): string => `each request under ${name} costs ${what}`;
   switch (cost.kind) {
     case 'reply-header':
-      return [
-        true,
-        `logs do not report the units of replies, so each request under ${name} counts ${cost.reserve}, its reserve`,
-      ];
+      return [true, note(`${cost.reserve}, its reserve, because logs do not report the units of replies`)];
     case 'reply-bytes':
-      return [
-        true,
-        `replies under ${name} cost the bytes in the log, which are those of the body${hasDigests ? ' and of the header section' : ''}; where the log does not have them, the reserve`,
-      ];
+      return [true, note('the bytes of its reply in the log, or the reserve where the log has none')];
     default:
       return [
         cost.kind === 'body-bytes' || (cost.kind === 'header' && hasDigests),
-        `replay does not know what requests cost, so each one under ${name} counts 1`,
+        note('1, because the log does not have what it costs'),
       ];
   }
 }
 
 function goesBeyondDigests({ policies, lists }: PolicySet): boolean {
-  return (
-    lists?.clients.some(
-      ({ clients: { networks, named, programs } }) => networks.size + named.size + programs.size > 0,
-    ) === true ||
-    policies.some(
-      ({ overrides }) =>
-        overrides !== null && overrides.clients.networks.size + overrides.clients.programs.size > 0,
-    )
+  const isListed = lists?.clients.some(
+    ({ clients: { networks, named, programs } }) => networks.size + named.size + programs.size > 0,
   );
+  const isOverridden = policies.some(({ overrides }) => {
+    const { networks, programs } = overrides?.clients ?? {};
+    return (networks?.size ?? 0) + (programs?.size ?? 0) > 0;
+  });
+  return isListed === true || isOverridden;
 }
 
 function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[]): string[] {

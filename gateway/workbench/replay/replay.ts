@@ -7,7 +7,7 @@ import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { count } from '#gateway/workbench/number-text.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
-import { ClientCounts, Clients } from './clients.ts';
+import { ClientCounts } from './client-counts.ts';
 import type { LoggedRequest } from './formats/logged-request.ts';
 import { Judge, type Judged, type JudgeOptions } from './judge.ts';
 import type { LogFiles } from './log-files.ts';
@@ -36,14 +36,13 @@ class Side {
   readonly judge: Judge;
   readonly tally: Tally;
   /** Requests that only this side denies, and their clients. */
-  readonly onlyDenied: ClientCounts;
+  readonly onlyDenied = new ClientCounts();
   onlyDeniedRequests = 0;
 
-  constructor(set: PolicySet, clients: Clients, options: JudgeOptions) {
+  constructor(set: PolicySet, options: JudgeOptions) {
     this.file = set.file;
     this.judge = new Judge(set, options);
-    this.tally = new Tally(set, clients);
-    this.onlyDenied = new ClientCounts(clients);
+    this.tally = new Tally(set);
   }
 
   decide(request: LoggedRequest, at: Millis): Judged {
@@ -80,9 +79,8 @@ export async function replay({ logs, set, against, trust, salt, withRoutes }: Re
   /** Denied in the log; then, allowed in the log and denied now, and the reverse. */
   const logged = { denied: 0, newlyDenied: 0, newlyAllowed: 0 };
   const judging = { clock: () => now, trust, salt };
-  const clients = new Clients();
-  const own = new Side(set, clients, judging);
-  const other = against === null ? null : new Side(against, clients, judging);
+  const own = new Side(set, judging);
+  const other = against === null ? null : new Side(against, judging);
   const routes = withRoutes ? new RouteUse(set) : null;
 
   await logs.each((request, at) => {
@@ -117,7 +115,7 @@ export async function replay({ logs, set, against, trust, salt, withRoutes }: Re
     endless: judge.endless,
     unreadChains: judge.unreadChains,
     hasDigests: digested > 0,
-    onGroups: judge.learning.notes(now, digested > 0),
+    learning: judge.learning.note,
     isFull: judge.isFull,
   });
   if (routes?.isFull === true)
@@ -125,9 +123,9 @@ export async function replay({ logs, set, against, trust, salt, withRoutes }: Re
   return {
     file: set.file,
     formats: [...logs.formats],
-    lines: logs.counts.lines,
-    unreadable: logs.counts.unreadable,
-    unreadableLines: logs.counts.samples,
+    lines: logs.lines,
+    unreadable: logs.unreadable,
+    unreadableLines: logs.samples,
     from: firstAt === null ? null : isoTime(firstAt),
     to: firstAt === null ? null : isoTime(now),
     requests,

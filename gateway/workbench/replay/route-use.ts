@@ -10,21 +10,9 @@ import { readTarget } from '#gateway/policy/target.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { LoggedRequest } from './formats/logged-request.ts';
 import type { Judged } from './judge.ts';
-import { RoutePatterns } from './route-patterns.ts';
 
 /** Who sent a request: a key if the log has one, otherwise an address. */
-interface Sender {
-  /** Name of the identifier. */
-  readonly identifier: string;
-  readonly digest: string;
-}
-
-interface Noted {
-  readonly at: Millis;
-  readonly method: string;
-  readonly path: string;
-  readonly sender: Sender;
-}
+type Sender = readonly [identifier: string, digest: string];
 
 /** The requests of a client on a route. */
 interface Use {
@@ -39,7 +27,8 @@ interface Row {
   readonly route: string;
   readonly identifier: string;
   requests: number;
-  readonly windows: Frequencies;
+  /** How many windows of a client had so many requests. */
+  readonly windows: Map<number, number>;
   /** By digest. */
   readonly clients: Map<string, Use>;
 }
@@ -50,21 +39,28 @@ const SHOWN_MAX = 50;
 const ROWS_MAX = 2000;
 /** Maximum number of clients, each counted once for each of its routes; about 150 bytes each. */
 export const USES_MAX = 524_288;
-/** Number of requests that are read to learn the routes before the first is counted. */
-const LEARNED = 20_000;
 /** One client in a thousand may be above the limit. */
 const BELOW_LIMIT = 0.999;
+/** Number of different segments at one place beyond which they count as names of users, files or articles. */
+const LITERALS_MAX = 64;
+/** The end of a deeper path becomes one segment. */
+const DEPTH_MAX = 12;
+/** Numbers, UUIDs, hexadecimal ids, and long segments with letters and digits. */
+const ID = /^(?:\d+|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|(?=.*\d)(?:[0-9a-f]{8,}|[\w~.-]{16,}))$/i;
+/** Words and years, as in an article's title. Not an id. */
+const SLUG = /^(?:[a-z]+|\d+)(?:[-_](?:[a-z]+|\d+)){2,}$/i;
+const UUID_LENGTH = 36;
 
 export class RouteUse {
   readonly #credentials: readonly CredentialIdentifier[];
   readonly #digester = new Digester('');
-  readonly #patterns = new RoutePatterns();
   readonly #rows = new Map<string, Row>();
+  /** Different segments by the route before them; null if there are too many. */
+  readonly #literals = new Map<string, Set<string> | null>();
   readonly #usesMax: number;
   #uses = 0;
   /** Whether there were more clients than are followed. The later ones are not counted. */
   isFull = false;
-  #learning: Noted[] | null = [];
 
   /** @param set its identifiers say which header fields present a key */
   constructor(set: PolicySet, usesMax = USES_MAX) {
@@ -79,56 +75,61 @@ export class RouteUse {
     const target = readTarget(request.target);
     const sender = this.#senderOf(request, judged);
     if (!target.ok || sender === null) return;
-    const method = request.method === 'HEAD' ? 'GET' : request.method;
-    const noted = { at, method, path: target.path, sender };
-    if (this.#learning === null) {
-      this.#count(noted);
-      return;
+    const [identifier, digest] = sender;
+    const route = `${request.method === 'HEAD' ? 'GET' : request.method} ${this.#routeOf(target.path)}`;
+    const key = `${route} ${identifier}`;
+    let row = this.#rows.get(key);
+    if (row === undefined) {
+      if (this.#rows.size === ROWS_MAX) return;
+      row = { route, identifier, requests: 0, windows: new Map(), clients: new Map() };
+      this.#rows.set(key, row);
     }
-    this.#patterns.of(target.path);
-    this.#learning.push(noted);
-    if (this.#learning.length >= LEARNED) this.#endLearning();
+    row.requests++;
+    const window = Math.floor(at / WINDOW_MS);
+    const use = row.clients.get(digest) ?? this.#follow(row, digest, window);
+    if (use === null) return;
+    if (use.window !== window) endWindow(row, use);
+    use.window = window;
+    use.count++;
   }
 
   /** Returns the busiest routes. Call it once, after the last request. */
   end() {
-    this.#endLearning();
     return [...this.#rows.values()]
       .sort((a, b) => b.requests - a.requests)
       .slice(0, SHOWN_MAX)
       .map(usedRoute);
   }
 
-  #endLearning(): void {
-    const learned = this.#learning ?? [];
-    this.#learning = null;
-    for (const noted of learned) this.#count(noted);
+  #follow({ clients }: Row, digest: string, window: number): Use | null {
+    this.isFull ||= this.#uses === this.#usesMax;
+    if (this.isFull) return null;
+    this.#uses++;
+    const use = { window, count: 0, most: 0 };
+    clients.set(digest, use);
+    return use;
   }
 
-  #count({ at, method, path, sender: { identifier, digest } }: Noted): void {
-    const route = `${method} ${this.#patterns.of(path)}`;
-    const key = `${route} ${identifier}`;
-    let row = this.#rows.get(key);
-    if (row === undefined) {
-      if (this.#rows.size === ROWS_MAX) return;
-      row = { route, identifier, requests: 0, windows: new Frequencies(), clients: new Map() };
-      this.#rows.set(key, row);
+  #routeOf(path: string): string {
+    const segments = path.slice(1).split('/');
+    let route = '';
+    for (const segment of segments.slice(0, segments.length > DEPTH_MAX ? DEPTH_MAX - 1 : DEPTH_MAX))
+      route += isId(segment) || this.#isName(route, segment) ? '/{id}' : `/${segment}`;
+    return segments.length > DEPTH_MAX ? `${route}/{rest*}` : route;
+  }
+
+  /** Whether the segment is one of many at its place. */
+  #isName(place: string, segment: string): boolean {
+    let known = this.#literals.get(place);
+    if (known === undefined) {
+      if (this.#literals.size === ROWS_MAX) return true;
+      known = new Set();
+      this.#literals.set(place, known);
     }
-    row.requests++;
-    const window = Math.floor(at / WINDOW_MS);
-    let use = row.clients.get(digest);
-    if (use === undefined) {
-      this.isFull ||= this.#uses === this.#usesMax;
-      if (this.isFull) return;
-      this.#uses++;
-      use = { window, count: 0, most: 0 };
-      row.clients.set(digest, use);
-    } else if (use.window !== window) {
-      endWindow(row, use);
-      use.window = window;
-      use.count = 0;
-    }
-    use.count++;
+    known?.add(segment);
+    if (known !== null && known.size <= LITERALS_MAX) return false;
+    this.#literals.set(place, null);
+    return true;
   }
 
   /** @returns null if the line does not have it */
@@ -136,37 +137,39 @@ export class RouteUse {
     if (digests !== null) {
       const { identities, address } = digests;
       const key = [...identities].find(([, digest]) => digest !== address);
-      if (key !== undefined) return { identifier: key[0], digest: key[1] };
-      return address === null ? null : { identifier: 'ip', digest: address };
+      return key ?? (address === null ? null : ['ip', address]);
     }
     for (const identifier of this.#credentials) {
       const [value, another] = presentedValues(sender?.headers ?? [], identifier.sources, target);
       if (value === undefined || another !== undefined) continue;
-      const { digest } = this.#digester.identify(identifier, value);
-      return { identifier: identifier.name, digest };
+      return [identifier.name, this.#digester.identify(identifier, value).digest];
     }
     if (weighed.kind === 'malformed' || weighed.kind === 'logged-ban') return null;
     const { caller } = weighed.request;
     // Many clients may be behind an unreadable chain, so no limit can be derived from it.
-    return caller.address.bytes === null ? null : { identifier: 'ip', digest: caller.identity().digest };
+    return caller.address.bytes === null ? null : ['ip', caller.identity().digest];
   }
 }
 
+/** Whether this segment identifies one object of many. */
+export function isId(segment: string): boolean {
+  return ID.test(segment) && (segment.length === UUID_LENGTH || !SLUG.test(segment));
+}
+
 function endWindow({ windows }: Row, use: Use): void {
-  windows.add(use.count);
+  windows.set(use.count, (windows.get(use.count) ?? 0) + 1);
   use.most = Math.max(use.most, use.count);
+  use.count = 0;
 }
 
 /** All numbers of requests are those of one client in one minute. */
 function usedRoute(row: Row) {
   const { route, identifier, requests, windows, clients } = row;
-  const most = new Frequencies();
+  const most = new Map<number, number>();
   for (const use of clients.values()) {
     endWindow(row, use);
-    most.add(use.most);
+    most.set(use.most, (most.get(use.most) ?? 0) + 1);
   }
-  const [p50 = 0, p95 = 0, p99 = 0, max = 0] = windows.percentiles([0.5, 0.95, 0.99, 1]);
-  const [limit = 0] = most.percentiles([BELOW_LIMIT]);
   return {
     /** Method and path, such as `GET /items/{id}`. */
     route,
@@ -175,38 +178,22 @@ function usedRoute(row: Row) {
     /** Number of different clients. */
     identities: clients.size,
     /** Median over all minutes with requests. */
-    p50,
-    p95,
-    p99,
-    max,
+    p50: percentile(windows, 0.5),
+    p95: percentile(windows, 0.95),
+    p99: percentile(windows, 0.99),
+    max: percentile(windows, 1),
     /** The lowest limit that would have denied no more than one client in a thousand. */
-    limit,
+    limit: percentile(most, BELOW_LIMIT),
   };
 }
 
-/** How often each number occurred, for percentiles. */
-export class Frequencies {
-  readonly #times = new Map<number, number>();
-  #total = 0;
-
-  add(value: number): void {
-    this.#times.set(value, (this.#times.get(value) ?? 0) + 1);
-    this.#total++;
+/** Returns the smallest value that this share of all values does not exceed. @param times how often each value occurred */
+function percentile(times: ReadonlyMap<number, number>, share: number): number {
+  const needed = share * times.values().reduce((sum, count) => sum + count, 0);
+  let seen = 0;
+  for (const [value, count] of [...times].sort(([a], [b]) => a - b)) {
+    seen += count;
+    if (seen >= needed) return value;
   }
-
-  /**
-   * @param shares ascending, from 0 to 1
-   * @returns for each share, the smallest value that this share of all values does not exceed; 0 without values
-   */
-  percentiles(shares: readonly number[]): readonly number[] {
-    const sorted = [...this.#times].sort(([a], [b]) => a - b);
-    const found: number[] = [];
-    let seen = 0;
-    for (const [value, times] of sorted) {
-      seen += times;
-      while (found.length < shares.length && seen >= this.#total * (shares[found.length] ?? 1))
-        found.push(value);
-    }
-    return shares.map((_, i) => found[i] ?? 0);
-  }
+  return 0;
 }

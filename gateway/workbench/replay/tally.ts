@@ -4,7 +4,7 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { Decided, DecidedAs } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
-import { ClientCounts, type Clients } from './clients.ts';
+import { ClientCounts } from './client-counts.ts';
 import type { Judged } from './judge.ts';
 
 const SHOWN_MAX = 5;
@@ -22,9 +22,8 @@ export class Tally {
     unknown: 0,
   };
 
-  /** @param clients of the run */
-  constructor({ policies }: PolicySet, clients: Clients) {
-    this.#policies = policies.map((policy) => new PolicyTally(policy, clients));
+  constructor({ policies }: PolicySet) {
+    this.#policies = policies.map((policy) => new PolicyTally(policy));
   }
 
   add({ weighed, unknown }: Judged, at: Millis): void {
@@ -91,9 +90,8 @@ export class Tally {
 
 class PolicyTally {
   readonly #policy: Policy;
-  readonly #clients: Clients;
-  readonly seen: ClientCounts;
-  readonly #denied: ClientCounts;
+  readonly seen = new ClientCounts();
+  readonly #denied = new ClientCounts();
   #firstDeniedAt: Millis | null = null;
   /** Requests that the policy counted. Of rows that share a bucket, the first one that matches counts a request. */
   readonly counts = {
@@ -106,11 +104,8 @@ class PolicyTally {
     unknown: 0,
   };
 
-  constructor(policy: Policy, clients: Clients) {
+  constructor(policy: Policy) {
     this.#policy = policy;
-    this.#clients = clients;
-    this.seen = new ClientCounts(clients);
-    this.#denied = new ClientCounts(clients);
   }
 
   deny(as: 'denied' | 'shadowDenied', { digest }: Identity, at: Millis): void {
@@ -132,7 +127,7 @@ class PolicyTally {
       identities: this.seen.size,
       identitiesDenied: this.#denied.size,
       /** Whether there were too many clients to count all. Then the numbers of clients are lower bounds. */
-      isEstimate: this.#clients.isFull,
+      isEstimate: this.seen.isFull,
       /** ISO 8601; null if the policy denied nobody. */
       firstDeniedAt: this.#firstDeniedAt === null ? null : isoTime(this.#firstDeniedAt),
       mostDenied: this.#denied.most(SHOWN_MAX),

@@ -323,41 +323,6 @@ t.test('finds that the application has a limited path with a format behind it, a
   ]);
 });
 
-t.test('finds that the application takes a key in other case for the same key', async (t) => {
-  let isKey = (key: string): boolean => key === 'fbk_Secret';
-  const upstream = await startUpstream(t, (req, res) => {
-    const key = String(
-      req.headers['x-api-key'] ?? new URL(req.url ?? '', 'http://a').searchParams.get('key'),
-    );
-    res.writeHead(req.url?.startsWith('/items') !== true ? 404 : isKey(key) ? 200 : 401).end();
-  });
-  const rows = (source: string): string =>
-    `version: 1\nidentifiers: { key: { source: [${source}] } }\npolicies:\n  - { name: items, route: GET /items, identifier: key, limit: 100, window: 1m }\n`;
-  const findingFor = async (source: string, key = 'fbk_Secret'): Promise<Finding | undefined> => {
-    const file = join(temporaryFolder(t), 'policies.yaml');
-    writeFileSync(file, rows(source));
-    const gateway = await startTestGateway(t, { upstream, env: { GATEWAY_POLICIES: file } });
-    const admin = await startTestAdmin(t, gateway);
-    const { all } = await ask({ admin }, ['--key', key]);
-    return all.find(({ check }) => check === 'key-spelling');
-  };
-  const sources = ['{ header: x-api-key }', '{ query: key }'];
-  for (const source of sources)
-    t.match(await findingFor(source), { ok: true, message: /distinguishes/ }, source);
-  t.match(await findingFor('{ header: x-api-key }', 'fbk_wrong'), {
-    ok: false,
-    message: /could not be tried/,
-  });
-  t.match(await findingFor('{ bearer: fbk_ }'), { ok: false, message: /could not be tried/ });
-  isKey = (key) => key.toLowerCase() === 'fbk_secret';
-  for (const source of sources)
-    t.match(
-      await findingFor(source),
-      { ok: false, message: /key counts each/, fix: /ignoreCase: true/ },
-      source,
-    );
-});
-
 t.test('recognizes the probe with two workers, and a Redis user that may not run INFO', async (t) => {
   const redis = await redisWith(t);
   await redis.client.call('ACL', 'SETUSER', 'gateway', 'on', '>secret', '~fg:*', '+@all', '-info', '-scan');

@@ -324,7 +324,7 @@ policies:
       uncovered: 5,
       denied: 5 + 4 + 2 + 1,
       allowed: 1 + 3,
-      notes: [/overrides and lists by address or User-Agent are ignored/],
+      notes: [/^these are ignored, .*: overrides and lists by address or User-Agent$/],
     });
   },
 );
@@ -335,19 +335,19 @@ t.test('what a log does not have is ignored or counts its reserve, and a note sa
       'POST /sent',
       ['route: POST /sent, limit: 3, cost: body-bytes'],
       ...([3, 2] as const),
-      /replay does not know what requests cost, so each one under row0 counts 1/,
+      /^each request under row0 costs 1, because the log does not have what it costs$/,
     ],
     [
       'POST /ai',
       ['route: POST /ai, limit: 1000, cost: { replyHeader: X-Tokens, reserve: 400 }'],
       ...([2, 3] as const),
-      /do not report the units of replies, so each request under row0 counts 400, its reserve/,
+      /^each request under row0 costs 400, its reserve/,
     ],
     [
       'GET /a',
       ['route: GET /a, hosts: [shop.test, log], limit: 1', 'route: GET /a, limit: 4'],
       ...([4, 1] as const),
-      /^policies, routes and list entries with hosts are ignored, because replay does not read the host$/,
+      /^these are ignored, because the log does not show enough: hosts$/,
     ],
   ];
   for (const [request, rows, allowed, denied, note] of cases) {
@@ -421,7 +421,7 @@ t.test('bytes of replies as the cost: each log has them', async (t) => {
     ];
     t.match(
       await replay(folderOf(t, { 'access.log': lines }, policies), 'access.log'),
-      { requests: 14, allowed: 13, denied: 1, notes: [/replies under files cost the bytes in the log/] },
+      { requests: 14, allowed: 13, denied: 1, notes: [/each request under files costs the bytes of its reply/] },
       format,
     );
   }

@@ -96,12 +96,7 @@ t.test('replay counts by the days of the zone across a clock change', async (t) 
   writeFileSync(log, times.join(''));
   const run = (window: string, timezone: string) =>
     replay({
-      logs: new LogFiles({
-        files: [{ name: 'access.log', input: log }],
-        format: null,
-        headers: new Map(),
-        onProgress: () => undefined,
-      }),
+      logs: new LogFiles([{ name: 'access.log', input: log }], null, new Map()),
       set: loadPolicies(fileOf(window, timezone), 'p.yaml'),
       against: null,
       trust: { kind: 'none' },

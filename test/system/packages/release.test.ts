@@ -80,7 +80,7 @@ t.test('the package for npm is the one that npm pack makes', async (t) => {
   await t.rejects(run('npm', ['pack'], { cwd: projectRoot, env }), /npm pack \.\/package/);
 });
 
-t.test('the Debian package has a manual page and completion files, and names a person', async (t) => {
+t.test('the Debian package has a manual page, and names a person', async (t) => {
   const folder = temporaryFolder(t);
   const deb = join(first, `floodgate_${debian}_${process.arch === 'x64' ? 'amd64' : process.arch}.deb`);
   await run('dpkg-deb', ['--raw-extract', deb, folder]);
@@ -88,11 +88,6 @@ t.test('the Debian package has a manual page and completion files, and names a p
   t.match(page, `.TH FLOODGATE 1 `);
   for (const name of Object.keys(COMMANDS)) t.match(page, `\n.SS floodgate ${name}\n.nf\nfloodgate ${name}`);
   t.notMatch(page, /\n(?!\.(?:TH|SH|SS|TP|I|nf|fi)\b)\./, 'no line of the help is taken for a request');
-  await run('bash', ['-n', join(folder, 'usr/share/bash-completion/completions/floodgate')]);
-  t.match(
-    readFileSync(join(folder, 'usr/share/zsh/vendor-completions/_floodgate'), 'utf8'),
-    /^#compdef floodgate\n/,
-  );
   const { stdout: author } = await run('git', ['log', '-1', '--format=%an <%ae>'], { cwd: projectRoot });
   t.match(readFileSync(join(folder, 'DEBIAN/control'), 'utf8'), `\nMaintainer: ${author.trim()}\n`);
 });

@@ -42,15 +42,6 @@ t.test('wrong arguments exit with 2 and print the usage', async (t) => {
   t.match(await floodgateCommand(['check', 'no-such.yaml']), unread);
 });
 
-t.test('a command by the name that other products give it', async (t) => {
-  const cases = { whois: 'inspect', test: 'check', validate: 'check', block: 'ban', run: 'start' };
-  for (const [called, meant] of Object.entries(cases)) {
-    const { code, stderr } = await floodgateCommand([called, '192.0.2.1']);
-    t.equal(code, 2, called);
-    t.equal(stderr, `Unknown command: ${called}. Did you mean ${meant}?\n`);
-  }
-});
-
 t.test('distinguishes a gateway that does not answer from one that is not running', async (t) => {
   const silent = createServer();
   const port = await listen(t, silent);
@@ -59,19 +50,6 @@ t.test('distinguishes a gateway that does not answer from one that is not runnin
     exitCode: 3,
     message: `${gateway} gave no answer within 50 ms; it is there, but the gateway is busy or its store hangs`,
   });
-});
-
-t.test('a completion script for the shell', async (t) => {
-  const { stdout: script } = await floodgate(['completion']);
-  const complete = (word: string, ...before: readonly string[]): string => {
-    const words = ['floodgate', ...before, word];
-    const asked = `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _floodgate; echo "\${COMPREPLY[@]}"`;
-    return execFileSync('bash', ['-c', `${script}\n${asked}`], { encoding: 'utf8' });
-  };
-  t.equal(complete('che'), 'check\n');
-  t.equal(complete('--ag', 'replay'), '--against\n');
-  const zsh = await floodgate(['completion'], { env: { SHELL: '/bin/zsh' } });
-  t.match(zsh.stdout, /^#compdef floodgate\n[\s\S]*replay\) compadd -- .*--against/);
 });
 
 t.test('the help lists each command in one group', async (t) => {

@@ -128,13 +128,7 @@ export async function noVerdictDiffers(t: Test, requests: number): Promise<void>
   await gateway.close();
 
   const set = loadPolicies(POLICIES, 'policies.yaml');
-  const open = (): LogFiles =>
-    new LogFiles({
-      files: [{ name: 'access.log', input: log }],
-      format: null,
-      headers: new Map(),
-      onProgress: () => undefined,
-    });
+  const open = (): LogFiles => new LogFiles([{ name: 'access.log', input: log }], null, new Map());
   let now = 0;
   const judge = new Judge(set, { clock: () => now, trust: { kind: 'none' }, salt: '' });
   const verdicts = new Map<string, number>();

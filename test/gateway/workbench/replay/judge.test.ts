@@ -2,7 +2,6 @@
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
-import { Clients } from '#gateway/workbench/replay/clients.ts';
 import type { LoggedDigests, LoggedSender } from '#gateway/workbench/replay/formats/logged-request.ts';
 import { Judge } from '#gateway/workbench/replay/judge.ts';
 import { notesOf } from '#gateway/workbench/replay/notes.ts';
@@ -15,7 +14,7 @@ const digest = (name: string): string => name.padEnd(22, 'A');
 function judging(text: string, readReferenced?: ReadReferenced) {
   const set = loadPolicies(text, 'p.yaml', readReferenced);
   const judge = new Judge(set, { clock: () => 0, trust: { kind: 'none' }, salt: 'salt' });
-  const tally = new Tally(set, new Clients());
+  const tally = new Tally(set);
   const decide = (asked: string, from: { digests: LoggedDigests | null; sender: LoggedSender | null }) => {
     const [method = '', target = ''] = asked.split(' ');
     const judged = judge.judge({ at: 0, method, target, status: 200, bytes: 2, durationMs: 1, ...from });
@@ -48,7 +47,7 @@ function judging(text: string, readReferenced?: ReadReferenced) {
     notes: (hasDigests: boolean) =>
       notesOf({
         ...{ set, results: tally.results, hasDigests, late: 0, cutShort: [], chained: 0, unreadChains: 0 },
-        ...{ endless: 0, onGroups: [], isFull: false },
+        ...{ endless: 0, learning: null, isFull: false },
       }),
   };
 }

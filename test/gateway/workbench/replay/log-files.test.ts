@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
-import { LogFiles, type LogFilesOptions } from '#gateway/workbench/replay/log-files.ts';
+import type { FormatName } from '#gateway/workbench/replay/formats/formats.ts';
+import { LogFiles } from '#gateway/workbench/replay/log-files.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const BEGIN = Date.UTC(2026, 10, 22, 8);
@@ -33,14 +34,12 @@ function save(t: Test, files: Readonly<Record<string, string | Buffer>>): (name:
   return (name) => join(folder, name);
 }
 
-async function read(inputs: readonly (string | Readable)[], options: Partial<LogFilesOptions> = {}) {
-  const logs = new LogFiles({
-    files: inputs.map((input) => ({ name: typeof input === 'string' ? input : 'standard input', input })),
-    format: null,
-    headers: new Map(),
-    onProgress: () => undefined,
-    ...options,
-  });
+async function read(inputs: readonly (string | Readable)[], format: FormatName | null = null) {
+  const files = inputs.map((input) => ({
+    name: typeof input === 'string' ? input : 'standard input',
+    input,
+  }));
+  const logs = new LogFiles(files, format, new Map());
   const targets: string[] = [];
   const times: number[] = [];
   await logs.each((request, at) => {
@@ -134,16 +133,16 @@ t.test('malformed and overlong lines are counted, and the first is shown', async
   const path = save(t, { log: `\ufeff${text}` });
   const { targets, logs } = await read([path('log')]);
   t.strictSame(targets, ['/0', '/1', '/3']);
-  t.match(logs.counts, { lines: 6, unreadable: 3 });
+  t.match(logs, { lines: 6, unreadable: 3 });
   t.strictSame(
-    logs.counts.samples.map(({ line, text }) => [line, text.slice(0, 12)]),
+    logs.samples.map(({ line, text }) => [line, text.slice(0, 12)]),
     [
       [2, 'nonsense'],
       [4, '{"time":"xxx'],
       [6, '192.0.2.1 - '],
     ],
   );
-  t.ok(logs.counts.samples.every(({ text }) => text.length <= 120));
+  t.ok(logs.samples.every(({ text }) => text.length <= 120));
 });
 
 t.test('compressed data that ends too early is read as far as possible', async (t) => {
@@ -162,6 +161,6 @@ t.test('reads empty files, and refuses unknown formats and missing files', async
   t.strictSame((await read([path('empty'), path('blank')])).targets, []);
   await t.rejects(read([path('strange')]), /first lines are no access log.*a b c/);
   await t.rejects(read([path('none')]), { code: 'ENOENT' });
-  const forced = await read([path('strange')], { format: 'nginx' });
-  t.match(forced.logs.counts, { lines: 2, unreadable: 2 });
+  const forced = await read([path('strange')], 'nginx');
+  t.match(forced.logs, { lines: 2, unreadable: 2 });
 });
