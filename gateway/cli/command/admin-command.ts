@@ -4,7 +4,7 @@ import type { ShownRegular } from '#gateway/operate/admin/inspect.ts';
 import { secondsOf } from '#gateway/policy/keys/schema-parts.ts';
 import { counted } from '#gateway/workbench/number-text.ts';
 import type { Command, Given, Options } from '#shared/cli/command.ts';
-import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import { accessOf, askAdmin } from './admin-client.ts';
 import { ADMIN_OPTIONS, type CommandContext, command } from './command.ts';
@@ -21,8 +21,29 @@ interface AdminCommand<Answer, O extends Options> {
   readonly tell?: (answer: Answer) => string;
   /** Prints the lines after the first. */
   readonly print?: (answer: Answer, terminal: Terminal) => void;
-  /** Returns the exit code of the command. Default: 0. */
-  readonly exitCode?: (answer: Answer) => ExitCode;
+  /** Whether it is an error that nothing has changed, because the operator most likely meant something else. */
+  readonly mustChange?: true;
+}
+
+/** Defines a command about one client, named by an address, a network, a key or a digest. It prints the counters of the client. */
+export function subjectCommand<Answer extends InspectedClient, const O extends Options = Options>(
+  definition: AdminCommand<Answer, O>,
+): Command<CommandContext> {
+  const options = {
+    subject: { isPositional: true, describe: 'An address, a network, a digest, or else a key' },
+    // These stand before the subject or behind it.
+    address: { isFlag: true, describe: 'Reads the subject as an address or a network' },
+    key: { isFlag: true, describe: 'Reads the subject as a key' },
+    digest: { isFlag: true, describe: 'Reads the subject as a digest' },
+    identifier: { describe: 'Identifier of the policy file, where it has several for keys' },
+  } as const;
+  return adminCommand({ print: printInspected, ...definition }, options, (given: Given<typeof options>) => {
+    const { subject, identifier, address, key, digest } = given;
+    const kinds = Object.entries({ address, key, digest }).filter(([, isGiven]) => isGiven);
+    if (subject === undefined || subject === '' || kinds.length > 1)
+      throw new CommandError('name one address, network, key or digest; --help has an example', EXIT.usage);
+    return { subject, identifier, kind: kinds[0]?.[0] };
+  });
 }
 
 /** The reply to shadow and unshadow. */
@@ -32,26 +53,6 @@ export interface Shadowed {
   /** ISO 8601; null if the policies deny. */
   readonly shadowEndsAt: string | null;
   readonly changed: boolean;
-}
-
-const SUBJECT_OPTIONS = {
-  subject: { isPositional: true, describe: 'An address, a network, a digest, or else a key' },
-  // These stand before the subject or behind it.
-  address: { isFlag: true, describe: 'Reads the subject as an address or a network' },
-  key: { isFlag: true, describe: 'Reads the subject as a key' },
-  digest: { isFlag: true, describe: 'Reads the subject as a digest' },
-  identifier: { describe: 'Identifier of the policy file, where it has several for keys' },
-} as const;
-
-/** Defines a command about one client, named by an address, a network, a key or a digest. It prints the counters of the client. */
-export function subjectCommand<Answer extends InspectedClient, const O extends Options = Options>(
-  definition: AdminCommand<Answer, O>,
-): Command<CommandContext> {
-  const fieldsOf = (given: Given<typeof SUBJECT_OPTIONS>): object => ({
-    ...subjectOf(given),
-    identifier: given.identifier,
-  });
-  return adminCommand({ print: printInspected, ...definition }, SUBJECT_OPTIONS, fieldsOf);
 }
 
 /** Defines a command about one policy. */
@@ -82,7 +83,7 @@ function adminCommand<Answer, O extends Options, Named extends Options>(
   named: Named,
   fieldsOf: (given: Given<Named>) => object,
 ): Command<CommandContext> {
-  const { path, describe, example, options, more, tell, print, exitCode } = definition;
+  const { path, describe, example, options, more, tell, print, mustChange } = definition;
   return command({
     describe,
     options: { ...named, ...options, ...ADMIN_OPTIONS },
@@ -96,27 +97,10 @@ function adminCommand<Answer, O extends Options, Named extends Options>(
         if (tell !== undefined) terminal.line(tell(answer));
         print?.(answer, terminal);
       }
-      return exitCode?.(answer) ?? EXIT.ok;
+      const hasChanged = (answer as { readonly changed?: boolean }).changed !== false;
+      return mustChange && !hasChanged ? EXIT.no : EXIT.ok;
     },
   });
-}
-
-function subjectOf({ subject, address, key, digest }: Given<typeof SUBJECT_OPTIONS>): {
-  readonly subject: string;
-  readonly kind?: string;
-} {
-  const [kind, another] = Object.entries({ address, key, digest }).flatMap(([name, isGiven]) =>
-    isGiven ? [name] : [],
-  );
-  if (subject === undefined || subject === '' || another !== undefined)
-    throw new CommandError('name one address, network, key or digest; --help has an example', EXIT.usage);
-  return kind === undefined ? { subject } : { subject, kind };
-}
-
-function regularText({ until, days: [first, ...others] }: ShownRegular): string {
-  const here =
-    first === undefined ? '' : ` (here on ${counted(1 + others.length, 'day')}, first on ${first})`;
-  return until === null ? `a newcomer${here}` : `a regular until ${until}${here}`;
 }
 
 function printInspected(
@@ -142,4 +126,9 @@ function printInspected(
       unproven ? 'on unproven keys' : '',
     ]),
   );
+}
+
+function regularText({ until, days }: ShownRegular): string {
+  const here = days.length === 0 ? '' : ` (here on ${counted(days.length, 'day')}, first on ${days[0]})`;
+  return until === null ? `a newcomer${here}` : `a regular until ${until}${here}`;
 }

@@ -49,6 +49,5 @@ export const UNBAN = subjectCommand<InspectedClient & { readonly changed: boolea
   describe: 'Lets a banned client in again',
   example: ['$0 unban 192.0.2.7', IN_FORCE],
   tell: ({ changed }) => (changed ? 'The ban is lifted.' : 'There was no ban.'),
-  // If there was no ban, exit with an error: the operator most likely meant another client.
-  exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
+  mustChange: true,
 });

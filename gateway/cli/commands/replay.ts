@@ -83,7 +83,7 @@ function print(result: ReplayResult, seconds: number, terminal: Terminal): void 
     ]),
   );
   printMostDenied(result, terminal);
-  printComparisons(result, terminal);
+  printComparison(result, terminal);
   printRoutes(result, terminal);
   if (result.notes.length > 0 || unreadable > 0) terminal.line();
   for (const note of result.notes) terminal.line(`Note: ${note}.`);
@@ -109,13 +109,7 @@ function printMostDenied({ policies }: ReplayResult, terminal: Terminal): void {
   terminal.table(['policy', 'most denied', 'times'], rows);
 }
 
-function printComparisons({ file, logged, comparison }: ReplayResult, terminal: Terminal): void {
-  if (logged !== null) {
-    terminal.line();
-    terminal.line(
-      `The gateway that wrote the log denied ${count(logged.denied)}; ${file} denies ${count(logged.newlyDenied)} that it let through, and lets ${count(logged.newlyAllowed)} through that it denied.`,
-    );
-  }
+function printComparison({ file, comparison }: ReplayResult, terminal: Terminal): void {
   if (comparison === null) return;
   const { against, newlyDenied, newlyAllowed, identitiesNewlyDenied, mostNewlyDenied } = comparison;
   terminal.line();

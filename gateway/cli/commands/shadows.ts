@@ -1,7 +1,6 @@
 /** Commands that let a policy count and report for a while without denying, and end that before it expires. */
 import { SHADOW_DAYS_MAX } from '#gateway/bans/shadows.ts';
 import { forOption, policyCommand } from '#gateway/cli/command/admin-command.ts';
-import { EXIT } from '#shared/cli/exit.ts';
 
 const IN_FORCE = 'Applies at once, and within a second in other gateways';
 
@@ -22,6 +21,5 @@ export const UNSHADOW = policyCommand({
     changed
       ? `Denies again: ${policies.join(', ')}`
       : 'No operator had put it in shadow mode; the file decides.',
-  // If there was no shadow mode, exit with an error: the operator most likely meant another policy.
-  exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
+  mustChange: true,
 });

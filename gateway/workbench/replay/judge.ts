@@ -20,11 +20,10 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { locate } from '#gateway/request/reading/read.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
-import type { Decided, Rehearsed } from '#gateway/workbench/rehearsal/rehearsed.ts';
+import type { Rehearsed } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { LoggedDigests, LoggedRequest, LoggedSender } from './formats/logged-request.ts';
-import { InFlight } from './in-flight.ts';
 import { Learning } from './learning.ts';
 import { LoggedClient, NO_PROXY } from './logged-client.ts';
 
@@ -62,10 +61,7 @@ export class Judge {
   /** By address. The live code keeps data of a connection by its socket, which saves a third of the time. */
   readonly #sockets = new Map<string, PeerSocket>();
   readonly #clock: Clock;
-  readonly #inFlight: InFlight<Decided>;
   readonly learning: Learning;
-  /** Number of requests in flight whose duration is unknown. */
-  endless = 0;
   /** Number of requests without a readable client in X-Forwarded-For. As in the gateway, they count as one client. */
   unreadChains = 0;
 
@@ -80,7 +76,6 @@ export class Judge {
       countersMax: COUNTERS_MAX,
       credentialsMax: CREDENTIALS_MAX,
     });
-    this.#inFlight = new InFlight((weighed) => this.#rehearsal.ended(weighed));
     this.#identifiersOf = new Map(
       set.policies.map((policy) => [
         policy.name,
@@ -96,7 +91,6 @@ export class Judge {
 
   judge(request: LoggedRequest): Judged {
     const { method, target, digests, sender } = request;
-    this.#inFlight.endBy(this.#clock());
     const learned = this.learning.policiesAt(this.#clock());
     if (learned !== null) this.#rehearsal.use(learned);
     if (digests?.decision === 'banned') return BANNED;
@@ -121,18 +115,15 @@ export class Judge {
 
   /** Applies the outcome of an admitted request. */
   answered({ weighed }: Judged, request: LoggedRequest): void {
-    const { status, digests, durationMs } = request;
+    const { status, digests } = request;
     const wasDenied = digests?.decision === 'deny';
     const hasLeft = status === 0 || status === CLIENT_LEFT;
     const ending = wasDenied ? endingInstead(weighed) : hasLeft ? 'unknown' : status;
     if (weighed.kind === 'uncovered') this.#rehearsal.learn(weighed, ending);
     if (weighed.kind !== 'allow' && weighed.kind !== 'deny') return;
     this.#rehearsal.answered(weighed, ending, null, wasDenied ? null : bodyBytesOf(request));
-    if (weighed.spent.leases === null) return;
-    // If the log says that a request was denied, its duration is unknown.
-    const isKnown = durationMs !== null && !wasDenied;
-    if (!isKnown) this.endless++;
-    this.#inFlight.add(weighed, this.#clock() + (isKnown ? durationMs : 0));
+    // Limits of requests in flight are left out, so each request ends at once.
+    this.#rehearsal.ended(weighed);
   }
 
   /** Returns policies of the cover that charge nobody, because the line does not have the identity. */
@@ -227,13 +218,13 @@ function chainOf({ forwardedFor, client }: LoggedSender, trust: ProxyTrust): str
 }
 
 /** Whether the log shows if the request presents such a credential. */
-function isTold(identifier: Identifier, { holds, concealed }: LoggedSender): boolean {
+function isTold(identifier: Identifier, { holds }: LoggedSender): boolean {
   if (!isPresented(identifier)) return true;
   if (readsBody(identifier)) return false;
   return partsOf(identifier)
     .flatMap(carriersOf)
     .map(headerOf)
-    .every((header) => header === null || (holds(header) && !concealed.includes(header)));
+    .every((header) => header === null || holds(header));
 }
 
 /** Returns the header field with the credential; null if it is in the request line, which every log has. */

@@ -1,8 +1,9 @@
 /** Remarks on how exact the figures of a replay are. */
 import { isPresented } from '#gateway/identity/identifier.ts';
-import { regularsIn } from '#gateway/policy/learning.ts';
+
 import { exemptBy } from '#gateway/policy/match.ts';
 import { type PolicySet, usesHosts } from '#gateway/policy/policy-set.ts';
+import { regularsIn } from '#gateway/policy/regulars.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { CLIENTS_MAX } from './client-counts.ts';
 import type { PolicyResult } from './tally.ts';
@@ -18,8 +19,6 @@ interface Circumstances {
   readonly chained: number;
   /** Requests whose X-Forwarded-For does not name a client, although proxies are trusted. */
   readonly unreadChains: number;
-  /** Requests in flight whose duration is not in the log. */
-  readonly endless: number;
   /** Whether the log is from Floodgate, with digests. */
   readonly hasDigests: boolean;
   /** From when policies for newcomers act; null without such policies. */
@@ -34,6 +33,7 @@ const IGNORED: readonly (readonly [
   isUsed: (set: PolicySet, hasDigests: boolean) => boolean,
 ])[] = [
   ['hosts', usesHosts],
+  ['concurrency', ({ policies }) => policies.some(({ algorithm }) => algorithm === 'concurrency')],
   ['userAgent', ({ policies }) => policies.some(({ userAgent }) => userAgent !== null)],
   ['query', ({ policies }, hasDigests) => hasDigests && policies.some(({ query }) => query !== null)],
   ['overrides and lists by address or User-Agent', (set, hasDigests) => hasDigests && goesBeyondDigests(set)],
@@ -43,7 +43,7 @@ const IGNORED: readonly (readonly [
 ];
 
 export function notesOf(run: Circumstances): string[] {
-  const { set, results, late, chained, unreadChains, endless, hasDigests } = run;
+  const { set, results, late, chained, unreadChains, hasDigests } = run;
   const ignored = IGNORED.flatMap(([what, isUsed]) => (isUsed(set, hasDigests) ? [what] : []));
   const notes: readonly (readonly [applies: boolean, note: string])[] = [
     [
@@ -53,10 +53,6 @@ export function notesOf(run: Circumstances): string[] {
     [
       unreadChains > 0,
       `X-Forwarded-For of ${counted(unreadChains, 'request')} names no client behind these --trusted-proxies; as in the gateway, they count as one client`,
-    ],
-    [
-      endless > 0,
-      `limits of requests in flight need the duration of each request; ${counted(endless, 'request')} without one, or denied in the log, were treated as ending at once`,
     ],
     [ignored.length > 0, `these are ignored, because the log does not show enough: ${ignored.join(', ')}`],
     ...set.policies.map((policy) => costNote(policy, hasDigests)),

@@ -76,8 +76,6 @@ export async function replay({ logs, set, against, trust, salt, withRoutes }: Re
   let requests = 0;
   let digested = 0;
   let chained = 0;
-  /** Denied in the log; then, allowed in the log and denied now, and the reverse. */
-  const logged = { denied: 0, newlyDenied: 0, newlyAllowed: 0 };
   const judging = { clock: () => now, trust, salt };
   const own = new Side(set, judging);
   const other = against === null ? null : new Side(against, judging);
@@ -90,13 +88,8 @@ export async function replay({ logs, set, against, trust, salt, withRoutes }: Re
     const judged = own.decide(request, at);
     const isDenied = isDenial(judged);
     routes?.add(request, judged, at);
-    if (request.digests !== null) {
-      const wasDenied = request.digests.decision === 'deny';
-      digested++;
-      if (wasDenied) logged.denied++;
-      if (isDenied && !wasDenied) logged.newlyDenied++;
-      if (wasDenied && !isDenied) logged.newlyAllowed++;
-    } else if (request.sender?.forwardedFor !== '') chained++;
+    if (request.digests !== null) digested++;
+    else if (request.sender?.forwardedFor !== '') chained++;
     if (other === null) return;
     const compared = other.decide(request, at);
     if (isDenied && !isDenial(compared)) own.addOnlyDenied(judged);
@@ -112,7 +105,6 @@ export async function replay({ logs, set, against, trust, salt, withRoutes }: Re
     late: logs.late,
     cutShort: logs.cutShort,
     chained: trust.kind === 'none' ? chained : 0,
-    endless: judge.endless,
     unreadChains: judge.unreadChains,
     hasDigests: digested > 0,
     learning: judge.learning.note,
@@ -131,8 +123,6 @@ export async function replay({ logs, set, against, trust, salt, withRoutes }: Re
     requests,
     ...tally.counts,
     policies: results,
-    /** Decisions of the gateway that wrote the log; null for logs of other programs. */
-    logged: digested === 0 ? null : logged,
     comparison: other === null ? null : comparisonOf(own, other),
     /** The busiest routes; null if they were not asked for. */
     routes: used,

@@ -20,7 +20,6 @@ export function floodgateReader(): (line: string) => LoggedRequest | null {
       target: textIn(fields.path) ?? '',
       status: numberIn(fields.status) ?? 0,
       bytes: numberIn(fields.bytes),
-      durationMs: numberIn(fields.durationMs),
       sender: null,
       digests: {
         decision,

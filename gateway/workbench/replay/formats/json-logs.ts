@@ -1,5 +1,4 @@
 /** The JSON access logs of Traefik, Caddy and Envoy. */
-
 import { isAddress } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 import { documentIn, type Fields, numberIn, objectIn } from './json-fields.ts';
@@ -17,7 +16,6 @@ interface Described {
   readonly target: string;
   readonly status: unknown;
   readonly bytes: unknown;
-  readonly durationMs: Millis | null;
   readonly forwardedFor: string;
   readonly headers: readonly (readonly [name: string, value: unknown])[];
   readonly holds: (header: string) => boolean;
@@ -52,7 +50,6 @@ export function traefikReader(): ReadLine {
       target: textIn(fields, 'RequestPath'),
       status: fields.DownstreamStatus,
       bytes: fields.DownstreamContentSize,
-      durationMs: durationIn(fields.Duration, 1e-6),
       forwardedFor: forwardedFor === '' && !peer.includes(host) ? host : forwardedFor,
       headers,
       holds: (header) => seen.has(header),
@@ -66,26 +63,22 @@ export function caddyReader(): ReadLine {
     const request = objectIn(fields.request);
     if (request === null) return null;
     const all = objectIn(request.headers);
-    const valuesOf = (name: string): readonly unknown[] => {
-      const values = all?.[name];
-      return Array.isArray(values) ? values : [];
-    };
+    const headers = Object.entries(all ?? {}).flatMap(([name, values]) =>
+      Array.isArray(values) ? values.map((value: unknown) => [name, value] as const) : [],
+    );
     const peer = textIn(request, 'remote_ip', 'remote_addr');
-    const isInNanoseconds = (numberIn(fields.duration) ?? 0) >= NANOSECONDS_MIN;
-    const durationMs = durationIn(fields.duration, isInNanoseconds ? 1e-6 : 1000);
+    const duration = numberIn(fields.duration) ?? 0;
+    const forwardedFor = headers.flatMap(([name, value]) => (name === 'X-Forwarded-For' ? [value] : []));
     return {
-      at: Math.round(timeOf(fields.ts) - (durationMs ?? 0)),
+      at: Math.round(timeOf(fields.ts) - duration * (duration >= NANOSECONDS_MIN ? 1e-6 : 1000)),
       peer,
       client: textIn(request, 'client_ip') || peer,
       method: request.method,
       target: textIn(request, 'uri'),
       status: fields.status,
       bytes: fields.size,
-      durationMs,
-      forwardedFor: valuesOf('X-Forwarded-For').join(', '),
-      headers: Object.keys(all ?? {}).flatMap((name) =>
-        valuesOf(name).map((value) => [name, value] as const),
-      ),
+      forwardedFor: forwardedFor.join(', '),
+      headers,
       holds: () => all !== null,
     };
   });
@@ -103,7 +96,6 @@ export function envoyReader(named: ReadonlyMap<string, string>): ReadLine {
       target: textIn(fields, 'x-envoy-origin-path', 'x-envoy-original-path', 'path'),
       status: fields.response_code,
       bytes: fields.bytes_sent,
-      durationMs: durationIn(fields.duration, 1),
       forwardedFor: textIn(fields, 'x-forwarded-for', 'x_forwarded_for'),
       headers: [...named].map(([name, field]) => [name, textIn(fields, field) || null] as const),
       holds: (header) => named.has(header),
@@ -120,9 +112,10 @@ function reader(describe: (fields: Fields) => Described | null): ReadLine {
 }
 
 function requestOf({ method, target, status, bytes, ...described }: Described): LoggedRequest | null {
-  const { at, peer, client, durationMs, forwardedFor, headers, holds } = described;
+  const { at, peer, client, forwardedFor, headers, holds } = described;
   if (Number.isNaN(at) || !isAddress(client) || !isText(method)) return null;
   const isHidden = (value: unknown): boolean => REDACTED.includes(value);
+  const concealed = headers.flatMap(([name, value]) => (isHidden(value) ? [name.toLowerCase()] : []));
   return {
     at,
     method,
@@ -130,7 +123,6 @@ function requestOf({ method, target, status, bytes, ...described }: Described): 
     target: Buffer.from(target, 'utf8').toString('latin1'),
     status: numberIn(status) ?? 0,
     bytes: numberIn(bytes),
-    durationMs,
     digests: null,
     sender: {
       peer: isAddress(peer) ? peer : client,
@@ -139,8 +131,7 @@ function requestOf({ method, target, status, bytes, ...described }: Described): 
       headers: headers.flatMap(([name, value]) =>
         typeof value === 'string' && !isHidden(value) ? [name, value] : [],
       ),
-      concealed: headers.flatMap(([name, value]) => (isHidden(value) ? [name.toLowerCase()] : [])),
-      holds,
+      holds: (header) => holds(header) && !concealed.includes(header),
     },
   };
 }
@@ -152,9 +143,4 @@ function textIn(fields: Fields, ...names: readonly string[]): string {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value !== '-';
-}
-
-function durationIn(value: unknown, unitMs: number): Millis | null {
-  const number = numberIn(value);
-  return number === null ? null : number * unitMs;
 }

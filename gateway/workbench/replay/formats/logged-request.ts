@@ -16,8 +16,6 @@ export interface LoggedRequest {
    * them.
    */
   readonly bytes: number | null;
-  /** Time from arrival to the end of the reply; null if the log does not contain it. */
-  readonly durationMs: Millis | null;
   /** The sender. Either `digests` or `sender` is set. */
   readonly digests: LoggedDigests | null;
   readonly sender: LoggedSender | null;
@@ -50,8 +48,6 @@ export interface LoggedSender {
   readonly forwardedFor: string;
   /** Alternating names and values. */
   readonly headers: readonly string[];
-  /** Lower-case names of header fields that were sent and whose value the log redacts. */
-  readonly concealed: readonly string[];
-  /** Whether this log has a header field (in lower case) if the request has it. */
+  /** Whether the log shows if the request has a header field (in lower case). A redacted value shows nothing. */
   readonly holds: (header: string) => boolean;
 }

@@ -50,7 +50,6 @@ function requestIn(fields: RegExpExecArray, client: string): LoggedRequest | nul
     target: target.includes('\\') ? unescaped(target) : target,
     status: Number(status),
     bytes: bytes === undefined ? null : bytes === '-' ? 0 : Number(bytes),
-    durationMs: null,
     digests: null,
     sender: {
       peer: client,
@@ -58,7 +57,6 @@ function requestIn(fields: RegExpExecArray, client: string): LoggedRequest | nul
       // Formats can have other fields at this place. Traefik writes the router.
       forwardedFor: endsInAddress(third) ? third : '',
       headers: NONE,
-      concealed: NONE,
       holds: HOLDS_NOTHING,
     },
   };

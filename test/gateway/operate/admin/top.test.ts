@@ -79,9 +79,8 @@ t.test('regulars and newcomers, and from when their limit acts', async (t) => {
       acts: false,
       actsFrom,
     },
-    ...{ regularsPerSecond: 0, newcomersPerSecond: 0, deniedPerSecond: 0, shadowDeniedPerSecond: 0 },
   });
-  const shown = `regulars: 0/s; newcomers: 0/s, 0/s denied; the limit acts from ${actsFrom}\n`;
+  const shown = `overloaded 0; the limit of newcomers acts from ${actsFrom}\n`;
   t.ok((await ask()).includes(shown), 'the line for people');
   const { stdout } = await floodgateCommand(['inspect', '--gateway', admin, '127.0.0.1']);
   t.match(stdout, /: not banned, a newcomer \(here on 1 day, first on \d{4}-\d\d-\d\d\)\n/);

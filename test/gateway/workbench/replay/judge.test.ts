@@ -17,7 +17,7 @@ function judging(text: string, readReferenced?: ReadReferenced) {
   const tally = new Tally(set);
   const decide = (asked: string, from: { digests: LoggedDigests | null; sender: LoggedSender | null }) => {
     const [method = '', target = ''] = asked.split(' ');
-    const judged = judge.judge({ at: 0, method, target, status: 200, bytes: 2, durationMs: 1, ...from });
+    const judged = judge.judge({ at: 0, method, target, status: 200, bytes: 2, ...from });
     tally.add(judged, 0);
     return [judged.weighed.kind, ...judged.unknown.map(({ name }) => name)].join(' ');
   };
@@ -30,7 +30,6 @@ function judging(text: string, readReferenced?: ReadReferenced) {
         client,
         forwardedFor: '',
         headers: [],
-        concealed: [],
         holds: () => true,
         ...more,
       };

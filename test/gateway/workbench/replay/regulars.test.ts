@@ -130,10 +130,7 @@ t.test('our own log: invented keys make no regulars, and the key that works does
   const result = JSON.parse(stdout);
   t.match(result, { requests: 21, denied: 5 });
   t.match(result.policies[1], { name: 'site.newcomers', denied: 5 });
-  t.match(result.notes, [
-    /^these are ignored, .*: regulars.never$/,
-    /^policies with newcomers act from/,
-  ]);
+  t.match(result.notes, [/^these are ignored, .*: regulars.never$/, /^policies with newcomers act from/]);
 });
 
 t.test('a log without the keys that make regulars says so', async (t) => {

@@ -19,7 +19,7 @@ function using(paths: readonly string[], usesMax?: number): RouteUse {
       ...{ decision: 'banned' as const, identities: new Map(), address: `client ${i}`, unproven: [] },
       ...{ proves: false, plan: null, policies: [] },
     };
-    const reply = { status: 429, bytes: 0, durationMs: 1, sender: null };
+    const reply = { status: 429, bytes: 0, sender: null };
     use.add({ at: 0, method: 'GET', target, digests, ...reply }, judged, 0);
   }
   return use;
