@@ -2,7 +2,7 @@
 
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import type { Exhausted, Spent } from './limiter.ts';
+import type { Spent } from './limiter.ts';
 import type { Verdict, Violation } from './verdict.ts';
 
 export type Decision =
@@ -65,16 +65,6 @@ export function decide({ buckets, states, admitted }: Spent, position: number): 
   if (!isAdmitted) return { kind: 'deny', violated: violated.sort(longestFirst) };
   if (verdicts.length > 1) verdicts.sort(inFlightLast);
   return { kind: 'allow', verdicts, shadowDenials, marks };
-}
-
-/** Returns the violations of counters that this process knows to be exhausted, so that the store need not be asked. */
-export function knownViolations(exhausted: readonly Exhausted[]): Violation[] {
-  return exhausted.map(({ bucket, used, resetMs }) => {
-    const { policy, capacity, limit } = bucket;
-    const remaining = Math.max(0, capacity - used);
-    const told = { policy, capacity, limit, remaining, resetMs };
-    return { ...told, bucket, used, share: capacity, canNeverPass: false };
-  });
 }
 
 /** A credential's bucket and that of its address belong to the same policy. */

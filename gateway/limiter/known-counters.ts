@@ -19,8 +19,9 @@ import { DigestTable } from './digest-table.ts';
 import { Histories } from './history.ts';
 import { KnownProofs } from './known-proofs.ts';
 import { HeldLeases } from './leases.ts';
-import { type Exhausted, PROVEN_LOCALLY_MS } from './limiter.ts';
+import { PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { StoreClock } from './store-clock.ts';
+import type { Violation } from './verdict.ts';
 
 interface KnownCountersOptions {
   /** Maximum number of counters, a power of two; 40 bytes each. */
@@ -122,8 +123,8 @@ export class KnownCounters {
    *
    * @param now on this process's clock
    */
-  exhausted({ buckets }: Charge, now: Millis, storeClock: StoreClock): Exhausted[] | null {
-    let exhausted: Exhausted[] | null = null;
+  exhausted({ buckets }: Charge, now: Millis, storeClock: StoreClock): Violation[] | null {
+    let exhausted: Violation[] | null = null;
     for (let i = 0; i < buckets.length; i++) {
       const bucket = buckets[i];
       if (bucket === undefined || bucket.policy.mode !== 'enforce') continue;
@@ -138,7 +139,17 @@ export class KnownCounters {
       const earliest = algorithm.advance(known, Math.max(known.at, storeClock.earliest(now)), rule);
       const state = new BucketState(policy, earliest, capacity, limit);
       exhausted ??= [];
-      exhausted.push({ bucket, used: state.used, resetMs: state.retryMs(0, cost) });
+      exhausted.push({
+        policy,
+        capacity,
+        limit,
+        remaining: Math.max(0, capacity - state.used),
+        resetMs: state.retryMs(0, cost),
+        bucket,
+        used: state.used,
+        share: capacity,
+        canNeverPass: false,
+      });
     }
     return exhausted;
   }

@@ -5,6 +5,7 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
+import type { Violation } from './verdict.ts';
 
 /** The result of a charge, shared by all requests of a batch. A denial is a result, not an error. */
 export interface Spent {
@@ -19,15 +20,6 @@ export interface Spent {
   readonly leases: string | null;
   /** Whether this process decided without the store. */
   readonly isLocal: boolean;
-}
-
-/** A counter that this process knows to be exhausted. */
-export interface Exhausted {
-  readonly bucket: Bucket;
-  /** Known usage in units. */
-  readonly used: number;
-  /** Time until there is certainly room again. */
-  readonly resetMs: Millis;
 }
 
 /** The final cost of an admitted request for one bucket. */
@@ -51,7 +43,7 @@ export interface LimitListener {
 
 export interface Limiter {
   /** Returns the buckets of a charge that this process knows to be exhausted; null if the charge must be decided. */
-  knownExhausted(charge: Charge): readonly Exhausted[] | null;
+  knownExhausted(charge: Charge): readonly Violation[] | null;
   /** Whether this process knows that it will deny the charge, so that the body of the request need not be read. */
   surelyDenies(charge: Charge): boolean;
   /** Calls the listener exactly once, now or later. Never throws. */

@@ -10,11 +10,10 @@ import { isSettledByReply } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
-import { dayOf, type History, regularUntil, visitedOn } from './history.ts';
+import { dayOf, regularUntil, visitedOn } from './history.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { leasesOf, memberOf } from './leases.ts';
 import {
-  type Exhausted,
   type Limiter,
   type LimitListener,
   type Outcome,
@@ -24,6 +23,7 @@ import {
 } from './limiter.ts';
 import { NewClients, type VisitsLog } from './new-clients.ts';
 import { settlement } from './outcome.ts';
+import type { Violation } from './verdict.ts';
 
 /** How this process counts during an outage of a store that it shares with others. */
 interface LocalShare {
@@ -56,7 +56,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   /** Returns null, because a charge in memory costs no more than this check. */
-  knownExhausted(): readonly Exhausted[] | null {
+  knownExhausted(): readonly Violation[] | null {
     return null;
   }
 
@@ -127,18 +127,11 @@ export class MemoryLimiter implements Limiter {
 
   visited(client: Identity, rule: VisitRule, network: () => Identity | null): void {
     const { known, clock } = this.#options;
+    const day = dayOf(clock());
     const before = known.histories.of(client);
-    if (before?.last === dayOf(clock())) return;
-    if (before !== null) this.#noteVisit(client, rule, before);
-    else
-      this.#newClients.admit(this, network(), rule, (admission) => {
-        if (admission === 'admitted') this.#noteVisit(client, rule, null);
-      });
-  }
-
-  #noteVisit(client: Identity, rule: VisitRule, before: History | null): void {
-    const { known, clock } = this.#options;
-    const history = visitedOn(dayOf(clock()), before);
+    if (before?.last === day) return;
+    if (before === null && !this.#newClients.admit(network(), rule.newPerDay, day)) return;
+    const history = visitedOn(day, before);
     known.histories.note(client, history);
     const until = regularUntil(history, rule);
     if (until !== null) known.proofs.prove(client, until * DAY_MS);

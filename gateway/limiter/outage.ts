@@ -20,7 +20,6 @@ import type { Charge } from './charge.ts';
 import type { Adjustment, PendingCheck } from './check.ts';
 import { KnownCounters } from './known-counters.ts';
 import {
-  type Exhausted,
   type Limiter,
   type LimitListener,
   type Outcome,
@@ -36,6 +35,7 @@ import { type HistoryKeeper, Replicas } from './replicas.ts';
 import { StoreCalls } from './store-calls.ts';
 import { StoreClock } from './store-clock.ts';
 import { StoredLeases } from './stored-leases.ts';
+import type { Violation } from './verdict.ts';
 import { Visits } from './visits.ts';
 
 /**
@@ -142,7 +142,7 @@ export class GuardedLimiter implements Limiter {
     this.#replicas = new Replicas(clock, replica);
     this.#proofs = proofs;
     this.#leases = leases;
-    this.#visits = new Visits(store, this, options.log);
+    this.#visits = new Visits(store, this.#replicas, options.log);
     this.#calls = new StoreCalls({
       ...store,
       proofs,
@@ -175,7 +175,7 @@ export class GuardedLimiter implements Limiter {
     return this.#salt;
   }
 
-  knownExhausted(charge: Charge): readonly Exhausted[] | null {
+  knownExhausted(charge: Charge): readonly Violation[] | null {
     return this.known.exhausted(charge, this.#options.clock(), this.storeClock);
   }
 

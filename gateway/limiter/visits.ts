@@ -21,8 +21,9 @@ import {
   unpacked,
   visitedOn,
 } from './history.ts';
-import { type Limiter, PROVEN_LOCALLY_MS } from './limiter.ts';
-import { type Admission, NewClients, type VisitsLog } from './new-clients.ts';
+import { PROVEN_LOCALLY_MS } from './limiter.ts';
+import { NewClients, type VisitsLog } from './new-clients.ts';
+import type { Replicas } from './replicas.ts';
 import type { SharedStore } from './shared-store.ts';
 
 /**
@@ -80,17 +81,17 @@ interface Visit extends ClientHistory {
 
 export class Visits {
   readonly #store: SharedStore;
-  readonly #limiter: Pick<Limiter, 'spend'>;
+  readonly #replicas: Pick<Replicas, 'count'>;
   readonly #newClients: NewClients;
   /** Visits that are not sent yet, by the digest of the client. */
   #pending = new Map<string, Visit>();
   #rule: VisitRule | null = null;
   #isRestoring = false;
 
-  /** @param limiter counts new clients @param log gets a line when no more of them are stored on a day */
-  constructor(store: SharedStore, limiter: Pick<Limiter, 'spend'>, log: VisitsLog) {
+  /** @param log gets a line when no more new clients are stored on a day */
+  constructor(store: SharedStore, replicas: Pick<Replicas, 'count'>, log: VisitsLog) {
     this.#store = store;
-    this.#limiter = limiter;
+    this.#replicas = replicas;
     this.#newClients = new NewClients(log);
   }
 
@@ -120,13 +121,12 @@ export class Visits {
   async #send(visits: readonly Visit[], rule: VisitRule): Promise<void> {
     const unknown = await this.#write(visits, rule, false);
     if (unknown === null) return this.#retryLater(visits);
+    const most = Math.ceil(rule.newPerDay / this.#replicas.count);
+    const day = dayOf(this.#store.storeClock.now());
     // The store has lost those that this process knows.
-    const lost = unknown.filter(({ isKnown }) => isKnown);
-    const admitted = await this.#admitted(
-      unknown.filter(({ isKnown }) => !isKnown),
-      rule,
+    const begin = unknown.filter(
+      ({ isKnown, network }) => isKnown || this.#newClients.admit(network, most, day),
     );
-    const begin = [...lost, ...admitted];
     if (begin.length > 0 && (await this.#write(begin, rule, true)) === null) this.#retryLater(begin);
   }
 
@@ -145,18 +145,6 @@ export class Visits {
     for (const { client, before } of visits)
       if (before === null) histories.forget(client);
       else histories.note(client, before);
-  }
-
-  /** @returns those that may be stored for the first time */
-  async #admitted(visits: readonly Visit[], rule: VisitRule): Promise<Visit[]> {
-    const answers = await Promise.all(
-      visits.map(
-        ({ network }) =>
-          new Promise<Admission>((resolve) => this.#newClients.admit(this.#limiter, network, rule, resolve)),
-      ),
-    );
-    this.#retryLater(visits.filter((_, i) => answers[i] === 'unavailable'));
-    return visits.filter((_, i) => answers[i] === 'admitted');
   }
 
   /**

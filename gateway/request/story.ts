@@ -5,7 +5,7 @@
 
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { SentBody } from '#gateway/identity/body-field.ts';
-import { decide, knownViolations } from '#gateway/limiter/decision.ts';
+import { decide } from '#gateway/limiter/decision.ts';
 import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
 import { Reservation } from '#gateway/limiter/outcome.ts';
 import type { Violation } from '#gateway/limiter/verdict.ts';
@@ -208,7 +208,7 @@ export class Story implements Refusable, LimitListener {
     this.#askedAt = this.#now;
     const exhausted = limiter.knownExhausted(charged.charge);
     if (exhausted === null) limiter.spend(charged.charge, this);
-    else this.#deny(knownViolations(exhausted), 'memory');
+    else this.#deny(exhausted, 'memory');
   }
 
   onSpent(spent: Spent, position: number): void {

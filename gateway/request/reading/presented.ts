@@ -21,7 +21,8 @@ interface Offer {
 export class Presented {
   readonly #rawHeaders: readonly string[];
   readonly #target: string;
-  readonly #offers = new Map<Presentable, readonly Offer[]>();
+  /** null until somebody asks. */
+  #offers: Map<Presentable, readonly Offer[]> | null = null;
 
   /**
    * @param rawHeaders alternating names and values
@@ -69,7 +70,7 @@ export class Presented {
   }
 
   #offersOf(identifier: Presentable): readonly Offer[] {
-    let offers = this.#offers.get(identifier);
+    let offers = this.#offers?.get(identifier);
     if (offers === undefined) {
       offers =
         identifier.kind === 'credential'
@@ -77,6 +78,7 @@ export class Presented {
           : identifier.sources.flatMap((source) =>
               presentedValues(this.#rawHeaders, [source.carrier]).map((value) => offer(value, source)),
             );
+      this.#offers ??= new Map();
       this.#offers.set(identifier, offers);
     }
     return offers;

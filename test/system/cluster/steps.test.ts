@@ -1,10 +1,9 @@
 /** Charges with keys on several nodes of a Cluster: never too many admitted, and nothing charged for a denial. */
 import t from 'tap';
-import { DAY_MS } from '#gateway/policy/groups.ts';
 import { keySlot } from '#gateway/store/slot-table.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';
-import { burst, chargeOf, identity, part, policy, spend, unproven } from '#test/support/spend.ts';
+import { burst, chargeOf, part, policy, spend, unproven } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
@@ -109,26 +108,3 @@ t.test(
     await until(async () => (await counted(cluster, second.key)) === 2);
   },
 );
-
-t.test('new clients of a day are counted over all slots', async (t) => {
-  await insideLongWindow(DAY_MS, 120_000);
-  const cluster = await startCluster(t);
-  const limiters = [await startLimiter(t, cluster.url), await startLimiter(t, cluster.url)];
-  const visit = (prefix: string, network: string | null): void => {
-    for (let i = 0; i < 40; i++) {
-      const ofNetwork = () => (network === null ? null : identity(network));
-      const rule = { visits: 2, days: 30, newPerDay: 100 };
-      limiters[i % 2]?.visited(identity(`${prefix}${i}`), rule, ofNetwork);
-    }
-  };
-  const stored = async (): Promise<number> => {
-    const keys = await Promise.all(cluster.nodes.map(({ client }) => client.keys('fg:{*}:days')));
-    return keys.flat().length;
-  };
-  visit('a', 'one /48');
-  await until(async () => (await stored()) === 25, 'a quarter of an IPv6 network');
-  visit('b', null);
-  await until(async () => (await stored()) === 65);
-  visit('c', null);
-  await until(async () => (await stored()) === 100);
-});
