@@ -3,7 +3,6 @@
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { scriptWindow } from '#gateway/algorithms/windows.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { Policy } from '#gateway/policy/policy.ts';
 import { StoreFault } from '#gateway/store/fault.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
@@ -59,38 +58,17 @@ export function keysOf({ charge: { buckets } }: PendingCheck): number {
   return keys;
 }
 
-/** Numbers the rules in the order of their first use in a call. */
-class Rules {
-  readonly #usual = new Map<Policy, number>();
-  readonly #overridden = new Map<string, number>();
-  readonly rows: (number | readonly number[])[] = [];
-  readonly #storeNow: Millis;
+/** Numbers of a call. The windows of a calendar are a list. */
+type Numbers = (number | readonly number[])[];
 
-  constructor(storeNow: Millis) {
-    this.#storeNow = storeNow;
-  }
-
-  of(bucket: Bucket): number {
-    const { policy, limit } = bucket;
-    if (limit !== policy.limit)
-      return this.#numberOf(this.#overridden, rowOf(bucket, this.#storeNow).join(), bucket);
-    return this.#numberOf(this.#usual, policy, bucket);
-  }
-
-  #numberOf<K>(numbers: Map<K, number>, key: K, bucket: Bucket): number {
-    let number = numbers.get(key);
-    if (number === undefined) {
-      number = this.rows.push(...rowOf(bucket, this.#storeNow)) / 4;
-      numbers.set(key, number);
-    }
-    return number;
-  }
-}
-
-function rowOf({ policy, limit, capacity }: Bucket, storeNow: Millis): Rules['rows'] {
+function addRule(numbers: Numbers, { policy, limit, capacity }: Bucket, storeNow: Millis): void {
   const { algorithm, mode, windowMs, calendar } = policy;
-  const window = calendar === null ? windowMs : scriptWindow(calendar, storeNow);
-  return [ALGORITHMS[algorithm].id, limit, mode === 'enforce' ? capacity : -capacity, window];
+  numbers.push(
+    ALGORITHMS[algorithm].id,
+    limit,
+    mode === 'enforce' ? capacity : -capacity,
+    calendar === null ? windowMs : scriptWindow(calendar, storeNow),
+  );
 }
 
 /** @param storeNow an estimate of the store's clock */
@@ -99,38 +77,33 @@ export function scriptCall(
   checks: readonly PendingCheck[],
   adjustments: readonly Adjustment[] = [],
 ): ScriptCall {
-  const rules = new Rules(storeNow);
   const keys: string[] = [];
-  const adjusted: number[] = [];
-  const charges: number[] = [];
-  let leases: string[] = [];
+  const adjusted: Numbers = [];
+  const charges: Numbers = [];
   for (const { bucket, amount, chargedAt } of adjustments) {
-    keys.push(bucket.key);
-    if (bucket.valueKey === null) adjusted.push(rules.of(bucket), amount, chargedAt);
-    else {
-      keys.push(bucket.valueKey);
-      adjusted.push(-rules.of(bucket), Math.sign(amount), chargedAt);
-    }
+    const { key, valueKey } = bucket;
+    keys.push(key);
+    if (valueKey !== null) keys.push(valueKey);
+    addRule(adjusted, bucket, storeNow);
+    adjusted.push(amount, chargedAt, valueKey === null ? 0 : 1);
   }
-  for (const [place, { charge, listeners, leases: name }] of checks.entries()) {
+  for (const { charge, listeners } of checks) {
     charges.push(listeners.length, charge.buckets.length);
     for (const bucket of charge.buckets) {
       const { key, valueKey, unlessProven, cost } = bucket;
       for (const one of unlessProven) keys.push(proofKey(one));
       keys.push(key);
       if (valueKey !== null) keys.push(valueKey);
-      charges.push(
-        unlessProven.length === 0 ? rules.of(bucket) : -rules.of(bucket),
-        valueKey === null ? cost : 0,
-      );
-      if (unlessProven.length > 0) charges.push(unlessProven.length);
+      addRule(charges, bucket, storeNow);
+      charges.push(valueKey === null ? cost : 0, unlessProven.length);
     }
-    if (name === null) continue;
-    if (leases.length === 0) leases = new Array(checks.length).fill('');
-    leases[place] = name;
   }
-  const lengths = [rules.rows.length, adjusted.length, charges.length];
-  return { keys, args: [JSON.stringify([...lengths, ...rules.rows, ...adjusted, ...charges, ...leases])] };
+  const hasLeases = checks.some(({ leases }) => leases !== null);
+  const leases = hasLeases ? checks.map(({ leases }) => leases ?? '') : [];
+  return {
+    keys,
+    args: [JSON.stringify([adjusted.length, charges.length, ...adjusted, ...charges, ...leases])],
+  };
 }
 
 /** Returns the fault of a reply that does not have the format of our script. */

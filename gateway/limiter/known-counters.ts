@@ -19,9 +19,8 @@ import { DigestTable } from './digest-table.ts';
 import { Histories } from './history.ts';
 import { KnownProofs } from './known-proofs.ts';
 import { HeldLeases } from './leases.ts';
-import { PROVEN_LOCALLY_MS } from './limiter.ts';
+import { PROVEN_LOCALLY_MS, type Violation } from './limiter.ts';
 import type { StoreClock } from './store-clock.ts';
-import type { Violation } from './verdict.ts';
 
 interface KnownCountersOptions {
   /** Maximum number of counters, a power of two; 40 bytes each. */

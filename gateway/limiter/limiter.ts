@@ -5,7 +5,6 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
-import type { Violation } from './verdict.ts';
 
 /** The result of a charge, shared by all requests of a batch. A denial is a result, not an error. */
 export interface Spent {
@@ -20,6 +19,31 @@ export interface Spent {
   readonly leases: string | null;
   /** Whether this process decided without the store. */
   readonly isLocal: boolean;
+}
+
+/** The verdict of one policy on one request; a decision has one per policy. */
+export interface Verdict {
+  readonly policy: Policy;
+  /** The maximum number of units that the client can use at once, from the policy or an override. */
+  readonly capacity: number;
+  /** The maximum in a window. It differs from the capacity for a token bucket with a burst. */
+  readonly limit: number;
+  /** Units left for other requests after this one. */
+  readonly remaining: number;
+  /** Admitted: time until all of the capacity is available again. Denied: time until there is room for such a request. */
+  readonly resetMs: Millis;
+}
+
+/** The verdict of an exhausted policy. */
+export interface Violation extends Verdict {
+  /** The exhausted bucket. */
+  readonly bucket: Bucket;
+  /** Units in use before this request. */
+  readonly used: number;
+  /** The capacity, or this process's share of it. */
+  readonly share: number;
+  /** Whether the request costs more than the whole limit, so that waiting does not help. */
+  readonly canNeverPass: boolean;
 }
 
 /** The final cost of an admitted request for one bucket. */

@@ -20,10 +20,10 @@ import {
   PROVEN_LOCALLY_MS,
   PROVEN_MS,
   type Spent,
+  type Violation,
 } from './limiter.ts';
 import { NewClients, type VisitsLog } from './new-clients.ts';
 import { settlement } from './outcome.ts';
-import type { Violation } from './verdict.ts';
 
 /** How this process counts during an outage of a store that it shares with others. */
 interface LocalShare {

@@ -19,6 +19,7 @@ import { within } from '#shared/within.ts';
 import type { Charge } from './charge.ts';
 import type { Adjustment, PendingCheck } from './check.ts';
 import { KnownCounters } from './known-counters.ts';
+import { StoredLeases } from './leases.ts';
 import {
   type Limiter,
   type LimitListener,
@@ -26,6 +27,7 @@ import {
   PROVEN_LOCALLY_MS,
   PROVEN_MS,
   type Spent,
+  type Violation,
 } from './limiter.ts';
 import { LocalDecisions } from './local-decisions.ts';
 import type { VisitsLog } from './new-clients.ts';
@@ -34,8 +36,6 @@ import { Proofs } from './proofs.ts';
 import { type HistoryKeeper, Replicas } from './replicas.ts';
 import { StoreCalls } from './store-calls.ts';
 import { StoreClock } from './store-clock.ts';
-import { StoredLeases } from './stored-leases.ts';
-import type { Violation } from './verdict.ts';
 import { Visits } from './visits.ts';
 
 /**
@@ -134,7 +134,7 @@ export class GuardedLimiter implements Limiter {
     const storeClock = new StoreClock(clock);
     const store = { connection, clock, storeClock, known };
     const proofs = new Proofs(store);
-    const leases = new StoredLeases(store);
+    const leases = new StoredLeases(connection, known.leases, clock);
     this.connection = connection;
     this.known = known;
     this.storeClock = storeClock;

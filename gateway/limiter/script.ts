@@ -8,12 +8,11 @@
  * request's value behind it. The marker is set when the value is first counted, and then holds the end of the window. A
  * request whose marker is set takes nothing.
  *
- * ARGV: one JSON array with the lengths of three lists, and the lists. Each rule has the algorithm's id, limit,
- * capacity (negative if the policy never denies) and window. Each adjustment has its rule (counted from 1; negative if it
- * has the marker of a value), its amount, and the time of its charge. Each charge has the number of requests, the number of
- * buckets, and for each bucket its rule and its cost, which is 0 if it has the marker of a value. If the bucket has proof
- * markers, its rule is negative, and their number follows. If any charge takes leases, the name of the leases of each
- * charge follows.
+ * ARGV: one JSON array with the lengths of two lists, the lists, and the name of the leases of each charge if any charge
+ * takes some. Each bucket has the algorithm's id, limit, capacity (negative if the policy never denies) and window. Each
+ * adjustment has a bucket, its amount, the time of its charge, and 1 if it has the marker of a value. Each charge has the
+ * number of requests, the number of buckets, and the buckets, each with its cost, which is 0 if it has the marker of a value,
+ * and the number of its proof markers.
  *
  * Reply: one JSON array of numbers. It begins with the time in seconds and microseconds. Each charge has the number of
  * admitted requests (-1: all), and for each bucket the two numbers of its counter before, and 1 or 0 for the marker of a
@@ -79,19 +78,20 @@ ${luaOf('unit', 'window')}
 ${luaOf('write', 'at, window, limit, a, b, added, lease')}
 ${luaOf('adjust', 'window, limit, a, b, amount, moment')}
 
--- A rule has four numbers; the first is the algorithm. A bucket has two or three; the first is its rule.
-local RULE, LIMIT, CAPACITY, WINDOW, COST, MARKERS = 4, 1, 2, 3, 1, 2
+local LIMIT, CAPACITY, WINDOW = 1, 2, 3
+-- Behind these, an adjustment has three numbers and the bucket of a charge two.
+local AMOUNT, MOMENT, HAS_VALUE, COST, MARKERS = 4, 5, 6, 4, 5
 local ask, key = cjson.decode(ARGV[1]), 1
-local charges = 3 + ask[1] + ask[2]
-local leases = charges + ask[3]
+local charges = 2 + ask[1]
+local leases = charges + ask[2]
 
-for i = 4 + ask[1], charges, 3 do
-  local rule, amount, hasValue = abs(ask[i]) * RULE, ask[i + 1], ask[i] < 0
+for i = 3, charges, 7 do
+  local algorithm, amount, hasValue = ask[i], ask[i + AMOUNT], ask[i + HAS_VALUE] == 1
   -- A value counts once. It is never given back, because other requests with it may have passed since.
   if not hasValue or amount > 0 and not isUsed(key + 1) then
-    local algorithm, limit, window = ask[rule], ask[rule + LIMIT], ask[rule + WINDOW]
+    local limit, window = ask[i + LIMIT], ask[i + WINDOW]
     local a, b = read(algorithm, key, window, limit)
-    local nextA, nextB = adjust(algorithm, window, limit, a, b, amount, ask[i + 2])
+    local nextA, nextB = adjust(algorithm, window, limit, a, b, hasValue and 1 or amount, ask[i + MOMENT])
     if nextA ~= a or nextB ~= b then
       if nextA + nextB > 0 then write(algorithm, key, window, limit, nextA, nextB, nextA - a) else
         fresh[keys[key]] = ''
@@ -111,15 +111,12 @@ while at <= leases do
   local first, firstKey, head, admitted = at + 2, key, said + 1, asking
   at, said, place = first, head, place + 1
   for i = 1, buckets * 4, 4 do
-    local rule, cost, a, b, size, fit, known = ask[at] * RULE, ask[at + COST], 0, 0, 2, 0, false
-    if rule < 0 then
-      local markers = ask[at + MARKERS]
-      rule, a, b = -rule, proven(key, markers)
-      key, size = key + markers, 3
-    end
+    local algorithm, cost, fit, known = ask[at], ask[at + COST], 0, false
+    local a, b = proven(key, ask[at + MARKERS])
+    key = key + ask[at + MARKERS]
     if a == 0 then
-      local algorithm, capacity, window = ask[rule], ask[rule + CAPACITY], ask[rule + WINDOW]
-      a, b = read(algorithm, key, window, ask[rule + LIMIT])
+      local capacity, window = ask[at + CAPACITY], ask[at + WINDOW]
+      a, b = read(algorithm, key, window, ask[at + LIMIT])
       fit = floor((abs(capacity) - used(algorithm, window, a, b)) / max(1, cost))
       if cost == 0 then
         known = isUsed(key + 1)
@@ -129,7 +126,7 @@ while at <= leases do
     end
     before[i], before[i + 1], before[i + 2], before[i + 3] = a, b, fit, known
     reply[said + 1], reply[said + 2] = text(a), text(b)
-    at, key, said = at + size, key + 1, said + 2
+    at, key, said = at + 6, key + 1, said + 2
     if cost == 0 then
       reply[said + 1] = known and '1' or '0'
       key, said = key + 1, said + 1
@@ -139,17 +136,17 @@ while at <= leases do
   if admitted > 0 then
     at, key = first, firstKey
     for i = 1, buckets * 4, 4 do
-      local rule, cost, a, size = ask[at] * RULE, ask[at + COST], before[i], 2
-      if rule < 0 then rule, key, size = -rule, key + ask[at + MARKERS], 3 end
+      local algorithm, cost, a = ask[at], ask[at + COST], before[i]
+      key = key + ask[at + MARKERS]
       local units = a < 0 and 0 or min(admitted, before[i + 2]) * cost
       if cost == 0 and before[i + 2] > 0 and not before[i + 3] then units = 1 end
       if units > 0 then
-        local algorithm, window = ask[rule], ask[rule + WINDOW]
+        local window = ask[at + WINDOW]
         local more = units * unit(algorithm, window)
-        write(algorithm, key, window, ask[rule + LIMIT], a + more, before[i + 1], more, ask[leases + place])
+        write(algorithm, key, window, ask[at + LIMIT], a + more, before[i + 1], more, ask[leases + place])
         if cost == 0 then use(key + 1, window) end
       end
-      at, key = at + size, key + (cost == 0 and 2 or 1)
+      at, key = at + 6, key + (cost == 0 and 2 or 1)
     end
   end
 end

@@ -19,13 +19,12 @@ import {
   readReply,
   scriptCall,
 } from './check.ts';
-import { type Lease, leasesOf } from './leases.ts';
+import { type Lease, leasesOf, type StoredLeases } from './leases.ts';
 import type { LimitListener, Spent } from './limiter.ts';
 import type { Proofs } from './proofs.ts';
 import { SPEND } from './script.ts';
 import type { SharedStore } from './shared-store.ts';
 import { decideInSteps } from './steps.ts';
-import type { StoredLeases } from './stored-leases.ts';
 
 interface StoreCallsOptions extends SharedStore {
   readonly proofs: Proofs;

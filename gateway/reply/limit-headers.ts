@@ -1,6 +1,6 @@
 /** Formats the limit headers of a reply, as alternating names and values. */
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
-import type { Verdict } from '#gateway/limiter/verdict.ts';
+import type { Verdict } from '#gateway/limiter/limiter.ts';
 import { countsBytes, type Policy } from '#gateway/policy/policy.ts';
 
 interface PolicyText {

@@ -6,9 +6,8 @@
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { SentBody } from '#gateway/identity/body-field.ts';
 import { decide } from '#gateway/limiter/decision.ts';
-import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
+import type { LimitListener, Spent, Violation } from '#gateway/limiter/limiter.ts';
 import { Reservation } from '#gateway/limiter/outcome.ts';
-import type { Violation } from '#gateway/limiter/verdict.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import { type LimitRefusal, limitRefusal, type Refusal, storeRefusal } from '#gateway/refusals/refusal.ts';

@@ -13,7 +13,6 @@
  *     timeout_ms=50                     a tenth of the time that a check waits
  *     db=2, username=U, password=P      for unix: only
  */
-import { isIPv6 } from 'node:net';
 import type { Millis } from '#shared/clock.ts';
 import { parseSocketPath, unixPart } from '#shared/unix-socket.ts';
 
@@ -74,9 +73,9 @@ const FORMS =
   'redis://host:6379/0, unix:/run/redis.sock, redis+cluster://host1:7000,host2:7000 or redis+sentinel://host1:26379,host2:26379/service/0 (rediss for TLS)';
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
-const ENDPOINTS_MAX = 64;
-const PARAMETERS = ['ca', 'cert', 'key', 'sentinel_password', 'timeout_ms'] as const;
-const UNIX_PARAMETERS = ['db', 'username', 'password', 'timeout_ms'] as const;
+const PARAMETERS = ['ca', 'cert', 'key', 'timeout_ms'];
+const SENTINEL_PARAMETERS = [...PARAMETERS, 'sentinel_password'];
+const UNIX_PARAMETERS = ['db', 'username', 'password', 'timeout_ms'];
 const TIMEOUT_MS: Millis = 50;
 const TIMEOUT_MS_MAX: Millis = 10_000;
 
@@ -87,70 +86,61 @@ export function parseStoreAddress(text: string): StoreAddress {
   const parts =
     /^redis(s?)(?:\+(cluster|sentinel))?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/is.exec(text);
   if (parts === null) throw new Error(`it must be an address such as ${FORMS}`);
-  const [, s, kind = '', authority = '', path = '', query = '', fragment] = parts;
+  const [, s, written = '', authority = '', path = '', query = '', fragment] = parts;
+  const kind = written.toLowerCase();
   // If an @ follows, this may be part of a password, so the message must not quote it.
   if (fragment !== undefined || query.includes('@'))
     throw new Error('in a password, # is written %23, ? is written %3F, and @ is written %40');
-  const parameters = parametersIn(query, PARAMETERS);
-  const sentinelPassword = parameters('sentinel_password') || null;
-  if (sentinelPassword !== null && kind.toLowerCase() !== 'sentinel')
-    throw new Error('sentinel_password needs an address that begins with redis+sentinel://');
+  const parameter = parametersIn(query, kind === 'sentinel' ? SENTINEL_PARAMETERS : PARAMETERS);
   const at = authority.lastIndexOf('@');
   const access: Access = {
     tls: s !== '',
-    ...credentials(authority.slice(0, Math.max(0, at)), at >= 0),
-    tlsFiles: { ca: parameters('ca'), cert: parameters('cert'), key: parameters('key') },
-    timeoutMs: timeout(parameters('timeout_ms')),
+    ...(at < 0 ? NOBODY : credentials(authority.slice(0, at))),
+    tlsFiles: { ca: parameter('ca'), cert: parameter('cert'), key: parameter('key') },
+    timeoutMs: timeout(parameter('timeout_ms')),
   };
-  const hosts = authority.slice(at + 1);
-  switch (kind.toLowerCase()) {
-    case 'cluster': {
-      if (path !== '' && path !== '0')
-        throw new Error('a Redis Cluster has no databases: end the address with its hosts');
-      return { kind: 'cluster', seeds: endpoints(hosts, REDIS_PORT), ...access };
-    }
-    case 'sentinel': {
-      const [service = '', database = '', ...more] = path.split('/');
-      if (service === '' || more.length > 0) {
-        throw new Error(
-          'behind the sentinels comes the name of the service they watch, and then a database if it is not 0: redis+sentinel://host1:26379,host2:26379/service/0',
-        );
-      }
-      return {
-        kind: 'sentinel',
-        sentinels: endpoints(hosts, SENTINEL_PORT),
-        sentinelPassword,
-        service: decoded(service, 'name of the service'),
-        database: databaseNumber(database),
-        ...access,
-      };
-    }
-    default: {
-      const [endpoint, ...others] = endpoints(hosts, REDIS_PORT);
-      if (endpoint === undefined || others.length > 0) {
-        throw new Error('several hosts need redis+cluster:// or redis+sentinel://');
-      }
-      return { kind: 'standalone', endpoint, database: databaseNumber(path), ...access };
-    }
+  const hosts = authority.slice(at + 1).split(',');
+  if (kind === 'cluster') {
+    if (path !== '' && path !== '0')
+      throw new Error('a Redis Cluster has no databases: end the address with its hosts');
+    return { kind, seeds: hosts.map((host) => endpointOf(host, REDIS_PORT)), ...access };
   }
+  if (kind === 'sentinel') {
+    const [, service = '', database = ''] = /^([^/]+)(?:\/([^/]*))?$/.exec(path) ?? [];
+    if (service === '')
+      throw new Error(
+        'behind the sentinels comes the name of the service they watch, and then a database if it is not 0: redis+sentinel://host1:26379,host2:26379/service/0',
+      );
+    return {
+      kind,
+      sentinels: hosts.map((host) => endpointOf(host, SENTINEL_PORT)),
+      sentinelPassword: parameter('sentinel_password') || null,
+      service: decoded(service),
+      database: databaseNumber(database),
+      ...access,
+    };
+  }
+  const [host = '', ...others] = hosts;
+  if (others.length > 0) throw new Error('several hosts need redis+cluster:// or redis+sentinel://');
+  const endpoint = endpointOf(host, REDIS_PORT);
+  return { kind: 'standalone', endpoint, database: databaseNumber(path), ...access };
 }
+
+const NOBODY = { username: null, password: null };
+const NO_FILES: TlsFiles = { ca: '', cert: '', key: '' };
 
 function parseUnixAddress(text: string): StandaloneAddress {
   const [, part = '', query = '', fragment] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(text) ?? [];
   if (fragment !== undefined) throw new Error('in a path or a password, # is written %23');
-  const path = parseSocketPath(part, 'unix:/run/redis.sock');
-  const parameters = parametersIn(query, UNIX_PARAMETERS);
-  const [username, password] = [parameters('username'), parameters('password')];
-  if (username !== '' && password === '') throw new Error('username needs a password');
+  const parameter = parametersIn(query, UNIX_PARAMETERS);
+  const [username, password] = [parameter('username') || null, parameter('password') || null];
+  if (username !== null && password === null) throw new Error('username needs a password');
   return {
     kind: 'standalone',
-    endpoint: { path },
-    database: databaseNumber(parameters('db')),
-    tls: false,
-    username: username || null,
-    password: password || null,
-    tlsFiles: { ca: '', cert: '', key: '' },
-    timeoutMs: timeout(parameters('timeout_ms')),
+    endpoint: { path: parseSocketPath(part, 'unix:/run/redis.sock') },
+    database: databaseNumber(parameter('db')),
+    ...{ tls: false, username, password, tlsFiles: NO_FILES },
+    timeoutMs: timeout(parameter('timeout_ms')),
   };
 }
 
@@ -161,12 +151,12 @@ export function endpointName(endpoint: Endpoint | UnixEndpoint): string {
 }
 
 /** @returns function that reads a parameter; '' if it is absent */
-function parametersIn<Name extends string>(query: string, names: readonly Name[]): (name: Name) => string {
+function parametersIn(query: string, names: readonly string[]): (name: string) => string {
   // A + is a literal plus here, not a space as in forms.
   const given = new URLSearchParams(query.replaceAll('+', '%2B'));
   for (const name of given.keys()) {
     // Do not quote the parameter in the message, because it may belong to a password.
-    if (!(names as readonly string[]).includes(name))
+    if (!names.includes(name))
       throw new Error(`after the ? it takes only ${names.join(', ')}; in a password, ? is written %3F`);
     if (given.getAll(name).length > 1) throw new Error(`${name} appears twice`);
   }
@@ -181,23 +171,18 @@ function timeout(text: string): Millis {
   return ms;
 }
 
-function credentials(text: string, given: boolean): Pick<Access, 'username' | 'password'> {
-  if (!given) return { username: null, password: null };
-  const colon = text.indexOf(':');
-  if (colon < 0 || colon === text.length - 1) {
+function credentials(text: string): Pick<Access, 'username' | 'password'> {
+  const [, username = '', password] = /^([^:]*):(.+)$/s.exec(text) ?? [];
+  if (password === undefined)
     throw new Error('before the @ it takes user:password, or :password for the default user');
-  }
-  return {
-    username: decoded(text.slice(0, colon), 'user') || null,
-    password: decoded(text.slice(colon + 1), 'password'),
-  };
+  return { username: decoded(username) || null, password: decoded(password) };
 }
 
-function decoded(text: string, what: string): string {
+function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch (cause) {
-    throw new Error(`a % in the ${what} must be written as %25`, { cause });
+    throw new Error('a % in a user, a password or the name of a service must be written as %25', { cause });
   }
 }
 
@@ -206,25 +191,12 @@ function databaseNumber(text: string): number {
   return Number(text);
 }
 
-function endpoints(text: string, defaultPort: number): readonly Endpoint[] {
-  const list = text.split(',').map((host) => endpoint(host, defaultPort));
-  if (list.length > ENDPOINTS_MAX) throw new Error(`it may name at most ${ENDPOINTS_MAX} hosts`);
-  return list;
-}
-
-function endpoint(text: string, defaultPort: number): Endpoint {
-  const [, ipv6, name = '', digits] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::([^:]*))?$/.exec(text) ?? [];
-  if (ipv6 === undefined && name === '' && /[[:].*[\]:]/.test(text)) {
-    throw new Error('an IPv6 address must be in brackets: [::1]:6379');
-  }
-  const host = ipv6 ?? name;
-  if (host === '') throw new Error('it lacks a host');
-  if (ipv6 === undefined ? !/^[\w.-]+$/.test(host) : !isIPv6(host)) {
+/** Nothing of the text is quoted, because it may belong to a password. */
+function endpointOf(text: string, defaultPort: number): Endpoint {
+  const { hostname = '', port = '' } = URL.parse(`redis://${text}`) ?? {};
+  if (hostname === '' || port === '0')
     throw new Error(
-      `"${host}" is neither a host name nor an address; in a user or password, @ / : , and % must be %-encoded`,
+      'each host is a name or an address, possibly with a port from 1 to 65535: host:6379 or [::1]:6379; in a user or password, @ / : , and % must be %-encoded',
     );
-  }
-  const port = digits === undefined ? defaultPort : /^\d{1,5}$/.test(digits) ? Number(digits) : 0;
-  if (port < 1 || port > 65_535) throw new Error(`the port of ${host} must be a number from 1 to 65535`);
-  return { host, port };
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? defaultPort : Number(port) };
 }

@@ -34,7 +34,7 @@ export function throwIfRefused(cause: Error): void {
 }
 
 /**
- * Patterns for code and message of an error, with their explanation. The first match wins. They are not anchored: for
+ * What to do about errors that do not say it themselves, by a pattern for code and message. The first match wins. They are not anchored: for
  * an error inside a script, Redis 6 quotes the original reply in the middle of its own, and Redis 7 begins with it.
  */
 const MEANINGS: readonly (readonly [RegExp, string])[] = [
@@ -43,36 +43,21 @@ const MEANINGS: readonly (readonly [RegExp, string])[] = [
   [/\bWRONGPASS\b|invalid password/, 'the server does not accept the user and password of GATEWAY_REDIS_URL'],
   [/\bNOPERM\b/, 'the user of GATEWAY_REDIS_URL lacks a permission'],
   [/max number of clients/, 'the server takes no more connections: raise its maxclients'],
-  [/\bLOADING\b/, 'the server is still loading its data'],
-  [/\bREADONLY\b/, 'the server is a replica and takes no writes'],
-  [/\bMISCONF\b/, 'the server takes no writes because it cannot save them to its disk'],
-  [
-    /\bMASTERDOWN\b|\bNOREPLICAS\b/,
-    'the server takes no writes while it has lost its primary or its replicas',
-  ],
-  [/\bCLUSTERDOWN\b/, 'the cluster is down: some of its slots have no primary'],
-  [/\bTRYAGAIN\b/, 'the keys are being moved to another node of the cluster'],
   [
     /cluster support disabled/,
     'the server is not part of a Cluster: write redis:// instead of redis+cluster://',
   ],
   [/\bMOVED\b|\bASK\b|\bCROSSSLOT\b/, 'the server is part of a Cluster: write redis+cluster://'],
   [/No such master/, 'the sentinels do not know the service that GATEWAY_REDIS_URL names'],
-  [/DB index is out of range/, 'the server has no database with the number in GATEWAY_REDIS_URL'],
-  [/\bBUSY\b/, 'the server is busy with a script'],
   [/Unknown RESP type/, 'the server there is not Redis'],
   [/ECONNREFUSED/, 'nothing listens there'],
-  [/ENOTFOUND|EAI_AGAIN/, 'its name cannot be resolved'],
   [/ETIMEDOUT/, 'it does not answer in time; if the address begins with rediss, does it speak TLS?'],
-  [/EHOSTUNREACH|ENETUNREACH/, 'it cannot be reached'],
   [
     /closed before the first answer/,
     'the server closes new connections before it has answered; has it reached its maxclients?',
   ],
   [/EPIPE|ECONNRESET|closed/, 'the server is gone, or has closed the connection'],
   [/Socket timeout/, 'it has stopped answering'],
-  [/CERT_HAS_EXPIRED/, 'its certificate has expired'],
-  [/ERR_TLS_CERT_ALTNAME_INVALID/, 'its certificate was issued for another name'],
   [
     /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER/,
     'its certificate comes from an authority that is not trusted: add ?ca=FILE to GATEWAY_REDIS_URL',

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { isClientRoute, LIMIT_HEADERS, RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
-import type { Verdict } from '#gateway/limiter/verdict.ts';
+import type { Verdict } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { UNREAD } from '#gateway/reply/cors.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';

@@ -7,16 +7,17 @@ import { LEASE_MS } from '#gateway/algorithms/concurrency.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import type { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import { memberOf } from '#gateway/limiter/leases.ts';
+import { memberOf, RELEASE, RENEW } from '#gateway/limiter/leases.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { HEARTBEAT, LEAVE } from '#gateway/limiter/replicas.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
-import { RELEASE, RENEW } from '#gateway/limiter/stored-leases.ts';
 import type { StoreScript } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 const REPLICA_SILENT_MS: Millis = 15_000;
+/** Numbers of an adjustment, the place of its amount among them, and numbers of a charge with one bucket (script.ts). */
+const [ADJUSTMENT, AMOUNT, CHARGE] = [7, 4, 8];
 
 export class ModelStore {
   readonly #clock: Clock;
@@ -75,30 +76,24 @@ export class ModelStore {
     if (script !== SPEND) return 0;
     const { adjustments, charges } = partsOf(JSON.parse(json) as readonly (number | string)[]);
     let units = 0;
-    for (let i = 0; i < adjustments.length; i += 3) {
-      units += Math.max(0, Number(adjustments[i + 1]));
+    for (let i = 0; i < adjustments.length; i += ADJUSTMENT) {
+      units += Math.max(0, Number(adjustments[i + AMOUNT]));
     }
-    for (let i = 0; i < charges.length; i += this.#chargeSize) units += Number(charges[i]);
+    for (let i = 0; i < charges.length; i += CHARGE) units += Number(charges[i]);
     return units;
-  }
-
-  /** The number of markers follows the cost, if the bucket has some. */
-  get #chargeSize(): number {
-    return this.#bucket.unlessProven.length > 0 ? 5 : 4;
   }
 
   /** @param keys of the adjustments, and then of the charges */
   #spend(keys: string[], call: readonly (number | string)[]): string {
     const now = this.#clock();
     const { adjustments, charges, leases } = partsOf(call);
-    for (let i = 0; i < adjustments.length; i += 3) {
+    for (let i = 0; i < adjustments.length; i += ADJUSTMENT) {
       const charge = this.#nextCharge(keys, 0);
-      this.#adjust(charge, Number(adjustments[i + 1]), Number(adjustments[i + 2]), now);
+      this.#adjust(charge, Number(adjustments[i + AMOUNT]), Number(adjustments[i + AMOUNT + 1]), now);
     }
     const reply = [0, now * 1000];
     const markers = this.#bucket.unlessProven.length;
-    const size = this.#chargeSize;
-    for (let i = 0; i < charges.length; i += size) {
+    for (let i = 0; i < charges.length; i += CHARGE) {
       const charge = this.#nextCharge(keys, markers);
       const { a, b } = this.#state(bucketOf(charge));
       const what = this.#known.whatOf(bucketOf(charge), now);
@@ -107,7 +102,7 @@ export class ModelStore {
         if (own === null) continue;
         // The memory store names its leases itself.
         this.#known.leases.give({ key: this.#bucket.key, member: memberOf(own, 0) });
-        const member = memberOf(String(leases[i / size]), position);
+        const member = memberOf(String(leases[i / CHARGE]), position);
         this.#known.leases.take({ key: this.#bucket.key, member }, now);
       }
       reply.push(admitted.length, a, b);
@@ -159,7 +154,7 @@ export class ModelStore {
   #state(bucket = this.#bucket) {
     const now = this.#clock();
     const { leases } = this.#known;
-    for (const lease of leases.renewedBefore(now - LEASE_MS, Number.POSITIVE_INFINITY)) leases.give(lease);
+    for (const lease of [...leases.renewedBefore(now - LEASE_MS)]) leases.give(lease);
     return this.#known.state(bucket, now);
   }
 }
@@ -171,12 +166,11 @@ function bucketOf(charge: Charge | undefined): Bucket {
 }
 
 /** Divides the arguments of the script. */
-function partsOf([rules, adjusted, charged, ...lists]: readonly (number | string)[]) {
-  const adjustedAt = Number(rules);
-  const chargedAt = adjustedAt + Number(adjusted);
+function partsOf([adjusted, charged, ...lists]: readonly (number | string)[]) {
+  const chargedAt = Number(adjusted);
   const leasesAt = chargedAt + Number(charged);
   return {
-    adjustments: lists.slice(adjustedAt, chargedAt),
+    adjustments: lists.slice(0, chargedAt),
     charges: lists.slice(chargedAt, leasesAt),
     leases: lists.slice(leasesAt),
   };
