@@ -6,16 +6,8 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import { StoreFault } from '#gateway/store/fault.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
-import { type Bucket, type Charge, proofKey } from './charge.ts';
-import type { LimitListener, Spent } from './limiter.ts';
-
-/** A charge, and all requests that wait for it. */
-export interface PendingCheck {
-  readonly charge: Charge;
-  readonly listeners: LimitListener[];
-  /** Name of the leases that it takes; null if it takes none. */
-  readonly leases: string | null;
-}
+import { type Bucket, proofKey } from './charge.ts';
+import type { PendingCheck, Spent } from './limiter.ts';
 
 /** The store's answer to a check. */
 export interface Answer {

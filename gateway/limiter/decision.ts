@@ -2,8 +2,6 @@
 
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import type { Seconds } from '#shared/clock.ts';
-import type { RandomInt } from '#shared/random-int.ts';
 import type { Spent, Verdict, Violation } from './limiter.ts';
 
 export type Decision =
@@ -102,23 +100,4 @@ function isInFlight({ policy }: Verdict): boolean {
 
 function longestFirst(a: Violation, b: Violation): number {
   return Number(b.canNeverPass) - Number(a.canNeverPass) || b.resetMs - a.resetMs || tightestFirst(a, b);
-}
-
-/**
- * Returns the number of whole seconds until a denied request has room again. It is the largest of the denying policies,
- * and at least 1. The random part of a policy is added to its own time, so the sum is never too short.
- *
- * @param randomInt null for the exact time
- */
-export function retryAfterSeconds(
-  violated: readonly Pick<Verdict, 'policy' | 'resetMs'>[],
-  randomInt: RandomInt | null,
-): Seconds {
-  let longest = 1;
-  for (const { policy, resetMs } of violated) {
-    const exact = Math.max(1, Math.ceil(resetMs / 1000));
-    const isExact = randomInt === null || policy.retryJitter === 0;
-    longest = Math.max(longest, isExact ? exact : exact + randomInt(policy.retryJitter + 1));
-  }
-  return longest;
 }

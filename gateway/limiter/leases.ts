@@ -15,8 +15,7 @@ import {
 } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Bucket } from './charge.ts';
-import type { PendingCheck } from './check.ts';
-import type { Spent } from './limiter.ts';
+import type { PendingCheck, Spent } from './limiter.ts';
 
 /** Age at which a lease is renewed. So it is renewed twice more before it would expire. */
 export const RENEWED_AFTER_MS: Millis = LEASE_MS / 3;

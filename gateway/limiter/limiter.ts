@@ -2,7 +2,9 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { VisitRule } from '#gateway/policy/groups.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import type { Millis } from '#shared/clock.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
+import type { RandomInt } from '#shared/random-int.ts';
+
 import type { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
 
@@ -65,6 +67,14 @@ export interface LimitListener {
   onStoreUnavailable(): void;
 }
 
+/** A charge, and all requests that wait for it. */
+export interface PendingCheck {
+  readonly charge: Charge;
+  readonly listeners: LimitListener[];
+  /** Name of the leases that it takes; null if it takes none. */
+  readonly leases: string | null;
+}
+
 export interface Limiter {
   /** Returns the buckets of a charge that this process knows to be exhausted; null if the charge must be decided. */
   knownExhausted(charge: Charge): readonly Violation[] | null;
@@ -123,4 +133,23 @@ export function shareOf(policy: Policy, rank: number, replicas: number, capacity
   if (replicas <= 1) return capacity;
   const place = (rank + index) % replicas;
   return Math.floor(capacity / replicas) + (place < capacity % replicas ? 1 : 0);
+}
+
+/**
+ * Returns the number of whole seconds until a denied request has room again. It is the largest of the denying policies,
+ * and at least 1. The random part of a policy is added to its own time, so the sum is never too short.
+ *
+ * @param randomInt null for the exact time
+ */
+export function retryAfterSeconds(
+  violated: readonly Pick<Verdict, 'policy' | 'resetMs'>[],
+  randomInt: RandomInt | null,
+): Seconds {
+  let longest = 1;
+  for (const { policy, resetMs } of violated) {
+    const exact = Math.max(1, Math.ceil(resetMs / 1000));
+    const isExact = randomInt === null || policy.retryJitter === 0;
+    longest = Math.max(longest, isExact ? exact : exact + randomInt(policy.retryJitter + 1));
+  }
+  return longest;
 }

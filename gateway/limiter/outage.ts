@@ -17,13 +17,14 @@ import { Circuit, type Outage, PROBE_MS } from '#shared/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Charge } from './charge.ts';
-import type { Adjustment, PendingCheck } from './check.ts';
+import type { Adjustment } from './check.ts';
 import { KnownCounters } from './known-counters.ts';
 import { StoredLeases } from './leases.ts';
 import {
   type Limiter,
   type LimitListener,
   type Outcome,
+  type PendingCheck,
   PROVEN_LOCALLY_MS,
   PROVEN_MS,
   type Spent,

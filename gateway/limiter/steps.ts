@@ -13,8 +13,9 @@ import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { BucketState } from './bucket-state.ts';
 import { Bucket, Charge } from './charge.ts';
-import { type Adjustment, type Answer, type PendingCheck, readReply, refund, scriptCall } from './check.ts';
+import { type Adjustment, type Answer, readReply, refund, scriptCall } from './check.ts';
 import { type Lease, memberOf } from './leases.ts';
+import type { PendingCheck } from './limiter.ts';
 import { SPEND } from './script.ts';
 
 /** Gives back charges that were not admitted in the end. If that fails, they end with the window or the lease. */

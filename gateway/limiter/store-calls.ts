@@ -10,17 +10,9 @@ import { inCalls, type StoreConnection } from '#gateway/store/connection.ts';
 import type { StoreFault } from '#gateway/store/fault.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Bucket, type Charge, proofKey } from './charge.ts';
-import {
-  type Adjustment,
-  type AdjustmentCall,
-  type Answer,
-  keysOf,
-  type PendingCheck,
-  readReply,
-  scriptCall,
-} from './check.ts';
+import { type Adjustment, type AdjustmentCall, type Answer, keysOf, readReply, scriptCall } from './check.ts';
 import { type Lease, leasesOf, type StoredLeases } from './leases.ts';
-import type { LimitListener, Spent } from './limiter.ts';
+import type { LimitListener, PendingCheck, Spent } from './limiter.ts';
 import type { Proofs } from './proofs.ts';
 import { SPEND } from './script.ts';
 import type { SharedStore } from './shared-store.ts';

@@ -5,10 +5,10 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import t from 'tap';
 import { type Bucket, proofKey } from '#gateway/limiter/charge.ts';
-import { type Answer, type PendingCheck, readReply, scriptCall } from '#gateway/limiter/check.ts';
+import { type Answer, readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { type Decision, decide } from '#gateway/limiter/decision.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import { type LimitListener, PROVEN_LOCALLY_MS } from '#gateway/limiter/limiter.ts';
+import { type LimitListener, type PendingCheck, PROVEN_LOCALLY_MS } from '#gateway/limiter/limiter.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
 import { StoreClock } from '#gateway/limiter/store-clock.ts';
 import type { Algorithm, Mode } from '#gateway/policy/policy.ts';

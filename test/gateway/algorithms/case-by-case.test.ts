@@ -5,8 +5,9 @@
 import t from 'tap';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
-import { type Adjustment, type PendingCheck, readReply, scriptCall } from '#gateway/limiter/check.ts';
+import { type Adjustment, readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { PendingCheck } from '#gateway/limiter/limiter.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
 import { startRedis } from '#test/support/redis.ts';

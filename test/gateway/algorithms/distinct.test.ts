@@ -3,16 +3,10 @@
  * store and the store's script must agree.
  */
 import t from 'tap';
-import {
-  type Adjustment,
-  type Answer,
-  type PendingCheck,
-  readReply,
-  scriptCall,
-} from '#gateway/limiter/check.ts';
+import { type Adjustment, type Answer, readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { PendingCheck } from '#gateway/limiter/limiter.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
-import { StoreClock } from '#gateway/limiter/store-clock.ts';
 import { testClock } from '#test/support/clock.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { chargeOf, memoryLimiter, part, policy, spend, VALUES, withValue } from '#test/support/spend.ts';
@@ -128,15 +122,6 @@ t.test('a lowered limit denies new values only, and a raised one applies at once
     [await ask(1, 'c'), await ask(1, 'd'), await ask(4, 'd'), await ask(4, 'e')],
     [true, false, true, false],
   );
-});
-
-t.test('a process never denies a value from memory, because another one may have admitted it', async (t) => {
-  const clock = testClock(START);
-  const known = new KnownCounters({ countersMax: 1024, credentialsMax: 8 });
-  const base = part(policy('p', 1, 10, VALUES));
-  known.set(base, { at: START, a: 1, b: 0 });
-  const charge = chargeOf(withValue(base, 'new'));
-  t.equal(known.exhausted(charge, clock.now(), new StoreClock(clock.now)), null);
 });
 
 t.test('memory holds a bounded number of values, in the window in which they were used', async (t) => {

@@ -11,39 +11,10 @@ import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 const ALGORITHMS: readonly Algorithm[] = ['sliding-window', 'token-bucket'];
-const DAY_SECONDS = 86_400;
 
 /** The window is so long that no usage comes back during a test. */
 const long = (name: string, limit: number, algorithm: Algorithm, more: Partial<Policy> = {}): Policy =>
   policy(name, limit, LONG_WINDOW_SECONDS, { algorithm, ...more });
-
-t.test('several processes at once admit exactly the limit together, next to a fixed window', async (t) => {
-  const redis = await startRedis(t);
-  const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
-  await insideLongWindow();
-  for (const algorithm of ALGORITHMS) {
-    const narrow = long(`narrow-${algorithm}`, 50, algorithm);
-    const wide = long(`wide-${algorithm}`, 70, 'fixed-window');
-    const admitted = await Promise.all(
-      limiters.flatMap((limiter) =>
-        Array.from({ length: 5 }, async () => {
-          let sum = 0;
-          for (let i = 0; i < 10; i++)
-            sum += await burst(limiter, chargeOf(part(narrow, 'all'), part(wide, 'all')), 2);
-          return sum;
-        }),
-      ),
-    );
-    t.equal(
-      admitted.reduce((sum, one) => sum + one, 0),
-      50,
-      algorithm,
-    );
-    const [limiter] = limiters;
-    if (limiter === undefined) throw new Error('there are three');
-    t.equal(await burst(limiter, chargeOf(part(wide, 'all')), 30), 20, 'a denied request is not charged');
-  }
-});
 
 t.test('a bucket that refills sooner with another plan is not remembered as exhausted', async (t) => {
   const redis = await startRedis(t);
@@ -78,24 +49,6 @@ t.test('remembers an exhausted client with a limit of its own if nobody else can
     t.equal(await burst(limiter, chargeOf(part(p)), 2), 0);
     t.equal(await burst(limiter, chargeOf(partWithLimit(p, 8)), 9), 2, 'a raised limit applies at once');
   }
-});
-
-t.test('another limit applies at once, also to remembered exhaustion', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await startLimiter(t, redis.url);
-  for (const algorithm of ALGORITHMS) {
-    const low = chargeOf(part(long('raised', 2, algorithm)));
-    t.equal(await burst(limiter, low, 5), 2);
-    t.ok(limiter.knownExhausted(low));
-    const high = chargeOf(part(long('raised', 5, algorithm)));
-    t.equal(limiter.knownExhausted(high), null);
-    t.equal(await burst(limiter, high, 5), 3);
-  }
-  const slow = policy('refill', 1, DAY_SECONDS, { algorithm: 'token-bucket', capacity: 1 });
-  t.equal(await burst(limiter, chargeOf(part(slow)), 2), 1);
-  const fast = { ...slow, limit: DAY_SECONDS * 1000 };
-  t.equal(limiter.knownExhausted(chargeOf(part(fast))), null, 'not with a faster refill');
-  await until(async () => (await burst(limiter, chargeOf(part(fast)), 1)) === 1);
 });
 
 t.test('denies an invented credential from memory after its first denial', async (t) => {

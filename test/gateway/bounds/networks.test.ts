@@ -58,21 +58,6 @@ t.test('429: a /48 has a quarter of the total, and others the rest', async (t) =
   t.equal(clients.networks, 2);
 });
 
-t.test(
-  'a share that is given back returns to the network, which is dropped with its last client',
-  async (t) => {
-    const { port, bounds, clients } = await start(t);
-    for (let client = 1; client <= 20; client++) {
-      const one = await ask(t, port, `2001:db8:0:${client}::1`);
-      t.equal(one.status, 200);
-      one.socket.destroy();
-      await until(() => bounds.connections.held === 0, 'it has left');
-    }
-    await until(() => clients.size === 0, 'nobody is remembered');
-    t.equal(clients.networks, 0);
-  },
-);
-
 t.test('a client whose own share is larger than a quarter keeps it', async (t) => {
   const { port } = await start(t, { bounds: { connections: { total: 8, perClient: 3 } } });
   const statuses: number[] = [];

@@ -4,18 +4,7 @@ import { untilWindowEnd } from '#gateway/algorithms/algorithm.ts';
 import { shareOf } from '#gateway/limiter/limiter.ts';
 import { processClock } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
-import {
-  burst,
-  chargeOf,
-  identity,
-  memoryLimiter,
-  part,
-  partForNewcomers,
-  policy,
-  VALUES,
-  withValue,
-} from '#test/support/spend.ts';
-import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
+import { memoryLimiter, policy } from '#test/support/spend.ts';
 import { forEachAlgorithm, storeAt } from './conformance.ts';
 
 t.test('memory', async (t) => {
@@ -26,44 +15,6 @@ t.test('memory', async (t) => {
 t.test('Redis', async (t) => {
   const redis = await startRedis(t);
   forEachAlgorithm(t, storeAt(redis.url));
-});
-
-t.test('a newcomer with a new value is charged for both, or for none', async (t) => {
-  const redis = await startRedis(t);
-  const stores = { memory: async () => memoryLimiter({ clock: processClock }), Redis: storeAt(redis.url) };
-  for (const [store, limiterOf] of Object.entries(stores))
-    for (const algorithm of ['fixed-window', 'sliding-window', 'token-bucket'] as const)
-      await t.test(`${store}, ${algorithm}`, async (t) => {
-        await insideLongWindow();
-        const limiter = await limiterOf(t);
-        const named = (name: string): string => `${algorithm.slice(0, 3)}-${name}`;
-        const values = policy('accounts', 2, LONG_WINDOW_SECONDS, VALUES);
-        const pass = async (who: string, asked: string, of = 'site'): Promise<string> => {
-          const newcomers = policy(`${of}.newcomers`, 4, LONG_WINDOW_SECONDS, { algorithm });
-          const everyone = partForNewcomers(newcomers, named('everyone'), [named(who)]);
-          const passed: string[] = [];
-          for (const value of asked) {
-            const charge = chargeOf(withValue(part(values, named(who)), value), everyone);
-            if ((await burst(limiter, charge, 1)) === 1) passed.push(value);
-          }
-          return passed.join('');
-        };
-        t.equal(await pass('one', 'aabc'), 'aab', 'a third value is denied');
-        t.equal(await pass('two', 'xy'), 'x', 'what was denied for its value was not charged to newcomers');
-        limiter.prove(identity(named('two')));
-        t.equal(await pass('two', 'zyz'), 'zz', 'what was denied to a newcomer was not charged as a value');
-        t.equal(await pass('three', 'a'), '', 'a regular makes no room for newcomers');
-
-        const crowd = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6'];
-        const first = await Promise.all(crowd.map((who) => pass(who, 'a', 'other')));
-        t.equal(first.join(''), 'aaaa', 'at once too');
-        for (const who of crowd) limiter.prove(identity(named(who)));
-        t.strictSame(
-          await Promise.all(crowd.map((who) => pass(who, 'bcd', 'other'))),
-          first.map((passed) => (passed === 'a' ? 'b' : 'bc')),
-          'each has used as many values as passed',
-        );
-      });
 });
 
 t.test('arithmetic that all stores share', async (t) => {

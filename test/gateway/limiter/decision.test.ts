@@ -1,7 +1,7 @@
 import t from 'tap';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
-import { type Decision, decide, retryAfterSeconds } from '#gateway/limiter/decision.ts';
-import type { Spent, Verdict } from '#gateway/limiter/limiter.ts';
+import { type Decision, decide } from '#gateway/limiter/decision.ts';
+import { retryAfterSeconds, type Spent, type Verdict } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { part, policy } from '#test/support/spend.ts';
 

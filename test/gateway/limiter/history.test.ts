@@ -105,23 +105,3 @@ t.test('two histories of a client are joined, whichever comes first', async (t) 
   );
   t.ok(run >= 200, `${run} runs`);
 });
-
-t.test('a client without a history gets one only if it may', async (t) => {
-  const redis = await startRedis(t);
-  const store = storeAt(t, redis.url);
-  await store.connect();
-  const day = Math.floor(Date.now() / DAY_MS);
-  const keysOf = (client: string) => [`fg:{${client}}:days`, `fg:{${client}}:proven`];
-  const visit = (clients: readonly string[], on: number, begins: number) =>
-    store.run(
-      VISIT,
-      clients.flatMap(keysOf),
-      [2, 30, begins, ...clients.map(() => on * 2 ** HISTORY_DAYS + 1)].map(String),
-    );
-  const one = day * 2 ** HISTORY_DAYS + 1;
-  const two = (day + 1) * 2 ** HISTORY_DAYS + 3;
-  t.strictSame(await visit(['a', 'b'], day, 0), [0, 0]);
-  t.strictSame(await visit(['a', 'b'], day, 1), [one, one]);
-  t.strictSame(await visit(['a', 'c', 'b'], day + 1, 0), [two, 0, two], 'known clients become regulars');
-  t.equal(await redis.client.dbsize(), 4);
-});

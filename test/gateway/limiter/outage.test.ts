@@ -1,8 +1,3 @@
-/**
- * When Redis is down, slow or full, `onStoreFailure` applies at once and within the budget, and the gateway recovers by
- * itself.
- */
-import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import { decide } from '#gateway/limiter/decision.ts';
@@ -115,26 +110,6 @@ t.test(
   },
 );
 
-t.test('Redis frozen: only the first request waits', async (t) => {
-  const redis = await startRedis(t);
-  const { limiter } = await guarded(t, redis.url);
-  const warm = await spend(limiter, fresh(10, 'local'));
-  t.match(warm, { spent: { isLocal: false } });
-
-  redis.freeze();
-  t.teardown(() => redis.thaw());
-  for (let i = 0; i < 20; i++) {
-    const answer = await spend(limiter, fresh(10, 'local'));
-    t.match(answer, { kind: 'spent', admitted: true, spent: { isLocal: true } });
-  }
-  t.match(limiter.stats(), { outages: 1, degraded: 20 });
-  t.ok(limiter.stats().failures.timeout <= 1, 'other requests did not ask the store');
-
-  redis.thaw();
-  await eventually('recovered', () => limiter.stats().available);
-  await untilStoreCounts(limiter);
-});
-
 t.test('Redis full: an out-of-memory reply counts as a failure', async (t) => {
   const redis = await startRedis(t, ['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction']);
   const { limiter } = await guarded(t, redis.url);
@@ -199,34 +174,6 @@ t.test(
     t.match(await spend(limiter, fresh(5, 'local')), { spent: { isLocal: false } });
   },
 );
-
-t.test('counting alone begins with the last known state, and the store is charged later', async (t) => {
-  for (const how of ['kill', 'freeze'] as const) {
-    await t.test(how, async (t) => {
-      const redis = await startRedis(t, [
-        '--appendonly',
-        'yes',
-        '--appendfsync',
-        'always',
-        '--dir',
-        t.testdir(),
-      ]);
-      const { limiter } = await guarded(t, redis.url);
-      await insideLongWindow();
-      const charge = chargeOf(part(policy('p', 10, LONG_WINDOW_SECONDS), how));
-      t.equal(await burst(limiter, charge, 8), 8);
-      if (how === 'kill') await redis.kill();
-      else redis.freeze();
-      t.teardown(() => redis.thaw());
-      await untilAway(limiter);
-      t.equal(await burst(limiter, charge, 1), 1, 'the ninth request');
-      if (how === 'kill') await redis.restart();
-      else redis.thaw();
-      await eventually('recovered', () => limiter.stats().available);
-      t.equal(await burst(limiter, charge, 5), 1, 'the tenth request is the last one');
-    });
-  }
-});
 
 t.test('an idle gateway notices that its store is down', async (t) => {
   const redis = await startRedis(t);
@@ -297,18 +244,6 @@ t.test('a start without the store and with a wrong clock: nobody waits for a lat
   }
 });
 
-t.test('a lost connection with pending checks is distinguished from a fault', async (t) => {
-  const redis = await startRedis(t);
-  const { limiter, log } = await guarded(t, redis.url, { budgetMs: 5000 });
-  redis.freeze();
-  const waiting = Promise.all(Array.from({ length: 5 }, () => spend(limiter, fresh(10, 'local'))));
-  await delay(1);
-  await redis.kill();
-  t.equal((await waiting).length, 5, 'every request is answered');
-  t.match(limiter.stats(), { available: false, failures: { disconnected: 5, error: 0 } });
-  t.equal(log.length, 1);
-});
-
 t.test('a closed limiter still answers, reports no outage and leaves no probe behind', async (t) => {
   const redis = await startRedis(t);
   const { limiter, log } = await guarded(t, redis.url);
@@ -320,10 +255,7 @@ t.test('a closed limiter still answers, reports no outage and leaves no probe be
 
 t.test('a store that comes back empty gets its salt and replicas back before it decides', async (t) => {
   const redis = await startRedis(t);
-  const salts: string[] = [];
-  const { limiter } = await guarded(t, redis.url, { onSalt: (salt) => salts.push(salt) });
-  await guarded(t, redis.url);
-  await guarded(t, redis.url);
+  for (let i = 0; i < 3; i++) await guarded(t, redis.url);
   const { limiter: last } = await guarded(t, redis.url);
   t.equal(last.stats().replicas, 4);
   await redis.kill();
@@ -332,13 +264,4 @@ t.test('a store that comes back empty gets its salt and replicas back before it 
   await eventually('recovered', () => last.stats().available);
   t.equal(await redis.client.get('fg:{control}:salt'), 'salt');
   t.equal(last.stats().replicas, 4, 'replicas that were not heard again yet keep their share');
-
-  await t.test('if it has another salt by then, all gateways use that one', async (t) => {
-    await redis.kill();
-    await untilAway(limiter);
-    await redis.restart();
-    await redis.client.set('fg:{control}:salt', 'of a newcomer');
-    await eventually('adopted', () => salts.length > 0);
-    t.strictSame(salts, ['of a newcomer']);
-  });
 });

@@ -2,9 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { type Charge, proofKey } from '#gateway/limiter/charge.ts';
+import { proofKey } from '#gateway/limiter/charge.ts';
 import { PROVEN_LOCALLY_MS, PROVEN_MS } from '#gateway/limiter/limiter.ts';
-import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { HEARTBEAT, SALT_KEY } from '#gateway/limiter/replicas.ts';
 import { openStore } from '#gateway/store/open.ts';
 import { testClock } from '#test/support/clock.ts';
@@ -17,49 +16,6 @@ import { insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support
 
 /** Long enough for a slow machine to read the counters. */
 const WINDOW_MS = 3000;
-
-t.test('exact at every window edge: constant load fills each window exactly to its limit', async (t) => {
-  const redis = await startRedis(t);
-  const limiters = await Promise.all([1, 2, 3, 4].map(() => startLimiter(t, redis.url)));
-  const limit = 40;
-  const charge = (): Charge => chargeOf(part(policy('edge', limit, 1), 'one'));
-  const windowNow = async (): Promise<number> => Number((await redis.client.time())[0]);
-  /**
-   * Sends more requests than the limit.
-   *
-   * @returns the window, if it did not end meanwhile, and how many were admitted
-   */
-  const fill = async (limiter: GuardedLimiter): Promise<{ window: number | null; admitted: number }> => {
-    const window = await windowNow();
-    const admitted = await burst(limiter, charge(), limit + 5);
-    return { window: window === (await windowNow()) ? window : null, admitted };
-  };
-  const [one] = limiters;
-  if (one === undefined) throw new Error('there are four');
-  // The first window and the last one are full as well, so the sum is known.
-  let first = await fill(one);
-  while (first.window === null || first.admitted !== limit) first = await fill(one);
-  let sum = first.admitted;
-  const end = first.window + 4;
-  // Each process has a charge for the client, and five requests in flight.
-  await Promise.all(
-    limiters.map(async (limiter) => {
-      const ours = charge();
-      const asker = async (): Promise<void> => {
-        while (Date.now() < end * 1000) {
-          const admitted = await burst(limiter, ours, 1);
-          sum += admitted;
-        }
-      };
-      await Promise.all([asker(), asker(), asker(), asker(), asker()]);
-    }),
-  );
-  let last = await fill(one);
-  for (sum += last.admitted; last.window === null; sum += last.admitted) last = await fill(one);
-  const windows = last.window - first.window + 1;
-  t.ok(windows >= 5, 'several windows were crossed');
-  t.equal(sum, windows * limit, 'each window admitted exactly its limit');
-});
 
 /** Starts a limiter, and counts its calls to the store, heartbeats apart. */
 async function startCounted(t: Test, url: string) {

@@ -3,10 +3,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
-import { startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
+import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
-import { startCluster } from '#test/support/redis-cluster.ts';
-import { startWatchedRedis } from '#test/support/redis-sentinel.ts';
 import { seededRandom } from '#test/support/seed.ts';
 import { everyHundredth, startSlowProxy } from '#test/support/slow-proxy.ts';
 import { burst, chargeOf, part, policy, spend } from '#test/support/spend.ts';
@@ -76,56 +74,6 @@ t.test('every hundredth answer is 30 to 300 ms late, four gateways: windows are 
   isExact(t, all, admitted);
 });
 
-/** Stalls a store for 50 to 300 ms now and then until `work` is done. */
-async function withStalls(
-  servers: readonly Pick<RedisServer, 'freeze' | 'thaw'>[],
-  random: () => number,
-  work: (stalls: () => number) => Promise<void>,
-): Promise<void> {
-  let isOver = false;
-  let stalls = 0;
-  const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-  const stalling = (async () => {
-    while (!isOver) {
-      const server = servers[Math.floor(random() * servers.length)];
-      server?.freeze();
-      await wait(50 + random() * 250);
-      server?.thaw();
-      stalls++;
-      await wait(20 + random() * 30);
-    }
-  })();
-  try {
-    await work(() => stalls);
-  } finally {
-    isOver = true;
-    await stalling;
-  }
-}
-
-const STALLING = {
-  'a node of a Cluster': async (t: Test) => {
-    const { url, nodes } = await startCluster(t);
-    return { url, servers: nodes };
-  },
-  'a primary behind sentinels': async (t: Test) => {
-    const { url, first } = await startWatchedRedis(t);
-    return { url, servers: [first] };
-  },
-};
-for (const [what, start] of Object.entries(STALLING))
-  t.test(`${what} stalls for up to 300 ms: every window is exact`, async (t) => {
-    const { url, servers } = await start(t);
-    await insideLongWindow();
-    const all = await gateways(t, url, 2, PATIENT_MS);
-    const admitted: number[] = [];
-    await withStalls(servers, seededRandom(what.length), async (stalls) => {
-      for (let window = 0; stalls() < 15 && window < 2000; window++)
-        admitted.push(await fill(all, `window-${window}`));
-    });
-    isExact(t, all, admitted);
-  });
-
 t.test('a request in flight when the store went away is charged at most twice', async (t) => {
   const redis = await startRedis(t);
   await insideLongWindow();
@@ -143,22 +91,6 @@ t.test('a request in flight when the store went away is charged at most twice', 
   t.equal(await counted(redis, local.key), 5, 'by the store and here, and the others once');
   t.equal(await counted(redis, strict.key), 1, 'by the store, although it was refused');
   t.equal(await counted(redis, free.key), 1);
-});
-
-t.test('owed usage is charged once, even if the confirmation is late', async (t) => {
-  const redis = await startRedis(t);
-  await insideLongWindow();
-  // The answers of scripts that charge are texts; a heartbeat's is a list.
-  const proxy = await startSlowProxy(t, redis.port, (piece) => (piece[0] === 0x24 ? 6 * BUDGET_MS : 0));
-  const limiter = await startLimiter(t, `redis://127.0.0.1:${proxy.port}`, { budgetMs: BUDGET_MS });
-  const owed = part(long('p', 10), 'debtor');
-  redis.freeze();
-  t.teardown(() => redis.thaw());
-  await untilAway(limiter);
-  t.equal(await burst(limiter, chargeOf(owed), 4), 4);
-  redis.thaw();
-  await until(() => limiter.stats().available);
-  t.equal(await counted(redis, owed.key), 4);
 });
 
 t.test('a stall of this process and of the store, longer than a wait, is no outage', async (t) => {

@@ -151,21 +151,6 @@ t.test('leaves an old primary that became a replica, and uses it again as a prim
   t.equal(await store.run(COUNT, ['k'], ['f']), 1);
 });
 
-t.test('an ACL user with only the needed permissions', async (t) => {
-  const redis = await startRedis(t);
-  const { client } = redis;
-  await client.acl('SETUSER', 'gateway', 'on', '>s%cret', '~fg:*', '-@all', '+@scripting', '+hincrby');
-  await client.acl('SETUSER', 'gateway', '+@connection');
-  const url = redis.url.replace('//', '//gateway:s%25cret@');
-  const store = storeAt(t, `${url}/1`);
-  await store.connect();
-  t.equal(await store.run(COUNT, ['fg:k'], ['f']), 1);
-  const forbidden = await fault(store.run(COUNT, ['other'], ['f']));
-  t.equal(forbidden.kind, 'error');
-  t.match(forbidden.message, /lacks a permission .*NOPERM/i);
-  t.equal(store.ready, true, 'a refusal is no lost connection');
-});
-
 t.test('gives the reason for each missing connection', async (t) => {
   const redis = await startRedis(t);
   const told = async (url: string, sentence: RegExp): Promise<void> => {
@@ -211,42 +196,6 @@ t.test('gives the reason for each missing connection', async (t) => {
     `redis://127.0.0.1:${await listen(t, closing)}`,
     /closes new connections before it has answered; has it reached its maxclients\?/,
   );
-});
-
-t.test('out of memory is a reply of its own kind', async (t) => {
-  const redis = await startRedis(t, ['--maxmemory', '1']);
-  const store = storeAt(t, redis.url);
-  await store.connect();
-  const full = await fault(store.run(COUNT, ['k'], ['f']));
-  t.equal(full.kind, 'out-of-memory');
-  t.match(full.message, /raise its maxmemory/);
-  t.equal(store.ready, true);
-});
-
-t.test('waits for a server that loads its data', async (t) => {
-  const folder = temporaryFolder(t);
-  const port = await freePort();
-  const onDisk = [...memoryOnly(port), '--dir', folder, '--dbfilename', 'big.rdb'];
-  const first = await launchRedis([...onDisk, '--enable-debug-command', 'yes']);
-  const client = new Redis(port, { lazyConnect: true });
-  await client.connect();
-  await client.call('DEBUG', 'POPULATE', 20_000);
-  await client.save();
-  client.disconnect();
-  await endRedis(first);
-
-  const slow = await launchRedis(
-    [...onDisk, '--key-load-delay', '2000', '--loading-process-events-interval-bytes', '1024'],
-    /Loading RDB produced/,
-  );
-  t.teardown(() => endRedis(slow));
-  const store = storeAt(t, `redis://127.0.0.1:${port}`);
-  await t.rejects(store.connect(), { message: /LOADING/ });
-  const asker = new Redis(port, { enableReadyCheck: false });
-  t.teardown(() => asker.disconnect());
-  await asker.config('SET', 'key-load-delay', 0);
-  await until(() => store.ready);
-  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
 });
 
 t.test('a server that answers every command with an error is asked less and less often', async (t) => {
