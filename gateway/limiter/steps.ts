@@ -11,28 +11,16 @@
 
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { BucketState } from './bucket-state.ts';
 import { Bucket, Charge } from './charge.ts';
 import { type Adjustment, type Answer, readReply, refund, scriptCall } from './check.ts';
-import { type Lease, memberOf } from './leases.ts';
-import type { PendingCheck } from './limiter.ts';
+import { type Lease, leasesOf } from './leases.ts';
+import type { PendingCheck, Spent } from './limiter.ts';
 import { SPEND } from './script.ts';
 
 /** Gives back charges that were not admitted in the end. If that fails, they end with the window or the lease. */
 interface GiveBack {
   adjust(adjustment: Adjustment): void;
   release(lease: Lease): void;
-}
-
-/** A bucket, and its index in the charge. */
-interface Step {
-  readonly place: number;
-  readonly bucket: Bucket;
-}
-
-interface Charged extends Step {
-  readonly state: BucketState;
-  readonly times: number;
 }
 
 /**
@@ -48,51 +36,40 @@ export async function decideInSteps(
   giveBack: GiveBack,
 ): Promise<Answer> {
   const { charge, listeners, leases } = check;
-  const charged: Charged[] = [];
-  const keepOnly = (admitted: number): void => {
-    for (const { bucket, state, times } of charged) {
-      const { cost, key, algorithm } = bucket;
-      const kept = Math.min(admitted, state.roomFor(cost));
-      if (algorithm.isHeld)
-        for (let i = kept; i < times; i++) giveBack.release({ key, member: memberOf(leases ?? '', i) });
-      else if (times > kept) giveBack.adjust(refund(bucket, (times - kept) * cost, state.state.at));
-    }
-  };
+  const taken: Spent[] = [];
   let admitted = listeners.length;
   try {
-    for (const step of stepsOf(charge, isProven, store)) {
-      const asked = [
-        {
-          charge: new Charge(step.map(({ bucket }) => bucket)),
-          listeners: listeners.slice(0, admitted),
-          leases,
-        },
-      ];
+    for (const buckets of stepsOf(charge, isProven, store)) {
+      const asked = [{ charge: new Charge(buckets), listeners: listeners.slice(0, admitted), leases }];
       const { keys, args } = scriptCall(storeNow, asked);
-      const spent = readReply(await store.run(SPEND, keys, args), asked)[0]?.spent;
-      admitted = spent?.admitted ?? 0;
-      for (const [i, { place, bucket }] of step.entries()) {
-        const state = spent?.states[i] ?? null;
-        if (state !== null)
-          charged.push({ place, bucket, state, times: Math.min(admitted, state.roomFor(bucket.cost)) });
+      for (const { spent } of readReply(await store.run(SPEND, keys, args), asked)) {
+        taken.push(spent);
+        admitted = spent.admitted;
       }
       if (admitted === 0) break;
     }
-    keepOnly(admitted);
-    const states = charge.buckets.map(
-      (_, place) => charged.find((one) => one.place === place)?.state ?? null,
-    );
-    const spent = { buckets: charge.buckets, admitted, states, leases, isLocal: false };
-    return { check, spent, proven: [] };
   } catch (error) {
-    keepOnly(0);
+    for (const spent of taken) keepOnly(0, spent, giveBack);
     throw error;
   }
+  for (const spent of taken) keepOnly(admitted, spent, giveBack);
+  const found = new Map(
+    taken.flatMap(({ buckets, states }) => buckets.map(({ key }, i) => [key, states[i] ?? null] as const)),
+  );
+  const states = charge.buckets.map(({ key }) => found.get(key) ?? null);
+  return { check, spent: { buckets: charge.buckets, admitted, states, leases, isLocal: false }, proven: [] };
 }
 
-/** Whether something of the step cannot be given back. */
-function hasValues(step: readonly Step[]): boolean {
-  return step.some(({ bucket }) => bucket.value !== null);
+/** Gives back what a step took for the requests beyond the first ones. */
+function keepOnly(kept: number, spent: Spent, giveBack: GiveBack): void {
+  for (let i = kept; i < spent.admitted; i++) for (const lease of leasesOf(spent, i)) giveBack.release(lease);
+  for (const [i, bucket] of spent.buckets.entries()) {
+    const state = spent.states[i] ?? null;
+    if (state === null || bucket.algorithm.isHeld) continue;
+    const room = state.roomFor(bucket.cost);
+    const beyond = Math.min(spent.admitted, room) - Math.min(kept, room);
+    if (beyond > 0) giveBack.adjust(refund(bucket, beyond * bucket.cost, state.state.at));
+  }
 }
 
 /**
@@ -103,15 +80,14 @@ function stepsOf(
   { buckets }: Charge,
   isProven: (bucket: Bucket) => boolean,
   store: StoreConnection,
-): Iterable<Step[]> {
-  const places = buckets.entries().toArray();
-  const ordered: Step[] = places
-    .filter(([, bucket]) => !isProven(bucket))
-    .sort(([, a], [, b]) => Math.sign(b.unlessProven.length) - Math.sign(a.unlessProven.length))
-    .map(([place, { counter, identity, cost, limit, value }]) => ({
-      place,
-      bucket: new Bucket(counter, identity, [], cost, limit, value),
-    }));
-  const steps = [...Map.groupBy(ordered, ({ bucket }) => store.slotOf(bucket.key)).values()];
+): Iterable<Bucket[]> {
+  const ordered = buckets
+    .filter((bucket) => !isProven(bucket))
+    .sort((a, b) => Math.sign(b.unlessProven.length) - Math.sign(a.unlessProven.length))
+    .map(
+      ({ counter, identity, cost, limit, value }) => new Bucket(counter, identity, [], cost, limit, value),
+    );
+  const hasValues = (step: readonly Bucket[]): boolean => step.some(({ value }) => value !== null);
+  const steps = [...Map.groupBy(ordered, ({ key }) => store.slotOf(key)).values()];
   return steps.sort((a, b) => Number(hasValues(a)) - Number(hasValues(b)));
 }

@@ -5,11 +5,9 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import t from 'tap';
 import { type Bucket, proofKey } from '#gateway/limiter/charge.ts';
-import { type Answer, readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { type Decision, decide } from '#gateway/limiter/decision.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import { type LimitListener, type PendingCheck, PROVEN_LOCALLY_MS } from '#gateway/limiter/limiter.ts';
-import { SPEND } from '#gateway/limiter/script.ts';
+import { type LimitListener, PROVEN_LOCALLY_MS } from '#gateway/limiter/limiter.ts';
 import { StoreClock } from '#gateway/limiter/store-clock.ts';
 import type { Algorithm, Mode } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
@@ -21,7 +19,7 @@ import {
   type RandomRequests,
   randomRequests,
 } from '#test/support/random-charges.ts';
-import { startRedis } from '#test/support/redis.ts';
+import { startScript } from '#test/support/script.ts';
 import { rounds } from '#test/support/seed.ts';
 import { identity, memoryLimiter, overridesFor, policy, spend, VALUES } from '#test/support/spend.ts';
 
@@ -190,26 +188,7 @@ function told(decision: Decision): unknown {
 const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 t.test('the script, memory and an unbounded model give the same results for random requests', async (t) => {
-  const redis = await startRedis(t);
-  const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
-  const askScript = async (
-    checks: readonly PendingCheck[],
-    now: number,
-    estimate: number,
-  ): Promise<readonly Answer[]> => {
-    const { keys, args } = scriptCall(estimate, checks);
-    const [json] = args;
-    const micros = String((now % 1000) * 1000);
-    const reply = await redis.client.eval(
-      lua,
-      keys.length,
-      ...keys,
-      json,
-      String(Math.floor(now / 1000)),
-      micros,
-    );
-    return readReply(reply, checks);
-  };
+  const { redis, ask } = await startScript(t);
   let run = 0;
   let denials = 0;
   let remembered = 0;
@@ -251,7 +230,7 @@ t.test('the script, memory and an unbounded model give the same results for rand
             remembered++;
             ok(!model.wouldAdmit(charge.buckets, now), 'what is denied from memory is surely exhausted');
           }
-          const answers = await askScript(checks, now, now + errorMs);
+          const answers = await ask(now, checks, [], now + errorMs);
           for (const answer of answers) known.learn(answer, now, now);
           for (const [i, { charge, listeners }] of checks.entries()) {
             const spent = answers[i]?.spent;

@@ -2,12 +2,10 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import t from 'tap';
 import { type CalendarUnit, calendarOf } from '#gateway/algorithms/calendar.ts';
-import { readReply, scriptCall } from '#gateway/limiter/check.ts';
-import { SPEND } from '#gateway/limiter/script.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
 import { fc } from '#test/support/fast-check.ts';
-import { startRedis } from '#test/support/redis.ts';
+import { startScript } from '#test/support/script.ts';
 import { chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
 
 const HOUR_MS = 3_600_000;
@@ -24,30 +22,8 @@ function calendarPolicy(name: string, unit: CalendarUnit, timezone: string): Pol
   return policy(name, LIMIT, UNIT_SECONDS[unit], { algorithm: 'calendar-window', calendar });
 }
 
-async function startScript(owner: { teardown(clean: () => unknown): unknown }) {
-  const redis = await startRedis(owner);
-  const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
-  /** @param errorMs error of the gateway's estimate of the store's clock */
-  const ask = async (of: Policy, now: number, errorMs: number) => {
-    const asked = [
-      {
-        charge: chargeOf(part(of)),
-        listeners: [{ onSpent() {}, onStoreUnavailable() {} }],
-        leases: null,
-      },
-    ];
-    const { keys, args } = scriptCall(now + errorMs, asked);
-    const time = [String(Math.floor(now / 1000)), String((now % 1000) * 1000)];
-    const reply = await redis.client.eval(lua, keys.length, ...keys, ...args, ...time);
-    const spent = readReply(reply, asked)[0]?.spent;
-    if (spent === undefined) throw new Error('it answers');
-    return spent;
-  };
-  return { redis, ask };
-}
-
 t.test('around midnight: the store’s clock decides in which window a request counts', async (t) => {
-  const { ask } = await startScript(t);
+  const { askOne } = await startScript(t);
   let run = 0;
   let denied = 0;
   await fc.assert(
@@ -74,7 +50,7 @@ t.test('around midnight: the store’s clock decides in which window a request c
           const now = clock.now();
           const alone = await spend(memory, chargeOf(part(one)));
           if (alone.kind !== 'spent') throw new Error('memory answers');
-          const spent = await ask(one, now, errorMs);
+          const spent = await askOne(now, part(one), now + errorMs);
           const side = now < end ? 'before' : 'after';
           const expected = admitted[side] < LIMIT;
           equal(spent.admitted === 1, expected, 'the script');
@@ -95,7 +71,7 @@ t.test('around midnight: the store’s clock decides in which window a request c
 });
 
 t.test('a counter expires a second after its window, whatever the gateway’s estimate', async (t) => {
-  const { redis, ask } = await startScript(t);
+  const { redis, askOne } = await startScript(t);
   const now = Date.parse('2026-03-28T22:00:00Z');
   for (const [unit, end] of [
     ['day', '2026-03-28T23:00:00Z'],
@@ -104,7 +80,7 @@ t.test('a counter expires a second after its window, whatever the gateway’s es
   ] as const)
     for (const errorMs of [0, 2 * HOUR_MS, -23 * HOUR_MS]) {
       const one = calendarPolicy(`${unit}${errorMs}`, unit, 'Europe/Berlin');
-      await ask(one, now, errorMs);
+      await askOne(now, part(one), now + errorMs);
       const ttl = await redis.client.pttl(part(one).key);
       const expected = Date.parse(end) - now + 1000;
       t.ok(ttl <= expected && ttl > expected - HOUR_MS / 2, `${unit}: ${ttl} of ${expected}`);
@@ -112,37 +88,41 @@ t.test('a counter expires a second after its window, whatever the gateway’s es
 });
 
 t.test('processes with different rules for a zone do not reset the counter', async (t) => {
-  const { ask } = await startScript(t);
+  const { askOne } = await startScript(t);
   const now = Date.parse('2026-06-30T22:30:00Z');
   const [july, june] = ['Europe/Berlin', 'Europe/London'].map((zone) => calendarPolicy('p', 'month', zone));
   if (july === undefined || june === undefined) throw new Error('there are two');
   let admitted = 0;
   for (let i = 0; i < 10; i++) {
-    admitted += (await ask(july, now + i, 0)).admitted;
-    admitted += (await ask(june, now + i, 0)).admitted;
+    admitted += (await askOne(now + i, part(july))).admitted;
+    admitted += (await askOne(now + i, part(june))).admitted;
   }
   t.equal(admitted, LIMIT, 'the later window applies to both');
-  t.equal((await ask(june, now + HOUR_MS, 0)).admitted, 0, 'it still applies when the processes agree again');
+  t.equal(
+    (await askOne(now + HOUR_MS, part(june))).admitted,
+    0,
+    'it still applies when the processes agree again',
+  );
 });
 
 t.test('an edit of the time zone keeps the counts', async (t) => {
-  const { redis, ask } = await startScript(t);
+  const { redis, askOne } = await startScript(t);
   const now = Date.parse('2026-06-30T12:00:00Z');
   const clock = testClock(now);
   const memory = memoryLimiter({ clock: clock.now });
   const berlin = calendarPolicy('p', 'month', 'Europe/Berlin');
   for (let i = 0; i < LIMIT; i++) {
-    t.equal((await ask(berlin, now, 0)).admitted, 1);
+    t.equal((await askOne(now, part(berlin))).admitted, 1);
     t.match(await spend(memory, chargeOf(part(berlin))), { admitted: true });
   }
   const others = { 'America/New_York': '2026-07-01T04:00:00Z', 'Asia/Tokyo': '2026-06-30T15:00:00Z' };
   for (const [zone, end] of Object.entries(others)) {
     const edited = calendarPolicy('p', 'month', zone);
-    t.equal((await ask(edited, now, 0)).admitted, 0, zone);
+    t.equal((await askOne(now, part(edited))).admitted, 0, zone);
     t.match(await spend(memory, chargeOf(part(edited))), { admitted: false }, zone);
     const midnight = Date.parse(end);
-    t.equal((await ask(edited, midnight - 1, 0)).admitted, 0);
-    t.equal((await ask(edited, now, 0)).states[0]?.resetMs(0), midnight - now);
+    t.equal((await askOne(midnight - 1, part(edited))).admitted, 0);
+    t.equal((await askOne(now, part(edited))).states[0]?.resetMs(0), midnight - now);
   }
   const [left, berlinLeft] = [await redis.client.pttl(part(berlin).key), 10 * HOUR_MS];
   t.ok(left <= berlinLeft + 1000, 'the key expires with the window in which it was written');

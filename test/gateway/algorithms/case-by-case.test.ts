@@ -5,13 +5,11 @@
 import t from 'tap';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
-import { type Adjustment, readReply, scriptCall } from '#gateway/limiter/check.ts';
+import type { Adjustment } from '#gateway/limiter/check.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import type { PendingCheck } from '#gateway/limiter/limiter.ts';
-import { SPEND } from '#gateway/limiter/script.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
-import { startRedis } from '#test/support/redis.ts';
-import { chargeOf, part, policy } from '#test/support/spend.ts';
+import { asking, startScript } from '#test/support/script.ts';
+import { part, policy } from '#test/support/spend.ts';
 
 const WINDOW_MS = 10_000;
 /** Start of a window. */
@@ -157,34 +155,18 @@ const memory: Store = async (bucket, events, now) => {
 };
 
 t.test('every algorithm gives the counters of the table', async (t) => {
-  const redis = await startRedis(t);
-  const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
-  const run = async (
-    at: number,
-    errorMs: number,
-    checks: readonly PendingCheck[],
-    adjustments: readonly Adjustment[] = [],
-  ) => {
-    const now = START + at;
-    const { keys, args } = scriptCall(now + errorMs, checks, adjustments);
-    const time = [String(Math.floor(now / 1000)), String((now % 1000) * 1000)];
-    return readReply(await redis.client.eval(lua, keys.length, ...keys, ...args, ...time), checks);
-  };
-  const asking = (bucket: Bucket, times: number, leases: string | null): PendingCheck => ({
-    charge: chargeOf(bucket),
-    listeners: Array.from({ length: times }, () => ({ onSpent() {}, onStoreUnavailable() {} })),
-    leases,
-  });
+  const { redis, ask } = await startScript(t);
   /** @param errorMs error of the gateway's estimate of the store's clock */
   const scriptWith =
     (errorMs: number): Store =>
     async (bucket, events, now) => {
       await redis.client.flushall();
       for (const [i, event] of events.entries()) {
-        if (event.chargedAt !== undefined) await run(event.at, errorMs, [], [adjustmentOf(bucket, event)]);
-        else await run(event.at, -errorMs, [asking(bucket, event.units, `${i}`)]);
+        const at = START + event.at;
+        if (event.chargedAt !== undefined) await ask(at, [], [adjustmentOf(bucket, event)], at + errorMs);
+        else await ask(at, [asking(bucket, event.units, `${i}`)], [], at - errorMs);
       }
-      const [answer] = await run(now, errorMs, [asking(bucket, 0, null)]);
+      const [answer] = await ask(START + now, [asking(bucket, 0)], [], START + now + errorMs);
       const state = answer?.spent.states[0] ?? null;
       if (state === null) throw new Error('it is charged');
       return state;

@@ -3,19 +3,16 @@
  * store and the store's script must agree.
  */
 import t from 'tap';
-import { type Adjustment, type Answer, readReply, scriptCall } from '#gateway/limiter/check.ts';
+import type { Answer } from '#gateway/limiter/check.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import type { PendingCheck } from '#gateway/limiter/limiter.ts';
-import { SPEND } from '#gateway/limiter/script.ts';
 import { testClock } from '#test/support/clock.ts';
-import { startRedis } from '#test/support/redis.ts';
+import { asking, startScript } from '#test/support/script.ts';
 import { chargeOf, memoryLimiter, part, policy, spend, VALUES, withValue } from '#test/support/spend.ts';
 
 const WINDOW_MS = 10_000;
 const START = 170_000_000 * WINDOW_MS;
 const LIMIT = 3;
 const ALGORITHMS = ['fixed-window', 'calendar-window'] as const;
-const nobody = { onSpent() {}, onStoreUnavailable() {} };
 
 /** `time name`: the name asks. `time +name`: it is charged late for the start of the window. `time -name`: it is given back. */
 const CASES: readonly (readonly [what: string, events: string, passing: string, used: number])[] = [
@@ -36,18 +33,7 @@ function eventsOf(text: string): readonly (readonly [at: number, what: string])[
 }
 
 t.test('Redis and memory agree on every case', async (t) => {
-  const redis = await startRedis(t);
-  const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
-  const run = async (
-    at: number,
-    checks: readonly PendingCheck[],
-    adjustments: readonly Adjustment[] = [],
-  ) => {
-    const now = START + at;
-    const { keys, args } = scriptCall(now, checks, adjustments);
-    const time = [String(Math.floor(now / 1000)), String((now % 1000) * 1000)];
-    return readReply(await redis.client.eval(lua, keys.length, ...keys, ...args, ...time), checks);
-  };
+  const { redis, ask } = await startScript(t);
   for (const algorithm of ALGORITHMS)
     for (const [what, text, passing, used] of CASES) {
       const events = eventsOf(text);
@@ -59,16 +45,18 @@ t.test('Redis and memory agree on every case', async (t) => {
         const bucket = withValue(base, event.replace(/[+-]/, ''));
         if (/[+-]/.test(event)) {
           const amount = event.startsWith('+') ? 1 : -1;
-          await run(at, [], [{ bucket, amount, chargedAt: START + (at < WINDOW_MS ? 0 : at - WINDOW_MS) }]);
+          await ask(
+            START + at,
+            [],
+            [{ bucket, amount, chargedAt: START + (at < WINDOW_MS ? 0 : at - WINDOW_MS) }],
+          );
           continue;
         }
-        const check = { charge: chargeOf(bucket), listeners: [nobody, nobody], leases: null };
-        [last] = await run(at, [check]);
+        [last] = await ask(START + at, [asking(bucket, 2)]);
         if (last?.spent.admitted === 2) ofStore.push(event);
       }
       t.equal(ofStore.join(' '), passing, `${algorithm}: ${what}`);
-      const probe = { charge: chargeOf(withValue(base, 'probe')), listeners: [], leases: null };
-      [last] = await run(events.at(-1)?.[0] ?? 0, [probe]);
+      [last] = await ask(START + (events.at(-1)?.[0] ?? 0), [asking(withValue(base, 'probe'), 0)]);
       t.equal(last?.spent.states[0]?.used, used, `${algorithm}: ${what}: used`);
       if (events.some(([, event]) => /[+-]/.test(event))) continue;
       const clock = testClock(START);
@@ -84,12 +72,9 @@ t.test('Redis and memory agree on every case', async (t) => {
 });
 
 t.test('a marker that cannot be read counts as none, and is replaced', async (t) => {
-  const redis = await startRedis(t);
-  const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
-  const bucket = withValue(part(policy('p', 2, 10, VALUES)), 'a');
-  const checks = [{ charge: chargeOf(bucket), listeners: [nobody], leases: null }];
-  const { keys, args } = scriptCall(START, checks);
+  const { redis, askOne } = await startScript(t);
   const { client } = redis;
+  const bucket = withValue(part(policy('p', 2, 10, VALUES)), 'a');
   const { valueKey } = bucket;
   if (valueKey === null) throw new Error('there is a value');
   const contents: readonly (readonly [what: string, put: () => Promise<unknown>])[] = [
@@ -101,9 +86,7 @@ t.test('a marker that cannot be read counts as none, and is replaced', async (t)
   for (const [what, put] of contents) {
     await client.flushall();
     await put();
-    const reply = await client.eval(lua, keys.length, ...keys, ...args, String(START / 1000), '0');
-    const [answer] = readReply(reply, checks);
-    t.match(answer?.spent, { admitted: 1, states: [{ used: 0, what: 'new-value' }] }, what);
+    t.match(await askOne(START, bucket), { admitted: 1, states: [{ used: 0, what: 'new-value' }] }, what);
     t.equal(await client.get(valueKey), `${START + WINDOW_MS}`, what);
     t.ok((await client.pttl(valueKey)) > 0, `${what}: it expires`);
   }

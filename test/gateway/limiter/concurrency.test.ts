@@ -3,19 +3,16 @@ import { deepEqual, equal } from 'node:assert/strict';
 import t from 'tap';
 import { LEASE_MS } from '#gateway/algorithms/concurrency.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
-import { readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { leasesOf, RELEASE, RENEWED_AFTER_MS } from '#gateway/limiter/leases.ts';
-import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
-import { SPEND } from '#gateway/limiter/script.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { fc } from '#test/support/fast-check.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
+import { asking, startScript } from '#test/support/script.ts';
 import { burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
-
-const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 const inFlight = (name: string, limit: number, more: Partial<Policy> = {}): Policy =>
   policy(name, limit, 0, { algorithm: 'concurrency', ...more });
@@ -114,23 +111,13 @@ t.test('random requests that begin and end: Redis, memory and a plain count agre
 });
 
 t.test('a lease that nobody renews expires by the clock of the store', async (t) => {
-  const redis = await startRedis(t);
-  const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], 0 }');
+  const { redis, ask: askScript } = await startScript(t);
   const one = part(inFlight('crashed', 2), 'one');
   let named = 0;
   const ask = async (times: number, seconds: number): Promise<Spent> => {
-    const asked = [
-      {
-        charge: chargeOf(one),
-        listeners: Array.from({ length: times }, () => nobody),
-        leases: `n${named++}`,
-      },
-    ];
-    const { keys, args } = scriptCall(0, asked);
-    const reply = await redis.client.eval(at(SPEND.lua), keys.length, ...keys, ...args, seconds);
-    const spent = readReply(reply, asked)[0]?.spent;
-    if (spent === undefined) throw new Error('it answers');
-    return spent;
+    const [answer] = await askScript(seconds * 1000, [asking(one, times, `n${named++}`)]);
+    if (answer === undefined) throw new Error('it answers');
+    return answer.spent;
   };
   const begun = Math.floor(Date.now() / 1000);
   const first = await ask(3, begun);

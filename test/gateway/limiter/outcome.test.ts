@@ -5,14 +5,13 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import t from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
-import { type Adjustment, readReply, scriptCall } from '#gateway/limiter/check.ts';
+import type { Adjustment } from '#gateway/limiter/check.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import type { LimitListener, Outcome, Spent } from '#gateway/limiter/limiter.ts';
+import type { Outcome, Spent } from '#gateway/limiter/limiter.ts';
 import { LocalDecisions } from '#gateway/limiter/local-decisions.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { type Ending, type Moment, outcomesOf, settlement } from '#gateway/limiter/outcome.ts';
 import { Replicas } from '#gateway/limiter/replicas.ts';
-import { SPEND } from '#gateway/limiter/script.ts';
 import { StoreClock } from '#gateway/limiter/store-clock.ts';
 import { Counter } from '#gateway/policy/counter.ts';
 import type { Algorithm, Cost, Count, Policy } from '#gateway/policy/policy.ts';
@@ -21,6 +20,7 @@ import { fc } from '#test/support/fast-check.ts';
 import { startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
+import { startScript } from '#test/support/script.ts';
 import { rounds } from '#test/support/seed.ts';
 import { type Answer, burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
@@ -34,7 +34,6 @@ const ALGORITHMS: readonly Algorithm[] = [
 ];
 const REPORTED: Cost = { kind: 'reply-header', header: 'x-units', reserve: 1 };
 const begun = (headers: readonly string[] | null): Moment => ({ at: 'begin', headers, isWhole: true });
-const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 type Event =
   | { readonly kind: 'ask'; readonly policies: readonly number[]; readonly cost: number }
@@ -71,9 +70,7 @@ const row = fc.record({
 });
 
 t.test('admits at most the limit of requests that count, and gives the others back', async (t) => {
-  const redis = await startRedis(t);
-  const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
-  const time = (now: number): string[] => [String(Math.floor(now / 1000)), String((now % 1000) * 1000)];
+  const { ask, askOne } = await startScript(t);
   let run = 0;
   let given = 0;
   let beyond = 0;
@@ -112,13 +109,9 @@ t.test('admits at most the limit of requests that count, and gives the others ba
             const parts = event.policies.map((number) =>
               part(policies[number] as Policy, `${run}`, event.cost),
             );
-            const charge = chargeOf(...parts);
-            const asked = [{ charge, listeners: [nobody], leases: null }];
-            const { keys, args } = scriptCall(now, asked);
-            const reply = await redis.client.eval(at(SPEND.lua), keys.length, ...keys, ...args, ...time(now));
-            const spent = readReply(reply, asked)[0]?.spent;
-            const alone = await spend(memory, charge);
-            if (spent === undefined || alone.kind !== 'spent') throw new Error('both answer');
+            const spent = await askOne(now, parts);
+            const alone = await spend(memory, chargeOf(...parts));
+            if (alone.kind !== 'spent') throw new Error('both answer');
             equal(spent.admitted, alone.spent.admitted);
             deepEqual(spent.states, alone.spent.states);
             if (spent.admitted === 0) continue;
@@ -142,8 +135,7 @@ t.test('admits at most the limit of requests that count, and gives the others ba
               .map((outcome) => settlement(outcome, now))
               .filter(({ amount }) => amount !== 0);
             if (changes.length === 0) continue;
-            const { keys, args } = scriptCall(now, [], changes);
-            await redis.client.eval(at(SPEND.lua), keys.length, ...keys, ...args, ...time(now));
+            await ask(now, [], changes);
           }
         }
       },
