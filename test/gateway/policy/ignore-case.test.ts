@@ -91,7 +91,3 @@ t.test('explain gives the reason, and doctor does not test the case', async (t) 
     '/Y/doctor',
   ]);
 });
-
-t.test('every value but true and false is a mistake', async (t) => {
-  t.throws(() => load(['GET /a'], [], 'ignoreCase: yes please\n'), { message: /ignoreCase is "yes please"/ });
-});

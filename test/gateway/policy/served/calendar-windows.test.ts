@@ -7,8 +7,7 @@ import { Digester } from '#gateway/identity/digest.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
-import { testClock } from '#test/support/clock.ts';
-import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, policyFile } from '#test/support/gateway.ts';
 import { processClock } from '#test/support/guarded-limiter.ts';
 import { onEachStore } from '#test/support/stores.ts';
 import { until } from '#test/support/until.ts';
@@ -106,23 +105,4 @@ t.test('two gateways whose clocks differ by a day share a monthly counter', asyn
     await one.gateway.control.reset(client, counters);
     for (const i of [0, 1]) await until(async () => (await ask(i, '/month')).status === 200);
   });
-});
-
-t.test('in memory, a day of 23 hours ends at midnight', async (t) => {
-  const clock = testClock(Date.parse('2026-03-28T22:59:59.000Z'));
-  const { port } = await startTestGateway(t, { policies: fileOf('Europe/Berlin'), clock: clock.now });
-  const ask = async () => {
-    const { status, headers } = await send(port, '/both');
-    return [status, headers['x-ratelimit-remaining'], headers['x-ratelimit-reset']];
-  };
-  t.strictSame(await ask(), [200, '1', '1'], 'a second before midnight');
-  t.strictSame(await ask(), [200, '0', '1']);
-  t.strictSame(await ask(), [429, '0', '1']);
-  clock.advance(1000);
-  t.strictSame(await ask(), [200, '1', String(23 * 3600)], 'the clocks go forward in this window');
-  clock.advance(23 * HOUR_MS - 1);
-  t.strictSame(await ask(), [200, '0', '1']);
-  t.strictSame(await ask(), [429, '0', '1']);
-  clock.advance(1);
-  t.strictSame(await ask(), [200, '1', String(24 * 3600)]);
 });

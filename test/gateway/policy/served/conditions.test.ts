@@ -86,17 +86,3 @@ policies:
     }
   },
 );
-
-t.test('a slash at the end is forwarded, whether a policy counts the request or not', async (t) => {
-  const upstream = await startUpstream(t, (req, res) => res.end(req.url));
-  const { port } = await startTestGateway(t, {
-    upstream: upstream.origin,
-    policies: policyFile(
-      'name: robots, route: "GET /*", identifier: everyone, userAgent: [GPTBot], limit: 3, window: 1h',
-    ),
-  });
-  t.equal((await send(port, '/docs/')).body.toString(), '/docs/');
-  const counted = await send(port, '/docs/', { headers: { 'user-agent': 'GPTBot' } });
-  t.equal(counted.body.toString(), '/docs/');
-  t.match(counted.headers.ratelimit, /r=2/);
-});

@@ -10,7 +10,6 @@ import {
   startUpstream,
   type TestGateway,
 } from '#test/support/gateway.ts';
-import { startApplication } from '#test/support/kinds.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
@@ -286,40 +285,6 @@ t.test('a slow body is refused with 408', async (t) => {
   await until(() => server.clients.size === 0, 'everything is given back');
 });
 
-t.test('a client may wait with a bounded number of bodies, and others are served', async (t) => {
-  await insideLongWindow();
-  const upstream = await startUpstream(t);
-  const server = await startBareServer(t, {
-    origin: upstream.origin,
-    policies: FILE,
-    bounds: { waiting: { total: 3, perClient: 2 } },
-    trustedProxies: 'loopback',
-  });
-  const begin = (from: number) =>
-    sendRaw(server.port, head(['Content-Length: 25', `X-Forwarded-For: 192.0.2.${from}`]));
-  const [first, second] = [begin(1), begin(1)];
-  await until(() => server.bounds.waiting.held === 2, 'two bodies are waited for');
-  const third = begin(1);
-  t.match(
-    await third.until(/"decision":"\w*"\}$/),
-    /HTTP\/1\.1 429 [\s\S]*"bound":"waiting","scope":"client"/,
-  );
-  const other = begin(2);
-  await until(() => server.bounds.waiting.held === 3, 'another client');
-  t.match(
-    await begin(3).until(/"decision":"\w*"\}$/),
-    /HTTP\/1\.1 503 [\s\S]*"bound":"waiting","scope":"total"/,
-  );
-  for (const client of [first, other]) {
-    client.socket.write('{"email":"a@example.org"}');
-    await client.until(/HTTP\/1\.1 200 /);
-    client.socket.destroy();
-  }
-  second.socket.destroy();
-  await until(() => server.bounds.waiting.held === 0, 'places are given back');
-  third.socket.destroy();
-});
-
 t.test('a login that comes in one piece passes while all places are taken', async (t) => {
   await insideLongWindow();
   const gateway = await startTestGateway(t, {
@@ -340,20 +305,4 @@ t.test('a login that comes in one piece passes while all places are taken', asyn
   await until(() => heldBy(gateway) === 0, 'everything is given back');
   t.equal(gateway.sample('floodgate_requests_total', { outcome: 'allowed' }), 1);
   t.equal(gateway.sample('floodgate_requests_total', { outcome: 'undecided' }), 2, 'a client that left');
-});
-
-t.test('forwards bodies to an upstream with TLS', async (t) => {
-  await insideLongWindow();
-  const upstream = await startApplication(t, 'https', (req, res) => req.pipe(res));
-  const { port } = await startTestGateway(t, { upstream, policies: FILE });
-  for (const bytes of [60, 8192, 8193, 100_000]) {
-    for (const pieces of [undefined, 61]) {
-      const start = `{"email":"a${bytes}@example.org","x":"`;
-      const body = `${start}${'y'.repeat(bytes - start.length - 2)}"}`;
-      const headers = { 'content-type': 'application/json' };
-      const options = { method: 'POST', headers, body, ...(pieces === undefined ? {} : { pieces }) };
-      const answer = await send(port, '/login', options);
-      t.equal(answer.body.toString(), body, `${bytes} bytes in ${pieces ?? 'one piece'}`);
-    }
-  }
 });

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
-import { BEHIND_PROXY, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { BEHIND_PROXY, startUpstream } from '#test/support/gateway.ts';
 import { onEachStore } from '#test/support/stores.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { insideLongWindow } from '#test/support/window.ts';
@@ -52,21 +52,4 @@ t.test('the addresses of a provider share its limit, also after the file has cha
     t.equal(await passed(addresses('192.0.2.', 9)), 0, 'the name has used its limit');
     t.equal(await passed(addresses('203.0.113.', 9)), 6, 'another name');
   });
-});
-
-t.test('a denied provider gets 403, until its network has another name', async (t) => {
-  const folder = temporaryFolder(t);
-  const networks = join(folder, 'networks.txt');
-  const denied = 'deny: [{ network: networks.txt, name: AS64501, status: 403 }]';
-  writeFileSync(join(folder, 'policies.yaml'), `${denied}\n${FILE}`);
-  writeFileSync(networks, '203.0.113.0/24 AS64500\n203.0.113.128/25 AS64501\n');
-  const env = { ...BEHIND_PROXY, GATEWAY_POLICIES: join(folder, 'policies.yaml') };
-  const { port, logged } = await startTestGateway(t, { env });
-  const ask = async (from: string): Promise<number> =>
-    (await send(port, '/', { headers: { 'x-forwarded-for': from } })).status;
-  t.equal(await ask('203.0.113.128'), 403);
-  t.equal(await ask('203.0.113.127'), 200);
-  writeFileSync(networks, '203.0.113.0/24 AS64500\n');
-  await logged(/the edited policy file is in use/);
-  t.equal(await ask('203.0.113.128'), 200);
 });

@@ -1,10 +1,6 @@
-/** The header of plans, and a file of overrides, on a running gateway. What they count is in test/policies/overrides.yaml. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gateway.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
 const FILE = `plan: { header: x-plan }\n${policyFile(
@@ -34,26 +30,4 @@ t.test('removes and ignores the plan that a client names', async (t) => {
   t.notMatch(replies[0]?.body.toString().toLowerCase(), 'x-plan');
   const uncovered = await send(port, '/other', { headers: { 'X-Plan': 'gold' } });
   t.notMatch(uncovered.body.toString().toLowerCase(), 'x-plan', 'on uncovered routes too');
-});
-
-t.test('uses an edited file of overrides within seconds, and keeps the counters', async (t) => {
-  const folder = temporaryFolder(t);
-  const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 366d, overridesFile: limits.txt';
-  writeFileSync(join(folder, 'policies.yaml'), `${policyFile(row)}\n`);
-  writeFileSync(join(folder, 'limits.txt'), 'address 127.0.0.0/8 2\n');
-  const env = { GATEWAY_POLICIES: join(folder, 'policies.yaml') };
-  const { port, logged } = await startTestGateway(t, { env });
-  await insideLongWindow();
-  const statuses = async (times: number) => {
-    const all: number[] = [];
-    for (let i = 0; i < times; i++) all.push((await send(port, '/a')).status);
-    return all;
-  };
-  t.strictSame(await statuses(3), [200, 200, 429]);
-  writeFileSync(join(folder, 'limits.txt'), 'address 127.0.0.0/8 4\naddress 10.0.0.0/8 x\n');
-  await logged(/limits\.txt:2: the limit is x/);
-  t.strictSame(await statuses(1), [429], 'a file with a mistake changes nothing');
-  writeFileSync(join(folder, 'limits.txt'), 'address 127.0.0.0/8 4\n');
-  await logged(/the edited policy file is in use/);
-  t.strictSame(await statuses(3), [200, 200, 429]);
 });

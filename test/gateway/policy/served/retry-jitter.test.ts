@@ -1,8 +1,7 @@
 /** `retryJitter`: Retry-After of a 429 has a random part, and nothing else has. */
 import t from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
-import { BEHIND_PROXY, policyFile, startTestGateway } from '#test/support/gateway.ts';
-import { freePort } from '#test/support/ports.ts';
+import { policyFile } from '#test/support/gateway.ts';
 import { onEachStore } from '#test/support/stores.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -43,31 +42,4 @@ t.test('each refusal has its own wait, and exact limit headers', async (t) => {
     }
     t.strictSame(sorted(waits), EACH);
   });
-});
-
-t.test('other proxies get it too', async (t) => {
-  await insideLongWindow();
-  const decisionPort = await freePort();
-  await startTestGateway(t, {
-    policies: policyFile(JITTERED),
-    env: {
-      GATEWAY_DECISION_PORT: String(decisionPort),
-      ...BEHIND_PROXY,
-    },
-  });
-  const described = {
-    'x-forwarded-method': 'GET',
-    'x-forwarded-uri': '/late',
-    'x-forwarded-for': '192.0.2.1',
-  };
-  await send(decisionPort, '/forward-auth', { headers: described });
-  const asked = {
-    'forward-auth': () => send(decisionPort, '/forward-auth', { headers: described }),
-    'auth-request': () => send(decisionPort, '/auth-request', { headers: described }),
-  };
-  for (const [name, one] of Object.entries(asked)) {
-    const waits: number[] = [];
-    for (let i = 0; i < 60; i++) waits.push(added((await one()).headers));
-    t.strictSame(sorted(waits), EACH, name);
-  }
 });
