@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { isOnlyCredential, presentedValues } from '#gateway/identity/credential.ts';
 import type { CredentialSource } from '#gateway/identity/identifier.ts';
+import { arrowCases } from '#test/support/arrow-cases.ts';
 
 const SOURCES: readonly CredentialSource[] = [
   { kind: 'header', header: 'x-api-key' },
@@ -13,96 +15,12 @@ function presented(headers: readonly string[], sources = SOURCES): string {
   return another === undefined ? value : '(ambiguous)';
 }
 
-const OTHER = ['Host', 'example.com', 'Accept', '*/*'];
-
-const TABLE: readonly (readonly [promise: string, cases: readonly (readonly [string[], string])[]])[] = [
-  [
-    'other fields present no key',
-    [
-      [[], '(none)'],
-      [OTHER, '(none)'],
-      [['X-Api-Key-Id', 'k'], '(none)'],
-      [['xapi-key', 'k'], '(none)'],
-    ],
-  ],
-  [
-    'reads x-api-key in any case, and trims it',
-    [
-      [['x-api-key', 'fbk_1'], 'fbk_1'],
-      [['X-API-Key', 'fbk_1'], 'fbk_1'],
-      [['X-API-KEY', ' \tfbk_1 \t'], 'fbk_1'],
-      [[...OTHER, 'x-api-key', 'of any shape'], 'of any shape'],
-      [['x-api-key', 'FBK_1'], 'FBK_1'],
-    ],
-  ],
-  [
-    'a blank value counts as absent',
-    [
-      [['x-api-key', ''], '(none)'],
-      [['x-api-key', ' \t '], '(none)'],
-      [['x-api-key', '', 'authorization', 'Bearer fbk_1'], 'fbk_1'],
-      [['authorization', ''], '(none)'],
-      [['authorization', 'Bearer'], '(none)'],
-      [['authorization', 'Bearer '], '(none)'],
-    ],
-  ],
-  [
-    'reads Bearer in any case, and keeps the case of the key',
-    [
-      [['authorization', 'Bearer fbk_Ab'], 'fbk_Ab'],
-      [['Authorization', 'bearer fbk_Ab'], 'fbk_Ab'],
-      [['AUTHORIZATION', 'BEARER \t fbk_Ab  '], 'fbk_Ab'],
-      [['authorization', '  Bearer fbk_Ab'], 'fbk_Ab'],
-      [['authorization', 'Bearer FBK_Ab'], 'FBK_Ab'],
-      [['authorization', 'Bearer fbk_'], 'fbk_'],
-    ],
-  ],
-  [
-    'of several words behind Bearer the first is the key, because upstreams may split at spaces',
-    [
-      [['authorization', 'Bearer fbk_1 more'], 'fbk_1'],
-      [['authorization', 'Bearer fbk_1\tfbk_2'], 'fbk_1'],
-    ],
-  ],
-  [
-    'other schemes and other tokens are no keys',
-    [
-      [['authorization', 'Basic fbk_1'], '(none)'],
-      [['authorization', 'fbk_1'], '(none)'],
-      [['authorization', 'Bearerfbk_1'], '(none)'],
-      [['authorization', 'Bearer eyJhbGciOi.J9'], '(none)'],
-      [['authorization', 'Bearer fb'], '(none)'],
-      [['authorization', 'Bearer x fbk_1'], '(none)'],
-      [['proxy-authorization', 'Bearer fbk_1'], '(none)'],
-    ],
-  ],
-  [
-    'the same key twice is one key',
-    [
-      [['x-api-key', 'fbk_1', 'authorization', 'Bearer fbk_1'], 'fbk_1'],
-      [['authorization', 'Bearer fbk_1', 'X-Api-Key', ' fbk_1 '], 'fbk_1'],
-      [['x-api-key', 'fbk_1', ...OTHER, 'x-api-key', 'fbk_1'], 'fbk_1'],
-      [['x-api-key', 'fbk_1', 'x-api-key', ''], 'fbk_1'],
-      [['x-api-key', 'fbk_1', 'authorization', 'Basic abc'], 'fbk_1'],
-      [['x-api-key', 'fbk_1', 'authorization', 'Bearer session'], 'fbk_1'],
-    ],
-  ],
-  [
-    'two different keys are ambiguous',
-    [
-      [['x-api-key', 'fbk_1', 'authorization', 'Bearer fbk_2'], '(ambiguous)'],
-      [['x-api-key', 'fbk_1', 'authorization', 'Bearer fbk_2 more'], '(ambiguous)'],
-      [['x-api-key', 'fbk_1', 'x-api-key', 'fbk_2'], '(ambiguous)'],
-      [['authorization', 'Bearer fbk_1', 'authorization', 'Bearer fbk_2'], '(ambiguous)'],
-      [['x-api-key', 'fbk_1', 'x-api-key', 'FBK_1'], '(ambiguous)'],
-      [['x-api-key', 'a', 'x-api-key', 'a', 'x-api-key', 'b'], '(ambiguous)'],
-    ],
-  ],
-];
-
-for (const [promise, cases] of TABLE) {
-  t.test(promise, async (t) => {
-    for (const [headers, expected] of cases) t.equal(presented(headers), expected, headers.join(' | '));
+for (const { heading, cases } of arrowCases(join(import.meta.dirname, 'credentials.md'))) {
+  t.test(heading, async (t) => {
+    for (const [sent = '', expected] of cases) {
+      const fields = sent.split(' | ').flatMap((field) => /^([^:]+): ?(.*)$/s.exec(field)?.slice(1) ?? []);
+      t.equal(presented(fields), expected, sent);
+    }
   });
 }
 
