@@ -228,13 +228,6 @@ t.test('slow replies that do not depend on the load do not lower the limit', asy
   t.equal(run.limit.limit, MAX);
 });
 
-t.test('stays near its minimum if the application can do even less', async (t) => {
-  const run = new Run();
-  simulate(run, { workers: 2, ms: 100, seconds: 10, demand: 1 });
-  simulate(run, { workers: 2, ms: 100, seconds: 60, demand: 10_000 });
-  t.ok(run.limit.limit <= 3 * IN_PROGRESS_MIN, `the limit is ${run.limit.limit}`);
-});
-
 t.test('random applications stay busy under overload', async () => {
   const seed = fc.integer({ min: 1, max: 2 ** 31 - 2 });
   fc.assert(

@@ -87,6 +87,10 @@ t.test('over the admin listener, refusals are found by text, by policy and by cl
   t.equal((await list(`identity=${identity}`)).decisions.length, 6);
   t.equal((await list(`identity=${identity.slice(1)}`)).decisions.length, 0);
   t.equal((await list(`text=${id}`)).decisions.length, 1);
+  t.equal(
+    (await list(`before=${id}`)).decisions.length,
+    5 - (await list()).decisions.findIndex((one) => one.id === id),
+  );
   t.match(await list('unknown=1'), { message: /unknown/ });
 
   const reply = await fetch(`${admin}/api/decisions/${id}`);
@@ -102,28 +106,4 @@ t.test('over the admin listener, refusals are found by text, by policy and by cl
     ],
     advice: /raise limit/,
   });
-});
-
-t.test('the list continues on further pages', async (t) => {
-  const rows = Array.from(
-    { length: 110 },
-    (_, i) => `name: p${i}, route: GET /p${i}, identifier: ip, limit: 1, window: 366d`,
-  );
-  const gateway = await startTestGateway(t, { policies: policyFile(...rows) });
-  const admin = await startTestAdmin(t, gateway);
-  const list = async (query: string) =>
-    (await (await fetch(`${admin}/api/decisions?${query}`)).json()) as {
-      decisions: DecisionRecord[];
-      next: string | null;
-    };
-  // The first denial of each client is always stored.
-  for (let i = 0; i < 220; i++) await (await fetch(`${gateway.origin}/p${i % 110}`)).arrayBuffer();
-  await until(async () => (await list('policy=p109')).decisions.length === 1);
-  const first = await list('');
-  t.equal(first.decisions.length, 100);
-  const second = await list(`before=${first.next}`);
-  t.ok(second.decisions.length > 0);
-  t.equal(second.next, null);
-  const ids = [...first.decisions, ...second.decisions].map(({ id }) => id);
-  t.equal(new Set(ids).size, ids.length, 'each record is listed once');
 });

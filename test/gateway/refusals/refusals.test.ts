@@ -2,7 +2,6 @@
 import t, { type Test } from 'tap';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import { textOf } from '#gateway/refusals/explain.ts';
-import { connectMany } from '#test/gateway/bounds/from.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { until } from '#test/support/until.ts';
 
@@ -125,14 +124,6 @@ t.test('a denial by a ban is recorded with its reason', async (t) => {
   t.match(banned, { ...named('operator ban'), decision: 'banned', identity });
 });
 
-t.test('a denial by the deny list is recorded with its line', async (t) => {
-  const policies = `${policyFile()}\ndeny:\n  - { address: 127.0.0.0/8 }\n`;
-  const gateway = await startTestGateway(t, { policies });
-  const record = await refusalOf(t, gateway);
-  t.match(record, { ...named('deny list'), decision: 'listed', line: 8, fromMemory: true });
-  t.equal(Date.parse(record.endsAt) - Date.parse(record.at), 3_600_000);
-});
-
 t.test('a refusal by a bound on requests is recorded', async (t) => {
   const held: object[] = [];
   const upstream = await startUpstream(t, (_req, res) => void held.push(res));
@@ -159,31 +150,4 @@ t.test('a refusal by a bound on requests is recorded', async (t) => {
     algorithm: 'concurrency',
     identifier: 'client address',
   });
-});
-
-t.test('a refusal by a bound on connections is recorded', async (t) => {
-  const gateway = await startTestGateway(t, { policies: policyFile(), env: { GATEWAY_CONNECTIONS: '1' } });
-  const { port } = gateway;
-  const open = connectMany(t, {
-    address: '127.0.0.9',
-    port,
-    count: 1,
-    text: 'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
-  });
-  await until(() => open.received(0) !== '');
-  const refused = connectMany(t, { address: '127.0.0.10', port, count: 1, text: '' });
-  await until(() => refused.received(0) !== '');
-  const [, id = ''] = /x-gateway-decision: (\S+)/.exec(refused.received(0)) ?? [];
-  t.match(await recordOf(t, gateway, id), {
-    ...named('bound connections'),
-    decision: 'busy',
-    method: '',
-    path: '',
-    limit: 1,
-    used: 1,
-    algorithm: 'concurrency',
-    identifier: 'all clients',
-  });
-  open.leave();
-  refused.leave();
 });
