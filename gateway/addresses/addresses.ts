@@ -47,7 +47,8 @@ export class RefusedAddresses {
     for (const entry of entries) {
       this.#known.delete(entry.identity);
       this.#known.set(entry.identity, entry);
-      if (this.#known.size > ADDRESSES_MAX) this.#forgetFirst();
+      const [first] = this.#known.keys();
+      if (this.#known.size > ADDRESSES_MAX && first !== undefined) this.#forget(first);
     }
   }
 
@@ -72,17 +73,11 @@ export class RefusedAddresses {
 
   #sweep(): void {
     const now = this.#clock();
-    for (const { until } of this.#known.values()) {
-      if (until > now) break;
-      this.#forgetFirst();
-    }
+    for (const { identity, until } of this.#known.values()) if (until <= now) this.#forget(identity);
   }
 
-  #forgetFirst(): void {
-    for (const identity of this.#known.keys()) {
-      this.#known.delete(identity);
-      this.#fresh.delete(identity);
-      return;
-    }
+  #forget(identity: string): void {
+    this.#known.delete(identity);
+    this.#fresh.delete(identity);
   }
 }

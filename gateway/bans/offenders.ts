@@ -61,11 +61,8 @@ export class Offenders {
   async #flush(): Promise<void> {
     const batch = [...this.#denials.values()];
     this.#denials = new Map();
-    const next = batch.values();
-    const work = async (): Promise<void> => {
-      for (const denials of next) await this.#count(denials);
-    };
-    await Promise.all(Array.from({ length: CALLS_AT_ONCE }, work));
+    while (batch.length > 0)
+      await Promise.all(batch.splice(-CALLS_AT_ONCE).map((denials) => this.#count(denials)));
     this.#timer = null;
     if (this.#denials.size > 0) this.#flushLater();
   }

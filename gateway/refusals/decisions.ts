@@ -97,7 +97,7 @@ export class Decisions {
     if (pair.number > FEW) this.#wait(pair, candidate);
     else if (this.#kept < BATCH_MAX) this.#keep(candidate, 1);
     else this.unrecorded++;
-    this.#timer ??= this.#later(BATCH_MS);
+    this.#timer ??= setTimeout(this.#write, BATCH_MS).unref();
     return id;
   }
 
@@ -139,10 +139,10 @@ export class Decisions {
   }
 
   #wait(pair: Pair, candidate: Candidate): void {
-    const isFirst = pair.last === null;
+    const hasRoom = this.#waiting.has(pair) || this.#waiting.size < WAITING_MAX;
     // Only one of the refusals that wait gets a record.
-    if (!isFirst || this.#waiting.size >= WAITING_MAX) this.unrecorded++;
-    if (isFirst && this.#waiting.size >= WAITING_MAX) return;
+    if (pair.last !== null || !hasRoom) this.unrecorded++;
+    if (!hasRoom) return;
     pair.last = candidate;
     pair.refusals++;
     this.#waiting.add(pair);
@@ -185,11 +185,7 @@ export class Decisions {
     this.unrecorded++;
   }
 
-  #later(ms: Millis): NodeJS.Timeout {
-    return setTimeout(() => void this.#write(), ms).unref();
-  }
-
-  async #write(): Promise<void> {
+  readonly #write = async (): Promise<void> => {
     this.#keepWaiting(this.#options.wallClock(), Math.min(BATCH_OF_MANY, BATCH_MAX - this.#kept));
     const batch = this.#pending;
     this.#pending = [];
@@ -205,6 +201,6 @@ export class Decisions {
       delayMs = SECOND_MS;
     }
     const isIdle = this.#pending.length === 0 && this.#waiting.size === 0;
-    this.#timer = isIdle ? undefined : this.#later(delayMs);
-  }
+    this.#timer = isIdle ? undefined : setTimeout(this.#write, delayMs).unref();
+  };
 }

@@ -11,20 +11,18 @@ import { limitHeaders } from './limit-headers.ts';
 import type { Framing, OwnReply } from './own-reply.ts';
 import { OWN_PAGE } from './page.ts';
 
-interface Further {
-  /** Alternating names and values, behind those of the code. */
-  readonly headers?: readonly string[];
-  /** Additional members of the body. */
-  readonly extra?: object;
-  /** Names of the denying policies. */
-  readonly policy?: string;
-}
-
+/**
+ * @param more header fields behind those of the code, alternating names and values
+ * @param extra further members of the body
+ * @param policy names of the denying policies
+ */
 export function ownReply(
   code: ErrorCode,
   message: string,
   { cors, close, decision, page }: Framing,
-  { headers: more = [], extra, policy = '' }: Further = {},
+  more: readonly string[] = [],
+  extra: object = {},
+  policy = '',
 ): OwnReply {
   const { status, title } = CODES[code];
   const headers = [...CODES[code].headers, ...more];
@@ -44,7 +42,7 @@ export function ownReply(
 }
 
 /** @param extra further members */
-function problemBody(code: ErrorCode, message: string, extra: object = {}): string {
+function problemBody(code: ErrorCode, message: string, extra: object): string {
   const { status, title, type } = CODES[code];
   const body = JSON.stringify({ type, title, status, detail: message, code, message, details: {}, ...extra });
   // JSON text may contain DEL. A header field, which may carry the body, must not.
@@ -59,11 +57,8 @@ export function refusalReply(refusal: Refusal, framing: Framing, added: readonly
   const told = reason.told(refusal, framing.cors.isClientRoute);
   const { text, code = reason.code, retryAfter, limits, policies, extra } = told;
   const wait = retryAfter === undefined ? [] : ['Retry-After', String(retryAfter)];
-  return ownReply(code, text, framing, {
-    policy: policies?.join(', ') ?? '',
-    headers: [...added, ...wait, ...limitHeaders(limits ?? [])],
-    ...(extra === undefined ? {} : { extra }),
-  });
+  const headers = [...added, ...wait, ...limitHeaders(limits ?? [])];
+  return ownReply(code, text, framing, headers, extra, policies?.join(', '));
 }
 
 /** Answers bytes that could not be read as a request. The writer of the reply looks for the origin of the page. */

@@ -32,8 +32,8 @@ interface LimitingOptions
   /** Maximum numbers of counters and of proven credentials in memory without a store. Each takes 40 bytes. */
   readonly countersMax: number;
   readonly credentialsMax: number;
-  /** Called if a policy has banned a client. */
-  readonly onBan?: ConstructorParameters<typeof Offenders>[0]['onBan'];
+  /** See Offenders. */
+  readonly onBan: ConstructorParameters<typeof Offenders>[0]['onBan'];
 }
 
 export interface Limiting {
@@ -56,10 +56,8 @@ export interface Limiting {
 }
 
 /** The counters, in the store or in the memory of this process. */
-interface Counters {
+interface Counters extends Pick<Limiting, 'guarded' | 'control'> {
   readonly limiter: Limiter;
-  readonly guarded: GuardedLimiter | null;
-  readonly control: Control;
   /** Reads what operators have changed from the store. null without a store. */
   readonly sync: Sync | null;
   readonly salt: string;
@@ -100,8 +98,7 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
     replica,
   });
   before.enforcement = enforcement;
-  const onBan: LimitingOptions['onBan'] = (row, mode) => options.onBan?.(row, mode);
-  const offenders = new Offenders({ control, onBan, clock, log });
+  const offenders = new Offenders({ ...options, control });
   return {
     enforcement,
     decisions,

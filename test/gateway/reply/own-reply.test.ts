@@ -21,7 +21,7 @@ for (const code of Object.keys(CODES) as ErrorCode[]) {
 }
 
 t.test('as raw text: one header section, the exact length, the extra headers', async (t) => {
-  const reply = ownReply('gateway_bad_request', 'nö', AS_JSON, { headers: ['X-A', '1'] });
+  const reply = ownReply('gateway_bad_request', 'nö', AS_JSON, ['X-A', '1']);
   const text = rawReply(reply, Date.UTC(2026, 0, 2, 3, 4, 5)).toString();
   const end = text.indexOf('\r\n\r\n');
   const head = text.slice(0, end).split('\r\n');

@@ -56,6 +56,7 @@ t.test('without a store, histories end as in Redis when no policy uses them', as
     log: { info: () => undefined, warn: () => undefined },
     replica: 'a',
     newSalt: () => 'salt',
+    onBan: () => undefined,
     randomInt: () => 0,
     countersMax: 16,
     credentialsMax: 16,
