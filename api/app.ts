@@ -17,7 +17,7 @@ import { registerSurfaces, surfaceOf } from './surfaces/surfaces.ts';
 const PATH_PART_LENGTH_MAX = 512;
 /** A client that does not finish its request in this time loses the connection: 10 MiB at 35 KiB a second. */
 const REQUEST_TIMEOUT_MS = 300_000;
-/** A reply that makes no progress for this time ends, with its connection. */
+/** A connection on which nothing moves for this time during a request or its reply is closed. */
 const UNREAD_TIMEOUT_MS = 60_000;
 
 /**
@@ -40,6 +40,7 @@ export async function buildApp(
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: unreadTimeoutMs,
     // Answer requests that arrive while the app closes.
     return503OnClosing: false,
     schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
@@ -59,7 +60,6 @@ export async function buildApp(
     findRules: surfaceOf,
     errorHandler,
     isReady,
-    unreadTimeoutMs,
   });
   await app.register(authPlugin, { db, clock, publicUrl, findSurface: surfaceOf });
   await app.register(auditPlugin, { audit: context.audit, db, trustedProxies, findSurface: surfaceOf });

@@ -2,12 +2,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { badRequest, routeNotFound, serviceUnavailable } from '#api/errors.ts';
-import type { Millis } from '#shared/clock.ts';
 import type { ErrorHandler } from './error-handler.ts';
 import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
 import { parseJsonBody } from './request-body.ts';
 import { serializerCompiler } from './serialization.ts';
-import { endStalledReplies } from './stalled-replies.ts';
 import { validatorCompiler } from './validation.ts';
 
 /** Bodies of these methods are read within the limit and ignored (n8n sends one with DELETE). */
@@ -25,11 +23,10 @@ interface HttpOptions {
   readonly findRules: FindReplyRules;
   readonly errorHandler: ErrorHandler;
   readonly isReady: () => boolean;
-  readonly unreadTimeoutMs: Millis;
 }
 
 export const httpPlugin = fastifyPlugin<HttpOptions>(
-  async (app, { publicUrl, findRules, errorHandler, isReady, unreadTimeoutMs }) => {
+  async (app, { publicUrl, findRules, errorHandler, isReady }) => {
     app.decorate('basePath', new URL(publicUrl).pathname.replace(/\/+$/, ''));
     app.setValidatorCompiler(validatorCompiler);
     app.setSerializerCompiler(serializerCompiler);
@@ -61,7 +58,6 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
       lingerBehind(request, reply);
       if (isClosing) reply.header('connection', 'close');
     });
-    endStalledReplies(app, unreadTimeoutMs);
 
     app.removeAllContentTypeParsers();
     app.addContentTypeParser(
