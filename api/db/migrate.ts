@@ -1,14 +1,14 @@
 /**
  * Migrates the database to the newest schema with Kysely's migrator. Pending migrations run in one transaction with
  * their records, so a crash leaves the old or the new schema. Only one process migrates at a time: SQLite allows one
- * write transaction, and PostgreSQL takes a lock. A database that the program cannot migrate is refused.
+ * write transaction, and on PostgreSQL the migrator takes a lock. A database that the program cannot migrate is refused.
  */
 import { sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { hasTable, isPostgres } from './dialect.ts';
 import { FIRST, migrations } from './migrations/index.ts';
 import { PostgresKysely } from './postgres-driver.ts';
-import { withMigrationLock } from './postgres-start.ts';
+import { migrationAdvice } from './postgres-start.ts';
 import type { Database } from './schema.ts';
 
 /** The database does not have a schema that this version can use. The message is for the operator. */
@@ -28,7 +28,13 @@ const TABLE = 'migrations';
 export async function migrate(db: Database): Promise<readonly string[]> {
   if (!(db instanceof PostgresKysely)) return migrateAlone(db);
   const own = db.openForMigrations();
-  return withMigrationLock(own, migrateAlone).finally(() => own.destroy());
+  try {
+    return await migrateAlone(own);
+  } catch (error) {
+    throw migrationAdvice(error);
+  } finally {
+    await own.destroy();
+  }
 }
 
 async function migrateAlone(db: Database): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-/** Prepares PostgreSQL before the first request: waits for the server, checks it, and lets one process migrate. */
+/** Prepares PostgreSQL before the first request: waits for the server, and checks it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
@@ -78,35 +78,8 @@ function adviceFor(fault: DatabaseFault, database: string): string {
   return fault.message.replace(/^DATABASE_URL: /, '');
 }
 
-/** An arbitrary number that identifies the lock. */
-const LOCK = 7_046_029_254_386_353;
-const LOCK_PAUSE_MS: Millis = 100;
-
-/**
- * Runs the work on one connection. A second process that wants to do the same waits. The lock ends with the connection,
- * so a crash releases it.
- */
-export async function withMigrationLock<T>(db: Database, work: (db: Database) => Promise<T>): Promise<T> {
-  return db.connection().execute(async (own) => {
-    while (!(await tryLock(own))) await sleep(LOCK_PAUSE_MS);
-    try {
-      return await work(own);
-    } catch (error) {
-      throw asAdvice(error);
-    } finally {
-      await sql`select pg_advisory_unlock(${sql.lit(LOCK)})`.execute(own);
-    }
-  });
-}
-
-async function tryLock(db: Database): Promise<boolean> {
-  const { rows } = await sql<{ isOurs: number }>`
-    select pg_try_advisory_lock(${sql.lit(LOCK)}) as "isOurs"`.execute(db);
-  return rows[0]?.isOurs === 1;
-}
-
 /** Explains missing rights. Creating tables is the first statement that needs them. */
-function asAdvice(error: unknown): unknown {
+export function migrationAdvice(error: unknown): unknown {
   const cause = error instanceof DatabaseFault ? error.cause : null;
   const code = codeOf(cause);
   if (code !== '42501' && code !== '3F000') return error;

@@ -52,7 +52,7 @@ export async function deleteAccount({ clock, db, states }: Parts, userId: string
   const before = (await organizationsOf(db, userId)).map(({ id }) => id);
   const { marked, ...deletion } = await db.transaction().execute(async (trx) => {
     await lockRows(trx, 'organizations', before);
-    await lockRow(trx, 'users', userId, 'delete');
+    await lockRow(trx, 'users', userId);
     const user = await findUser(trx, userId);
     if (user === null) return { kind: 'gone', marked: [] } as const;
     const organizations = await organizationsOf(trx, userId);

@@ -25,11 +25,11 @@ export async function deleteContact(db: Database, id: string): Promise<boolean> 
       return deleteSome(trx, 'displays', some);
     }),
   );
-  const unlinkSome = () => db.transaction().execute((trx) => unlinkResponses(trx, id, 'change'));
+  const unlinkSome = () => db.transaction().execute((trx) => unlinkResponses(trx, id));
   while ((await unlinkSome()) === RESPONSES) await setImmediate();
   return db.transaction().execute(async (trx) => {
     // From here on no response of this contact can be added. The loop takes those that came meanwhile.
-    while ((await unlinkResponses(trx, id, 'delete')) > 0);
+    while ((await unlinkResponses(trx, id)) > 0);
     const attributes = Object.values((await attributesOf(trx, [id])).get(id) ?? {});
     await forgetRecipients(
       trx,
@@ -40,8 +40,8 @@ export async function deleteContact(db: Database, id: string): Promise<boolean> 
 }
 
 /** @returns the number of responses, at most `RESPONSES` */
-async function unlinkResponses(trx: Database, id: string, lock: 'change' | 'delete'): Promise<number> {
-  await lockRow(trx, 'contacts', id, lock);
+async function unlinkResponses(trx: Database, id: string): Promise<number> {
+  await lockRow(trx, 'contacts', id);
   const some = trx.selectFrom('responses').select('id').where('contactId', '=', id).limit(RESPONSES);
   const unlinked = await trx
     .updateTable('responses')

@@ -114,7 +114,6 @@ export const displayRoutes: Routes = async (app, { context }) => {
       await db.transaction().execute(async (trx) => {
         if (userId) {
           const contact = await findOrCreateContact(trx, workspaceId, userId, now, random);
-          await lockRow(trx, 'contacts', contact.id, 'keep');
           if (!(await setDisplayContact(trx, display.id, contact.id, now)))
             throw notFound('Display', displayId);
         }
@@ -151,7 +150,7 @@ export const displayRoutes: Routes = async (app, { context }) => {
  * request changes nothing.
  */
 async function link(trx: Database, display: Display, responseId: string, now: Timestamp): Promise<void> {
-  await lockRow(trx, 'displays', display.id, 'keep');
+  await lockRow(trx, 'displays', display.id);
   if ((await findDisplay(trx, display.id)) === null) throw notFound('Display', display.id);
   await lockRow(trx, 'responses', responseId);
   const response = await findResponse(trx, responseId);
