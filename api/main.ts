@@ -9,38 +9,21 @@ import { randomBytes } from 'node:crypto';
 import type { ListenOptions } from 'node:net';
 import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import type { Logger } from 'pino';
-import { createAuditLog } from '#api/audit/audit.ts';
-import { createPasswords } from '#api/auth/password.ts';
-import { createRecaptcha } from '#api/auth/recaptcha.ts';
-import { createSigner, loadSigningSecret, type Signer } from '#api/auth/signer.ts';
-import { loadSdkScripts } from '#api/cache/sdk-scripts.ts';
-import type { State } from '#api/cache/state-cache.ts';
-import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
-import { awaitDatabase, openDatabase } from '#api/db/database.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from '#api/db/faults.ts';
-import { createDatabaseHealth } from '#api/db/health.ts';
-import { migrate, SchemaDiffers } from '#api/db/migrate.ts';
-import { createResolve } from '#api/events/resolve.ts';
-import { createSender } from '#api/events/sender.ts';
-import { createSignal } from '#api/events/signal.ts';
-import { createTargets } from '#api/events/targets.ts';
+import { SchemaDiffers } from '#api/db/migrate.ts';
 import { startWorker } from '#api/events/worker.ts';
 import { acceptFollowUps } from '#api/jobs/follow-ups.ts';
 import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
-import { createLimiter, openCounters } from '#api/limits/limiter.ts';
-import { createMailer, openTransport } from '#api/mail/mailer.ts';
-import { type News, openNews } from '#api/processes/news.ts';
 import { stopWithin } from '#api/processes/stop.ts';
-import { openStorage } from '#api/storage/open.ts';
-import { type Storage, StorageUnavailable } from '#api/storage/storage.ts';
+import { StorageUnavailable } from '#api/storage/storage.ts';
 import { pooled } from '#api/values/ids.ts';
-import { createBackground } from '#api/work/background.ts';
 import { ConfigError, type Environment } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { buildApp } from './app.ts';
 import { bootstrap, firstStartNotice, hasOrganization } from './bootstrap.ts';
 import { type Config, readConfig, type Secrets } from './config.ts';
 import type { Context } from './context.ts';
+import { openContext } from './open-context.ts';
 
 /** Time for requests in progress after the request to stop. */
 const REQUESTS_MS = 6_000;
@@ -77,58 +60,11 @@ async function environment(): Promise<Environment> {
 }
 
 async function serve(config: Config, secrets: Secrets, log: Logger): Promise<void> {
-  const sdkScripts = await loadSdkScripts(config.sdkPath);
-  const { db, health } = await openData(config, log);
-  const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
-  const counters = await openCounters(secrets.redisUrl, Date.now, log);
-  const { isRateLimitingDisabled: isDisabled, isAuditLogEnabled: isEnabled } = config;
-  const limits = createLimiter({ counters, signer, isDisabled });
-  const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
-  const mailer = createMailer({ db, transport, clock: Date.now, random: randomBytes, log });
-  const targets = createTargets({
-    allowed: config.webhooks.allowedTargets,
-    allowsInternal: config.webhooks.allowsInternalTargets,
-    resolve: createResolve(),
-  });
-  const storage = await openFiles(config, secrets, signer, log);
-  let news: News | null = null;
-  const states = createWorkspaceCache<State>({ clock: Date.now });
-  const outbox = createSignal();
-  const context: Context = {
-    config,
-    db,
-    health,
-    clock: Date.now,
-    random: pooled(randomBytes),
-    signer,
-    states,
-    storage,
-    sdkScripts,
-    passwords: createPasswords(randomBytes),
-    limits,
-    counters,
-    mailer,
-    audit: createAuditLog({ isEnabled, db, counters, signer, clock: Date.now, random: randomBytes, log }),
-    targets,
-    sender: createSender(targets),
-    recaptcha: createRecaptcha(secrets.recaptcha),
-    background: createBackground(log),
-    outbox: {
-      notify() {
-        outbox.notify();
-        news?.tellEvents();
-      },
-      listen: outbox.listen,
-    },
-  };
-  // Listen to changes before the first state is cached.
-  const listener = {
-    onStateChange: states.purge,
-    onGap: states.purgeAll,
-    onEvents: outbox.notify,
-    onMails: mailer.wake,
-  };
-  news = await openNews(config.database, listener, log);
+  const random = pooled(randomBytes);
+  const { context, hearNews, closing } = await openContext(config, secrets, { clock: Date.now, random, log });
+  const { db, mailer } = context;
+  await checkStorage(context, log);
+  await hearNews();
   // Fastify's only line at level info is the one about listening, which is logged below in another form.
   let isReady = await hasOrganization(db);
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
@@ -143,14 +79,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
       { name: 'mails', stop: mailer.close },
       { name: 'jobs', stop: jobs.stop },
     ],
-    after: [
-      { name: 'work behind answers', stop: context.background.idle },
-      { name: 'storage', stop: storage.close },
-      { name: 'sender', stop: context.sender.close },
-      { name: 'news', stop: () => news?.close() },
-      { name: 'limits', stop: () => counters.close() },
-      { name: 'database', stop: () => db.destroy() },
-    ],
+    after: closing,
   };
   stopOnSignals(() => stopAll(steps, log));
 
@@ -161,29 +90,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   tellReady({ address, notice: first === null ? null : firstStartNotice(first, config.publicUrl) });
 }
 
-/** Waits for the database, and brings its schema up to date. */
-async function openData(config: Config, log: Logger): Promise<Pick<Context, 'db' | 'health'>> {
-  const health = createDatabaseHealth(Date.now, log);
-  const db = openDatabase(config.database, {
-    onFault: health.note,
-    onAway: health.noteAway,
-  });
-  await awaitDatabase(db, config.database, undefined, (reason, waitMs) =>
-    log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
-  );
-  await migrate(db);
-  return { db, health };
-}
-
-async function openFiles(config: Config, { s3 }: Secrets, signer: Signer, log: Logger): Promise<Storage> {
-  const storage = await openStorage({
-    location: config.storage,
-    credentials: s3,
-    publicUrl: config.publicUrl,
-    signer,
-    clock: Date.now,
-    random: randomBytes,
-  });
+async function checkStorage({ config, storage }: Context, log: Logger): Promise<void> {
   const checked = storage.check();
   // A missing folder is a mistake. A bucket may come back, and until then only uploads fail.
   if (config.storage.kind === 'disk') await checked;
@@ -191,7 +98,6 @@ async function openFiles(config: Config, { s3 }: Secrets, signer: Signer, log: L
     checked.catch((error: unknown) =>
       log.warn({ err: error }, 'the bucket for uploads does not answer; uploads fail until it does'),
     );
-  return storage;
 }
 
 /** Returns options that Fastify passes on to node:net. */
@@ -248,17 +154,15 @@ function stopOnSignals(stopEverything: () => Promise<void>): void {
  * Explains an error in one sentence if an operator can fix it. Any other error is a bug, and is logged with its stack.
  */
 function explain(error: unknown): string {
-  if (error instanceof ConfigError) return `The API cannot start: ${error.message}`;
-  if (
+  const isForOperator =
+    error instanceof ConfigError ||
     error instanceof DatabaseUnavailable ||
     error instanceof DatabaseFault ||
-    error instanceof SchemaDiffers
-  ) {
-    return `The API cannot start: ${error.message}`;
-  }
+    error instanceof SchemaDiffers ||
+    error instanceof StorageUnavailable;
+  if (isForOperator) return `The API cannot start: ${error.message}`;
   if (error instanceof DatabaseBusy)
     return `The API cannot start: DATABASE_URL: ${error.message}; end it first`;
-  if (error instanceof StorageUnavailable) return `The API cannot start: ${error.message}`;
   if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
     return `The API cannot start: ${listenProblem(error)}`;
   }

@@ -6,7 +6,7 @@ import type { Server } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Millis } from '#shared/clock.ts';
 
-interface StopStep {
+export interface StopStep {
   /** Name of the step for the log, if it does not end in time. */
   readonly name: string;
   stop(): Promise<void> | void;

@@ -6,30 +6,16 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { buildApp } from '#api/app.ts';
-import { createAuditLog } from '#api/audit/audit.ts';
 import { hashApiKey } from '#api/auth/api-key.ts';
 import { createPasswords, deriveArgon2id } from '#api/auth/password.ts';
 import type { Permission } from '#api/auth/principal.ts';
-import { createRecaptcha } from '#api/auth/recaptcha.ts';
-import { createSigner } from '#api/auth/signer.ts';
 import { bootstrap } from '#api/bootstrap.ts';
-import { loadSdkScripts } from '#api/cache/sdk-scripts.ts';
-import type { State } from '#api/cache/state-cache.ts';
-import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
 import { readConfig } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
-import { openDatabase } from '#api/db/database.ts';
-import { createDatabaseHealth } from '#api/db/health.ts';
-import { migrate } from '#api/db/migrate.ts';
-import { createSender } from '#api/events/sender.ts';
-import { createSignal } from '#api/events/signal.ts';
-import { createTargets, type Resolve } from '#api/events/targets.ts';
-import { createLimiter, openCounters } from '#api/limits/limiter.ts';
-import { createMailer, openTransport } from '#api/mail/mailer.ts';
+import type { Resolve } from '#api/events/targets.ts';
+import { openContext } from '#api/open-context.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
-import { openStorage } from '#api/storage/open.ts';
 import { newId, type Random } from '#api/values/ids.ts';
-import { createBackground } from '#api/work/background.ts';
 import type { Clock } from '#shared/clock.ts';
 import { privateDatabase } from './database.ts';
 import type { Owner } from './gateway.ts';
@@ -125,54 +111,18 @@ export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<
     },
     '/',
   );
-  const health = createDatabaseHealth(clock, log);
-  const db = openDatabase(config.database, { onFault: health.note, onAway: health.noteAway });
-  await migrate(db);
-  const signer = createSigner(Buffer.from('a secret of the tests'));
-  const counters = await openCounters(secrets.redisUrl, clock, log, STORE_BUDGET_MS);
-  const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
-  const targets = createTargets({
-    allowed: config.webhooks.allowedTargets,
-    allowsInternal: config.webhooks.allowsInternalTargets,
-    resolve: options.resolve ?? (async () => ['93.184.215.14']),
-  });
-  const states = createWorkspaceCache<State>({ clock });
-  const standard: Context = {
-    config,
-    db,
-    health,
+  const derive: Parameters<typeof createPasswords>[1] = (password, salt) =>
+    deriveArgon2id(password, salt, LIGHT);
+  const { context: standard, closing } = await openContext(config, secrets, {
     clock,
     random,
-    signer,
-    states,
-    storage: await openStorage({
-      location: config.storage,
-      credentials: secrets.s3,
-      publicUrl: config.publicUrl,
-      signer,
-      clock,
-      random,
-    }),
-    sdkScripts: await loadSdkScripts(config.sdkPath),
-    passwords: createPasswords(random, (password, salt) => deriveArgon2id(password, salt, LIGHT)),
-    limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
-    counters,
-    mailer: createMailer({ db, transport, clock, random, log }),
-    audit: createAuditLog({
-      isEnabled: config.isAuditLogEnabled,
-      db,
-      counters,
-      signer,
-      clock,
-      random,
-      log,
-    }),
-    targets,
-    sender: createSender(targets),
-    recaptcha: createRecaptcha(secrets.recaptcha),
-    background: createBackground(log),
-    outbox: createSignal(),
-  };
+    log,
+    resolve: options.resolve ?? (async () => ['93.184.215.14']),
+    signingSecret: Buffer.from('a secret of the tests'),
+    passwords: createPasswords(random, derive),
+    countersWaitMs: STORE_BUDGET_MS,
+  });
+  const { db } = standard;
   const context: Context = { ...standard, ...options.parts?.(standard) };
   if (config.storage.kind === 'disk') await context.storage.check();
   // The first start hashes with the standard passwords, even if the test replaces them.
@@ -193,13 +143,9 @@ export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<
   };
   const closeAll = async (): Promise<void> => {
     await app.close();
-    await context.background.idle();
-    await context.sender.close();
     await context.mailer.close();
-    await counters.close();
-    await context.storage.close();
+    for (const { stop } of closing) await stop();
     removeFolder(folder);
-    await db.destroy();
     await database.drop();
   };
   let closed: Promise<void> | null = null;

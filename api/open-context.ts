@@ -1,0 +1,124 @@
+/** Builds everything that routes may use, from the settings. The process and the tests use it. */
+import type { Logger } from 'pino';
+import { createAuditLog } from '#api/audit/audit.ts';
+import { createPasswords, type Passwords } from '#api/auth/password.ts';
+import { createRecaptcha } from '#api/auth/recaptcha.ts';
+import { createSigner, loadSigningSecret } from '#api/auth/signer.ts';
+import { loadSdkScripts } from '#api/cache/sdk-scripts.ts';
+import type { State } from '#api/cache/state-cache.ts';
+import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
+import { awaitDatabase, openDatabase } from '#api/db/database.ts';
+import { createDatabaseHealth } from '#api/db/health.ts';
+import { migrate } from '#api/db/migrate.ts';
+import { createResolve } from '#api/events/resolve.ts';
+import { createSender } from '#api/events/sender.ts';
+import { createSignal } from '#api/events/signal.ts';
+import { createTargets, type Resolve } from '#api/events/targets.ts';
+import { createLimiter, openCounters } from '#api/limits/limiter.ts';
+import { createMailer, openTransport } from '#api/mail/mailer.ts';
+import { type News, openNews } from '#api/processes/news.ts';
+import type { StopStep } from '#api/processes/stop.ts';
+import { openStorage } from '#api/storage/open.ts';
+import type { Random } from '#api/values/ids.ts';
+import { createBackground } from '#api/work/background.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { Config, Secrets } from './config.ts';
+import type { Context } from './context.ts';
+
+/** What comes from outside the program. Tests replace it. */
+interface Outside {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Default: the DNS of this machine. */
+  readonly resolve?: Resolve;
+  /** Default: the key in the database, which the first start makes. */
+  readonly signingSecret?: Buffer;
+  readonly passwords?: Passwords;
+  /** How long a limit waits for Redis. */
+  readonly countersWaitMs?: Millis;
+}
+
+export interface OpenContext {
+  readonly context: Context;
+  /** Receives the news of other processes. Call it before the first state is cached. */
+  hearNews(): Promise<void>;
+  /** Closes the parts, in this order, after all work has ended. */
+  readonly closing: readonly StopStep[];
+}
+
+/** Waits for the database, and brings its schema up to date. */
+export async function openContext(
+  config: Config,
+  secrets: Secrets,
+  { clock, random, log, resolve, signingSecret, passwords, countersWaitMs }: Outside,
+): Promise<OpenContext> {
+  const sdkScripts = await loadSdkScripts(config.sdkPath);
+  const health = createDatabaseHealth(clock, log);
+  const db = openDatabase(config.database, { onFault: health.note, onAway: health.noteAway });
+  await awaitDatabase(db, config.database, undefined, (reason, waitMs) =>
+    log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
+  );
+  await migrate(db);
+  const signer = createSigner(signingSecret ?? (await loadSigningSecret(db, random, clock)));
+  const counters = await openCounters(secrets.redisUrl, clock, log, countersWaitMs);
+  const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
+  const mailer = createMailer({ db, transport, clock, random, log });
+  const targets = createTargets({
+    allowed: config.webhooks.allowedTargets,
+    allowsInternal: config.webhooks.allowsInternalTargets,
+    resolve: resolve ?? createResolve(),
+  });
+  const { publicUrl, storage: location } = config;
+  const storing = { location, credentials: secrets.s3, publicUrl, signer, clock, random };
+  const states = createWorkspaceCache<State>({ clock });
+  const outbox = createSignal();
+  let news: News | null = null;
+  const context: Context = {
+    config,
+    db,
+    health,
+    clock,
+    random,
+    signer,
+    states,
+    storage: await openStorage(storing),
+    sdkScripts,
+    passwords: passwords ?? createPasswords(random),
+    limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
+    counters,
+    mailer,
+    audit: createAuditLog({ isEnabled: config.isAuditLogEnabled, db, counters, signer, clock, random, log }),
+    targets,
+    sender: createSender(targets),
+    recaptcha: createRecaptcha(secrets.recaptcha),
+    background: createBackground(log),
+    outbox: {
+      notify() {
+        outbox.notify();
+        news?.tellEvents();
+      },
+      listen: outbox.listen,
+    },
+  };
+  return {
+    context,
+    async hearNews() {
+      const listener = {
+        onStateChange: states.purge,
+        onGap: states.purgeAll,
+        onEvents: outbox.notify,
+        onMails: mailer.wake,
+      };
+      news = await openNews(config.database, listener, log);
+    },
+    closing: [
+      { name: 'work behind answers', stop: context.background.idle },
+      { name: 'storage', stop: context.storage.close },
+      { name: 'sender', stop: context.sender.close },
+      { name: 'news', stop: () => news?.close() },
+      { name: 'limits', stop: () => counters.close() },
+      { name: 'database', stop: () => db.destroy() },
+    ],
+  };
+}
