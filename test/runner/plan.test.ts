@@ -77,7 +77,7 @@ t.test(
   'each file of test/system/neighbours needs its own programs, or files of their packages',
   async (t) => {
     const needed = (name: string) => programsOf(`${SYSTEM}neighbours/${name}.test.ts`, 'sqlite');
-    t.strictSame(needed('restic'), ['redis-server', 'restic', 'rclone']);
+    t.strictSame(needed('restic'), ['redis-server', 'rclone', 'restic']);
     t.strictSame(needed('node-red'), ['redis-server', 'node-red']);
     t.match(installCommand(['socket.io']), /^npm install socket\.io@[\d.]+ socket\.io-client@[\d.]+$/);
   },

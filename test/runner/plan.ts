@@ -2,9 +2,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readProgram } from '#test/support/imports.ts';
-import { rowOf } from '#test/support/neighbour-rows.ts';
 import { projectRoot } from '#test/support/process.ts';
-import type { Program } from './servers.ts';
+import { type Program, programsIn } from './servers.ts';
 
 const { fileGraph } = readProgram('test');
 
@@ -22,7 +21,7 @@ export const SYSTEM_FOLDERS: Readonly<Record<string, readonly Program[]>> = {
   cluster: [],
   processes: [],
   proxies: ['nginx', 'caddy', 'haproxy', 'promtool', 'curl', 'openssl'],
-  // Each file needs a program of its own.
+  // Each file needs programs of its own.
   neighbours: [],
   parsers: [
     'php',
@@ -42,6 +41,18 @@ export const SYSTEM_FOLDERS: Readonly<Record<string, readonly Program[]>> = {
 
 const names = Object.keys(SYSTEM_FOLDERS);
 
+/** The programs of each test in test/system/neighbours, from the packages in the tables of its README. */
+export const NEIGHBOURS: ReadonlyMap<string, readonly Program[]> = new Map(
+  [
+    ...readFileSync(join(projectRoot, SYSTEM, 'neighbours/README.md'), 'utf8').matchAll(
+      /^\| [^|]* \| ([^|]*) \| .* \| \[.*\]\((.*\.test\.ts)\) \|$/gm,
+    ),
+  ].map(([, packages = '', file]) => [
+    `${SYSTEM}neighbours/${file}`,
+    programsIn([...packages.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)),
+  ]),
+);
+
 /** Returns the position of a run in the order of importance, from 0. */
 export function importanceOf(file: string, database: TestDatabase): number {
   // A file of the quick suite runs here because of its database or of the new seed.
@@ -50,7 +61,7 @@ export function importanceOf(file: string, database: TestDatabase): number {
 
 export function programsOf(file: string, database: TestDatabase): readonly Program[] {
   const folder = folderOf(file);
-  const own = rowOf(file)?.programs ?? SYSTEM_FOLDERS[folder ?? ''] ?? [];
+  const own = NEIGHBOURS.get(file) ?? SYSTEM_FOLDERS[folder ?? ''] ?? [];
   return database === 'postgres' ? ['redis-server', 'initdb', ...own] : ['redis-server', ...own];
 }
 

@@ -91,6 +91,12 @@ export function packagesOf(programs: readonly Program[]): readonly string[] {
   return [...new Set(programs.flatMap<string>(names))];
 }
 
+/** Returns the programs that these packages bring. */
+export function programsIn(packages: readonly string[]): Program[] {
+  const all = [...Object.keys(PACKAGES), ...Object.keys(NPM_PROGRAMS)] as Program[];
+  return all.filter((program) => packagesOf([program]).every((name) => packages.includes(name)));
+}
+
 function isDebian(program: Program): boolean {
   return !isNpmProgram(program);
 }
