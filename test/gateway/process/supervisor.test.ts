@@ -1,6 +1,5 @@
 /** Tests the supervisor with workers that misbehave on purpose. They are programs of a few lines. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -38,17 +37,12 @@ const claim = () => {
 };
 while (!claim());`;
 
-async function supervise(
-  t: Test,
-  program: string,
-  workers = 1,
-  more: { readonly port?: number; readonly reusePort?: boolean; readonly onLine?: () => void } = {},
-) {
+async function supervise(t: Test, program: string, workers = 1, onLine?: () => void) {
   const folder = temporaryFolder(t);
   const main = join(folder, 'worker.cjs');
   writeFileSync(main, program);
   const log: string[] = [];
-  const port = more.port ?? (await freePort());
+  const port = await freePort();
   const clock = () => performance.now();
   const supervisor = new Supervisor({
     main,
@@ -58,7 +52,7 @@ async function supervise(
     workers,
     host: '127.0.0.1',
     port,
-    reusePort: more.reusePort ?? false,
+    reusePort: false,
     clock,
     drainTimeoutMs: 0,
     log: pino(
@@ -66,7 +60,7 @@ async function supervise(
       {
         write(line: string) {
           log.push(JSON.parse(line).msg);
-          more.onLine?.();
+          onLine?.();
         },
       },
     ),
@@ -115,7 +109,7 @@ t.test('a replacement that cannot start is tried again until one can', async (t)
   const program = `${NUMBER} if (number === 2) process.exit(1); ${READY}${STAY} if (number === 1) setTimeout(() => process.exit(1), 1);`;
   const wasReady: boolean[] = [];
   const onLine = (): void => void wasReady.push(supervisor.ready());
-  const { supervisor, log } = await supervise(t, program, 1, { onLine });
+  const { supervisor, log } = await supervise(t, program, 1, onLine);
   await supervisor.start();
   await eventually('it ended', () => log.includes('a worker ended and is replaced'));
   t.equal(wasReady[0], false, 'no worker is left');
@@ -193,17 +187,4 @@ t.test('logs a crash loop', async (t) => {
   await supervisor.start();
   await eventually('told', () => log.some((line) => line.startsWith('a worker ends repeatedly')));
   t.ok(log.filter((line) => line.startsWith('a worker ended and')).length >= 3);
-});
-
-t.test('shares a port with another gateway only if the setting allows it', async (t) => {
-  const one = await supervise(t, `${READY}${STAY}`);
-  const other = createServer();
-  await new Promise<void>((resolve) =>
-    other.listen({ port: one.port, host: '127.0.0.1', reusePort: true }, resolve),
-  );
-  t.teardown(() => other.close());
-  await t.rejects(one.supervisor.start(), { code: 'EADDRINUSE' });
-  const two = await supervise(t, `${READY}${STAY}`, 1, { port: one.port, reusePort: true });
-  await two.supervisor.start();
-  t.equal(two.supervisor.ready(), true);
 });

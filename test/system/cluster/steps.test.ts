@@ -67,21 +67,6 @@ t.test(
   },
 );
 
-t.test('a credential that another process has proven is not charged to its address', async (t) => {
-  const cluster = await startCluster(t);
-  const [first, second] = [await startLimiter(t, cluster.url), await startLimiter(t, cluster.url)];
-  const [own, ofAddress] = unproven(policy('keys', 1000, LONG_WINDOW_SECONDS), 'works', 'one-address');
-  await insideLongWindow();
-  first.prove(own.identity);
-  await until(async () => {
-    await burst(second, chargeOf(own, ofAddress), 1);
-    return second.isProven(own.identity);
-  });
-  const before = await counted(cluster, ofAddress.key);
-  await burst(second, chargeOf(own, ofAddress), 1);
-  t.equal(await counted(cluster, ofAddress.key), before);
-});
-
 t.test(
   'a step that fails: the request is decided locally, and charges on other nodes are given back',
   async (t) => {

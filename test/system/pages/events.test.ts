@@ -1,11 +1,10 @@
 /** Runs the commands of the page on events, with a receiver of the test. */
-import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { sql } from 'kysely';
 import t from 'tap';
+import { startReceiver } from '#test/api/events/support.ts';
 import { readPage } from '#test/docs/pages.ts';
 import { startShell } from '#test/docs/shell.ts';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
-import { listen } from '#test/support/listen.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { startStack } from '#test/support/stack.ts';
 import { until } from '#test/support/until.ts';
@@ -13,36 +12,10 @@ import { until } from '#test/support/until.ts';
 const { blocks } = readPage('docs/events.md');
 const text = (at: number): string => blocks[at]?.text ?? '';
 
-interface Received {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
 t.test('create a webhook, verify the delivery, deliver it again', async (t) => {
   t.equal(blocks.map(({ language }) => language).join(' '), 'sh sh js sql sql sh');
-  const received: Received[] = [];
-  const waiting: (() => void)[] = [];
-  const receiver = createServer((req, res) => {
-    let body = '';
-    req.on('data', (chunk: Buffer) => {
-      body += chunk.toString();
-    });
-    req.on('end', () => {
-      received.push({ headers: req.headers, body });
-      res.end('thanks');
-      for (const check of waiting) check();
-    });
-  });
-  const port = await listen(t, receiver);
-  const hook = `http://127.0.0.1:${port}/hook`;
-  const arrived = (count: number): Promise<void> =>
-    new Promise((resolve) => {
-      const check = (): void => {
-        if (received.length >= count) resolve();
-      };
-      waiting.push(check);
-      check();
-    });
+  const { url: hook, received } = await startReceiver(t, (response) => response.end('thanks'));
+  const arrived = (count: number): Promise<void> => until(() => received.length >= count);
 
   const DATABASE_URL = await sharedDatabase(t);
   const stack = await startStack(t, { apiEnv: { DATABASE_URL, WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8' } });
@@ -69,7 +42,7 @@ t.test('create a webhook, verify the delivery, deliver it again', async (t) => {
   });
   await arrived(1);
   const [event] = received;
-  const { webhookId, event: type, data } = JSON.parse(event?.body ?? '{}');
+  const { webhookId, event: type, data } = event?.json ?? {};
   t.match({ webhookId, type }, { webhookId: made.data.id, type: 'responseFinished' });
   t.match(data, { surveyId, survey: { title: 'A survey', type: 'link', status: 'inProgress' } });
 
@@ -79,7 +52,7 @@ t.test('create a webhook, verify the delivery, deliver it again', async (t) => {
     console.log(event.event);`;
   const quoted = (value: string): string => `'${value.replaceAll("'", "'\\''")}'`;
   const verified = await shell.run(
-    `BODY=${quoted(event?.body ?? '')} HEADERS=${quoted(JSON.stringify(event?.headers))} SECRET=${made.data.secret} ` +
+    `BODY=${quoted(event?.text ?? '')} HEADERS=${quoted(JSON.stringify(event?.headers))} SECRET=${made.data.secret} ` +
       `${process.execPath} --input-type=module -e ${quoted(verify)}`,
   );
   t.equal(verified.trim(), 'responseFinished');
@@ -94,7 +67,7 @@ t.test('create a webhook, verify the delivery, deliver it again', async (t) => {
   t.match(delivery, { number: 1, statusCode: 200, reply: 'thanks', error: null });
   await sql.raw(text(4).replace('DELIVERY', delivery?.id ?? '')).execute(db);
   await arrived(2);
-  t.equal(received[1]?.body, event?.body, 'the body is the same');
+  t.equal(received[1]?.text, event?.text, 'the body is the same');
   t.equal(received[1]?.headers['webhook-id'], event?.headers['webhook-id'], 'the id is the same');
   t.match(text(5), /^WEBHOOK_ALLOWED_TARGETS=\S+ npm start\n$/);
 });

@@ -1,10 +1,9 @@
 /** `npm start`: two processes with one life. The gateway is a small stand-in; that of the product has its own tests. */
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';
-import { compileCache, projectRoot, start } from '#test/support/process.ts';
+import { start, startProgram } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
@@ -90,26 +89,16 @@ t.test('the first line and the example calls have the address of the operator', 
 });
 
 t.test('Ctrl-C reaches the whole group, and the gateway still ends before the API', async (t) => {
-  const child = spawn(process.execPath, program(gateway), {
-    cwd: projectRoot,
-    detached: true,
-    env: { PATH: process.env.PATH ?? '', ...compileCache, ...(await settings()) },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  const ready = new Promise<void>((resolve) => {
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-      if (/environment\n/.test(output)) resolve();
-    });
-  });
-  const closed = new Promise<number | null>((resolve) => {
-    child.once('close', (code) => resolve(code));
-  });
-  await ready;
-  process.kill(-(child.pid ?? 0), 'SIGINT');
-  t.equal(await closed, 0);
-  t.match(output, 'gateway ends by SIGTERM, API says 200', 'the parent stops the gateway, not the terminal');
+  const both = startProgram(['setsid', process.execPath, ...program(gateway)], await settings());
+  t.teardown(() => both.stop('SIGKILL'));
+  await both.until(/environment\n/);
+  process.kill(-(both.child.pid ?? 0), 'SIGINT');
+  t.equal(await both.ended(), 0);
+  t.match(
+    both.output(),
+    'gateway ends by SIGTERM, API says 200',
+    'the parent stops the gateway, not the terminal',
+  );
 });
 
 t.test('both end when the parent is killed', async (t) => {
