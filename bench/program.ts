@@ -1,6 +1,7 @@
 /** All commands of the bench under one name. */
+import type { Program } from '#shared/cli/command.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { calledCommand, type Program, readArguments, runProgram } from '#shared/cli/program.ts';
+import { readCall as readCallOf, runProgram } from '#shared/cli/program.ts';
 import { VERSION } from '#shared/version.ts';
 import type { BenchContext } from './command.ts';
 
@@ -26,8 +27,8 @@ export function runBench(args: readonly string[], context: BenchContext): Promis
 }
 
 /** Reads the arguments of a call without running it. @throws CommandError if they are wrong */
-export async function readCall(args: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
-  return readArguments(PROGRAM, await calledCommand(PROGRAM, withCommand(args)), {});
+export function readCall(args: readonly string[]): Promise<unknown> {
+  return readCallOf(PROGRAM, withCommand(args), {});
 }
 
 function withCommand(args: readonly string[]): readonly string[] {

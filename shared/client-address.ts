@@ -44,12 +44,6 @@ type Cidr = readonly [Address, number];
 /** Limit of entries that are read. No real chain of trusted proxies is longer. */
 const CHAIN_MAX = 64;
 
-/** A number without leading zeros, which some programs read as octal. */
-const PLAIN_IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})(?:\/(\d{1,2}))?$/;
-
-/** Groups and `::`, as lists write networks. The first group is not zero, so it is no IPv4 address in mapped notation. */
-const PLAIN_IPV6 = /^([1-9a-f][0-9a-f]{0,3}(?::[0-9a-f]{1,4}){0,6})::\/(\d{1,3})$/i;
-
 export interface Network {
   /** The bytes of the address: 4 for IPv4, 16 for IPv6. */
   readonly bytes: readonly number[];
@@ -64,31 +58,12 @@ export function parseNetwork(
   text: string,
   complaint = `"${text}" is neither an address nor a network`,
 ): Network {
-  // Fast paths, because lists may be very long.
-  const plain = PLAIN_IPV4.exec(text);
-  if (plain !== null) {
-    const bytes = [Number(plain[1]), Number(plain[2]), Number(plain[3]), Number(plain[4])];
-    const bits = plain[5] === undefined ? 32 : Number(plain[5]);
-    if (bits <= 32 && bytes.every((byte) => byte <= 255)) return { bytes, bits };
-  }
-  const [, groups, length] = PLAIN_IPV6.exec(text) ?? [];
-  if (groups !== undefined && Number(length) <= 128) return ipv6Network(groups, Number(length));
   const [network, bits] = parseCidr(text, complaint);
   return { bytes: network.toByteArray(), bits };
 }
 
 export function writtenNetwork({ bytes, bits }: Network): string {
   return `${ipaddr.fromByteArray([...bytes])}/${bits}`;
-}
-
-function ipv6Network(groups: string, bits: number): Network {
-  const bytes = new Array<number>(16).fill(0);
-  for (const [i, group] of groups.split(':').entries()) {
-    const value = Number.parseInt(group, 16);
-    bytes[2 * i] = value >> 8;
-    bytes[2 * i + 1] = value & 0xff;
-  }
-  return { bytes, bits };
 }
 
 function parseCidr(entry: string, complaint: string): Cidr {

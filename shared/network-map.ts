@@ -77,22 +77,15 @@ export class NetworkMap<T extends NonNullable<unknown>> {
   }
 }
 
-/** A number holds so many bits of a prefix exactly, and is found faster than a text. Most prefixes are not longer. */
-const BITS_OF_NUMBER = 52;
-
-/** Returns a value that all addresses with the same first bits share. */
+/** Returns a value that all addresses with the same first bits share: a number of IPv4, a text of IPv6. */
 function keyOf(bytes: readonly number[], bits: number): Key {
-  const first = wordOf(bytes, 0) & maskOf(bits);
-  if (bits <= 32) return first;
-  const second = wordOf(bytes, 1) & maskOf(bits - 32);
-  if (bits <= BITS_OF_NUMBER) return (first >>> 0) * 2 ** 20 + (second >>> 12);
-  const third = wordOf(bytes, 2) & maskOf(bits - 64);
-  const fourth = wordOf(bytes, 3) & maskOf(bits - 96);
-  return textOf(first) + textOf(second) + textOf(third) + textOf(fourth);
-}
-
-function textOf(word: number): string {
-  return String.fromCharCode(word >>> 16, word & 0xffff);
+  if (bytes.length === 4) return wordOf(bytes, 0) & maskOf(bits);
+  let key = '';
+  for (let k = 0; 32 * k < bits; k++) {
+    const word = wordOf(bytes, k) & maskOf(bits - 32 * k);
+    key += String.fromCharCode(word >>> 16, word & 0xffff);
+  }
+  return key;
 }
 
 /** Returns the 32 bits of an address at four of its bytes. */

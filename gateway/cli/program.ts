@@ -1,8 +1,9 @@
 /** All commands under one name. */
 import type { CommandContext } from '#gateway/cli/command/command.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
+import type { Program } from '#shared/cli/command.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { type Program, runProgram } from '#shared/cli/program.ts';
+import { runProgram } from '#shared/cli/program.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { COMMAND_GROUPS } from './commands/all.ts';
 import { VERSION_TEXT } from './version-text.ts';

@@ -59,6 +59,20 @@ export interface Command<Context> extends Omit<Definition<Options, Context>, 'ru
 /** Commands by name. A name may have two words, such as `db copy`. Only the called one is loaded. */
 export type Commands<Context> = Readonly<Record<string, () => Promise<Command<Context>>>>;
 
+export interface Program<Context> {
+  /** How people call the program. */
+  readonly name: string;
+  readonly about: string;
+  readonly version: string;
+  /** Commands by the title of their group. */
+  readonly groups: Readonly<Record<string, Commands<Context>>>;
+  readonly epilogue: string;
+  /** Returns null if the program does not expect this error. */
+  readonly exitCodeOf: (error: Error) => ExitCode | null;
+  /** Returns the sentence for an error. Default: its message. */
+  readonly sentenceOf?: (error: Error) => string;
+}
+
 /** Defines a command. The compiler then knows the options that its function gets. */
 export function define<const O extends Options, Context>(
   definition: Definition<O, Context>,

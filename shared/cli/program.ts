@@ -1,37 +1,16 @@
 /** Finds the called command, reads its arguments by its table, and turns errors into a sentence and an exit code. */
 import { parseArgs } from 'node:util';
 import { editDistance } from '#shared/edit-distance.ts';
-import type { Command, Commands, Option, Options } from './command.ts';
+import type { Commands, Option, Options, Program } from './command.ts';
 import { CommandError, EXIT, type ExitCode } from './exit.ts';
-import { commandHelp, overview, usageOf } from './help.ts';
+import { commandHelp, overview } from './help.ts';
 import type { Terminal } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface Program<Context> {
-  /** How people call the program. */
-  readonly name: string;
-  readonly about: string;
-  readonly version: string;
-  /** Commands by the title of their group. */
-  readonly groups: Readonly<Record<string, Commands<Context>>>;
-  /** Names that other programs give to these commands. */
-  readonly otherNames?: Readonly<Record<string, string>>;
-  readonly epilogue: string;
-  /** Returns null if the program does not expect this error. */
-  readonly exitCodeOf: (error: Error) => ExitCode | null;
-  /** Returns the sentence for an error. Default: its message. */
-  readonly sentenceOf?: (error: Error) => string;
-}
-
-interface Call<Context> {
-  readonly name: string;
-  readonly command: Command<Context>;
-  /** Arguments after the name. */
-  readonly args: readonly string[];
-}
-
 const GLOBAL_FLAGS = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const;
+/** A command whose name is at most so far from the given word was probably meant. */
+const TYPOS_MAX = 2;
 
 /** @param args without the names of Node and of the program */
 export async function runProgram<Context extends { readonly terminal: Terminal; readonly env: Environment }>(
@@ -41,17 +20,13 @@ export async function runProgram<Context extends { readonly terminal: Terminal; 
 ): Promise<ExitCode> {
   const { terminal, env } = context;
   try {
-    if (args[0] === '--version') {
-      terminal.line(program.version);
+    const text = args[0] === '--version' ? program.version : await helpFor(program, args);
+    if (text !== null) {
+      terminal.line(text);
       return EXIT.ok;
     }
-    const help = await helpFor(program, args);
-    if (help !== null) {
-      terminal.line(help);
-      return EXIT.ok;
-    }
-    const call = await calledCommand(program, args);
-    return await call.command.run(readArguments(program, call, env), context);
+    const { command, given } = await readCall(program, args, env);
+    return await command.run(given, context);
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
     const exitCode =
@@ -67,22 +42,11 @@ async function helpFor<C>(program: Program<C>, args: readonly string[]): Promise
   const options = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
   if (!options.includes('--help') && !options.includes('-h')) return null;
   const { name: wanted } = nameIn(program, args);
-  if (wanted === '') return overviewOf(program);
+  if (wanted === '') return overview(program);
   const all = Object.entries(commandsOf(program));
   const shown = all.filter(([name]) => name === wanted || name.startsWith(`${wanted} `));
   const helps = shown.map(async ([name, load]) => commandHelp(program.name, name, await load()));
   return helps.length === 0 ? null : (await Promise.all(helps)).join('\n\n');
-}
-
-async function overviewOf<C>({ name: called, about, groups, epilogue }: Program<C>): Promise<string> {
-  const rows = Object.entries(groups).map(async ([title, commands]) => {
-    const loaded = Object.entries(commands).map(async ([name, load]) => {
-      const command = await load();
-      return [usageOf(called, name, command), command.describe] as const;
-    });
-    return [title, await Promise.all(loaded)] as const;
-  });
-  return overview(`${called} <command>\n\n${about}`, Object.fromEntries(await Promise.all(rows)), epilogue);
 }
 
 function commandsOf<C>({ groups }: Program<C>): Commands<C> {
@@ -98,71 +62,55 @@ function nameIn<C>(program: Program<C>, args: readonly string[]): { name: string
   return { name, rest: [...args.slice(0, at), ...args.slice(at + count)] };
 }
 
-/** @throws CommandError */
-export async function calledCommand<C>(program: Program<C>, args: readonly string[]): Promise<Call<C>> {
+/**
+ * @returns the called command, and the values of all its options
+ * @throws CommandError
+ */
+export async function readCall<C>(program: Program<C>, args: readonly string[], env: Environment) {
   const { name, rest } = nameIn(program, args);
   const commands = commandsOf(program);
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (load !== undefined) return { name, command: await load(), args: rest };
-  const names = Object.keys(commands);
-  if (name === '') throw new CommandError(`Name a command; "${program.name} --help" lists them.`, EXIT.usage);
-  const group = names.filter((known) => known.startsWith(`${name} `)).map((known) => known.split(' ')[1]);
-  if (group.length > 0) throw new CommandError(`Name a command: ${group.join(', ')}.`, EXIT.usage);
-  const { otherNames = {} } = program;
-  const [nearest] = names
-    .map((known) => ({ known, distance: editDistance(known, name) }))
-    .filter(({ distance }) => distance <= 2)
-    .sort((a, b) => a.distance - b.distance);
-  const meant = Object.hasOwn(otherNames, name) ? otherNames[name] : nearest?.known;
-  throw new CommandError(
-    `Unknown command: ${name}. ${meant === undefined ? `"${program.name} --help" lists them.` : `Did you mean ${meant}?`}`,
-    EXIT.usage,
-  );
-}
-
-/**
- * @returns the values of all options of the command
- * @throws CommandError
- */
-export function readArguments<C>(
-  { name: program }: Pick<Program<C>, 'name'>,
-  { name, command: { options }, args }: Call<C>,
-  env: Environment,
-): Readonly<Record<string, unknown>> {
+  if (load === undefined) throw unknownCommand(program.name, Object.keys(commands), name);
+  const command = await load();
   try {
-    const { json = false, ...texts } = textsIn(options, args);
-    const values = Object.entries(options).map(([option, row]) => {
-      const { variable, isFlag, isList, default: initial } = row;
-      const given = texts[option];
-      if (isFlag === true) return [option, given === true];
-      if (Array.isArray(given)) return [option, given.map((text) => readValue(option, row, text))];
-      if (isList === true && row.isRequired !== true) return [option, []];
-      const text = given ?? ((variable === undefined ? undefined : env[variable]) || initial);
-      if (typeof text === 'string') return [option, readValue(option, row, text)];
-      if (row.isRequired === true) throw new Error(`${nameOf(option, row)} is missing`);
-      return [option, undefined];
-    });
-    return { ...Object.fromEntries(values), json: json === true };
+    return { command, given: readOptions(command.options, rest, env) };
   } catch (error) {
     // `--key --json`: the first option lacks its value. Later sentences of `parseArgs` are about its own options.
     const [sentence = ''] = (error as Error).message
       .replace(/^Option '(.+)' argument is ambiguous/, "Option '$1' needs a value, such as $1 VALUE")
       .split(/\.\s/);
     throw new CommandError(
-      `${sentence.replace(/\.$/, '')}; "${program} ${name} --help" shows how to call it`,
+      `${sentence.replace(/\.$/, '')}; "${program.name} ${name} --help" shows how to call it`,
       EXIT.usage,
     );
   }
 }
 
-/** @throws Error */
-function textsIn(options: Options, args: readonly string[]): Record<string, unknown> {
-  const named = Object.entries(options).filter(([, { isPositional }]) => isPositional !== true);
-  const [positional, row] = Object.entries(options).find(([, { isPositional }]) => isPositional) ?? [];
-  const { values, positionals, tokens } = parseArgs({
+function unknownCommand(program: string, names: readonly string[], name: string): CommandError {
+  const usage = (message: string): CommandError => new CommandError(message, EXIT.usage);
+  if (name === '') return usage(`Name a command; "${program} --help" lists them.`);
+  const group = names.filter((known) => known.startsWith(`${name} `)).map((known) => known.split(' ')[1]);
+  if (group.length > 0) return usage(`Name a command: ${group.join(', ')}.`);
+  const [nearest] = names
+    .map((known) => ({ known, distance: editDistance(known, name) }))
+    .sort((a, b) => a.distance - b.distance);
+  const isMeant = nearest !== undefined && nearest.distance <= TYPOS_MAX;
+  const hint = isMeant ? `Did you mean ${nearest.known}?` : `"${program} --help" lists them.`;
+  return usage(`Unknown command: ${name}. ${hint}`);
+}
+
+/** @throws Error with what is wrong */
+function readOptions(
+  options: Options,
+  args: readonly string[],
+  env: Environment,
+): Readonly<Record<string, unknown>> {
+  const rows = Object.entries(options);
+  const named = rows.filter(([, { isPositional }]) => isPositional !== true);
+  const [positional, row] = rows.find(([, { isPositional }]) => isPositional) ?? [];
+  const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    tokens: true,
     options: {
       ...GLOBAL_FLAGS,
       ...Object.fromEntries(
@@ -177,31 +125,32 @@ function textsIn(options: Options, args: readonly string[]): Record<string, unkn
       ),
     },
   });
-  const given = tokens.flatMap((token) => (token.kind === 'option' ? token.name : []));
-  const repeated = given.find((option, i) => given.indexOf(option) < i && options[option]?.isList !== true);
-  if (repeated !== undefined) throw new Error(`--${repeated} is given twice; give it once`);
-  const [first, another] = positionals;
-  const tooMany = positional === undefined ? first : another;
-  if (positional === undefined || first === undefined) {
-    if (tooMany !== undefined) throw new Error(`"${tooMany}" is one argument too many`);
-    return values;
-  }
-  if (row?.isList === true) return { ...values, [positional]: positionals };
-  if (tooMany !== undefined) throw new Error(`"${tooMany}" is one argument too many`);
-  return { ...values, [positional]: first };
+  const tooMany = positionals[positional === undefined ? 0 : 1];
+  if (tooMany !== undefined && row?.isList !== true) throw new Error(`"${tooMany}" is one argument too many`);
+  const given: Readonly<Record<string, unknown>> = values;
+  const read = rows.map(([option, one]) => {
+    const texts = option === positional ? positionals : given[option];
+    return [option, one.isFlag === true ? texts === true : readTexts(option, one, texts, env)];
+  });
+  return { ...Object.fromEntries(read), json: values.json === true };
 }
 
-function readValue(name: string, option: Option, text: string): unknown {
-  const { choices, parse } = option;
-  if (choices !== undefined && !choices.includes(text))
-    throw new Error(`${nameOf(name, option)} is "${text}", and can be ${choices.join(', ')}`);
-  try {
-    return parse === undefined ? text : parse(text);
-  } catch (error) {
-    throw new Error(`${nameOf(name, option)}: ${(error as Error).message}`);
-  }
-}
-
-function nameOf(name: string, { isPositional }: Option): string {
-  return isPositional === true ? name.toUpperCase() : `--${name}`;
+/** @param given one text or several, as they were given */
+function readTexts(name: string, option: Option, given: unknown, env: Environment): unknown {
+  const { isList, isRequired, isPositional, variable, default: initial, choices, parse } = option;
+  const title = isPositional === true ? name.toUpperCase() : `--${name}`;
+  const fallback = (variable === undefined ? undefined : env[variable]) || initial;
+  const texts = [given ?? []].flat().map(String);
+  const found = texts.length > 0 || fallback === undefined ? texts : [fallback];
+  if (found.length === 0 && isRequired === true) throw new Error(`${title} is missing`);
+  const values = found.map((text) => {
+    if (choices !== undefined && !choices.includes(text))
+      throw new Error(`${title} is "${text}", and can be ${choices.join(', ')}`);
+    try {
+      return parse === undefined ? text : parse(text);
+    } catch (error) {
+      throw new Error(`${title}: ${(error as Error).message}`);
+    }
+  });
+  return isList === true ? values : values[0];
 }

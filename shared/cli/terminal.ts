@@ -1,28 +1,18 @@
 /** Output of commands: tables for people, one JSON document for scripts. */
-import { styleText } from 'node:util';
-import Table from 'cli-table3';
+import { stripVTControlCharacters, styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
 /** A terminal, or a substitute in tests. */
 type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
-interface TerminalOptions {
-  readonly stdout: Output;
-  readonly stderr: Output;
-}
-
 export class Terminal {
   readonly #stdout: Output;
   readonly #stderr: Output;
 
-  constructor({ stdout, stderr }: TerminalOptions) {
+  constructor({ stdout, stderr }: { readonly stdout: Output; readonly stderr: Output }) {
     this.#stdout = stdout;
     this.#stderr = stderr;
-  }
-
-  get isInteractive(): boolean {
-    return this.#stderr.isTTY === true;
   }
 
   line(text = ''): void {
@@ -42,23 +32,29 @@ export class Terminal {
     return styleText(style, text, { stream: this.#stdout });
   }
 
-  /** Prints a table. Columns of numbers are aligned right. */
+  /**
+   * Prints a table. Columns of numbers are aligned right. There are no lines between columns, so that the text can be
+   * copied, searched and cut.
+   */
   table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): void {
-    const table = new Table({
-      head: head.map((text) => this.style('bold', text)),
-      chars: PLAIN,
-      style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
-      colAligns: head.map((_, i) => (rows.every((row) => typeof row[i] === 'number') ? 'right' : 'left')),
-    });
-    for (const row of rows)
-      table.push(row.map((cell) => (typeof cell === 'number' ? cell.toLocaleString('en') : cell)));
-    this.line(table.toString().replace(/ +$/gm, ''));
+    const textOf = (cell: string | number): string =>
+      typeof cell === 'number' ? cell.toLocaleString('en') : cell;
+    const all = [head.map((text) => this.style('bold', text)), ...rows.map((row) => row.map(textOf))];
+    const columns = head.map((_, i) => ({
+      width: Math.max(...all.map((row) => widthOf(row[i] ?? ''))),
+      isNumeric: rows.every((row) => typeof row[i] === 'number'),
+    }));
+    for (const row of all) {
+      const cells = columns.map(({ width, isNumeric }, i) => {
+        const cell = row[i] ?? '';
+        const space = ' '.repeat(width - widthOf(cell));
+        return isNumeric ? space + cell : cell + space;
+      });
+      this.line(cells.join('  '));
+    }
   }
 }
 
-/** A style without lines between columns, so that the text can be copied, searched and cut. */
-const PLAIN = Object.fromEntries(
-  ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right']
-    .concat(['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'])
-    .map((part) => [part, '']),
-);
+function widthOf(text: string): number {
+  return stripVTControlCharacters(text).length;
+}

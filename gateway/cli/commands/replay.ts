@@ -47,7 +47,7 @@ export const REPLAY = command({
       );
     }
     if (options.json) terminal.json(documentOf(result, Math.round(result.lines / seconds)));
-    else print(result, seconds, terminal);
+    else print(result, terminal);
     return EXIT.ok;
   },
 });
@@ -57,7 +57,7 @@ function documentOf(result: ReplayResult, linesPerSecond: number): object {
   return { ...fields, ...comparison, ...(routes === null ? {} : { routes }), linesPerSecond };
 }
 
-function print(result: ReplayResult, seconds: number, terminal: Terminal): void {
+function print(result: ReplayResult, terminal: Terminal): void {
   const { requests, allowed, denied, uncovered, malformed, banned, unknown, unreadable } = result;
   const parts = [
     `${count(allowed)} allowed`,
@@ -91,7 +91,6 @@ function print(result: ReplayResult, seconds: number, terminal: Terminal): void 
     terminal.line(`Note: ${count(unreadable)} of ${count(result.lines)} lines could not be read:`);
     for (const { file, line, text } of result.unreadableLines) terminal.line(`  ${file}:${line}: ${text}`);
   }
-  if (terminal.isInteractive) terminal.error(`${count(result.lines)} lines in ${seconds.toFixed(1)} s`);
 }
 
 /** @returns how many requests were over the limit, and what the policy did with them unless it denied them */
