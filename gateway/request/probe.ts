@@ -4,12 +4,13 @@
  * A probe is not charged, not forwarded and not logged.
  */
 import { timingSafeEqual } from 'node:crypto';
+import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Digester } from '#gateway/identity/digest.ts';
 import type { CredentialIdentifier } from '#gateway/identity/identifier.ts';
+import type { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Enforcement } from './enforcement.ts';
-import type { RequestFacts } from './events.ts';
-import { addressSource } from './reading/caller.ts';
+import { addressSource, type Caller } from './reading/caller.ts';
 
 /** How the gateway saw a probe. */
 export interface Seen {
@@ -24,6 +25,12 @@ export interface Seen {
   readonly isAsked: boolean;
 }
 
+interface Probed {
+  readonly head: CheckedHead;
+  readonly caller: Caller;
+  readonly entry: AccessEntry | null;
+}
+
 const VALID_MS: Millis = 60_000;
 /** Names in policy files have no spaces, so no credential of a client has such a digest. */
 const PROBE: CredentialIdentifier = { name: 'doctor probe', kind: 'credential', sources: [] };
@@ -36,7 +43,7 @@ export function probeToken(digester: Digester, now: Millis): string {
 
 /** @returns the reply to a probe; null if the request is none, or its token is invalid */
 export function probeReply(
-  { head, caller, entry }: Pick<RequestFacts, 'head' | 'caller' | 'entry'>,
+  { head, caller, entry }: Probed,
   isAsked: boolean,
   { clock, trust }: Pick<Enforcement['options'], 'clock' | 'trust'>,
 ): string | null {
