@@ -61,7 +61,7 @@ export interface WritableResponse {
   shouldKeepAlive: boolean;
   writeHead(status: number, headers: string[]): unknown;
   flushHeaders(): void;
-  write(text: string, encoding: 'latin1'): boolean;
+  write(chunk: Buffer): boolean;
   end(): unknown;
   end(text: string, encoding: 'latin1'): unknown;
 }
@@ -85,7 +85,6 @@ export interface ClientResponse extends SharingResponse {
   readonly writableLength: number;
   writeHead(status: number, headers: string[]): unknown;
   writeHead(status: number, reason: string, headers: string[]): unknown;
-  write(text: string, encoding: 'latin1'): boolean;
   write(chunk: Buffer, written?: (error?: Error | null) => void): boolean;
   end(): unknown;
   end(text: string, encoding: 'latin1'): unknown;

@@ -2,8 +2,6 @@
  * Counts the pieces of a body. node:http calls back for each chunk, which takes about a microsecond whatever the size. So
  * the pieces of a body must have a minimum size on average.
  */
-import type { Millis } from '#shared/clock.ts';
-
 /** Bodies with fewer pieces are not checked. */
 const PIECES_JUDGED = 1000;
 /** The smallest average of bytes in a piece. */
@@ -13,15 +11,9 @@ const FORGIVEN_BYTES = 4;
 
 export class PieceCount {
   pieces = 0;
-  /** Time of the first piece. */
-  readonly begunAt: Millis;
   /** Whether the pieces were too small. Then the rest of the body is dropped. */
   isCut = false;
   #bytes = 0;
-
-  constructor(begunAt: Millis) {
-    this.begunAt = begunAt;
-  }
 
   /** Whether the average size of the pieces so far is below the minimum. */
   get isSmall(): boolean {

@@ -3,7 +3,6 @@
  * stops reading from the client, so a body takes little memory however long it waits.
  */
 import type { Socket } from 'node:net';
-import type { Clock } from '#shared/clock.ts';
 import { PieceCount } from './piece-count.ts';
 
 /** When this number of bytes of a body waits to be taken, the gateway stops reading from the client. */
@@ -13,7 +12,6 @@ export const BODY_AHEAD_BYTES = 16_384;
 export const JOINED_BYTES_MAX = 16_384;
 
 export interface PieceListener {
-  readonly clock: Clock;
   /** Called once if the pieces of the body are too small. The rest of the body is discarded. */
   onSmallPieces(body: RequestBody): void;
 }
@@ -22,8 +20,7 @@ export class RequestBody {
   readonly socket: Socket;
   /** Whether the whole body has arrived. */
   complete: boolean;
-  /** Counts the pieces; null until the body begins. */
-  pieces: PieceCount | null = null;
+  readonly pieces = new PieceCount();
   /** Number of bytes that have arrived and were not taken. */
   waitingBytes = 0;
   /** Called when a piece or the end has arrived. If the client leaves, its exchange is closed instead. */
@@ -53,7 +50,6 @@ export class RequestBody {
   /** Adds a piece. @param isLast whether the body ends with it. @returns false if the server must stop reading */
   arrive(piece: Buffer, isLast = false): boolean {
     this.complete = isLast;
-    this.pieces ??= new PieceCount(this.#listener.clock());
     if (this.pieces.isCut) return true;
     if (!this.pieces.add(piece.length)) {
       this.#listener.onSmallPieces(this);

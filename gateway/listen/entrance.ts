@@ -8,47 +8,22 @@ import { closeUnread } from '#gateway/http/lingering-close.ts';
 import { originAmong } from '#gateway/http/page-origin.ts';
 import { originOf, type RequestOrigin } from '#gateway/http/request-origin.ts';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
-import type { Penalties } from '#gateway/listen/connection/penalties.ts';
+import type { Floods } from '#gateway/listen/connection/floods.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
 import { type OwnReply, rawReply } from '#gateway/reply/own-reply.ts';
 import { unreadReply } from '#gateway/reply/refusal-reply.ts';
 import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { Refusals } from '#gateway/request/refuse.ts';
 import type { Millis } from '#shared/clock.ts';
-
-/** Connections that begin with a PROXY header. */
-export interface IntroducedConnections {
-  /** Whether this peer may send a PROXY header. If not, the caller closes the connection. */
-  accepts(socket: Socket): boolean;
-  /**
-   * Without a header in time the socket is closed.
-   * @param onIntroduced gets the client's address; null if the header has none, so the peer is the client
-   */
-  begin(socket: Socket, onIntroduced: (address: string | null) => void): void;
-}
-
-/** Connections that begin with a TLS handshake. */
-export interface SecuredConnections {
-  /**
-   * @param socket not read yet. It is closed if the handshake fails
-   * @param client its address, for the pace; null if unknown
-   * @param onSecure called at most once
-   * @param onPlain called instead if the client does not use TLS
-   */
-  begin(
-    socket: Socket,
-    client: string | null,
-    onSecure: (secured: TLSSocket) => void,
-    onPlain: () => void,
-  ): void;
-}
+import type { Introductions } from './proxy-protocol/introductions.ts';
+import type { Handshakes } from './tls/handshakes.ts';
 
 /** Optional parts add these objects to the way in. */
 export interface EntranceSlots {
   /** null if connections do not begin with a PROXY header */
-  readonly introductions: IntroducedConnections | null;
+  readonly introductions: Introductions | null;
   /** null without TLS */
-  readonly handshakes: SecuredConnections | null;
+  readonly handshakes: Handshakes | null;
 }
 
 interface EntranceOptions extends EntranceSlots {
@@ -56,14 +31,13 @@ interface EntranceOptions extends EntranceSlots {
   readonly refusals: Refusals;
   readonly clients: Clients;
   readonly connections: Bound;
-  readonly penalties: Penalties;
+  readonly floods: Floods;
   /** Called when a connection is ready for requests. Its socket emits 'close'. */
   readonly onOpen: (connection: ClientConnection) => void;
 }
 
-/** Maximum number of refused connections that are being answered, and of those of one client. Others are closed. */
+/** Maximum number of refused connections that are being answered. Others are closed. */
 const TOLD_MAX = 64;
-const TOLD_PER_CLIENT = 16;
 /** How long a refused connection may take until its request arrives. */
 const HEAD_MS: Millis = 1000;
 /** With TLS a reply costs a handshake, so at most TOLD_MAX refused connections get a reply in this time. */
@@ -75,8 +49,8 @@ export class Entrance {
   readonly #options: EntranceOptions;
   /** Connections that are not ready for requests, or were refused. */
   readonly #waiting = new Set<Socket>();
-  /** Refused connections that get a reply, with the addresses of their clients; null if unknown. */
-  readonly #told = new Map<Socket, string | null>();
+  /** Refused connections that get a reply. */
+  readonly #told = new Set<Socket>();
 
   constructor(options: EntranceOptions) {
     this.#options = options;
@@ -94,7 +68,7 @@ export class Entrance {
     }
     // Before the header names the client, the connection counts only for the total.
     const refusal = connections.take(null);
-    if (refusal !== null && !this.#mayTell(socket, null)) {
+    if (refusal !== null && !this.#mayTell(socket)) {
       connections.refused(refusal);
       return;
     }
@@ -130,14 +104,14 @@ export class Entrance {
   }
 
   #admit(socket: Socket, introducedAs: string | null): void {
-    const { enforcement, handshakes, clients, connections, penalties } = this.#options;
+    const { enforcement, handshakes, clients, connections, floods } = this.#options;
     const origin = this.#originOf(socket, introducedAs);
     // A trusted proxy's connections carry the requests of many clients.
     const client = origin.trusted ? null : clients.enter(enforcement.callerOf(origin, '').address.counted());
     const leave = (): void => {
       if (client !== null) clients.leave(client);
     };
-    if (penalties.has(client)) {
+    if (floods.has(client)) {
       socket.destroy();
       leave();
       return;
@@ -159,7 +133,7 @@ export class Entrance {
     this.#wait(socket);
     this.#secure(handshakes, socket, client, (secured) => {
       // The client may have begun a flood during the handshake.
-      if (penalties.has(client)) secured.destroy();
+      if (floods.has(client)) secured.destroy();
       else this.#open(socket, new ClientConnection(secured, origin, client));
     });
   }
@@ -170,7 +144,7 @@ export class Entrance {
   }
 
   #secure(
-    handshakes: SecuredConnections,
+    handshakes: Handshakes,
     socket: Socket,
     client: Client | null,
     onSecure: (secured: TLSSocket) => void,
@@ -201,24 +175,22 @@ export class Entrance {
   }
 
   /** @returns false if too many are told already; then the connection is closed */
-  #mayTell(socket: Socket, address: string | null): boolean {
-    const others = [...this.#told.values()].filter((other) => other !== null && other === address);
-    if (!this.#told.has(socket)) {
-      if (this.#told.size >= TOLD_MAX || others.length >= TOLD_PER_CLIENT) {
-        socket.destroy();
-        return false;
-      }
-      const forgetMs = this.#options.handshakes === null ? 0 : TOLD_TLS_MS;
-      socket.once('close', () => setTimeout(() => this.#told.delete(socket), forgetMs).unref());
+  #mayTell(socket: Socket): boolean {
+    if (this.#told.has(socket)) return true;
+    if (this.#told.size >= TOLD_MAX) {
+      socket.destroy();
+      return false;
     }
-    this.#told.set(socket, address);
+    this.#told.add(socket);
+    const forgetMs = this.#options.handshakes === null ? 0 : TOLD_TLS_MS;
+    socket.once('close', () => setTimeout(() => this.#told.delete(socket), forgetMs).unref());
     return true;
   }
 
   #refuse(socket: Socket, origin: RequestOrigin, refusal: Refusal, client: Client | null): void {
     const { handshakes, connections, refusals } = this.#options;
     connections.refused(refusal);
-    if (!this.#mayTell(socket, client?.address ?? null)) return;
+    if (!this.#mayTell(socket)) return;
     const reply = refusals.connection(connections, refusal, client, origin);
     this.#wait(socket);
     if (handshakes === null) {

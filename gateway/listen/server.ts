@@ -1,6 +1,5 @@
 /** The public listener, based on node:http. On shutdown it waits for the requests in flight. */
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RefusedAddresses } from '#gateway/addresses/addresses.ts';
 import type { Clients } from '#gateway/bounds/clients.ts';
@@ -9,13 +8,12 @@ import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchang
 import { DateField } from '#gateway/http/date-field.ts';
 import { HEADER_BYTES } from '#gateway/http/header-size.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
-import { closeUnlessUsed, discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
+import { closeUnlessUsed, discardBody } from '#gateway/http/lingering-close.ts';
 import type { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
+import { Floods } from '#gateway/listen/connection/floods.ts';
 import { areScarce, keepAliveOf, type Times } from '#gateway/listen/connection/keep-alive.ts';
-import { Penalties } from '#gateway/listen/connection/penalties.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
-import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
 import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/plain/plain-connection.ts';
 import { AccessEntry } from '#gateway/observe/access-entry.ts';
@@ -113,7 +111,7 @@ export class PublicServer {
   readonly #connections = new Map<Socket, ClientConnection>();
   readonly #entrance: Entrance;
   readonly #pipelining: Pipelining;
-  readonly #smallPieces: SmallPieces;
+  readonly #floods: Floods;
 
   constructor(options: PublicServerOptions) {
     const { enforcement, events, rankOf, upstream, clients, decisionServer } = options;
@@ -134,14 +132,13 @@ export class PublicServer {
       wallClock: enforcement.options.wallClock,
       headerBytesMax: this.#headerBytesMax,
     });
-    const penalties = new Penalties(clients, this.#connections, options.penaltyMs);
-    this.#pipelining = new Pipelining(upstream.bounds.pipelined, penalties);
-    this.#smallPieces = new SmallPieces({
+    this.#floods = new Floods({
+      clients,
       connections: this.#connections,
-      penalties,
-      clock: options.clock,
-      refuse: (socket) => socketReplies.refuse(socket, SMALL_PIECES),
+      refuse: (socket, reply) => socketReplies.refuse(socket, reply),
+      penaltyMs: options.penaltyMs,
     });
+    this.#pipelining = new Pipelining(upstream.bounds.pipelined, this.#floods);
     this.#watch = new ConnectionWatch({
       connections: this.#connections,
       clients: options.clients,
@@ -154,7 +151,7 @@ export class PublicServer {
       ...options,
       refusals,
       connections: options.upstream.bounds.connections,
-      penalties,
+      floods: this.#floods,
       onOpen: (connection) => this.#open(connection),
     });
     this.#listener = new Listener((socket) => this.#entrance.accept(socket), PROBE_MS);
@@ -178,7 +175,7 @@ export class PublicServer {
       readsRequests: hasOwnParser === true && handshakes === null && decisionServer === undefined,
       clock,
       date: new DateField(enforcement.options.wallClock),
-      pieces: this.#smallPieces,
+      pieces: this.#floods,
       pipelining: this.#pipelining,
       headerBytesMax: this.#headerBytesMax,
       keepAlive: `timeout=${Math.floor(times.idleMs / 1000)}`,
@@ -194,7 +191,7 @@ export class PublicServer {
     http.on('checkContinue', (req, res) => this.#handle(req, res, { continuation: res, upgrade: null }));
     http.on('checkExpectation', (req, res) => this.#handle(req, res, PLAIN));
     http.on('upgrade', (req, socket, head) => {
-      const res = this.#responseFor(req, socket, head);
+      const res = responseFor(req, socket);
       const release = (): void => res.detachSocket(req.socket);
       const upgrade = { protocol: req.headers.upgrade ?? '', socket, head, release };
       this.#handle(req, res, { continuation: null, upgrade });
@@ -206,19 +203,6 @@ export class PublicServer {
     // Emitted when the keep-alive time is over. Without a listener, node:http would close the connection at once.
     http.on('timeout', closeUnlessUsed);
     http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
-  }
-
-  #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): OutgoingResponse {
-    return responseFor(req, socket, head, () => {
-      const connection = this.#connections.get(req.socket);
-      if (connection === undefined || this.#options.upstream.draining) {
-        lingeringClose(socket);
-        return;
-      }
-      this.#readersOf(connection).http.emit('connection', socket);
-      // The socket was paused while the gateway only checked whether the client leaves.
-      socket.resume();
-    });
   }
 
   #open(connection: ClientConnection): void {
@@ -241,7 +225,7 @@ export class PublicServer {
     // node:http still emits requests that it parsed before the connection was cut, and those behind the last reply while
     // the connection lingers.
     if (connection === undefined || !req.socket.writable) return;
-    req.listener = this.#smallPieces;
+    req.listener = this.#floods;
     // node:http gives a pipelined response its socket only when the earlier replies are sent.
     if (res.socket === null)
       this.#pipelining.holdBack(connection, req, res, () => this.#handle(req, res, options));
@@ -291,7 +275,7 @@ export class PublicServer {
     return [
       cut(this.#watch.unreadCut, 'unread reply'),
       cut(this.#watch.silentCut, 'slow body'),
-      cut(this.#smallPieces.cut, 'small pieces'),
+      cut(this.#floods.cut, 'small pieces'),
     ];
   }
 

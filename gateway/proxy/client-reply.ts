@@ -19,8 +19,6 @@ import type { Upstream } from './upstream.ts';
 
 /** Maximum size of a reply that is written as one string. For larger ones, copying costs more than a second write. */
 const ONE_WRITE_BYTES = 16_384;
-/** Valid reason phrases (RFC 9112 4). */
-const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 interface Replied {
   readonly req: ClientRequest;
@@ -88,7 +86,7 @@ export class ClientReply {
     this.#call = call;
     this.#flow = new Flow(call.client, call.upstream.scheduler, connection);
     this.#status = status;
-    this.#reason = REASON_PHRASE.test(reason) ? reason : '';
+    this.#reason = reason;
     this.#head = head;
   }
 
@@ -144,7 +142,7 @@ export class ClientReply {
     this.sentBytes += piece.length;
     // Write last, because that empties the piece.
     const hasRoom = writeLast(request.res, piece, upstream.scheduler);
-    if (!hasRoom && request.res.writableLength >= upstream.replyBufferBytes) this.#flow.awaitDrain();
+    if (!hasRoom && request.res.writableLength >= upstream.options.replyBufferBytes) this.#flow.awaitDrain();
   }
 
   /** Ends a reply that is streaming. */

@@ -98,7 +98,7 @@ export class Holdings {
       pool.inUse.refused('total');
       return false;
     }
-    if (streamingMs < this.#upstream.streamAfterMs) return true;
+    if (streamingMs < this.#upstream.options.streamAfterMs) return true;
     const { streams } = this.#upstream.bounds;
     const refusal = streams.refusalFor(this.client);
     if (refusal === null) this.becomeStream();

@@ -288,9 +288,9 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   onTick(unreadMs: Millis): void {
-    const { options, bounds, streamAfterMs } = this.upstream;
+    const { options, bounds } = this.upstream;
     const hasRoom = bounds.streams.refusalFor(this.client) === null;
-    if (this.#protected?.becomesPoll(streamAfterMs, hasRoom) === true) {
+    if (this.#protected?.becomesPoll(options.streamAfterMs, hasRoom) === true) {
       this.#held.becomeStream();
       return;
     }

@@ -14,7 +14,8 @@ const INTERIM_MAX = 32;
 const INTERIM_BYTES_MAX = 65_536;
 
 const DIGITS = /^\d{1,15}$/;
-const TIMEOUT = /(?:^|,)[ \t]*timeout=(\d{1,9})/i;
+/** A Keep-Alive field of a sender that may close the connection just when the next request is sent. */
+const CLOSES_SOON = /(?:^|,)[ \t]*timeout=[01](?!\d)/i;
 const FRAMING = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive']);
 
 type State = 'head' | 'length' | 'until-close' | 'chunks' | 'end' | 'done';
@@ -38,8 +39,6 @@ export class ReplyParser {
   isReusable = false;
   /** Whether a body may follow, although the reply must not have one: some applications send it, even much later. */
   isSuspect = false;
-  /** How many seconds the upstream keeps an idle connection; null if not announced. */
-  keepAliveSeconds: number | null = null;
   readonly #headBytesMax: number;
   /** null once nobody wants the rest. */
   #listener: ReplyListener | null;
@@ -82,7 +81,6 @@ export class ReplyParser {
     this.#begun = NOTHING;
     this.isReusable = false;
     this.isSuspect = false;
-    this.keepAliveSeconds = null;
   }
 
   get isInBody(): boolean {
@@ -179,10 +177,8 @@ export class ReplyParser {
       if (!FRAMING.has(name)) continue;
       const value = headers[i + 1] ?? '';
       if (name === 'connection') isKept &&= !CLOSE.test(value);
-      else if (name === 'keep-alive') {
-        const seconds = TIMEOUT.exec(value)?.[1];
-        if (seconds !== undefined) this.keepAliveSeconds = Number(seconds);
-      } else if (name === 'transfer-encoding') coding = coding === null ? value : `${coding}, ${value}`;
+      else if (name === 'keep-alive') isKept &&= !CLOSES_SOON.test(value);
+      else if (name === 'transfer-encoding') coding = coding === null ? value : `${coding}, ${value}`;
       else if (length === null && DIGITS.test(value)) length = Number(value);
       else isRepeated = true;
     }

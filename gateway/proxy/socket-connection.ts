@@ -20,7 +20,7 @@ interface SocketConnectionOptions {
   readonly address: UpstreamAddress;
   readonly clock: Clock;
   readonly connectTimeoutMs: Millis;
-  /** How long idle connections are kept if the upstream sends no `Keep-Alive: timeout=…`. */
+  /** How long idle connections are kept. */
   readonly keepAliveMs: Millis;
   /** Maximum size of the header section of a reply. */
   readonly headerBytesMax: number;
@@ -32,10 +32,6 @@ interface SocketConnectionOptions {
 const KEEP_ALIVE_PROBE_MS: Millis = 60_000;
 /** Pause between two pieces of a reply body. Finite, so that a connection whose peer has vanished is given back. */
 const BODY_TIMEOUT_MS: Millis = 300_000;
-/** Longest keep-alive time that an upstream's header may set. */
-const KEEP_ALIVE_MS_MAX: Millis = 600_000;
-/** Idle connections are closed this much before the announced time, which starts with the upstream's last byte. */
-const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
 const GIVEN_UP = new Error('the exchange is given up');
 /** Maximum size of head and body that are written as one string. */
 const ONE_WRITE_BYTES = 16_384;
@@ -273,12 +269,8 @@ export class SocketConnection implements ReplyListener {
 
   #keep(): void {
     const { clock, keepAliveMs } = this.#options;
-    const announced = this.#parser.keepAliveSeconds;
-    const keptMs =
-      announced === null ? keepAliveMs : Math.min(announced * 1000, KEEP_ALIVE_MS_MAX) - KEEP_ALIVE_MARGIN_MS;
     this.#request = null;
-    this.#expiresAt = clock() + keptMs;
-    if (keptMs <= 0) this.renew();
+    this.#expiresAt = clock() + keepAliveMs;
   }
 
   /** Called when the upstream has ended its side. */

@@ -8,7 +8,6 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import { writeLast } from '#gateway/http/free-buffer.ts';
 import { headText } from '#gateway/http/head-text.ts';
-import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { endSoon, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
@@ -57,19 +56,12 @@ export interface UpgradeSocket {
 }
 
 /**
- * Creates a response for a socket that node:http has handed over with its 'upgrade' event and no longer reads.
- *
- * @param head bytes after the request; without an upgrade they are the next request
- * @param goOn called after a reply that keeps the connection open, with `head` put back
+ * Creates a response for a socket that node:http has handed over with its 'upgrade' event and no longer reads. Without an
+ * upgrade the connection ends with the reply, because a client sends nothing behind an offer before it is answered.
  */
-export function responseFor(
-  req: IncomingRequest,
-  socket: Duplex,
-  head: Buffer,
-  goOn: () => void,
-): OutgoingResponse {
+export function responseFor(req: IncomingRequest, socket: Duplex): OutgoingResponse {
   const res = new OutgoingResponse(req);
-  res.shouldKeepAlive = head.length > 0 && !CLOSE.test(req.headers.connection ?? '');
+  res.shouldKeepAlive = false;
   res.assignSocket(req.socket);
   // Destroying the socket emits 'close', which aborts the upstream call.
   socket.on('error', () => socket.destroy());
@@ -81,10 +73,7 @@ export function responseFor(
     res.detachSocket(req.socket);
     stopWatching(socket);
     socket.off('drain', passDrain);
-    if (res.shouldKeepAlive && !socket.destroyed) {
-      socket.unshift(head);
-      goOn();
-    } else lingeringClose(socket);
+    lingeringClose(socket);
     // node:http emits 'close' on its own responses too. The exchange then gives back its resources.
     res.emit('close');
   });

@@ -90,7 +90,7 @@ export class Upload {
     while (this.#sink !== null && !this.#flow.isBlocked) {
       const part = body.take();
       if (part === null) break;
-      const pieces = body.pieces?.pieces ?? 0;
+      const pieces = body.pieces.pieces;
       this.#flow.count(part.length, pieces - this.#piecesPassed);
       this.#piecesPassed = pieces;
       this.#write(this.#sink, part);

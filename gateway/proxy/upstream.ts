@@ -19,27 +19,30 @@ import { UpstreamPool } from './upstream-pool.ts';
 import type { UpstreamFault } from './upstream-reason.ts';
 import { UpstreamAddress } from './upstream-socket.ts';
 
-export interface UpstreamOptions {
+const USUAL = {
+  /** Time for a connection, with its TLS handshake. */
+  connectTimeoutMs: 3000,
+  /** Idle connections are kept for less than the 5 s after which Node.js and others close one without saying so before. */
+  keepAliveMs: 4000,
+  /** Maximum size of the header section of a reply. */
+  headerBytesMax: HEADER_BYTES,
+  /** A client that sends no part of its body for this long may wait for the reply before it does. */
+  headDelayMs: 250,
+  /** A reply that takes longer than this counts as a stream. */
+  streamAfterMs: 5000,
+  /** As long as NGINX waits. A reply that holds the connection which another request needs is cut earlier. */
+  unreadTimeoutMs: 60_000,
+  /** The gateway then reads on only as fast as the client, which has more than this in the buffers of the systems. */
+  replyBufferBytes: 65_536,
+};
+
+export interface UpstreamOptions extends Partial<Readonly<typeof USUAL>> {
   readonly origin: string;
   /** Time until the header section of the reply, including the wait for a connection. */
   readonly timeoutMs: Millis;
-  /** Time for a connection, with its TLS handshake. Default: CONNECT_TIMEOUT_MS. Tests set a longer time. */
-  readonly connectTimeoutMs?: Millis;
   readonly clock: Clock;
   readonly bounds: Bounds;
   readonly log: OutageLog;
-  /** How long idle connections are kept without `Keep-Alive: timeout=…` of the upstream. Default: KEEP_ALIVE_MS. */
-  readonly keepAliveMs?: Millis;
-  /** Maximum size of the header section of a reply. Default: HEADER_BYTES. */
-  readonly headerBytesMax?: number;
-  /** How long the head of a request waits for its body. Default: HEAD_DELAY_MS. */
-  readonly headDelayMs?: Millis;
-  /** Time after which a reply counts as a stream. Default: STREAM_AFTER_MS. Tests set a shorter time. */
-  readonly streamAfterMs?: Millis;
-  /** Longest time in which a client reads nothing of its reply. Default: UNREAD_TIMEOUT_MS. */
-  readonly unreadTimeoutMs?: Millis;
-  /** Bytes that are read ahead of a slow client. Default: REPLY_BUFFER_BYTES. */
-  readonly replyBufferBytes?: number;
   readonly collectYoung: () => void;
   /** Opens the protection that the policy file asks for; null if this gateway has none. */
   readonly openProtection: OpenProtection | null;
@@ -55,25 +58,11 @@ export interface UpstreamStats {
   readonly timeouts: number;
 }
 
-const CONNECT_TIMEOUT_MS: Millis = 3000;
-/** A client that sends no part of its body for this long may wait for the reply before it does. */
-const HEAD_DELAY_MS: Millis = 250;
-/** A reply that takes longer than this counts as a stream. */
-const STREAM_AFTER_MS: Millis = 5000;
-/** Less than the 5 s after which Node.js and others close an idle connection without saying so before. */
-const KEEP_ALIVE_MS: Millis = 4000;
-/** As long as NGINX waits. A reply that holds the connection which another request needs is cut earlier. */
-const UNREAD_TIMEOUT_MS: Millis = 60_000;
-/** The gateway then reads on only as fast as the client, which has more than this in the buffers of the systems. */
-const REPLY_BUFFER_BYTES = 65_536;
 const TICK_MS: Millis = 1000;
 
 export class Upstream {
-  readonly options: UpstreamOptions;
+  readonly options: UpstreamOptions & Readonly<typeof USUAL>;
   readonly bounds: Bounds;
-  readonly streamAfterMs: Millis;
-  readonly unreadTimeoutMs: Millis;
-  readonly replyBufferBytes: number;
   readonly requests: UpstreamPool;
   readonly uploads: UpstreamPool;
   readonly deadlines: Deadlines;
@@ -92,23 +81,19 @@ export class Upstream {
   readonly #ticks: NodeJS.Timeout;
   #begun: BegunReply[] = [];
 
-  constructor(options: UpstreamOptions) {
-    this.options = options;
+  constructor(given: UpstreamOptions) {
+    const options = { ...USUAL, ...given };
     const { bounds, clock, timeoutMs } = options;
+    this.options = options;
     this.bounds = bounds;
-    this.streamAfterMs = options.streamAfterMs ?? STREAM_AFTER_MS;
-    this.unreadTimeoutMs = options.unreadTimeoutMs ?? UNREAD_TIMEOUT_MS;
-    this.replyBufferBytes = options.replyBufferBytes ?? REPLY_BUFFER_BYTES;
     this.deadlines = new Deadlines(timeoutMs, clock);
-    this.headDelays = new Deadlines(options.headDelayMs ?? HEAD_DELAY_MS, clock);
+    this.headDelays = new Deadlines(options.headDelayMs, clock);
     this.scheduler = new TransferScheduler(options.collectYoung);
     this.outage = new UpstreamOutage(options);
     this.address = applicationAddress(options.origin);
     const shared = {
-      clock,
-      connectTimeoutMs: Math.min(options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs),
-      keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
-      headerBytesMax: options.headerBytesMax ?? HEADER_BYTES,
+      ...options,
+      connectTimeoutMs: Math.min(options.connectTimeoutMs, timeoutMs),
       address: new UpstreamAddress(options.origin),
       garbage: this.scheduler,
       rest: new Rest(),

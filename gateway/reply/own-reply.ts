@@ -61,7 +61,7 @@ export function sendOwn(req: AnsweredRequest, res: WritableResponse, reply: OwnR
   if (close && !req.complete) {
     // After end() node:http would close the connection at once, which resets it while a body is still coming.
     if (req.method === 'HEAD' || body === '') res.flushHeaders();
-    else res.write(body, 'latin1');
+    else res.write(Buffer.from(body, 'latin1'));
     if (res.entry !== null) res.entry.status = res.statusCode;
     lingeringClose(req.socket);
   } else res.end(body, 'latin1');

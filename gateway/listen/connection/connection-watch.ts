@@ -178,7 +178,7 @@ export class ConnectionWatch {
     unreadMs: Millis,
   ): boolean {
     const { upstream, clients } = this.#options;
-    if (unreadMs >= upstream.unreadTimeoutMs) return false;
+    if (unreadMs >= upstream.options.unreadTimeoutMs) return false;
     // Do not count replies that are read within one check.
     if (unread.client !== null || unreadMs < this.#checkMs) return true;
     const known = response.exchange?.client ?? connection.client;

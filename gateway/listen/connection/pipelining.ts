@@ -6,7 +6,7 @@ import type { Bound } from '#gateway/bounds/bounds.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import type { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
-import type { Penalties } from './penalties.ts';
+import type { Floods } from './floods.ts';
 
 /** Number of bytes that count as much as one request. */
 const UNIT_BYTES = 4096;
@@ -18,11 +18,11 @@ export function unitsOf(bytes: number): number {
 
 export class Pipelining {
   readonly bound: Bound;
-  readonly #penalties: Penalties;
+  readonly #floods: Floods;
 
-  constructor(bound: Bound, penalties: Penalties) {
+  constructor(bound: Bound, floods: Floods) {
     this.bound = bound;
-    this.#penalties = penalties;
+    this.#floods = floods;
   }
 
   /**
@@ -69,7 +69,7 @@ export class Pipelining {
     }
     this.bound.refused(refusal);
     connection.socket.destroy();
-    if (connection.client !== null && refusal === 'client') this.#penalties.add(connection.client);
+    if (connection.client !== null && refusal === 'client') this.#floods.add(connection.client);
     return false;
   }
 

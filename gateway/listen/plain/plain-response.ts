@@ -1,7 +1,7 @@
 /**
  * Writes the reply to a plain request. Its header section and a short body are one string, and so one write. If the
- * reply does not have its announced length, or a field cannot be written, the connection is closed, because its client
- * could mistake the rest for the next reply.
+ * reply does not have its announced length, the connection is closed, because its client could mistake the rest for the
+ * next reply. Whoever makes the fields answers for their characters: the parser of replies, and the policy file.
  */
 
 import type { Socket } from 'node:net';
@@ -17,10 +17,6 @@ export interface ResponseOptions {
   /** Value of the Keep-Alive field. */
   readonly keepAlive: string;
 }
-
-const LENGTH = /^\d{1,15}$/;
-const HEAD =
-  /^HTTP\/1\.1 [2-9]\d\d [\t\x20-\x7e\x80-\xff]*\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 
 export class PlainResponse implements ClientResponse {
   readonly req: PlainRequest;
@@ -38,15 +34,12 @@ export class PlainResponse implements ClientResponse {
   readonly #onWritten: (error?: Error | null) => void;
   /** The status line and the fields so far; '' once they are written. */
   #head = '';
-  /** Number of lines in the header section. */
-  #lines = 1;
   /** Value of Connection; null if the response chooses it. */
   #connection: string | null = null;
   #hasDate = false;
   #hasBody = true;
   /** Number of body bytes still to be written; null if it is written in chunks. */
   #left: number | null = null;
-  #isDoubtful = false;
   #isOver = false;
   #listeners: (() => void)[] | null = null;
 
@@ -95,14 +88,10 @@ export class PlainResponse implements ClientResponse {
           this.#hasDate = true;
           break;
         case 'content-length':
-          if (this.#left !== null || !LENGTH.test(value)) this.#isDoubtful = true;
           this.#left = Number(value);
           break;
-        case 'transfer-encoding':
-          this.#isDoubtful = true;
       }
       head += `${name}: ${value}\r\n`;
-      this.#lines++;
     }
     this.#head = head;
   }
@@ -112,9 +101,7 @@ export class PlainResponse implements ClientResponse {
     if (head !== null && head !== '') this.socket?.write(head, 'latin1');
   }
 
-  write(text: string, encoding: 'latin1'): boolean;
-  write(chunk: Buffer, written?: (error?: Error | null) => void): boolean;
-  write(chunk: string | Buffer, then?: 'latin1' | ((error?: Error | null) => void)): boolean {
+  write(chunk: Buffer, written?: (error?: Error | null) => void): boolean {
     const { socket } = this;
     const head = this.#takeHead();
     if (socket === null || head === null) return false;
@@ -131,11 +118,8 @@ export class PlainResponse implements ClientResponse {
       }
     }
     const before = this.#left === null ? `${head}${chunk.length.toString(16)}\r\n` : head;
-    if (typeof chunk === 'string')
-      return socket.write(this.#left === null ? `${before}${chunk}\r\n` : before + chunk, 'latin1');
     socket.cork();
     if (before !== '') socket.write(before, 'latin1');
-    const written = typeof then === 'function' ? then : undefined;
     let hasRoom = socket.write(chunk, written);
     if (this.#left === null) hasRoom = socket.write('\r\n', 'latin1');
     socket.uncork();
@@ -153,7 +137,6 @@ export class PlainResponse implements ClientResponse {
     if (isWhole && this.#hasBody && this.#left === null) {
       this.#left = length;
       this.#head += `Content-Length: ${length}\r\n`;
-      this.#lines++;
     }
     if (this.#left === null && length > 0) this.write(chunk as Buffer);
     const head = this.#takeHead();
@@ -208,21 +191,11 @@ export class PlainResponse implements ClientResponse {
     if (this.#head === '') return '';
     let head = this.#head;
     this.#head = '';
-    let added = this.shouldKeepAlive ? 2 : 1;
     head += `Connection: ${this.#connection ?? (this.shouldKeepAlive ? 'keep-alive' : 'close')}\r\n`;
     if (this.shouldKeepAlive) head += `Keep-Alive: ${this.#options.keepAlive}\r\n`;
-    if (!this.#hasDate) {
-      head += `Date: ${this.#options.date.text()}\r\n`;
-      added++;
-    }
-    if (this.#hasBody && this.#left === null) {
-      head += 'Transfer-Encoding: chunked\r\n';
-      added++;
-    }
-    // Without the count, a value could bring fields of its own.
-    if (!this.#isDoubtful && HEAD.test(head) && linesOf(head) === this.#lines + added) return `${head}\r\n`;
-    this.destroy();
-    return null;
+    if (!this.#hasDate) head += `Date: ${this.#options.date.text()}\r\n`;
+    if (this.#hasBody && this.#left === null) head += 'Transfer-Encoding: chunked\r\n';
+    return `${head}\r\n`;
   }
 
   /** Called when all of it is written, or its connection is closed. */
@@ -235,10 +208,4 @@ export class PlainResponse implements ClientResponse {
     this.exchange?.close();
     for (const listener of this.#listeners ?? []) listener();
   }
-}
-
-function linesOf(head: string): number {
-  let count = 0;
-  for (let at = head.indexOf('\n'); at >= 0; at = head.indexOf('\n', at + 1)) count++;
-  return count;
 }

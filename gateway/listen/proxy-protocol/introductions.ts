@@ -1,7 +1,6 @@
 /** Reads the PROXY headers of connections. Only trusted proxies may send them. */
 import type { Socket } from 'node:net';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
-import type { IntroducedConnections } from '#gateway/listen/entrance.ts';
 import { counter, type Sample } from '#gateway/part/sample.ts';
 import { isTrustedPeer, type ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -12,7 +11,7 @@ const HEADER_MS: Millis = 5000;
 
 type IntroductionFailure = 'untrusted' | 'malformed' | 'timeout';
 
-export class Introductions implements IntroducedConnections {
+export class Introductions {
   readonly #trust: ProxyTrust;
   readonly #timeoutMs: Millis;
   readonly failures: Record<IntroductionFailure, number> = { untrusted: 0, malformed: 0, timeout: 0 };
@@ -22,12 +21,18 @@ export class Introductions implements IntroducedConnections {
     this.#timeoutMs = timeoutMs;
   }
 
+  /** Whether this peer may send a PROXY header. If not, the caller closes the connection. */
   accepts(socket: Socket): boolean {
     if (isTrustedPeer(socket.remoteAddress, this.#trust)) return true;
     this.failures.untrusted++;
     return false;
   }
 
+  /**
+   * Without a header in time the socket is closed.
+   *
+   * @param onIntroduced gets the client's address; null if the header has none, so the peer is the client
+   */
   begin(socket: Socket, onIntroduced: (address: string | null) => void): void {
     let address: string | null = null;
     const look = (bytes: Buffer): number | 'more' | 'bad' => {

@@ -1,4 +1,3 @@
-import type { IntroducedConnections } from '#gateway/listen/entrance.ts';
 import { optionalPart } from '#gateway/part/part.ts';
 
 export const proxyProtocol = optionalPart({
@@ -22,8 +21,7 @@ export const proxyProtocol = optionalPart({
       async open() {
         const { Introductions } = await import('./introductions.ts');
         const introductions = new Introductions(trust);
-        const slots: { readonly introductions: IntroducedConnections } = { introductions };
-        return { slots, samples: () => introductions.samples() };
+        return { slots: { introductions }, samples: () => introductions.samples() };
       },
     };
   },

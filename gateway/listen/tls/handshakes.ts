@@ -7,7 +7,6 @@ import { constants } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
-import type { SecuredConnections } from '#gateway/listen/entrance.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { KeyPair } from './key-pair.ts';
 
@@ -36,7 +35,7 @@ interface HandshakesOptions {
   readonly timeoutMs?: Millis;
 }
 
-export class Handshakes implements SecuredConnections {
+export class Handshakes {
   readonly #server: Server;
   /** Callbacks by the addresses of both ends, because node:tls does not tell which socket it secured. */
   readonly #pending = new Map<string, (secured: TLSSocket) => void>();
@@ -74,6 +73,12 @@ export class Handshakes implements SecuredConnections {
     this.#server.setSecureContext(contextOf(pair));
   }
 
+  /**
+   * @param socket not read yet. It is closed if the handshake fails
+   * @param client its address, for the pace; null if unknown
+   * @param onSecure called at most once
+   * @param onPlain called instead if the client does not use TLS
+   */
   begin(
     socket: Socket,
     client: string | null,

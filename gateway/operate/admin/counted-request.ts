@@ -6,7 +6,7 @@ import { PieceCount } from '#gateway/http/piece-count.ts';
 const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
 
 export class CountedRequest extends http.IncomingMessage {
-  readonly #pieces = new PieceCount(0);
+  readonly #pieces = new PieceCount();
 
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
     if (!Buffer.isBuffer(chunk)) return super.push(chunk, encoding);

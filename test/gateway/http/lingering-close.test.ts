@@ -22,7 +22,7 @@ async function startDiscarding(owner: Owner): Promise<Discarding> {
   const server = createServer({ IncomingMessage: IncomingRequest }, (req, res) => {
     requests.push(req);
     res.end('early');
-    req.listener = { clock: () => 0, onSmallPieces: () => undefined };
+    req.listener = { onSmallPieces: () => undefined };
     discardBody(req.body);
   });
   const port = await listen(owner, server);

@@ -69,8 +69,7 @@ function logOf({ bytes, closes, method, upgrade = null }: Case, cuts: readonly n
     onReplyEnd() {
       flush();
       isOver = true;
-      const seconds = parser.keepAliveSeconds === null ? '' : ` for ${parser.keepAliveSeconds} s`;
-      log.push(`end, connection ${parser.isReusable ? `kept${seconds}` : 'closed'}`);
+      log.push(`end, connection ${parser.isReusable ? 'kept' : 'closed'}`);
     },
   });
   parser.begin(method, upgrade);

@@ -16,7 +16,7 @@ const bytes = (count: number, letter = 'x'): Buffer => Buffer.alloc(count, lette
 function start() {
   const scheduler = new TransferScheduler(() => undefined);
   const counts = { reads: 0, ended: 0, begun: 0 };
-  const listener = { clock: () => 0, onSmallPieces: () => undefined };
+  const listener = { onSmallPieces: () => undefined };
   const body = new RequestBody(new Socket(), listener, () => void counts.reads++, false);
   const owner = {
     client: new Client('192.0.2.1'),

@@ -29,7 +29,7 @@ async function start(owner: Owner) {
     clock: now,
     date: new DateField(now),
     keepAlive: 'timeout=65',
-    pieces: { clock: now, onSmallPieces: () => undefined },
+    pieces: { onSmallPieces: () => undefined },
     pipelining,
     unusedMs: 10_000,
     idleMs: 65_000,

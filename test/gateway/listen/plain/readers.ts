@@ -8,7 +8,7 @@ import { Bound } from '#gateway/bounds/bounds.ts';
 import { Clients } from '#gateway/bounds/clients.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { DateField } from '#gateway/http/date-field.ts';
-import { Penalties } from '#gateway/listen/connection/penalties.ts';
+import { Floods } from '#gateway/listen/connection/floods.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/plain/plain-connection.ts';
 import type { PlainRequest } from '#gateway/listen/plain/plain-request.ts';
@@ -132,7 +132,7 @@ export class Readers {
       clock: () => 0,
       date: new DateField(() => 0),
       keepAlive: 'timeout=5',
-      pieces: { clock: () => 0, onSmallPieces: () => undefined },
+      pieces: { onSmallPieces: () => undefined },
       pipelining: unboundedPipelining(),
       unusedMs: 1,
       idleMs: 1,
@@ -257,5 +257,8 @@ async function settled({ end, requests }: Open): Promise<void> {
 export function unboundedPipelining(): Pipelining {
   const max = Number.MAX_SAFE_INTEGER;
   const bound = new Bound('pipelined', { total: max, perClient: max }, () => undefined);
-  return new Pipelining(bound, new Penalties(new Clients(), new Map()));
+  return new Pipelining(
+    bound,
+    new Floods({ clients: new Clients(), connections: new Map(), refuse: () => undefined }),
+  );
 }
