@@ -11,7 +11,7 @@ export function coreSamples(
   guarded: GuardedLimiter | null,
   decisions: { readonly unrecorded: number },
 ): Sample[] {
-  const { waiting, unavailable, timeouts } = upstream.stats();
+  const { waiting, unavailable, timeouts } = upstream;
   const failed = 'floodgate_upstream_failures_total';
   const samples = [
     ...processSamples(),

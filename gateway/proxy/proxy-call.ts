@@ -18,15 +18,10 @@ import type { ProtectedCall } from './protected.ts';
 import { requestToSend, type UpstreamRequest } from './request-text.ts';
 import type { SocketConnection } from './socket-connection.ts';
 import { joinSockets } from './upgrade.ts';
-import { AWAITED_BYTES_MAX, type BodyOwner, Upload } from './upload.ts';
+import { AWAITED_BYTES_MAX, type BodyOwner, placesFor, UPLOAD_PLACES, Upload } from './upload.ts';
 import type { Upstream } from './upstream.ts';
 import { failureBy, isRetryable, isStaleConnection, isUnaskedReply } from './upstream-faults.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
-
-/** Bytes of a body that take as much memory as a waiting request. They take another place. */
-const PLACE_BYTES = 8192;
-/** An upload waits with 16 KiB that did not suffice to stop reading, and one read of 64 KiB. */
-const UPLOAD_PLACES = 11;
 
 type State =
   /** Waiting for the request body, for a connection, or for the reply. */
@@ -64,7 +59,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   /** Whether the connection has begun to send the request. */
   #isBegun = false;
   /** The reply to the client; null until it begins. */
-  #reply: ClientReply | null = null;
+  reply: ClientReply | null = null;
 
   constructor(request: ForwardedRequest, parts: CallParts, passage: Passage) {
     this.request = request;
@@ -77,11 +72,6 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   get isClosed(): boolean {
     return this.#state === 'closed' || this.#state === 'abandoned';
-  }
-
-  /** Bytes of the reply's body that were sent to the client. */
-  get sentBytes(): number {
-    return this.#reply?.sentBytes ?? 0;
   }
 
   get hasContinued(): boolean {
@@ -121,8 +111,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     }
     this.#waitIn(upstream.deadlines);
     this.#held.pool = pool;
-    const bodyBytes = request.req.body?.waitingBytes ?? 0;
-    this.places = pool === upstream.uploads ? UPLOAD_PLACES : 1 + Math.floor(bodyBytes / PLACE_BYTES);
+    this.places = pool === upstream.uploads ? UPLOAD_PLACES : placesFor(request.req.body);
     const refusal = pool.enter(this);
     if (refusal === 'total' && protection?.isLowered === true) this.onDisplaced();
     else if (refusal !== null) this.#fail({ kind: 'bound', bound: 'waiting', refusal });
@@ -205,7 +194,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
         return;
       }
     }
-    this.#reply = reply;
+    this.reply = reply;
     this.#state = 'replying';
     upstream.begin(this);
   }
@@ -216,15 +205,15 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   onData(chunk: Buffer): void {
-    if (this.#state === 'replying') this.#reply?.add(chunk);
+    if (this.#state === 'replying') this.reply?.add(chunk);
   }
 
   onDrain(): void {
-    this.#reply?.onDrain();
+    this.reply?.onDrain();
   }
 
   onEnd(): void {
-    const reply = this.#reply;
+    const reply = this.reply;
     reply?.endFlow();
     this.#leaveUpstream();
     if (this.#state !== 'replying' || reply === null) return;
@@ -246,7 +235,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (hasBegun) this.request.onUnreadReply(null);
     if (this.#state === 'closed') return;
     if (this.#state === 'abandoned') this.close();
-    else if (this.#reply?.isStreaming === true) this.#cut(this.#reply);
+    else if (this.reply?.isStreaming === true) this.#cut(this.reply);
     else this.#fail(failureBy(error, !this.#isBegun));
   }
 
@@ -279,7 +268,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   /** Writes the received part of the reply, or all of it. */
   writeReply(): void {
-    const reply = this.#reply;
+    const reply = this.reply;
     if (this.#state !== 'replying' || reply === null || reply.isStreaming) return;
     if (reply.isWhole) {
       this.close();
@@ -294,7 +283,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       this.#held.becomeStream();
       return;
     }
-    const reply = this.#reply;
+    const reply = this.reply;
     if (this.#state !== 'replying' || reply?.isStreaming !== true) return;
     if (!this.#held.mayKeepConnection(options.clock() - reply.streamingSince, unreadMs)) this.#cut(reply);
   }
@@ -345,7 +334,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#state = 'closed';
     this.#protected?.measure(false);
     this.#deadlines.delete(this);
-    this.#reply?.endFlow();
+    this.reply?.endFlow();
     if (this.#isBegun) this.#held.connection?.abort();
     this.#held.close(this);
     if (wasAbandoned) this.request.onUpstreamDone(0);

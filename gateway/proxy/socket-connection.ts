@@ -9,7 +9,6 @@ import type { OnReadOpts, Socket } from 'node:net';
 import type { Garbage } from '#gateway/http/free-buffer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BrokenReplyError, type ExchangeHandler, UpstreamTimeoutError } from './exchange.ts';
-import { ReadBuffer } from './read-buffer.ts';
 import { type ReplyListener, ReplyParser } from './reply-parser.ts';
 import { headOf, type UpstreamRequest } from './request-text.ts';
 import type { Rest } from './rest.ts';
@@ -36,6 +35,20 @@ const GIVEN_UP = new Error('the exchange is given up');
 /** Maximum size of head and body that are written as one string. */
 const ONE_WRITE_BYTES = 16_384;
 
+/**
+ * All sockets read into this buffer (`onread` of node:net), so that a reply needs no stream and little memory. That is
+ * safe because libuv reads and calls back in one step, and nothing uses the content after the callback.
+ */
+const READ_BUFFER = Buffer.allocUnsafeSlow(65_536);
+
+/** Large copies do not share their memory with others, so that it can be freed (free-buffer.ts). */
+function ownCopy(piece: Buffer): Buffer {
+  if (piece.length <= ONE_WRITE_BYTES) return Buffer.from(piece);
+  const copy = Buffer.allocUnsafeSlow(piece.length);
+  piece.copy(copy);
+  return copy;
+}
+
 export class SocketConnection implements ReplyListener {
   /** Time when it became idle. */
   idleSince: Millis = 0;
@@ -55,7 +68,6 @@ export class SocketConnection implements ReplyListener {
   /** Time when the idle socket must be closed. */
   #expiresAt: Millis = 0;
   #readAt: Millis = 0;
-  readonly #buffer = new ReadBuffer();
   /** The body that is being sent. */
   #upload: Upload | null = null;
 
@@ -124,10 +136,9 @@ export class SocketConnection implements ReplyListener {
 
   #open({ upgrade }: UpstreamRequest): void {
     const { address, connectTimeoutMs, garbage, headerBytesMax } = this.#options;
-    this.#buffer.share();
     const onread: OnReadOpts = {
-      buffer: () => this.#buffer.current,
-      callback: (bytes, buffer) => this.#onRead(socket, buffer as Buffer, bytes),
+      buffer: READ_BUFFER,
+      callback: (bytes) => this.#onRead(socket, READ_BUFFER, bytes),
     };
     const socket: Socket = address.open(upgrade === null ? onread : null, garbage);
     if (upgrade !== null) socket.on('data', (bytes: Buffer) => this.#onRead(socket, bytes, bytes.length));
@@ -225,14 +236,13 @@ export class SocketConnection implements ReplyListener {
   }
 
   onPiece(piece: Buffer): void {
-    this.#handler?.onData(this.#buffer.take(piece));
+    this.#handler?.onData(ownCopy(piece));
   }
 
   onReplyEnd(): void {
     const handler = this.#handler;
     this.#handler = null;
     this.resume();
-    this.#buffer.share();
     if (this.#isSent && this.#parser.isReusable) {
       this.#isResting = true;
       this.#options.rest.begin(this);

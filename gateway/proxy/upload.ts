@@ -11,6 +11,16 @@ import type { TransferScheduler } from './transfer-scheduler.ts';
 /** Connections to the upstream are scarce, so bodies up to this size are received before one is taken. */
 export const AWAITED_BYTES_MAX = 16_384;
 
+/** Bytes of a body that take as much memory as a waiting request. They take another place. */
+const PLACE_BYTES = 8192;
+/** An upload waits with 16 KiB that did not suffice to stop reading, and one read of 64 KiB. */
+export const UPLOAD_PLACES = 11;
+
+/** Returns how many places a request takes that waits with this body. */
+export function placesFor(body: RequestBody | null): number {
+  return 1 + Math.floor((body?.waitingBytes ?? 0) / PLACE_BYTES);
+}
+
 export interface BodyOwner {
   readonly client: Client;
   readonly upstream: { readonly scheduler: TransferScheduler };

@@ -52,12 +52,6 @@ interface BegunReply {
   writeReply(): void;
 }
 
-export interface UpstreamStats {
-  readonly waiting: number;
-  readonly unavailable: number;
-  readonly timeouts: number;
-}
-
 const TICK_MS: Millis = 1000;
 
 export class Upstream {
@@ -137,12 +131,9 @@ export class Upstream {
     if (fault !== null) this.outage.failed(fault);
   }
 
-  stats(): UpstreamStats {
-    return {
-      waiting: this.requests.waiting + this.uploads.waiting,
-      unavailable: this.unavailable,
-      timeouts: this.timeouts,
-    };
+  /** Number of requests that wait for a connection. */
+  get waiting(): number {
+    return this.requests.waiting + this.uploads.waiting;
   }
 
   close(): void {

@@ -254,7 +254,7 @@ export class GatewayRequest implements Way, Exchange, ForwardedRequest {
     if (call === null || (call.passage.outlivesClient && call.abandon())) return;
     if (call.hasReachedUpstream) this.#reservation?.conclude('unknown');
     call.close();
-    this.#reservation?.close(call.sentBytes);
+    this.#reservation?.close(call.reply?.sentBytes ?? 0);
   }
 }
 

@@ -97,33 +97,11 @@ export class PlainResponse implements ClientResponse {
   }
 
   flushHeaders(): void {
-    const head = this.#takeHead();
-    if (head !== null && head !== '') this.socket?.write(head, 'latin1');
+    this.#send('', false);
   }
 
   write(chunk: Buffer, written?: (error?: Error | null) => void): boolean {
-    const { socket } = this;
-    const head = this.#takeHead();
-    if (socket === null || head === null) return false;
-    if (!this.#hasBody) {
-      if (head !== '') socket.write(head, 'latin1');
-      return true;
-    }
-    if (chunk.length === 0) return true;
-    if (this.#left !== null) {
-      this.#left -= chunk.length;
-      if (this.#left < 0) {
-        this.destroy();
-        return false;
-      }
-    }
-    const before = this.#left === null ? `${head}${chunk.length.toString(16)}\r\n` : head;
-    socket.cork();
-    if (before !== '') socket.write(before, 'latin1');
-    let hasRoom = socket.write(chunk, written);
-    if (this.#left === null) hasRoom = socket.write('\r\n', 'latin1');
-    socket.uncork();
-    return hasRoom;
+    return this.#send(chunk, false, written);
   }
 
   end(): void;
@@ -132,30 +110,40 @@ export class PlainResponse implements ClientResponse {
   end(chunk: string | Buffer = ''): void {
     const { socket } = this;
     if (this.isEnded || socket === null) return;
-    const isWhole = this.#head !== '';
-    const length = this.#hasBody ? chunk.length : 0;
-    if (isWhole && this.#hasBody && this.#left === null) {
-      this.#left = length;
-      this.#head += `Content-Length: ${length}\r\n`;
+    if (this.#head !== '' && this.#hasBody && this.#left === null) {
+      this.#left = chunk.length;
+      this.#head += `Content-Length: ${chunk.length}\r\n`;
     }
-    if (this.#left === null && length > 0) this.write(chunk as Buffer);
+    this.#send(chunk, true);
+    if (this.isEnded && !this.destroyed) this.#afterWrite(socket);
+  }
+
+  #send(chunk: string | Buffer, isLast: boolean, written?: (error?: Error | null) => void): boolean {
+    const { socket } = this;
+    if (socket === null || !socket.writable) return false;
     const head = this.#takeHead();
-    if (head === null) return;
-    this.isEnded = true;
-    if (this.#hasBody && this.#left !== null && this.#left !== length) {
-      this.destroy();
-      return;
+    this.isEnded = isLast;
+    const length = this.#hasBody ? chunk.length : 0;
+    const isChunked = this.#hasBody && this.#left === null;
+    if (this.#hasBody && this.#left !== null) {
+      this.#left -= length;
+      if (this.#left < 0 || (isLast && this.#left > 0)) {
+        this.destroy();
+        return false;
+      }
     }
-    const last = this.#hasBody && this.#left === null ? '0\r\n\r\n' : head;
-    if (length === 0 || this.#left === null) socket.write(last, 'latin1');
-    else if (typeof chunk === 'string') socket.write(last + chunk, 'latin1');
-    else {
-      socket.cork();
-      if (last !== '') socket.write(last, 'latin1');
-      socket.write(chunk);
-      socket.uncork();
+    const before = isChunked && length > 0 ? `${head}${length.toString(16)}\r\n` : head;
+    const after = isChunked ? `${length > 0 ? '\r\n' : ''}${isLast ? '0\r\n\r\n' : ''}` : '';
+    if (length === 0 || typeof chunk === 'string') {
+      const text = before + (length === 0 ? '' : chunk) + after;
+      return text === '' || socket.write(text, 'latin1');
     }
-    this.#afterWrite(socket);
+    socket.cork();
+    if (before !== '') socket.write(before, 'latin1');
+    let hasRoom = socket.write(chunk, written);
+    if (after !== '') hasRoom = socket.write(after, 'latin1');
+    socket.uncork();
+    return hasRoom;
   }
 
   /** Calls back when the system has taken everything. A callback for each write would cost half a microsecond. */
@@ -184,10 +172,8 @@ export class PlainResponse implements ClientResponse {
     this.socket?.destroy();
   }
 
-  /** @returns the header section, or '' if it is already written; null if nothing can be written */
-  #takeHead(): string | null {
-    const { socket } = this;
-    if (socket === null || !socket.writable) return null;
+  /** @returns the header section, or '' if it is already written */
+  #takeHead(): string {
     if (this.#head === '') return '';
     let head = this.#head;
     this.#head = '';

@@ -1,5 +1,4 @@
 /** The certificate of the public listener. Reloads it when its files change, and reports when it expires. */
-import type { EntranceSlots } from '#gateway/listen/entrance.ts';
 import type { OpenPart, Surroundings } from '#gateway/part/part.ts';
 import { counter, gauge, type Sample } from '#gateway/part/sample.ts';
 import { FileWatch } from '#gateway/policy/watched-file.ts';
@@ -16,7 +15,7 @@ interface CertificateOptions extends Pick<Surroundings, 'clock' | 'wallClock' | 
   readonly handshakesPerClient: number;
 }
 
-export function openCertificate(options: CertificateOptions): OpenPart<Pick<EntranceSlots, 'handshakes'>> {
+export function openCertificate(options: CertificateOptions): OpenPart<{ readonly handshakes: Handshakes }> {
   const { files, pair, handshakesPerClient, clock, wallClock, log } = options;
   let reloads = 0;
   let reloadFailures = 0;
