@@ -67,26 +67,6 @@ t.test('400: a chunked body with broken framing ends the upstream call', async (
   await until(() => upstream.sockets[0]?.destroyed === true, 'the upstream call is aborted');
 });
 
-t.test('400: arrives although a megabyte of the body is still on its way', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  const body = 'x'.repeat(1024 * 1024);
-  for (let round = 0; round < 5; round++) {
-    const answer = await sendRaw(
-      port,
-      `POST /a HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    ).ended();
-    t.equal(own(answer).status, 400);
-  }
-});
-
-t.test('431: arrives although the client still sends its header section', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  const client = sendRaw(port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(2 * 1024 * 1024)}\r\n\r\n`);
-  t.equal(own(await client.ended()).status, 431);
-});
-
 t.test('garbage behind a request does not replace its reply', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => {
     setImmediate(() => res.end('the answer'));

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
-import type { Socket } from 'node:net';
 import t from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -222,64 +221,6 @@ t.test('replies of every framing arrive whole, with a Date', async (t) => {
     t.equal(dates[0] === 'Thu, 01 Jan 1970 00:00:00 GMT', path === '/close', `${path}: ${dates[0]}`);
   }
 });
-
-t.test('a kept connection that the upstream resets: retries GET, but not POST', async (t) => {
-  const seen: string[] = [];
-  const counts = new WeakMap<Socket, number>();
-  const upstream = await startRawUpstream(t, (socket, text) => {
-    const requests = text.match(/^(GET|POST) \S+/gm) ?? [];
-    if (requests.length === counts.get(socket)) return;
-    counts.set(socket, requests.length);
-    const last = requests.at(-1) ?? '';
-    seen.push(last);
-    if (requests.length > 1 || last.endsWith('/never')) socket.resetAndDestroy();
-    else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-  });
-  const { port } = await startNarrow(t, upstream, { connections: 1 });
-  t.equal((await send(port, '/warm')).status, 200);
-  t.equal((await send(port, '/again')).status, 200);
-  t.same(seen, ['GET /warm', 'GET /again', 'GET /again']);
-  t.equal((await send(port, '/post', { method: 'POST', body: 'x' })).status, 502);
-  t.same(seen.slice(3), ['POST /post']);
-  t.equal((await send(port, '/never')).status, 502);
-  t.same(seen.slice(4), ['GET /never'], 'sent once on a new connection');
-});
-
-t.test(
-  '429: keeps the connection, arrives despite a 20 MB upload, and reads no more than needed',
-  async (t) => {
-    const upstream = await startUpstream(t, (req, res) => void req.resume().on('end', () => res.end('ok')));
-    const { port } = await startTestGateway(t, { upstream, policies: ONE_POST });
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    t.teardown(() => agent.destroy());
-    let connections = 0;
-    agent.on('free', () => undefined);
-    const post = (): ReturnType<typeof send> => {
-      const options = { method: 'POST', agent, body: 'small' };
-      return send(port, '/limited', options);
-    };
-    t.equal((await post()).status, 200);
-    for (let i = 0; i < 3; i++) {
-      const { status, headers } = await post();
-      t.equal(status, 429);
-      t.equal(headers.connection, 'keep-alive');
-      connections = Object.values(agent.freeSockets).flat().length;
-      t.equal(connections, 1, 'the client can use the connection again');
-    }
-
-    const client = sendRaw(port, `POST /limited HTTP/1.1\r\nHost: a\r\nContent-Length: ${20 * MB}\r\n\r\n`);
-    await client.until(/^HTTP\/1\.1 429 [\s\S]*\}$/);
-    const piece = Buffer.alloc(256 * 1024);
-    let written = 0;
-    while (!client.socket.destroyed && written < 20 * MB) {
-      written += piece.length;
-      await new Promise((resolve) => client.socket.write(piece, resolve));
-    }
-    await client.ended();
-    t.ok(written < 20 * MB, `cut after ${written / MB} MB`);
-    t.match(client.received(), /"message"/);
-  },
-);
 
 t.test('events arrive one by one, the header section before the first', async (t) => {
   let emit = (_text: string): void => undefined;

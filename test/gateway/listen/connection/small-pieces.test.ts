@@ -7,7 +7,6 @@ import type { Gateway } from '#gateway/app.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
-import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
 
@@ -118,19 +117,6 @@ t.test('cuts a body that is only discarded, after a 429 and after an early reply
   }
 });
 
-t.test('the decision listener cuts the connection after its reply', async (t) => {
-  const upstream = await startUpstream(t);
-  const decisionPort = await freePort();
-  const { gateway } = await startTestGateway(t, {
-    upstream: upstream.origin,
-    env: { GATEWAY_DECISION_PORT: String(decisionPort), GATEWAY_TRUSTED_PROXIES: 'loopback' },
-  });
-  const question = 'X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /a\r\nX-Forwarded-For: 192.0.2.1\r\n';
-  const client = sendRaw(decisionPort, head('/forward-auth', question) + chunks(MANY) + END);
-  t.match(await client.ended(), /^HTTP\/1\.1 200 /);
-  t.equal(cuts(gateway), 1);
-});
-
 t.test('408: the admin listener refuses a body in small pieces', async (t) => {
   const upstream = await startUpstream(t);
   const admin = await startTestAdmin(t, await startTestGateway(t, { upstream: upstream.origin }));
@@ -138,18 +124,6 @@ t.test('408: the admin listener refuses a body in small pieces', async (t) => {
   const text = head('/api/ban', fields).replace('Host: a', 'Host: localhost');
   const client = sendRaw(Number(new URL(admin).port), text + chunks(MANY));
   t.match(await client.ended(), /^HTTP\/1\.1 408 /);
-});
-
-t.test('a pipelined request in small pieces ends the connection after the reply before it', async (t) => {
-  const held: (() => void)[] = [];
-  const upstream = await startUpstream(t, (_req, res) => void held.push(() => res.end('first')));
-  const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin });
-  const client = sendRaw(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${head('/second')}${chunks(MANY)}`);
-  await until(() => held.length === 1 && cuts(gateway) === 1, 'the second is cut while the first is served');
-  for (const answer of held) answer();
-  const answer = await client.ended();
-  t.match(answer, /^HTTP\/1\.1 200 OK[\s\S]*first$/);
-  t.equal(held.length, 1);
 });
 
 t.test('refuses new connections of a client that sends them fast, for a moment', async (t) => {

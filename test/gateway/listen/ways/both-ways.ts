@@ -1,10 +1,8 @@
-/** The tests that hold on both ways through the gateway: with its own parser, and with node:http alone. */
-import { request } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { startRawUpstream } from '#test/gateway/proxy/exchange.ts';
 import { busyFor } from '#test/support/busy.ts';
-import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
 
@@ -25,124 +23,6 @@ function heldBy({ gateway }: TestGateway): number {
 }
 
 export function testBothWays(t: Test, env: Env): void {
-  t.test('replies of all framings, in sequence on one connection', async (t) => {
-    const long = 'x'.repeat(200_000);
-    let end = (): void => undefined;
-    const upstream = await startUpstream(t, (req, res) => {
-      const [, kind = ''] = (req.url ?? '').split('/');
-      if (kind === 'none') res.writeHead(204).end();
-      else if (kind === 'same') res.writeHead(304, { etag: '"1"' }).end();
-      else if (kind === 'length') res.writeHead(200, { 'content-length': long.length }).end(long);
-      else if (kind === 'chunks') {
-        res.write('a');
-        end = () => void res.end('b');
-      } else res.end('whole');
-    });
-    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
-    const client = sendRaw(port, '');
-    // Compares the end of the text. A pattern such as /x{200000}$/ tries every start, which takes minutes.
-    const next = async (line: string, end: string): Promise<string> => {
-      const before = client.received().length;
-      client.socket.write(`${line} HTTP/1.1\r\nHost: a\r\n\r\n`);
-      await until(() => {
-        if (client.socket.destroyed) throw new Error(`closed before the end of the reply to ${line}`);
-        return client.received().length > before && client.received().endsWith(end);
-      }, line);
-      return client.received().slice(before);
-    };
-    t.match(await next('GET /none', '\r\n\r\n'), /^HTTP\/1\.1 204 No Content\r\n/);
-    t.match(await next('GET /same', '\r\n\r\n'), /^HTTP\/1\.1 304 Not Modified\r\netag: "1"\r\n/i);
-    t.match(await next('HEAD /length', '\r\n\r\n'), /\r\ncontent-length: 200000\r\n/i);
-    const length = await next('GET /length', long);
-    t.notMatch(length, /transfer-encoding/i);
-    await next('GET /chunks', '\r\n1\r\na\r\n');
-    end();
-    const chunks = await client.until(/\r\n0\r\n\r\n$/);
-    t.match(chunks, /\r\nTransfer-Encoding: chunked\r\n/i);
-    t.match(chunks, /\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n$/);
-    t.match(await next('GET /whole', 'whole'), /^HTTP\/1\.1 200 OK\r\n/);
-    t.match(await next('DELETE /whole', 'whole'), /^HTTP\/1\.1 200 OK\r\n/);
-    client.socket.destroy();
-  });
-
-  t.test('denials have correct framing and keep the connection', async (t) => {
-    let reached = 0;
-    const upstream = await startUpstream(t, (req, res) => {
-      reached++;
-      req.resume();
-      res.end('ok');
-    });
-    const policies = policyFile(
-      'name: few, route: "GET,POST /few/*", identifier: ip, limit: 2, window: 366d',
-    );
-    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies, env });
-    const client = sendRaw(port, '');
-    for (let i = 0; i < 2; i++) {
-      client.socket.write('GET /few/a HTTP/1.1\r\nHost: a\r\n\r\n');
-      await client.until(new RegExp(`(?:ok[\\s\\S]*){${i + 1}}$`));
-    }
-    client.socket.write('GET /few/a HTTP/1.1\r\nHost: a\r\n\r\n');
-    const denied = await client.until(/"violated-policies":\[[^\]]*\][^}]*\}$/);
-    const [head = '', body = ''] = denied.slice(denied.indexOf('HTTP/1.1 429')).split('\r\n\r\n');
-    t.match(head, /\r\nx-gateway-ratelimited: true\r\n/);
-    t.match(head, /\r\nRetry-After: \d+\r\n/);
-    t.match(head, `\r\nContent-Length: ${body.length}\r\n`);
-    client.socket.write('HEAD /few/a HTTP/1.1\r\nHost: a\r\n\r\n');
-    t.match(
-      await client.until(/HTTP\/1\.1 429[\s\S]*HTTP\/1\.1 429[\s\S]*\r\n\r\n$/),
-      /\r\n\r\n$/,
-      'a reply to HEAD has no body',
-    );
-    client.socket.write(post('/few/b', 'a body that nobody reads'));
-    await client.until(/(?:HTTP\/1\.1 429[\s\S]*){3}\}$/);
-    client.socket.write('GET /free HTTP/1.1\r\nHost: a\r\n\r\n');
-    await client.until(/ok$/);
-    t.equal(reached, 3);
-    client.socket.destroy();
-  });
-
-  t.test('uploads: at once, in pieces, byte by byte, and larger than all buffers', async (t) => {
-    const upstream = await startUpstream(t, (req, res) => {
-      let bytes = 0;
-      req.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-      });
-      req.on('end', () => res.end(`<${bytes}>`));
-    });
-    const gateway = await startTestGateway(t, { upstream: upstream.origin, env });
-    const client = sendRaw(gateway.port, post('/1', 'hello'));
-    await client.until(/<5>/);
-    client.socket.write(post('/2', '').replace('Content-Length: 0', 'Content-Length: 30'));
-    for (let i = 0; i < 30; i++) {
-      client.socket.write('x');
-      await turn();
-    }
-    await client.until(/<30>/);
-    const large = 'x'.repeat(3_000_000);
-    for (let i = 0; i < 3; i++) {
-      client.socket.write(post('/3', large));
-      await client.until(new RegExp(`(?:<3000000>[\\s\\S]*){${i + 1}}`));
-    }
-    client.socket.write(post('/4', ''));
-    await client.until(/<0>/);
-    client.socket.destroy();
-    await until(() => heldBy(gateway) === 0, 'everything is given back');
-  });
-
-  t.test('an early reply arrives during the upload, and the next request is read', async (t) => {
-    const upstream = await startUpstream(t, (req, res) => {
-      if (req.method === 'POST') res.writeHead(413, { connection: 'close' }).end('too large');
-      else res.end('the next');
-    });
-    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
-    const body = 'x'.repeat(1_000_000);
-    const client = sendRaw(port, post('/up', body).slice(0, 500_000));
-    await client.until(/^HTTP\/1\.1 413 [\s\S]*too large/);
-    client.socket.write(`${body.slice(0, post('/up', body).length - 500_000)}${GET}`);
-    t.match(await client.until(/the next$/), /^HTTP\/1\.1 413 [\s\S]*HTTP\/1\.1 200 /);
-    client.socket.destroy();
-  });
-
   t.test('answers requests that arrive before the last reply, in order', async (t) => {
     const replies: (() => void)[] = [];
     const upstream = await startUpstream(t, (req, res) => {
@@ -193,52 +73,6 @@ export function testBothWays(t: Test, env: Env): void {
     await polite.until(/<\/a>[\s\S]*<\/small>$/);
     t.equal(held(), 0);
     polite.socket.destroy();
-  });
-
-  t.test('an upload behind a request that waits arrives whole', async (t) => {
-    const answers: (() => void)[] = [];
-    const upstream = await startUpstream(t, (req, res) => {
-      let bytes = 0;
-      req.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-      });
-      req.on('end', () => answers.push(() => res.end(`<${bytes}>`)));
-    });
-    const gateway = await startTestGateway(t, { upstream: upstream.origin, env });
-    const client = sendRaw(gateway.port, GET);
-    await until(() => answers.length === 1);
-    client.socket.write(post('/up', 'x'.repeat(3_000_000)) + GET);
-    await until(() => heldBy(gateway) > 10);
-    answers[0]?.();
-    await until(() => answers.length === 2);
-    answers[1]?.();
-    await until(() => answers.length === 3);
-    answers[2]?.();
-    await client.until(/<0>[\s\S]*<3000000>[\s\S]*<0>$/);
-    client.socket.destroy();
-    await until(() => heldBy(gateway) === 0, 'everything is given back');
-  });
-
-  t.test('plain and other requests alternate on one connection', async (t) => {
-    const upstream = await startUpstream(t, (req, res) => {
-      let body = '';
-      req.on('data', (chunk: Buffer) => {
-        body += chunk.toString();
-      });
-      req.on('end', () => res.end(`<${req.method} ${req.url} ${body}>`));
-    });
-    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
-    const client = sendRaw(port, GET);
-    await client.until(/<GET \/a >/);
-    client.socket.write(CHUNKED);
-    await client.until(/<POST \/c ok>/);
-    client.socket.write(post('/d', 'hello'));
-    await client.until(/<POST \/d hello>/);
-    client.socket.write('GET /e HTTP/1.1\r\nHo');
-    await turn();
-    client.socket.write('st: a\r\n\r\n');
-    await client.until(/<GET \/e >/);
-    client.socket.destroy();
   });
 
   t.test('a client that leaves at any point gives everything back', async (t) => {
@@ -292,38 +126,6 @@ export function testBothWays(t: Test, env: Env): void {
       const reset = new Promise((resolve) => old.socket.on('error', resolve));
       if (path === '/chunks') t.match(await reset, { code: 'ECONNRESET' }, 'HTTP/1.0 has no other sign');
     }
-  });
-
-  t.test('a slow reader slows the upstream, and gets all bytes', async (t) => {
-    const size = 20_000_000;
-    let written = 0;
-    const upstream = await startUpstream(t, (_req, res) => {
-      res.writeHead(200, { 'content-length': size });
-      const piece = Buffer.alloc(100_000, 'x');
-      const write = (): void => {
-        while (written < size) {
-          written += piece.length;
-          if (!res.write(piece)) break;
-        }
-        if (written < size) res.once('drain', write);
-        else res.end();
-      };
-      write();
-    });
-    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
-    const got = await new Promise<number>((resolve, reject) => {
-      const req = request({ port, path: '/large' }, (res) => {
-        let bytes = 0;
-        res.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-          res.pause();
-          setImmediate(() => res.resume());
-        });
-        res.on('end', () => resolve(bytes)).on('error', reject);
-      });
-      req.on('error', reject).end();
-    });
-    t.equal(got, size);
   });
 
   t.test('a drain answers a request that arrived while the gateway was busy', async (t) => {
