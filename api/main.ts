@@ -16,7 +16,6 @@ import { acceptFollowUps } from '#api/jobs/follow-ups.ts';
 import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { stopWithin } from '#api/processes/stop.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
-import { pooled } from '#api/values/ids.ts';
 import { ConfigError, type Environment } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { buildApp } from './app.ts';
@@ -60,8 +59,7 @@ async function environment(): Promise<Environment> {
 }
 
 async function serve(config: Config, secrets: Secrets, log: Logger): Promise<void> {
-  const random = pooled(randomBytes);
-  const { context, hearNews, closing } = await openContext(config, secrets, { clock: Date.now, random, log });
+  const { context, hearNews, closing } = await openContext(config, secrets, { clock: Date.now, random: randomBytes, log });
   const { db, mailer } = context;
   await checkStorage(context, log);
   await hearNews();

@@ -20,10 +20,8 @@ const types: Readonly<Record<string, string>> = {
 /** The path parameter of the target, for objects that have no id of their own. */
 const parents: Readonly<Record<string, string>> = { 'link-emails': 'surveyId' };
 
-/** Actions by the last segment of a path, if it names an action on the resource before it. null for no entry. */
-const steps: Readonly<Record<string, Written['action'] | null>> = {
-  recheck: null,
-};
+/** This route answers a POST, and writes nothing. */
+const NOTHING_WRITTEN = '/api/v1/license/recheck';
 
 const actions: Readonly<Record<string, Written['action']>> = {
   POST: 'created',
@@ -38,16 +36,12 @@ const actions: Readonly<Record<string, Written['action']>> = {
  */
 export function writtenBy(method: string, route: string): Written | null {
   const action = actions[method];
-  if (action === undefined) return null;
+  if (action === undefined || route === NOTHING_WRITTEN) return null;
   const parts = route.split('/').filter((part) => part !== '');
-  const last = parts.at(-1) ?? '';
-  const step = Object.hasOwn(steps, last) ? (steps[last] ?? null) : undefined;
-  if (step === null) return null;
-  const path = step === undefined ? parts : parts.slice(0, -1);
-  const named = path.findLast((part) => !part.startsWith(':')) ?? '';
-  const end = path.at(-1) ?? '';
+  const named = parts.findLast((part) => !part.startsWith(':')) ?? '';
+  const end = parts.at(-1) ?? '';
   return {
-    action: step ?? action,
+    action,
     targetType: types[named] ?? camelCase(singular(named)),
     param: end.startsWith(':') ? end.slice(1) : (parents[named] ?? null),
   };

@@ -6,12 +6,13 @@
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Seconds } from '#shared/clock.ts';
-import type { Counters } from './counters.ts';
-import { withFallback } from './fallback-counters.ts';
+import { type Counters, CountersUnavailable, createMemoryCounters } from './counters.ts';
 import { digestIdentity } from './limiter.ts';
 
 const WRONG_MAX = 10;
 const WINDOW: Seconds = 10 * 60;
+/** Maximum number of guessers that are counted in this process. Beyond it, the oldest one is dropped. */
+const GUESSERS_MAX = 10_000;
 
 interface Guesses {
   /** @returns the seconds that this guesser must wait; null if the guess can be checked */
@@ -28,13 +29,21 @@ export function createGuesses(
     clock,
   }: { readonly counters: Counters; readonly signer: Signer; readonly clock: Clock },
 ): Guesses {
-  const guesses = withFallback(counters, clock);
+  const own = createMemoryCounters(clock, GUESSERS_MAX);
+  const counted = async <T>(count: (by: Counters) => Promise<T>): Promise<T> => {
+    try {
+      return await count(counters);
+    } catch (error) {
+      if (!(error instanceof CountersUnavailable)) throw error;
+      return count(own);
+    }
+  };
   const keyOf = (guesser: string): string => digestIdentity(signer, `${name}:${guesser}`);
   return {
     async begin(guesser) {
-      const { used, resetMs } = await guesses.use(name, keyOf(guesser), WINDOW);
+      const { used, resetMs } = await counted((by) => by.use(name, keyOf(guesser), WINDOW));
       return used > WRONG_MAX ? Math.ceil(resetMs / 1000) : null;
     },
-    giveBack: (guesser) => guesses.giveBack(name, keyOf(guesser)),
+    giveBack: (guesser) => counted((by) => by.giveBack(name, keyOf(guesser))),
   };
 }

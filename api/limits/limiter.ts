@@ -6,8 +6,7 @@
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { type Counters, CountersUnavailable } from './counters.ts';
-import { createMemoryCounters } from './memory-counters.ts';
+import { type Counters, CountersUnavailable, createMemoryCounters } from './counters.ts';
 import { type LimitName, limitTable } from './table.ts';
 
 type LimitResult =

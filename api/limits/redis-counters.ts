@@ -3,9 +3,7 @@
  * rate-limiter-flexible, and the API's only file that uses ioredis.
  *
  * A use is one Lua script of the library, so it is atomic. It has 50 ms: there is no offline queue, and nothing is sent
- * twice. After three failures in a row, or one lost connection, uses fail at once. Uses that waited together for the
- * same pause of the store are one failure. A probe then tests four times a second whether the store accepts writes
- * again. The API can also start while the store is unavailable.
+ * twice. While a few late answers are awaited, uses fail at once. The API can also start while the store is unavailable.
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
@@ -14,62 +12,38 @@ import { FAIL_FAST } from '#shared/redis-options.ts';
 import { within } from '#shared/within.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 
-const FAILURES_TO_OPEN = 3;
-const PROBE_MS: Millis = 250;
+/** Late answers at a time. Beyond it the store is known to be away, so no further request waits for it. */
+const LATE_MAX = 3;
 const PREFIX = 'fga';
 
 interface RedisCountersOptions {
   /** redis://, or rediss:// for TLS; may contain a password. */
   readonly url: string;
   readonly budgetMs: Millis;
-  /** Called when an outage begins, after which uses fail at once. */
+  /** Called when an outage begins. */
   readonly onDown: (cause: Error) => void;
   /** Called when the outage is over. */
   readonly onUp: () => void;
 }
 
-export function createRedisCounters(options: RedisCountersOptions): Counters {
-  const { budgetMs } = options;
-  const redis = new Redis(options.url, FAIL_FAST);
-  // The library has a time limit of its own, but after a stall of this process it ends before the answer is read.
-  const inTime = <T>(call: Promise<T>): Promise<T> => within(budgetMs, call);
-  let failures = 0;
-  let probe: NodeJS.Timeout | undefined;
+export function createRedisCounters({ url, budgetMs, onDown, onUp }: RedisCountersOptions): Counters {
+  const redis = new Redis(url, FAIL_FAST);
+  let late = 0;
+  let isDown = false;
   let isClosed = false;
-  /** Whether the first attempt to connect is running. Until it has ended, a store that is not ready is no outage. */
-  let isConnecting = true;
 
   const down = (cause: Error): void => {
-    if (probe !== undefined || isClosed) return;
-    options.onDown(cause);
-    let isAsking = false;
-    probe = setInterval(async () => {
-      if (isAsking) return;
-      isAsking = true;
-      const answer = redis.set(`${PREFIX}:probe`, '1', 'PX', 10_000);
-      try {
-        await inTime(answer);
-        clearInterval(probe);
-        probe = undefined;
-        failures = 0;
-        options.onUp();
-      } catch {
-        // The store is still unavailable. The next probe is sent when this one is answered or its connection is lost.
-        await answer.catch(() => undefined);
-      } finally {
-        isAsking = false;
-      }
-    }, PROBE_MS);
-    probe.unref();
+    if (isDown || isClosed) return;
+    isDown = true;
+    onDown(cause);
   };
-  redis.on('error', (error: Error) => down(error));
+  const up = (): void => {
+    if (isDown) onUp();
+    isDown = false;
+  };
+  redis.on('error', down);
   redis.on('close', () => down(new Error('the connection is closed')));
-  redis
-    .connect()
-    .catch((error: Error) => down(error))
-    .finally(() => {
-      isConnecting = false;
-    });
+  redis.connect().catch(down);
 
   /** One limiter of the library for each name. Their `points` are never reached, because our limiter decides. */
   const limiters = new Map<string, RateLimiterRedis>();
@@ -87,45 +61,47 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
     return limiter;
   };
 
-  const asked = async <T>(ask: () => Promise<T>): Promise<T> => {
-    if (probe !== undefined) throw new CountersUnavailable(new Error('the store is known to be away'));
-    const failuresBefore = failures;
+  const asked = async <T>(call: () => Promise<T>): Promise<T> => {
+    if (late >= LATE_MAX) throw new CountersUnavailable(new Error('the store is known to be away'));
+    const answer = call();
     try {
-      const answer = await ask();
-      failures = 0;
-      return answer;
+      const found = await within(budgetMs, answer);
+      up();
+      return found;
     } catch (error) {
-      const cause = asError(error);
-      if (!isConnecting && failures === failuresBefore) failures += 1;
-      if (failures >= FAILURES_TO_OPEN || (!isConnecting && redis.status !== 'ready')) down(cause);
-      throw new CountersUnavailable(cause);
+      late += 1;
+      // It settles with its answer, or when its connection is lost.
+      const settled = (): void => {
+        late -= 1;
+      };
+      answer.then(settled, settled);
+      // Without a connection, its events tell that the store is away.
+      if (late >= LATE_MAX && redis.status === 'ready') down(asError(error));
+      throw new CountersUnavailable(error);
     }
   };
 
   return {
-    use: (name, key, windowSeconds) =>
-      asked(async () => {
-        const { consumedPoints, msBeforeNext } = await inTime(limiterFor(name, windowSeconds).consume(key));
-        return { used: consumedPoints, resetMs: Math.max(1, msBeforeNext) };
-      }),
-    giveBack: (name, key) =>
-      asked(async () => {
-        const limiter = limiters.get(name);
-        // A window that has ended would begin again, below zero.
-        if (limiter === undefined || (await inTime(limiter.get(key))) === null) return;
-        const { consumedPoints } = await inTime(limiter.reward(key));
-        if (consumedPoints <= 0) await inTime(limiter.delete(key));
-      }),
-    async isUp() {
-      if (probe !== undefined) return false;
-      return inTime(redis.ping()).then(
+    async use(name, key, windowSeconds) {
+      const { consumedPoints, msBeforeNext } = await asked(() =>
+        limiterFor(name, windowSeconds).consume(key),
+      );
+      return { used: consumedPoints, resetMs: Math.max(1, msBeforeNext) };
+    },
+    async giveBack(name, key) {
+      const limiter = limiters.get(name);
+      // A window that has ended would begin again, below zero.
+      if (limiter === undefined || (await asked(() => limiter.get(key))) === null) return;
+      const { consumedPoints } = await asked(() => limiter.reward(key));
+      if (consumedPoints <= 0) await asked(() => limiter.delete(key));
+    },
+    isUp: () =>
+      asked(() => redis.ping()).then(
         () => true,
         () => false,
-      );
-    },
+      ),
     async close() {
       isClosed = true;
-      clearInterval(probe);
       redis.disconnect();
     },
   };

@@ -3,31 +3,6 @@
 /** Returns unpredictable bytes of the given number. Only `main.ts` and `test/support` use a real source. */
 export type Random = (bytes: number) => Uint8Array;
 
-const POOL_BYTES = 4_096;
-/** Short requests come from a pool, so that few of its bytes are wasted. */
-const POOLED_BYTES_MAX = 256;
-
-/**
- * Reads the same source in large portions, because reading it for each id took a fifteenth of the time of a short
- * reply. No byte is returned twice, and the pool forgets a byte when it returns it.
- */
-export function pooled(random: Random): Random {
-  let pool: Uint8Array = new Uint8Array();
-  let at = 0;
-  return (bytes) => {
-    if (bytes > POOLED_BYTES_MAX) return random(bytes);
-    if (at + bytes > pool.length) {
-      pool = random(POOL_BYTES);
-      at = 0;
-    }
-    // Copy them, because a slice of a Buffer shares its memory.
-    const given = new Uint8Array(pool.subarray(at, at + bytes));
-    pool.fill(0, at, at + bytes);
-    at += bytes;
-    return given;
-  };
-}
-
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
 /** The largest multiple of 36 in a byte. Larger bytes are skipped, so that every character is equally likely. */
 const UNBIASED = 252;

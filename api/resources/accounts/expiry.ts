@@ -1,7 +1,6 @@
 /**
- * Deletes accounts whose address nobody ever verified. An account stays if it was used in any way: if it has logged in,
- * has a session, a key or a valid link, or belongs to an organization. A sign-up makes no organization; the verification
- * does.
+ * Deletes accounts whose address nobody ever verified, unless they have a valid link, or belong to an organization. A
+ * sign-up makes no organization; the verification does, and nobody logs in before.
  */
 import type { ExpressionBuilder } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
@@ -53,8 +52,6 @@ function isUnused({ before, now }: Times) {
     const { selectFrom } = user;
     const traces = [
       selectFrom('memberships').select('userId').whereRef('memberships.userId', '=', 'users.id'),
-      selectFrom('sessions').select('userId').whereRef('sessions.userId', '=', 'users.id'),
-      selectFrom('apiKeys').select('createdBy').whereRef('apiKeys.createdBy', '=', 'users.id'),
       selectFrom('accountTokens')
         .select('userId')
         .whereRef('accountTokens.userId', '=', 'users.id')
@@ -62,7 +59,6 @@ function isUnused({ before, now }: Times) {
     ];
     return user.and([
       user('emailVerified', 'is', null),
-      user('lastLoginAt', 'is', null),
       user('updatedAt', '<', before),
       ...traces.map((trace) => user.not(user.exists(trace))),
     ]);

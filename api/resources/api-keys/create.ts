@@ -1,14 +1,14 @@
-/** Creates API keys. Limits their number in an organization, and checks their permissions. */
+/** Creates and revokes API keys. Limits their number in an organization, and checks their permissions. */
 
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
 import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields, unauthorized } from '#api/errors.ts';
-import { managedNow } from '#api/resources/organizations/access.ts';
+import { managed, managedNow } from '#api/resources/organizations/access.ts';
 import { newId } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { type ApiKey, insertApiKey, listApiKeys, workspacesOf } from './store.ts';
+import { type ApiKey, deleteApiKey, findApiKey, insertApiKey, listApiKeys, workspacesOf } from './store.ts';
 
 const KEYS_PER_ORGANIZATION_MAX = 200;
 const LABEL_LENGTH_MAX = 255;
@@ -61,7 +61,7 @@ export function createApiKey(
       createdAt: toTimestamp(clock()),
       createdBy: principal.userId,
       lastUsedAt: null,
-      organizationAccess: accessFrom(wanted.organizationAccess, reach),
+      organizationAccess: wanted.organizationAccess ?? readOnly,
       ...reach,
     };
     await insertApiKey(trx, key, hashApiKey(apiKey));
@@ -76,22 +76,6 @@ function labelIn(given: string): string {
     throw invalidFields({ label: `must have at most ${LABEL_LENGTH_MAX} characters` });
   }
   return label;
-}
-
-/**
- * Only a key that manages all workspaces may have write on its organization.
- *
- * @throws ApiError invalid_fields
- */
-function accessFrom(
-  wanted: ApiKey['organizationAccess'] | undefined,
-  { allWorkspaces }: Pick<ApiKey, 'allWorkspaces'>,
-): ApiKey['organizationAccess'] {
-  if (wanted === undefined) return readOnly;
-  const { read, write } = wanted.accessControl;
-  if (!write || allWorkspaces === 'manage') return { accessControl: { read, write } };
-  const problem = 'is only for keys with "allWorkspaces": "manage"';
-  throw invalidFields({ 'organizationAccess.accessControl.write': problem });
 }
 
 async function reachFrom(
@@ -120,4 +104,17 @@ async function reachFrom(
     seen.add(workspaceId);
   });
   return { allWorkspaces: null, workspacePermissions: listed };
+}
+
+/**
+ * @returns the revoked key; null if the caller manages no key with this id
+ * @throws ApiError unauthorized for people who manage no organization
+ */
+export function revokeApiKey(db: Database, principal: SessionPrincipal, id: string): Promise<ApiKey | null> {
+  const organizationIds = managed(principal);
+  return db.transaction().execute(async (trx) => {
+    const key = await findApiKey(trx, await managedNow(trx, principal, organizationIds), id);
+    if (key !== null) await deleteApiKey(trx, id);
+    return key;
+  });
 }

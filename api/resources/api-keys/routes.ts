@@ -10,8 +10,7 @@ import type { Routes } from '#api/context.ts';
 import { badRequest, existing, unauthorized } from '#api/errors.ts';
 import { managed } from '#api/resources/organizations/access.ts';
 import { Id, OneOf } from '#api/values/schemas.ts';
-import { createApiKey } from './create.ts';
-import { revokeApiKey } from './revoke.ts';
+import { createApiKey, revokeApiKey } from './create.ts';
 import { listApiKeys } from './store.ts';
 
 const PERMISSIONS_MAX = 500;

@@ -24,8 +24,12 @@ import { toTimestamp } from '#api/values/timestamps.ts';
 import { findResponse, findResponseIdOfDisplay, setResponseDisplay } from './store.ts';
 import { throwFirst } from './submission-checks.ts';
 
-const NewDisplayV1 = Type.Object({ surveyId: Id, userId: UserId });
-const NewDisplayV2 = Type.Object({ surveyId: Id, contactId: Type.Optional(Nullable(Type.String())) });
+/** v1 reads the user id, and v2 the id of the contact. */
+const NewDisplay = Type.Object({
+  surveyId: Id,
+  userId: UserId,
+  contactId: Type.Optional(Nullable(Type.String())),
+});
 const Created = Type.Object({
   data: Type.Object({ id: Type.String(), contactId: TextOrNull, surveyId: Type.String() }),
 });
@@ -38,53 +42,36 @@ export const newDisplayRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const loadWorkspace = loadPathWorkspace(context);
 
-  app.post(
-    '/api/v1/client/:workspaceId/displays',
-    {
-      schema: { params: WorkspaceParams, body: NewDisplayV1, response: { 200: Created } },
-      onRequest: loadWorkspace,
-    },
-    async (request) => {
-      const { id: workspaceId } = workspaceOf(request);
-      const { surveyId, userId } = request.body;
-      return create(workspaceId, surveyId, async (trx, now) =>
-        userId ? (await findOrCreateContact(trx, workspaceId, userId, now, random)).id : null,
-      );
-    },
-  );
-
-  app.post(
-    '/api/v2/client/:workspaceId/displays',
-    {
-      schema: { params: WorkspaceParams, body: NewDisplayV2, response: { 200: Created } },
-      onRequest: loadWorkspace,
-      config: { malformedJsonMessage: 'Invalid JSON in request body' },
-    },
-    async (request) => {
-      const { id: workspaceId } = workspaceOf(request);
-      const { surveyId, contactId } = request.body;
-      return create(workspaceId, surveyId, async (trx) =>
-        // An unknown contact does not prevent the display.
-        contactId ? ((await findContact(trx, workspaceId, contactId))?.id ?? null) : null,
-      );
-    },
-  );
-
-  async function create(
-    workspaceId: string,
-    surveyId: string,
-    contactIdIn: (trx: Database, now: Timestamp) => Promise<string | null>,
-  ) {
-    const now = toTimestamp(clock());
-    return db.transaction().execute(async (trx) => {
-      const survey = await findAnsweredSurvey(trx, surveyId);
-      if (survey === null || survey.workspaceId !== workspaceId) throw notFound('Survey', surveyId);
-      throwFirst(() => closedError(survey, clock()));
-      const contactId = await contactIdIn(trx, now);
-      const id = newId(random);
-      await insertDisplay(trx, { id, surveyId, workspaceId, contactId, createdAt: now, updatedAt: now });
-      return { data: { id, contactId, surveyId } };
-    });
+  for (const version of ['v1', 'v2'] as const) {
+    app.post(
+      `/api/${version}/client/:workspaceId/displays`,
+      {
+        schema: { params: WorkspaceParams, body: NewDisplay, response: { 200: Created } },
+        onRequest: loadWorkspace,
+        config: version === 'v1' ? {} : { malformedJsonMessage: 'Invalid JSON in request body' },
+      },
+      async (request) => {
+        const { id: workspaceId } = workspaceOf(request);
+        const { surveyId, userId, contactId } = request.body;
+        const now = toTimestamp(clock());
+        const contactOf = async (trx: Database) => {
+          if (version === 'v1')
+            return userId ? findOrCreateContact(trx, workspaceId, userId, now, random) : null;
+          // An unknown contact does not prevent the display.
+          return contactId ? findContact(trx, workspaceId, contactId) : null;
+        };
+        return db.transaction().execute(async (trx) => {
+          const survey = await findAnsweredSurvey(trx, surveyId);
+          if (survey === null || survey.workspaceId !== workspaceId) throw notFound('Survey', surveyId);
+          throwFirst(() => closedError(survey, clock()));
+          const contact = await contactOf(trx);
+          const id = newId(random);
+          const shown = { id, surveyId, contactId: contact?.id ?? null };
+          await insertDisplay(trx, { ...shown, workspaceId, createdAt: now, updatedAt: now });
+          return { data: shown };
+        });
+      },
+    );
   }
 };
 

@@ -7,21 +7,15 @@ import type { Answer, Answers } from './schema.ts';
 /** Renderers send this for a file question that was skipped. */
 const SKIPPED = 'skipped';
 
+/** @returns why an answer is refused: it names files that are not ours, or of another survey. null if none does */
 export function fileError(survey: BareSurvey, data: Answers, publicUrl: string): ApiError | null {
-  return foreignFileQuestion(survey, data, publicUrl) === null
-    ? null
-    : badRequest('Invalid file upload response');
-}
-
-/** Finds a question whose answer names files that are not ours or belong to another survey. null if there is none. */
-export function foreignFileQuestion(survey: BareSurvey, data: Answers, publicUrl: string): string | null {
-  const found = survey.content.blocks
+  const isForeign = survey.content.blocks
     .flatMap(({ elements }) => elements)
-    .find(({ id, type }) => {
+    .some(({ id, type }) => {
       const answer = type === 'fileUpload' && Object.hasOwn(data, id) ? data[id] : undefined;
       return answer !== undefined && !isFileOf(survey, id, answer, publicUrl);
     });
-  return found?.id ?? null;
+  return isForeign ? badRequest('Invalid file upload response') : null;
 }
 
 /** Whether all files of the answer were uploaded for this question, or, by old clients, for this workspace. */

@@ -6,16 +6,15 @@
 import { Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest } from '#api/errors.ts';
 import { countResponses } from '#api/resources/surveys/response-counts.ts';
-import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { v2Resource } from '#api/resources/workspaces/resource.ts';
 import { Id } from '#api/values/schemas.ts';
-import { foreignFileQuestion, withAbsoluteFiles } from './file-answers.ts';
+import { fileError, withAbsoluteFiles } from './file-answers.ts';
 import { createManagedResponse, deleteManagedResponse, withoutNull } from './management-write.ts';
-import { type Answers, NewV2Response, V2ResponseChange, V2ResponseReply } from './schema.ts';
+import { NewV2Response, V2ResponseChange, V2ResponseReply } from './schema.ts';
 import { checkSentResponse } from './size.ts';
 import { matchingResponses, type Response, responses, sizedResponses } from './store.ts';
+import { throwFirst } from './submission-checks.ts';
 import { changeResponse } from './write.ts';
 
 const url = '/api/v2/management/responses';
@@ -53,7 +52,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
       const { body } = request;
       const { data, language, ttc } = body;
       const made = await createManagedResponse(context, request, body, (survey) => {
-        checkFiles(survey, data);
+        throwFirst(() => fileError(survey, data, config.publicUrl));
         return { data, language: language ?? undefined, ttc: ttc ?? undefined };
       });
       return reply.code(201).send({ data: toReply(made) });
@@ -66,7 +65,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     const { data, endingId, finished, language, meta, ttc, variables } = body;
     checkSentResponse(body);
     return changeResponse(context, stored, (survey) => {
-      checkFiles(survey, data ?? {});
+      throwFirst(() => fileError(survey, data ?? {}, config.publicUrl));
       return {
         data,
         endingId,
@@ -81,13 +80,6 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
   });
 
   resource.remove((stored, request) => deleteManagedResponse(context, stored.id, request.log));
-
-  /** @throws ApiError which, unlike on v1, names the question */
-  function checkFiles(survey: BareSurvey, sent: Answers): void {
-    const questionId = foreignFileQuestion(survey, sent, config.publicUrl);
-    const issue = 'Invalid file upload response';
-    if (questionId !== null) throw badRequest(issue, { [`response.data.${questionId}`]: issue });
-  }
 
   /** Converts a response to the format of v2. Unlike on v1, the contact is an id, and there are no tags. */
   function toReply(response: Response) {

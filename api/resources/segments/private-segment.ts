@@ -5,7 +5,6 @@
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { newRow } from '#api/resources/workspaces/table.ts';
-import { checkFilters, referencesIn } from './references.ts';
 import { findPrivateSegment, type Segment, segments } from './store.ts';
 
 interface OfSurvey {
@@ -14,27 +13,21 @@ interface OfSurvey {
 }
 
 /**
- * Finds or creates the segment of a survey.
+ * Finds the segment of a survey, or creates it, with everybody in it.
  *
- * @param filters conditions of its members; null leaves them unchanged, and a new segment has everybody
- * @throws ApiError invalid_fields under `filters`; the driver's unique violation if a shared segment has the title
+ * @throws the driver's unique violation if a shared segment has the title
  */
 export async function privateSegment(
   trx: Database,
   context: Pick<Context, 'clock' | 'random'>,
-  survey: OfSurvey,
-  filters: readonly unknown[] | null,
+  { id, workspaceId }: OfSurvey,
 ): Promise<Segment> {
-  const known = await findPrivateSegment(trx, survey.workspaceId, survey.id);
-  if (known !== null && filters === null) return known;
-  const fresh = newRow(context, survey.workspaceId);
-  const segment: Segment = {
-    ...(known ?? { ...fresh, title: survey.id, description: null, isPrivate: true }),
-    filters: filters ?? [],
-    updatedAt: fresh.updatedAt,
+  const known = await findPrivateSegment(trx, workspaceId, id);
+  if (known !== null) return known;
+  const made: Segment = {
+    ...newRow(context, workspaceId),
+    ...{ title: id, description: null, isPrivate: true, filters: [] },
   };
-  await checkFilters(trx, segment, referencesIn(segment.filters));
-  if (known === null) await segments.insert(trx, segment);
-  else await segments.update(trx, segment);
-  return segment;
+  await segments.insert(trx, made);
+  return made;
 }

@@ -148,6 +148,6 @@ async function completed(trx: Database, parts: WriteParts, body: unknown, survey
       ? (survey.segment?.id ?? null)
       : await resolveSegmentId(trx, workspaceId, given.segmentId);
   const chosen = segmentId === null ? null : await segments.find(trx, segmentId);
-  const segment = chosen ?? (isLink ? null : await privateSegment(trx, parts, survey, null));
+  const segment = chosen ?? (isLink ? null : await privateSegment(trx, parts, survey));
   return { ...survey, languages, triggers: isLink ? [] : triggers, segment };
 }

@@ -1,7 +1,6 @@
 /** All stores pass the same tests. */
 import t from 'tap';
-import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
-import { createMemoryCounters } from '#api/limits/memory-counters.ts';
+import { type Counters, CountersUnavailable, createMemoryCounters } from '#api/limits/counters.ts';
 import { createRedisCounters } from '#api/limits/redis-counters.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { stall, stallUntil } from '#test/support/stall.ts';
@@ -152,31 +151,6 @@ t.test('a stall of this process is no outage of a store that has answered meanwh
   const refused = (await settled).filter(({ status }) => status === 'rejected');
   t.equal(refused.length, 0, 'every use is counted');
   t.strictSame(told, []);
-});
-
-t.test('uses that fail together are one failure, and do not begin an outage', async (t) => {
-  const own = await startRedis(t);
-  const told: string[] = [];
-  const counters = createRedisCounters({
-    url: own.url,
-    budgetMs: 300,
-    onDown: () => told.push('down'),
-    onUp: () => told.push('up'),
-  });
-  t.teardown(() => counters.close());
-  await ready(counters);
-  told.length = 0;
-  own.freeze();
-  t.teardown(() => own.thaw());
-  const together = async (): Promise<void> => {
-    const uses = await Promise.allSettled(Array.from({ length: 60 }, () => counters.use('n', 'a', 60)));
-    t.ok(uses.every(({ status }) => status === 'rejected'));
-  };
-  await together();
-  await together();
-  t.strictSame(told, [], 'two pauses of the store are no outage');
-  await together();
-  t.strictSame(told, ['down'], 'the third in a row is one');
 });
 
 t.test('uses a store that becomes available after the start', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isId, newId, newUuid, pooled } from '#api/values/ids.ts';
+import { isId, newId, newUuid } from '#api/values/ids.ts';
 import { readTimestamp, toTimestamp } from '#api/values/timestamps.ts';
 import { countingRandom } from '#test/support/api-app.ts';
 
@@ -31,31 +31,6 @@ t.test('UUIDs are of version 4', async (t) => {
     newUuid(() => new Uint8Array(16).fill(255)),
     'ffffffff-ffff-4fff-bfff-ffffffffffff',
   );
-});
-
-t.test('the pool returns every byte of its source once, in order, with few calls', async (t) => {
-  let asked = 0;
-  let next = 0;
-  const source = (bytes: number): Uint8Array => {
-    asked += 1;
-    return Buffer.from(Uint8Array.from({ length: bytes }, () => next++ % 251));
-  };
-  const random = pooled(source);
-  const given = Array.from({ length: 100 }, (_, i) => [...random(16 + (i % 2))]).flat();
-  t.equal(asked, 1);
-  t.strictSame(
-    given,
-    given.map((_, i) => i % 251),
-  );
-  for (let i = 0; i < 1_000; i++) t.equal(random(25).length, 25);
-  t.ok(asked < 10, `asked ${asked} times`);
-  const before = asked;
-  t.equal(random(5_000).length, 5_000, 'a large request is passed on alone');
-  t.equal(asked, before + 1);
-  const one = random(4);
-  const kept = [...one];
-  random(4).fill(0);
-  t.strictSame([...one], kept, 'two results share no memory');
 });
 
 t.test('timestamps have three decimals', async (t) => {

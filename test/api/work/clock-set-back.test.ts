@@ -1,7 +1,7 @@
 /** What a process keeps for a time is not kept longer by as much as the clock was set back. Queues: db/queue.test.ts. */
 import t from 'tap';
 import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
-import { createMemoryCounters } from '#api/limits/memory-counters.ts';
+import { createMemoryCounters } from '#api/limits/counters.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { testClock } from '#test/support/clock.ts';
 

@@ -54,33 +54,6 @@ t.test('keeps an account that was used in any way', async (t) => {
     async verified() {
       await db.updateTable('users').set({ emailVerified: now() }).where('name', '=', 'verified').execute();
     },
-    async loggedin() {
-      await db.updateTable('users').set({ lastLoginAt: now() }).where('name', '=', 'loggedin').execute();
-    },
-    async session() {
-      const userId = await idOf('session@example.com');
-      const expiresAt = '2030-01-01T00:00:00.000Z';
-      await db
-        .insertInto('sessions')
-        .values({ hashedToken: 'x', userId, createdAt: now(), expiresAt })
-        .execute();
-    },
-    async maker() {
-      await db
-        .insertInto('apiKeys')
-        .values({
-          id: 'k',
-          organizationId,
-          label: 'K',
-          hashedKey: 'k',
-          organizationRead: 1,
-          organizationWrite: 1,
-          createdBy: await idOf('maker@example.com'),
-          createdAt: now(),
-          lastUsedAt: null,
-        })
-        .execute();
-    },
     async member() {
       const userId = await idOf('member@example.com');
       await db

