@@ -59,7 +59,11 @@ async function environment(): Promise<Environment> {
 }
 
 async function serve(config: Config, secrets: Secrets, log: Logger): Promise<void> {
-  const { context, hearNews, closing } = await openContext(config, secrets, { clock: Date.now, random: randomBytes, log });
+  const { context, hearNews, closing } = await openContext(config, secrets, {
+    clock: Date.now,
+    random: randomBytes,
+    log,
+  });
   const { db, mailer } = context;
   await checkStorage(context, log);
   await hearNews();
