@@ -253,24 +253,6 @@ t.test('a client that has used its share is told so', async (t) => {
   });
 });
 
-t.test('a visitor is counted once a request, however many policies have newcomers', async (t) => {
-  await insideLongWindow();
-  const redis = await startRedis(t);
-  await withHistory(redis);
-  await visitedYesterday(redis, '192.0.2.1');
-  const row = (name: string, limit: number): string =>
-    `name: ${name}, route: "GET /*", identifier: ip, limit: 20, window: 366d, newcomers: { limit: ${limit}, window: 366d }`;
-  const { gateways, ask } = await start(t, redis, policyFile(row('site', 5), row('pages', 3)));
-  t.equal((await ask(0, '192.0.2.1')).status, 200);
-  await until(async () => (await redis.client.exists(`fg:{${client('192.0.2.1').digest}}:proven`)) === 1);
-  const statuses: (number | undefined)[] = [];
-  for (let i = 0; i < 4; i++) statuses.push((await ask(i, `198.51.100.${i}`)).status);
-  t.strictSame(statuses, [200, 200, 429, 429], 'the smaller limit denies');
-  t.strictSame(visitors(gateways), { newcomers: 3, regulars: 0 });
-  for (let i = 0; i < 4; i++) t.equal((await ask(i, '192.0.2.1')).status, 200);
-  t.strictSame(visitors(gateways), { newcomers: 3, regulars: 4 });
-});
-
 t.test('a denied newcomer is counted once, however many policies with newcomers deny it', async (t) => {
   await insideLongWindow();
   const redis = await startRedis(t);
@@ -284,30 +266,6 @@ t.test('a denied newcomer is counted once, however many policies with newcomers 
   t.strictSame(statuses, [200, 200, 429, 429, 429]);
   const totals = groupTotals(gateways.map(({ gateway }) => families(gateway.samples()))).newcomers;
   t.match(totals, { newcomers: 2, regulars: 0, denied: 3, shadowDenied: 1 });
-});
-
-t.test('without the store, policies that count nothing then have newcomers too', async (t) => {
-  await insideLongWindow();
-  const redis = await startRedis(t);
-  await withHistory(redis);
-  await visitedYesterday(redis, '192.0.2.1');
-  const { gateways, ask } = await start(
-    t,
-    redis,
-    FILE.replace('limit: 20', 'onStoreFailure: allow, limit: 20'),
-  );
-  const [one] = gateways;
-  t.equal((await ask(0, '192.0.2.1')).status, 200);
-  const isRegular = async (): Promise<boolean> =>
-    !String((await ask(0, '192.0.2.1')).headers['ratelimit-policy']).includes('newcomers');
-  await until(isRegular, 'its second day makes it a regular');
-  await redis.kill();
-  await until(() => !one.gateway.report(false).storeAvailable);
-  const before = visitors(gateways);
-  for (let i = 0; i < 8; i++) t.equal((await ask(0, `198.51.100.${i}`)).status, 200, 'nothing is counted');
-  t.equal((await ask(0, '192.0.2.1')).status, 200);
-  const { newcomers, regulars } = visitors(gateways);
-  t.strictSame([newcomers - before.newcomers, regulars - before.regulars], [8, 1]);
 });
 
 t.test('bad replies make no regulars', async (t) => {
@@ -363,33 +321,6 @@ t.test('a new installation denies nobody', async (t) => {
   const since = async (): Promise<number> => Number(await redis.client.get(key));
   await redis.client.set(key, Date.now() + 90 * DAY_MS);
   await until(async () => (await since()) === began - 2 * DAY_MS, 'a clock that was wrong does not stop it');
-});
-
-t.test('if the store loses its data, the limit goes on, and regulars pass', async (t) => {
-  await insideLongWindow();
-  await insideLongWindow(DAY_MS, 120_000);
-  const redis = await startRedis(t);
-  await withHistory(redis);
-  const regulars = ['192.0.2.1', '192.0.2.2'] as const;
-  for (const address of regulars) await visitedYesterday(redis, address);
-  const { gateways, ask } = await start(t, redis);
-  const marker = (address: string): string => `fg:{${client(address).digest}}:proven`;
-  for (const [i, address] of regulars.entries()) t.equal((await ask(i, address)).status, 200);
-  await until(async () => (await redis.client.exists(regulars.map(marker))) === 2);
-  const before = await redis.client.mget(regulars.map((address) => historyKey(client(address))));
-
-  await redis.client.flushall();
-  await until(async () => (await redis.client.exists(regulars.map(marker))) === 2);
-  const after = await redis.client.mget(regulars.map((address) => historyKey(client(address))));
-  t.strictSame(after, before);
-  const replies = await Promise.all(Array.from({ length: 40 }, (_, i) => ask(i, `198.51.100.${i}`)));
-  t.equal(replies.filter(({ status }) => status === 200).length, 5, 'newcomers have their limit at once');
-  for (const i of [0, 1])
-    for (const address of regulars) t.equal((await ask(i, address)).status, 200, 'at both gateways');
-  for (const { gateway } of gateways) {
-    const totals = groupTotals([families(gateway.samples())]).newcomers;
-    t.match(totals, { acts: true, actsFrom: null });
-  }
 });
 
 t.test('a gateway that has not reached its store says that the limit does not act', async (t) => {

@@ -377,23 +377,3 @@ t.test('a gateway that stops cuts the reply and charges what was sent', async (t
   await raw.ended();
   await until(async () => (await stays.left()) === LIMIT - 60_000);
 });
-
-t.test('two gateways with one Redis: the sum is exact', async (t) => {
-  await insideLongWindow();
-  const { url } = await startRedis(t);
-  const both = [
-    await Files.start(t, { GATEWAY_REDIS_URL: url }),
-    await Files.start(t, { GATEWAY_REDIS_URL: url }),
-  ];
-  const bytes = Array.from({ length: 40 }, (_, i) => i * 1370);
-  await Promise.all(
-    bytes.map((some, i) => {
-      const files = both[i % 2];
-      files?.begin();
-      return get(files?.port ?? 0, `/files/chunked/${some}`);
-    }),
-  );
-  for (const files of both) await files.settled();
-  const sum = bytes.reduce((a, b) => a + b, 0);
-  for (const files of both) await until(async () => (await files.left()) === LIMIT - sum);
-});
