@@ -3,9 +3,6 @@
  * regard to case: a search for parts of words would take longer for each listed name.
  */
 
-/** A name as it is written in files. */
-export const PROGRAM_NAME = /^(?=.*[A-Za-z])[A-Za-z0-9]+(?:[._-]+[A-Za-z0-9]+)*$/;
-
 /** Only the beginning of a field is read, so that a long one costs no more than others. */
 const LENGTH_MAX = 1024;
 const WORD = /[a-z0-9]+(?:[._-]+[a-z0-9]+)*/g;

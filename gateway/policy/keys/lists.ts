@@ -185,8 +185,8 @@ class ListBuilder {
       networks.expect(network, names, [...here, 'name']);
     }
     const written: ClientName[] = [
-      ...[address ?? []].flat().map(CLIENTS.address),
-      ...[digest ?? []].flat().map(CLIENTS.digest),
+      ...(address === undefined ? [] : [CLIENTS.address(address)]),
+      ...(digest === undefined ? [] : [CLIENTS.digest(digest)]),
       ...[userAgent ?? []].flat().map(CLIENTS.userAgent),
       ...names.map((one) => ({ kind: 'named' as const, name: namedIn(network ?? '', one) })),
     ];
@@ -223,9 +223,7 @@ function checkEntry(list: ListEntry['list'], written: DenyEntry): void {
   if (NAMING.filter((key) => written[key] !== undefined).length !== 1)
     throw new Mistake(
       'an entry names one thing',
-      list === 'deny'
-        ? 'write one of address, digest, network, userAgent, route and file'
-        : 'write one of address, digest, network and file',
+      `write one of address, digest, network${list === 'deny' ? ', userAgent, route' : ''} and file`,
     );
   if (written.lenient !== undefined && written.file === undefined)
     throw new Mistake('lenient is for a file', 'remove it');

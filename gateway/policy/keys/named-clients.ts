@@ -2,7 +2,7 @@
 import type { ClientName, ClientTable } from '#gateway/policy/clients.ts';
 import { PLAN } from '#gateway/policy/clients.ts';
 import { Mistake } from '#gateway/policy/problems.ts';
-import { PROGRAM_NAME, programPhrase } from '#gateway/policy/user-agent.ts';
+import { programPhrase } from '#gateway/policy/user-agent.ts';
 import { type Network, parseNetwork } from '#shared/client-address.ts';
 
 const DIGEST = /^[A-Za-z0-9_-]{22}$/;
@@ -41,8 +41,10 @@ export function digestOrAddress(text: string): Kind {
 
 /** @returns the name in lower case. @throws Mistake */
 export function programName(text: string): string {
+  const name = programPhrase(text);
+  if (name !== null && name.length === text.length && !name.includes(' ')) return name;
   const fix = 'write one word of its User-Agent, such as GPTBot';
-  return matching(PROGRAM_NAME, text, 'the name of a program', fix).toLowerCase();
+  throw new Mistake(`"${text.slice(0, 60)}" is not the name of a program`, fix);
 }
 
 /** @throws Mistake */

@@ -35,18 +35,6 @@ function countsEach({ algorithm, cost, count, distinct }: LoadedPolicy): boolean
   );
 }
 
-/**
- * Returns how many requests `wide` allows at most during one window of `policy`. Windows begin at multiples of their
- * length.
- */
-function mostIn(wide: LoadedPolicy, { windowSeconds }: LoadedPolicy): number {
-  if (ALGORITHMS[wide.algorithm].isBacklog)
-    return wide.capacity + Math.ceil((wide.limit * windowSeconds) / wide.windowSeconds);
-  if (wide.windowSeconds % windowSeconds === 0) return wide.limit;
-  const windows = windowSeconds / wide.windowSeconds;
-  return wide.limit * (Number.isInteger(windows) ? windows : Math.ceil(windows) + 1);
-}
-
 /** One client should get at most one in so many of what all share. */
 const ONE_IN = 10;
 /** Parameters of a path that only one client knows, such as `/hooks/{token}`. */
@@ -61,15 +49,14 @@ export function easilyUsedUp(
   const own = policies.filter(
     (other) => countsEach(other) && countsAddresses(other, policy) && areCounted(policy, [other]),
   );
-  const least = Math.min(...own.map((other) => mostIn(other, policy)));
+  const most = ({ limit, windowSeconds }: LoadedPolicy): number =>
+    limit * Math.max(1, policy.windowSeconds / windowSeconds);
+  const least = Math.min(policy.limit, ...own.map(most));
   if (least <= policy.limit / ONE_IN) return null;
-  const fix = 'add a policy by address that allows each client at most a tenth of it';
-  return own.length === 0
-    ? [`one client can use up ${policy.name}, because no policy limits single clients on this route`, fix]
-    : [
-        `one client can use ${Math.min(least, policy.limit)} of the ${policy.limit} requests that all clients of ${policy.name} share`,
-        fix,
-      ];
+  return [
+    `one client can use ${least} of the ${policy.limit} requests that all clients of ${policy.name} share`,
+    'add a policy by address on this route that allows each client at most a tenth of it',
+  ];
 }
 
 /**

@@ -56,14 +56,15 @@ t.test('warns of a shared limit that one client can use up', async (t) => {
   const all = 'name: all, route: "GET /*", identifier: everyone, limit: 100, window: 1m';
   const own = (limit: number, more = ''): string =>
     `name: own, route: "* /*", identifier: ip, limit: ${limit}, window: 1m${more}`;
-  const fix = 'add a policy by address that allows each client at most a tenth of it';
-  const missing = `5:47 one client can use up all, because no policy limits single clients on this route; ${fix}`;
+  const fix = 'add a policy by address on this route that allows each client at most a tenth of it';
+  const told = (least: number) =>
+    `5:47 one client can use ${least} of the 100 requests that all clients of all share; ${fix}`;
+  const missing = told(100);
   const elsewhere = own(10).replace('/*', '/a/*');
   t.strictSame(warnings([all, elsewhere]), [missing]);
   t.strictSame(warnings([all, own(10)]), []);
-  t.strictSame(warnings([all, own(11)]), [
-    `5:47 one client can use 11 of the 100 requests that all clients of all share; ${fix}`,
-  ]);
+  t.strictSame(warnings([all, own(11)]), [told(11)]);
+  t.strictSame(warnings([all, own(50).replace('1m', '1h')]), [told(50)], 'within a minute');
   t.strictSame(warnings([all, own(1).replace('1m', '1s')])[0]?.includes('use 60 of the 100'), true);
   t.strictSame(warnings([all, own(10, ', mode: shadow')]), [missing]);
   t.strictSame(warnings([`${all}, userAgent: [GPTBot]`, elsewhere]), [], 'robots may use it up');
@@ -83,17 +84,17 @@ t.test('warns of a shared limit of a path, a network or a host that one client c
   const own = (limit: number, more = 'identifier: ip', route = '* /*'): string =>
     `name: own, route: "${route}", ${more}, limit: ${limit}, window: 1m`;
   for (const shared of [shop, host, net, both]) {
-    t.match(told([shared]), [/one client can use up \w+, because no policy/], shared);
+    t.match(told([shared]), [/one client can use 100 of the 100 requests/], shared);
     t.match(told([shared, own(11)]), [/one client can use 11 of the 100 requests/], shared);
-    t.match(told([shared, own(10, `identifier: ip, except: [GET /s/1/a]`)]), [/because/], shared);
+    t.match(told([shared, own(10, `identifier: ip, except: [GET /s/1/a]`)]), [/use 100 of/], shared);
     t.strictSame(told([shared, own(10)]), [], shared);
   }
   const ofShop = 'identifier: [ip, path.shop]';
   t.strictSame(told([shop, own(10, ofShop, '* /s/{shop}/*')]), [], 'a limit of each client in each shop');
   t.strictSame(told([host, own(10, `identifier: ip, ${hosts}`)]), [], 'a limit of the same hosts');
-  t.match(told([host, own(10, 'identifier: ip, hosts: [a.example.org]')]), [/because no policy/]);
+  t.match(told([host, own(10, 'identifier: ip, hosts: [a.example.org]')]), [/use 100 of/]);
   const session = '  session: { source: [{ cookie: sid }] }\n';
-  t.match(told([shop, own(10, 'identifier: [ip, session]')], session), [/because no policy/], 'invented');
+  t.match(told([shop, own(10, 'identifier: [ip, session]')], session), [/use 100 of/], 'invented');
   t.strictSame(told([shop.replace('100', '9')]), [], 'a tenth would be less than one request');
   t.strictSame(
     told(['name: hook, route: "POST /hooks/{token}", identifier: path.token, limit: 60, window: 1m']),
