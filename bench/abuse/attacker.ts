@@ -28,8 +28,8 @@ interface Conduct {
   /** Bytes to send repeatedly, unless the socket's buffer is full. */
   readonly drip?: { readonly bytes: string | Buffer; readonly everyMs: number };
   readonly leaveAfterMs?: number;
-  /** After each chunk of a reply: leave, or send the same request again. */
-  readonly atReply?: 'leave' | 'send';
+  /** Whether to leave at the first chunk of a reply. */
+  readonly leavesAtReply?: boolean;
   /** Whether to never read replies, so that they fill the kernel's buffers. */
   readonly isUnread?: boolean;
   /** Whether to close its half of the connection after the request. */
@@ -106,19 +106,16 @@ export class Attacker {
 
   /** Opens a connection. @returns null if the attacker already has too many */
   #connect(conduct: Conduct): Socket | null {
-    const { send, drip, leaveAfterMs, atReply, isUnread, isHalfClosed = false, act } = conduct;
+    const { send, drip, leaveAfterMs, leavesAtReply, isUnread, isHalfClosed = false, act } = conduct;
     if (this.#outstanding.size >= SOCKETS_MAX) return null;
     const to = { port: this.#port, host: '127.0.0.1', localAddress: ATTACKER_ADDRESS };
     const socket = connect({ ...to, noDelay: true, allowHalfOpen: isHalfClosed });
-    const request = (): void => {
-      if (send !== undefined) this.#request(socket, typeof send === 'function' ? send() : send);
-    };
     this.#outstanding.set(socket, 0);
     socket.on('error', () => undefined);
     socket.once('close', () => this.#outstanding.delete(socket));
     socket.once('connect', () => {
       this.counts.connected++;
-      request();
+      if (send !== undefined) this.#request(socket, typeof send === 'function' ? send() : send);
       if (isHalfClosed) socket.end();
       if (leaveAfterMs !== undefined) setTimeout(() => socket.destroy(), leaveAfterMs);
       if (drip !== undefined)
@@ -130,8 +127,7 @@ export class Attacker {
     if (isUnread === true) return socket;
     return socket.on('data', (chunk: Buffer) => {
       this.#count(socket, chunk);
-      if (atReply === 'leave') socket.destroy();
-      else if (atReply === 'send') request();
+      if (leavesAtReply === true) socket.destroy();
     });
   }
 

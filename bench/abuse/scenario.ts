@@ -15,12 +15,9 @@ interface Surroundings {
   /** Whether the attacker's address is a trusted proxy, so that its X-Forwarded-For counts. */
   readonly trustsAttacker: boolean;
   /**
-   * `frozen`: Redis is stopped for two seconds during the attack. `small`: it has only 12 MB of memory.
-   * `week-old`: it has kept histories of clients for a week, so limits of newcomers act.
+   * `frozen`: Redis is stopped for two seconds during the attack. `week-old`: it has kept histories of clients for a week, so limits of newcomers act.
    */
-  readonly store: 'frozen' | 'small' | 'week-old';
-  /** Whether one of two workers hangs, and the visitor comes when it has been replaced. */
-  readonly hangsWorker: boolean;
+  readonly store: 'frozen' | 'week-old';
   /** Whether the number of new Redis keys must be in proportion to the number of admitted requests. */
   readonly countsKeys: boolean;
   /** Maximum number of requests of the attacker that may reach the upstream in each minute. */

@@ -7,7 +7,6 @@ import { BENCH, ROOT } from '#bench/run/programs.ts';
 import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { ROWS_KEY } from '#gateway/bans/scripts.ts';
-import { childrenOf } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
 import type { Started } from '#test/support/process.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
@@ -20,10 +19,6 @@ const SAMPLE_MS = 250;
 /** The visitor starts this long after the attack, so that the attack has reached its full rate. */
 const HEAD_START_MS = 500;
 const TROUBLE_MS = 2000;
-/** Afterwards the visitor comes although no worker was replaced, and fails. */
-const HANG_MS_MAX = 60_000;
-/** With this policy, a full Redis refuses writes instead of removing keys. */
-const SMALL_REDIS = ['--maxmemory', '12mb', '--maxmemory-policy', 'noeviction'];
 
 export interface VisitPlan {
   readonly aloneSeconds: number;
@@ -55,16 +50,15 @@ export async function runScenario(
   scenario: AbuseScenario,
   { aloneSeconds, attackSeconds, replyMsMax: timeoutMs }: VisitPlan,
 ): Promise<AbuseResult> {
-  const { store, hangsWorker = false } = scenario;
+  const { store } = scenario;
   await using processes = new Processes();
   const upstreamPort = await startUpstream(processes);
-  const redis = await startRedis(processes, store === 'small' ? SMALL_REDIS : []);
+  const redis = await startRedis(processes);
   if (store === 'week-old') await beginHistories(redis);
   const port = await freePort();
   const { child } = await startGateway({
     ...{ processes, port, upstreamPort, redisPort: redis.port },
     policies: policiesOf(ROOT, scenario.policies ?? raiseLimits),
-    workers: hangsWorker ? 2 : 1,
     env: scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {},
   });
   const pid = child.pid ?? 0;
@@ -75,7 +69,6 @@ export async function runScenario(
       visit(CONTROL, { port: upstreamPort, timeoutMs }, seconds),
     ]);
   const [alone] = await visitAll(aloneSeconds);
-  if (hangsWorker) await hangWorker(pid);
 
   const keysBefore = await redis.client.dbsize();
   let keysMax = 0;
@@ -122,15 +115,4 @@ async function freeze(redis: RedisServer): Promise<void> {
   redis.freeze();
   await sleep(TROUBLE_MS);
   redis.thaw();
-}
-
-/** Stops a worker, and waits until the supervisor has replaced it. */
-async function hangWorker(supervisor: number): Promise<void> {
-  const [hanging = 0] = childrenOf(supervisor);
-  process.kill(hanging, 'SIGSTOP');
-  for (let waitedMs = 0; waitedMs < HANG_MS_MAX; waitedMs += SAMPLE_MS) {
-    const workers = childrenOf(supervisor);
-    if (workers.length === 2 && !workers.includes(hanging)) return;
-    await sleep(SAMPLE_MS);
-  }
 }

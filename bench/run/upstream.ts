@@ -19,8 +19,6 @@ const DOWNLOAD_BYTES = 50_000_000;
 const PIECE = Buffer.alloc(65_536, 'd');
 const SLOW_MS_MAX = 30_000;
 const EVENT_MS = 500;
-/** The reply that an attacker would like to give to others. */
-const FOREIGN = 'HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nforeign';
 const EARLY = '{"message":"before the body was read"}';
 const METHOD_OR_URL = ['x-http-method-override', 'x-original-url', 'x-rewrite-url'];
 const SMUGGLED = ['x_api_key', 'x_forwarded_for', ...METHOD_OR_URL, 'proxy'];
@@ -111,12 +109,6 @@ function slow(res: ServerResponse, ms: number): void {
   res.once('close', () => clearTimeout(timer));
 }
 
-/** Sends a body behind a reply that must not have one, and goes on with the connection. */
-function late({ socket }: IncomingMessage, res: ServerResponse, status: number, ms: number): void {
-  res.writeHead(status, { 'content-length': FOREIGN.length }).end();
-  setTimeout(() => socket.destroyed || socket.write(FOREIGN), ms);
-}
-
 function serve(req: IncomingMessage, res: ServerResponse): void {
   const [path = '', query = ''] = (req.url ?? '').split('?');
   const parameter = (name: string, initial: number, max: number): number =>
@@ -130,7 +122,6 @@ function serve(req: IncomingMessage, res: ServerResponse): void {
     else if (path === '/bench/download')
       download(req, res, parameter('bytes', DOWNLOAD_BYTES, DOWNLOAD_BYTES));
     else if (path === '/bench/slow') slow(res, parameter('ms', 1000, SLOW_MS_MAX));
-    else if (path === '/bench/late') late(req, res, parameter('status', 204, 304), parameter('ms', 0, 1000));
     else if (path === '/bench/early-401') json(res, 401, EARLY);
     else if (path === '/bench/early-413') json(res, 413, EARLY);
     else reply(req, res);

@@ -28,39 +28,6 @@ t.test('the longest matching prefix of an address wins', async (t) => {
   for (const [address, network] of cases) t.equal(map.find(bytes(address) ?? []), network, address);
 });
 
-t.test('the edges of the address space', async (t) => {
-  const map = new NetworkMap<string>();
-  t.equal(map.find([1, 2, 3, 4]), undefined, 'an empty map');
-  const networks = [
-    ['0.0.0.0/1', 'low'],
-    ['255.255.255.255', 'last'],
-    ['255.255.255.254', 'last'],
-    ['255.255.255.0/24', 'end'],
-    ['::/0', 'all'],
-    ['ffff::/16', 'high'],
-    ['ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'last'],
-    ['2001:db8:0:ffff:ffff:ffff:ffff:ffff', 'carry'],
-  ] as const;
-  for (const [network, value] of networks) t.ok(map.add(parseNetwork(network), value), network);
-  const cases = [
-    ['0.0.0.0', 'low'],
-    ['127.255.255.255', 'low'],
-    ['128.0.0.0', undefined],
-    ['255.255.254.255', undefined],
-    ['255.255.255.0', 'end'],
-    ['255.255.255.253', 'end'],
-    ['255.255.255.254', 'last'],
-    ['255.255.255.255', 'last'],
-    ['::', 'all'],
-    ['2001:db8:0:ffff:ffff:ffff:ffff:ffff', 'carry'],
-    ['2001:db8:1::', 'all'],
-    ['fffe:ffff::1', 'all'],
-    ['ffff::1', 'high'],
-    ['ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'last'],
-  ] as const;
-  for (const [address, value] of cases) t.equal(map.find(parseNetwork(address).bytes), value, address);
-});
-
 t.test(
   'random networks, of which some go again: the same as the longest prefix of a search through all',
   async (t) => {

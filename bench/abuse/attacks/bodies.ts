@@ -56,7 +56,7 @@ function sendRefused(socket: Socket): void {
 /** Sends the same requests as `curl -H Expect: --data-binary @20MB`. */
 function leaveEarly(status: number): Attack {
   const send = `${begin(20_000_000, `/bench/early-${status}`)}${PIECE}`;
-  return hold(128, { send, atReply: 'leave' });
+  return hold(128, { send, leavesAtReply: true });
 }
 
 export const BODIES = scenarios({
@@ -83,7 +83,7 @@ export const BODIES = scenarios({
     '128 uploads that expect 100-continue and leave when it comes',
     hold(128, {
       send: begin(20_000_000, RESPONSES, ['Expect: 100-continue']),
-      ...{ atReply: 'leave', leaveAfterMs: 200 },
+      ...{ leavesAtReply: true, leaveAfterMs: 200 },
     }),
   ],
   'bodies-to-be-read': [

@@ -40,7 +40,7 @@ export const CONNECTIONS = scenarios({
   churn: ['500 connections a second', open(500, { send: get(SMALL, ['Connection: close']) })],
   'half-closed': [
     '300 requests a second, each half-closed at once',
-    open(300, { send: get('/bench/slow?ms=500'), isHalfClosed: true, atReply: 'leave' }),
+    open(300, { send: get('/bench/slow?ms=500'), isHalfClosed: true, leavesAtReply: true }),
   ],
   resets: [
     '500 requests a second, each followed by a reset',
@@ -66,7 +66,7 @@ export const CONNECTIONS = scenarios({
   ],
   'download-aborts': [
     '100 downloads a second, left at the first byte',
-    open(100, { send: get(DOWNLOAD), atReply: 'leave' }),
+    open(100, { send: get(DOWNLOAD), leavesAtReply: true }),
   ],
   garbage: [
     '500 connections a second with something else than HTTP/1.1',

@@ -1,6 +1,5 @@
 /** Attacks that keep resources for a long time: streams, tunnels, downloads, slow replies, idle connections. */
 import type { Socket } from 'node:net';
-import { raiseLimits } from '#bench/peers/floodgate.ts';
 import { get, head, hold, open, repeat } from '../attacker.ts';
 import { DOWNLOAD, SMALL, scenarios } from '../scenario.ts';
 
@@ -56,17 +55,6 @@ export const HOARDING = scenarios({
   'bytes-behind-at-once': [
     '500 requests that take the upstream 10 s, each sent together with 256 KiB of an upload',
     hold(500, { send: BEHIND }),
-  ],
-  'slow-answers-protected': [
-    '100 requests that take the upstream 2 s, again and again, with protect: on',
-    // After each reply, send the next request, so that the attacker always uses its full share.
-    hold(100, { send: get('/bench/slow?ms=2000'), atReply: 'send' }),
-    {
-      policies(file) {
-        raiseLimits(file);
-        file.protect = 'on';
-      },
-    },
   ],
   'ipv6-network': [
     '500 clients of one IPv6 /48, each with a request that takes the upstream 10 s',

@@ -56,17 +56,6 @@ export const IDENTITIES = scenarios({
     counted,
   ],
   'invented-keys': ['invented keys, 1,500 a second', floodWithKeys, counted],
-  'invented-keys-hourly': [
-    'invented keys, 1,500 a second, windows of an hour, a Redis of 12 MB',
-    floodWithKeys,
-    {
-      ...counted,
-      store: 'small',
-      policies({ policies }) {
-        for (const policy of policies) policy.window = '1h';
-      },
-    },
-  ],
   'proof-by-400': [
     'invented keys, each 50 times, on a path that the upstream calls malformed',
     floodWithProofs([], `${SURVEYS}/%ff`),

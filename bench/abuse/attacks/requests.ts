@@ -23,13 +23,6 @@ const SMUGGLED = [
 ];
 
 const headOrRanges = inTurn([head('HEAD', DOWNLOAD), get(SMALL, [`Range: bytes=${RANGES}`])]);
-const lateBody = inTurn(
-  [0, 1, 5, 50].flatMap((ms) => [
-    head('HEAD', `/bench/late?status=200&ms=${ms}`),
-    get(`/bench/late?status=204&ms=${ms}`),
-    get(`/bench/late?status=304&ms=${ms}`),
-  ]),
-);
 const hasKey = inTurn([false, true]);
 
 const floodWithLogins = flood(1500, () =>
@@ -38,7 +31,6 @@ const floodWithLogins = flood(1500, () =>
 
 export const REQUESTS = scenarios({
   calm: ['no attack: shows how much the machine itself disturbs the figures', () => undefined],
-  'worker-hangs': ['one of two workers is stopped for ever', () => undefined, { hangsWorker: true }],
   'denied-flood': [
     'one address far over its limit, 1,500 requests a second',
     flood(1500, () => get(ENVIRONMENT)),
@@ -63,10 +55,6 @@ export const REQUESTS = scenarios({
   'head-and-range': [
     'HEAD of large files and requests for many ranges, 1,000 a second',
     flood(1000, headOrRanges),
-  ],
-  'late-bodies': [
-    'bodies that the upstream sends 0 to 50 ms behind its replies to HEAD, 204 and 304, 500 a second; no visitor gets one',
-    flood(500, lateBody),
   ],
   'two-hosts': [
     'two Host headers, 1,000 a second: refused, and not charged to a visitor with the same address',

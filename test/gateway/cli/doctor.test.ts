@@ -1,8 +1,6 @@
 /** Tests `floodgate doctor` on a correct set-up, and on one set-up for each mistake that it can find. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer as createHttp, type RequestListener } from 'node:http';
-import { createServer as createHttps } from 'node:https';
-import { dirname, join } from 'node:path';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Finding } from '#gateway/operate/doctor/findings.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
@@ -11,8 +9,6 @@ import { createAuthority } from '#test/support/certificates.ts';
 import { floodgate, floodgateCommand } from '#test/support/cli.ts';
 import { startFrontProxy } from '#test/support/front-proxy.ts';
 import { BEHIND_PROXY, startTestGateway, startUpstream } from '#test/support/gateway.ts';
-import { startSockets, trusted } from '#test/support/kinds.ts';
-import { listen } from '#test/support/listen.ts';
 import { startOperator } from '#test/support/operator.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
@@ -266,29 +262,6 @@ t.test('finds a missing Redis, an old Node, a wrong clock and an unreachable app
   ]);
 });
 
-t.test('says why the application does not answer, and how to correct it', async (t) => {
-  const ok: RequestListener = (_, res) => void res.end();
-  const untrusted = createAuthority(t).issue('app', 'DNS:localhost');
-  const [cert, key] = [readFileSync(untrusted.cert), readFileSync(untrusted.key)];
-  const secure = async (identity: { cert: Buffer; key: Buffer }): Promise<string> =>
-    `https://localhost:${await listen(t, createHttps(identity, ok))}`;
-  const { origin: noHttp } = await startSockets(t, 'http', (socket) => socket.end('220 ESMTP\r\n'));
-  const cases: readonly (readonly [string, RegExp, RegExp])[] = [
-    [await secure({ cert, key }), /authority that is not trusted/, /NODE_EXTRA_CA_CERTS=FILE/],
-    [await secure(trusted(t, 'DNS:localhost', -1)), /certificate has expired/, /^renew it/],
-    [await secure(trusted(t, 'DNS:other.test')), /issued for another name/, /a name of the certificate/],
-    ['http://no-such-app.invalid:3000', /name cannot be resolved/, /correct the host in GATEWAY_UPSTREAM/],
-    [`http://127.0.0.1:${await freePort()}`, /nothing listens there/, /start the application/],
-    [`https://127.0.0.1:${await listen(t, createHttp(ok))}`, /does it speak TLS/, /http:\/\//],
-    [`unix:${join(temporaryFolder(t), 'app.sock')}`, /no such socket/, /start the application/],
-    [noHttp, /cannot be forwarded/, /speaks HTTP/],
-  ];
-  for (const [upstream, message, fix] of cases) {
-    const { wrong } = await ask(await stand(t, null, { upstream }));
-    t.match(wrong, [{ check: 'upstream', message, fix }, { check: 'store' }], upstream);
-  }
-});
-
 t.test('finds that Redis is down', async (t) => {
   const redis = await redisWith(t);
   const standing = await stand(t, redis);
@@ -402,19 +375,6 @@ t.test('reports why the running gateway refused the policy file', async (t) => {
   }
 });
 
-t.test('reports why the running gateway refused a file that the policy file names', async (t) => {
-  const standing = await stand(t, null);
-  const listed = join(dirname(standing.file), 'deny.txt');
-  const isInUse = async (): Promise<boolean> =>
-    (await ask(standing)).wrong.every(({ check }) => check !== 'policy-file');
-  writeFileSync(listed, '192.0.2.0/24\n');
-  writeFileSync(standing.file, `${POLICIES}deny: [{ file: deny.txt }]\n`);
-  await until(isInUse);
-  writeFileSync(listed, 'neither a network nor a name\n');
-  await until(async () => (await refusalOf(standing)) !== null);
-  t.match((await ask(standing)).wrong[0], { check: 'policy-file', message: /is refused .*deny.txt:1/ });
-});
-
 t.test('finds an admin listener without a token on a public address', async (t) => {
   const standing = await stand(t, null, { admin: { isLoopback: false } });
   const { code, wrong } = await ask(standing);
@@ -438,19 +398,6 @@ t.test('knows the certificate of the gateway itself, and its files', async (t) =
     (await ask(good)).all.some(({ check }) => check === 'certificate'),
     'without TLS there is none',
   );
-});
-
-t.test('finds a Node.js with known holes, whether or not the gateway terminates TLS', async (t) => {
-  const { cert, key } = createAuthority(t).issue('own', 'DNS:localhost,IP:127.0.0.1');
-  const tls = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
-  for (const env of [{}, tls]) {
-    const found = async (nodeVersion: string): Promise<unknown> => {
-      const standing = await stand(t, null, { env, admin: { doctor: { nodeVersion } } });
-      return (await ask(standing)).wrong.filter(({ check }) => check === 'versions');
-    };
-    t.match(await found('26.10.0'), [{ message: /26\.10\.0 has known security holes/, fix: /26\.13\.1/ }]);
-    t.strictSame(await found('26.13.1'), []);
-  }
 });
 
 t.test('finds that the public address leads elsewhere or nowhere, or does not speak TLS', async (t) => {

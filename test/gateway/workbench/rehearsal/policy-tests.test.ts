@@ -138,48 +138,6 @@ t.test('a network: uses its addresses in turn', async (t) => {
     );
 });
 
-t.test('a test can use identifiers of every kind', async (t) => {
-  const table = `version: 1
-identifiers:
-  session: { source: [{ cookie: sid }] }
-  key: { source: [{ query: key }] }
-policies:
-  - { name: session, route: GET /s, identifier: session, limit: 2, window: 1m }
-  - { name: both, route: "GET /w/{id}", identifier: [key, path.id], limit: 2, window: 1m }
-  - { name: id, route: "GET /w/{id}", identifier: path.id, limit: 3, window: 1m }
-tests:
-  - { name: cookie, request: GET /s, headers: { cookie: "a=1; sid=2" }, times: 3, expect: { allowed: 2, policies: [session] } }
-  - { name: none, request: GET /s, headers: { cookie: a=1 }, expect: { policies: [] } }
-  - { name: both, request: GET /w/1?key=2, times: 3, expect: { allowed: 2, policies: [both, id] } }
-  - { name: one, request: GET /w/1, times: 4, expect: { allowed: 3, policies: [id] } }
-`;
-  t.strictSame(runTests(loadPolicies(table, 'p.yaml')), []);
-});
-
-t.test('overrides: by plan, by address, and what clients see of them', async (t) => {
-  const table = `version: 1
-identifiers:
-  ip: { source: client-address }
-plan: { header: x-plan }
-policies:
-  - name: all
-    route: "* *"
-    identifier: ip
-    limit: 2
-    window: 1m
-    overrides:
-      - { for: { plan: gold }, limit: 4 }
-      - { for: { address: 10.0.0.0/8 }, limit: 1 }
-tests:
-  - { name: usual, request: GET /, times: 9, expect: { allowed: 2 } }
-  - { name: gold, request: GET /, plan: gold, times: 9, expect: { allowed: 4, headers: { x-ratelimit-limit: 4 } } }
-  - { name: another plan, request: GET /, plan: free, times: 9, expect: { allowed: 2 } }
-  - { name: said by a stranger, request: GET /, headers: { x-plan: gold }, times: 9, expect: { allowed: 2 } }
-  - { name: network, request: GET /, from: 10.1.1.1, plan: gold, times: 9, expect: { allowed: 1 } }
-`;
-  t.strictSame(runTests(loadPolicies(table, 'p.yaml')), []);
-});
-
 t.test('a failing test is reported with line, expected and actual result', async (t) => {
   t.strictSame(
     failuresOf(`  - name: too few
