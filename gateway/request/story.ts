@@ -66,6 +66,9 @@ export interface StoryParts {
 
 export class Story implements Refusable, LimitListener {
   readonly way: Way;
+  readonly req: Sent;
+  readonly entry: AccessEntry | null;
+  readonly isVouchedFor: boolean;
   readonly arrivedAt: Millis;
   head = NOWHERE.head;
   match = NOWHERE.match;
@@ -90,20 +93,11 @@ export class Story implements Refusable, LimitListener {
 
   constructor(way: Way, parts: StoryParts) {
     this.way = way;
+    this.req = way.req;
+    this.entry = way.entry;
+    this.isVouchedFor = way.isVouchedFor;
     this.#parts = parts;
     this.arrivedAt = this.#now;
-  }
-
-  get req(): Sent {
-    return this.way.req;
-  }
-
-  get entry(): AccessEntry | null {
-    return this.way.entry;
-  }
-
-  get isVouchedFor(): boolean {
-    return this.way.isVouchedFor;
   }
 
   get caller(): Caller {
@@ -227,7 +221,7 @@ export class Story implements Refusable, LimitListener {
   }
 
   #reservationOf(spent: Spent, position: number): Reservation | null {
-    if (this.charged?.hasOutcomes !== true && spent.leases === null) return null;
+    if (this.match.cover?.hasOutcomes !== true && spent.leases === null) return null;
     const { enforcement, events } = this.#parts;
     return new Reservation(enforcement.options.limiter, spent, position, (outcomes) =>
       events.settled(this, outcomes),

@@ -24,17 +24,15 @@ interface Value {
 }
 
 export function families(samples: readonly Sample[]): Family[] {
-  const found = new Map<string, { family: Family; values: Value[] }>();
-  for (const { name, help, type, labels, value, suffix = '', aggregator = 'sum' } of samples) {
-    let known = found.get(name);
-    if (known === undefined) {
-      const values: Value[] = [];
-      known = { family: { name, help, type, aggregator, values }, values };
-      found.set(name, known);
-    }
-    known.values.push({ metricName: `${name}${suffix}`, labels, value });
-  }
-  return [...found.values()].map(({ family }) => family);
+  return [...Map.groupBy(samples, ({ name }) => name).values()].flatMap((same) => {
+    const [first] = same;
+    if (first === undefined) return [];
+    const { name, help, type, aggregator = 'sum' } = first;
+    const values = same.map(({ labels, value, suffix = '' }) => {
+      return { metricName: `${name}${suffix}`, labels, value };
+    });
+    return { name, help, type, aggregator, values };
+  });
 }
 
 /** Sums the values with equal names and labels. */

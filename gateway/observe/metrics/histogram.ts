@@ -7,13 +7,6 @@ const BOUNDS_SECONDS: readonly number[] = [
 ];
 const BOUNDS_MS = Float64Array.from(BOUNDS_SECONDS, (seconds) => seconds * 1000);
 
-/** @returns the index of the first bound that is not smaller; behind the last one for larger values */
-function bucketOf(ms: Millis): number {
-  let i = 0;
-  while (i < BOUNDS_MS.length && ms > (BOUNDS_MS[i] ?? 0)) i++;
-  return i;
-}
-
 export class Histogram {
   readonly #name: string;
   readonly #help: string;
@@ -28,7 +21,8 @@ export class Histogram {
 
   observe(ms: Millis): void {
     this.#sumMs += ms;
-    const i = bucketOf(ms);
+    let i = 0;
+    while (ms > (BOUNDS_MS[i] ?? Number.POSITIVE_INFINITY)) i++;
     this.#counts[i] = (this.#counts[i] ?? 0) + 1;
   }
 

@@ -132,8 +132,7 @@ function chargedTo(
       ? chargeOn(cover, identified)
       : joined(readings.map((reading) => chargeForReading(reading, request, chargeOn)));
   if (charge === null) return { ...UNCOVERED, identified };
-  const { hasOutcomes } = cover;
-  const charged = { kind: 'charged', charge, identified, hasOutcomes, plan: facts?.plan ?? null } as const;
+  const charged = { kind: 'charged', charge, identified, plan: facts?.plan ?? null } as const;
   const { charges } = caller;
   if (cover.isByAddress && charges !== null && charges.size < CHARGES_MAX) charges.set(cover, charged);
   return charged;

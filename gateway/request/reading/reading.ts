@@ -47,8 +47,6 @@ export interface ChargedTo {
   readonly kind: 'charged';
   readonly charge: Charge;
   readonly identified: KnownAs;
-  /** Whether some of its counters count only requests with a certain outcome. */
-  readonly hasOutcomes: boolean;
   /** The client's plan, if a policy has overrides and a trusted proxy names one. */
   readonly plan: string | null;
 }

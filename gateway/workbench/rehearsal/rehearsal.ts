@@ -170,7 +170,7 @@ export class Rehearsal {
     sentBytes: number | null = null,
   ): void {
     this.learn({ identified: charged.identified, request }, ending);
-    if (!charged.hasOutcomes) return;
+    if (request.match.cover?.hasOutcomes !== true) return;
     this.#limiter.conclude(outcomesOf(spent, 0, ending, { at: 'begin', headers, isWhole: true }));
     this.#limiter.conclude(outcomesOf(spent, 0, ending, { at: 'end', sentBytes }));
   }

@@ -375,39 +375,26 @@ t.test('applies lists and bans, writes the access log, and stores refusals', asy
 });
 
 t.test('refuses to start with policies that an authorization request cannot decide', async (t) => {
-  const row = 'name: odd, route: "* /odd/*", identifier: ip';
-  const cases: readonly (readonly [string, RegExp])[] = [
-    [
-      `${row}, concurrency: 2`,
-      /:7:1: odd counts requests in flight.* cannot see on GATEWAY_DECISION_PORT; remove it/,
-    ],
-    [`${row}, limit: 2, window: 1m, count: failure`, /odd has "count: failure", .*status of replies/],
-    [`${row}, limit: 2, window: 1m, count: success`, /odd has "count: success"/],
-    [`${row}, limit: 2, window: 1m, cost: body-bytes`, /odd depends on the length of bodies/],
-    [
-      'name: odd, route: POST /login, identifier: { body: email }, limit: 2, window: 1m',
-      /odd counts a field of bodies.* cannot see on GATEWAY_DECISION_PORT/,
-    ],
-    [
-      'name: odd, route: POST /login, identifier: ip, distinct: { body: email }, limit: 2, window: 1m',
-      /odd counts a field of bodies.* cannot see on GATEWAY_DECISION_PORT/,
-    ],
-    [
-      `${row}, limit: 9, window: 1m, cost: { replyHeader: X-Tokens, reserve: 5 }`,
-      /odd has a cost that the header x-tokens of replies reports, .*; write cost: 5 to charge the reserve, or use it/,
-    ],
-    [
-      `${row}, limit: 9, window: 1m, cost: reply-bytes`,
-      /odd depends on the length of replies, .*; remove it/,
-    ],
-    [
-      `${row}, limit: 9, window: 1m, cost: { reply-bytes: 5 }`,
-      /odd depends on the length of replies, .*; write cost: 5 to charge the reserve, or use it/,
-    ],
-  ];
-  for (const [text, message] of cases)
-    await t.rejects(startAsked(t, {}, policyFile(text)), { name: 'PolicyFileError', message }, text);
-  const costly = `${row}, limit: 5, window: 366d, cost: { header: x-units }`;
+  const unseen = 'which the gateway cannot see on GATEWAY_DECISION_PORT';
+  const window = 'route: "* /odd/*", identifier: ip, limit: 9, window: 1m';
+  const reply = 'odd depends on the length of replies';
+  const cases: Readonly<Record<string, string>> = {
+    'route: "* /odd/*", identifier: ip, concurrency: 2': `odd counts requests in flight, so it depends on the end of replies, ${unseen}; remove it`,
+    [`${window}, count: failure`]: 'odd has "count: failure", so it depends on the status of replies',
+    [`${window}, count: success`]: 'odd has "count: success"',
+    [`${window}, cost: body-bytes`]: 'odd depends on the length of bodies',
+    'route: POST /login, identifier: { body: email }, limit: 2, window: 1m': `odd counts a field of bodies, ${unseen}`,
+    [`${window}, distinct: { body: email }`]: `odd counts a field of bodies, ${unseen}`,
+    [`${window}, cost: { replyHeader: X-Tokens, reserve: 5 }`]: `odd has a cost that the header x-tokens of replies reports, ${unseen}; write cost: 5 to charge the reserve, or use it`,
+    [`${window}, cost: reply-bytes`]: `${reply}, ${unseen}; remove it`,
+    [`${window}, cost: { reply-bytes: 5 }`]: `${reply}, ${unseen}; write cost: 5 to charge the reserve, or use it`,
+  };
+  for (const [text, message] of Object.entries(cases)) {
+    const policies = policyFile(`name: odd, ${text}`);
+    await t.rejects(startAsked(t, {}, policies), { name: 'PolicyFileError', message }, text);
+  }
+  const costly =
+    'name: odd, route: "* /odd/*", identifier: ip, limit: 5, window: 366d, cost: { header: x-units }';
   const { ask } = await startAsked(t, {}, policyFile(costly));
   t.match(await ask('GET', '/odd/a', '192.0.2.1', { 'x-units': '4' }), {
     headers: { 'x-ratelimit-remaining': '1' },
