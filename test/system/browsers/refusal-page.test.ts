@@ -89,13 +89,6 @@ t.test('shows the same without scripts', async (t) => {
   t.equal(await page.getByRole('button').count(), 0, 'no button is shown without scripts');
 });
 
-t.test('a script that requests data gets JSON', async (t) => {
-  const page = watched(await browser.newPage());
-  await page.goto(`${origin}/start`);
-  const type = await page.evaluate("fetch('/hour').then((reply) => reply.headers.get('content-type'))");
-  t.equal(type, 'application/problem+json');
-});
-
 t.test('a template: its own script runs, and no other', async (t) => {
   const html = `<!doctype html><html lang="en"><title>Mine</title>
 <style>p { color: rgb(1, 2, 3); }</style>

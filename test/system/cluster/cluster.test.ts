@@ -150,20 +150,6 @@ t.test(
   },
 );
 
-t.test('all nodes go away and come back', async (t) => {
-  const cluster = await startCluster(t);
-  const changes: boolean[] = [];
-  const store = storeAt(t, cluster.url, { onChange: (ready) => changes.push(ready) });
-  await store.connect();
-  await Promise.all(cluster.nodes.map((node) => node.kill()));
-  await until(() => !store.ready);
-  t.match(store.whyDown().message, /nothing listens there|closed/);
-  await Promise.all(cluster.nodes.map((node) => node.restart()));
-  await cluster.untilOk();
-  await until(() => store.ready);
-  t.strictSame(changes, [true, false, true]);
-});
-
 t.test('reports configurations that cannot work', async (t) => {
   const redis = await startRedis(t);
   const single = storeAt(t, `redis+cluster://127.0.0.1:${redis.port}`);
