@@ -53,7 +53,7 @@ export interface UpstreamCall {
 }
 
 /** The part of a response that the gateway's own replies use. It behaves as in node:http. */
-export interface WritableResponse {
+export interface OwnResponse {
   readonly entry: LoggedReply | null;
   readonly statusCode: number;
   readonly headersSent: boolean;
@@ -64,15 +64,11 @@ export interface WritableResponse {
   write(chunk: Buffer): boolean;
   end(): unknown;
   end(text: string, encoding: 'latin1'): unknown;
-}
-
-/** A response that can send a reply that many requests share. */
-export interface SharingResponse extends WritableResponse {
-  /** Writes all of the reply. @param id stands in its gaps @param date value of Date */
+  /** Writes all of a reply that many requests share. @param id stands in its gaps @param date value of Date */
   endShared(reply: SharedReply, id: string, date: string): void;
 }
 
-export interface ClientResponse extends SharingResponse {
+export interface ClientResponse extends OwnResponse {
   readonly req: ClientRequest;
   /** The exchange of this response. It is closed when the response ends or the client leaves. */
   exchange: Exchange | null;

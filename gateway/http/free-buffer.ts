@@ -6,8 +6,6 @@
 
 /** Minimum size of a buffer that is freed. Smaller buffers may share a pool with others. */
 const BYTES_MIN = 16_384;
-/** ArrayBuffer.transfer exists since Node 21. Without it, buffers are left to the garbage collector. */
-const CAN_FREE = 'transfer' in ArrayBuffer.prototype;
 
 export interface Garbage {
   freed(bytes: number): void;
@@ -15,7 +13,7 @@ export interface Garbage {
 
 /** @returns the chunk's memory, if it is large and not shared; else null */
 export function ownMemory(chunk: unknown): ArrayBuffer | null {
-  if (!CAN_FREE || !Buffer.isBuffer(chunk) || chunk.length <= BYTES_MIN) return null;
+  if (!Buffer.isBuffer(chunk) || chunk.length <= BYTES_MIN) return null;
   const { buffer } = chunk;
   return buffer instanceof ArrayBuffer && buffer.byteLength === chunk.length ? buffer : null;
 }

@@ -5,7 +5,6 @@
  * one write. Of a longer reply the first part is written at once, so events and long polls are not delayed.
  */
 import type { Client } from '#gateway/bounds/clients.ts';
-import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import { writeLast } from '#gateway/http/free-buffer.ts';
 import { headText } from '#gateway/http/head-text.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
@@ -20,13 +19,8 @@ import type { Upstream } from './upstream.ts';
 /** Maximum size of a reply that is written as one string. For larger ones, copying costs more than a second write. */
 const ONE_WRITE_BYTES = 16_384;
 
-interface Replied {
-  readonly req: ClientRequest;
-  readonly res: ClientResponse;
-}
-
 interface RepliedCall {
-  readonly request: Replied & Pick<ForwardedRequest, 'exposesLimits'>;
+  readonly request: Pick<ForwardedRequest, 'req' | 'res' | 'exposesLimits'>;
   readonly client: Client;
   readonly upstream: Upstream;
   readonly passage: Passage;
@@ -40,7 +34,7 @@ interface RepliedCall {
  * @param added the gateway's fields for the final reply
  */
 export function writeInterim(
-  { req, res }: Replied,
+  { req, res }: Pick<ForwardedRequest, 'req' | 'res'>,
   status: number,
   reason: string,
   raw: readonly string[],

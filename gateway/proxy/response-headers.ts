@@ -12,7 +12,6 @@ import { dropNominated, HOP_BY_HOP, nominated } from '#gateway/http/hop-by-hop.t
 export interface ClientHeaders {
   readonly headers: string[];
   readonly hasContentLength: boolean;
-  readonly hasDate: boolean;
   /** Whether the reply is text/event-stream. Then it lasts as long as the client listens. */
   readonly isEventStream: boolean;
   /** Whether Upgrade is among the headers. Then Connection must name it (RFC 9110 7.8). */
@@ -26,7 +25,6 @@ const SPECIAL: ReadonlySet<string> = new Set([
   ...LIMIT_HEADERS,
   'content-length',
   'content-type',
-  'date',
   'access-control-expose-headers',
 ]);
 const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/i;
@@ -57,7 +55,6 @@ export function clientHeaders(
 ): ClientHeaders {
   const headers: string[] = [];
   let hasContentLength = false;
-  let hasDate = false;
   let isEventStream = false;
   let namesUpgrade = false;
   let isAllExposed = false;
@@ -70,7 +67,6 @@ export function clientHeaders(
       // RFC 9110 8.6 forbids this field here. A client that believes it would wait for a body.
       if (special === 'content-length' && (status < 200 || status === 204)) continue;
       if (special === 'content-length') hasContentLength = true;
-      else if (special === 'date') hasDate = true;
       else if (special === 'content-type') isEventStream = EVENT_STREAM.test(value);
       else if (special === 'access-control-expose-headers') isAllExposed ||= exposesAll(value);
       else if (special === 'connection') {
@@ -91,5 +87,5 @@ export function clientHeaders(
   for (const item of added) headers.push(item);
   // The application may have sent this field too. Recipients join both (RFC 9110 5.2).
   if (exposesLimits && added.length > 0 && !isAllExposed) headers.push(EXPOSE_HEADER, EXPOSED_LIMITS);
-  return { headers, hasContentLength, hasDate, isEventStream, namesUpgrade };
+  return { headers, hasContentLength, isEventStream, namesUpgrade };
 }

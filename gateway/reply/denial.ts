@@ -5,7 +5,7 @@
  * for the id of the refusal, and serves a whole flood. All 429s of one event-loop tick are written at its end, which
  * makes a flood about a third cheaper.
  */
-import type { SharingResponse } from '#gateway/http/client-exchange.ts';
+import type { OwnResponse } from '#gateway/http/client-exchange.ts';
 import { DateField } from '#gateway/http/date-field.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import { SharedReply } from '#gateway/http/shared-reply.ts';
@@ -28,7 +28,7 @@ interface Denial {
 
 interface Denied {
   readonly req: AnsweredRequest;
-  readonly res: SharingResponse;
+  readonly res: OwnResponse;
   readonly denial: Denial;
   readonly decision: string;
 }
@@ -53,7 +53,7 @@ export class DenialWriter {
 
   write(
     req: AnsweredRequest,
-    res: SharingResponse,
+    res: OwnResponse,
     refusal: LimitRefusal,
     { cors, close, page }: Framing,
     decision: string,

@@ -14,22 +14,22 @@ const CHECK_MS: Millis = 1000;
 const SILENCE_CHECKS = 30;
 /** Bytes that count as progress within these checks: about 500 bytes a second, less than the slowest mobile network. */
 const SILENCE_BYTES = 16_384;
-/**
- * Number of checks over which speed is measured. While other uploads wait for room, the slowest one below this speed is
- * cut.
- */
-const PRESSED_CHECKS = 5;
-const PRESSED_BYTES_PER_CHECK = 20_480;
+/** While other uploads wait for room, the slowest one below this average of bytes in each check is cut. */
+const PRESSED_BYTES = 20_480;
+/** The average follows the last checks. */
+const CHECKS_AVERAGED = 5;
 
 interface SlowBody {
   response: ClientResponse;
   /** Numbers of bytes read, and of reply bytes that the kernel accepted, at the last progress. */
   bytesRead: number;
   bytesSent: number;
+  /** Number of checks since then. */
   checks: number;
-  /** Number of bytes read at the beginning of the last PRESSED_CHECKS. */
-  pressedBytesRead: number;
-  pressedChecks: number;
+  /** Number of bytes read at the last check. */
+  seenBytes: number;
+  /** Average of bytes in each check. It begins high enough that a new upload has a few checks. */
+  speed: number;
 }
 
 interface UnreadReply {
@@ -78,7 +78,7 @@ export class ConnectionWatch {
   }
 
   #check(): void {
-    let slowest: { connection: ClientConnection; bytes: number } | null = null;
+    let slowest: { connection: ClientConnection; speed: number } | null = null;
     const now = this.#options.clock();
     for (const connection of this.#options.connections.values()) {
       connection.reader?.check(now);
@@ -87,8 +87,8 @@ export class ConnectionWatch {
         this.forget(connection);
         continue;
       }
-      const bytes = this.#checkBody(connection, response);
-      if (bytes !== null && (slowest === null || bytes < slowest.bytes)) slowest = { connection, bytes };
+      const speed = this.#checkBody(connection, response);
+      if (speed < (slowest?.speed ?? PRESSED_BYTES)) slowest = { connection, speed };
       this.#checkReply(connection, response);
     }
     if (slowest === null || !this.#options.upstream.uploads.isShort) return;
@@ -96,8 +96,8 @@ export class ConnectionWatch {
     this.#cutSilent(slowest.connection);
   }
 
-  /** @returns bytes of a slow upload over the last PRESSED_CHECKS; null if it is not slow */
-  #checkBody(connection: ClientConnection, response: ClientResponse): number | null {
+  /** @returns the speed of an upload whose client sends; infinite for all other requests */
+  #checkBody(connection: ClientConnection, response: ClientResponse): number {
     const { body } = response.req;
     const isReplying = response.headersSent;
     // While much of the body waits, the gateway does not read. After the end of the reply, the rest is discarded.
@@ -108,22 +108,25 @@ export class ConnectionWatch {
       (!isReplying || response.exchange?.isClosed === false);
     if (!isAwaited) {
       this.#bodies.delete(connection);
-      return null;
+      return Number.POSITIVE_INFINITY;
     }
     const { bytesRead } = connection.socket;
     const bytesSent = sentBytes(connection);
     const slow = this.#bodies.get(connection);
     if (slow === undefined || slow.response !== response) {
+      const speed = 2 * PRESSED_BYTES;
       this.#bodies.set(connection, {
         response,
         bytesRead,
         bytesSent,
         checks: 0,
-        pressedBytesRead: bytesRead,
-        pressedChecks: 0,
+        seenBytes: bytesRead,
+        speed,
       });
-      return null;
+      return Number.POSITIVE_INFINITY;
     }
+    slow.speed += (bytesRead - slow.seenBytes - slow.speed) / CHECKS_AVERAGED;
+    slow.seenBytes = bytesRead;
     // After the reply has begun, client and upstream may alternate, so its bytes are progress too.
     if (bytesRead - slow.bytesRead >= SILENCE_BYTES || (isReplying && bytesSent > slow.bytesSent)) {
       slow.bytesRead = bytesRead;
@@ -131,15 +134,10 @@ export class ConnectionWatch {
       slow.checks = 0;
     } else if (++slow.checks >= SILENCE_CHECKS) {
       this.#cutSilent(connection);
-      return null;
+      return Number.POSITIVE_INFINITY;
     }
-    if (isReplying || ++slow.pressedChecks < PRESSED_CHECKS) return null;
-    const bytes = bytesRead - slow.pressedBytesRead;
-    const isSlow =
-      response.exchange?.call?.isUploading === true && bytes < slow.pressedChecks * PRESSED_BYTES_PER_CHECK;
-    slow.pressedChecks--;
-    slow.pressedBytesRead += bytes / PRESSED_CHECKS;
-    return isSlow ? bytes : null;
+    const isUploading = !isReplying && response.exchange?.call?.isUploading === true;
+    return isUploading ? slow.speed : Number.POSITIVE_INFINITY;
   }
 
   #cutSilent(connection: ClientConnection): void {

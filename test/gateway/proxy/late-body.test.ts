@@ -84,19 +84,6 @@ t.test('408: a body that never comes, also if the application has the head', asy
   await until(() => bounds.uploads.held === 0 && clients.size === 0, 'everything is given back');
 });
 
-t.test('a client that leaves before its body gives everything back', async (t) => {
-  const upstream = await startRawUpstream(t, () => undefined);
-  const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin });
-  for (const fields of ['Content-Length: 5', 'Transfer-Encoding: chunked']) {
-    const client = sendRaw(port, head('/', fields));
-    const before = upstream.sockets.length;
-    await until(() => upstream.sockets.length > before, 'the head arrives');
-    client.socket.destroy();
-    await until(() => bounds.uploads.held === 0 && clients.size === 0, fields);
-  }
-  await until(() => upstream.sockets.every(({ destroyed }) => destroyed), 'the calls are aborted');
-});
-
 t.test('a small body waits for itself where uploads have no room', async (t) => {
   const upstream = await startUpstream(t, (req, res) => void req.resume().on('end', () => res.end('ok')));
   const { port, bounds } = await startBareServer(t, {

@@ -57,22 +57,6 @@ for (const parser of PARSERS) {
     },
   );
 
-  t.test(`own parser ${parser}: 429 and 503: the bound of upgrades is that of all protocols`, async (t) => {
-    const upstream = await startUpstream(t);
-    upstream.server.on('upgrade', (req, socket) => {
-      socket.on('error', () => socket.destroy());
-      socket.write(`HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: ${req.headers.upgrade}\r\n\r\n`);
-    });
-    const { port } = await startTestGateway(t, { upstream, env: { ...env, GATEWAY_CLIENT_SHARE: '0.5' } });
-    const first = sendRaw(port, asks('tcp', 'POST'));
-    await first.until(/ 101 /);
-    t.match(await sendRaw(port, asks('websocket')).ended(), /^HTTP\/1\.1 429 /);
-    const other = sendRaw(port, asks('websocket'), '127.0.0.2');
-    await other.until(/ 101 /);
-    t.match(await sendRaw(port, asks('SPDY/3.1'), '127.0.0.3').ended(), /^HTTP\/1\.1 503 /);
-    for (const { socket } of [first, other]) socket.destroy();
-  });
-
   t.test(`own parser ${parser}: 502 for a switch to another protocol than those asked for`, async (t) => {
     for (const to of ['h2c', 'websocket', 'tcp, SPDY/3.1', '']) {
       const upstream = await startSwitching(t, to);

@@ -1,12 +1,7 @@
-/** Large bodies take turns: each client forwards a bounded amount in one event-loop tick, and no byte is lost. */
-import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import t from 'tap';
 import { Client } from '#gateway/bounds/clients.ts';
 import { type Transfer, TransferScheduler } from '#gateway/proxy/transfer-scheduler.ts';
 import { startUpstream } from '#test/support/gateway.ts';
-import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
 import { send } from './exchange.ts';
 
@@ -135,55 +130,4 @@ t.test('large bodies need no collection, with a length and in chunks', async (t)
   t.equal(collections, 0);
   t.equal((await send(port, '/chunks')).status, 200);
   t.equal(collections, 0);
-});
-
-const BODY = Buffer.alloc(3 * 1024 * 1024 + 7, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
-const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-
-t.test('downloads, uploads and tunnels of several clients at once arrive whole', async (t) => {
-  const upstream = await startUpstream(t, (req, res) => {
-    if (req.method === 'GET') {
-      res.end(BODY);
-      return;
-    }
-    const hash = createHash('sha256');
-    req.on('data', (chunk: Buffer) => hash.update(chunk));
-    req.on('end', () => res.end(hash.digest('hex')));
-  });
-  upstream.server.on('upgrade', (_req, socket) => {
-    socket.on('error', () => socket.destroy());
-    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
-    socket.pipe(socket);
-  });
-  const { port, bounds } = await startBareServer(t, { origin: upstream.origin });
-  const addresses = ['127.0.0.1', '127.0.0.7', '127.0.0.8'];
-  const download = async (localAddress: string): Promise<void> => {
-    const { body } = await send(port, '/', { localAddress });
-    t.equal(digest(body), digest(BODY), 'download');
-  };
-  const upload = async (localAddress: string): Promise<void> => {
-    const { body } = await send(port, '/', { localAddress, method: 'POST', body: BODY });
-    t.equal(body.toString(), digest(BODY), 'upload');
-  };
-  const tunnel = async (localAddress: string): Promise<void> => {
-    const socket = connect({ port, host: '127.0.0.1', localAddress });
-    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
-    const chunks: Buffer[] = [];
-    let bytes = -1;
-    socket.on('data', (chunk: Buffer) => {
-      if (bytes < 0) {
-        bytes = 0;
-        socket.end(BODY);
-        const rest = chunk.subarray(chunk.indexOf('\r\n\r\n') + 4);
-        chunks.push(rest);
-      } else chunks.push(chunk);
-    });
-    await once(socket, 'close');
-    t.equal(digest(Buffer.concat(chunks)), digest(BODY), 'the tunnel is complete in both directions');
-  };
-  await Promise.all(addresses.flatMap((address) => [download, upload, tunnel].map((way) => way(address))));
-  await until(
-    () => bounds.upgrades.held + bounds.uploads.held + bounds.upstream_connections.held === 0,
-    'all is given back',
-  );
 });

@@ -123,18 +123,6 @@ t.test('waits until the upstream has read, and lets the client send on then', as
   t.notOk(owner.isBlocked);
 });
 
-t.test('takes turns with other bodies', async (t) => {
-  const { body, scheduler, written, begin } = start();
-  begin();
-  useUp(scheduler);
-  body.arrive(bytes(LARGE, 'a'));
-  t.notOk(body.arrive(bytes(LARGE, 'b')));
-  body.finish();
-  t.same(written, [`${LARGE} a`], 'the second part is for the next tick');
-  await turn();
-  t.same(written, [`${LARGE} a`, `${LARGE} b`, 'end']);
-});
-
 t.test('pays for each piece that it joins', async (t) => {
   const { body, written, begin } = start();
   begin();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t from 'tap';
-import type { SharingResponse } from '#gateway/http/client-exchange.ts';
+import type { OwnResponse } from '#gateway/http/client-exchange.ts';
 import { templateOf } from '#gateway/policy/page-template.ts';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
 import { limitRefusal } from '#gateway/refusals/refusal.ts';
@@ -209,7 +209,7 @@ t.test('a template is used only if there is a time to wait', async (t) => {
 function writerTo(bodies: string[]): (violated: readonly (typeof violation)[], page: Page) => void {
   const writer = new DenialWriter(() => 0);
   const req = { method: 'GET', complete: true, socket: new Socket(), body: null };
-  const res: SharingResponse = {
+  const res: OwnResponse = {
     entry: null,
     statusCode: 200,
     headersSent: false,
