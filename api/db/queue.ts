@@ -63,6 +63,8 @@ interface QueueOptions {
 
 /** Pause between looks. Under load a look then finds several rows at once. */
 const GATHER_MS: Millis = 10;
+/** A look that takes long, such as for a thousand webhooks, is followed by a pause that is longer by this factor. */
+const REST = 4;
 /** Processes whose clocks differ a little share the work, so smaller steps of the clock do not count. */
 const STEP_MS: Millis = 60_000;
 
@@ -118,13 +120,14 @@ export function startQueue(options: QueueOptions): Queue {
     while (!isStopping) {
       if (isDue) {
         isDue = false;
+        const begunAt = performance.now();
         const more = await look().catch((error: unknown) => {
           onError(error);
           isDue = false;
           return false;
         });
         isDue ||= more;
-        if (isDue) await sleep(GATHER_MS);
+        if (isDue) await sleep(Math.max(GATHER_MS, REST * (performance.now() - begunAt)));
       } else await pause();
     }
     endIdling();

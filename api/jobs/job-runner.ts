@@ -3,7 +3,7 @@
  * process that moves this time to the next period runs it. If the process dies during a job, the next period does the
  * rest, because every job only does what is still to be done.
  */
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Database } from '#api/db/schema.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { every } from '#api/work/every.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -32,37 +32,26 @@ interface JobRunnerOptions {
 }
 
 export function startJobRunner({ db, clock, jobs, onError, lookMs = LOOK_MS }: JobRunnerOptions): JobRunner {
-  const setDue = async ({ name }: Job, dueAt: Timestamp, found?: Timestamp): Promise<boolean> => {
-    const row = db.updateTable('scheduledJobs').set({ dueAt }).where('name', '=', name);
-    const { numUpdatedRows } = await (found === undefined
-      ? row
-      : row.where('dueAt', '=', found)
-    ).executeTakeFirst();
-    return numUpdatedRows > 0n;
-  };
-
-  /** @returns whether the job is due, and this process runs it */
-  const claim = async (job: Job): Promise<boolean> => {
-    const time = clock();
-    const now = toTimestamp(time);
-    const next = toTimestamp(time + job.periodMs);
-    const row = await db
-      .selectFrom('scheduledJobs')
-      .select('dueAt')
-      .where('name', '=', job.name)
+  /** @returns whether the job is due, and this process runs it: one statement tells and moves the time */
+  const claim = async ({ name, periodMs }: Job): Promise<boolean> => {
+    const now = clock();
+    const { numInsertedOrUpdatedRows = 0n } = await db
+      .insertInto('scheduledJobs')
+      .values({ name, dueAt: toTimestamp(now + periodMs) })
+      .onConflict((conflict) =>
+        conflict
+          .column('name')
+          .doUpdateSet({ dueAt: toTimestamp(now + periodMs) })
+          .where(({ eb, or }) =>
+            or([
+              eb('scheduledJobs.dueAt', '<=', toTimestamp(now)),
+              // No process sets a time after the next one. If there is one, the clock was set back.
+              eb('scheduledJobs.dueAt', '>', toTimestamp(now + 2 * periodMs)),
+            ]),
+          ),
+      )
       .executeTakeFirst();
-    if (row === undefined) {
-      const { numInsertedOrUpdatedRows = 0n } = await db
-        .insertInto('scheduledJobs')
-        .values({ name: job.name, dueAt: next })
-        .onConflict((conflict) => conflict.doNothing())
-        .executeTakeFirst();
-      return numInsertedOrUpdatedRows > 0n;
-    }
-    // No process sets a time after the next one. If there is one, the clock was set back.
-    const isDue = row.dueAt <= now || row.dueAt > toTimestamp(time + 2 * job.periodMs);
-    // Only one process can change the time that all of them have read.
-    return isDue && setDue(job, next, row.dueAt);
+    return numInsertedOrUpdatedRows > 0n;
   };
 
   // Each job has its own timer, so that a long job does not delay others.
@@ -76,7 +65,9 @@ export function startJobRunner({ db, clock, jobs, onError, lookMs = LOOK_MS }: J
           wasCut ||= isStopping();
           return wasCut;
         });
-        if (wasCut) await setDue(job, toTimestamp(clock()));
+        if (!wasCut) return;
+        const row = db.updateTable('scheduledJobs').set({ dueAt: toTimestamp(clock()) });
+        await row.where('name', '=', job.name).execute();
       },
       (error) => onError(job.name, error),
     ),

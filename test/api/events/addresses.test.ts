@@ -41,6 +41,8 @@ const closed = [
   '64:ff9b::a9fe:a9fe',
   '64:ff9b:1::1',
   '2002:7f00:1::',
+  '2002:808:808::1',
+  '4000::1',
   '2002:a00:1::1',
   '2002:c0a8:101::1',
   '100::1',
@@ -83,7 +85,6 @@ const open = [
   '2a00:1450::1',
   '::ffff:8.8.8.8',
   '64:ff9b::808:808',
-  '2002:808:808::1',
 ];
 for (const address of open) t.equal(isPublic(address), true, `${address} is public`);
 
