@@ -30,8 +30,7 @@ export interface MailTransport {
   /**
    * Resolves when the server has accepted the mail.
    *
-   * @throws MailRefused if another attempt is pointless, SenderRefused if the mail is not the cause. Any other error is
-   * worth another attempt.
+   * @throws MailRefused if another attempt is pointless. Any other error is worth another attempt.
    */
   send(mail: OutgoingMail): Promise<void>;
   close(): void;
@@ -42,16 +41,5 @@ export class MailRefused extends Error {
   constructor(message: string, cause: unknown) {
     super(message, { cause });
     this.name = 'MailRefused';
-  }
-}
-
-/**
- * The server refuses every mail, because of a login, a sender address or a certificate that an operator can correct.
- * The message says what to check.
- */
-export class SenderRefused extends Error {
-  constructor(message: string, cause: unknown) {
-    super(message, { cause });
-    this.name = 'SenderRefused';
   }
 }

@@ -1,9 +1,6 @@
 /**
  * Accepts mails and sends them. If a process dies between sending and recording, the mail arrives twice. No mail gets
  * lost.
- *
- * If the server refuses every mail (SenderRefused), all of them wait. After a pause, one mail tests whether that has
- * changed.
  */
 
 import { pauseAfter, type Queue, settle, startQueue } from '#api/db/queue.ts';
@@ -12,7 +9,7 @@ import type { Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { type Mail, type MailAddress, MailRefused, type MailTransport, SenderRefused } from './mail.ts';
+import { type Mail, type MailAddress, MailRefused, type MailTransport } from './mail.ts';
 import { dueMails, insertMail, type LeasedMail, loadMails } from './outbox.ts';
 
 /** How often the table is read for mails whose pause is over, and for mails of other processes. */
@@ -28,9 +25,6 @@ const STOP_MS: Millis = 5_000;
 export const ATTEMPTS_MAX = 14;
 /** The first pause is 15 to 30 s, the longest three to six hours. All attempts together last about a day. */
 export const RETRIES = { firstMs: 15_000, maxMs: 3 * 60 * 60 * 1000, jitter: 1 };
-/** If the server refuses every mail for this time, the mail is parked. */
-const REFUSED_MS_MAX: Millis = 7 * 24 * 60 * 60 * 1000;
-const REFUSED_PAUSES = { firstMs: 60_000, maxMs: 60 * 60 * 1000, jitter: 0 };
 const ERROR_LENGTH_MAX = 500;
 
 interface MailerLog {
@@ -67,7 +61,6 @@ interface MailerOptions {
 
 export function createMailer({ db, transport, clock, random, log }: MailerOptions): Mailer {
   let queue: Queue | null = null;
-  const refusals = createRefusals(clock, random);
 
   const attempt = async (mail: LeasedMail, to: MailTransport): Promise<void> => {
     const { id, kind, attemptCount: attempts, failureCount } = mail;
@@ -77,7 +70,6 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
     } catch (error) {
       return failed(mail, error);
     }
-    refusals.end();
     await record(mail, { status: 'sent', dueAt: null, body: '', lastError: null });
     log.info({ mailId: id, kind, attempts }, 'a mail was sent');
   };
@@ -85,8 +77,6 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
   const failed = async (mail: LeasedMail, error: unknown): Promise<void> => {
     const { id, kind, attemptCount: attempts, failureCount } = mail;
     const reason = error instanceof Error ? error.message : String(error);
-    if (error instanceof SenderRefused) return wait(mail, reason);
-    if (error instanceof MailRefused) refusals.end();
     if (error instanceof MailRefused || failureCount >= ATTEMPTS_MAX) return park(mail, reason);
     const pauseMs = pauseAfter(failureCount, RETRIES, random);
     await record(mail, { dueAt: toTimestamp(clock() + pauseMs), lastError: reason });
@@ -100,19 +90,6 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       { mailId: id, kind, attempts, reason },
       "a mail is parked; fix the cause, then set status to 'pending', failureCount to 0 and dueAt to createdAt in mailOutbox",
     );
-  };
-
-  const wait = async (mail: LeasedMail, reason: string): Promise<void> => {
-    const { isFirst, pauseMs, until } = refusals.note();
-    if (isFirst) log.error({ reason, pauseMs }, `the mail server refuses every mail (${reason}); mails wait`);
-    if (clock() - Date.parse(mail.createdAt) > REFUSED_MS_MAX) return park(mail, reason);
-    // The attempt does not count: the mail waits as if it had not been tried.
-    await record(mail, {
-      attemptCount: mail.attemptCount - 1,
-      failureCount: mail.failureCount - 1,
-      dueAt: toTimestamp(until),
-      lastError: reason,
-    });
   };
 
   const record = (
@@ -134,7 +111,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       leaseMs: LEASE_MS,
       pollMs: POLL_MS,
       stopMs: STOP_MS,
-      choose: (now, places) => dueMails(now, refusals.places(places)),
+      choose: dueMails,
       attempt: async (leased) => (await loadMails(db, leased)).map((mail) => attempt(mail, to)),
       onError: (error) =>
         log.error({ err: error }, 'the table mailOutbox could not be read or written; this is tried again'),
@@ -161,31 +138,6 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
     async close() {
       await queue?.stop();
       transport?.close();
-    },
-  };
-}
-
-/** Counts refusals of every mail, in a row. During a pause no mail is tried, and after it a single one. */
-function createRefusals(clock: Clock, random: Random) {
-  let count = 0;
-  let since: Millis = 0;
-  let pauseMs: Millis = 0;
-  // Before the beginning of the pause: the clock was set back.
-  const isPaused = (): boolean => count > 0 && clock() >= since && clock() < since + pauseMs;
-  return {
-    places: (free: number): number => (count === 0 ? free : !isPaused() && free === PLACES ? 1 : 0),
-    /** @returns `isFirst`: it begins a pause, and is not one of several that were tried together */
-    note() {
-      const isFirst = !isPaused();
-      if (isFirst) {
-        count += 1;
-        since = clock();
-        pauseMs = pauseAfter(count, REFUSED_PAUSES, random);
-      }
-      return { isFirst, pauseMs, until: since + pauseMs };
-    },
-    end() {
-      count = 0;
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Sends mails over SMTP. This is the only file that knows nodemailer. */
 import { createTransport } from 'nodemailer';
 import type { Millis } from '#shared/clock.ts';
-import { type MailAddress, MailRefused, type MailTransport, SenderRefused } from './mail.ts';
+import { type MailAddress, MailRefused, type MailTransport } from './mail.ts';
 
 const CONNECT_TIMEOUT_MS: Millis = 10_000;
 /** Longest silence of the server in the middle of a mail. */
@@ -35,7 +35,7 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
         });
       } catch (error) {
         const advice = adviceFor(error);
-        if (advice !== null) throw new SenderRefused(`${describe(error)}; ${advice}`, error);
+        if (advice !== null) throw new Error(`${describe(error)}; ${advice}`, { cause: error });
         if (isRefusal(error)) throw new MailRefused(describe(error), error);
         throw new Error(describe(error), { cause: error });
       }
@@ -45,9 +45,9 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
 }
 
 /**
- * @returns advice for the operator if the server refuses every mail; null if only this mail may be the cause. All mails
- * wait in this case, so only errors count that no single mail can cause: a failed login, TLS, and the reply to our own
- * address.
+ * @returns advice for the operator if the server refuses every mail; null if only this mail may be the cause. A mail that is
+ * not the cause is tried again, so only errors count that no single mail can cause: a failed login, TLS, and the reply to
+ * our own address.
  */
 function adviceFor(error: unknown): string | null {
   const kind = textOf(error, 'code');
