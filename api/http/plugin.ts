@@ -1,5 +1,5 @@
 /** Headers, bodies and errors of all requests and replies. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { badRequest, routeNotFound, serviceUnavailable } from '#api/errors.ts';
 import type { ErrorHandler } from './error-handler.ts';
@@ -55,7 +55,9 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
       isClosing = true;
     });
     app.addHook('onSend', async (request, reply) => {
-      lingerBehind(request, reply);
+      // Fastify closes the connection of a body that is too large. That would reset it while the client still sends, and the
+      // reset can overtake the reply. Node reads the rest of a body and drops it.
+      if (!request.raw.complete) reply.removeHeader('connection');
       if (isClosing) reply.header('connection', 'close');
     });
 
@@ -77,27 +79,4 @@ function readsAddress({ routeOptions: { url = '', schema } }: FastifyRequest): b
 
 function asBuffer(body: string | Buffer): Buffer {
   return typeof body === 'string' ? Buffer.from(body) : body;
-}
-
-const LINGER_BYTES_MAX = 64 * 1_048_576;
-const LINGER_MS_MAX = 10_000;
-
-/**
- * Keeps the connection open for a reply to a request whose body was not read, and discards the rest of the body, up to a
- * bound. Closing the connection while the client still sends would reset it, and the reset can overtake the reply.
- */
-function lingerBehind({ raw }: FastifyRequest, reply: FastifyReply): void {
-  const { headers } = raw;
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  if (!hasBody || raw.complete || raw.readableEnded || raw.destroyed) return;
-  // Fastify closes the connection of a body that is too large, which is too early.
-  reply.removeHeader('connection');
-  let left = LINGER_BYTES_MAX;
-  const timer = setTimeout(() => raw.destroy(), LINGER_MS_MAX).unref();
-  for (const event of ['end', 'close']) raw.once(event, () => clearTimeout(timer));
-  raw.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) raw.destroy();
-  });
-  raw.resume();
 }

@@ -27,11 +27,6 @@ const UPLOADS_MAX = { all: 64, perKey: 2 } as const;
 const SILENCE_MS: Millis = 15_000;
 /** Maximum size of boundaries, part headers and fields around the file. */
 const FORM_BYTES_MAX = 65_536;
-/**
- * Number of bytes that are still read after the reply, so that the sender can read the reply. Then the connection is
- * closed.
- */
-const DRAIN_BYTES_MAX = 64 * 1_048_576;
 const RETRY_SECONDS = 5;
 
 type UploadError = readonly [status: number, code: string, message: string];
@@ -118,7 +113,7 @@ export const uploadRoutes: Routes = async (app, { context }) => {
       );
       if ('error' in result) return refuse(request, reply, result.error);
       const { key, size, etag } = result;
-      drain(raw);
+      raw.resume();
       const now = toTimestamp(context.clock());
       const outcome = await markStored(context.db, context.config.storageQuota, key, size, now);
       if (outcome !== 'stored') {
@@ -142,7 +137,7 @@ export const uploadRoutes: Routes = async (app, { context }) => {
     reply: FastifyReply,
     [status, code, message]: UploadError,
   ): Promise<FastifyReply> {
-    drain(request.raw);
+    request.raw.resume();
     if (code === busy[1]) reply.header('retry-after', RETRY_SECONDS);
     return reply
       .code(status)
@@ -180,15 +175,6 @@ function errorOf(error: unknown, request: FastifyRequest): UploadError {
 function contentTypeOf({ rawHeaders }: IncomingMessage): string {
   const at = rawHeaders.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
   return at === -1 ? '' : (rawHeaders[at + 1] ?? '');
-}
-
-function drain(message: IncomingMessage): void {
-  let left = DRAIN_BYTES_MAX;
-  message.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) message.destroy();
-  });
-  message.resume();
 }
 
 const escapes: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;', '"': '&quot;' };
