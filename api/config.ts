@@ -206,7 +206,7 @@ export function readConfig(env: Environment, cwd: string) {
         ),
         allowsInternalTargets: read.flag('DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS'),
       },
-      storage: readStorageLocation(read.parse, cwd),
+      storage: readStorageLocation(read, cwd),
       storageQuota: readStorageQuota(read.integer),
       bootstrap: {
         /** null to generate one, like the secrets of the first start. */
@@ -219,7 +219,7 @@ export function readConfig(env: Environment, cwd: string) {
       redisUrl: read.parse('REDIS_URL', null, parseRedisUrl),
       /** null if mails stay in the outbox. */
       smtpUrl: read.parse('SMTP_URL', null, parseSmtpUrl),
-      s3: readS3Credentials(read.parse),
+      s3: readS3Credentials(read),
       recaptcha: readRecaptchaKeys(read.parse),
       bootstrapApiKey: read.parse('BOOTSTRAP_API_KEY', null, parseApiKey),
       bootstrapPassword: read.parse('BOOTSTRAP_PASSWORD', null, parsePassword),

@@ -1,5 +1,4 @@
 /** The commands of the API: they copy and back up its data, and add people. */
-import { NoBackup } from '#api/db/backup.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseInUse, DatabaseUnavailable } from '#api/db/faults.ts';
 import { SchemaDiffers } from '#api/db/migrate.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
@@ -39,7 +38,6 @@ export function runCli(args: readonly string[], context: CommandContext): Promis
 
 function exitCodeOf(error: Error): ExitCode | null {
   if (error instanceof SchemaDiffers) return EXIT.no;
-  if (error instanceof NoBackup) return EXIT.usage;
   if (error instanceof DatabaseInUse) return EXIT.no;
   if (error instanceof DatabaseUnavailable || error instanceof DatabaseFault) return EXIT.unreachable;
   if (error instanceof DatabaseBusy || error instanceof StorageUnavailable) return EXIT.unreachable;

@@ -1,5 +1,6 @@
 /** Where the settings store files: in a bucket if one is named, otherwise in a folder. Pure. */
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
+import type { SettingsReader } from '#shared/configuration.ts';
 
 export const storageVariables = [
   {
@@ -34,29 +35,37 @@ export const storageVariables = [
 
 type StorageVariable = (typeof storageVariables)[number]['name'];
 
-/** Reads one variable with a parser that throws. Errors are reported with the name of the variable. */
-type Parse = <T>(name: StorageVariable, fallback: T, parser: (value: string) => T) => T;
+type Read = Pick<SettingsReader<StorageVariable>, 'text' | 'flag' | 'parse'>;
 
 /** @param cwd the folder that a relative path starts from */
-export function readStorageLocation(parse: Parse, cwd: string): StorageLocation {
-  const path = parse('STORAGE_PATH', '', (value) => parseStoragePath(value, cwd));
-  const endpoint = parse('S3_ENDPOINT_URL', null, parseS3Endpoint);
-  const region = parse('S3_REGION', '', parseS3Region);
-  const forcePathStyle = parse('S3_FORCE_PATH_STYLE', false, parseForcePathStyle);
-  const hasKey = parse('S3_ACCESS_KEY', '', String) !== '';
-  const bucket = parse('S3_BUCKET_NAME', null, (value) => {
-    if (value === '' && (endpoint !== null || hasKey)) {
-      throw new Error('unset, although other S3 settings are there; name the bucket, or unset them');
-    }
-    return parseBucketName(value);
+export function readStorageLocation(read: Read, cwd: string): StorageLocation {
+  const path = resolve(cwd, read.text('STORAGE_PATH'));
+  const endpoint = read.parse('S3_ENDPOINT_URL', null, parseS3Endpoint);
+  const region = read.parse('S3_REGION', '', (value) => {
+    if (/^[a-z0-9-]{1,64}$/i.test(value)) return value;
+    throw new Error(`"${value}" is not a region; give one such as us-east-1, or auto`);
   });
-  return bucket === null ? { kind: 'disk', path } : { kind: 's3', bucket, endpoint, region, forcePathStyle };
+  const forcePathStyle = read.flag('S3_FORCE_PATH_STYLE');
+  const isForS3 = endpoint !== null || read.text('S3_ACCESS_KEY') !== '';
+  const bucket = read.parse('S3_BUCKET_NAME', '', (value) => {
+    if (value === '' && isForS3)
+      throw new Error('unset, although other S3 settings are there; name the bucket, or unset them');
+    if (value === '' || /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(value)) return value;
+    throw new Error(
+      `"${value}" is not a bucket's name; give 3 to 63 lower-case letters, digits, dots and hyphens`,
+    );
+  });
+  return bucket === '' ? { kind: 'disk', path } : { kind: 's3', bucket, endpoint, region, forcePathStyle };
 }
 
 /** Reads the credentials for S3; null if none were given. */
-export function readS3Credentials(parse: Parse): S3Credentials | null {
-  const secretKey = parse('S3_SECRET_KEY', '', String);
-  return parse('S3_ACCESS_KEY', null, (accessKey) => parseS3Credentials(accessKey, secretKey));
+export function readS3Credentials(read: Read): S3Credentials | null {
+  const secretKey = read.text('S3_SECRET_KEY');
+  return read.parse('S3_ACCESS_KEY', null, (accessKey) => {
+    if (accessKey !== '' && secretKey !== '') return { accessKey, secretKey };
+    if (accessKey === '' && secretKey === '') return null;
+    throw new Error('a key pair has two parts; give S3_ACCESS_KEY and S3_SECRET_KEY, or leave both unset');
+  });
 }
 
 interface DiskLocation {
@@ -82,23 +91,6 @@ export interface S3Credentials {
   readonly secretKey: string;
 }
 
-/** @throws Error with the problem, without the name of the variable */
-function parseStoragePath(value: string, cwd: string): string {
-  if (value.includes('\0')) throw new Error('a path cannot contain a NUL character');
-  return isAbsolute(value) ? value : resolve(cwd, value);
-}
-
-/** @returns null if it is unset @throws Error */
-function parseBucketName(value: string): string | null {
-  if (value === '') return null;
-  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(value)) {
-    throw new Error(
-      `"${value}" is not a bucket's name; give 3 to 63 lower-case letters, digits, dots and hyphens`,
-    );
-  }
-  return value;
-}
-
 /** @returns null if it is unset @throws Error */
 function parseS3Endpoint(value: string): string | null {
   if (value === '') return null;
@@ -110,26 +102,4 @@ function parseS3Endpoint(value: string): string | null {
     );
   }
   return value.replace(/\/+$/, '');
-}
-
-function parseS3Region(value: string): string {
-  if (!/^[a-z0-9-]{1,64}$/i.test(value)) {
-    throw new Error(`"${value}" is not a region; give one such as us-east-1, or auto`);
-  }
-  return value;
-}
-
-function parseForcePathStyle(value: string): boolean {
-  if (['1', 'true'].includes(value.toLowerCase())) return true;
-  if (['0', 'false'].includes(value.toLowerCase())) return false;
-  throw new Error(`"${value}" is neither 0 nor 1`);
-}
-
-/** @returns null if both are unset @throws Error if one is */
-function parseS3Credentials(accessKey: string, secretKey: string): S3Credentials | null {
-  if (accessKey === '' && secretKey === '') return null;
-  if (accessKey === '' || secretKey === '') {
-    throw new Error('a key pair has two parts; give S3_ACCESS_KEY and S3_SECRET_KEY, or leave both unset');
-  }
-  return { accessKey, secretKey };
 }

@@ -20,7 +20,7 @@ t.test('reads a folder, relative or absolute', async (t) => {
 
 t.test('a bucket takes precedence over the folder; its keys are secrets', async (t) => {
   const { config, secrets } = readConfig(
-    { ...s3, STORAGE_PATH: '/mnt/x', S3_FORCE_PATH_STYLE: 'TRUE', S3_REGION: 'auto' },
+    { ...s3, STORAGE_PATH: '/mnt/x', S3_FORCE_PATH_STYLE: '1', S3_REGION: 'auto' },
     '/srv',
   );
   t.strictSame(config.storage, {
