@@ -4,7 +4,7 @@
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BOUND_NAMES, BOUNDS, type BoundName, forEachBound } from './bound-names.ts';
-import type { Client, Network } from './clients.ts';
+import type { Client } from './clients.ts';
 
 export interface BoundLimits {
   readonly total: number;
@@ -48,7 +48,7 @@ export class Bound implements BoundLimits {
     this.perNetwork = Math.max(this.perClient, Math.floor(limit * NETWORK_PART));
   }
 
-  heldBy(holder: Client | Network): number {
+  heldBy(holder: Client): number {
     return holder.held[this.#index] ?? 0;
   }
 

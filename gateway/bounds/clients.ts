@@ -9,32 +9,24 @@ import { BOUND_NAMES } from './bound-names.ts';
 /** A customer usually gets a /48 or less, and can use any address in it. */
 const NETWORK_PREFIX = 48;
 
-class Holder {
+/** An IPv4 address, an IPv6 /64, the network of such, or `untrusted` for all clients with an unreadable proxy chain. */
+export class Client {
   readonly address: string;
+  /** null for IPv4, and for a network. */
+  readonly network: Client | null;
   /** How much of each bound is held, in the order of BOUND_NAMES. */
   readonly held: number[] = BOUND_NAMES.map(() => 0);
   users = 0;
 
-  constructor(address: string) {
+  constructor(address: string, network: Client | null = null) {
     this.address = address;
-  }
-}
-
-export class Network extends Holder {}
-
-/** An IPv4 address, an IPv6 /64, or `untrusted` for all clients with an unreadable proxy chain. */
-export class Client extends Holder {
-  readonly network: Network | null;
-
-  constructor(address: string, network: Network | null = null) {
-    super(address);
     this.network = network;
   }
 }
 
 export class Clients {
   readonly #byAddress = new Map<string, Client>();
-  readonly #networks = new Map<string, Network>();
+  readonly #networks = new Map<string, Client>();
 
   get size(): number {
     return this.#byAddress.size;
@@ -46,13 +38,11 @@ export class Clients {
 
   /** Call `leave` once for each call of `enter`. */
   enter(address: string): Client {
-    let client = this.#byAddress.get(address);
-    if (client === undefined) {
-      client = new Client(address, this.#enterNetwork(address));
-      this.#byAddress.set(address, client);
-    }
-    client.users++;
-    return client;
+    return enter(this.#byAddress, address, () => {
+      const network = networkOf(address, NETWORK_PREFIX);
+      // If the network is not larger than one client, the client's own share is enough.
+      return network === null || network === address ? null : enter(this.#networks, network);
+    });
   }
 
   /** Like `enter`, for a known client, even if its entry was removed in the meantime. */
@@ -68,17 +58,18 @@ export class Clients {
     const { network } = client;
     if (network !== null && --network.users === 0) this.#networks.delete(network.address);
   }
+}
 
-  #enterNetwork(client: string): Network | null {
-    const address = networkOf(client, NETWORK_PREFIX);
-    // If the network is not larger than one client, the client's own share is enough.
-    if (address === null || address === client) return null;
-    let network = this.#networks.get(address);
-    if (network === undefined) {
-      network = new Network(address);
-      this.#networks.set(address, network);
-    }
-    network.users++;
-    return network;
+function enter(
+  all: Map<string, Client>,
+  address: string,
+  networkOfIt: () => Client | null = () => null,
+): Client {
+  let client = all.get(address);
+  if (client === undefined) {
+    client = new Client(address, networkOfIt());
+    all.set(address, client);
   }
+  client.users++;
+  return client;
 }

@@ -11,9 +11,9 @@ import { EMPTY, ruleOf } from '#gateway/algorithms/algorithm.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { KEYS_PER_SCRIPT_MAX } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type Bucket, Charge } from './charge.ts';
+import { Charge } from './charge.ts';
 import type { Adjustment, AdjustmentCall } from './check.ts';
-import { type LimitListener, type Outcome, shareOf } from './limiter.ts';
+import type { LimitListener, Outcome } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
 import type { Replicas } from './replicas.ts';
 import type { SharedStore } from './shared-store.ts';
@@ -43,8 +43,7 @@ export class LocalDecisions {
       known,
       share: {
         storeNow: storeClock.now,
-        limitOf: (bucket) => this.#limitOf(bucket),
-        capacityOf: ({ policy, capacity }) => shareOf(policy, replicas.rank, replicas.count, capacity),
+        replicas,
         onCharged: (bucket, units, chargedAt) =>
           this.owe({ bucket, amount: bucket.amountOf(units), chargedAt }),
       },
@@ -113,7 +112,7 @@ export class LocalDecisions {
    * from before the outage drained first, in the store and here.
    */
   #take(): Adjustment[] {
-    const { known, storeClock } = this.#options;
+    const { known, replicas, storeClock } = this.#options;
     const now = storeClock.now();
     const taken: Adjustment[] = [];
     for (const [id, { bucket, amount, chargedAt }] of this.#owed) {
@@ -121,17 +120,13 @@ export class LocalDecisions {
       this.#owed.delete(id);
       const { algorithm, policy, limit } = bucket;
       const left = algorithm.isBacklog
-        ? Math.min(amount, known.state(bucket, now, this.#limitOf(bucket)).a)
+        ? Math.min(amount, known.state(bucket, now, limit / replicas.count).a)
         : amount;
       const rule = ruleOf(policy, limit);
       const { a, b } = algorithm.adjust({ ...EMPTY, at: now }, Math.abs(left), chargedAt, rule);
       if (a + b > 0) taken.push({ bucket, amount: left, chargedAt });
     }
     return taken;
-  }
-
-  #limitOf({ limit }: Bucket): number {
-    return limit / this.#options.replicas.count;
   }
 }
 

@@ -20,22 +20,23 @@ import {
   PROVEN_LOCALLY_MS,
   PROVEN_MS,
   type Spent,
+  shareOf,
   type Violation,
 } from './limiter.ts';
 import { NewClients, type VisitsLog } from './new-clients.ts';
 import { settlement } from './outcome.ts';
+import type { Replicas } from './replicas.ts';
 
 /** How this process counts during an outage of a store that it shares with others. */
 interface LocalShare {
   /** Current time on the store's clock, a whole number. */
   storeNow(): Millis;
-  /** Returns how many units of a bucket this process may use. */
-  capacityOf(bucket: Bucket): number;
-  /** Returns this process's share of the limit per window. */
-  limitOf(bucket: Bucket): number;
+  readonly replicas: Pick<Replicas, 'count' | 'rank'>;
   /** Called for a charge that the store does not know. */
   onCharged(bucket: Bucket, units: number, at: Millis): void;
 }
+
+const ALONE = { count: 1, rank: 0 };
 
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
@@ -94,7 +95,7 @@ export class MemoryLimiter implements Limiter {
     const now = this.#storeNow;
     for (const outcome of outcomes) {
       const change = settlement(outcome, now);
-      if (change.amount !== 0) known.adjust(change, now, this.#limitOf(change.bucket));
+      if (change.amount !== 0) known.adjust(change, now, change.bucket.limit / this.#replicas.count);
     }
   }
 
@@ -148,18 +149,19 @@ export class MemoryLimiter implements Limiter {
     return share === undefined ? Math.floor(clock()) : share.storeNow();
   }
 
-  #limitOf(bucket: Bucket): number {
-    return this.#options.share?.limitOf(bucket) ?? bucket.limit;
+  get #replicas(): LocalShare['replicas'] {
+    return this.#options.share?.replicas ?? ALONE;
   }
 
   /** Returns the state of a bucket. null if nothing is charged, because the credential is proven. */
   #stateOf(bucket: Bucket, now: Millis): BucketState | null {
-    const { clock, known, share } = this.#options;
+    const { clock, known } = this.#options;
     const { unlessProven, policy, capacity } = bucket;
     if (unlessProven.some((one) => known.proofs.isProven(one, clock()))) return null;
-    const limit = this.#limitOf(bucket);
+    const { count, rank } = this.#replicas;
+    const limit = bucket.limit / count;
     const state = known.state(bucket, now, limit);
-    const most = share?.capacityOf(bucket) ?? capacity;
+    const most = shareOf(policy, rank, count, capacity);
     return new BucketState(policy, state, most, limit, known.whatOf(bucket, now));
   }
 

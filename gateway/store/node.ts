@@ -26,11 +26,6 @@ interface NodeOptions extends ConnectionOptions {
   readonly tls: StoreTls | null;
 }
 
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (why: StoreFault) => void;
-}
-
 const CLOSED = /EPIPE|ECONNRESET|closed/;
 const SILENT = /^Socket timeout/;
 const RECONNECT_MS_MAX: Millis = 1000;
@@ -60,7 +55,8 @@ export class RedisNode implements StoreConnection {
   #databaseRefused: Error | null = null;
   readonly #sent = new Set<StoreScript>();
   #asked = 0;
-  #waiters: Waiter[] = [];
+  /** Who waits until it is ready; null if nobody does. */
+  #waiting: PromiseWithResolvers<void> | null = null;
   #reconnectTimer: NodeJS.Timeout | undefined;
 
   constructor(options: NodeOptions) {
@@ -123,7 +119,8 @@ export class RedisNode implements StoreConnection {
   whenReady(): Promise<void> {
     if (this.#ready) return Promise.resolve();
     if (this.#closed) return Promise.reject(this.whyDown());
-    return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
+    this.#waiting ??= Promise.withResolvers();
+    return this.#waiting.promise;
   }
 
   /** @throws StoreFault with the server's error as its cause */
@@ -239,9 +236,9 @@ export class RedisNode implements StoreConnection {
     this.#sent.clear();
     this.#databaseRefused = null;
     this.#change(false);
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const { reject } of waiters) reject(this.whyDown());
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    waiting?.reject(this.whyDown());
   }
 
   /** The library stops trying if `locate` fails, so this starts another attempt. */
@@ -258,9 +255,8 @@ export class RedisNode implements StoreConnection {
     if (ready) {
       this.#failuresInRow = 0;
       this.#lastError = null;
-      const waiters = this.#waiters;
-      this.#waiters = [];
-      for (const { resolve } of waiters) resolve();
+      this.#waiting?.resolve();
+      this.#waiting = null;
     }
     this.#options.onChange(ready);
   }
