@@ -26,17 +26,13 @@ for i = 1, #KEYS do reply[i] = redis.call('EXISTS', KEYS[i]) end
 return reply
 `);
 
-/** Credentials of one call to the store, by digest. */
-interface Question {
-  readonly credentials: Map<string, Identity>;
-  readonly answered: Promise<void>;
-}
-
 export class Proofs {
   readonly #store: SharedStore;
   /** Markers that are not sent yet. */
   #pending = new Set<string>();
-  #question: Question | null = null;
+  /** Credentials of this tick that the store is asked about, by digest. */
+  readonly #asked = new Map<string, Identity>();
+  #answered: Promise<void> | null = null;
 
   constructor(store: SharedStore) {
     this.#store = store;
@@ -50,30 +46,26 @@ export class Proofs {
       (one) => !known.proofs.isProven(one, now) && !known.proofs.isUnproven(one, now),
     );
     if (unknown.length === 0 || !connection.ready) return null;
-    this.#question ??= {
-      credentials: new Map(),
-      answered: new Promise((resolve) => setImmediate(() => resolve(this.#askAll()))),
-    };
-    for (const credential of unknown) this.#question.credentials.set(credential.digest, credential);
-    return this.#question.answered;
+    for (const credential of unknown) this.#asked.set(credential.digest, credential);
+    this.#answered ??= new Promise((resolve) => setImmediate(() => resolve(this.#askAll())));
+    return this.#answered;
   }
 
   async #askAll(): Promise<void> {
-    const { connection } = this.#store;
-    const asked = [...(this.#question?.credentials.values() ?? [])];
-    this.#question = null;
-    await Promise.all(inCalls(connection, asked, proofKey).map((some) => this.#askSome(some)));
-  }
-
-  async #askSome(credentials: readonly Identity[]): Promise<void> {
     const { connection, clock, known } = this.#store;
     const askedAt = clock();
-    const reply = await connection.run(ARE_PROVEN, credentials.map(proofKey), []).catch(() => null);
-    if (!Array.isArray(reply)) return;
-    for (const [i, credential] of credentials.entries()) {
-      if (reply[i] === 1) known.proofs.prove(credential, askedAt + PROVEN_LOCALLY_MS);
-      else known.proofs.noteUnproven(credential, askedAt);
-    }
+    const calls = inCalls(connection, this.#asked.values(), proofKey);
+    this.#asked.clear();
+    this.#answered = null;
+    const answers = calls.map(async (credentials) => {
+      const reply = await connection.run(ARE_PROVEN, credentials.map(proofKey), []).catch(() => null);
+      if (!Array.isArray(reply)) return;
+      for (const [i, credential] of credentials.entries()) {
+        if (reply[i] === 1) known.proofs.prove(credential, askedAt + PROVEN_LOCALLY_MS);
+        else known.proofs.noteUnproven(credential, askedAt);
+      }
+    });
+    await Promise.all(answers);
   }
 
   prove(credential: Identity): void {
