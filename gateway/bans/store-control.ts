@@ -7,7 +7,7 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreScript } from '#gateway/store/connection.ts';
-import { LazyStore } from '#gateway/store/lazy-store.ts';
+import { LazyStore } from '#gateway/store/open.ts';
 import { REPORT, readStoreReport, type StoreReport } from '#gateway/store/report.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type Change, Control, ControlUnavailableError } from './control.ts';

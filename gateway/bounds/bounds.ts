@@ -2,7 +2,8 @@
  * Bounds on resources that clients hold. Each bound has a total, a share for one client address, and a share for one
  * IPv6 network. Each process counts for itself. Whatever is taken must be given back exactly once, for the same client.
  */
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Clock } from '#shared/clock.ts';
+import { onceAMinute } from '#shared/once-a-minute.ts';
 import { BOUND_NAMES, BOUNDS, type BoundName, forEachBound } from './bound-names.ts';
 import type { Client } from './clients.ts';
 
@@ -88,16 +89,7 @@ export class Bound implements BoundLimits {
   }
 
   limitOf(refusal: Refusal): number {
-    switch (refusal) {
-      case 'client':
-        return this.perClient;
-      case 'network':
-        return this.perNetwork;
-      case 'total':
-        return this.limit;
-      default:
-        return refusal satisfies never;
-    }
+    return { client: this.perClient, network: this.perNetwork, total: this.limit }[refusal];
   }
 
   /** Counts and logs that a client was refused, or lost something to make room. */
@@ -117,8 +109,6 @@ const REACHED: Readonly<Record<Refusal, string>> = {
   total: 'a bound for all clients is reached; the excess is refused',
 };
 
-const LOG_INTERVAL_MS: Millis = 60_000;
-
 interface BoundsLog {
   warn(fields: object, message: string): void;
 }
@@ -128,21 +118,20 @@ export function createBounds(
   settings: BoundSettings,
   { clock, log }: { readonly clock: Clock; readonly log: BoundsLog },
 ): Bounds {
-  const loggedAt = new Map<string, Millis>();
-  const onRefused = (bound: Bound, refusal: Refusal): void => {
-    const key = `${bound.name} ${refusal}`;
-    const now = clock();
-    if (now - (loggedAt.get(key) ?? Number.NEGATIVE_INFINITY) < LOG_INTERVAL_MS) return;
-    loggedAt.set(key, now);
-    log.warn(
-      {
-        bound: bound.name,
-        limit: bound.limitOf(refusal),
-        refusals: bound.refusals[refusal],
-        setting: refusal === 'client' ? 'GATEWAY_CLIENT_SHARE' : BOUNDS[bound.name].variable,
-      },
-      REACHED[refusal],
-    );
-  };
-  return forEachBound((name) => new Bound(name, settings[name], onRefused));
+  return forEachBound((name) => {
+    const warning = (refusal: Refusal) =>
+      onceAMinute(clock, (bound: Bound) =>
+        log.warn(
+          {
+            bound: name,
+            limit: bound.limitOf(refusal),
+            refusals: bound.refusals[refusal],
+            setting: refusal === 'client' ? 'GATEWAY_CLIENT_SHARE' : BOUNDS[name].variable,
+          },
+          REACHED[refusal],
+        ),
+      );
+    const warn = { client: warning('client'), network: warning('network'), total: warning('total') };
+    return new Bound(name, settings[name], (bound, refusal) => warn[refusal](bound));
+  });
 }

@@ -5,7 +5,7 @@
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import { storeScript } from '#gateway/store/connection.ts';
-import { LazyStore } from '#gateway/store/lazy-store.ts';
+import { LazyStore } from '#gateway/store/open.ts';
 import type { Millis } from '#shared/clock.ts';
 import {
   DECISION_KEPT_MS,
