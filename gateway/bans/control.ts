@@ -65,7 +65,7 @@ export abstract class Control {
   /**
    * Returns when the histories of clients began; null if none are kept.
    *
-   * @param name of the histories, see HistoriesInUse
+   * @param name of the histories, see KeptHistories
    */
   abstract historySince(name: string): Promise<Millis | null>;
   /** Returns the days on which a client had good replies; null if none are stored. */

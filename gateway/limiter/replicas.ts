@@ -72,13 +72,10 @@ export const SALT_SINCE_KEY = 'fg:{control}:salt:since';
 export const historySinceKey = (name: string): string => `fg:{control}:history:${name}`;
 
 /** The histories of clients that this process keeps. */
-export interface HistoriesInUse {
+export interface KeptHistories {
   readonly name: string;
   /** If no process keeps them for this time, they begin again. */
   readonly keptMs: Millis;
-}
-
-export interface KeptHistories extends HistoriesInUse {
   /** When they began; null if this process does not know it. */
   readonly since: Millis | null;
 }

@@ -13,12 +13,6 @@ import type { ConnectionOptions } from './connection.ts';
 import { StoreFault } from './fault.ts';
 import { RedisNode } from './node.ts';
 
-interface SentinelsOptions {
-  readonly address: SentinelAddress;
-  readonly tls: StoreTls | null;
-  readonly silenceMs: Millis;
-}
-
 interface Named {
   readonly endpoint: Endpoint;
   readonly epoch: number;
@@ -31,7 +25,7 @@ class Sentinels {
   readonly #service: string;
   readonly #nodes: readonly RedisNode[];
 
-  constructor({ address, tls, silenceMs }: SentinelsOptions) {
+  constructor(address: SentinelAddress, tls: StoreTls | null, silenceMs: Millis) {
     this.#service = address.service;
     this.#nodes = address.sentinels.map(
       (endpoint) =>
@@ -98,7 +92,7 @@ export class SentinelConnection extends RedisNode {
   #isLooking = false;
 
   constructor(address: SentinelAddress, tls: StoreTls | null, options: ConnectionOptions) {
-    const sentinels = new Sentinels({ address, tls, silenceMs: options.silenceMs });
+    const sentinels = new Sentinels(address, tls, options.silenceMs);
     const { database, username, password } = address;
     const login = { database, username, password, tls };
     super({ ...options, ...login, expects: 'primary', locate: () => sentinels.primary() });
