@@ -159,34 +159,6 @@ for (const [name, environment] of Object.entries(EACH_STORE)) {
       }
       await until(() => isFree(gateway));
     });
-
-    t.test('many concurrent requests: the application never sees more than the limit', async (t) => {
-      let most = 0;
-      let passed = 0;
-      const client = async (): Promise<void> => {
-        for (let i = 0; i < 15; i++) {
-          let isSettled = false;
-          const settled = (): void => {
-            isSettled = true;
-          };
-          const reply = fetch(`${origin}/slow/busy`);
-          void reply.then(settled, settled);
-          await until(() => isSettled || open.length > 0, 'it is answered, or with the application');
-          most = Math.max(most, open.length);
-          for (const { res } of open.splice(0)) res.end();
-          if ((await reply).status === 200) passed++;
-        }
-      };
-      const ending = setInterval(() => {
-        most = Math.max(most, open.length);
-        for (const { res } of open.splice(0)) res.end();
-      }, 5);
-      t.teardown(() => clearInterval(ending));
-      await Promise.all(Array.from({ length: 10 }, client));
-      t.ok(most <= LIMIT, `${most} at once`);
-      t.ok(passed >= LIMIT, `${passed} in all`);
-      await until(() => isFree(gateway));
-    });
   });
 
   t.test(`${name}: 502 and 504 free their places`, async (t) => {
