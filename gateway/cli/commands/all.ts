@@ -25,7 +25,7 @@ export const COMMAND_GROUPS = {
     reset: async () => (await import('./clients.ts')).RESET,
     ban: async () => (await import('./clients.ts')).BAN,
     unban: async () => (await import('./clients.ts')).UNBAN,
-    bans: async () => (await import('./bans.ts')).BANS,
+    bans: async () => (await import('./clients.ts')).BANS,
   },
 } satisfies Readonly<Record<string, Commands<CommandContext>>>;
 

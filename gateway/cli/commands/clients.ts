@@ -1,7 +1,10 @@
-/** Commands about one client: its usage, its digest, its counters and its ban. */
+/** Commands about clients: usage, digest, counters and bans. */
 import { BAN_DAYS_MAX } from '#gateway/bans/bans.ts';
+import { accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { forOption, subjectCommand } from '#gateway/cli/command/admin-command.ts';
-import type { InspectedClient } from '#gateway/operate/admin/client-routes.ts';
+import { ADMIN_OPTIONS, command } from '#gateway/cli/command/command.ts';
+import type { InspectedClient, ShownBans } from '#gateway/operate/admin/client-routes.ts';
+import { whole } from '#shared/cli/command.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
 const IN_FORCE = 'Applies at once, and within a second in other gateways';
@@ -50,4 +53,34 @@ export const UNBAN = subjectCommand<InspectedClient & { readonly changed: boolea
   example: ['$0 unban 192.0.2.7', IN_FORCE],
   tell: ({ changed }) => (changed ? 'The ban is lifted.' : 'There was no ban.'),
   mustChange: true,
+});
+
+export const BANS = command({
+  describe: 'Lists banned clients, who banned them, and until when',
+  options: {
+    count: { parse: whole(1, 1000), default: '100', describe: 'Number of bans to list, at most 1000' },
+    ...ADMIN_OPTIONS,
+  },
+  examples: [['$0 bans', 'Lists the newest bans first']],
+  async run({ count, json, ...access }, { terminal, env }) {
+    const answer = (await askAdmin(accessOf(access, env), 'GET', `/api/bans?count=${count}`)) as ShownBans;
+    if (json) {
+      terminal.json(answer);
+      return EXIT.ok;
+    }
+    const { total, bans: listed, addresses } = answer;
+    if (total === 0) terminal.line('Nobody is banned.');
+    else
+      terminal.table(
+        ['client', 'by', 'until', 'reason'],
+        listed.map(({ identity, policy, until, reason }) => [
+          [identity, addresses[identity] ?? ''].join(' ').trim(),
+          policy === null ? 'an operator' : `policy ${policy}`,
+          until,
+          reason,
+        ]),
+      );
+    if (total > listed.length) terminal.line(`${total - listed.length} older bans are not listed.`);
+    return EXIT.ok;
+  },
 });

@@ -66,54 +66,43 @@ function runTest(set: PolicySet, test: PolicyTest): string[] {
   return differences(test, allowed, last, rehearsal.askingOf(test));
 }
 
-const isWhole = ({ shareOf }: Policy): boolean => shareOf === null;
-
 function differences(
   { at, expect, times, reply }: PolicyTest,
   allowed: number,
   last: Rehearsed,
   asking: Asking,
 ): string[] {
-  const messages: string[] = [];
-  const say = (what: string, expected: unknown, got: unknown): void => {
-    messages.push(`${what}: expected ${expected}, got ${got}`);
-  };
-  const sayNames = (what: string, expected: readonly string[], got: readonly string[]): void => {
-    const [wanted, found] = [expected, got].map((names) => [...names].sort().join(', ') || 'none');
-    if (wanted !== found) say(what, wanted, found);
-  };
-  if (expect.allowed !== null && expect.allowed !== allowed)
-    say('allowed', expect.allowed, `${allowed} of ${times}`);
   const own = replyTo(last, at, asking);
   const status = own.status ?? reply;
-  if (expect.status !== null && expect.status !== status) say('status', expect.status, status);
-  const priority = priorityOf(last);
-  if (expect.priority !== null && expect.priority !== priority)
-    say('priority', expect.priority, priority ?? 'none');
-  if (expect.policies !== null) {
-    const applied = [
-      ...new Set(
-        applyingOf(last)
-          .filter(isWhole)
-          .map(({ name }) => name),
-      ),
-    ];
-    sayNames('policies', expect.policies, applied);
-  }
-  if (expect.marked !== null) {
-    const marks = last.kind === 'allow' ? last.decision.marks : [];
-    sayNames(
-      'marked',
-      expect.marked,
-      marks.filter(isWhole).map(({ name }) => name),
-    );
-  }
+  const marks = last.kind === 'allow' ? last.decision.marks : [];
   const headers = new Map(
     Object.entries(recordOf(own.headers)).map(([name, value]) => [name.toLowerCase(), value]),
   );
-  for (const [name, value] of expect.headers) {
-    const got = headers.get(name);
-    if (got !== value) say(`header ${name}`, value, got ?? 'none');
-  }
-  return messages;
+  type Compared = readonly [what: string, expected: string | number | null, got: string | number];
+  const compared: readonly Compared[] = [
+    ['allowed', expect.allowed, allowed],
+    ['status', expect.status, status],
+    ['priority', expect.priority, priorityOf(last) ?? 'none'],
+    ['policies', listOf(expect.policies), namesOf(applyingOf(last))],
+    ['marked', listOf(expect.marked), namesOf(marks)],
+    ...[...expect.headers].map(
+      ([name, value]): Compared => [`header ${name}`, value, headers.get(name) ?? 'none'],
+    ),
+  ];
+  return compared
+    .filter(([, expected, got]) => expected !== null && expected !== got)
+    .map(([what, expected, got]) => {
+      const of = what === 'allowed' ? ` of ${times}` : '';
+      return `${what}: expected ${expected}, got ${got}${of}`;
+    });
+}
+
+function listOf(names: readonly string[] | null): string | null {
+  return names === null ? null : [...names].sort().join(', ') || 'none';
+}
+
+/** Names policies once each. A share of a limit belongs to its policy. */
+function namesOf(policies: readonly Policy[]): string {
+  const whole = policies.filter(({ shareOf }) => shareOf === null);
+  return listOf([...new Set(whole.map(({ name }) => name))]) ?? '';
 }
