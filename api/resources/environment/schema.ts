@@ -1,73 +1,32 @@
-/** The shape of the workspace state, in both of its formats. */
+/** The shape of the workspace state, in both of its formats. state.ts lists the fields of a survey in each. */
 import { Type } from 'typebox';
-import { SurveyContent } from '#api/resources/surveys/schema.ts';
-import { Nullable, OneOf, picked } from '#api/values/schemas.ts';
+import { ActionClassReply } from '#api/resources/action-classes/schema.ts';
+import { WorkspaceReply } from '#api/resources/organizations/workspace-schema.ts';
+import { picked } from '#api/values/schemas.ts';
 
-const ActionClass = Type.Object({
-  id: Type.String(),
-  type: OneOf(['code', 'noCode', 'automatic']),
-  name: Type.String(),
-  key: Nullable(Type.String()),
-  noCodeConfig: Type.Unknown(),
-});
+const names = ['id', 'type', 'name', 'key', 'noCodeConfig'] as const;
+const ActionClass = Type.Object(picked(ActionClassReply.properties, names));
 
+const settings = ['id', 'recontactDays', 'clickOutsideClose', 'overlay', 'placement'] as const;
 const Settings = Type.Object({
-  id: Type.String(),
-  recontactDays: Type.Number(),
-  clickOutsideClose: Type.Boolean(),
-  overlay: OneOf(['none', 'light', 'dark']),
-  placement: OneOf(['bottomLeft', 'bottomRight', 'topLeft', 'topRight', 'center']),
-  inAppSurveyBranding: Type.Boolean(),
-  styling: Type.Unknown(),
+  ...picked(WorkspaceReply.properties, settings),
+  ...picked(WorkspaceReply.properties, ['inAppSurveyBranding', 'styling']),
 });
 
-const { properties } = SurveyContent;
-
-/** The parts were checked when they were written. */
-const common = {
-  ...picked(properties, ['displayOption', 'displayLimit', 'displayPercentage', 'recontactDays', 'delay']),
-  ...picked(properties, ['autoClose', 'hiddenFields', 'variables']),
-  id: Type.String(),
-  name: Type.String(),
-  status: Type.String(),
-  questions: Type.Array(Type.Unknown()),
-  endings: Type.Array(Type.Unknown()),
-  welcomeCard: Type.Unknown(),
-  segment: Type.Unknown(),
-};
-
-const OuterSurvey = Type.Object(
-  {
-    ...common,
-    ...picked(properties, ['autoComplete', 'redirectUrl', 'surveyClosedMessage', 'isVerifyEmailEnabled']),
-    environmentId: Type.String(),
-    createdAt: Type.String(),
-    updatedAt: Type.String(),
-    createdBy: Type.Null(),
-    pin: Type.Null(),
-    singleUse: properties.singleUse,
-    triggers: Type.Array(Type.Object({ actionClass: Type.String() })),
-  },
-  { description: 'Localized texts are plain strings, those of the default language.' },
-);
-
-const InnerSurvey = Type.Object(
-  {
-    ...common,
-    blocks: Type.Array(Type.Unknown()),
-    triggers: Type.Array(Type.Object({ actionClass: Type.Object({ name: Type.String() }) })),
-  },
-  { description: 'What SDKs read: localized texts are maps from language codes to texts.' },
-);
+const Survey = Type.Object({ id: Type.String() });
 
 export const State = Type.Object({
   data: Type.Object({
     actionClasses: Type.Array(ActionClass),
     project: Settings,
-    surveys: Type.Array(OuterSurvey),
+    surveys: Type.Array(Survey, {
+      description: 'Localized texts are plain strings, those of the default language.',
+    }),
     data: Type.Object({
       actionClasses: Type.Array(ActionClass),
-      surveys: Type.Array(InnerSurvey),
+      surveys: Type.Array(Survey, {
+        description: 'What SDKs read: localized texts are maps from language codes to texts.',
+      }),
       workspace: Settings,
       project: Settings,
       settings: Settings,

@@ -11,6 +11,7 @@ import type { Segment } from '#api/resources/segments/store.ts';
 import { toQuestions } from '#api/resources/surveys/blocks.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
+import { withAbsoluteFiles } from '#api/values/absolute-files.ts';
 import { isLocalized, isRecord } from '#api/values/schemas.ts';
 
 /** Replaces names, which clients require but do not show. */
@@ -193,14 +194,4 @@ function concealed(segmentId: string, filters: readonly unknown[]): readonly unk
       },
     },
   ];
-}
-
-/** Turns `/storage/…` into `https://host/storage/…`, in every text that is such a path. */
-function withAbsoluteFiles(value: unknown, publicUrl: string): unknown {
-  if (typeof value === 'string') return value.startsWith('/storage/') ? publicUrl + value : value;
-  if (Array.isArray(value)) return value.map((item) => withAbsoluteFiles(item, publicUrl));
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, child]) => [key, withAbsoluteFiles(child, publicUrl)]),
-  );
 }

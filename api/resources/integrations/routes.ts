@@ -15,6 +15,8 @@ const Integration = Type.Object({
   lastChangedAt: Type.String(),
 });
 
+const Source = Type.Object({ source: Type.Optional(Type.String()) });
+
 export const integrationRoutes: Routes = async (app, { context }) => {
   const list = async (workspaceIds: readonly string[], source: string | null) => {
     if (workspaceIds.length === 0) return [];
@@ -44,17 +46,10 @@ export const integrationRoutes: Routes = async (app, { context }) => {
     about: 'Integrations are webhooks, by who made them; manage them at /api/v1/webhooks',
   };
 
-  app.get('/api/v1/integrations', { schema: { response }, config: forPeople }, async (request) => ({
-    data: await list(readableWorkspaces(request), null),
-    meta,
-  }));
-
-  app.get(
-    '/api/v1/integrations/:source',
-    { schema: { params: Type.Object({ source: Type.String() }), response }, config: forPeople },
-    async (request) => ({
-      data: await list(readableWorkspaces(request), request.params.source),
+  for (const url of ['/api/v1/integrations', '/api/v1/integrations/:source']) {
+    app.get(url, { schema: { params: Source, response }, config: forPeople }, async (request) => ({
+      data: await list(readableWorkspaces(request), request.params.source ?? null),
       meta,
-    }),
-  );
+    }));
+  }
 };

@@ -1,7 +1,6 @@
 /** Answers that are files in our storage. Pure. */
 import { type ApiError, badRequest } from '#api/errors.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
-import { isRecord } from '#api/values/schemas.ts';
 import type { Answer, Answers } from './schema.ts';
 
 /** Renderers send this for a file question that was skipped. */
@@ -46,17 +45,4 @@ function isOwnFile(survey: BareSurvey, questionId: string, address: string, publ
 
 function isDots(part: string): boolean {
   return /^(\.|%2e){1,2}$/i.test(part);
-}
-
-/** Converts stored answers, which have paths or addresses, to those of replies, which have addresses. */
-export function withAbsoluteFiles(data: unknown, publicUrl: string): unknown {
-  const absolute = (text: unknown): unknown =>
-    typeof text === 'string' && text.startsWith('/storage/') ? publicUrl + text : text;
-  if (!isRecord(data)) return data;
-  return Object.fromEntries(
-    Object.entries(data).map(([id, answer]) => [
-      id,
-      Array.isArray(answer) ? answer.map(absolute) : absolute(answer),
-    ]),
-  );
 }

@@ -1,5 +1,5 @@
 /** The shape of a response on the v1 management API. Pure. */
-import { withAbsoluteFiles } from './file-answers.ts';
+import { withAbsoluteFiles } from '#api/values/absolute-files.ts';
 import type { ResponseWithRelations } from './store.ts';
 
 export function toResponseReply(response: ResponseWithRelations, publicUrl: string) {

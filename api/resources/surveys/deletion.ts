@@ -1,12 +1,12 @@
 /**
- * Deletes a survey with its responses and displays. A large survey takes a while. So it is closed first, and then its
+ * Deletes a survey with its responses and displays. A large survey takes a while, so it is closed first, and then its
  * responses and displays are deleted in slices. After an interruption the survey is closed, and the same request
  * finishes the work.
  */
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { deleteSome, inSlices, SLICE_ROWS } from '#api/db/slices.ts';
+import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { deletePrivateSegment } from '#api/resources/segments/store.ts';
 import { markFilesOf } from '#api/storage/files.ts';
 import { type RemovalLog, removeFilesOf } from '#api/storage/removal.ts';
@@ -30,22 +30,16 @@ async function deleteSurveyWithContent(
   { id, workspaceId }: Pick<Survey, 'id' | 'workspaceId'>,
   now: Timestamp,
 ): Promise<boolean> {
-  if ((await isLarge(db, 'responses', id)) || (await isLarge(db, 'displays', id))) {
-    await db
-      .updateTable('surveys')
-      .set({ status: 'completed', updatedAt: now })
-      .where('id', '=', id)
-      .execute();
-    for (const table of ['responses', 'displays'] as const) {
-      await inSlices((rowsMax) =>
-        db.transaction().execute(async (trx) => {
-          // If two requests delete the same survey, one waits.
-          await lockRow(trx, 'surveys', id);
-          const some = trx.selectFrom(table).select('id').where('surveyId', '=', id).limit(rowsMax);
-          return deleteSome(trx, table, some);
-        }),
-      );
-    }
+  await db.updateTable('surveys').set({ status: 'completed', updatedAt: now }).where('id', '=', id).execute();
+  for (const table of ['responses', 'displays'] as const) {
+    await inSlices((rowsMax) =>
+      db.transaction().execute(async (trx) => {
+        // If two requests delete the same survey, one waits.
+        await lockRow(trx, 'surveys', id);
+        const some = trx.selectFrom(table).select('id').where('surveyId', '=', id).limit(rowsMax);
+        return deleteSome(trx, table, some);
+      }),
+    );
   }
   return db.transaction().execute(async (trx) => {
     await lockRow(trx, 'workspaces', workspaceId);
@@ -54,17 +48,4 @@ async function deleteSurveyWithContent(
     await markFilesOf(trx, { surveyId: id }, now);
     return true;
   });
-}
-
-type Table = 'responses' | 'displays';
-
-async function isLarge(db: Database, table: Table, surveyId: string): Promise<boolean> {
-  const row = await db
-    .selectFrom(table)
-    .select('id')
-    .where('surveyId', '=', surveyId)
-    .limit(1)
-    .offset(SLICE_ROWS)
-    .executeTakeFirst();
-  return row !== undefined;
 }

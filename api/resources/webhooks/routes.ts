@@ -4,7 +4,6 @@
  * Callers: API keys, and on v1 sessions. GET needs the right to read the workspace, POST and PUT, which is on v2, to
  * write, DELETE to manage.
  */
-import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
@@ -21,7 +20,7 @@ import type { Shown } from '#api/resources/workspaces/store.ts';
 import { isId } from '#api/values/ids.ts';
 import { NewV2Webhook, NewWebhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './schema.ts';
 import { deleteWebhook, namesOneOf, type Webhook, webhooks } from './store.ts';
-import { anySurveys, changeWebhook, createWebhook, surveysOf } from './write.ts';
+import { changeWebhook, createWebhook } from './write.ts';
 
 /** Maximum number of surveys in the filter of a list. */
 const FILTER_SURVEYS_MAX = 100;
@@ -63,7 +62,7 @@ export const webhookRoutes: Routes = async (app, { context }) => {
         source: source ?? 'user',
         surveyIds: surveyIds ?? [],
       };
-      return { data: await createWebhook(context, workspace, fields, anySurveys) };
+      return { data: await createWebhook(context, workspace, fields, null) };
     },
   );
 
@@ -89,7 +88,7 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
       const scope = scopeIn(body);
       const workspace =
         scope === null ? await onlyWorkspace(context, request) : await v2Workspace(context, request, scope);
-      return createWebhook(context, workspace, body, surveysReadBy(request));
+      return createWebhook(context, workspace, body, readableWorkspaces(request));
     },
     NewWebhookReply,
   );
@@ -97,7 +96,7 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
   resource.read();
 
   resource.change(V2WebhookChange, (body, stored, request) =>
-    changeWebhook(context, stored, body, surveysReadBy(request)),
+    changeWebhook(context, stored, body, readableWorkspaces(request)),
   );
 
   resource.remove(({ id }) => deleteWebhook(db, id));
@@ -115,8 +114,4 @@ function surveyIdsIn(value: Static<typeof IdList> | undefined): readonly string[
     throw invalidFields({ surveyIds: `must be ids separated by commas; entry ${wrong + 1} is none` });
   }
   return surveyIds;
-}
-
-function surveysReadBy(request: FastifyRequest) {
-  return surveysOf(readableWorkspaces(request));
 }

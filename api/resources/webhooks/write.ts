@@ -10,25 +10,18 @@ import { newWebhookSecret, type Webhook, webhooks } from './store.ts';
 
 type WebhookFields = Pick<Webhook, 'name' | 'url' | 'source' | 'triggers' | 'surveyIds'>;
 
+/** The workspaces that the caller can read; null if a webhook may name surveys that do not exist yet. */
+type Readable = readonly string[] | null;
+
 /** Undefined fields are not changed. */
 type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Name] | undefined };
-
-/**
- * Checks the surveys of a webhook before it is written, inside the transaction.
- *
- * @throws ApiError
- */
-type CheckSurveys = (trx: Database, surveyIds: readonly string[], workspaceId: string) => Promise<void>;
-
-/** Allows any ids, because a webhook may name a survey that does not exist yet. */
-export const anySurveys: CheckSurveys = async () => {};
 
 /** @throws ApiError bad_request for a forbidden target, forbidden if the workspace has its maximum */
 export async function createWebhook(
   context: Context,
   { id: workspaceId, environmentId }: Workspace,
   fields: WebhookFields,
-  checkSurveys: CheckSurveys,
+  readable: Readable,
 ): Promise<Shown<Webhook> & { readonly secret: string }> {
   const { db, random, targets } = context;
   // Check the target outside of the transaction, because the check queries a name server.
@@ -40,7 +33,7 @@ export async function createWebhook(
   };
   await inWorkspace(db, workspaceId, async (trx) => {
     await webhooks.refuseFull(trx, workspaceId);
-    await checkSurveys(trx, made.surveyIds, workspaceId);
+    await checkSurveys(trx, made.surveyIds, workspaceId, readable);
     await webhooks.insert(trx, made);
   });
   return { ...made, environmentId };
@@ -51,7 +44,7 @@ export async function changeWebhook(
   context: Context,
   loaded: Webhook,
   change: WebhookChange,
-  checkSurveys: CheckSurveys,
+  readable: Readable,
 ): Promise<Webhook> {
   const { db, targets } = context;
   if (change.url !== undefined) {
@@ -68,34 +61,32 @@ export async function changeWebhook(
     const known = new Set(stored.surveyIds);
     // A survey that was deleted since must not prevent another change.
     const added = changed.surveyIds.filter((surveyId) => !known.has(surveyId));
-    await checkSurveys(trx, added, stored.workspaceId);
+    await checkSurveys(trx, added, stored.workspaceId, readable);
     return changed;
   });
 }
 
-/**
- * Allows surveys that the caller can read, all of the webhook's workspace.
- *
- * @param readable the workspaces that the caller can read; other surveys are reported as missing
- */
-export function surveysOf(readable: readonly string[]): CheckSurveys {
-  return async (trx, surveyIds, workspaceId) => {
-    if (surveyIds.length === 0) return;
-    const found = await trx
-      .selectFrom('surveys')
-      .select(['id', 'workspaceId'])
-      .where('id', 'in', surveyIds)
-      .where('workspaceId', 'in', readable)
-      .execute();
-    const workspaceOf = new Map(found.map((survey) => [survey.id, survey.workspaceId]));
-    const unknown = surveyIds.find((id) => !workspaceOf.has(id));
-    if (unknown !== undefined) throw notFound('Survey', unknown);
-    const foreign = surveyIds.find((id) => workspaceOf.get(id) !== workspaceId);
-    if (foreign !== undefined) {
-      const problem = `The survey ${foreign} is of another workspace`;
-      throw badRequest(problem, { surveyIds: problem });
-    }
-  };
+/** Requires surveys that the caller can read, all of the webhook's workspace. Others are reported as missing. */
+async function checkSurveys(
+  trx: Database,
+  surveyIds: readonly string[],
+  workspaceId: string,
+  readable: Readable,
+): Promise<void> {
+  if (surveyIds.length === 0 || readable === null) return;
+  const found = await trx
+    .selectFrom('surveys')
+    .select(['id', 'workspaceId'])
+    .where('id', 'in', surveyIds)
+    .where('workspaceId', 'in', readable)
+    .execute();
+  const workspaceOf = new Map(found.map((survey) => [survey.id, survey.workspaceId]));
+  const unknown = surveyIds.find((id) => !workspaceOf.has(id));
+  if (unknown !== undefined) throw notFound('Survey', unknown);
+  const foreign = surveyIds.find((id) => workspaceOf.get(id) !== workspaceId);
+  if (foreign === undefined) return;
+  const problem = `The survey ${foreign} is of another workspace`;
+  throw badRequest(problem, { surveyIds: problem });
 }
 
 /** Picks the fields that a caller may write, without duplicates. */

@@ -91,15 +91,3 @@ t.test('an organization that has lost all its people is given to nobody who sign
     'with an open sign-up, a person gets an organization of their own',
   );
 });
-
-t.test(
-  'closed before a link is used: the link gives no organization, although none has people',
-  async (t) => {
-    const api = await begin(t, true);
-    await api.client('POST', '/api/auth/signup', me);
-    await api.context.db.deleteFrom('memberships').execute();
-    Object.assign(api.context.config, { isSignupEnabled: false });
-    t.notMatch(await verify(api), /error=/);
-    t.same(await api.context.db.selectFrom('memberships').selectAll().execute(), []);
-  },
-);

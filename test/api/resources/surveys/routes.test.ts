@@ -205,34 +205,6 @@ t.test('200: the list begins with the latest change, in pages', async (t) => {
   }
 });
 
-t.test('200: only surveys of workspaces that the key can read', async (t) => {
-  const key = await api.addKey({ ws2: 'read' });
-  const none = await api.addKey({});
-  const list = (value: string) => api.client('GET', path, undefined, { 'x-api-key': value });
-  t.strictSame((await list(key)).json, { data: [] });
-  t.strictSame((await list(none)).json, { data: [] }, 'a key without workspaces sees no survey');
-});
-
-t.test('401: the method decides which right is needed', async (t) => {
-  const survey = await addSurvey(api);
-  const keys = {
-    read: await api.addKey({ [workspaceId]: 'read' }),
-    write: await api.addKey({ [workspaceId]: 'write' }),
-    other: await api.addKey({ ws2: 'manage' }),
-  };
-  const ask = async (key: string, method: 'GET' | 'PUT' | 'DELETE' | 'POST', url: string, body?: unknown) =>
-    (await api.client(method, url, body, { authorization: `Bearer ${key}` })).status;
-  const one = `${path}/${survey.id}`;
-  t.equal(await ask(keys.read, 'GET', one), 200);
-  t.equal(await ask(keys.read, 'PUT', one, {}), 401);
-  t.equal(await ask(keys.read, 'GET', `${one}/singleUseIds`), 401, 'reading single-use links needs write');
-  t.equal(await ask(keys.read, 'POST', path, surveyBody()), 401);
-  t.equal(await ask(keys.write, 'PUT', one, {}), 200);
-  t.equal(await ask(keys.write, 'DELETE', one), 401);
-  t.equal(await ask(keys.other, 'GET', one), 401);
-  t.equal(await ask(keys.other, 'PUT', one, '{ not JSON'), 401, 'refused before the body is read');
-});
-
 t.test('404: an unknown survey or workspace, before the body is checked', async (t) => {
   for (const id of ['cnothing', 'Not-An-Id', 'x'.repeat(100)]) {
     const reply = await api.manage('PUT', `${path}/${id}`, '{ not JSON');

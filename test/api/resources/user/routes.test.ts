@@ -5,7 +5,6 @@ import { newId } from '#api/values/ids.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { queriesOf } from '#test/support/query-plan.ts';
 
-const MINUTE = 60_000;
 const api = await startApi(t);
 const { db, random, clock } = api.context;
 const paths = [`/api/v1/client/${workspaceId}/user`, `/api/v2/client/${workspaceId}/user`];
@@ -15,10 +14,6 @@ await api.addWorkspace('ws2', 'env2');
 const post = (body: unknown, headers?: Record<string, string>) => api.client('POST', path, body, headers);
 const stateOf = async (body: unknown, headers?: Record<string, string>) =>
   (await post(body, headers)).json.data.state.data;
-const attributesOf = async (userId: string) => {
-  const { data } = (await api.manage('GET', '/api/v1/management/people')).json;
-  return data.find((person: { userId: string }) => person.userId === userId)?.attributes;
-};
 /** Writes directly, because the route refuses senseless filters. */
 const setFilters = async (segmentId: string, filters: unknown): Promise<void> => {
   await db
@@ -31,146 +26,6 @@ const setFilters = async (segmentId: string, filters: unknown): Promise<void> =>
 const only = (root: unknown, operator: string, value: unknown) => [
   { id: 'f', connector: null, resource: { id: 'r', root, value, qualifier: { operator } } },
 ];
-
-t.test('200: creates an unknown user, and returns the whole state, in v1 and v2', async (t) => {
-  for (const [i, one] of paths.entries()) {
-    const userId = `new-${i}`;
-    const reply = await api.client('POST', one, { userId });
-    t.equal(reply.status, 200);
-    t.equal(reply.headers['access-control-allow-origin'], '*');
-    t.equal(reply.headers['cache-control'], 'private, no-store');
-    const { contactId } = reply.json.data.state.data;
-    t.match(contactId, /^c[0-9a-z]{24}$/);
-    t.strictSame(reply.json, {
-      data: {
-        state: {
-          data: { contactId, userId, segments: [], displays: [], responses: [], lastDisplayAt: null },
-          expiresAt: new Date(clock() + 30 * MINUTE).toISOString(),
-        },
-      },
-    });
-    t.equal((await api.client('POST', one, { userId })).json.data.state.data.contactId, contactId);
-  }
-  t.strictSame(await attributesOf('new-0'), { userId: 'new-0' });
-});
-
-t.test('200: the id for older clients finds the same workspace', async (t) => {
-  const byLegacy = await api.client('POST', '/api/v1/client/env2/user', { userId: 'x' });
-  const byOwn = await api.client('POST', '/api/v1/client/ws2/user', { userId: 'x' });
-  t.equal(byLegacy.json.data.state.data.contactId, byOwn.json.data.state.data.contactId);
-});
-
-t.test('200: stores attributes as text, with known and new keys', async (t) => {
-  const reply = await post({
-    userId: 'ann',
-    attributes: {
-      email: 'a@b',
-      plan: 'pro',
-      age: 42.5,
-      is_admin: true,
-      firstName: 'Ann',
-      userId: 'bob',
-      id: 'x',
-      language: 'de',
-    },
-  });
-  t.equal(reply.json.data.errors, undefined);
-  t.equal(reply.json.data.state.data.language, 'de');
-  const stored = {
-    email: 'a@b',
-    plan: 'pro',
-    age: '42.5',
-    is_admin: 'true',
-    firstName: 'Ann',
-    userId: 'ann',
-    language: 'de',
-  };
-  t.match(await attributesOf('ann'), stored);
-  t.equal(Object.keys(await attributesOf('ann')).length, Object.keys(stored).length);
-  const keys = (await api.manage('GET', '/api/v1/management/contact-attribute-keys')).json.data;
-  t.match(
-    keys.find(({ key }: { key: string }) => key === 'is_admin'),
-    { name: 'Is Admin', type: 'custom', dataType: 'string', isUnique: false },
-  );
-  await post({ userId: 'ann', attributes: { plan: 'free' } });
-  t.match(await attributesOf('ann'), { ...stored, plan: 'free' }, 'absent attributes stay');
-  t.equal((await post({ userId: 'ann', attributes: null })).status, 200, 'null counts as no attributes');
-});
-
-t.test('200: only a change updates the contact', async (t) => {
-  const { contactId } = await stateOf({ userId: 'still', attributes: { plan: 'pro' } });
-  const updatedAt = async () =>
-    (await api.manage('GET', `/api/v1/management/contacts/${contactId}`)).json.data.updatedAt;
-  const before = await updatedAt();
-  api.advance(1_000);
-  await stateOf({ userId: 'still', attributes: { plan: 'pro' } });
-  t.equal(await updatedAt(), before);
-  await stateOf({ userId: 'still', attributes: { plan: 'free' } });
-  t.equal(await updatedAt(), new Date(clock()).toISOString());
-});
-
-t.test('200: reports invalid keys and stores the rest', async (t) => {
-  const reply = await post({
-    userId: 'errs',
-    attributes: { 'Bad Key': 'x', user_id: 'x', first_name: 'x', good: 'y', long_one: 'x'.repeat(2_049) },
-  });
-  t.equal(reply.status, 200);
-  t.strictSame(reply.json.data.errors, [
-    'The attribute "Bad Key" was not stored: its key must start with a lower-case letter and have only lower-case letters, digits and underscores',
-    'The attribute "user_id" was not stored: its key is reserved; use the default key instead',
-    'The attribute "first_name" was not stored: its key is reserved; use the default key instead',
-    'The attribute "long_one" was not stored: its value is longer than 2048 characters',
-  ]);
-  t.match(await attributesOf('errs'), { good: 'y' });
-});
-
-t.test('200: a unique value stays with its contact, and nothing is reported', async (t) => {
-  await post({ userId: 'first', attributes: { email: 'same@example.com' } });
-  await post({ userId: 'second', attributes: { email: 'own@example.com' } });
-  const reply = await post({ userId: 'second', attributes: { email: 'same@example.com', plan: 'pro' } });
-  t.equal(reply.status, 200);
-  t.equal(reply.json.data.errors, undefined);
-  t.equal(reply.json.data.messages, undefined);
-  t.match(await attributesOf('second'), { email: 'own@example.com', plan: 'pro' });
-  const again = await post({ userId: 'first', attributes: { email: 'same@example.com' } });
-  t.equal(again.status, 200);
-  t.match(await attributesOf('first'), { email: 'same@example.com' });
-  await api.client('POST', '/api/v1/client/ws2/user', {
-    userId: 'other',
-    attributes: { email: 'same@example.com' },
-  });
-  const foreign = await db
-    .selectFrom('contactAttributes')
-    .select('id')
-    .where('value', '=', 'same@example.com')
-    .execute();
-  t.equal(foreign.length, 2, 'values are unique only within a workspace');
-});
-
-t.test('200: ignores a blank language', async (t) => {
-  await post({ userId: 'lang', attributes: { language: 'fr' } });
-  for (const language of ['', '  ', 5, true]) {
-    t.equal((await stateOf({ userId: 'lang', attributes: { language, plan: 'x' } })).language, 'fr');
-  }
-});
-
-t.test('200: messages tell once which attribute keys were created', async (t) => {
-  for (const [i, one] of paths.entries()) {
-    const body = {
-      userId: 'told',
-      attributes: { [`first_${i}`]: 'x', [`second_${i}`]: 1, plan: 'pro', id: 'y' },
-    };
-    const { data } = (await api.client('POST', one, body)).json;
-    t.strictSame(data.messages, [
-      `Created the attribute "first_${i}" with the type string`,
-      `Created the attribute "second_${i}" with the type string`,
-    ]);
-    t.equal(data.errors, undefined);
-    t.equal((await api.client('POST', one, body)).json.data.messages, undefined);
-  }
-  const both = (await post({ userId: 'told', attributes: { third: 'x', 'No-Key': 'x' } })).json.data;
-  t.match(both, { messages: [/third/], errors: [/No-Key/] });
-});
 
 t.test('200: displays and responses, newest first', async (t) => {
   const survey = await addSurvey(api);
@@ -254,39 +109,6 @@ t.test('200: the segments of app surveys for everybody, and those of the others 
   t.strictSame(await segmentsOf({ userId: 's1' }), ['everybody', 'nested']);
   const foreign = await api.client('POST', '/api/v1/client/ws2/user', { userId: 's1' });
   t.strictSame(foreign.json.data.state.data.segments, [], 'only segments of the workspace');
-});
-
-t.test('400: mistakes, in the texts that clients know', async (t) => {
-  const required = 'userId is required and must be a string';
-  for (const body of [{}, { userId: '' }, { userId: 5 }, { userId: null }, [], 'x', null]) {
-    const reply = await post(JSON.stringify(body));
-    t.equal(reply.status, 400);
-    t.strictSame(reply.json, { code: 'bad_request', message: required, details: {} });
-  }
-  for (const email of ['', 'a@', 'abc', 5, false]) {
-    const reply = await post({ userId: 'mail', attributes: { email } });
-    t.strictSame(reply.json, { code: 'bad_request', message: 'Invalid email format', details: {} });
-  }
-  t.equal(await attributesOf('mail'), undefined, 'no contact is created');
-  const wrong = await post({ userId: 'x', attributes: { plan: { nested: 1 } } });
-  t.equal(wrong.json.message, 'Fields are missing or incorrectly formatted');
-  t.equal((await post({ userId: 'x', attributes: 'x' })).status, 400);
-  t.match((await post({ userId: 'x'.repeat(256) })).json.details, {
-    userId: 'User ID cannot exceed 255 characters',
-  });
-  t.equal((await post('{')).json.message, 'Malformed JSON input, please check your request body');
-});
-
-t.test('400: malformed ids; 404: unknown ids; before the body is checked', async (t) => {
-  const malformed = await api.client('POST', '/api/v1/client/Not-An-Id/user', '{');
-  t.equal(malformed.status, 400);
-  t.strictSame(malformed.json, { code: 'bad_request', message: 'Invalid workspace ID format', details: {} });
-  const unknown = await api.client('POST', '/api/v2/client/nope/user', '{');
-  t.equal(unknown.status, 404);
-  t.match(unknown.json, {
-    message: 'Workspace not found',
-    details: { resource_id: 'nope', resource_type: 'Workspace' },
-  });
 });
 
 t.test('the number of queries does not depend on the number of rows', async (t) => {
