@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { projectRoot } from './process.ts';
 
 const IMPORT = /^(?:import|export)\s[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
+const LOADED = /^(?:import|export)\s(?!type\s)[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm;
 
 /** Maps a node to the nodes that it imports, each with one import for messages. */
 export type Graph = ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -13,6 +14,8 @@ export interface Program {
   readonly files: readonly string[];
   /** Nodes are files. */
   readonly fileGraph: Graph;
+  /** Nodes are files, with the imports that load a file: no type-only ones, and no dynamic ones. */
+  readonly loadGraph: Graph;
   /**
    * Nodes are folders, and files on the top level: some of those are imported by all folders, and others import all.
    */
@@ -32,17 +35,23 @@ export function readProgram(root: string): Program {
       .map((file) => [file, readFileSync(join(projectRoot, file), 'utf8')]),
   );
   const files = [...texts.keys()];
-  const importsOf = (file: string): readonly string[] =>
-    [...(texts.get(file) ?? '').matchAll(IMPORT)].flatMap(([, from, bare, dynamic]) => {
+  const importsIn = (file: string, pattern: RegExp): readonly string[] =>
+    [...(texts.get(file) ?? '').matchAll(pattern)].flatMap(([, from, bare, dynamic]) => {
       const specifier = from ?? bare ?? dynamic ?? '';
       const target = specifier.startsWith('#') ? specifier.slice(1) : join(dirname(file), specifier);
       const isOurs = specifier.startsWith(`#${root}/`) || specifier.startsWith('.');
       return isOurs && target.startsWith(`${root}/`) ? [target] : [];
     });
+  const importsOf = (file: string): readonly string[] => importsIn(file, IMPORT);
   const folderOf = (file: string): string => (dirname(file) === root ? file : dirname(file));
   return {
     files,
     fileGraph: graphOf(files, importsOf, (file) => file),
+    loadGraph: graphOf(
+      files,
+      (file) => importsIn(file, LOADED),
+      (file) => file,
+    ),
     folderGraph: graphOf(files, importsOf, folderOf),
     graphOf: (nodeOf) => graphOf(files, importsOf, nodeOf),
     importsOf,

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { longestChain, loopThrough, readProgram } from '#test/support/imports.ts';
 
-const { files, fileGraph, folderGraph, graphOf, importsOf, holdersOf } = readProgram('gateway');
+const { files, fileGraph, loadGraph, folderGraph, graphOf, importsOf, holdersOf } = readProgram('gateway');
 
 /** A room is a folder with its content. */
 const roomGraph = graphOf((file) => {
@@ -49,6 +49,8 @@ t.test('the limiter sees only what it needs of the policies', async (t) => {
 t.test('chains of imports are short', async (t) => {
   const lengthFrom = (file: string): number => longestChain(fileGraph, file).length;
   t.ok(lengthFrom('gateway/main.ts') < 23, longestChain(fileGraph, 'gateway/main.ts').join(' -> '));
+  const loaded = longestChain(loadGraph, 'gateway/main.ts');
+  t.ok(loaded.length > 5 && loaded.length <= 14, loaded.join(' -> '));
   for (const file of files)
     if (file.startsWith('gateway/limiter/')) t.ok(lengthFrom(file) < 14, `${file}: ${lengthFrom(file)}`);
 });
