@@ -33,11 +33,10 @@ const REASONS: readonly (readonly [RegExp, reason: string, fix: string])[] = [
     'this machine has no port or file left for a connection',
     'run floodgate doctor',
   ],
-  [/CERT_HAS_EXPIRED/, 'its certificate has expired', 'renew it, and restart or reload the application'],
   [
-    /CERT_NOT_YET_VALID/,
-    'its certificate is not valid yet',
-    'set the clocks by NTP, or issue the certificate again',
+    /CERT_HAS_EXPIRED|CERT_NOT_YET_VALID/,
+    'its certificate is not valid today',
+    'renew it and reload the application, or set the clocks by NTP',
   ],
   [
     /ERR_TLS_CERT_ALTNAME_INVALID/,

@@ -122,7 +122,7 @@ export class PlainResponse implements ClientResponse {
     const { socket } = this;
     if (socket === null || !socket.writable) return false;
     const head = this.#takeHead();
-    this.isEnded = isLast;
+    this.isEnded ||= isLast;
     const length = this.#hasBody ? chunk.length : 0;
     const isChunked = this.#hasBody && this.#left === null;
     if (this.#hasBody && this.#left !== null) {

@@ -71,7 +71,7 @@ t.test('names what is wrong with the certificate', async (t) => {
     [
       await listen(t, createHttps(trusted(t, here, -1), ok)),
       'CERT_HAS_EXPIRED',
-      /certificate has expired .*renew it/,
+      /certificate is not valid today .*expired.*renew it/,
     ],
     [
       await listen(t, createHttps(trusted(t, 'DNS:other.test'), ok)),
