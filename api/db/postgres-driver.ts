@@ -10,7 +10,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   HandleEmptyInListsPlugin,
   Kysely,
-  type PostgresCursor,
   PostgresDialect,
   type PostgresPool,
   type PostgresPoolClient,
@@ -179,15 +178,6 @@ function guarded(
       throw error;
     }
   };
-  function query<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>>;
-  function query<R>(cursor: PostgresCursor<R>): PostgresCursor<R>;
-  function query<R>(
-    sql: string | PostgresCursor<R>,
-    parameters: readonly unknown[] = [],
-  ): Promise<PostgresQueryResult<R>> | PostgresCursor<R> {
-    if (typeof sql !== 'string') throw new Error('Rows are read page by page, not streamed');
-    return ask<R>(sql, parameters);
-  }
   const ask = async <R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>> => {
     if (isLost) throw new DatabaseAway(new Error('the connection was lost'));
     // Outside a transaction, a statement is its own transaction.
@@ -198,7 +188,11 @@ function guarded(
       throw told(error);
     }
   };
-  return { query, release: (isDiscarded = false) => client.release(isDiscarded || isLost) };
+  return {
+    // Rows are read page by page, so nothing passes a cursor.
+    query: ask as PostgresPoolClient['query'],
+    release: (isDiscarded = false) => client.release(isDiscarded || isLost),
+  };
 }
 
 function serverOptions({ schema }: PostgresLocation, { synchronous = 'full' }: PostgresOptions): string {

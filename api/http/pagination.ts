@@ -124,27 +124,37 @@ async function fill<Row extends { readonly id: string }>(
 ): Promise<Row[]> {
   const limit = Math.min(query.limit ?? limitDefault, limitMax);
   const { skip = 0 } = query;
+  // One more row tells whether there is a next page.
+  const { rows, hasMore, isTooLarge } = await collect(read({ limit: limit + 1, skip }), limit);
+  if (isTooLarge && query.limit !== undefined) throw pageTooLarge(rows.length);
+  if (hasMore) reply.header('link', nextLink(request.url, { limit, skip: skip + rows.length, skipName }));
+  return rows;
+}
+
+/** Collects the rows of a page, each once, until it has `limit` of them or is too large for a reply. */
+export async function collect<Row extends { readonly id: string }>(
+  portions: AsyncIterable<readonly Row[]>,
+  limit: number,
+): Promise<{ readonly rows: Row[]; readonly hasMore: boolean; readonly isTooLarge: boolean }> {
   const rows = new Map<string, Row>();
   let bytes = 0;
-  let hasMore = false;
   const work = await Work.begin();
-  // One more row tells whether there is a next page.
-  reading: for await (const portion of read({ limit: limit + 1, skip })) {
+  for await (const portion of portions) {
     for (const row of portion) {
       if (rows.has(row.id)) continue;
       const size = rows.size === limit ? 0 : Buffer.byteLength(JSON.stringify(row));
       const isTooLarge = rows.size > 0 && bytes + size > LIST_PAGE_BYTES_MAX;
-      if (isTooLarge && query.limit !== undefined) throw pageTooLarge(rows.size);
-      hasMore = isTooLarge || rows.size === limit;
-      if (hasMore) break reading;
+      if (isTooLarge || rows.size === limit) {
+        await work.done(bytes);
+        return { rows: [...rows.values()], hasMore: true, isTooLarge };
+      }
       bytes += size;
       rows.set(row.id, row);
       await work.done(size);
     }
   }
-  if (hasMore) reply.header('link', nextLink(request.url, { limit, skip: skip + rows.size, skipName }));
   await work.done(bytes);
-  return [...rows.values()];
+  return { rows: [...rows.values()], hasMore: false, isTooLarge: false };
 }
 
 export function pageTooLarge(fitting: number): ApiError {

@@ -4,10 +4,8 @@ import { type Static, Type } from 'typebox';
 import { countRows } from '#api/db/count.ts';
 import type { Tables, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
-import { LIST_PAGE_BYTES_MAX } from '#api/values/content-limits.ts';
 import { OneOf } from '#api/values/schemas.ts';
-import { pageTooLarge, readPortions, type SizedRow, SKIP_MAX } from './pagination.ts';
-import { Work } from './turn.ts';
+import { collect, pageTooLarge, readPortions, type SizedRow, SKIP_MAX } from './pagination.ts';
 import { timestampIn } from './validation.ts';
 
 const timeFields = ['createdAt', 'updatedAt'] as const;
@@ -101,19 +99,9 @@ export async function readV2Page<Table extends keyof Tables, Row extends { reado
   const isEnd = found.length < page.limit && (found.length > 0 || page.skip === 0);
   const count = countKept === undefined || inRange !== matching ? () => countRows(inRange) : countKept;
   const total = isEnd ? page.skip + found.length : await count();
-  const data: Row[] = [];
-  let written = 0;
-  const work = await Work.begin();
-  for await (const portion of readPortions(await sized(found.map(({ id }) => id)), read)) {
-    for (const row of portion) {
-      const size = Buffer.byteLength(JSON.stringify(row));
-      written += size;
-      if (written > LIST_PAGE_BYTES_MAX && data.length > 0) throw pageTooLarge(data.length);
-      data.push(row);
-      await work.done(size);
-    }
-  }
-  await work.done(written);
+  const portions = readPortions(await sized(found.map(({ id }) => id)), read);
+  const { rows: data, isTooLarge } = await collect(portions, page.limit);
+  if (isTooLarge) throw pageTooLarge(data.length);
   return { data, meta: { total, limit: page.limit, offset: page.skip } };
 }
 

@@ -11,7 +11,7 @@ import { countingRandom, startApi } from '#test/support/api-app.ts';
 import { addFileRow } from '#test/support/files.ts';
 import { freePort } from '#test/support/ports.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { conforms, contentOf, holdsToItsGrants, post } from './conformance.ts';
+import { conforms, holdsToItsGrants, post } from './conformance.ts';
 
 t.test('passes the conformance suite', async (t) => {
   const port = await freePort();
@@ -149,18 +149,4 @@ t.test('a folder that disappears while the service runs is a fault, and recovers
     kind: 'stored',
     size: 1,
   });
-});
-
-t.test('two uploads that end at once with one grant: the first keeps its name', async (t) => {
-  const folder = temporaryFolder(t);
-  const disk = diskIn(folder);
-  await disk.check();
-  const received = await Promise.all(
-    Array.from({ length: 8 }, (_, i) => disk.receive(object, Readable.from([Buffer.from([i])]))),
-  );
-  const winners = received.flatMap(({ kind }, i) => (kind === 'stored' ? [i] : []));
-  t.equal(winners.length, 1);
-  t.same(received.filter(({ kind }) => kind === 'exists').length, 7);
-  t.same(await contentOf(disk, object.key), Buffer.from(winners));
-  t.strictSame(readdirSync(join(folder, 'incoming')), []);
 });

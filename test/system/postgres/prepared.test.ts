@@ -4,7 +4,6 @@ import t, { type Test } from 'tap';
 import { parseDatabaseUrl } from '#api/db/location.ts';
 import type { PostgresLocation } from '#api/db/postgres-address.ts';
 import { PostgresKysely } from '#api/db/postgres-driver.ts';
-import { createPreparedStatements } from '#api/db/postgres-prepared.ts';
 import type { Database } from '#api/db/schema.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 
@@ -77,24 +76,4 @@ t.test('inside a transaction, it works at the second attempt', async (t) => {
   t.equal(rows.length, 1);
   t.equal(attempts, 2, 'the transaction is repeated once');
   await askOften(db);
-});
-
-t.test('gives frequent statements a name, and a new one after a change', (t) => {
-  const statements = createPreparedStatements();
-  const often = (text: string): string | null => {
-    for (let i = 1; i < OFTEN; i++) statements.nameOf(text);
-    return statements.nameOf(text);
-  };
-  t.equal(statements.nameOf('once'), null);
-  const first = often('one');
-  t.type(first, 'string');
-  t.equal(often('one'), first, 'a text keeps its name');
-  t.not(often('two'), first);
-  t.equal(often('x'.repeat(20_000)), null, 'long texts get no name');
-  statements.renew(first ?? '');
-  const renewed = often('one');
-  t.not(renewed, first, 'the text has a new name');
-  statements.renew(first ?? '');
-  t.equal(often('one'), renewed, 'an outdated renewal changes nothing');
-  t.end();
 });
