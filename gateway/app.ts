@@ -71,16 +71,7 @@ export async function startGateway(options: GatewayParts) {
     await parts.close();
     throw error;
   });
-  const upstream = new Upstream({
-    origin: config.upstream,
-    timeoutMs: config.upstreamTimeoutMs,
-    headerBytesMax: config.headerBytesMax,
-    clock,
-    bounds: createBounds(config.bounds, { clock, log }),
-    log,
-    collectYoung: youngCollector(),
-    openProtection: parts.slots.openProtection,
-  });
+  const upstream = openUpstream(options, parts);
   upstream.protect(watch.loaded.protect);
   const opened = { metrics, parts, limiting, upstream };
   const { core, traffic } = coreOf(options, opened);
@@ -128,6 +119,19 @@ export async function startGateway(options: GatewayParts) {
       await lives.close();
     },
   };
+}
+
+function openUpstream({ settings: { config }, clock, log }: GatewayParts, parts: OpenParts): Upstream {
+  return new Upstream({
+    origin: config.upstream,
+    timeoutMs: config.upstreamTimeoutMs,
+    headerBytesMax: config.headerBytesMax,
+    clock,
+    bounds: createBounds(config.bounds, { clock, log }),
+    log,
+    collectYoung: youngCollector(),
+    openProtection: parts.slots.openProtection,
+  });
 }
 
 /** The pieces of the core, and the optional parts. */
