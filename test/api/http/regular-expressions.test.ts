@@ -15,8 +15,6 @@ const bounded: Readonly<Record<string, number>> = {
   '\\biPad\\b|\\bTablet\\b|\\bAndroid\\b(?!.*\\bMobile\\b)': 1_024,
   // File names are cut before they are cleaned.
   '%+(?=[0-9A-Fa-f]{2})': 1_000,
-  // The columns of an index are cut before they are read.
-  '(?:hashtextextended\\()?"?(\\w+)"?(?:, \\(?\'?0\'?\\)?::\\w+\\))?(?:, |$)': 1_000,
   // The operator writes these settings.
   '^([^<>\\p{Cc}]*)<([^<>]+)>$': 1_000,
   '^[^\\s@<>,;:"\\\\]+@[^\\s@<>,;:"\\\\]+$': 1_000,
