@@ -100,3 +100,27 @@ t.test(
     );
   },
 );
+
+t.test('requests of one tick are decided together only if they have the same limit', async (t) => {
+  const [cover] = coversOf(
+    ['/a'],
+    'name: a, route: GET /a, identifier: key, limit: 5, overrides: [{ for: { address: 10.0.0.0/8 }, limit: 9 }, { for: { address: 11.0.0.0/8 }, limit: 12 }]',
+  );
+  if (cover === undefined) throw new Error('no cover');
+  const idFrom = (address: readonly number[]): string | undefined =>
+    chargeFor(
+      cover,
+      { identities: [KEY], proofs: null, parts: null, values: [] },
+      () => ADDRESS,
+      () => true,
+      { address, plan: null, words: [] },
+    )?.id;
+  t.equal(idFrom([10, 0, 0, 1]), idFrom([10, 0, 0, 2]));
+  t.equal(idFrom([11, 0, 0, 1]), idFrom([11, 0, 0, 2]));
+  const limits = [
+    [10, 0, 0, 1],
+    [11, 0, 0, 1],
+    [12, 0, 0, 1],
+  ].map(idFrom);
+  t.equal(new Set(limits).size, 3, 'limits of 9, 12 and 5');
+});

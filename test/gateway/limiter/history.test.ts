@@ -1,7 +1,7 @@
 /** Tests which days make a client a regular: in memory and in the script of Redis, which must never differ. */
 import { deepEqual } from 'node:assert/strict';
 import t from 'tap';
-import { type History, regularUntil, visitedOn } from '#gateway/limiter/history.ts';
+import { daysOf, type History, regularUntil, visitedOn } from '#gateway/limiter/history.ts';
 import { VISIT } from '#gateway/limiter/visits.ts';
 import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/groups.ts';
 import { fc } from '#test/support/fast-check.ts';
@@ -46,6 +46,11 @@ t.test('a day may be reported late', async (t) => {
   t.equal(until([101, 100, 100]), 130);
   t.equal(until([200, 100]), null);
   t.equal(until([200, 100, 101]), 130, 'a day that is far ahead is from a clock that was wrong');
+});
+
+t.test('the days of a history are told in their order', async (t) => {
+  const history = after([100, 103, 104, 120]);
+  t.strictSame(history === null ? [] : daysOf(history), [100, 103, 104, 120]);
 });
 
 t.test('Redis and memory agree about random days', async (t) => {
