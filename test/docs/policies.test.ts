@@ -96,10 +96,11 @@ t.test('check prints the output that the page shows for the broken file', async 
 
 /** A row of the documentation. Values in braces are shown as code. */
 function keyRow(name: string, key: AnyKey, isRequired: boolean): string {
-  const { schema, default: usual, without = isRequired ? 'required' : 'none', more } = key;
+  const { schema, default: usual, without = isRequired ? 'required' : 'none', more, see } = key;
+  const shown = see === undefined ? `\`${name}\`` : `[\`${name}\`](${see})`;
   const value = schema.description.replace(/\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}/g, '`$&`');
   const text = more === undefined ? value : `${value}. ${more}`;
-  return `| \`${name}\` | ${text} | ${usual === undefined ? without : `\`${usual}\``} |`;
+  return `| ${shown} | ${text} | ${usual === undefined ? without : `\`${usual}\``} |`;
 }
 
 t.test('the tables of keys have the rows of the program', async (t) => {

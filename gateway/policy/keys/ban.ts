@@ -17,7 +17,7 @@ export const ban = policyKey({
     },
     'bans clients that are denied too often: write { after: 50, within: 10m, for: 1h }',
   ),
-  more: 'See [Banning repeat offenders](#banning-repeat-offenders)',
+  see: '#banning-repeat-offenders',
   read(written, { bucket, identifier, rowIdentifier, report }): PolicyBan | null {
     if (written === undefined) return null;
     const { after, within, for: length, growing = false } = written;

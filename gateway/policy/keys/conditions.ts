@@ -16,12 +16,12 @@ import { programName } from './named-clients.ts';
 import { areCounted } from './other-limits.ts';
 import { hostList, route as routeText, some, text } from './schema-parts.ts';
 
-const more = 'See [Conditions](#conditions)';
+const see = '#conditions';
 
 export const unless = policyKey({
   schema: text('the name of an identifier: requests with a proven credential of it are not counted'),
   without: 'none',
-  more,
+  see,
   read(name, { identifier, identifierNamed, report }) {
     const other = name === undefined ? null : identifierNamed(name, 'unless');
     if (other === null || identifier === null) return other;
@@ -70,7 +70,7 @@ function countsEach(identifier: Identifier, key: CredentialIdentifier): boolean 
 
 export const hosts = condition({
   schema: hostList(': only their requests are counted'),
-  more: 'See [Hosts](#hosts)',
+  see: '#hosts',
   unmet: 'its host is none of',
   read(texts, { report }) {
     const names = readHosts(texts, report);
@@ -135,7 +135,7 @@ interface TextList {
 interface Grammar<S> {
   readonly schema: S;
   readonly without?: string;
-  readonly more?: string;
+  readonly see?: string;
   /** Why a policy does not apply, in front of the texts. */
   readonly unmet: string;
   read(texts: readonly string[], place: RowPlace): Pick<Condition, 'holds'>;
@@ -144,7 +144,7 @@ interface Grammar<S> {
 /** A condition is a list of texts. Its key reads them, and says when a request meets them. */
 function condition<const S extends TextList>({ unmet, read, without = 'all', ...row }: Grammar<S>) {
   return policyKey<S, undefined, Condition | null>({
-    more,
+    see,
     ...row,
     without,
     read(written, place) {

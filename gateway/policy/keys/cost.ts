@@ -20,7 +20,7 @@ const SCHEMA = {
 export const cost = policyKey({
   schema: SCHEMA,
   default: 1,
-  more: 'See [Costs](#costs)',
+  see: '#costs',
   read(written, { isInFlight, capacity, report }): Cost {
     if (isInFlight) return { kind: 'units', units: 1 };
     const cost = costOf(written);

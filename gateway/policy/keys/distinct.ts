@@ -11,7 +11,7 @@ export const distinct = policyKey({
       'the limit is a number of different values, not of requests: { body: FIELD }, { query: NAME }, { header: NAME }, path, path.NAME for a parameter of the route, or the name of an entry under identifiers',
   },
   without: 'each request counts',
-  more: 'See [Different values](#different-values)',
+  see: '#different-values',
   read(written, { identifier, identifierNamed, ignoreCase, report }): SimpleIdentifier | null {
     if (written === undefined) return null;
     const isName = typeof written === 'string' && written !== 'path';

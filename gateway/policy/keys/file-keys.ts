@@ -33,7 +33,7 @@ const exclude = fileKey({
     1000,
     'a list of routes that are never limited',
   ),
-  more: 'At most 1,000 [routes](policies.md#routes). It takes precedence over every policy. An entry can also be `{ route: GET /health, hosts: [shop.example.org] }`, see [Hosts](#hosts)',
+  more: 'At most 1,000 [routes](policies.md#routes). An entry can also be `{ route: GET /health, hosts: [shop.example.org] }`, see [Hosts](#hosts)',
   read: (entries, { ignoreCase, report }): readonly HostRoute[] =>
     (entries ?? []).flatMap((entry, i) => {
       const isShort = typeof entry === 'string';
@@ -50,7 +50,7 @@ const exclude = fileKey({
 const ignoreCase = fileKey({
   schema: flag('true if the application treats /LOGIN like /login; false is the default'),
   default: false,
-  more: 'See [Paths](#paths)',
+  see: '#paths',
   read: (ignoreCase) => ignoreCase,
 });
 
@@ -61,13 +61,13 @@ const protect = fileKey({
       'on to admit fewer requests at once while the application replies slowly, shadow to only report it, or off (the default)',
   },
   default: 'off',
-  more: 'See [Protecting the application](#protecting-the-application)',
+  see: '#protecting-the-application',
   read: (mode) => (mode === 'shadow' ? mode : mode === 'on' || mode === true ? 'on' : null),
 });
 
 const policies = fileKey({
   schema: list(policySchema, 1000, 'a list of policies'),
-  more: 'At most 1,000; it may be empty. The order only decides which of two equally tight policies a reply names first',
+  more: 'At most 1,000; it may be empty',
 });
 
 export const FILE_KEYS = {

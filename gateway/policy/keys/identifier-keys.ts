@@ -47,7 +47,8 @@ export const IDENTIFIER_KEYS = {
   ignoreCase: fileKey({
     schema: flag('true if the application finds keys without regard to case; false is the default'),
     default: false,
-    more: 'Only with a header, bearer token, cookie or query parameter, see [Credentials](#credentials)',
+    see: '#credentials',
+    more: 'Only with a header, bearer token, cookie or query parameter',
   }),
 } as const;
 

@@ -19,7 +19,7 @@ export const identifier = policyKey({
     description:
       'the name of an entry under identifiers, path.NAME for a parameter of the route, { body: FIELD }, everyone, host with hosts, a list of 2 to 4 names, or { first: [NAMES] }',
   },
-  more: 'See [Who is counted](policies.md#who-is-counted). The values of a list together identify one client. With `first`, it is the [first](#the-first-of-several-identifiers) that a request presents',
+  see: 'policies.md#who-is-counted',
   counted: ({ identifier }) => identifier.name,
   /**
    * Warns of a limit that one client can use up, and of a field that clients can invent. Each value has its own counter,

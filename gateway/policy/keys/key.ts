@@ -26,6 +26,8 @@ export interface Key<S, D, V, P> {
   readonly without?: string;
   /** Further sentences of the documentation, in Markdown. */
   readonly more?: string;
+  /** The heading that the key links to in the documentation. */
+  readonly see?: string;
   /**
    * Reads the value into the property of the policy, or of the file, that has the name of the key. The loader reads
    * keys without it together with others.

@@ -32,7 +32,7 @@ export const limits = policyKey({
     8,
     'instead of limit and window: a list of 1 to 8 limits that all apply, such as { limit: 100, window: 1m } and { concurrency: 20 }',
   ),
-  more: 'See [Several limits in one policy](#several-limits-in-one-policy)',
+  see: '#several-limits-in-one-policy',
 });
 
 type Entry = XStatic<typeof limits.schema>[number];

@@ -74,12 +74,14 @@ const denied = object(
 
 export const allow = fileKey({
   schema: list(allowed, 10_000, 'a list of clients and networks that no policy counts'),
-  more: 'At most 10,000. See [Allow and deny](#allow-and-deny)',
+  more: 'At most 10,000',
+  see: '#allow-and-deny',
 });
 
 export const deny = fileKey({
   schema: list(denied, 10_000, 'a list of clients, networks and routes that are refused'),
-  more: 'At most 10,000, crawlers too. See [Allow and deny](#allow-and-deny)',
+  more: 'At most 10,000, crawlers too',
+  see: '#allow-and-deny',
 });
 
 type DenyEntry = XStatic<typeof denied>;

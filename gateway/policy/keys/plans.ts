@@ -18,7 +18,7 @@ export const plan = fileKey({
     ),
     minProperties: 1,
   },
-  more: 'See [Overrides and plans](#overrides-and-plans)',
+  see: '#overrides-and-plans',
   read: (plan) => ({ header: plan?.header?.toLowerCase() ?? null, claim: plan?.claim ?? null }),
 });
 
@@ -30,7 +30,7 @@ export const plans = fileKey({
     }),
     description: 'a file with the plans of clients, such as { file: plans.txt }',
   },
-  more: 'See [Overrides and plans](#overrides-and-plans)',
+  see: '#overrides-and-plans',
   read: (plans, place) => (plans === undefined ? null : readPlans(plans.file, place)),
 });
 

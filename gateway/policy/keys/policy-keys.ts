@@ -27,7 +27,7 @@ export const POLICY_KEYS = {
   }),
   route: policyKey({
     schema: routeText('METHODS PATH, such as POST /api/items or GET,PUT /api/items/*'),
-    more: 'See [Routes](policies.md#routes)',
+    see: 'policies.md#routes',
   }),
   identifier,
   unless,
@@ -47,7 +47,7 @@ export const POLICY_KEYS = {
         'request (the default), or failure or success to count only requests that the application answers with 4xx or 5xx, or with less',
     },
     default: 'request',
-    more: 'See [Counting failures or successes](#counting-failures-or-successes)',
+    see: '#counting-failures-or-successes',
     read: (count, { isInFlight }) => (isInFlight ? 'request' : count),
     counted: ({ count }) => count,
     explain: ({ count }) => (count === 'request' ? null : `only each ${count} counts`),
@@ -55,7 +55,7 @@ export const POLICY_KEYS = {
   bucket: policyKey({
     schema: nameText('the name of a counter that several policies share'),
     without: "the policy's name",
-    more: 'See [Shared buckets](#shared-buckets)',
+    see: '#shared-buckets',
     counted: ({ bucket }) => bucket,
     warn({ name, bucket, index }, { policies }) {
       if (bucket === name || policies.some((other) => other.bucket === bucket && other.index !== index))
@@ -75,7 +75,7 @@ export const POLICY_KEYS = {
       description: 'a percentage of all clients, such as 10%: the others are not counted by this policy',
     },
     without: 'all',
-    more: 'See [Trying a limit](policies.md#trying-a-limit-shadow-mode-and-rollout)',
+    see: 'policies.md#trying-a-limit-shadow-mode-and-rollout',
     read(written, { bucket, identifier, isForGroup, report }) {
       if (written === undefined) return null;
       if (identifier === EVERYONE && !isForGroup)
@@ -93,7 +93,8 @@ export const POLICY_KEYS = {
         'enforce (the default), shadow to count and report without denying, or mark to tell the application instead of denying',
     },
     default: 'enforce',
-    more: 'See [Trying a limit](policies.md#trying-a-limit-shadow-mode-and-rollout) and [Marking](#telling-the-application-mode-mark)',
+    see: 'policies.md#trying-a-limit-shadow-mode-and-rollout',
+    more: 'See also [marking](#telling-the-application-mode-mark)',
     read: (mode) => mode,
     counted: ({ mode }) => mode,
     explain: ({ mode }) =>
@@ -105,7 +106,7 @@ export const POLICY_KEYS = {
       description: 'allow, deny, or local (the default: counters of this process, limit divided by replicas)',
     },
     default: 'local',
-    more: 'See [When the store is gone](#when-the-store-is-gone)',
+    see: '#when-the-store-is-gone',
     read: (rule) => rule,
     counted: ({ onStoreFailure }) => onStoreFailure,
   }),
@@ -117,7 +118,7 @@ export const POLICY_KEYS = {
         'with protect: who waits behind the others and is refused first, low, normal (the default) or high',
     },
     without: '`normal`',
-    more: 'See [Protecting the application](#protecting-the-application)',
+    see: '#protecting-the-application',
     read: (priority) => priority ?? null,
     warn: ({ priority }, { protect }) =>
       priority === null || protect !== null
@@ -142,7 +143,7 @@ export const POLICY_KEYS = {
         'a length of time from 1s to 1h: Retry-After of a 429 is longer by a random part of it, so that not all clients return at once',
     },
     without: 'none',
-    more: 'See [Returning at different times](#returning-at-different-times-retryjitter)',
+    see: '#returning-at-different-times-retryjitter',
     read: (written, { report }) => (written === undefined ? 0 : secondsWithin('1h', written, [], report)),
     counted: ({ retryJitter }) => retryJitter,
     explain: ({ retryJitter }) =>

@@ -35,7 +35,7 @@ const overrides = policyKey({
     1000,
     'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
   ),
-  more: 'See [Overrides and plans](#overrides-and-plans)',
+  see: '#overrides-and-plans',
   counted: ({ overrides }) => overrides?.version,
 });
 
@@ -54,7 +54,8 @@ export const window = policyKey({
     description: `${DURATION.description}, or day, week or month for calendar windows`,
   },
   without: 'required with `limit`',
-  more: 'At most `366d`. See [Calendar windows](#calendar-windows)',
+  more: 'At most `366d`',
+  see: '#calendar-windows',
   counted: ({ windowMs }) => windowMs,
 });
 
@@ -65,7 +66,7 @@ export const algorithm = policyKey({
       'fixed-window (the default), sliding-window to avoid a double limit at the edge of a window, or token-bucket to refill steadily',
   },
   default: 'fixed-window',
-  more: 'See [Algorithms](#algorithms)',
+  see: '#algorithms',
   counted: ({ algorithm }) => algorithm,
 });
 
@@ -80,7 +81,7 @@ export const burst = policyKey({
 
 const concurrency = policyKey({
   schema: whole(1, 10_000, 'instead of limit and window: how many requests may be in flight at once'),
-  more: 'See [Requests in flight](#requests-in-flight)',
+  see: '#requests-in-flight',
 });
 
 export const QUOTA_KEYS = { limit, overrides, overridesFile, window, algorithm, burst, concurrency } as const;

@@ -17,7 +17,7 @@ export const newcomers = policyKey({
     { limit: LIMIT, window: window.schema, algorithm: algorithm.schema, burst: burst.schema },
     'a limit for all clients together who are not regulars, such as { limit: 200, window: 1m }',
   ),
-  more: 'See [Regulars first](#regulars-first)',
+  see: '#regulars-first',
   counted: ({ onlyFor }) => isNewcomers(onlyFor),
   explain: ({ onlyFor }, canBeRegular) =>
     isNewcomers(onlyFor) ? newcomersText(onlyFor, canBeRegular) : null,
@@ -67,7 +67,7 @@ export const regulars = fileKey({
     'which clients are regulars for policies with newcomers, such as { visits: 2, days: 30, keys: [apiKey] }',
   ),
   without: '`{ visits: 2, days: 30, newPerDay: 250000 }`',
-  more: 'See [Regulars first](#regulars-first)',
+  see: '#regulars-first',
 });
 
 /** The keys belong to no route. */

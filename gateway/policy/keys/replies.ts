@@ -50,7 +50,8 @@ export const replies = fileKey({
     ),
     minProperties: 1,
   },
-  more: 'See [Pages for browsers](#pages-for-browsers) and [Pages of other origins](#pages-of-other-origins)',
+  see: '#pages-for-browsers',
+  more: 'See also [other origins](#pages-of-other-origins)',
   read: (replies, { ignoreCase, referenced, report }) => ({
     page: replies?.page === undefined ? null : loadPage(replies.page, referenced, report),
     origins: replies?.cors === undefined ? null : originRules(replies.cors, ignoreCase, report),

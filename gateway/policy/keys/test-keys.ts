@@ -22,7 +22,8 @@ export const EXPECT_KEYS = {
   }),
   marked: fileKey({
     schema: list({ type: 'string' }, 1000, 'the names of all policies that mark the last request'),
-    more: 'In any order. See [Marking](#telling-the-application-mode-mark)',
+    more: 'In any order',
+    see: '#telling-the-application-mode-mark',
   }),
   status: fileKey({
     schema: whole(100, 599, 'the status of the last reply, such as 429; that of reply if the request passes'),
@@ -71,11 +72,12 @@ export const TEST_KEYS = {
   }),
   replyHeaders: fileKey({
     schema: headerFields("header fields of the application's replies, such as { x-tokens: 1200 }"),
-    more: 'For [costs that replies report](#costs-that-replies-report)',
+    see: '#costs-that-replies-report',
   }),
   replyBytes: fileKey({
     schema: whole(0, 1_000_000_000_000, 'the length of the body of each reply'),
-    more: 'For [`cost: reply-bytes`](#bytes-of-replies). Without it, the reserve stays charged',
+    see: '#bytes-of-replies',
+    more: 'Without it, the reserve stays charged',
   }),
   at: fileKey({
     schema: text('the time, such as 2026-11-20T10:00:00Z; 1970-01-01T00:00:00Z unless given'),
@@ -87,7 +89,7 @@ export const TEST_KEYS = {
       'true if the client was here on enough different days to be a regular; false is the default',
     ),
     default: TEST_DEFAULTS.regular,
-    more: 'Addresses of networks under `never` are no regulars all the same. See [Regulars first](#regulars-first)',
+    see: '#regulars-first',
   }),
   plan: fileKey({
     schema: text('the plan that a trusted proxy names, such as gold'),

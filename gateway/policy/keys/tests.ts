@@ -11,7 +11,8 @@ import { TEST_DEFAULTS, testSchema } from './test-keys.ts';
 
 export const tests = fileKey({
   schema: list(testSchema, 1000, 'a list of tests that the file has to pass before it is used'),
-  more: 'At most 1,000. See [Keys of a test](#keys-of-a-test)',
+  more: 'At most 1,000',
+  see: '#keys-of-a-test',
 });
 
 type TestEntry = XStatic<typeof testSchema>;

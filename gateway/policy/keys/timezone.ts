@@ -11,7 +11,7 @@ export const timezone = fileKey({
     description: 'the time zone of calendar windows, such as Europe/Berlin; UTC unless given',
   },
   default: DEFAULT_TIMEZONE,
-  more: 'See [Calendar windows](#calendar-windows)',
+  see: '#calendar-windows',
   read: calendarsOf,
 });
 
