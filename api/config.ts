@@ -44,19 +44,19 @@ export const variables = [
     name: 'API_REUSE_PORT',
     default: '0',
     meaning:
-      '1 lets several processes of the API listen on the same port, see [Processes of the survey API](operating.md#processes-of-the-survey-api). They need PostgreSQL and `REDIS_URL`',
+      '1 lets several [processes](operating.md#processes-of-the-survey-api) of the API listen on the same port',
   },
   {
     name: 'API_TRUSTED_PROXIES',
     default: 'loopback',
     meaning:
-      'proxies whose `X-Forwarded-For` the API trusts: CIDRs separated by commas, `loopback`, `cloudflare`, files that are read at the start, or a number of hops',
+      'proxies whose `X-Forwarded-For` the API trusts, written as for the gateway; files are read at the start',
   },
   {
     name: 'DATABASE_URL',
     default: 'file:./data/floodgate.sqlite',
     meaning:
-      'a SQLite file, `file::memory:` for a database that ends with the process, or a PostgreSQL server such as `postgres://user:password@host:5432/database?sslmode=verify-full`, see [PostgreSQL](operating.md#postgresql-under-the-survey-api)',
+      'a SQLite file, `file::memory:`, or a [PostgreSQL server](operating.md#postgresql-under-the-survey-api)',
   },
   {
     name: 'DATABASE_PASSWORD',
@@ -78,8 +78,7 @@ export const variables = [
   {
     name: 'AUDIT_LOG_ENABLED',
     default: '0',
-    meaning:
-      '1 records logins, account changes, and all writes of keys and users in the table `auditEvents`, without passwords, tokens or e-mail addresses',
+    meaning: '1 records logins and changes in the table [`auditEvents`](api.md#audit)',
   },
   {
     name: 'AUDIT_RETENTION_DAYS',
@@ -90,7 +89,7 @@ export const variables = [
     name: 'SIGNUP_ENABLED',
     default: '0',
     meaning:
-      '1 lets anybody sign up and gives each of them a new organization; 0 admits nobody: you add people, see [Accounts](operating.md#accounts-of-the-survey-api)',
+      '1 lets anybody sign up and gives each of them a new organization; 0: you [add people](operating.md#accounts-of-the-survey-api)',
   },
   {
     name: 'SESSION_MAX_AGE',
@@ -110,25 +109,24 @@ export const variables = [
   {
     name: 'PUBLIC_URL',
     default: 'http://localhost:8080',
-    meaning: 'address at which clients reach the service; absolute addresses in replies start with it',
+    meaning: 'address at which clients reach the service',
   },
   {
     name: 'SURVEY_URL',
     default: '',
     meaning:
-      'address at which people answer link surveys, with `{surveyId}` in it, such as `https://surveys.example.com/{surveyId}`; unset: no links are mailed',
+      'address at which people answer [link surveys](api.md#where-surveys-are-shown), with `{surveyId}` in it; unset: no links are mailed',
   },
   {
     name: 'SDK_PATH',
     default: '',
-    meaning:
-      'folder of SDK scripts, such as `formbricks.umd.cjs`, which are served at `/js/`; read once, at start',
+    meaning: 'folder of [SDK scripts](api.md#sdk-scripts); read once, at start',
   },
   {
     name: 'WEBHOOK_ALLOWED_TARGETS',
     default: '',
     meaning:
-      "internal targets that webhooks of the operator's organization (the first one) may reach: host names, addresses and CIDRs, separated by commas; the public internet needs no entry",
+      '[internal targets](events.md#where-webhooks-may-point) that webhooks may reach: host names, addresses and CIDRs',
   },
   {
     name: 'DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS',

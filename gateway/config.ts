@@ -43,7 +43,7 @@ const CORE_VARIABLES = [
     name: 'GATEWAY_OWN_PARSER',
     default: '1',
     meaning:
-      '0: node:http reads all requests. By default the gateway reads plain ones itself, which is cheaper: HTTP/1.1 without TLS, a usual method, no body, or one with `Content-Length` that is small or comes with its header section',
+      '0: node:http reads all requests. By default the gateway reads plain ones itself, which is cheaper',
   },
   {
     name: 'GATEWAY_UPSTREAM',
@@ -56,25 +56,24 @@ const CORE_VARIABLES = [
     name: 'GATEWAY_PASS_HEADERS',
     default: '',
     meaning:
-      'request headers that the gateway forwards although it removes them by default, such as `X-HTTP-Method-Override, x_request_id`',
+      'request headers that the gateway forwards instead of [removing](operating.md#what-reaches-the-application) them, such as `X-HTTP-Method-Override, x_request_id`',
   },
   {
     name: 'GATEWAY_WORKERS',
     default: '1',
-    meaning:
-      'number of processes that share the public port, or `auto` for one for each core; more than one needs Redis',
+    meaning: 'number of processes, or `auto` for one for each core; more than one needs Redis',
   },
   {
     name: 'GATEWAY_REUSE_PORT',
     default: '0',
     meaning:
-      '1 lets an old and a new gateway listen on the same port, so that a restart refuses no connection; with `net.ipv4.tcp_migrate_req=1` in the kernel none is reset either',
+      '1 lets an old and a new gateway listen on the same port, so that a [restart](operating.md#stopping-restarting-upgrading) refuses no connection',
   },
   {
     name: 'GATEWAY_DRAIN_DELAY_MS',
     default: '0',
     meaning:
-      'milliseconds after SIGTERM in which `/readyz` is 503 and the gateway still accepts connections, so that a load balancer [learns of the stop](operating.md#stopping-restarting-upgrading)',
+      'milliseconds after SIGTERM in which the gateway still accepts connections, so that a load balancer [learns of the stop](operating.md#stopping-restarting-upgrading)',
   },
   {
     name: 'GATEWAY_DRAIN_TIMEOUT_MS',
@@ -92,7 +91,7 @@ const CORE_VARIABLES = [
     name: 'GATEWAY_KEEPALIVE_MS',
     default: '',
     meaning:
-      'milliseconds that a client connection may be idle; unset: 620000 for a trusted proxy, which is [longer than proxies keep theirs](edges.md#idle-connections), and 65000 for others',
+      'milliseconds that a client connection may be [idle](edges.md#idle-connections); unset: 620000 for a trusted proxy, and 65000 for others',
   },
   LOG_LEVEL,
 ] as const satisfies readonly Variable[];

@@ -22,8 +22,7 @@ export const storageVariables = [
   {
     name: 'S3_ACCESS_KEY',
     default: '',
-    meaning:
-      'key id for the bucket; both keys unset: credentials that the AWS SDK finds, such as the role of the machine',
+    meaning: 'key id for the bucket; both keys unset: credentials that the AWS SDK finds',
   },
   { name: 'S3_SECRET_KEY', default: '', meaning: 'secret key for the bucket' },
   {

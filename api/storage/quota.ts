@@ -8,8 +8,7 @@ export const quotaVariables = [
   {
     name: 'STORAGE_TOTAL_MIB',
     default: '102400',
-    meaning:
-      'maximum size of all uploaded files in MiB, up to 999999999, and ten times that of the files of one workspace; 0: no limits',
+    meaning: 'maximum size of all uploaded files in MiB, a tenth of it for one workspace; 0: no limits',
   },
 ] as const;
 

@@ -11,7 +11,7 @@ export const addresses = optionalPart({
       name: 'GATEWAY_SHOW_ADDRESSES',
       default: 'off',
       meaning:
-        'how long the gateway keeps the addresses of refused clients in memory, to show them on the page and in `why`: a time such as `10m`, at most `24h`; or `off`',
+        'how long the gateway keeps the [addresses of refused clients](page.md#addresses-of-refused-clients) in memory: a time such as `10m`, at most `24h`; or `off`',
     },
   ],
   read(read, { warnings }) {

@@ -14,7 +14,7 @@ export const BOUND_VARIABLES = [
     name: 'GATEWAY_WAITING',
     default: '4096',
     meaning:
-      'maximum number of requests that wait for a connection to the application, or whose body is read before the decision; each 8 KiB in memory of a body count as one more',
+      'maximum number of requests that wait for a connection to the application, or whose body is read before the decision',
   },
   {
     name: 'GATEWAY_STREAMS',
@@ -25,7 +25,7 @@ export const BOUND_VARIABLES = [
     name: 'GATEWAY_UPGRADES',
     default: 'websocket',
     meaning:
-      'protocols that a client may [switch to](operating.md#upgrades), separated by commas, such as `websocket, tcp, SPDY/3.1`; a number in the list is the maximum number of such connections, by default 1024',
+      'protocols that a client may [switch to](operating.md#upgrades), such as `websocket, tcp`; a number in the list is the maximum number of such connections, by default 1024',
   },
   {
     name: 'GATEWAY_CLIENT_SHARE',

@@ -13,7 +13,7 @@ export const DECISION_VARIABLES = [
     name: 'GATEWAY_DECISION_PORT',
     default: 'off',
     meaning:
-      'TCP port for proxies that ask the gateway about each request and forward it themselves, see [Behind another proxy](behind-another-proxy.md); or `off`',
+      'TCP port for [proxies that ask](behind-another-proxy.md) the gateway about each request; or `off`',
   },
   {
     name: 'GATEWAY_DECISION_HOST',
@@ -24,7 +24,7 @@ export const DECISION_VARIABLES = [
     name: 'GATEWAY_DECISION_CREDENTIALS',
     default: 'unproven',
     meaning:
-      '`unproven`: an API key is also charged to its client address, because the gateway does not see whether the application accepts the key; `proven`: the proxy has checked the key',
+      '`unproven`: an API key is also charged to its client address; `proven`: the proxy has [checked the key](behind-another-proxy.md#keys)',
   },
 ] as const satisfies readonly Variable[];
 

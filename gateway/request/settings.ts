@@ -22,14 +22,12 @@ export const LIMITING_VARIABLES = [
   {
     name: 'GATEWAY_REDIS_URL',
     default: '',
-    meaning:
-      'address of Redis, the store of the counters, with its certificates and time budget, see [Redis](operating.md#redis); unset: counters are in the memory of the process',
+    meaning: 'address of [Redis](operating.md#redis); unset: counters are in the memory of the process',
   },
   {
     name: 'GATEWAY_TRUSTED_PROXIES',
     default: 'none',
-    meaning:
-      'proxies whose `X-Forwarded-For` the gateway trusts: networks as CIDRs separated by commas, `loopback`, `cloudflare`, files such as `./proxies.txt`, a number of hops, or `none`',
+    meaning: '[proxies](operating.md#proxies-in-front) whose `X-Forwarded-For` the gateway trusts',
   },
   {
     name: 'GATEWAY_IDENTITY_SECRET',
@@ -41,7 +39,7 @@ export const LIMITING_VARIABLES = [
     name: 'GATEWAY_UPSTREAM_TIMEOUT_MS',
     default: '30000',
     meaning:
-      'milliseconds that the application has to begin its final reply, or to read the next one or two megabytes of an upload, which wait in buffers of the system; interim replies do not extend it',
+      'milliseconds that the application has to begin its final reply, or to read the next one or two megabytes of an upload',
   },
 ] as const satisfies readonly Variable[];
 

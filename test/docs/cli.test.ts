@@ -1,4 +1,4 @@
-/** docs/cli.md shows the real output of the commands. */
+/** docs/cli.md and test/gateway/cli/outputs.md show the real output of the commands. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -9,6 +9,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { readPage } from './pages.ts';
 
 const page = readPage('docs/cli.md');
+const outputs = readPage('test/gateway/cli/outputs.md');
 
 /** Replaces digests and remaining times, which differ between runs. */
 function comparable(text: string): string {
@@ -85,8 +86,8 @@ t.test('every command prints the output that the page shows', async (t) => {
     if (name !== undefined)
       writeFileSync(join(cwd, name), name.endsWith('.log') ? text.slice(head.length) : text);
   }
-  const shown = page.blocks.filter(({ language }) => language === 'console');
-  t.ok(shown.length >= 3);
+  const shown = [...page.blocks, ...outputs.blocks].filter(({ language }) => language === 'console');
+  t.ok(shown.length >= 7);
   for (const { text } of shown) {
     for (const part of text.split(/^\$ npx floodgate /m).slice(1)) {
       const [command = '', ...output] = part.split('\n');

@@ -1,4 +1,4 @@
-/** Every example is a policy file without mistakes, checked by the command that its page names. */
+/** Every example is a policy file without mistakes, which `floodgate check` reads without a warning. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -6,7 +6,7 @@ export const proxyProtocol = optionalPart({
       name: 'GATEWAY_PROXY_PROTOCOL',
       default: '0',
       meaning:
-        '1: every connection must come from a proxy in `GATEWAY_TRUSTED_PROXIES` and begin with a header of the PROXY protocol, version 1 or 2',
+        '1: every connection must come from a [trusted proxy](operating.md#proxies-in-front) and begin with a header of the PROXY protocol',
     },
   ],
   read(read, { trust }) {

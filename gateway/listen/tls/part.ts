@@ -7,15 +7,13 @@ const VARIABLES = [
   {
     name: 'GATEWAY_TLS_CERT',
     default: '',
-    meaning:
-      'PEM file of the certificate, followed by its chain; the public listener then accepts HTTPS only',
+    meaning: 'PEM file of the certificate and its chain; the public listener then accepts HTTPS only',
   },
   { name: 'GATEWAY_TLS_KEY', default: '', meaning: 'PEM file of its private key, without a passphrase' },
   {
     name: 'GATEWAY_TLS_HANDSHAKES_PER_CLIENT',
     default: '50',
-    meaning:
-      'TLS handshakes that one client address may begin each second, and four times as many at once after a pause',
+    meaning: 'TLS handshakes that one client may begin each second, and four times as many at once',
   },
 ] as const satisfies readonly Variable[];
 

@@ -14,15 +14,13 @@ export const admin = optionalPart({
     {
       name: 'GATEWAY_ADMIN_PORT',
       default: '9090',
-      meaning:
-        'TCP port of the admin listener: `/healthz`, `/readyz`, `/metrics`, the admin API and the page',
+      meaning: 'TCP port of the [admin listener](operating.md#health-and-metrics)',
     },
     { name: 'GATEWAY_ADMIN_HOST', default: '127.0.0.1', meaning: 'address of the admin listener' },
     {
       name: 'GATEWAY_ADMIN_TOKEN',
       default: '',
-      meaning:
-        'Bearer token that the admin listener requires for everything but `/healthz` and `/readyz`; unset: no token, and the admin API works on loopback only',
+      meaning: 'Bearer token that the admin listener requires; unset: the admin API works on loopback only',
     },
   ],
   read(read, { ports }) {
