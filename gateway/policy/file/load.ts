@@ -3,7 +3,7 @@
  * mistake is refused as a whole, because half a table of limits is worse than the old one.
  */
 import { LineCounter, parseDocument } from 'yaml';
-import { FILE_KEYS } from '#gateway/policy/keys/file-keys.ts';
+import { FILE_KEYS, type PolicyFile } from '#gateway/policy/keys/file-keys.ts';
 import { IdentifierTable } from '#gateway/policy/keys/identifiers.ts';
 import { readKeys } from '#gateway/policy/keys/key.ts';
 import { readLists } from '#gateway/policy/keys/lists.ts';
@@ -22,9 +22,7 @@ import {
 } from '#gateway/policy/problems.ts';
 import { ReferencedFiles, referencedReader, versionOf } from '#gateway/policy/referenced-files.ts';
 import { PolicyTable } from './policies.ts';
-import type { PolicyFile } from './schema.ts';
-import { checkShape } from './shape.ts';
-import { soundParts } from './sound-parts.ts';
+import { checkShape, soundParts } from './shape.ts';
 import { offsetOf, plainValue, type ReportAt, reportSyntax } from './yaml-text.ts';
 
 const FILE_BYTES_MAX = 1_048_576;

@@ -3,6 +3,7 @@
 import type { Calendar } from '#gateway/algorithms/calendar.ts';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import type { Group, GroupKey } from '#gateway/policy/groups.ts';
+import type { PolicyFile } from '#gateway/policy/keys/file-keys.ts';
 import type { IdentifierTable } from '#gateway/policy/keys/identifiers.ts';
 import { type Readings, readKeys } from '#gateway/policy/keys/key.ts';
 import { limitsOf, type RowLimit } from '#gateway/policy/keys/limits.ts';
@@ -11,7 +12,6 @@ import { POLICY_KEYS, POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
 import type { LoadedPolicy } from '#gateway/policy/policy-set.ts';
 import { attempt, type Path, type Report } from '#gateway/policy/problems.ts';
 import { coveredBy, parseRoute, type Route } from '#gateway/policy/route.ts';
-import type { PolicyFile } from './schema.ts';
 
 type Row = PolicyFile['policies'][number];
 

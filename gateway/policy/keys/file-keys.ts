@@ -1,10 +1,14 @@
-/** All keys at the top of the policy file, in the order in which messages and the documentation list them. */
-
+/**
+ * All keys at the top of the policy file, in the order in which messages and the documentation list them. Their schema
+ * validates the file, `policies.schema.json` for editors is generated from it, and its descriptions are the fixes in
+ * error messages.
+ */
+import type { XStatic } from 'typebox/schema';
 import { attempt, type Report } from '#gateway/policy/problems.ts';
 import type { HostRoute } from '#gateway/policy/route.ts';
 import { parseHostRoute } from '#gateway/policy/route.ts';
 import { identifiers } from './identifier-keys.ts';
-import { fileKey } from './key.ts';
+import { fileKey, propertiesOf } from './key.ts';
 import { allow, deny } from './lists.ts';
 import { plan, plans } from './plans.ts';
 import { policySchema } from './policy-keys.ts';
@@ -86,3 +90,14 @@ export const FILE_KEYS = {
   policies,
   tests,
 } as const;
+
+export const policyFileSchema = {
+  ...object(
+    ['version', 'identifiers', 'policies'],
+    propertiesOf(FILE_KEYS),
+    'a policy file has version, identifiers and policies',
+  ),
+  title: 'Floodgate policies',
+} as const;
+
+export type PolicyFile = XStatic<typeof policyFileSchema>;
