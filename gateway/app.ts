@@ -264,5 +264,5 @@ async function openWith(
 }
 
 function warnOfLists({ file, listFiles }: PolicySet, log: GatewayParts['log']): void {
-  for (const { text } of listFiles.notes) log.warn({ file }, text);
+  for (const [, text] of listFiles.notes) log.warn({ file }, text);
 }

@@ -7,6 +7,7 @@ import { verifiedClaim } from './json-web-token.ts';
 
 interface Known {
   readonly identity: Identity;
+  /** The plan that it names; null if it names none. */
   readonly plan: string | null;
   readonly from: Millis;
   readonly until: Millis;
@@ -32,16 +33,8 @@ export class VerifiedTokens {
     return this.#verified.size;
   }
 
-  identify(identifier: TokenIdentifier, source: TokenSource, token: string): Identity | null {
-    return this.#known(identifier, source, token)?.identity ?? null;
-  }
-
-  /** Returns the plan that a valid token names; null if the token is invalid, or names none. */
-  planOf(identifier: TokenIdentifier, source: TokenSource, token: string): string | null {
-    return this.#known(identifier, source, token)?.plan ?? null;
-  }
-
-  #known(identifier: TokenIdentifier, source: TokenSource, token: string): Known | null {
+  /** @returns null if the token is invalid */
+  find(identifier: TokenIdentifier, source: TokenSource, token: string): Known | null {
     const now = this.#wallClock();
     const key = `${source.id} ${hash('sha256', token, 'base64url')}`;
     const known = this.#verified.get(key);

@@ -63,43 +63,21 @@ export interface Group {
   ): void;
 }
 
-/** Operators, clients and metrics are told this about a group. */
-export interface GroupWords {
-  /** The key of a policy with the limit of the group, and the end of the names of such limits. */
-  readonly key: string;
-  readonly one: string;
-  readonly together: string;
-  /** Why a client is not in it. */
-  readonly outside: string;
-  readonly why: string;
-  /** The code for those whom the limit denies, and the words of its page. */
-  readonly code: `gateway_${string}`;
-  readonly heading: string;
-  readonly sentence: string;
-  readonly metrics: {
-    /** Admitted requests on the routes of such policies, by the label `client`. */
-    readonly visitors: MetricWords & { readonly inside: string; readonly outside: string };
-    readonly denied: MetricWords;
-    readonly actsFrom: MetricWords;
-  };
-}
-
-interface MetricWords {
-  readonly name: string;
-  readonly help: string;
-}
-
-/** All clients who are no regulars. */
+/** All clients who are no regulars, and what operators, clients and metrics are told about this group. */
 export const NEWCOMERS = {
+  /** The key of a policy with the limit of the group, and the end of the names of such limits. */
   key: 'newcomers',
   one: 'newcomer',
   together: 'all newcomers',
+  /** Why a client is not in it. */
   outside: 'the client is a regular',
   why: 'The client is a newcomer: it had no good replies on enough different days lately, or its network is under regulars.never. All newcomers share this limit; regulars are not counted.',
+  /** The code for those whom the limit denies, and the words of its page. */
   code: 'gateway_newcomers',
   heading: 'Many new visitors at the moment',
   sentence: 'This site is letting new visitors in one after the other. You have done nothing wrong.',
   metrics: {
+    /** Admitted requests on the routes of such policies, by the label `client`. */
     visitors: {
       name: 'floodgate_visitors_total',
       help: 'Admitted requests on routes of policies with newcomers, by whether the client is a regular.',
@@ -115,12 +93,14 @@ export const NEWCOMERS = {
       help: 'From when a policy with newcomers denies anybody, while enough history does not exist; -1 if that is unknown; else 0.',
     },
   },
-} as const satisfies GroupWords;
+} as const;
 
 export const GROUPS = [NEWCOMERS] as const;
 
-export type GroupKey = (typeof GROUPS)[number]['key'];
-export type GroupCode = (typeof GROUPS)[number]['code'];
+export type GroupWords = (typeof GROUPS)[number];
+
+export type GroupKey = GroupWords['key'];
+export type GroupCode = GroupWords['code'];
 
 /** Number of days that a history can hold. */
 export const HISTORY_DAYS = 31;

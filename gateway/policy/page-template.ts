@@ -11,9 +11,6 @@ export interface PageTemplate {
   /** Alternating texts and names of placeholders. It begins and ends with a text. */
   readonly parts: readonly string[];
   readonly contentSecurityPolicy: string;
-}
-
-export interface NamedPage extends PageTemplate {
   /** Name of the file and first characters of its hash. */
   readonly version: string;
 }
@@ -23,11 +20,8 @@ const PLACEHOLDER = new RegExp(`\\{(${PLACEHOLDERS.join('|')})\\}`);
 const SCRIPT = /<script\b([^>]*)>([\s\S]*?)(<\/script\b|$)/gi;
 
 /** @returns null if the file has a mistake, which is reported */
-export function loadPage(name: string, referenced: ReferencedFiles, report: Report): NamedPage | null {
-  return attempt(report, ['page'], () => {
-    const text = referenced.text(name, BYTES_MAX);
-    return { ...templateOf(name, text), version: `${name}, version ${versionOf(text)}` };
-  });
+export function loadPage(name: string, referenced: ReferencedFiles, report: Report): PageTemplate | null {
+  return attempt(report, ['page'], () => templateOf(name, referenced.text(name, BYTES_MAX)));
 }
 
 /** @throws Mistake */
@@ -44,12 +38,13 @@ export function templateOf(name: string, text: string): PageTemplate {
   const hashes = scriptsIn(name, text).map((script) => sourceOf(script.replaceAll('\r\n', '\n')));
   return {
     parts,
-    contentSecurityPolicy: contentSecurityPolicy({
-      scripts: hashes,
-      // Styles may be anywhere in the page. Images and fonts may come from the application.
-      styles: ["'self'", "'unsafe-inline'"],
-      others: "img-src 'self' data:; font-src 'self' data:; ",
-    }),
+    // Styles may be anywhere in the page. Images and fonts may come from the application.
+    contentSecurityPolicy: contentSecurityPolicy(
+      hashes,
+      "'self' 'unsafe-inline'",
+      "img-src 'self' data:; font-src 'self' data:; ",
+    ),
+    version: `${name}, version ${versionOf(text)}`,
   };
 }
 
@@ -67,23 +62,12 @@ function scriptsIn(name: string, text: string): string[] {
   });
 }
 
-interface Allowed {
-  readonly scripts: readonly string[];
-  readonly styles: readonly string[];
-  /** Additional directives of the Content Security Policy. */
-  readonly others: string;
-}
-
-export function contentSecurityPolicy({ scripts, styles, others }: Allowed): string {
+/** @param others additional directives */
+export function contentSecurityPolicy(scripts: readonly string[], styles: string, others: string): string {
   const script = scripts.length === 0 ? "'none'" : [...new Set(scripts)].join(' ');
-  return `default-src 'none'; script-src ${script}; style-src ${styles.join(' ')}; ${others}base-uri 'none'; form-action 'none'`;
+  return `default-src 'none'; script-src ${script}; style-src ${styles}; ${others}base-uri 'none'; form-action 'none'`;
 }
 
 export function fill({ parts }: PageTemplate, values: PageValues): string {
-  let html = '';
-  for (let i = 0; i < parts.length; i++) {
-    const part = parts[i] ?? '';
-    html += i % 2 === 0 ? part : escapeHtml(values[part as keyof PageValues]);
-  }
-  return html;
+  return parts.map((part, i) => (i % 2 === 0 ? part : escapeHtml(values[part as keyof PageValues]))).join('');
 }

@@ -18,7 +18,7 @@ export function isReadDifferently(path: string): boolean {
 export function readingsOf(paths: readonly string[]): Set<string> | null {
   const ways = waysToRead(paths);
   // URL parsers that read the path as a reference (RFC 3986 4.2) find a host. Applications decode before that, or after.
-  const hostless = waysToRead(paths.filter(startsWithHost).map(withoutHost));
+  const hostless = waysToRead(paths.filter((path) => HOST.test(path)).map(withoutHost));
   if (ways === null || hostless === null) return null;
   addEach(ways, withoutHost);
   const readings = new Set<string>();
@@ -46,10 +46,6 @@ const SENT_PARAMETERS = /;[^/]*/g;
 const PARAMETERS = /(?:;|%3B)[^/]*/g;
 /** Some parsers also skip further slashes. */
 const HOST = /^\/{2,}[^/]*/;
-
-function startsWithHost(path: string): boolean {
-  return path.startsWith('//');
-}
 
 function withoutHost(path: string): string {
   return path.replace(HOST, '') || '/';
@@ -82,21 +78,11 @@ function addResolved(readings: Set<string>, path: string): void {
   if (!hasEmpty || !hasDots) return;
   // Some merge slashes and leave dot segments; some resolve dot segments first, as RFC 3986 5.2.4 does.
   readings.add(withoutSlashAtEnd(path.replaceAll(/\/{2,}/g, '/')));
-  readings.add(merged(resolvedFirst(path)));
+  readings.add(merged(merged(path, true)));
 }
 
 function withoutSlashAtEnd(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
-}
-
-/** Resolves dot segments, of which each double dot removes one segment, also an empty one. */
-function resolvedFirst(path: string): string {
-  const kept: string[] = [];
-  for (const segment of path.slice(1).split('/')) {
-    if (segment === '..') kept.pop();
-    else if (segment !== '.') kept.push(segment);
-  }
-  return `/${kept.join('/')}`;
 }
 
 const UNRESERVED = /[A-Za-z0-9\-._~]/;
@@ -158,12 +144,16 @@ function dotsIn(segment: string): number {
   return segment.replaceAll(/%2e/gi, '.').length;
 }
 
-/** Resolves dot segments and merges slashes, also at the end. */
-export function merged(path: string): string {
+/**
+ * Resolves dot segments and merges slashes, also at the end.
+ *
+ * @param keepsEmpty instead of merging slashes, it keeps empty segments, and a double dot also removes one
+ */
+export function merged(path: string, keepsEmpty = false): string {
   const kept: string[] = [];
-  for (const segment of path.split('/')) {
+  for (const segment of path.slice(1).split('/')) {
     if (segment === '..') kept.pop();
-    else if (segment !== '' && segment !== '.') kept.push(segment);
+    else if (segment !== '.' && (segment !== '' || keepsEmpty)) kept.push(segment);
   }
   return `/${kept.join('/')}`;
 }

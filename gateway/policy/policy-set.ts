@@ -5,10 +5,10 @@ import type { Millis } from '#shared/clock.ts';
 import type { ClientTable } from './clients.ts';
 import type { Conditions } from './condition.ts';
 import type { Lists } from './lists.ts';
-import type { NamedPage } from './page-template.ts';
+import type { PageTemplate } from './page-template.ts';
 import type { Policy } from './policy.ts';
 import type { Path } from './problems.ts';
-import type { ListFiles } from './referenced-files.ts';
+import type { ReferencedFiles } from './referenced-files.ts';
 import type { HostRoute, Route } from './route.ts';
 
 /** A policy with what the limiter does not need: where it applies, and where it is written. */
@@ -22,6 +22,9 @@ export interface LoadedPolicy extends Policy, Conditions {
 
 /** Whether the application is protected from more concurrent requests than it can handle. */
 export type Protect = 'on' | 'shadow';
+
+/** Stands for every origin. */
+export const ANY_ORIGIN = '*';
 
 /** An entry of `replies: cors`. */
 export interface OriginRule {
@@ -86,9 +89,9 @@ export interface PolicySet {
   /** Identifiers that do not depend on a route. */
   readonly identifiers: readonly SimpleIdentifier[];
   readonly lists: Lists | null;
-  readonly listFiles: ListFiles;
+  readonly listFiles: Pick<ReferencedFiles, 'sizes' | 'notes'>;
   /** Replaces the gateway's page for browsers; null if there is none. */
-  readonly page: NamedPage | null;
+  readonly page: PageTemplate | null;
   /** The origins whose pages may read the gateway's own replies; null if the file does not say. */
   readonly origins: readonly OriginRule[] | null;
   readonly tests: readonly PolicyTest[];

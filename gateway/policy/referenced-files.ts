@@ -20,27 +20,14 @@ export function versionOf(...texts: readonly string[]): string {
 
 const TOTAL_MAX = 67_108_864;
 
-/** What may be wrong with a file that can be used. */
-export interface FileNote {
-  /** Where the policy file names it. */
-  readonly at: Path;
-  readonly text: string;
-  readonly fix: string;
-}
-
-/** What is known of the files that a policy file names and that have one entry a line. */
-export interface ListFiles {
-  /** Numbers of their entries, by name. */
-  readonly sizes: ReadonlyMap<string, number>;
-  readonly notes: readonly FileNote[];
-}
-
 /** The files that one policy file names. Each is read once; their total size is limited. */
-export class ReferencedFiles implements ListFiles {
+export class ReferencedFiles {
   readonly #read: ReadReferenced;
   readonly texts = new Map<string, string>();
+  /** Numbers of entries of the files that have one entry a line, by name. */
   readonly sizes = new Map<string, number>();
-  readonly notes: FileNote[] = [];
+  /** What may be wrong with a file that can be used, and where the policy file names it. */
+  readonly notes: [at: Path, text: string, fix: string][] = [];
   #total = 0;
 
   constructor(read: ReadReferenced) {

@@ -79,3 +79,18 @@ function walk<T>(node: Node<T>, segments: readonly string[], at: number, method:
 function collect<T>(entries: readonly Entry<T>[], method: string, found: T[]): void {
   for (const { methods, value } of entries) if (methods === null || methods.has(method)) found.push(value);
 }
+
+/**
+ * Explains in words why a route does not match a request.
+ *
+ * @param method as sent; HEAD is matched as GET
+ * @param path canonical
+ * @returns null if the route matches
+ */
+export function mismatchOf(route: Route, method: string, path: string): string | null {
+  const { methods, text, ignoresCase } = route;
+  const tree = new RouteTree([[{ ...route, methods: null }, route]], ignoresCase);
+  if (tree.find(method, path).length === 0) return `the path is not ${text.split(' ')[1]}`;
+  if (methods === null || methods.has(method === 'HEAD' ? 'GET' : method)) return null;
+  return `the method is ${method}, the route has ${[...methods].join(', ')}`;
+}

@@ -13,6 +13,7 @@ import {
   withoutDotSegments,
   withoutParameters,
 } from './path-readings.ts';
+import { Mistake } from './problems.ts';
 
 interface Target {
   readonly ok: true;
@@ -160,4 +161,12 @@ const BEYOND_ASCII = /[\x80-\xff]/;
 /** Returns a text as clients send it, in UTF-8. Each code unit of the result is one byte. */
 export function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1');
+}
+
+/** Parses `METHOD TARGET`, the notation of `explain` and of tests. @throws Mistake if it is malformed */
+export function parseRequestLine(text: string): { readonly method: string; readonly target: string } {
+  const [method = '', target, ...more] = text.trim().split(/\s+/);
+  if (target === undefined || more.length > 0 || !/^[A-Z]+$/.test(method) || !/^(?:\/|https?:)/.test(target))
+    throw new Mistake(`"${text}" is not a request`, 'write METHOD PATH, such as "POST /api/items?page=2"');
+  return { method, target: bytesOf(target) };
 }

@@ -13,8 +13,7 @@ import {
   RATELIMITED_HEADER,
 } from '#gateway/http/header-names.ts';
 import { originIn } from '#gateway/http/page-origin.ts';
-import { ANY_ORIGIN } from '#gateway/policy/browser-origin.ts';
-import type { OriginRule, PolicySet } from '#gateway/policy/policy-set.ts';
+import { ANY_ORIGIN, type OriginRule, type PolicySet } from '#gateway/policy/policy-set.ts';
 import { RouteTree } from '#gateway/policy/route-tree.ts';
 
 /** What pages of other origins may read of a reply. */

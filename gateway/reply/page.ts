@@ -52,13 +52,7 @@ const WAIT_END = `
 <button class="primary" hidden>Try again</button>`;
 
 export const OWN_PAGE: Page = {
-  headers: headersOf(
-    contentSecurityPolicy({
-      scripts: [sourceOf(SCRIPT)],
-      styles: [sourceOf(STYLE)],
-      others: 'img-src data:; ',
-    }),
-  ),
+  headers: headersOf(contentSecurityPolicy([sourceOf(SCRIPT)], sourceOf(STYLE), 'img-src data:; ')),
   contentOf: ({ code, message, seconds, decision }) => {
     const [heading, sentence] = wordsFor(code, message, seconds);
     const wait =

@@ -17,7 +17,7 @@ export function warningsOf(
   };
   for (const identifier of set.identifiers) warnOfIdentifier(identifier, set, warn);
   const { sizes, notes } = set.listFiles;
-  for (const { at, text, fix } of notes) warn(at, text, fix);
+  for (const note of notes) warn(...note);
   for (const [name, size] of sizes)
     if (size === 0) warn([], `${name} has no entries`, 'write some, or remove the file from the policy file');
   for (const policy of set.policies) {

@@ -53,11 +53,8 @@ export function readLines(
   if (mistakes === 0) return text;
   if (!isLenient) return null;
   const what = mistakes === 1 ? `line of ${name} is` : `lines of ${name} are`;
-  referenced.notes.push({
-    at,
-    text: `${mistakes} ${what} skipped, such as ${first}`,
-    fix: 'correct the list, or leave it as it is if the lines do not matter',
-  });
+  const fix = 'correct the list, or leave it as it is if the lines do not matter';
+  referenced.notes.push([at, `${mistakes} ${what} skipped, such as ${first}`, fix]);
   return text;
 }
 

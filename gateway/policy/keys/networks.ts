@@ -66,7 +66,7 @@ export class NetworkLoader {
 
   /** @returns an empty one if there are mistakes, which are reported for the first key that names the file */
   of(name: string, at: Path): NetworkFile {
-    const file = this.#files.get(name) ?? this.#known(name) ?? this.#read(name, at);
+    const file = this.#files.get(name) ?? this.#read(name, at);
     this.#files.set(name, file);
     this.#place.referenced.sizes.set(name, file.size);
     return file;
@@ -74,33 +74,22 @@ export class NetworkLoader {
 
   /** Notes which of the names the file does not have. They may come with its next version. */
   expect(name: string, names: Iterable<string>, at: Path): void {
-    const file = this.#files.get(name);
+    const { notes } = this.#place.referenced;
     for (const one of names)
-      if (file?.has(one) === false)
-        this.#place.referenced.notes.push({
-          at,
-          text: `${name} has no network of ${one}`,
-          fix: 'correct the name, or remove it',
-        });
-  }
-
-  #known(name: string): NetworkFile | null {
-    const known = inUse.get(name)?.deref();
-    if (known === undefined) return null;
-    // Mistakes are reported when the file is read.
-    const text = attempt(
-      () => undefined,
-      [],
-      () => this.#place.referenced.text(name, BYTES_MAX),
-    );
-    return text === known.text ? known : null;
+      if (this.#files.get(name)?.has(one) === false)
+        notes.push([at, `${name} has no network of ${one}`, 'correct the name, or remove it']);
   }
 
   #read(name: string, at: Path): NetworkFile {
+    const { referenced, report } = this.#place;
+    const sent = attempt(report, at, () => referenced.text(name, BYTES_MAX));
+    const known = inUse.get(name)?.deref();
+    if (sent !== null && sent === known?.text) return known;
     const file = new NetworkFile();
-    const text = readLines({ name, at, bytesMax: BYTES_MAX }, this.#place, (line) => file.addLine(line));
-    if (text === null) return new NetworkFile();
-    file.text = text;
+    const source = { name, at, bytesMax: BYTES_MAX };
+    if (sent === null || readLines(source, this.#place, (line) => file.addLine(line)) === null)
+      return new NetworkFile();
+    file.text = sent;
     inUse.set(name, new WeakRef(file));
     return file;
   }

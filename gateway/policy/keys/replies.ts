@@ -1,9 +1,8 @@
 /** The key `replies`: what browsers get when a request is refused. */
 import type { XStatic } from 'typebox/schema';
-import { ANY_ORIGIN, checkOrigin } from '#gateway/policy/browser-origin.ts';
 import { loadPage } from '#gateway/policy/page-template.ts';
-import type { OriginRule } from '#gateway/policy/policy-set.ts';
-import { attempt, type Report } from '#gateway/policy/problems.ts';
+import { ANY_ORIGIN, type OriginRule } from '#gateway/policy/policy-set.ts';
+import { attempt, Mistake, type Report } from '#gateway/policy/problems.ts';
 import { parseRoute } from '#gateway/policy/route.ts';
 import { fileKey } from './key.ts';
 import { fileName, flag, list, object, route, shortText } from './schema-parts.ts';
@@ -82,4 +81,18 @@ function originRules(written: XStatic<typeof cors>, ignoreCase: boolean, report:
     });
   }
   return rules;
+}
+
+/** Browsers send lower case, no port that is the usual one, and no path. Apps and extensions have schemes of their own. */
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+
+/** @throws Mistake */
+function checkOrigin(text: string): void {
+  const url = text.includes('*') ? null : URL.parse(text);
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
+  if (text === ANY_ORIGIN || (isWeb ? url.origin === text : ORIGIN.test(text))) return;
+  throw new Mistake(
+    `"${text}" is not an origin`,
+    `write one as browsers send it, such as ${isWeb ? url.origin : 'https://app.example.org'}, or "*" for all of them`,
+  );
 }

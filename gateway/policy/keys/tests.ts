@@ -1,9 +1,8 @@
 import { isIP } from 'node:net';
 import type { XStatic } from 'typebox/schema';
-import { parseRequestLine } from '#gateway/policy/mismatch.ts';
 import type { PolicyTest } from '#gateway/policy/policy-set.ts';
 import { attempt, type Path, type Report } from '#gateway/policy/problems.ts';
-import { bytesOf } from '#gateway/policy/target.ts';
+import { bytesOf, parseRequestLine } from '#gateway/policy/target.ts';
 import type { Millis } from '#shared/clock.ts';
 import { fileKey } from './key.ts';
 import { list } from './schema-parts.ts';

@@ -65,7 +65,7 @@ export class Presented {
     const offers = this.#offersOf(identifier);
     if (hasTwoInOnePlace(offers)) return ambiguityOf(identifier);
     return offers.flatMap(({ source, value }) =>
-      source === null ? [] : (by.tokens.planOf(identifier, source, value) ?? []),
+      source === null ? [] : (by.tokens.find(identifier, source, value)?.plan ?? []),
     );
   }
 
@@ -102,7 +102,7 @@ function identityIn(
   const { value, source } = offer;
   offer.identity ??=
     identifier.kind === 'token' && source !== null
-      ? tokens.identify(identifier, source, value)
+      ? (tokens.find(identifier, source, value)?.identity ?? null)
       : digester.identify(identifier, value);
   return offer.identity;
 }

@@ -1,5 +1,4 @@
-import { parseRequestLine } from '#gateway/policy/mismatch.ts';
-import { bytesOf } from '#gateway/policy/target.ts';
+import { bytesOf, parseRequestLine } from '#gateway/policy/target.ts';
 import type { RehearsedRequest } from './rehearsal.ts';
 
 /**
