@@ -16,14 +16,11 @@ import { parsePassedHeaders } from './http/header-filter.ts';
 import { HEADER_BYTES, HEADER_BYTES_MAX } from './http/header-size.ts';
 import type { Gathered } from './part/part.ts';
 import { PARTS, type PartInUse } from './parts.ts';
-import {
-  LIMITING_VARIABLES,
-  type LimitingSecrets,
-  type LimitingSettings,
-  readLimitingSettings,
-} from './request/settings.ts';
+import { LIMITING_VARIABLES, type LimitingSecrets, readLimitingSettings } from './request/settings.ts';
 
-export type GatewayConfig = LimitingSettings & Readonly<ReturnType<typeof readCore>>;
+export type GatewayConfig = Readonly<
+  ReturnType<typeof readLimitingSettings>['settings'] & ReturnType<typeof readCore>
+>;
 
 /** Everything that the environment says. Only `config` can be logged. */
 export interface GatewaySettings {

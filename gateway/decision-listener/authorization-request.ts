@@ -16,18 +16,11 @@ const DIALECTS = ['forward-auth', 'auth-request', 'ext-authz', 'replied'] as con
 export type Dialect = (typeof DIALECTS)[number];
 
 interface AuthorizationRequest {
-  readonly ok: true;
   readonly dialect: Dialect;
   readonly method: string;
   readonly target: string;
   /** The status that is reported; 0 if none is. */
   readonly status: number;
-}
-
-/** The proxy is not set up as it should be. */
-export interface BadAuthorizationRequest {
-  readonly ok: false;
-  readonly reason: string;
 }
 
 const METHOD = 'X-Forwarded-Method';
@@ -63,36 +56,35 @@ export function methodProblem(method: string): string | null {
     : `the method "${method.slice(0, 32)}" is not in upper case, or too long; send one such as GET or POST`;
 }
 
-/** @param usesHosts whether policies depend on the host of the described request */
+/**
+ * @param usesHosts whether policies depend on the host of the described request
+ * @returns a string with the mistake in the proxy's configuration
+ */
 export function authorizationRequestOf(
   method: string,
   target: string,
   rawHeaders: readonly string[],
   usesHosts: boolean,
-): AuthorizationRequest | BadAuthorizationRequest {
+): AuthorizationRequest | string {
   const values = (name: string): string[] => valuesOf(rawHeaders, name.toLowerCase());
-  const missing = (name: string) => bad(`the proxy sent no ${name}: ${NEEDED[name]}`);
+  const missing = (name: string) => `the proxy sent no ${name}: ${NEEDED[name]}`;
   if (values(FOR).every((value) => value.trim() === '')) return missing(FOR);
   if (target.startsWith(`${EXT_AUTHZ}/`)) {
     if (usesHosts && values(HOST).length > 0)
-      return bad(`Envoy sent the ${HOST} of the client; remove it from allowed_headers, the host is in Host`);
-    return { ok: true, dialect: 'ext-authz', method, target: target.slice(EXT_AUTHZ.length), status: 0 };
+      return `Envoy sent the ${HOST} of the client; remove it from allowed_headers, the host is in Host`;
+    return { dialect: 'ext-authz', method, target: target.slice(EXT_AUTHZ.length), status: 0 };
   }
   const [path = ''] = target.split('?', 1);
   const dialect = DIALECTS.find((one) => path === `/${one}`);
   if (dialect === undefined || dialect === 'ext-authz')
-    return bad('use /forward-auth, /auth-request (NGINX) or a path below /ext-authz/ (Envoy)');
+    return 'use /forward-auth, /auth-request (NGINX) or a path below /ext-authz/ (Envoy)';
   const needed = [METHOD, URI, ...(usesHosts ? [HOST] : []), ...(dialect === 'replied' ? [STATUS] : [])];
   for (const name of needed) {
     const [value = '', ...others] = values(name);
     if (value === '') return missing(name);
-    if (others.length > 0) return bad(`the proxy sent ${name} more than once; it must replace the client's`);
+    if (others.length > 0) return `the proxy sent ${name} more than once; it must replace the client's`;
   }
   const [[described = ''], [uri = ''], [status = '0']] = [values(METHOD), values(URI), values(STATUS)];
   if (dialect === 'replied' && !/^[1-5]\d\d$/.test(status)) return missing(STATUS);
-  return { ok: true, dialect, method: described, target: uri, status: Number(status) };
-}
-
-export function bad(reason: string): BadAuthorizationRequest {
-  return { ok: false, reason };
+  return { dialect, method: described, target: uri, status: Number(status) };
 }

@@ -11,23 +11,16 @@ import { OVER_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { SentBody } from '#gateway/identity/body-field.ts';
 import type { AccessEntry } from '#gateway/observe/access-entry.ts';
-import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Refusal } from '#gateway/refusals/refusal.ts';
 import { NO_CORS } from '#gateway/reply/cors.ts';
-import type { DenialWriter } from '#gateway/reply/denial.ts';
 import { type Framing, headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { refusalReply } from '#gateway/reply/refusal-reply.ts';
 import { NO_BANS } from '#gateway/request/reading/listing.ts';
 import { learn, tellGroups } from '#gateway/request/reading/prove.ts';
 import { read } from '#gateway/request/reading/read.ts';
-import type { Arrival } from '#gateway/request/request.ts';
-import { Story, type StoryParts, type Way } from '#gateway/request/story.ts';
-import { authorizationRequestOf, bad, type Dialect, methodProblem } from './authorization-request.ts';
-
-interface CheckedParts extends StoryParts {
-  readonly denials: DenialWriter;
-  readonly upstream: Upstream;
-}
+import type { Arrival, ForwardingParts } from '#gateway/request/request.ts';
+import { Story, type Way } from '#gateway/request/story.ts';
+import { authorizationRequestOf, type Dialect, methodProblem } from './authorization-request.ts';
 
 /** How the requests of the proxies are answered. */
 export interface CheckedOptions {
@@ -53,12 +46,12 @@ export class CheckedRequest implements Way, Exchange {
   readonly entry: AccessEntry | null;
   readonly call = null;
   readonly #res: ClientResponse;
-  readonly #parts: CheckedParts;
+  readonly #parts: ForwardingParts;
   readonly #options: CheckedOptions;
   /** null until the proxy's request is read. */
   #dialect: Dialect | null = null;
 
-  constructor({ connection, req, res, entry }: Arrival, parts: CheckedParts, options: CheckedOptions) {
+  constructor({ connection, req, res, entry }: Arrival, parts: ForwardingParts, options: CheckedOptions) {
     this.connection = connection;
     this.req = req;
     this.entry = entry;
@@ -74,10 +67,10 @@ export class CheckedRequest implements Way, Exchange {
     const { usesHosts } = this.#parts.enforcement.table;
     const asked = this.connection.origin.trusted
       ? authorizationRequestOf(req.method ?? '', req.url ?? '', req.rawHeaders, usesHosts)
-      : bad(UNTRUSTED);
-    if (!asked.ok) {
-      this.#options.onBadRequest(asked.reason);
-      this.story.refuse({ kind: 'malformed', reason: asked.reason });
+      : UNTRUSTED;
+    if (typeof asked === 'string') {
+      this.#options.onBadRequest(asked);
+      this.story.refuse({ kind: 'malformed', reason: asked });
       return;
     }
     // From now on `req` is the request that the proxy describes. The proxy's own message is already framed.
@@ -150,7 +143,7 @@ export class CheckedRequest implements Way, Exchange {
   refuse(refusal: Refusal, framing: Framing): void {
     const { decision } = framing;
     const isShared = refusal.kind === 'limit' && decision !== null && this.#dialect !== 'auth-request';
-    if (isShared) this.#parts.denials.write(this.req, this.#res, refusal, framing, decision);
+    if (isShared) this.#parts.denials.write(this.#res, refusal, framing, decision);
     else this.#answer(refusalReply(refusal, framing));
   }
 
@@ -158,7 +151,7 @@ export class CheckedRequest implements Way, Exchange {
     // Keep the proxy's connection open: a malformed request is the client's.
     const kept = { ...reply, close: this.closes };
     if (this.#dialect === 'auth-request') this.#forbid(kept);
-    else sendOwn(this.req, this.#res, kept);
+    else sendOwn(this.#res, kept);
   }
 
   /** NGINX accepts only 403 and reads only the header section, so status and body go into header fields. */

@@ -1,12 +1,7 @@
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
 
-export interface DecisionSettings {
-  readonly host: string;
-  readonly port: number;
-  /** Whether the proxy has already checked the credentials, so that they count as proven. */
-  readonly isCredentialProven: boolean;
-}
+export type DecisionSettings = NonNullable<ReturnType<typeof readDecisionSettings>>;
 
 export const DECISION_VARIABLES = [
   {
@@ -37,7 +32,8 @@ export function readDecisionSettings<Name extends string>(
   read: SettingsReader<Name | DecisionName>,
   trust: ProxyTrust,
   taken: Set<number>,
-): DecisionSettings | null {
+) {
+  // Whether the proxy has already checked the credentials, so that they count as proven.
   const isCredentialProven = read.choice('GATEWAY_DECISION_CREDENTIALS', CREDENTIALS) === 'proven';
   if (read.text(PORT).toLowerCase() === 'off') return null;
   const port = read.integer(PORT, 1, 65_535);

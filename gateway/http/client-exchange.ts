@@ -52,23 +52,8 @@ export interface UpstreamCall {
   onTick(unreadMs: Millis): void;
 }
 
-/** The part of a response that the gateway's own replies use. It behaves as in node:http. */
-export interface OwnResponse {
-  readonly entry: LoggedReply | null;
-  readonly statusCode: number;
-  readonly headersSent: boolean;
-  readonly destroyed: boolean;
-  shouldKeepAlive: boolean;
-  writeHead(status: number, headers: string[]): unknown;
-  flushHeaders(): void;
-  write(chunk: Buffer): boolean;
-  end(): unknown;
-  end(text: string, encoding: 'latin1'): unknown;
-  /** Writes all of a reply that many requests share. @param id stands in its gaps @param date value of Date */
-  endShared(reply: SharedReply, id: string, date: string): void;
-}
-
-export interface ClientResponse extends OwnResponse {
+/** A response. It behaves as in node:http. */
+export interface ClientResponse {
   readonly req: ClientRequest;
   /** The exchange of this response. It is closed when the response ends or the client leaves. */
   exchange: Exchange | null;
@@ -77,14 +62,20 @@ export interface ClientResponse extends OwnResponse {
   /** The socket of the client; null once the response is written. */
   readonly socket: Socket | null;
   readonly statusCode: number;
+  readonly headersSent: boolean;
+  readonly destroyed: boolean;
   readonly writableFinished: boolean;
   readonly writableLength: number;
+  shouldKeepAlive: boolean;
   writeHead(status: number, headers: string[]): unknown;
   writeHead(status: number, reason: string, headers: string[]): unknown;
+  flushHeaders(): void;
   write(chunk: Buffer, written?: (error?: Error | null) => void): boolean;
   end(): unknown;
   end(text: string, encoding: 'latin1'): unknown;
   end(chunk: Buffer): unknown;
+  /** Writes all of a reply that many requests share. @param id stands in its gaps @param date value of Date */
+  endShared(reply: SharedReply, id: string, date: string): void;
   destroy(): unknown;
   once(event: 'close' | 'finish', listener: () => void): unknown;
 }

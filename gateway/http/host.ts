@@ -2,7 +2,7 @@
  * Reads the host that a request is for. Each host has one canonical form: lower case, A-labels (punycode), no port and no
  * final dot. A host that two servers could read differently has none.
  */
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv4, isIPv6, type Socket } from 'node:net';
 import { domainToASCII, domainToUnicode } from 'node:url';
 
 const NAME_LENGTH_MAX = 253;
@@ -50,14 +50,9 @@ export function isAuthority(text: string): boolean {
   return USUAL.test(text) || AUTHORITY.test(text);
 }
 
-interface LocalAddress {
-  readonly localAddress?: string | undefined;
-  readonly localPort?: number | undefined;
-}
-
 /** Returns the authority of the address that a client has connected to, for requests of HTTP/1.0 without Host. */
 export function localAuthority(
-  { localAddress = 'localhost', localPort }: LocalAddress,
+  { localAddress = 'localhost', localPort }: Pick<Socket, 'localAddress' | 'localPort'>,
   scheme: 'http' | 'https',
 ): string {
   const [address = ''] = localAddress.replace(/^::ffff:/, '').split('%');

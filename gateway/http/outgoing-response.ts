@@ -30,13 +30,9 @@ export class OutgoingResponse<R extends IncomingRequest = IncomingRequest>
     this.on('close', onClose).on('drain', onDrain);
   }
 
-  get #offersUpgrade(): boolean {
-    return this.req.headers.upgrade !== undefined;
-  }
-
-  get #hasBody(): boolean {
-    const { 'content-length': length = '0', 'transfer-encoding': coding } = this.req.headers;
-    return hasBody(Number(length), coding !== undefined);
+  get #offersUpgradeWithBody(): boolean {
+    const { upgrade, 'content-length': length = '0', 'transfer-encoding': coding } = this.req.headers;
+    return upgrade !== undefined && hasBody(Number(length), coding !== undefined);
   }
 
   override writeHead(
@@ -46,7 +42,7 @@ export class OutgoingResponse<R extends IncomingRequest = IncomingRequest>
   ): this {
     // node:http drops what it reads together with the end of a request that offers another protocol. After an early
     // reply, the rest of the body and the next request may arrive together.
-    if (!this.req.complete && this.#offersUpgrade && this.#hasBody) this.shouldKeepAlive = false;
+    if (!this.req.complete && this.#offersUpgradeWithBody) this.shouldKeepAlive = false;
     return typeof reason === 'string'
       ? super.writeHead(status, reason, headers)
       : super.writeHead(status, reason);

@@ -4,36 +4,16 @@
  */
 import { isTrustedPeer, type ProxyTrust } from '#shared/client-address.ts';
 
-export interface RequestOrigin {
-  /** The address of the socket's peer, or the address in its PROXY header. */
-  readonly peer: string;
-  /** Whether the peer is a trusted proxy, whose X-Forwarded-* headers are trusted and forwarded. */
-  readonly trusted: boolean;
-  /** Whether the address comes from a PROXY header. */
-  readonly isIntroduced: boolean;
-  readonly scheme: 'http' | 'https';
-}
-
 export interface PeerSocket {
   readonly remoteAddress?: string | undefined;
   /** Whether the connection uses TLS. */
   readonly encrypted?: boolean | undefined;
 }
 
-/** @param introducedAs the address in the PROXY header; null without one */
-export function originOf(
-  { remoteAddress = '', encrypted = false }: PeerSocket,
-  trust: ProxyTrust,
-  introducedAs: string | null = null,
-): RequestOrigin {
-  const address = introducedAs ?? remoteAddress;
-  // A dual-stack listener writes 192.0.2.1 as ::ffff:192.0.2.1.
-  const peer = address.startsWith('::ffff:') ? address.slice(7) : address;
-  return new Origin(peer, introducedAs !== null, encrypted ? 'https' : 'http', trust);
-}
-
-class Origin implements RequestOrigin {
+export class RequestOrigin {
+  /** The address of the socket's peer, or the address in its PROXY header. */
   readonly peer: string;
+  /** Whether the address comes from a PROXY header. */
   readonly isIntroduced: boolean;
   readonly scheme: 'http' | 'https';
   readonly #trust: ProxyTrust;
@@ -41,13 +21,21 @@ class Origin implements RequestOrigin {
   /** Version of the networks that `#trusted` was read from. */
   #version = -1;
 
-  constructor(peer: string, isIntroduced: boolean, scheme: 'http' | 'https', trust: ProxyTrust) {
-    this.peer = peer;
-    this.isIntroduced = isIntroduced;
-    this.scheme = scheme;
+  /** @param introducedAs the address in the PROXY header; null without one */
+  constructor(
+    { remoteAddress = '', encrypted = false }: PeerSocket,
+    trust: ProxyTrust,
+    introducedAs: string | null = null,
+  ) {
+    const address = introducedAs ?? remoteAddress;
+    // A dual-stack listener writes 192.0.2.1 as ::ffff:192.0.2.1.
+    this.peer = address.startsWith('::ffff:') ? address.slice(7) : address;
+    this.isIntroduced = introducedAs !== null;
+    this.scheme = encrypted ? 'https' : 'http';
     this.#trust = trust;
   }
 
+  /** Whether the peer is a trusted proxy, whose X-Forwarded-* headers are trusted and forwarded. */
   get trusted(): boolean {
     const version = this.#trust.kind === 'cidrs' ? this.#trust.networks.version : 0;
     if (version !== this.#version) {

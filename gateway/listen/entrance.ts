@@ -1,12 +1,11 @@
 /** The steps of a connection before its first request: PROXY header, bounds, TLS handshake. */
 import type { Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { closeUnread } from '#gateway/http/lingering-close.ts';
 import { originAmong } from '#gateway/http/page-origin.ts';
-import { originOf, type RequestOrigin } from '#gateway/http/request-origin.ts';
+import { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
 import type { Floods } from '#gateway/listen/connection/floods.ts';
 import { REASONS } from '#gateway/refusals/reasons.ts';
@@ -100,11 +99,11 @@ export class Entrance {
   #originOf({ remoteAddress }: Socket, introducedAs: string | null): RequestOrigin {
     const { enforcement, handshakes } = this.#options;
     const peer = { remoteAddress, encrypted: handshakes !== null };
-    return originOf(peer, enforcement.options.trust, introducedAs);
+    return new RequestOrigin(peer, enforcement.options.trust, introducedAs);
   }
 
   #admit(socket: Socket, introducedAs: string | null): void {
-    const { enforcement, handshakes, clients, connections, floods } = this.#options;
+    const { enforcement, handshakes, clients, connections, floods, onOpen } = this.#options;
     const origin = this.#originOf(socket, introducedAs);
     // A trusted proxy's connections carry the requests of many clients.
     const client = origin.trusted ? null : clients.enter(enforcement.callerOf(origin, '').address.counted());
@@ -126,30 +125,21 @@ export class Entrance {
       connections.give(client);
       leave();
     });
-    if (handshakes === null) {
-      this.#open(socket, new ClientConnection(socket, origin, client));
-      return;
-    }
-    this.#wait(socket);
-    this.#secure(handshakes, socket, client, (secured) => {
+    if (handshakes !== null) this.#wait(socket);
+    this.#secure(socket, client, (secured) => {
+      this.#waiting.delete(socket);
       // The client may have begun a flood during the handshake.
       if (floods.has(client)) secured.destroy();
-      else this.#open(socket, new ClientConnection(secured, origin, client));
+      else onOpen(new ClientConnection(secured, origin, client));
     });
   }
 
-  #open(socket: Socket, connection: ClientConnection): void {
-    this.#waiting.delete(socket);
-    this.#options.onOpen(connection);
-  }
-
-  #secure(
-    handshakes: Handshakes,
-    socket: Socket,
-    client: Client | null,
-    onSecure: (secured: TLSSocket) => void,
-  ): void {
-    handshakes.begin(socket, client?.address ?? null, onSecure, () => this.#tell(socket, NOT_ENCRYPTED));
+  /** @param onSecure gets the socket itself if there is no TLS */
+  #secure(socket: Socket, client: Client | null, onSecure: (secured: Socket) => void): void {
+    const { handshakes } = this.#options;
+    const onPlain = (): void => this.#tell(socket, NOT_ENCRYPTED);
+    if (handshakes === null) onSecure(socket);
+    else handshakes.begin(socket, client?.address ?? null, onSecure, onPlain);
   }
 
   /** Answers and closes. If the reply depends on the origin of a page, it first waits a moment for the request. */
@@ -188,16 +178,12 @@ export class Entrance {
   }
 
   #refuse(socket: Socket, origin: RequestOrigin, refusal: Refusal, client: Client | null): void {
-    const { handshakes, connections, refusals } = this.#options;
+    const { connections, refusals } = this.#options;
     connections.refused(refusal);
     if (!this.#mayTell(socket)) return;
     const reply = refusals.connection(connections, refusal, client, origin);
     this.#wait(socket);
-    if (handshakes === null) {
-      this.#tell(socket, reply);
-      return;
-    }
-    this.#secure(handshakes, socket, client, (secured) => {
+    this.#secure(socket, client, (secured) => {
       secured.on('error', () => secured.destroy());
       this.#tell(secured, reply);
     });

@@ -4,8 +4,8 @@ import { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { createServer } from '#gateway/http/node-http.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS } from '#gateway/listen/connection/keep-alive.ts';
+import { HEADER_FIELDS_MAX } from '#gateway/listen/connection/socket-replies.ts';
 import type { Millis } from '#shared/clock.ts';
-import { HEADER_FIELDS_MAX } from './unusual-request.ts';
 
 export type HttpServer = Server<typeof IncomingRequest, typeof OutgoingResponse>;
 

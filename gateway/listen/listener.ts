@@ -4,6 +4,7 @@
  * sockets, and each tick accepts one from each of them.
  */
 import { createServer, type Server, type Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Millis } from '#shared/clock.ts';
 
@@ -140,8 +141,4 @@ export class Listener {
       });
     });
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

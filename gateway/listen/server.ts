@@ -14,7 +14,11 @@ import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts'
 import { Floods } from '#gateway/listen/connection/floods.ts';
 import { areScarce, keepAliveOf, type Times } from '#gateway/listen/connection/keep-alive.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
-import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
+import {
+  METHOD_NOT_ALLOWED,
+  SocketReplies,
+  unusualReply,
+} from '#gateway/listen/connection/socket-replies.ts';
 import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/plain/plain-connection.ts';
 import { AccessEntry } from '#gateway/observe/access-entry.ts';
 import type { EntryLog } from '#gateway/observe/log-line.ts';
@@ -36,7 +40,6 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { Entrance, type EntranceSlots } from './entrance.ts';
 import { type HttpServer, newHttpServer } from './http-server.ts';
 import { Listener, type ListenOptions } from './listener.ts';
-import { unusualReply } from './unusual-request.ts';
 
 /** Time after which TCP asks a silent peer whether it is still there. */
 const PROBE_MS: Millis = 65_000;
@@ -247,7 +250,7 @@ export class PublicServer {
     if (unusual !== null) {
       metrics.requests.of(outcomeOf(REASONS.malformed)).value++;
       if (entry !== null) entry.decision = REASONS.malformed.logged;
-      sendOwn(req, res, { ...unusual, cors: enforcement.table.cors.unread(req.rawHeaders) });
+      sendOwn(res, { ...unusual, cors: enforcement.table.cors.unread(req.rawHeaders) });
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
       // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
       metrics.requests.of('uncovered').value++;
@@ -255,7 +258,7 @@ export class PublicServer {
       res.writeHead(204, upstream.draining ? ['Connection', 'close'] : []);
       res.end();
       discardBody(req.body);
-    } else if (decisionServer === undefined) new GatewayRequest(arrival, options, this.#parts).run();
+    } else if (decisionServer === undefined) new GatewayRequest(arrival, options, this.#parts).story.begin();
     else decisionServer.begin(arrival, this.#parts);
   }
 

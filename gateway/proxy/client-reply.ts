@@ -56,6 +56,8 @@ export class ClientReply {
   sentBytes = 0;
   /** Whether all of the reply was received before any part of it was written. */
   isWhole = false;
+  /** Whether a part of the reply was written. */
+  isStreaming = false;
   readonly #call: RepliedCall;
   readonly #status: number;
   readonly #reason: string;
@@ -63,7 +65,6 @@ export class ClientReply {
   /** Body data that arrived before the first write. */
   #received: Buffer | null = null;
   readonly #flow: Flow;
-  #isStreaming = false;
 
   /** @param fields of the upstream's reply, as alternating names and values */
   constructor(
@@ -89,14 +90,9 @@ export class ClientReply {
     return this.#head.isEventStream;
   }
 
-  /** Whether a part of the reply was written. */
-  get isStreaming(): boolean {
-    return this.#isStreaming;
-  }
-
   /** Takes a piece of the body. It may be empty afterwards, because its memory is given back when it is written. */
   add(chunk: Buffer): void {
-    if (!this.#isStreaming) {
+    if (!this.isStreaming) {
       const received = this.#received;
       if (received === null || received.length + chunk.length <= ONE_WRITE_BYTES) {
         this.#received = received === null ? chunk : Buffer.concat([received, chunk]);
@@ -122,7 +118,7 @@ export class ClientReply {
   startStreaming(): void {
     const { request, upstream } = this.#call;
     const { res } = request;
-    this.#isStreaming = true;
+    this.isStreaming = true;
     this.streamingSince = upstream.options.clock();
     res.writeHead(this.#status, this.#reason, this.#head.headers);
     const received = this.#received;

@@ -6,15 +6,6 @@
  */
 import { unixPart } from '#shared/unix-socket.ts';
 
-export interface ApplicationAddress {
-  /** `http:` or `https:`. */
-  readonly protocol: string;
-  /** Host with port, unless it is the default of the protocol. */
-  readonly authority: string;
-  /** '' for the default of the protocol. */
-  readonly port: string;
-}
-
 /** Without a protocol, it is that of the page. */
 const ABSOLUTE = /^(https?:)?\/\/([^/?#\\]*)/i;
 /** Browsers read a backslash as a slash and remove tabs, so these would begin with the name of another host. */
@@ -23,10 +14,8 @@ const PORT = /:\d*$/;
 const USUAL_PORT: Readonly<Record<string, RegExp>> = { 'http:': /:80$/, 'https:': /:443$/ };
 
 /** @returns null for a Unix socket, which has no address that a client could follow */
-export function applicationAddress(origin: string): ApplicationAddress | null {
-  if (unixPart(origin) !== null) return null;
-  const { protocol, host, port } = new URL(origin);
-  return { protocol, authority: host, port };
+export function applicationAddress(origin: string): URL | null {
+  return unixPart(origin) === null ? new URL(origin) : null;
 }
 
 /**
@@ -37,7 +26,7 @@ export function keepRedirect(
   status: number,
   headers: string[],
   sent: readonly string[],
-  application: ApplicationAddress | null,
+  application: URL | null,
 ): void {
   // Only these replies send clients to another address (RFC 9110 10.2.2).
   const sendsAway = status === 201 || (status >= 300 && status < 400);
@@ -48,14 +37,14 @@ export function keepRedirect(
       headers[i + 1] = relative(headers[i + 1] ?? '', host, application);
 }
 
-function relative(location: string, host: string | undefined, application: ApplicationAddress): string {
+function relative(location: string, host: string | undefined, application: URL): string {
   const [origin, protocol = application.protocol, named = ''] = ABSOLUTE.exec(location) ?? [];
   if (origin === undefined || protocol.toLowerCase() !== application.protocol) return location;
   const authority = named.toLowerCase().replace(USUAL_PORT[application.protocol] ?? PORT, '');
   const seen = host?.toLowerCase();
   const ofRequest = `${seen?.replace(PORT, '')}:${application.port}`;
   // It may listen on the port that the client has used.
-  const isOwn = authority !== seen && (authority === application.authority || authority === ofRequest);
+  const isOwn = authority !== seen && (authority === application.host || authority === ofRequest);
   if (!isOwn) return location;
   const path = location.slice(origin.length).replace(/^[/\\]?/, '/');
   return LIKE_HOST.test(path) ? `/.${path}` : path;

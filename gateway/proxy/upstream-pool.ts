@@ -43,6 +43,8 @@ const FRESH_MS: Millis = 1000;
 
 export class UpstreamPool {
   readonly inUse: Bound;
+  /** Number of calls that wait. */
+  waiting = 0;
   readonly #options: UpstreamPoolOptions;
   /** Idle connections. They are used last in, first out, so that superfluous ones time out. */
   readonly #idle: SocketConnection[] = [];
@@ -53,21 +55,16 @@ export class UpstreamPool {
   };
   /** Number of calls in a row that were served from a front while its back waited. */
   #passed = 0;
-  #waiting = 0;
 
   constructor(options: UpstreamPoolOptions) {
     this.#options = options;
     this.inUse = options.inUse;
   }
 
-  get waiting(): number {
-    return this.#waiting;
-  }
-
   /** Whether a call waits because the pool is exhausted, and not because of its client's share. */
   get isShort(): boolean {
     const { inUse } = this;
-    if (this.#waiting === 0 || inUse.held < inUse.limit) return false;
+    if (this.waiting === 0 || inUse.held < inUse.limit) return false;
     return Object.values(this.#lines)
       .flatMap(([front, back]) => [...front.keys(), ...back.keys()])
       .some((client) => inUse.roomFor(client) > 0);
@@ -98,7 +95,7 @@ export class UpstreamPool {
       waiting.refused(refusal);
       return refusal;
     }
-    this.#waiting++;
+    this.waiting++;
     queues.set(client, (queue ?? new Set()).add(call));
     return null;
   }
@@ -131,7 +128,7 @@ export class UpstreamPool {
   }
 
   leave(call: PoolCall): void {
-    if (this.#waiting === 0) return;
+    if (this.waiting === 0) return;
     const queues = this.#queuesIn(call);
     const queue = queues.get(call.client);
     if (queue?.delete(call) !== true) return;
@@ -150,12 +147,12 @@ export class UpstreamPool {
   detach(client: Client): void {
     this.#options.inUse.give(client);
     // Serve the next call later, because this may be called from within the parser of a reply.
-    if (this.#waiting > 0) setImmediate(() => this.#serveNext(undefined));
+    if (this.waiting > 0) setImmediate(() => this.#serveNext(undefined));
   }
 
   /** Serves all waiting calls that have room. */
   fill(): void {
-    while (this.#waiting > 0 && this.#serveNext(undefined));
+    while (this.waiting > 0 && this.#serveNext(undefined));
   }
 
   /** Takes back an idle connection, including a detached one. Closes it if the pool is full. */
@@ -167,7 +164,7 @@ export class UpstreamPool {
 
   #serveNext(connection: SocketConnection | undefined): boolean {
     const { inUse } = this.#options;
-    if (this.#waiting === 0 || inUse.held >= inUse.limit) return false;
+    if (this.waiting === 0 || inUse.held >= inUse.limit) return false;
     return PRIORITIES.some((priority) => {
       const [front, back] = this.#lines[priority];
       const isTurnOfBack = this.#passed >= BACK_EVERY - 1 && this.#serveFirst(back, connection);
@@ -198,7 +195,7 @@ export class UpstreamPool {
   }
 
   #noLongerWaits(call: PoolCall): void {
-    this.#waiting--;
+    this.waiting--;
     this.#options.waiting.give(call.client, this.#placesOf(call));
   }
 

@@ -8,11 +8,6 @@ export interface UpstreamFault {
   readonly isUnreachable: boolean;
 }
 
-export interface UpstreamReason {
-  readonly reason: string;
-  readonly fix: string;
-}
-
 const LISTENING = 'start the application, or set GATEWAY_UPSTREAM to where it listens';
 const REACHABLE = 'correct the host in GATEWAY_UPSTREAM, or the network between here and there';
 const WORKING = "look at the application's own log";
@@ -76,7 +71,7 @@ const REASONS: readonly (readonly [RegExp, reason: string, fix: string])[] = [
 const DETAIL_MAX = 200;
 
 /** The reason ends with what Node.js says of it. */
-export function upstreamReason({ code, message }: Omit<UpstreamFault, 'isUnreachable'>): UpstreamReason {
+export function upstreamReason({ code, message }: Omit<UpstreamFault, 'isUnreachable'>) {
   const text = `${code} ${message}`;
   const [, meaning, fix] = REASONS.find(([pattern]) => pattern.test(text)) ?? [null, '', WORKING];
   // Without a message, all addresses of the host have failed.

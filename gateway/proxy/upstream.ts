@@ -10,7 +10,7 @@ import type { Protect } from '#gateway/policy/policy-set.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Deadlines } from './deadlines.ts';
 import type { OpenProtection, Protection } from './protected.ts';
-import { type ApplicationAddress, applicationAddress } from './redirect.ts';
+import { applicationAddress } from './redirect.ts';
 import { Rest } from './rest.ts';
 import { SocketConnection } from './socket-connection.ts';
 import { TransferScheduler } from './transfer-scheduler.ts';
@@ -64,7 +64,7 @@ export class Upstream {
   readonly headDelays: Deadlines;
   readonly scheduler: TransferScheduler;
   readonly outage: UpstreamOutage;
-  readonly address: ApplicationAddress | null;
+  readonly address: URL | null;
   unavailable = 0;
   timeouts = 0;
   /** Protects the application from overload; null if protection is off. */

@@ -5,7 +5,7 @@
  * for the id of the refusal, and serves a whole flood. All 429s of one event-loop tick are written at its end, which
  * makes a flood about a third cheaper.
  */
-import type { OwnResponse } from '#gateway/http/client-exchange.ts';
+import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import { DateField } from '#gateway/http/date-field.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import { SharedReply } from '#gateway/http/shared-reply.ts';
@@ -13,7 +13,7 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import { DECISION_ID_LENGTH } from '#gateway/refusals/decision-ids.ts';
 import type { LimitRefusal } from '#gateway/refusals/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
-import { type AnsweredRequest, type Framing, headersOf, type OwnReply, sendOwn } from './own-reply.ts';
+import { type Framing, headersOf, type OwnReply, sendOwn } from './own-reply.ts';
 import type { Page } from './page.ts';
 import { refusalReply } from './refusal-reply.ts';
 
@@ -27,8 +27,7 @@ interface Denial {
 }
 
 interface Denied {
-  readonly req: AnsweredRequest;
-  readonly res: OwnResponse;
+  readonly res: ClientResponse;
   readonly denial: Denial;
   readonly decision: string;
 }
@@ -51,16 +50,9 @@ export class DenialWriter {
     this.#date = new DateField(wallClock);
   }
 
-  write(
-    req: AnsweredRequest,
-    res: OwnResponse,
-    refusal: LimitRefusal,
-    { cors, close, page }: Framing,
-    decision: string,
-  ): void {
+  write(res: ClientResponse, refusal: LimitRefusal, { cors, close, page }: Framing, decision: string): void {
     const denial = this.#denial(refusal, { cors, close, page, decision: GAP });
-    const denied = { req, res, denial, decision };
-    if (this.#queue.push(denied) === 1) setImmediate(() => this.#flush());
+    if (this.#queue.push({ res, denial, decision }) === 1) setImmediate(() => this.#flush());
   }
 
   #denial(refusal: LimitRefusal, framing: Framing): Denial {
@@ -89,16 +81,16 @@ export class DenialWriter {
     const queue = this.#queue;
     this.#queue = [];
     const date = this.#date.text();
-    for (const { req, res, denial, decision } of queue) {
+    for (const { res, denial, decision } of queue) {
       const { reply, shared } = denial;
       if (res.headersSent || res.destroyed) continue;
       if (reply.close) {
         const headers = reply.headers.map((item) => (item === GAP ? decision : item));
         const body = shared.bodyWith(decision);
-        sendOwn(req, res, { ...reply, headers: [...headers, 'Date', date], body });
+        sendOwn(res, { ...reply, headers: [...headers, 'Date', date], body });
       } else {
         res.endShared(shared, decision, date);
-        discardBody(req.body);
+        discardBody(res.req.body);
       }
     }
   }

@@ -1,5 +1,5 @@
 /** Replies that the gateway writes itself, and how they are written. */
-import type { ClientRequest, OwnResponse } from '#gateway/http/client-exchange.ts';
+import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import { headText } from '#gateway/http/head-text.ts';
 import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -51,9 +51,8 @@ export function recordOf(headers: readonly string[]): Record<string, string> {
   return record;
 }
 
-export type AnsweredRequest = Pick<ClientRequest, 'method' | 'complete' | 'socket' | 'body'>;
-
-export function sendOwn(req: AnsweredRequest, res: OwnResponse, reply: OwnReply): void {
+export function sendOwn(res: ClientResponse, reply: OwnReply): void {
+  const { req } = res;
   const { status, body, close } = reply;
   if (res.headersSent || res.destroyed) return;
   if (close) res.shouldKeepAlive = false;

@@ -29,34 +29,30 @@ export interface EnforcementOptions {
 export class Enforcement {
   readonly options: EnforcementOptions;
   readonly #callers: Callers;
-  #table: PolicyTable;
+  table: PolicyTable;
 
   constructor(set: PolicySet, salt: string, options: EnforcementOptions) {
     this.options = options;
     this.#callers = new Callers(options.trust, options.onUntrustedChain);
-    this.#table = new PolicyTable(set, new Digester(salt), options.wallClock);
-  }
-
-  get table(): PolicyTable {
-    return this.#table;
+    this.table = new PolicyTable(set, new Digester(salt), options.wallClock);
   }
 
   get policies(): PolicySet {
-    return this.#table.set;
+    return this.table.set;
   }
 
   /** Replaces the policies. Counters are identified by name, so they keep their values. */
   use(set: PolicySet): void {
-    this.#table = this.#table.withPolicies(set);
+    this.table = this.table.withPolicies(set);
   }
 
   /** Called if the replicas agreed on another salt. */
   useSalt(salt: string): void {
-    this.#table = this.#table.withSalt(salt);
+    this.table = this.table.withSalt(salt);
   }
 
   /** @param forwardedFor all values of X-Forwarded-For, joined; '' if there is none */
   callerOf(origin: RequestOrigin, forwardedFor: string): Caller {
-    return this.#callers.of(origin, forwardedFor, this.#table);
+    return this.#callers.of(origin, forwardedFor, this.table);
   }
 }

@@ -33,14 +33,9 @@ export class Learning {
     this.#options = options;
   }
 
-  /** @returns when the histories of this name began; null if it is unknown */
+  /** @param name empty for histories in this process @returns when they began; null if it is unknown */
   since(name: string): Millis | null {
     return this.#began?.name === name ? this.#began.at : null;
-  }
-
-  /** When histories began that have no name, because they are in this process. */
-  get beganHere(): Millis | null {
-    return this.since('');
   }
 
   /** @param at when the histories of this name began */

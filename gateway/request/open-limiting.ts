@@ -129,7 +129,7 @@ function openInMemory(options: LimitingOptions, { rows, learning }: Before): Cou
   const { secrets, newSalt, clock, log } = options;
   const salt = secrets.identitySecret ?? newSalt();
   const known = new KnownCounters(options);
-  const historySince = () => learning.beganHere;
+  const historySince = () => learning.since('');
   return {
     limiter: new MemoryLimiter({ clock, known, log }),
     guarded: null,

@@ -8,10 +8,9 @@ import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { prefersHtml } from '#gateway/http/accept.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
-import type { LoggedDecision } from '#gateway/observe/log-line.ts';
 import type { Decisions, Describe } from '#gateway/refusals/decisions.ts';
 import { reasonOf } from '#gateway/refusals/reasons.ts';
-import type { Recorded, Refusal } from '#gateway/refusals/refusal.ts';
+import type { Reason, Recorded, Refusal } from '#gateway/refusals/refusal.ts';
 import { type Cors, UNREAD } from '#gateway/reply/cors.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
 import { refusalReply } from '#gateway/reply/refusal-reply.ts';
@@ -45,7 +44,7 @@ export class Refusals {
     const record = reason.record?.(refusal, request.caller) ?? null;
     const decision = record === null ? null : this.#record(record, this.#describer(request), request.caller);
     const policy = refusal.kind === 'banned' ? null : (record?.policy ?? null);
-    log(request, reason.logged ?? null, decision, policy);
+    log(request, reason, decision, policy);
     way.refuse(refusal, {
       cors: corsOf(request, enforcement),
       // After a malformed request, nobody knows where the next one begins.
@@ -107,17 +106,17 @@ export function corsOf({ req, match }: RequestFacts, { table: { cors } }: Enforc
   return cors.on(req.method ?? '', match.path, req.rawHeaders);
 }
 
-/** @param logged null if the policies decided @param id of the refusal; null if it has none @param policy that refused; null if none did */
+/** @param id of the refusal; null if it has none @param policy that refused; null if none did */
 function log(
   { entry }: RequestFacts,
-  logged: LoggedDecision | null,
+  { logged }: Reason<never>,
   id: string | null,
   policy: string | null,
 ): void {
   if (entry === null) return;
   // The policies may have admitted the request before. The log then says so, and only the id is added.
   if (id !== null) entry.id = id;
-  if (logged === null) return;
+  if (logged === undefined) return;
   entry.decision = logged;
   entry.policy = policy;
 }

@@ -75,10 +75,6 @@ export class GatewayRequest implements Way, Exchange, ForwardedRequest {
     res.exchange = this;
   }
 
-  run(): void {
-    this.story.begin();
-  }
-
   answerProbe(seen: string): void {
     this.res.writeHead(200, ['Content-Type', 'application/json', 'Cache-Control', 'no-store']);
     this.res.end(seen, 'latin1');
@@ -226,10 +222,10 @@ export class GatewayRequest implements Way, Exchange, ForwardedRequest {
     const { decision, cors } = framing;
     const mayBePreflight = cors.origin !== null && refusal.kind !== 'malformed';
     if (mayBePreflight && isPreflight(req.method, req.rawHeaders))
-      sendOwn(req, res, preflightReply(framing, req.rawHeaders));
+      sendOwn(res, preflightReply(framing, req.rawHeaders));
     else if (refusal.kind === 'limit' && decision !== null)
-      this.#parts.denials.write(req, res, refusal, framing, decision);
-    else sendOwn(req, res, refusalReply(refusal, framing, this.call?.passage.added));
+      this.#parts.denials.write(res, refusal, framing, decision);
+    else sendOwn(res, refusalReply(refusal, framing, this.call?.passage.added));
   }
 
   /** Whether the gateway is shutting down, or the client waits for 100 Continue and has not sent its body. */

@@ -1,14 +1,8 @@
 /** Settings that limit requests: the store, the client's address, and how long the application may take. */
 import { readStoreAccess, type StoreAccess } from '#gateway/store/access.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Millis } from '#shared/clock.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
-
-export interface LimitingSettings {
-  readonly trust: ProxyTrust;
-  readonly upstreamTimeoutMs: Millis;
-}
 
 /** A separate object, so that the settings can be logged. */
 export interface LimitingSecrets {
@@ -45,15 +39,13 @@ export const LIMITING_VARIABLES = [
 
 type LimitingName = (typeof LIMITING_VARIABLES)[number]['name'];
 
-export function readLimitingSettings(read: SettingsReader<LimitingName>): {
-  readonly settings: LimitingSettings;
-  readonly secrets: LimitingSecrets;
-} {
+export function readLimitingSettings(read: SettingsReader<LimitingName>) {
+  const secrets: LimitingSecrets = {
+    store: read.parse('GATEWAY_REDIS_URL', null, readStoreAccess),
+    identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
+  };
   return {
-    secrets: {
-      store: read.parse('GATEWAY_REDIS_URL', null, readStoreAccess),
-      identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
-    },
+    secrets,
     settings: {
       trust: read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
       upstreamTimeoutMs: read.integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),

@@ -83,13 +83,13 @@ export class Story implements Refusable, LimitListener {
   storeMs: Millis | null = null;
   allowed: Allowed | null = null;
   passedAt: Millis | null = null;
+  /** Whether the gateway has answered the request, or the client has left. */
+  isOver = false;
   readonly #parts: StoryParts;
   #caller: Caller | null = null;
   #askedAt: Millis = 0;
   /** Whether it waits for its body, or for the proof of a key. */
   #isWaiting = false;
-  /** Whether the gateway has answered the request, or the client has left. */
-  #isOver = false;
 
   constructor(way: Way, parts: StoryParts) {
     this.way = way;
@@ -111,7 +111,7 @@ export class Story implements Refusable, LimitListener {
     const seen = problem === null ? probeReply(this, this.way.isAsked, enforcement.options) : null;
     if (problem !== null) this.refuse(problem);
     else if (seen !== null) {
-      this.#isOver = true;
+      this.isOver = true;
       this.way.answerProbe(seen);
     } else {
       events.located(this);
@@ -168,7 +168,7 @@ export class Story implements Refusable, LimitListener {
     void asked.then(() => {
       this.#isWaiting = false;
       // The client may have left meanwhile. Nothing would release the resources that its request takes now.
-      if (!this.#isOver) this.#read(false);
+      if (!this.isOver) this.#read(false);
     });
     return true;
   }
@@ -181,7 +181,7 @@ export class Story implements Refusable, LimitListener {
     this.#isWaiting = true;
     this.way.receiveBody((body) => {
       this.#isWaiting = false;
-      if (this.#isOver) return;
+      if (this.isOver) return;
       this.sentBody = body;
       this.bodyMs = this.#now - this.arrivedAt;
       this.#read(true);
@@ -231,7 +231,7 @@ export class Story implements Refusable, LimitListener {
   #pass(added: readonly string[], reservation: Reservation | null): void {
     this.passedAt = this.#now;
     this.#parts.events.passed(this);
-    if (this.#isOver) reservation?.close();
+    if (this.isOver) reservation?.close();
     else this.way.pass(added, reservation);
   }
 
@@ -253,18 +253,14 @@ export class Story implements Refusable, LimitListener {
 
   /** Called when the request is answered, or the client has left. @returns false if it was over before */
   finish(): boolean {
-    if (this.#isOver) return false;
-    this.#isOver = true;
+    if (this.isOver) return false;
+    this.isOver = true;
     return true;
   }
 
   /** Called when its reply is sent, or the client has left. */
   close(): void {
     if (this.finish() && this.#isWaiting) this.#parts.events.left(this);
-  }
-
-  get isOver(): boolean {
-    return this.#isOver;
   }
 
   get #now(): Millis {

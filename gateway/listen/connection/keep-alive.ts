@@ -14,12 +14,6 @@ export interface Times {
   readonly idleMs: Millis;
 }
 
-export interface KeepAlive {
-  /** For connections of a trusted proxy. */
-  readonly proxies: Times;
-  readonly clients: Times;
-}
-
 /** Time for a header section, and until its first byte. */
 export const HEADERS_TIMEOUT_MS: Millis = 10_000;
 /** Maximum time for a request with its body. It allows 100 MB at 28 KB/s. A silent client is cut much earlier. */
@@ -33,8 +27,9 @@ const CLIENTS_MS: Millis = 65_000;
  * proxy, and could fill it with connections that say nothing.
  *
  * @param keepAliveMs the same time for all connections; null for the usual ones
+ * @returns the times for connections of clients, and for those of trusted proxies
  */
-export function keepAliveOf(keepAliveMs: Millis | null, { kind }: Pick<ProxyTrust, 'kind'>): KeepAlive {
+export function keepAliveOf(keepAliveMs: Millis | null, { kind }: Pick<ProxyTrust, 'kind'>) {
   const clients = { unusedMs: HEADERS_TIMEOUT_MS, idleMs: keepAliveMs ?? CLIENTS_MS };
   const idleMs = keepAliveMs ?? PROXIES_MS;
   const unusedMs = kind === 'cidrs' ? Math.max(HEADERS_TIMEOUT_MS, idleMs) : HEADERS_TIMEOUT_MS;

@@ -1,8 +1,8 @@
-/** Replies on the bare socket: to bytes that node:http cannot parse, and to a body that does not arrive. */
+/** Replies to unusual requests, to bytes that node:http cannot parse, and to a body that does not arrive. */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
-import type { ClientResponse } from '#gateway/http/client-exchange.ts';
+import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import { closeUnread } from '#gateway/http/lingering-close.ts';
 import { originAmong } from '#gateway/http/page-origin.ts';
 import { type EntryLog, unreadableLine } from '#gateway/observe/log-line.ts';
@@ -13,8 +13,17 @@ import { type OwnReply, rawReply } from '#gateway/reply/own-reply.ts';
 import { unreadReply } from '#gateway/reply/refusal-reply.ts';
 import type { Clock } from '#shared/clock.ts';
 
+/** Without this limit, 16 KiB could hold 3,000 fields. They would cost a hundred times as much as a usual request. */
+export const HEADER_FIELDS_MAX = 128;
+
 export const METHOD_NOT_ALLOWED = unreadReply(REASONS.method);
 const MALFORMED = unreadReply(REASONS.notHttp1);
+const OTHER_VERSION = unreadReply(REASONS.otherVersion);
+const CHUNKED_HTTP10 = unreadReply(REASONS.chunkedHttp10);
+const TOO_MANY_FIELDS = unreadReply({
+  code: REASONS.headerFields.code,
+  text: REASONS.headerFields.text(HEADER_FIELDS_MAX),
+});
 
 interface SocketRepliesOptions {
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
@@ -92,4 +101,20 @@ export class SocketReplies {
     metrics.requests.of(outcomeOf(REASONS.malformed)).value++;
     if (accessLog?.takes() === true) accessLog.write(unreadableLine(status, wallClock()));
   }
+}
+
+/**
+ * Answers a request that the parsers accept and the gateway refuses before it reads its path.
+ *
+ * @returns null if the request is fine
+ */
+export function unusualReply({ method, httpVersion, rawHeaders }: ClientRequest): OwnReply | null {
+  if (rawHeaders.length > 2 * HEADER_FIELDS_MAX) return TOO_MANY_FIELDS;
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return OTHER_VERSION;
+  if (httpVersion === '1.0' && hasTransferCoding(rawHeaders)) return CHUNKED_HTTP10;
+  return method === 'TRACE' ? METHOD_NOT_ALLOWED : null;
+}
+
+function hasTransferCoding(rawHeaders: readonly string[]): boolean {
+  return rawHeaders.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'transfer-encoding');
 }

@@ -44,13 +44,8 @@ const EARLY_BYTES_MAX = 16_384;
 /** Maximum number of bytes in the buffer of a paused socket: 64 KiB, and one read of 64 KiB that exceeds them. */
 const PAUSED_BYTES_MAX = 131_072;
 
-class RequestError extends Error {
-  readonly code: 'HPE_INVALID_EOF_STATE' | 'ERR_HTTP_REQUEST_TIMEOUT';
-
-  constructor(code: RequestError['code']) {
-    super('the request is not complete');
-    this.code = code;
-  }
+function incomplete(code: 'HPE_INVALID_EOF_STATE' | 'ERR_HTTP_REQUEST_TIMEOUT'): NodeJS.ErrnoException {
+  return Object.assign(new Error('the request is not complete'), { code });
 }
 
 export class PlainConnection {
@@ -104,7 +99,7 @@ export class PlainConnection {
       if (waitedMs >= (this.#isFresh ? unusedMs : idleMs + KEEP_ALIVE_MARGIN_MS))
         closeUnlessUsed(this.#socket);
     } else if (this.#body !== null && waitedMs >= REQUEST_TIMEOUT_MS)
-      this.#options.onClientError(new RequestError('ERR_HTTP_REQUEST_TIMEOUT'), this.#socket);
+      this.#options.onClientError(incomplete('ERR_HTTP_REQUEST_TIMEOUT'), this.#socket);
   }
 
   readonly #onData = (chunk: Buffer): void => {
@@ -235,7 +230,7 @@ export class PlainConnection {
 
   readonly #onEnd = (): void => {
     if (this.#body !== null && this.#response !== null)
-      this.#options.onClientError(new RequestError('HPE_INVALID_EOF_STATE'), this.#socket);
+      this.#options.onClientError(incomplete('HPE_INVALID_EOF_STATE'), this.#socket);
     else this.#socket.end();
   };
 

@@ -4,23 +4,15 @@
  */
 import { isIPv4, isIPv6 } from 'node:net';
 
-type ProxyHeader =
-  /** The header is not complete, so more bytes are needed. */
-  | { readonly kind: 'more' }
-  | { readonly kind: 'bad' }
-  | {
-      readonly kind: 'header';
-      /** Length of the header in bytes. */
-      readonly bytes: number;
-      /**
-       * The client's address; null if the proxy made the connection itself, such as for a health check, or names no
-       * address.
-       */
-      readonly address: string | null;
-    };
-
-const MORE: ProxyHeader = { kind: 'more' };
-const BAD: ProxyHeader = { kind: 'bad' };
+interface ProxyHeader {
+  /** Length of the header in bytes. */
+  readonly bytes: number;
+  /**
+   * The client's address; null if the proxy made the connection itself, such as for a health check, or names no
+   * address.
+   */
+  readonly address: string | null;
+}
 
 const V1_BEGINS = Buffer.from('PROXY ');
 /** The longest header of version 1, with its line break. */
@@ -39,10 +31,13 @@ const TCP4 = 0x11;
 const TCP6 = 0x21;
 const UNIX_STREAM = 0x31;
 
-/** @param bytes all bytes received so far */
-export function readProxyHeader(bytes: Buffer): ProxyHeader {
+/**
+ * @param bytes all bytes received so far
+ * @returns `more` if the header is not complete; `bad` if there is none
+ */
+export function readProxyHeader(bytes: Buffer): ProxyHeader | 'more' | 'bad' {
   if (begins(bytes, V1_BEGINS)) return readV1(bytes);
-  return begins(bytes, V2_BEGINS) ? readV2(bytes) : BAD;
+  return begins(bytes, V2_BEGINS) ? readV2(bytes) : 'bad';
 }
 
 function begins(bytes: Buffer, start: Buffer): boolean {
@@ -50,14 +45,14 @@ function begins(bytes: Buffer, start: Buffer): boolean {
   return bytes.compare(start, 0, length, 0, length) === 0;
 }
 
-function readV1(bytes: Buffer): ProxyHeader {
+function readV1(bytes: Buffer): ProxyHeader | 'more' | 'bad' {
   const end = bytes.subarray(0, V1_BYTES_MAX).indexOf('\r\n');
-  if (end < 0) return bytes.length < V1_BYTES_MAX ? MORE : BAD;
+  if (end < 0) return bytes.length < V1_BYTES_MAX ? 'more' : 'bad';
   const [, family, source = '', destination = '', sourcePort = '', destinationPort = '', ...rest] = bytes
     .toString('latin1', 0, end)
     .split(' ');
   // The rest of a line with UNKNOWN must be ignored.
-  if (family === 'UNKNOWN') return { kind: 'header', bytes: end + 2, address: null };
+  if (family === 'UNKNOWN') return { bytes: end + 2, address: null };
   const isAddress = family === 'TCP4' ? isIPv4 : family === 'TCP6' ? isIPv6 : null;
   const isRight =
     isAddress?.(source) === true &&
@@ -66,35 +61,35 @@ function readV1(bytes: Buffer): ProxyHeader {
     isPort(sourcePort) &&
     isPort(destinationPort) &&
     rest.length === 0;
-  return isRight ? { kind: 'header', bytes: end + 2, address: source } : BAD;
+  return isRight ? { bytes: end + 2, address: source } : 'bad';
 }
 
 function isPort(text: string): boolean {
   return PORT.test(text) && Number(text) <= 65_535;
 }
 
-function readV2(bytes: Buffer): ProxyHeader {
-  if (bytes.length < V2_FIXED_BYTES) return MORE;
+function readV2(bytes: Buffer): ProxyHeader | 'more' | 'bad' {
+  if (bytes.length < V2_FIXED_BYTES) return 'more';
   const command = bytes.readUInt8(12) - VERSION_2;
   const family = bytes.readUInt8(13);
   const length = V2_FIXED_BYTES + bytes.readUInt16BE(14);
-  if ((command !== LOCAL && command !== PROXY) || length > V2_BYTES_MAX) return BAD;
-  if (bytes.length < length) return MORE;
-  const nobody: ProxyHeader = { kind: 'header', bytes: length, address: null };
+  if ((command !== LOCAL && command !== PROXY) || length > V2_BYTES_MAX) return 'bad';
+  if (bytes.length < length) return 'more';
+  const nobody: ProxyHeader = { bytes: length, address: null };
   if (command === LOCAL) return nobody;
   const body = bytes.subarray(V2_FIXED_BYTES, length);
   switch (family) {
     case UNKNOWN:
       return nobody;
     case UNIX_STREAM:
-      return body.length < 216 ? BAD : nobody;
+      return body.length < 216 ? 'bad' : nobody;
     case TCP4:
-      return body.length < 12 ? BAD : { ...nobody, address: body.subarray(0, 4).join('.') };
+      return body.length < 12 ? 'bad' : { ...nobody, address: body.subarray(0, 4).join('.') };
     case TCP6:
-      return body.length < 36 ? BAD : { ...nobody, address: ipv6Text(body) };
+      return body.length < 36 ? 'bad' : { ...nobody, address: ipv6Text(body) };
     default:
       // Refuse datagrams and undefined address families.
-      return BAD;
+      return 'bad';
   }
 }
 

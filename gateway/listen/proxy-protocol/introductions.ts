@@ -9,12 +9,10 @@ import { readProxyHeader } from './header.ts';
 /** Timeout for the whole header. Proxies send it in their first packet. */
 const HEADER_MS: Millis = 5000;
 
-type IntroductionFailure = 'untrusted' | 'malformed' | 'timeout';
-
 export class Introductions {
   readonly #trust: ProxyTrust;
   readonly #timeoutMs: Millis;
-  readonly failures: Record<IntroductionFailure, number> = { untrusted: 0, malformed: 0, timeout: 0 };
+  readonly failures = { untrusted: 0, malformed: 0, timeout: 0 };
 
   constructor(trust: ProxyTrust, timeoutMs: Millis = HEADER_MS) {
     this.#trust = trust;
@@ -37,7 +35,7 @@ export class Introductions {
     let address: string | null = null;
     const look = (bytes: Buffer): number | 'more' | 'bad' => {
       const header = readProxyHeader(bytes);
-      if (header.kind !== 'header') return header.kind;
+      if (typeof header === 'string') return header;
       address = header.address;
       return header.bytes;
     };
@@ -53,13 +51,10 @@ export class Introductions {
   }
 
   samples(): Sample[] {
-    return (Object.keys(this.failures) as IntroductionFailure[]).map((reason) =>
-      counter(
-        'floodgate_proxy_headers_refused_total',
-        'Connections without a trusted PROXY header.',
-        this.failures[reason],
-        { reason },
-      ),
+    return Object.entries(this.failures).map(([reason, count]) =>
+      counter('floodgate_proxy_headers_refused_total', 'Connections without a trusted PROXY header.', count, {
+        reason,
+      }),
     );
   }
 }

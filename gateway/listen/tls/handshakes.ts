@@ -45,10 +45,10 @@ export class Handshakes {
   readonly #begun = new Map<string, number>();
   #beginAnewAt: Millis = 0;
   readonly failures: Record<HandshakeFailure, number> = { timeout: 0, protocol: 0, closed: 0, pace: 0 };
-  #pair: KeyPair;
+  pair: KeyPair;
 
   constructor(pair: KeyPair, options: HandshakesOptions) {
-    this.#pair = pair;
+    this.pair = pair;
     this.#options = options;
     this.#timeoutMs = options.timeoutMs ?? HANDSHAKE_MS;
     this.#server = createServer({
@@ -63,13 +63,9 @@ export class Handshakes {
     });
   }
 
-  get pair(): KeyPair {
-    return this.#pair;
-  }
-
   /** Uses another certificate for new connections. */
   use(pair: KeyPair): void {
-    this.#pair = pair;
+    this.pair = pair;
     this.#server.setSecureContext(contextOf(pair));
   }
 

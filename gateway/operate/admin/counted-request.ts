@@ -1,7 +1,7 @@
 /** A request to the admin listener. Its connection is closed if the body comes in too small pieces. */
 import { closeUnread } from '#gateway/http/lingering-close.ts';
 import * as http from '#gateway/http/node-http.ts';
-import { PieceCount } from '#gateway/http/piece-count.ts';
+import { PieceCount } from '#gateway/http/request-body.ts';
 
 const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
 

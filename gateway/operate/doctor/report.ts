@@ -6,7 +6,7 @@ import * as http from '#gateway/http/node-http.ts';
 import { type MatchReport, OTHER_HOSTS_MAX } from '#gateway/observe/traffic.ts';
 import type { CertificateReport } from '#gateway/part/part.ts';
 import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
-import { type UpstreamReason, upstreamReason } from '#gateway/proxy/upstream-reason.ts';
+import { upstreamReason } from '#gateway/proxy/upstream-reason.ts';
 import { type ProxyTrust, writtenNetwork } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
@@ -122,7 +122,7 @@ function trustReport(trust: ProxyTrust) {
 }
 
 /** @returns the problem with the upstream; null if it sends any reply */
-async function upstreamProblem(origin: string): Promise<UpstreamReason | null> {
+async function upstreamProblem(origin: string): Promise<ReturnType<typeof upstreamReason> | null> {
   try {
     await headOf(origin, timeLimit(UPSTREAM_MS));
     return null;

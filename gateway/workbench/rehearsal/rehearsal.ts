@@ -6,7 +6,7 @@
 
 import { prefersHtml } from '#gateway/http/accept.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
-import { originOf, type PeerSocket, type RequestOrigin } from '#gateway/http/request-origin.ts';
+import { type PeerSocket, RequestOrigin } from '#gateway/http/request-origin.ts';
 import { announcedBody, BODY_BYTES_MAX, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
 import { Digester, type Identity } from '#gateway/identity/digest.ts';
 import { decide } from '#gateway/limiter/decision.ts';
@@ -100,7 +100,7 @@ export class Rehearsal {
     const { method, target, body, socket, plan } = request;
     const rawHeaders = completed(request.rawHeaders, body ?? '');
     const req = { method, url: target, rawHeaders, httpVersion: '1.1' };
-    const origin = this.#origins.get(socket) ?? originOf(socket, this.#trust);
+    const origin = this.#origins.get(socket) ?? new RequestOrigin(socket, this.#trust);
     this.#origins.set(socket, origin);
     const located = locate(this.table, req, origin);
     if (located.kind === 'malformed') return located;

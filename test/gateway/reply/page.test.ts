@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t from 'tap';
-import type { OwnResponse } from '#gateway/http/client-exchange.ts';
+import { DateField } from '#gateway/http/date-field.ts';
+import { PlainRequest } from '#gateway/listen/plain/plain-request.ts';
+import { PlainResponse } from '#gateway/listen/plain/plain-response.ts';
 import { templateOf } from '#gateway/policy/page-template.ts';
 import { CODES, type ErrorCode } from '#gateway/refusals/codes.ts';
 import { limitRefusal } from '#gateway/refusals/refusal.ts';
@@ -208,21 +210,12 @@ t.test('a template is used only if there is a time to wait', async (t) => {
 /** Writes denials without a connection. @param bodies gets them */
 function writerTo(bodies: string[]): (violated: readonly (typeof violation)[], page: Page) => void {
   const writer = new DenialWriter(() => 0);
-  const req = { method: 'GET', complete: true, socket: new Socket(), body: null };
-  const res: OwnResponse = {
-    entry: null,
-    statusCode: 200,
-    headersSent: false,
-    destroyed: false,
-    shouldKeepAlive: true,
-    writeHead: () => undefined,
-    flushHeaders: () => undefined,
-    write: () => true,
-    end: () => undefined,
-    endShared: (reply, id) => void bodies.push(reply.bodyWith(id)),
-  };
+  const head = { method: 'GET', target: '/', rawHeaders: [], contentLength: 0, keepsAlive: true, bytes: 0 };
+  const options = { date: new DateField(() => 0), keepAlive: 'timeout=5' };
+  const res = new PlainResponse(new PlainRequest(head, new Socket(), null), true, options, () => undefined);
+  res.endShared = (reply, id) => void bodies.push(reply.bodyWith(id));
   return (violated, page) =>
-    writer.write(req, res, limitRefusal(violated, [], 'store', null), { ...framing, page }, ID);
+    writer.write(res, limitRefusal(violated, [], 'store', null), { ...framing, page }, ID);
 }
 
 t.test('a replaced policy gets its own page', async (t) => {

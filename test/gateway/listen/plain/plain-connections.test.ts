@@ -6,6 +6,7 @@ import { setTimeout as timer, setImmediate as turn } from 'node:timers/promises'
 import t from 'tap';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { DateField } from '#gateway/http/date-field.ts';
+import { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/plain/plain-connection.ts';
 import type { PlainResponse } from '#gateway/listen/plain/plain-response.ts';
 import type { Owner } from '#test/support/gateway.ts';
@@ -44,7 +45,7 @@ async function start(owner: Owner) {
       socket.on('error', () => undefined);
     },
   };
-  const origin = { peer: '127.0.0.1', trusted: false, isIntroduced: false, scheme: 'http' } as const;
+  const origin = new RequestOrigin({ remoteAddress: '127.0.0.1' }, { kind: 'none' });
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     accepted.push(socket);
     const connection = new ClientConnection(socket, origin, null);

@@ -8,6 +8,7 @@ import { Bound } from '#gateway/bounds/bounds.ts';
 import { Clients } from '#gateway/bounds/clients.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { DateField } from '#gateway/http/date-field.ts';
+import { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { Floods } from '#gateway/listen/connection/floods.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { PlainConnection, type PlainConnectionOptions } from '#gateway/listen/plain/plain-connection.ts';
@@ -194,7 +195,7 @@ export class Readers {
       new PlainConnection(
         new ClientConnection(
           socket,
-          { peer: '127.0.0.1', trusted: false, isIntroduced: false, scheme: 'http' },
+          new RequestOrigin({ remoteAddress: '127.0.0.1' }, { kind: 'none' }),
           null,
         ),
         this.#plain,

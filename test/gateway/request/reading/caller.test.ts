@@ -1,6 +1,6 @@
 /** The client address of a request is computed once, however many parts of the gateway need it. */
 import t from 'tap';
-import { originOf } from '#gateway/http/request-origin.ts';
+import { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { Digester } from '#gateway/identity/digest.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { Callers } from '#gateway/request/reading/caller.ts';
@@ -27,7 +27,7 @@ t.test('one caller object for a connection, until the policies change', async (t
   const trust = parseTrustedProxies('loopback');
   const callers = new Callers(trust, () => undefined);
   const table = new PolicyTable(loadPolicies(POLICIES, 'test.yaml'), new Digester('salt'), Date.now);
-  const client = originOf({ remoteAddress: '2001:db8::1' }, trust);
+  const client = new RequestOrigin({ remoteAddress: '2001:db8::1' }, trust);
   const caller = callers.of(client, '192.0.2.1', table);
   t.equal(caller.address.counted(), '2001:db8::/64', 'a client cannot name another address');
   t.equal(callers.of(client, '', table), caller);
@@ -37,7 +37,7 @@ t.test('one caller object for a connection, until the policies change', async (t
   t.strictSame(reloaded.identity(), caller.identity());
   t.notSame(callers.of(client, '', table.withSalt('other')).identity(), caller.identity());
 
-  const proxy = originOf({ remoteAddress: '127.0.0.1' }, trust);
+  const proxy = new RequestOrigin({ remoteAddress: '127.0.0.1' }, trust);
   const first = callers.of(proxy, '192.0.2.1', table);
   t.notSame(callers.of(proxy, '192.0.2.2', table).identity(), first.identity());
   t.equal(first.charges, null, 'the next request starts without charges');
