@@ -61,11 +61,6 @@ export function localAuthority(
   return isUsual ? host : `${host}:${localPort}`;
 }
 
-interface HostFields {
-  readonly host: string | undefined;
-  readonly forwardedHost: string | undefined;
-}
-
 type RequestHost =
   | { readonly ok: true; readonly host: string }
   | { readonly ok: false; readonly reason: string };
@@ -77,7 +72,7 @@ type RequestHost =
  * @param trusted the peer is a trusted proxy
  */
 export function requestHost(
-  { host = '', forwardedHost }: HostFields,
+  { host = '', forwardedHost }: Readonly<Record<'host' | 'forwardedHost', string | undefined>>,
   authority: string | null,
   trusted: boolean,
 ): RequestHost {

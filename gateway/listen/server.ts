@@ -216,11 +216,8 @@ export class PublicServer {
       this.#watch.forget(connection);
       this.#pipelining.forget(connection);
     });
-    new PlainConnection(connection, this.#readersOf(connection).plain);
-  }
-
-  #readersOf({ origin }: ClientConnection): Readers {
-    return this.#readers[origin.trusted ? 'proxies' : 'clients'];
+    const readers = this.#readers[connection.origin.trusted ? 'proxies' : 'clients'];
+    new PlainConnection(connection, readers.plain);
   }
 
   #handle(req: IncomingRequest, res: OutgoingResponse, options: RequestOptions): void {

@@ -9,11 +9,11 @@ import { writeLast } from '#gateway/http/free-buffer.ts';
 import { headText } from '#gateway/http/head-text.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Millis } from '#shared/clock.ts';
-import { Flow } from './flow.ts';
 import type { ForwardedRequest, Passage } from './forwarded-request.ts';
 import { keepRedirect } from './redirect.ts';
 import { addConnection, type ClientHeaders, clientHeaders } from './response-headers.ts';
 import type { SocketConnection } from './socket-connection.ts';
+import { Flow } from './transfer-scheduler.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Maximum size of a reply that is written as one string. For larger ones, copying costs more than a second write. */

@@ -12,10 +12,9 @@ import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { endSoon, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { hasBody } from '#gateway/http/request-head.ts';
-import { Flow } from './flow.ts';
 import { protocolsIn } from './reply-fields.ts';
 import { clientHeaders } from './response-headers.ts';
-import type { TransferScheduler } from './transfer-scheduler.ts';
+import { Flow, type TransferScheduler } from './transfer-scheduler.ts';
 
 const WEBSOCKET: ReadonlySet<string> = new Set(['websocket']);
 

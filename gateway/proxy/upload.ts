@@ -5,8 +5,7 @@
 import type { Socket } from 'node:net';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { JOINED_BYTES_MAX, type RequestBody } from '#gateway/http/request-body.ts';
-import { Flow } from './flow.ts';
-import type { TransferScheduler } from './transfer-scheduler.ts';
+import { Flow, type TransferScheduler } from './transfer-scheduler.ts';
 
 /** Connections to the upstream are scarce, so bodies up to this size are received before one is taken. */
 export const AWAITED_BYTES_MAX = 16_384;

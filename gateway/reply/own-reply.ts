@@ -20,11 +20,7 @@ export interface OwnReply {
 }
 
 /** Options for writing a refusal. */
-export interface Framing {
-  /** Decides what pages of other origins may read. */
-  readonly cors: Cors;
-  /** Whether the connection ends with this reply. */
-  readonly close: boolean;
+export interface Framing extends Pick<OwnReply, 'cors' | 'close'> {
   /** Id of the refusal, for the header x-gateway-decision and the body; null if it has none. */
   readonly decision: string | null;
   /** The page for a browser; null for a JSON reply. */
