@@ -44,30 +44,23 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-export interface StandaloneAddress extends Access {
-  readonly kind: 'standalone';
-  readonly endpoint: Endpoint | UnixEndpoint;
-  readonly database: number;
-}
+/** A Cluster has some nodes to fetch the slot table from. With sentinels, username and password are for the servers. */
+export type StoreAddress = Access &
+  (
+    | { readonly kind: 'standalone'; readonly endpoint: Endpoint | UnixEndpoint; readonly database: number }
+    | { readonly kind: 'cluster'; readonly seeds: readonly Endpoint[] }
+    | {
+        readonly kind: 'sentinel';
+        readonly sentinels: readonly Endpoint[];
+        /** null if they need none. */
+        readonly sentinelPassword: string | null;
+        /** Name under which the sentinels monitor the primary. */
+        readonly service: string;
+        readonly database: number;
+      }
+  );
 
-export interface ClusterAddress extends Access {
-  readonly kind: 'cluster';
-  /** Nodes to fetch the slot table from; at least one. */
-  readonly seeds: readonly Endpoint[];
-}
-
-export interface SentinelAddress extends Access {
-  readonly kind: 'sentinel';
-  /** Addresses of the sentinels, at least one. Username and password are for the servers. */
-  readonly sentinels: readonly Endpoint[];
-  /** Password of the sentinels; null if they need none. */
-  readonly sentinelPassword: string | null;
-  /** Name under which the sentinels monitor the primary. */
-  readonly service: string;
-  readonly database: number;
-}
-
-export type StoreAddress = StandaloneAddress | ClusterAddress | SentinelAddress;
+export type AddressOf<Kind extends StoreAddress['kind']> = Extract<StoreAddress, { readonly kind: Kind }>;
 
 const FORMS =
   'redis://host:6379/0, unix:/run/redis.sock, redis+cluster://host1:7000,host2:7000 or redis+sentinel://host1:26379,host2:26379/service/0 (rediss for TLS)';
@@ -129,7 +122,7 @@ export function parseStoreAddress(text: string): StoreAddress {
 const NOBODY = { username: null, password: null };
 const NO_FILES: TlsFiles = { ca: '', cert: '', key: '' };
 
-function parseUnixAddress(text: string): StandaloneAddress {
+function parseUnixAddress(text: string): StoreAddress {
   const [, part = '', query = '', fragment] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(text) ?? [];
   if (fragment !== undefined) throw new Error('in a path or a password, # is written %23');
   const parameter = parametersIn(query, UNIX_PARAMETERS);

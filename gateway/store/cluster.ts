@@ -9,8 +9,8 @@
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { StoreTls } from './access.ts';
-import { type ClusterAddress, type Endpoint, endpointName } from './address.ts';
-import type { ConnectionOptions, StoreConnection, StoreScript } from './connection.ts';
+import { type AddressOf, type Endpoint, endpointName } from './address.ts';
+import type { ConnectionOptions, StoreConnection } from './connection.ts';
 import { faultOf, StoreFault } from './fault.ts';
 import { RedisNode } from './node.ts';
 import { keySlot, redirectionOf, SLOTS, type SlotRange, slotRanges } from './slot-table.ts';
@@ -27,21 +27,17 @@ interface Member {
   isNamed: boolean;
 }
 
-interface Call {
-  readonly script: StoreScript;
-  readonly keys: readonly string[];
-  readonly args: readonly string[];
-}
+type Call = Parameters<StoreConnection['run']>;
 
 export class ClusterConnection implements StoreConnection {
-  readonly #address: ClusterAddress;
+  readonly #address: AddressOf<'cluster'>;
   readonly #tls: StoreTls | null;
   readonly #options: ConnectionOptions;
   readonly #members = new Map<string, Member>();
   readonly #seeds = new Set<Member>();
   readonly #primaryBySlot: (Member | undefined)[] = new Array(SLOTS).fill(undefined);
   #primaries: ReadonlySet<Member> = new Set();
-  #ready = false;
+  ready = false;
   #closed = false;
   #timer: NodeJS.Timeout | undefined;
   #refreshing: Promise<void> | null = null;
@@ -49,14 +45,10 @@ export class ClusterConnection implements StoreConnection {
   #turn = 0;
   #tableFault = new StoreFault('disconnected', 'the table of slots is not known yet');
 
-  constructor(address: ClusterAddress, tls: StoreTls | null, options: ConnectionOptions) {
+  constructor(address: AddressOf<'cluster'>, tls: StoreTls | null, options: ConnectionOptions) {
     this.#tls = tls;
     this.#address = address;
     this.#options = options;
-  }
-
-  get ready(): boolean {
-    return this.#ready;
   }
 
   whyDown(): StoreFault {
@@ -69,7 +61,8 @@ export class ClusterConnection implements StoreConnection {
     return keySlot(key);
   }
 
-  run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  run(...call: Call): Promise<unknown> {
+    const [, keys] = call;
     const slot = keySlot(keys[0] ?? '');
     const member = this.#primaryBySlot[slot];
     if (member === undefined) {
@@ -78,8 +71,8 @@ export class ClusterConnection implements StoreConnection {
       );
     }
     return member.node
-      .run(script, keys, args)
-      .catch((fault: StoreFault) => this.#follow(fault, member, { script, keys, args }, REDIRECTIONS_MAX));
+      .run(...call)
+      .catch((fault: StoreFault) => this.#follow(fault, member, call, REDIRECTIONS_MAX));
   }
 
   async connect(): Promise<void> {
@@ -91,12 +84,12 @@ export class ClusterConnection implements StoreConnection {
     });
     await this.#refresh();
     await Promise.allSettled([...this.#primaries].map(({ node }) => node.whenReady()));
-    if (!this.#ready) throw this.whyDown();
+    if (!this.ready) throw this.whyDown();
   }
 
   close(): void {
     this.#closed = true;
-    this.#ready = false;
+    this.ready = false;
     clearInterval(this.#timer);
     for (const { node } of this.#members.values()) node.close();
   }
@@ -115,8 +108,7 @@ export class ClusterConnection implements StoreConnection {
     await within(REDIRECT_MS_MAX, to.node.whenReady()).catch(() => {
       throw to.node.whyDown();
     });
-    const { script, keys, args } = call;
-    const again = kind === 'moved' ? to.node.run(script, keys, args) : to.node.runAsking(script, keys, args);
+    const again = kind === 'moved' ? to.node.run(...call) : to.node.runAsking(...call);
     return again.catch((next: StoreFault) => this.#follow(next, to, call, left - 1));
   }
 
@@ -197,8 +189,8 @@ export class ClusterConnection implements StoreConnection {
 
   #update(): void {
     const ready = [...this.#primaries].some(({ node }) => node.ready);
-    if (ready === this.#ready) return;
-    this.#ready = ready;
+    if (ready === this.ready) return;
+    this.ready = ready;
     this.#options.onChange(ready);
   }
 }

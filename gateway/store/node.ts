@@ -41,7 +41,7 @@ const DISCONNECT_TIMEOUT_MS: Millis = 200;
 export class RedisNode implements StoreConnection {
   readonly #options: NodeOptions;
   readonly #redis: Redis;
-  #ready = false;
+  ready = false;
   #closed = false;
   /** Number of the current connection. Results of earlier connections are ignored. */
   #session = 0;
@@ -87,10 +87,6 @@ export class RedisNode implements StoreConnection {
     this.#redis.on('end', () => this.#onEnd());
   }
 
-  get ready(): boolean {
-    return this.#ready;
-  }
-
   get #where(): string {
     return this.endpoint === null ? 'the store' : endpointName(this.endpoint);
   }
@@ -117,7 +113,7 @@ export class RedisNode implements StoreConnection {
 
   /** @throws StoreFault if the current attempt, or else the next one, fails */
   whenReady(): Promise<void> {
-    if (this.#ready) return Promise.resolve();
+    if (this.ready) return Promise.resolve();
     if (this.#closed) return Promise.reject(this.whyDown());
     this.#waiting ??= Promise.withResolvers();
     return this.#waiting.promise;
@@ -125,7 +121,7 @@ export class RedisNode implements StoreConnection {
 
   /** @throws StoreFault with the server's error as its cause */
   run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    if (!this.#ready) return Promise.reject(this.whyDown());
+    if (!this.ready) return Promise.reject(this.whyDown());
     // The first call on a connection sends the text: a NOSCRIPT reply would change the order of execution.
     if (!this.#sent.has(script)) {
       this.#sent.add(script);
@@ -136,21 +132,21 @@ export class RedisNode implements StoreConnection {
       .evalsha(script.sha1, keys.length, ...keys, ...args)
       .then(this.#onAnswer, (error: Error) => {
         this.#asked--;
-        if (!error.message.startsWith('NOSCRIPT') || !this.#ready) throw this.#fault(error);
+        if (!error.message.startsWith('NOSCRIPT') || !this.ready) throw this.#fault(error);
         return this.#eval(script, keys, args);
       });
   }
 
   /** Runs a script on keys of a slot that is being migrated to this node (ASKING). */
   runAsking(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    if (!this.#ready) return Promise.reject(this.whyDown());
+    if (!this.ready) return Promise.reject(this.whyDown());
     // If it fails, the call that follows on the same connection fails too.
     this.#redis.asking().catch(reportedByEvents);
     return this.#eval(script, keys, args);
   }
 
   ask(command: string, ...args: readonly string[]): Promise<unknown> {
-    if (!this.#ready) return Promise.reject(this.whyDown());
+    if (!this.ready) return Promise.reject(this.whyDown());
     this.#asked++;
     return this.#redis.call(command, ...args).then(this.#onAnswer, this.#onError);
   }
@@ -186,7 +182,7 @@ export class RedisNode implements StoreConnection {
 
   #fault(error: Error): StoreFault {
     // READONLY: after a failover the old primary is a replica, so the new one must be found.
-    if (this.#ready && this.#options.expects === 'primary' && /\bREADONLY\b/.test(error.message)) {
+    if (this.ready && this.#options.expects === 'primary' && /\bREADONLY\b/.test(error.message)) {
       this.reconnect(error);
     }
     const isSilent = this.#lastError !== null && SILENT.test(this.#lastError.message);
@@ -249,8 +245,8 @@ export class RedisNode implements StoreConnection {
   }
 
   #change(ready: boolean): void {
-    if (this.#ready === ready) return;
-    this.#ready = ready;
+    if (this.ready === ready) return;
+    this.ready = ready;
     this.#isUntried = false;
     if (ready) {
       this.#failuresInRow = 0;
@@ -277,7 +273,7 @@ export class RedisNode implements StoreConnection {
     };
     const { tls, silenceMs } = this.#options;
     const silenceMsMax = (): Millis | null => {
-      if (!this.#ready) return Math.max(silenceMs, CONNECT_MS);
+      if (!this.ready) return Math.max(silenceMs, CONNECT_MS);
       return this.#asked > 0 ? silenceMs : null;
     };
     return class extends AbstractConnector {

@@ -1,25 +1,8 @@
 /** Reports the version and the settings of the store, and whether other programs use it. */
 
-import type { Millis } from '#shared/clock.ts';
 import { storeScript } from './connection.ts';
 
-export interface StoreReport {
-  /** Version of Redis, such as 7.2.4. null if unknown. */
-  readonly version: string | null;
-  /** Redis setting `maxmemory-policy`. null if unknown. */
-  readonly evictionPolicy: string | null;
-  /** Redis setting `maxmemory`. 0 means no limit. */
-  readonly memoryBytesMax: number;
-  readonly evictedKeys: number;
-  /** Number of keys in the sample, a few hundred. */
-  readonly sampledKeys: number;
-  /** Number of sampled keys that other programs wrote. */
-  readonly foreignKeys: number;
-  /** Number of other databases of this Redis that have keys. */
-  readonly otherDatabases: number;
-  /** Time of the store in milliseconds since the epoch. */
-  readonly now: Millis;
-}
+export type StoreReport = Readonly<ReturnType<typeof readStoreReport>>;
 
 /** Reads a sample of the keys, because a scan of millions would stop the store for everybody. */
 export const REPORT = storeScript(`
@@ -46,20 +29,25 @@ return {
 `);
 
 /** @param reply reply of REPORT @param database number of the database that the gateway uses */
-export function readStoreReport(reply: unknown, database: number): StoreReport {
+export function readStoreReport(reply: unknown, database: number) {
   const [now, server = '', memory = '', stats = '', keyspace = '', sampled, foreign]: unknown[] =
     Array.isArray(reply) ? reply : [];
   const databases = [...String(keyspace).matchAll(/^db(\d+):keys=[1-9]/gm)].map(([, number]) =>
     Number(number),
   );
   return {
+    /** Such as 7.2.4; null if unknown, as the policy. */
     version: field(server, 'redis_version'),
     evictionPolicy: field(memory, 'maxmemory_policy'),
+    /** 0 means no limit. */
     memoryBytesMax: Number(field(memory, 'maxmemory') ?? 0),
     evictedKeys: Number(field(stats, 'evicted_keys') ?? 0),
     sampledKeys: Number(sampled ?? 0),
+    /** Number of sampled keys that other programs wrote. */
     foreignKeys: Number(foreign ?? 0),
+    /** Number of other databases of this Redis that have keys. */
     otherDatabases: databases.filter((number) => number !== database).length,
+    /** Milliseconds since the epoch. */
     now: Number(now),
   };
 }

@@ -8,7 +8,7 @@
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { StoreTls } from './access.ts';
-import { type Endpoint, endpointName, type SentinelAddress } from './address.ts';
+import { type AddressOf, type Endpoint, endpointName } from './address.ts';
 import type { ConnectionOptions } from './connection.ts';
 import { StoreFault } from './fault.ts';
 import { RedisNode } from './node.ts';
@@ -21,63 +21,33 @@ interface Named {
 /** Sentinels that have not answered after this time are ignored. */
 const ANSWER_MS_MAX: Millis = 500;
 
-class Sentinels {
-  readonly #service: string;
-  readonly #nodes: readonly RedisNode[];
-
-  constructor(address: SentinelAddress, tls: StoreTls | null, silenceMs: Millis) {
-    this.#service = address.service;
-    this.#nodes = address.sentinels.map(
-      (endpoint) =>
-        new RedisNode({
-          locate: () => endpoint,
-          expects: 'sentinel',
-          database: 0,
-          username: null,
-          password: address.sentinelPassword,
-          tls,
-          silenceMs,
-          onChange: () => undefined,
-        }),
-    );
+/** @throws StoreFault with the reason of the first sentinel, if none names a primary */
+async function primaryOf(sentinels: readonly RedisNode[], service: string): Promise<Endpoint> {
+  const answers = await Promise.allSettled(
+    sentinels.map((sentinel) => within(ANSWER_MS_MAX, primaryBy(sentinel, service))),
+  );
+  let youngest: Named | null = null;
+  let why: unknown;
+  for (const answer of answers) {
+    if (answer.status === 'rejected') why ??= answer.reason;
+    else if (youngest === null || answer.value.epoch > youngest.epoch) youngest = answer.value;
   }
+  if (youngest !== null) return youngest.endpoint;
+  throw new StoreFault('disconnected', `no sentinel names the primary: ${(why as Error).message}`, why);
+}
 
-  connect(): void {
-    for (const node of this.#nodes) node.start();
-  }
-
-  close(): void {
-    for (const node of this.#nodes) node.close();
-  }
-
-  /** @throws StoreFault with the reason of the first sentinel, if none names a primary */
-  async primary(): Promise<Endpoint> {
-    const answers = await Promise.allSettled(
-      this.#nodes.map((node) => within(ANSWER_MS_MAX, this.#ask(node))),
-    );
-    let youngest: Named | null = null;
-    let why: unknown;
-    for (const answer of answers) {
-      if (answer.status === 'rejected') why ??= answer.reason;
-      else if (youngest === null || answer.value.epoch > youngest.epoch) youngest = answer.value;
-    }
-    if (youngest !== null) return youngest.endpoint;
-    throw new StoreFault('disconnected', `no sentinel names the primary: ${(why as Error).message}`, why);
-  }
-
-  async #ask(node: RedisNode): Promise<Named> {
-    await node.whenReady();
-    // SENTINEL MASTER gives the epoch; the address alone may come from a failover that has not finished.
-    const [address, master] = await Promise.all([
-      node.ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', this.#service),
-      node.ask('SENTINEL', 'MASTER', this.#service),
-    ]);
-    const [host, port] = texts(address);
-    if (host === undefined || port === undefined) throw new Error('the sentinel knows no primary');
-    const fields = texts(master);
-    const epoch = Number(fields[fields.indexOf('config-epoch') + 1]);
-    return { endpoint: { host, port: Number(port) }, epoch: Number.isFinite(epoch) ? epoch : 0 };
-  }
+async function primaryBy(sentinel: RedisNode, service: string): Promise<Named> {
+  await sentinel.whenReady();
+  // SENTINEL MASTER gives the epoch; the address alone may come from a failover that has not finished.
+  const [address, master] = await Promise.all([
+    sentinel.ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', service),
+    sentinel.ask('SENTINEL', 'MASTER', service),
+  ]);
+  const [host, port] = texts(address);
+  if (host === undefined || port === undefined) throw new Error('the sentinel knows no primary');
+  const fields = texts(master);
+  const epoch = Number(fields[fields.indexOf('config-epoch') + 1]);
+  return { endpoint: { host, port: Number(port) }, epoch: Number.isFinite(epoch) ? epoch : 0 };
 }
 
 function texts(reply: unknown): readonly string[] {
@@ -87,20 +57,32 @@ function texts(reply: unknown): readonly string[] {
 const LOOK_EVERY_MS: Millis = 500;
 
 export class SentinelConnection extends RedisNode {
-  readonly #sentinels: Sentinels;
+  readonly #sentinels: readonly RedisNode[];
+  readonly #service: string;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
 
-  constructor(address: SentinelAddress, tls: StoreTls | null, options: ConnectionOptions) {
-    const sentinels = new Sentinels(address, tls, options.silenceMs);
-    const { database, username, password } = address;
+  constructor(address: AddressOf<'sentinel'>, tls: StoreTls | null, options: ConnectionOptions) {
+    const { database, username, password, sentinelPassword, service } = address;
+    const asked = {
+      database: 0,
+      username: null,
+      password: sentinelPassword,
+      tls,
+      expects: 'sentinel',
+    } as const;
+    const sentinels = address.sentinels.map(
+      (endpoint) =>
+        new RedisNode({ ...options, ...asked, locate: () => endpoint, onChange: () => undefined }),
+    );
     const login = { database, username, password, tls };
-    super({ ...options, ...login, expects: 'primary', locate: () => sentinels.primary() });
+    super({ ...options, ...login, expects: 'primary', locate: () => primaryOf(sentinels, service) });
     this.#sentinels = sentinels;
+    this.#service = service;
   }
 
   override connect(): Promise<void> {
-    this.#sentinels.connect();
+    for (const sentinel of this.#sentinels) sentinel.start();
     this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
     this.#timer.unref();
     return super.connect();
@@ -109,15 +91,14 @@ export class SentinelConnection extends RedisNode {
   override close(): void {
     clearInterval(this.#timer);
     super.close();
-    this.#sentinels.close();
+    for (const sentinel of this.#sentinels) sentinel.close();
   }
 
   #look(): void {
     if (this.#isLooking || !this.ready) return;
     this.#isLooking = true;
     const from = this.endpoint;
-    this.#sentinels
-      .primary()
+    primaryOf(this.#sentinels, this.#service)
       .then(
         (named) => {
           if (!this.ready || from === null || this.endpoint !== from) return;

@@ -39,13 +39,6 @@ export interface SlotRange {
   readonly primary: Endpoint;
 }
 
-interface Redirection {
-  /** moved: permanently. asking: for this call only, while the slot is being migrated. */
-  readonly kind: 'moved' | 'asking';
-  readonly slot: number;
-  readonly endpoint: Endpoint;
-}
-
 /**
  * @param reply of CLUSTER SLOTS: for each range [first, last, [host, port, …] of the primary, … of its replicas]
  * @param asked host of the node that answered; used if the node does not know its own host
@@ -64,11 +57,12 @@ export function slotRanges(reply: unknown, asked: string): readonly SlotRange[] 
   });
 }
 
-export function redirectionOf(message: string, asked: string): Redirection | null {
+/** @returns `moved`: permanently; `asking`: for this call only, while the slot is being migrated */
+export function redirectionOf(message: string, asked: string) {
   const [, word, slot, host, port] = /^(MOVED|ASK) (\d{1,5}) (\S*):(\d{1,5})$/.exec(message) ?? [];
   if (!isSlot(Number(slot)) || !isPort(Number(port))) return null;
   return {
-    kind: word === 'MOVED' ? 'moved' : 'asking',
+    kind: word === 'MOVED' ? ('moved' as const) : ('asking' as const),
     slot: Number(slot),
     endpoint: { host: host || asked, port: Number(port) },
   };
