@@ -20,22 +20,14 @@ interface MemoryControlOptions {
   readonly historySince: () => Millis | null;
 }
 
-/** The denials of one client by one policy, and its last ban by it. */
-interface Offences {
-  readonly denials: number;
-  /** When the denials stop counting. */
-  readonly denialsEndAt: Millis;
-  readonly banEndsAt: Millis;
-  readonly bans: number;
-}
-
-const NO_OFFENCES: Offences = { denials: 0, denialsEndAt: 0, banEndsAt: 0, bans: 0 };
+/** The denials of one client by one policy, when these stop counting, and its last ban by it. */
+const NO_OFFENCES = { denials: 0, denialsEndAt: 0, banEndsAt: 0, bans: 0 };
 const OFFENCES_MAX = 10_000;
 
 export class MemoryControl extends Control {
   readonly #options: MemoryControlOptions;
   /** Offences by client and policy, the one that was noted last at the end. */
-  readonly #offences = new Map<string, Offences>();
+  readonly #offences = new Map<string, typeof NO_OFFENCES>();
   #version = 0;
 
   constructor(options: MemoryControlOptions) {
@@ -136,7 +128,7 @@ export class MemoryControl extends Control {
     return ms;
   }
 
-  #note(offender: string, offences: Offences): void {
+  #note(offender: string, offences: typeof NO_OFFENCES): void {
     // Append the entry, because the first one is dropped when the map is full.
     this.#offences.delete(offender);
     this.#offences.set(offender, offences);

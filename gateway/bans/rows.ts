@@ -46,7 +46,8 @@ export class Rows {
   readonly #rows = new Map<string, Row>();
   /** No row ends before this time. */
   #nextEnd: Millis = Number.POSITIVE_INFINITY;
-  #shadows: ReadonlyMap<string, Millis> = new Map();
+  /** The end of each shadow mode, by bucket. */
+  shadows: ReadonlyMap<string, Millis> = new Map();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: RowsOptions) {
@@ -59,11 +60,6 @@ export class Rows {
 
   get all(): Row[] {
     return [...this.#rows.values()];
-  }
-
-  /** The end of each shadow mode, by bucket. */
-  get shadows(): ReadonlyMap<string, Millis> {
-    return this.#shadows;
   }
 
   /** @returns null if there is no such row in force */
@@ -124,20 +120,19 @@ export class Rows {
     if (row?.kind === 'ban') this.bans.delete(row.name);
   }
 
-  #endShadows(): void {
-    this.dropEnded();
-    // A timer may be a little early. Then it is set again.
-    this.#useShadows();
-  }
-
   #useShadows(): void {
-    const before = this.#shadows;
+    const before = this.shadows;
     const active = this.all.filter(({ kind, note }) => kind === 'shadow' && note !== null);
-    this.#shadows = new Map(active.map(({ name, endsAt }) => [name, endsAt]));
+    this.shadows = new Map(active.map(({ name, endsAt }) => [name, endsAt]));
     clearTimeout(this.#timer);
     if (active.length > 0) {
       const waitMs = Math.min(...active.map(({ endsAt }) => endsAt)) - this.#options.clock();
-      this.#timer = setTimeout(() => this.#endShadows(), Math.max(1, waitMs)).unref();
+      const end = (): void => {
+        this.dropEnded();
+        // A timer may be a little early. Then it is set again.
+        this.#useShadows();
+      };
+      this.#timer = setTimeout(end, Math.max(1, waitMs)).unref();
     }
     const isSame = before.size === active.length && active.every(({ name }) => before.has(name));
     if (!isSame) this.#options.onShadows();

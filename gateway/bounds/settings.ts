@@ -1,6 +1,6 @@
 /** Settings of the bounds: a total for each, and one share of a single client for all of them. */
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
-import { BOUNDS, forEachBound } from './bound-names.ts';
+import { BOUNDS, type BoundRow, forEachBound } from './bound-names.ts';
 import type { BoundSettings } from './bounds.ts';
 
 export const BOUND_VARIABLES = [
@@ -35,15 +35,8 @@ export const BOUND_VARIABLES = [
   },
 ] as const satisfies readonly Variable[];
 
-/** How many connections may switch to which protocols. */
-interface Upgrades {
-  /** In lower case, because case does not matter in names of protocols (RFC 9110 16.7). */
-  readonly protocols: readonly string[];
-  /** Maximum number of connections that have switched. */
-  readonly total: number;
-}
-
-const DEFAULT_UPGRADES: Upgrades = { protocols: ['websocket'], total: 1024 };
+/** Which protocols a connection may switch to, and the maximum number of connections that have switched. */
+const DEFAULT_UPGRADES = { protocols: ['websocket'], total: 1024 };
 
 const TOTAL_MAX = 1_000_000;
 const SHARE_MIN = 0.001;
@@ -65,7 +58,7 @@ export function readBounds(read: Read): {
     GATEWAY_UPGRADES: upgrades.total,
   };
   const bounds = forEachBound((name) => {
-    const { variable, part, share } = BOUNDS[name];
+    const { variable, part = 1, share }: BoundRow = BOUNDS[name];
     const total = Math.ceil(totals[variable] * part);
     return { total, perClient: Math.max(1, Math.floor(total * (clientShare ?? share))) };
   });
@@ -86,7 +79,7 @@ const PROTOCOL = /^[0-9a-z][!#$%&'*+.^_`|~0-9a-z-]*(?:\/[!#$%&'*+.^_`|~0-9a-z-]+
 const CARRIES_REQUESTS = /^(?:h[23][^/]*|http|tls)(?:\/|$)/i;
 
 /** @throws Error that says what is wrong */
-function parseUpgrades(text: string): Upgrades {
+function parseUpgrades(text: string): typeof DEFAULT_UPGRADES {
   const items = text
     .split(',')
     .map((item) => item.trim())
@@ -106,6 +99,7 @@ function parseUpgrades(text: string): Upgrades {
     throw new Error(
       `the maximum of such connections must be one whole number from 1 to ${TOTAL_MAX}, or absent`,
     );
+  // Case does not matter in names of protocols (RFC 9110 16.7).
   const protocols = names.map((name) => name.toLowerCase());
   return { protocols: protocols.length === 0 ? DEFAULT_UPGRADES.protocols : protocols, total };
 }

@@ -99,7 +99,7 @@ export class Supervisor {
    * counters never fall.
    */
   async families(): Promise<readonly (readonly Family[])[]> {
-    await this.#readStates();
+    await this.processes();
     const own = families([
       gauge('floodgate_workers', 'Processes that are ready.', this.#pool.ready.length),
       counter(
@@ -114,8 +114,9 @@ export class Supervisor {
   }
 
   /** Returns the reports of the workers that answer in time. */
-  async processes(): Promise<readonly ProcessReport[]> {
-    return this.#readStates();
+  async processes(): Promise<State[]> {
+    const answers = await this.#sendAll({ type: 'state' });
+    return answers.filter((answer) => answer.type === 'state');
   }
 
   /** Resolves when all workers that answer have applied the change. */
@@ -146,11 +147,6 @@ export class Supervisor {
     const counted = (this.#families.get(worker) ?? []).filter(({ type }) => type !== 'gauge');
     this.#endedCounters = this.#endedCounters.then((ended) => sum([ended, counted]));
     this.#families.delete(worker);
-  }
-
-  async #readStates(): Promise<State[]> {
-    const answers = await this.#sendAll({ type: 'state' });
-    return answers.filter((answer) => answer.type === 'state');
   }
 
   /** Sends a message to all workers. @returns the answers; workers that do not answer in time are left out */

@@ -65,30 +65,18 @@ interface Watched {
 export class WorkerPool<Message> {
   readonly #options: WorkerPoolOptions<Message>;
   readonly #workers = new Map<ChildProcess, Watched>();
-  #port: number;
-  #restarts = 0;
-  #stopping = false;
+  port: number;
+  restarts = 0;
+  isStopping = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: WorkerPoolOptions<Message>) {
     this.#options = options;
-    this.#port = options.port;
+    this.port = options.port;
   }
 
   get ready(): ChildProcess[] {
     return [...this.#workers].flatMap(([worker, { isReady }]) => (isReady ? worker : []));
-  }
-
-  get port(): number {
-    return this.#port;
-  }
-
-  get restarts(): number {
-    return this.#restarts;
-  }
-
-  get isStopping(): boolean {
-    return this.#stopping;
   }
 
   /** Whether a worker hangs. The kernel still gives it connections. */
@@ -108,7 +96,7 @@ export class WorkerPool<Message> {
 
   /** Resolves when all have ended. Each may finish its work within the time limit. */
   async close(): Promise<void> {
-    this.#stopping = true;
+    this.isStopping = true;
     clearInterval(this.#timer);
     await Promise.all([...this.#workers.keys()].map((worker) => this.#end(worker)));
   }
@@ -144,10 +132,10 @@ export class WorkerPool<Message> {
   /** @param endsInRow how often workers before it have ended soon after their start */
   #startWorker(endsInRow: number): Promise<void> {
     const { main, execArgv, env, log, clock } = this.#options;
-    if (this.#stopping) return Promise.reject(new WorkerStartError('the pool is stopping'));
+    if (this.isStopping) return Promise.reject(new WorkerStartError('the pool is stopping'));
     const worker = fork(main, ['--worker'], {
       execArgv: [...execArgv],
-      env: env(this.#port),
+      env: env(this.port),
       // Ctrl-C goes to the whole process group, but only the supervisor should act on it.
       detached: true,
     });
@@ -167,12 +155,12 @@ export class WorkerPool<Message> {
         this.#workers.delete(worker);
         if (watched.isReady) {
           this.#options.onEnded(worker);
-          if (this.#stopping) return;
+          if (this.isStopping) return;
           log.error({ code, signal }, 'a worker ended and is replaced');
           this.#replace(clock() - startedAt > CALM_MS ? 1 : endsInRow + 1);
           return;
         }
-        if (signal !== null && !this.#stopping)
+        if (signal !== null && !this.isStopping)
           log.error({ pid: worker.pid, signal }, 'a worker was ended by a signal before it was ready');
         reject(new WorkerStartError('a worker could not start'));
       });
@@ -192,7 +180,7 @@ export class WorkerPool<Message> {
     }
     const port = onMessage(worker, message);
     if (port === null) return false;
-    this.#port = port;
+    this.port = port;
     watched.isReady = true;
     watched.ticks = 0;
     return true;
@@ -205,10 +193,10 @@ export class WorkerPool<Message> {
       log.error({ endsInRow, againInMs: delayMs }, 'a worker ends repeatedly; the lines above may say why');
     }
     setTimeout(() => {
-      if (this.#stopping) return;
-      this.#restarts++;
+      if (this.isStopping) return;
+      this.restarts++;
       this.#startWorker(endsInRow).catch((error: Error) => {
-        if (this.#stopping) return;
+        if (this.isStopping) return;
         log.error({ reason: error.message }, 'the replacement of a worker could not start');
         // Keep trying. Otherwise one worker would be missing for good.
         this.#replace(endsInRow + 1);
