@@ -10,20 +10,7 @@
  *  - `operate`: starts what operators talk to, once for all workers
  *
  * An opened part then has the verbs of life.ts: `start`, `reload`, `samples` for metrics, `drain` and `close`.
- *
- * @example
- *   export const proxyProtocol = optionalPart({
- *     variables: [{ name: 'GATEWAY_PROXY_PROTOCOL', default: '0', meaning: '1: …' }],
- *     read(read, { trust }) {
- *       if (!read.flag('GATEWAY_PROXY_PROTOCOL')) return null;
- *       return {
- *         open() {
- *           const introductions = new Introductions(trust);
- *           return { slots: { introductions }, samples: () => introductions.samples() };
- *         },
- *       };
- *     },
- *   });
+ * listen/proxy-protocol/part.ts is a short example.
  */
 import type { Logger } from 'pino';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
