@@ -5,7 +5,14 @@ import { request as tlsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { PROBE_HEADER } from '#gateway/http/header-names.ts';
-import { bad, expiryMistake, type Finding, good, trustFinding } from '#gateway/operate/doctor/findings.ts';
+import {
+  clientAddresses,
+  expiryMistake,
+  type Finding,
+  type Found,
+  findingsOf,
+  wrong,
+} from '#gateway/operate/doctor/findings.ts';
 import type { Spelling } from '#gateway/operate/doctor/spellings.ts';
 import type { Seen } from '#gateway/request/probe.ts';
 import { within } from '#shared/within.ts';
@@ -81,21 +88,24 @@ export async function probeTrust(origin: URL, admin: AdminAccess, hops: number):
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
     const fix = 'start what listens there, open the port, or give the address that clients use with --public';
-    return [bad('public-address', `${origin.origin} cannot be reached from here: ${why}`, fix)];
+    return findingsOf('public-address', wrong(`${origin.origin} cannot be reached from here: ${why}`, fix));
   }
   const [plain, claiming] = replies.map(seenIn);
   if (!plain || !claiming)
-    return [
-      bad(
-        'public-address',
+    return findingsOf(
+      'public-address',
+      wrong(
         `${origin.origin} does not lead to this gateway: another server answered ${replies[0]?.status}`,
         'let the proxy in front forward to the gateway (GATEWAY_PORT) with all header fields, and --public name that proxy',
       ),
-    ];
+    );
   const leads = plain.isAsked
     ? `the server at ${origin.origin} is a proxy that asks this gateway about requests`
     : `${origin.origin} leads to this gateway`;
-  return [good('public-address', leads), trustFinding({ plain, claiming, claimed, hops })];
+  return [
+    ...findingsOf('public-address', leads),
+    ...findingsOf('trusted-proxies', clientAddresses({ plain, claiming, claimed, hops })),
+  ];
 }
 
 function seenIn({ status, body }: PublicReply): Seen | null {
@@ -131,13 +141,13 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
   const same = answered.filter(([{ kind }, as, other]) =>
     kind === 'case' ? isSame(as, other, nothing) : other.status !== as.status,
   );
-  const mistakeOf = (kind: Spelling['kind'], what: (one: Spelling) => string, fix: string): Finding[] => {
+  const mistakeOf = (kind: Spelling['kind'], what: (one: Spelling) => string, fix: string) => {
     const [first, ...more] = same.flatMap(([one]) => (one.kind === kind ? [one] : []));
     if (first === undefined) return [];
     const others = more.length === 0 ? '' : `, and ${more.length} more such paths`;
-    return [bad('path-spelling', what(first) + others, fix)];
+    return [wrong(what(first) + others, fix)];
   };
-  const findings = [
+  const mistakes = [
     ...mistakeOf(
       'case',
       ({ policy, path, other }) =>
@@ -151,9 +161,8 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
       'if the two do the same, give the other one a policy with the same bucket, or let the application refuse it (format: false in Rails)',
     ),
   ];
-  if (findings.length > 0) return findings;
-  const tried = answered.length;
-  return [good('path-spelling', `the application has no other spelling of a limited path (${tried} tried)`)];
+  const none = `the application has no other spelling of a limited path (${answered.length} tried)`;
+  return findingsOf('path-spelling', mistakes.length > 0 ? mistakes : none);
 }
 
 /** Whether the gateway wrote the reply itself: it denied the request, or the application did not answer. */
@@ -167,7 +176,7 @@ function isSame(a: PublicReply, b: PublicReply, nothing: PublicReply): boolean {
 }
 
 /** Checks chain and expiry of the certificate. @param now by the wall clock */
-export async function tlsFinding({ hostname, port }: URL, now: number): Promise<Finding> {
+export async function probeTls({ hostname, port }: URL, now: number): Promise<Found> {
   const host = hostOf(hostname);
   const socket = connect({
     host,
@@ -180,21 +189,15 @@ export async function tlsFinding({ hostname, port }: URL, now: number): Promise<
     await within(TIMEOUT_MS, once(socket, 'secureConnect'));
     const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - now) / DAY_MS);
     const problem: unknown = socket.authorizationError;
-    const mistake = expiryMistake(`the certificate of ${host}`, days);
     if (days >= 0 && problem !== null && problem !== undefined)
-      return bad(
-        'tls',
+      return wrong(
         `clients do not trust the certificate of ${host}: ${problemText(problem)}`,
         'serve the whole chain, with a certificate for this name from an authority that clients know; for one of your own, set NODE_EXTRA_CA_CERTS here',
       );
-    if (mistake !== null) return bad('tls', ...mistake);
-    return good('tls', `the certificate of ${host} is trusted and valid for ${days} more days`);
+    const what = `the certificate of ${host}`;
+    return expiryMistake(what, days) ?? `${what} is trusted and valid for ${days} more days`;
   } catch (error) {
-    return bad(
-      'tls',
-      `${host} does not speak TLS: ${(error as Error).message}`,
-      'look at the proxy in front',
-    );
+    return wrong(`${host} does not speak TLS: ${(error as Error).message}`, 'look at the proxy in front');
   } finally {
     socket.destroy();
   }

@@ -2,8 +2,8 @@
 
 import { type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { ADMIN_OPTIONS, type CommandContext, command } from '#gateway/cli/command/command.ts';
-import { probeSpellings, probeTrust, tlsFinding } from '#gateway/cli/command/probes.ts';
-import { bad, type Finding, reportFindings } from '#gateway/operate/doctor/findings.ts';
+import { probeSpellings, probeTls, probeTrust } from '#gateway/cli/command/probes.ts';
+import { type Finding, findingsOf, reportFindings, wrong } from '#gateway/operate/doctor/findings.ts';
 import type { GatewayReport } from '#gateway/operate/doctor/report.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { VERSION } from '#shared/version.ts';
@@ -50,8 +50,7 @@ function originOf(text: string): URL {
 /** @param given address in the option `--public`; null without the option */
 async function examine(given: URL | null, access: AdminAccess, { now }: CommandContext): Promise<Finding[]> {
   const askedAt = now();
-  const tls = given?.protocol === 'https:' ? await tlsFinding(given, askedAt) : null;
-  const tlsFindings = tls === null ? [] : [tls];
+  const tlsFindings = findingsOf('tls', given?.protocol === 'https:' ? await probeTls(given, askedAt) : null);
   let report: GatewayReport;
   const begun = now();
   try {
@@ -61,14 +60,11 @@ async function examine(given: URL | null, access: AdminAccess, { now }: CommandC
     if (!(error instanceof CommandError && /GATEWAY_ADMIN_HOST/.test(error.message))) throw error;
     const fix =
       'set GATEWAY_ADMIN_TOKEN, or GATEWAY_ADMIN_HOST=127.0.0.1; until then everybody who reaches the address can read the metrics';
-    return [
-      bad(
-        'admin-access',
-        'the admin listener can be reached from other machines, and asks for no token',
-        fix,
-      ),
-      ...tlsFindings,
-    ];
+    const mistake = wrong(
+      'the admin listener can be reached from other machines, and asks for no token',
+      fix,
+    );
+    return [...findingsOf('admin-access', mistake), ...tlsFindings];
   }
   const findings = reportFindings(report, { version: VERSION, now: (begun + now()) / 2 });
   const origin = given ?? directOrigin(access.gateway, report);
