@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { type Logger, pino } from 'pino';
 import { buildAdmin } from '#gateway/operate/admin/admin.ts';
+import type { AdminGateway } from '#gateway/operate/admin/context.ts';
 import { openFilesMax } from '#gateway/operate/doctor/open-files.ts';
-import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
 import { readPolicyFile } from '#gateway/policy/policy-file.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -18,7 +18,7 @@ export interface TestAdminOptions {
   readonly isLoopback?: boolean;
   readonly trust?: ProxyTrust;
   /** Replaces parts of the gateway's report on itself. */
-  readonly doctor?: Partial<DoctorSources>;
+  readonly doctor?: Partial<AdminGateway['doctor']>;
   readonly log?: Logger;
 }
 

@@ -5,6 +5,7 @@ import { request as tlsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { PROBE_HEADER } from '#gateway/http/header-names.ts';
+import type { Spelling } from '#gateway/operate/admin/spellings.ts';
 import {
   clientAddresses,
   expiryMistake,
@@ -13,7 +14,6 @@ import {
   findingsOf,
   wrong,
 } from '#gateway/operate/doctor/findings.ts';
-import type { Spelling } from '#gateway/operate/doctor/spellings.ts';
 import type { Seen } from '#gateway/request/probe.ts';
 import { within } from '#shared/within.ts';
 import { type AdminAccess, askAdmin } from './admin-client.ts';

@@ -3,8 +3,8 @@
 import { type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { ADMIN_OPTIONS, type CommandContext, command } from '#gateway/cli/command/command.ts';
 import { probeSpellings, probeTls, probeTrust } from '#gateway/cli/command/probes.ts';
+import type { GatewayReport } from '#gateway/operate/admin/doctor-report.ts';
 import { type Finding, findingsOf, reportFindings, wrong } from '#gateway/operate/doctor/findings.ts';
-import type { GatewayReport } from '#gateway/operate/doctor/report.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { VERSION } from '#shared/version.ts';
 

@@ -3,14 +3,15 @@ import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { RefusedAddresses } from '#gateway/addresses/addresses.ts';
 import type { Control } from '#gateway/bans/control.ts';
+import type { BoundSettings } from '#gateway/bounds/bounds.ts';
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
-import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
+import type { CertificateReport } from '#gateway/part/part.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Clock } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import type { GuardOptions } from './guard.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -44,25 +45,28 @@ export interface AdminGateway extends RunningGateway {
   readonly trust: ProxyTrust;
   /** Returns a new secret of at least 32 random bytes. */
   readonly newSecret: () => string;
-  readonly doctor: DoctorSources;
+  /** Data that only doctor needs. */
+  readonly doctor: {
+    /** `upstream` is an origin, without a path. */
+    readonly config: { readonly upstream: string; readonly bounds: BoundSettings };
+    /** Reads the certificate on the disk; null if the public listener uses plain HTTP. */
+    readonly certificate: ((now: Millis) => CertificateReport) | null;
+    readonly readPolicyFile: (file: string) => string;
+    /** Returns how many file descriptors a process may have open; null if the system does not report it. */
+    readonly openFilesMax: () => number | null;
+    /** Version of this gateway; `nodeVersion` is that of Node.js. */
+    readonly version: string;
+    readonly nodeVersion: string;
+    readonly publicPort: () => number;
+  };
   /** Addresses of refused clients; null if operators may not see them. */
   readonly addresses: RefusedAddresses | null;
 }
 
 export type AdminApiOptions = AdminGateway & GuardOptions;
 
-/** Subject of a change, with further fields for the log. */
-interface Changed {
-  readonly policy?: string;
-  /** Digest of the client. */
-  readonly identity?: string;
-  readonly [more: string]: unknown;
-}
-
-/** Logs a change with its author. */
-type Audit = (request: FastifyRequest, change: string, what: Changed) => void;
-
 export interface AdminContext extends AdminApiOptions {
   readonly sessions: Sessions;
-  readonly audit: Audit;
+  /** Logs a change with its author. `what` are further fields of the line. */
+  readonly audit: (request: FastifyRequest, change: string, what: object) => void;
 }

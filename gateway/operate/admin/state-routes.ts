@@ -1,9 +1,9 @@
 /** What the gateway does and how it is set up: totals, a stream that begins with the last hour, and doctor's questions. */
 import type { FastifyInstance } from 'fastify';
 import { Digester } from '#gateway/identity/digest.ts';
-import { gatewayReport } from '#gateway/operate/doctor/report.ts';
 import { probeToken } from '#gateway/request/probe.ts';
 import type { AdminContext } from './context.ts';
+import { gatewayReport } from './doctor-report.ts';
 import { isBearer, sessionOf } from './guard.ts';
 import { TrafficHistory } from './history.ts';
 import { AdminError } from './input.ts';
@@ -11,7 +11,7 @@ import { LISTENERS_MAX, LiveFeed } from './live-feed.ts';
 import { topSnapshot } from './top.ts';
 
 export function stateRoutes(app: FastifyInstance, context: AdminContext): void {
-  const { clock, token, sessions, policies, policyRefusal, control, processes } = context;
+  const { clock, token, sessions, policies, policyRefusal, control } = context;
   const policyVersion = async (): Promise<string> => {
     // During an outage of the store the shadow modes are unknown. The version must show that as a separate state.
     const known = await control.shadows().catch(() => null);
@@ -40,14 +40,7 @@ export function stateRoutes(app: FastifyInstance, context: AdminContext): void {
     await feed.add(reply.raw, () => token === null || isProgram || sessionOf(request, sessions) !== null);
   });
 
-  app.get('/doctor', async () =>
-    gatewayReport({
-      ...context,
-      ...context.doctor,
-      policies: policies(),
-      matches: async () => (await processes()).map(({ matches }) => matches),
-    }),
-  );
+  app.get('/doctor', async () => gatewayReport(context));
 
   /** A token that marks a request of doctor. */
   app.post('/doctor/probe', async () => ({ token: probeToken(new Digester(await control.salt()), clock()) }));

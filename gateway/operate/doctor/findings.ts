@@ -2,9 +2,10 @@
  * Finds mistakes in a set-up and says how to correct them. Pure: it reads the gateway's report and the results of
  * probes.
  */
+
+import type { GatewayReport } from '#gateway/operate/admin/doctor-report.ts';
 import type { Seen } from '#gateway/request/probe.ts';
 import { isBefore, nodeHole } from './node-holes.ts';
-import type { GatewayReport } from './report.ts';
 
 export interface Finding {
   readonly check: string;

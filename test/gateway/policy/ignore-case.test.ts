@@ -1,6 +1,6 @@
 /** Tests a policy file for an application that ignores case in paths, such as one on Express or ASP.NET. */
 import t from 'tap';
-import { spellingsOf } from '#gateway/operate/doctor/spellings.ts';
+import { spellingsOf } from '#gateway/operate/admin/spellings.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';

@@ -1,46 +1,15 @@
 /** The set-up of a running gateway; `findings.ts` looks for mistakes in it. */
 import { once } from 'node:events';
-import type { Control } from '#gateway/bans/control.ts';
-import type { BoundSettings } from '#gateway/bounds/bounds.ts';
 import * as http from '#gateway/http/node-http.ts';
 import { type MatchReport, OTHER_HOSTS_MAX } from '#gateway/observe/traffic.ts';
-import type { CertificateReport } from '#gateway/part/part.ts';
 import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 import { upstreamReason } from '#gateway/proxy/upstream-reason.ts';
 import { type ProxyTrust, writtenNetwork } from '#shared/client-address.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
 import { timeLimit } from '#shared/within.ts';
+import type { AdminGateway } from './context.ts';
 import { spellingsOf } from './spellings.ts';
-
-/** Data that only doctor needs, not the rest of the admin API. */
-export interface DoctorSources {
-  readonly config: {
-    /** Origin, without a path. */
-    readonly upstream: string;
-    readonly bounds: BoundSettings;
-  };
-  /** Reads the certificate on the disk; null if the public listener uses plain HTTP. */
-  readonly certificate: ((now: Millis) => CertificateReport) | null;
-  readonly readPolicyFile: (file: string) => string;
-  /** Returns how many file descriptors a process may have open; null if the system does not report it. */
-  readonly openFilesMax: () => number | null;
-  /** Version of this gateway; `nodeVersion` is that of Node.js. */
-  readonly version: string;
-  readonly nodeVersion: string;
-  readonly publicPort: () => number;
-}
-
-interface ReportParts extends DoctorSources {
-  /** The observations of each process. */
-  readonly matches: () => Promise<readonly MatchReport[]>;
-  readonly policies: PolicySet;
-  readonly policyText: () => string;
-  readonly policyRefusal: () => string | null;
-  readonly trust: ProxyTrust;
-  readonly control: Control;
-  readonly clock: Clock;
-}
 
 const UPSTREAM_MS: Millis = 3000;
 /** Maximum number of networks that one finding lists. */
@@ -52,30 +21,33 @@ const PREFIX_BITS_MIN: Readonly<Record<number, number>> = { 4: 8, 16: 7 };
 
 export type GatewayReport = Awaited<ReturnType<typeof gatewayReport>>;
 
-export async function gatewayReport(parts: ReportParts) {
-  const { config, clock, policies, trust } = parts;
-  const [upstream, store, matches] = await Promise.all([
+export async function gatewayReport(gateway: AdminGateway) {
+  const { clock, doctor } = gateway;
+  const { config } = doctor;
+  const policies = gateway.policies();
+  const [upstream, store, processes] = await Promise.all([
     upstreamProblem(config.upstream),
-    storeReport(parts),
-    parts.matches(),
+    storeReport(gateway),
+    gateway.processes(),
   ]);
+  const matches = processes.map((process) => process.matches);
   const { connections, upstream_connections, upgrades } = config.bounds;
   return {
-    version: parts.version,
-    nodeVersion: parts.nodeVersion,
-    publicPort: parts.publicPort(),
+    version: doctor.version,
+    nodeVersion: doctor.nodeVersion,
+    publicPort: doctor.publicPort(),
     /** The gateway's own certificate, as on the disk; null if the public port is not for HTTPS. */
-    tls: parts.certificate?.(clock()) ?? null,
+    tls: doctor.certificate?.(clock()) ?? null,
     now: clock(),
-    policies: policyReport(parts),
-    trust: trustReport(trust),
+    policies: policyReport(gateway),
+    trust: trustReport(gateway.trust),
     hosts: hostReport(policies, matches),
     /** Whether pages of other origins use the application, and the policy file does not have `replies: cors`. */
     hasForeignPages: matches.some(({ hasForeignPages }) => hasForeignPages),
     /** Paths for the test of upper and lower case. */
     spellings: spellingsOf(policies),
     openFiles: {
-      max: parts.openFilesMax(),
+      max: doctor.openFilesMax(),
       needed: connections.total + upstream_connections.total + upgrades.total + OWN_FILES,
     },
     /** `problem` is null if the upstream answers; `fix` says how to correct it. */
@@ -93,11 +65,11 @@ function hostReport({ policies }: PolicySet, matches: readonly MatchReport[]) {
 }
 
 /** Compares the file with the policies in use, whose version it gives. */
-function policyReport({ policies, policyText, policyRefusal, readPolicyFile }: ReportParts) {
-  const { file, version } = policies;
+function policyReport({ policies, policyText, policyRefusal, doctor }: AdminGateway) {
+  const { file, version } = policies();
   let text: string;
   try {
-    text = readPolicyFile(file);
+    text = doctor.readPolicyFile(file);
   } catch (error) {
     return { file, version, state: 'unreadable', reason: (error as Error).message } as const;
   }
@@ -149,7 +121,7 @@ async function headOf(origin: string, signal: AbortSignal): Promise<void> {
 }
 
 /** @returns null if counters are in the memory of the process */
-async function storeReport({ control, clock }: ReportParts) {
+async function storeReport({ control, clock }: AdminGateway) {
   const askedAt = clock();
   try {
     const report = await control.storeReport();
