@@ -6,25 +6,19 @@ import { type PolicySet, usesHosts } from '#gateway/policy/policy-set.ts';
 import { regularsIn } from '#gateway/policy/regulars.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { CLIENTS_MAX } from './client-counts.ts';
+import type { Judge } from './judge.ts';
+import type { LogFiles } from './log-files.ts';
 import type { PolicyResult } from './tally.ts';
 
-interface Circumstances {
+interface Run {
   readonly set: PolicySet;
   readonly results: readonly PolicyResult[];
-  /** Requests that came too late in the log for their time. */
-  readonly late: number;
-  /** Logs that ended too early, with the reason. */
-  readonly cutShort: readonly string[];
+  readonly logs: Pick<LogFiles, 'late' | 'cutShort'>;
+  readonly judge: Pick<Judge, 'unreadChains' | 'learning' | 'isFull'>;
   /** Requests with X-Forwarded-For although no proxy is trusted. */
   readonly chained: number;
-  /** Requests whose X-Forwarded-For does not name a client, although proxies are trusted. */
-  readonly unreadChains: number;
   /** Whether the log is from Floodgate, with digests. */
   readonly hasDigests: boolean;
-  /** From when policies for newcomers act; null without such policies. */
-  readonly learning: string | null;
-  /** Whether counters were dropped because the table was full. */
-  readonly isFull: boolean;
 }
 
 /** Parts of a policy file that a replay leaves out. */
@@ -42,8 +36,9 @@ const IGNORED: readonly (readonly [
   ['protect', ({ protect }) => protect !== null],
 ];
 
-export function notesOf(run: Circumstances): string[] {
-  const { set, results, late, chained, unreadChains, hasDigests } = run;
+export function notesOf({ set, results, logs, judge, chained, hasDigests }: Run): string[] {
+  const { late, cutShort } = logs;
+  const { unreadChains, isFull, learning } = judge;
   const ignored = IGNORED.flatMap(([what, isUsed]) => (isUsed(set, hasDigests) ? [what] : []));
   const notes: readonly (readonly [applies: boolean, note: string])[] = [
     [
@@ -56,14 +51,14 @@ export function notesOf(run: Circumstances): string[] {
     ],
     [ignored.length > 0, `these are ignored, because the log does not show enough: ${ignored.join(', ')}`],
     ...set.policies.map((policy) => costNote(policy, hasDigests)),
-    [run.learning !== null, run.learning ?? ''],
+    [learning.note !== null, learning.note ?? ''],
     [
       late > 0,
       `${counted(late, 'request')} came so late after younger ones that they were counted at the time of those`,
     ],
-    ...run.cutShort.map((log) => [true, `${log}; the lines before are counted`] as const),
+    ...cutShort.map((log) => [true, `${log}; the lines before are counted`] as const),
     [
-      run.isFull,
+      isFull,
       'there were more counters than are remembered (4,194,304); the least recently used were dropped, so long windows may deny too little',
     ],
     [

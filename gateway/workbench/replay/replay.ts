@@ -5,7 +5,6 @@
  */
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { count } from '#gateway/workbench/number-text.ts';
-import type { ProxyTrust } from '#shared/client-address.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import { ClientCounts } from './client-counts.ts';
 import type { LoggedRequest } from './formats/logged-request.ts';
@@ -15,15 +14,11 @@ import { notesOf } from './notes.ts';
 import { RouteUse, USES_MAX } from './route-use.ts';
 import { Tally } from './tally.ts';
 
-interface ReplayOptions {
+interface ReplayOptions extends Omit<JudgeOptions, 'clock'> {
   readonly logs: LogFiles;
   readonly set: PolicySet;
   /** The policy file to compare with; null for none. */
   readonly against: PolicySet | null;
-  /** Reads client addresses in logs of other programs. */
-  readonly trust: ProxyTrust;
-  /** Salt for digests of addresses and keys in such logs. */
-  readonly salt: string;
   /** Whether to report how clients use each route. */
   readonly withRoutes: boolean;
 }
@@ -99,17 +94,8 @@ export async function replay({ logs, set, against, trust, salt, withRoutes }: Re
   const { judge, tally } = own;
   const { results } = tally;
   const used = routes?.end() ?? null;
-  const notes = notesOf({
-    set,
-    results,
-    late: logs.late,
-    cutShort: logs.cutShort,
-    chained: trust.kind === 'none' ? chained : 0,
-    unreadChains: judge.unreadChains,
-    hasDigests: digested > 0,
-    learning: judge.learning.note,
-    isFull: judge.isFull,
-  });
+  const unread = trust.kind === 'none' ? chained : 0;
+  const notes = notesOf({ set, results, logs, judge, chained: unread, hasDigests: digested > 0 });
   if (routes?.isFull === true)
     notes.push(`routes show only the first ${count(USES_MAX)} clients, each counted once for each route`);
   return {

@@ -45,8 +45,12 @@ function judging(text: string, readReferenced?: ReadReferenced) {
     },
     notes: (hasDigests: boolean) =>
       notesOf({
-        ...{ set, results: tally.results, hasDigests, late: 0, cutShort: [], chained: 0, unreadChains: 0 },
-        ...{ endless: 0, learning: null, isFull: false },
+        set,
+        results: tally.results,
+        hasDigests,
+        judge,
+        logs: { late: 0, cutShort: [] },
+        chained: 0,
       }),
   };
 }
