@@ -17,7 +17,7 @@ import { Metrics } from './observe/metrics/metrics.ts';
 import type { Ranked } from './observe/metrics/ranking.ts';
 import { Traffic } from './observe/traffic.ts';
 import { rankOf } from './observers/groups.ts';
-import { observersOf, unitsWarning } from './observers/observers.ts';
+import { observersOf } from './observers/observers.ts';
 import { startOrClose, together } from './part/life.ts';
 import type { LoadPolicies } from './part/part.ts';
 import { type OpenParts, openParts, type PartInUse } from './parts.ts';
@@ -150,9 +150,8 @@ function coreOf(options: GatewayParts, { metrics, parts, limiting, upstream }: O
   const { enforcement, decisions, offenders } = limiting;
   const traffic = new Traffic({ policies: () => enforcement.policies, file: config.policiesFile, log });
   const events = observersOf({
-    ...{ clock, metrics, addresses, offenders, trust: config.trust },
+    ...{ clock, metrics, addresses, offenders, log, trust: config.trust },
     limiter: enforcement.options.limiter,
-    onUnitsMissing: unitsWarning(log, clock),
     more: [traffic.observer],
   });
   const shared = { enforcement, events, metrics, addresses, rankOf, upstream, decisions, clock };
@@ -194,10 +193,7 @@ function told({ metrics, parts, limiting, upstream }: Opened, traffic: Traffic, 
  * @returns a function that loads a policy file and runs its tests. A part in use may refuse more.
  */
 export async function policyLoader(parts: readonly PartInUse[]): Promise<LoadPolicies> {
-  for (const part of parts) {
-    if (part.loader !== undefined) return part.loader();
-  }
-  return loadTestedPolicies;
+  return (await parts.find(({ loader }) => loader !== undefined)?.loader?.()) ?? loadTestedPolicies;
 }
 
 /** Loads the policy file. The watch begins with its `start`. @throws PolicyFileError */

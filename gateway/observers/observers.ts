@@ -23,14 +23,13 @@ interface ObserversOptions {
   readonly offenders: Pick<Offenders, 'note'> | null;
   /** Addresses of refused clients, if operators may see them. */
   readonly addresses: RefusedAddresses | null;
-  /** Called if a reply lacks the header that should report its units, so the reserve stays charged. */
-  readonly onUnitsMissing?: (policy: string, header: string) => void;
+  readonly log: Pick<Logger, 'warn'>;
   /** Those of parts. */
   readonly more?: readonly Observer[];
 }
 
 export function observersOf(options: ObserversOptions): Events {
-  const { clock, metrics, limiter, trust, offenders, addresses, onUnitsMissing, more = [] } = options;
+  const { clock, metrics, limiter, trust, offenders, addresses, log, more = [] } = options;
   return allOf([
     requestMetrics(metrics, clock),
     accessLog,
@@ -38,7 +37,7 @@ export function observersOf(options: ObserversOptions): Events {
     ...(offenders === null ? [] : [offences(offenders, limiter, trust)]),
     groups(metrics, limiter),
     proofs(limiter),
-    ...(onUnitsMissing === undefined ? [] : [missingUnits(onUnitsMissing)]),
+    missingUnits(log, clock),
     ...more,
   ]);
 }
@@ -67,23 +66,17 @@ function proofs(limiter: Limiter): Observer {
   };
 }
 
-/** @returns a function that logs that the application does not report the units of its replies */
-export function unitsWarning(
-  log: Pick<Logger, 'warn'>,
-  clock: Clock,
-): (policy: string, header: string) => void {
-  return onceAMinute(clock, (policy: string, header: string) =>
+/** Logs that the application does not report the units of its replies. */
+function missingUnits(log: ObserversOptions['log'], clock: Clock): Observer {
+  const warn = onceAMinute(clock, (policy: string, header: string) =>
     log.warn(
       { policy, header },
       'a reply does not report its units, so the reserve stays charged: let the application send this header once, with a whole number, on every reply',
     ),
   );
-}
-
-function missingUnits(onMissing: (policy: string, header: string) => void): Observer {
   const lacks = ({ bucket: { policy, counter }, lacksUnits }: Outcome): void => {
     if (lacksUnits && !counter.forUnproven && policy.cost.kind === 'reply-header')
-      onMissing(policy.name, policy.cost.header);
+      warn(policy.name, policy.cost.header);
   };
   return { settled: (_request, outcomes) => outcomes.forEach(lacks) };
 }

@@ -78,7 +78,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
   const limiter = memoryLimiter({ clock });
   const trust = parseTrustedProxies(trustedProxies);
   const metrics = new Metrics();
-  const heard = { clock, metrics, limiter, trust, offenders: null, addresses: null };
+  const heard = { clock, metrics, limiter, trust, offenders: null, addresses: null, log };
   const events = observersOf(heard);
   const enforcement = new Enforcement(loadPolicies(policies, 'test.yaml'), 'salt', {
     clock,
