@@ -33,16 +33,6 @@ interface LoggedFacts {
   readonly passedAt: Millis | null;
 }
 
-const NOTHING: LoggedFacts = {
-  match: { path: '', cover: null },
-  charged: null,
-  identified: null,
-  spent: null,
-  storeMs: null,
-  allowed: null,
-  passedAt: null,
-};
-
 export class AccessEntry {
   /** Set by the gateway's own reply. null if the application replied, or nobody. */
   decision: LoggedDecision | null = null;
@@ -107,38 +97,35 @@ export class AccessEntry {
       // The path as sent, until the canonical path is known.
       path: (this.request?.match.path ?? pathOf(this.#req.url ?? '')).slice(0, PATH_MAX),
       status,
-      decision: this.decision ?? decisionIn(this.#facts),
+      decision: this.decision ?? decisionIn(this.request),
       id: this.id,
       ...this.#byCounting(),
-      policy: this.decision === null ? (this.#facts.allowed?.verdicts[0]?.policy.name ?? null) : this.policy,
+      policy:
+        this.decision === null ? (this.request?.allowed?.verdicts[0]?.policy.name ?? null) : this.policy,
       identities: this.#identities(),
       address: this.address?.digest ?? null,
       unproven: this.#unproven(),
       proves: this.#proves(status),
       plan: this.#plan(),
-      marked: this.#facts.allowed?.marks.map(({ name }) => name) ?? [],
+      marked: this.request?.allowed?.marks.map(({ name }) => name) ?? [],
       requestBytes: this.#requestBytes(),
       bytes: this.#socket.bytesWritten - this.#written,
       upstreamMs: rounded(this.upstreamMs),
-      storeMs: rounded(this.#facts.storeMs),
+      storeMs: rounded(this.request?.storeMs ?? null),
       durationMs: rounded(this.#clock() - this.#begunAt),
       cut,
       trace: traceIdIn(this.#req.rawHeaders),
     });
   }
 
-  get #facts(): LoggedFacts {
-    return this.request ?? NOTHING;
-  }
-
   /** The names of the policies that cover the request. Some count nobody: its client has no key, for example. */
   #byCounting(): Record<'policies' | 'uncounted', string[]> {
     const counting = new Set<string>();
-    for (const [i, { policy, counter }] of (this.#facts.charged?.charge.buckets ?? []).entries()) {
+    for (const [i, { policy, counter }] of (this.request?.charged?.charge.buckets ?? []).entries()) {
       // As in the metrics, see observers/request-metrics.ts.
-      if (!counter.forUnproven && this.#facts.spent?.states[i] !== null) counting.add(policy.name);
+      if (!counter.forUnproven && this.request?.spent?.states[i] !== null) counting.add(policy.name);
     }
-    const names = this.#facts.match.cover?.policies.map(({ name }) => name) ?? [];
+    const names = this.request?.match.cover?.policies.map(({ name }) => name) ?? [];
     return {
       policies: names.filter((name) => counting.has(name)),
       uncounted: names.filter((name) => !counting.has(name)),
@@ -147,8 +134,8 @@ export class AccessEntry {
 
   #identities(): Record<string, string> {
     const identities: Record<string, string> = {};
-    for (const [i, { name }] of (this.#facts.match.cover?.identifiers ?? []).entries()) {
-      const digest = this.#facts.identified?.identities[i]?.digest;
+    for (const [i, { name }] of (this.request?.match.cover?.identifiers ?? []).entries()) {
+      const digest = this.request?.identified?.identities[i]?.digest;
       if (digest !== undefined) identities[name] = digest;
     }
     return identities;
@@ -157,9 +144,9 @@ export class AccessEntry {
   /** Returns the names of identifiers whose credential was unproven, so that somebody else was charged for it. */
   #unproven(): string[] {
     const names: string[] = [];
-    for (const [i, { policy, unlessProven }] of (this.#facts.charged?.charge.buckets ?? []).entries()) {
+    for (const [i, { policy, unlessProven }] of (this.request?.charged?.charge.buckets ?? []).entries()) {
       // If the state of the bucket is null, the store knows a proof that this process did not know.
-      if (unlessProven.length === 0 || this.#facts.spent?.states[i] === null) continue;
+      if (unlessProven.length === 0 || this.request?.spent?.states[i] === null) continue;
       const { unless, identifier, onlyFor } = policy;
       const unproven = onlyFor === null ? [unless ?? identifier] : this.#presentedAmong(onlyFor.keys);
       for (const { name } of unproven) if (!names.includes(name)) names.push(name);
@@ -168,20 +155,20 @@ export class AccessEntry {
   }
 
   #presentedAmong(keys: readonly Identifier[]): readonly Identifier[] {
-    const identifiers = this.#facts.match.cover?.identifiers ?? [];
+    const identifiers = this.request?.match.cover?.identifiers ?? [];
     return keys.filter(
-      (key) => (this.#facts.identified?.identities[identifiers.indexOf(key)] ?? null) !== null,
+      (key) => (this.request?.identified?.identities[identifiers.indexOf(key)] ?? null) !== null,
     );
   }
 
   #plan(): string | null {
-    const plan = this.#facts.charged?.plan ?? null;
+    const plan = this.request?.charged?.plan ?? null;
     return plan !== null && PLAN.test(plan) ? plan : null;
   }
 
   #proves(status: number | null): boolean {
     const isAnswer = this.upstreamMs !== null && status !== null && status >= 200 && status < 300;
-    return isAnswer && (this.#facts.identified?.provable ?? null) !== null;
+    return isAnswer && (this.request?.identified?.provable ?? null) !== null;
   }
 
   /** Content-Length; for a chunked body the number of bytes read during the request. */
@@ -192,9 +179,10 @@ export class AccessEntry {
 }
 
 /** The decision of the policies. */
-function decisionIn({ allowed, passedAt }: LoggedFacts): LoggedDecision {
-  if (allowed !== null) return 'allow';
-  return passedAt === null ? 'undecided' : 'uncovered';
+function decisionIn(request: LoggedFacts | null): LoggedDecision {
+  if (request === null) return 'undecided';
+  if (request.allowed !== null) return 'allow';
+  return request.passedAt === null ? 'undecided' : 'uncovered';
 }
 
 function pathOf(url: string): string {

@@ -12,14 +12,11 @@ import { ConfigError } from '#shared/configuration.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { LINE_BYTES_MAX, lineText } from './line-text.ts';
 
-interface AccessLogSettings {
+interface AccessLogOptions {
   /** Path of a file, or - for standard output. */
   readonly file: string;
   /** Part of all requests that get a line, from 0 to 1. */
   readonly share: number;
-}
-
-interface AccessLogOptions extends AccessLogSettings {
   readonly clock: Clock;
   readonly warn: (fields: object, message: string) => void;
 }
