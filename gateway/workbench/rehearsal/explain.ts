@@ -8,17 +8,14 @@ import {
   partsOf,
   type SimpleIdentifier,
 } from '#gateway/identity/identifier.ts';
-import type { Bucket } from '#gateway/limiter/charge.ts';
 import { allowanceOf } from '#gateway/policy/allowance.ts';
-import type { Counter } from '#gateway/policy/counter.ts';
 import { POLICY_ROWS } from '#gateway/policy/keys/policy-keys.ts';
-import type { Match } from '#gateway/policy/match.ts';
-import type { Algorithm, Cost } from '#gateway/policy/policy.ts';
+import type { Cover, Match } from '#gateway/policy/match.ts';
+import type { Cost } from '#gateway/policy/policy.ts';
 import type { LoadedPolicy, PolicySet } from '#gateway/policy/policy-set.ts';
 import type { Route } from '#gateway/policy/route.ts';
 import { mismatchOf } from '#gateway/policy/route-tree.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
-import type { Seconds } from '#shared/clock.ts';
 import type { Rehearsal, RehearsedRequest } from './rehearsal.ts';
 import { type Decided, priorityOf, type Rehearsed, replyTo } from './rehearsed.ts';
 
@@ -36,27 +33,7 @@ export interface Explanation {
   /** Priority of the request while the application is overloaded; null without `protect`. */
   readonly priority: Priority | null;
   /** All policies, in the order of the file. */
-  readonly policies: readonly ExplainedPolicy[];
-}
-
-interface ExplainedPolicy {
-  readonly name: string;
-  readonly line: number;
-  readonly matched: boolean;
-  /** Why the policy applies or not. */
-  readonly reason: string;
-  /** Digest of the counted client; null if none is counted. */
-  readonly identity: string | null;
-  readonly bucket: string;
-  /** The maximum number of units in use at once. */
-  readonly limit: number;
-  readonly windowSeconds: Seconds;
-  readonly algorithm: Algorithm;
-  /** Usage in this window before this request; null if no client is counted. */
-  readonly used: number | null;
-  /** Units that this request takes; null if no client is counted. */
-  readonly cost: number | null;
-  readonly remaining: number | null;
+  readonly policies: readonly ReturnType<typeof explainPolicy>[];
 }
 
 /** Describes the place of a value, unless it is obvious. */
@@ -124,9 +101,13 @@ function explainPolicy(
   bypass: string | null,
   decided: Decided | null,
   { path, cover, unmet, excludedBy }: Match,
-): ExplainedPolicy {
-  const { name, line, capacity: limit, windowSeconds, algorithm, identifier } = policy;
-  const base = { name, line, bucket: policy.bucket, limit, windowSeconds, algorithm };
+) {
+  const { name, line, capacity: limit, windowSeconds, algorithm } = policy;
+  const base = {
+    ...{ name, line, bucket: policy.bucket, windowSeconds, algorithm },
+    /** The maximum number of units in use at once. */
+    limit,
+  };
   const nobody = { ...base, matched: false, identity: null, used: null, cost: null, remaining: null };
   if (cover === null || !cover.policies.includes(policy)) {
     const excluded = excludedBy === null ? 'another route' : exclusionText(excludedBy);
@@ -134,56 +115,63 @@ function explainPolicy(
     return { ...nobody, reason: mismatchOf(policy.route, method, path) ?? condition?.reason ?? excluded };
   }
   if (bypass !== null) return { ...nobody, reason: bypass };
-  const bucket = bucketOf(policy, decided, false);
-  if (decided === null || bucket === null || usedBy(decided, bucket) < 0)
-    return { ...nobody, reason: reasonNotToCount(policy) };
-  const unproven = bucketOf(policy, decided, true);
-  const used = usedBy(decided, bucket);
-  const usedUnproven = unproven === null ? -1 : usedBy(decided, unproven);
+  const own = chargedBy(policy, decided, false);
+  if (decided === null || own === null) return { ...nobody, reason: reasonNotToCount(policy) };
+  const onAddress = chargedBy(policy, decided, true);
   return {
     ...base,
-    limit: bucket.capacity,
+    limit: own.bucket.capacity,
     matched: true,
-    reason: reasonToCount(
-      policy,
-      policy.onlyFor !== null && policy.shareOf === null
-        ? `${policy.onlyFor.words.together} are counted together`
-        : whoIsCounted(identifier, decided.charged.identified.parts?.[cover.identifiers.indexOf(identifier)]),
-      unitsOf(decided, bucket),
-      bucket,
-      unproven,
-      usedUnproven,
-      bucket.unlessProven.some(({ digest }) => digest === decided.request.caller.identity().digest),
-    ),
-    identity: bucket.identity.digest,
-    used,
-    cost: unitsOf(decided, bucket),
-    remaining: Math.max(
-      0,
-      unproven === null || usedUnproven < 0
-        ? bucket.capacity - used
-        : Math.min(bucket.capacity - used, unproven.capacity - usedUnproven),
-    ),
+    /** Why the policy applies or not. */
+    reason: reasonToCount(policy, decided, cover, own, onAddress),
+    /** Digest of the counted client; null if none is counted. */
+    identity: own.bucket.identity.digest,
+    /** Usage in this window before this request, and the units that this request takes. */
+    used: own.used,
+    cost: own.units,
+    remaining: Math.max(0, Math.min(own.left, onAddress?.left ?? own.left)),
   };
 }
 
+type Charged = NonNullable<ReturnType<typeof chargedBy>>;
+
+/** Finds a counter of the policy, as it was before the request. null if it is not charged, as if a key is proven. */
+function chargedBy({ bucketId }: LoadedPolicy, decided: Decided | null, forUnproven: boolean) {
+  const { buckets = [], states = [] } = decided?.spent ?? {};
+  const at = buckets.findIndex(
+    ({ counter }) => counter.policy.bucketId === bucketId && counter.forUnproven === forUnproven,
+  );
+  const [bucket, state] = [buckets[at], states[at] ?? null];
+  if (bucket === undefined || state === null) return null;
+  const { used } = state;
+  return { bucket, used, left: bucket.capacity - used, units: state.unitsOf(1, bucket.cost) };
+}
+
+/** @param onAddress the counter of the address, which an unproven key is charged to as well */
 function reasonToCount(
   policy: LoadedPolicy,
-  who: string,
-  units: number,
-  { limit }: Bucket,
-  unproven: Bucket | null,
-  usedUnproven: number,
-  canBeRegular: boolean,
+  { request, charged }: Decided,
+  { identifiers }: Cover,
+  { bucket, units }: Charged,
+  onAddress: Charged | null,
 ): string {
-  const takes = takesText(policy.cost, units);
-  const overridden =
-    limit === policy.limit ? null : `an override makes its limit ${limit} instead of ${policy.limit}`;
-  const remarks = POLICY_ROWS.map(([, { explain }]) => explain?.(policy, canBeRegular) ?? null);
-  const more = [overridden, ...remarks].flatMap((text) => (text === null ? [] : `; ${text}`)).join('');
-  return unproven === null || usedUnproven < 0
-    ? `route matches, ${who}${takes}${more}`
-    : `route matches, ${who}${takes}; unproven, so its address is counted too (${usedUnproven} of ${unproven.capacity} used)${more}`;
+  const { identifier, onlyFor, shareOf, cost, limit } = policy;
+  const who =
+    onlyFor !== null && shareOf === null
+      ? `${onlyFor.words.together} are counted together`
+      : whoIsCounted(identifier, charged.identified.parts?.[identifiers.indexOf(identifier)]);
+  const client = request.caller.identity().digest;
+  const canBeRegular = bucket.unlessProven.some(({ digest }) => digest === client);
+  return [
+    `route matches, ${who}${takesText(cost, units)}`,
+    onAddress === null
+      ? []
+      : `unproven, so its address is counted too (${onAddress.used} of ${onAddress.bucket.capacity} used)`,
+    bucket.limit === limit ? [] : `an override makes its limit ${bucket.limit} instead of ${limit}`,
+    POLICY_ROWS.flatMap(([, { explain }]) => explain?.(policy, canBeRegular) ?? []),
+  ]
+    .flat()
+    .join('; ');
 }
 
 function takesText(cost: Cost, units: number): string {
@@ -245,20 +233,4 @@ function namesOf(parts: readonly SimpleIdentifier[], between: string): string {
   return parts
     .map(({ name, kind }) => (between === 'and' ? name : name + (WHERE[kind] ?? '')))
     .join(` ${between} `);
-}
-
-function bucketOf(policy: LoadedPolicy, decided: Decided | null, forUnproven: boolean): Bucket | null {
-  const counts = ({ policy: { bucketId }, forUnproven: unproven }: Counter): boolean =>
-    bucketId === policy.bucketId && unproven === forUnproven;
-  return decided?.spent.buckets.find(({ counter }) => counts(counter)) ?? null;
-}
-
-/** Returns the units that the request takes of a bucket that counts it. */
-function unitsOf({ spent }: Decided, bucket: Bucket): number {
-  return spent.states[spent.buckets.indexOf(bucket)]?.unitsOf(1, bucket.cost) ?? bucket.cost;
-}
-
-/** Returns -1 if the bucket is not charged, because the credential is proven. */
-function usedBy({ spent }: Decided, bucket: Bucket): number {
-  return spent.states[spent.buckets.indexOf(bucket)]?.used ?? -1;
 }
