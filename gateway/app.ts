@@ -218,12 +218,9 @@ export async function watchProxyFiles(
   return trust.networks.files.map((file) => watchOf(file, clock, log));
 }
 
-async function openWith(
-  { settings, clock, wallClock, log, replica, newSalt, randomInt }: GatewayParts,
-  policies: PolicySet,
-  metrics: Metrics,
-): Promise<Limiting> {
-  const { config, secrets } = settings;
+async function openWith(options: GatewayParts, policies: PolicySet, metrics: Metrics): Promise<Limiting> {
+  const { clock, log } = options;
+  const { config, secrets } = options.settings;
   if (secrets.store === null)
     log.warn(
       'no GATEWAY_REDIS_URL: counters are in the memory of this process; a restart loses them, and replicas do not share them',
@@ -237,14 +234,9 @@ async function openWith(
     ),
   );
   return openLimiting({
+    ...options,
     policies,
     secrets,
-    clock,
-    wallClock,
-    log,
-    replica,
-    newSalt,
-    randomInt,
     countersMax: COUNTERS_MAX,
     credentialsMax: CREDENTIALS_MAX,
     onBan: (row, mode) => {

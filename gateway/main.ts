@@ -190,7 +190,6 @@ async function operate(
     const started = await part.operate?.({
       ...running,
       ready: () => !stopping.aborted && running.ready(),
-      addresses: running.addresses,
       storeKind: secrets.store === null ? 'memory' : 'redis',
       reusePort: config.reusePort,
       log,

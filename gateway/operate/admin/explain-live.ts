@@ -17,20 +17,14 @@ import {
   type RehearsedRequest,
 } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { replyTo } from '#gateway/workbench/rehearsal/rehearsed.ts';
-import type { ProxyTrust } from '#shared/client-address.ts';
-import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
+import type { AdminContext } from './context.ts';
 import { bansOf } from './inspect.ts';
-
-interface LiveExplainOptions {
-  readonly set: PolicySet;
-  readonly trust: ProxyTrust;
-  readonly control: Control;
-  readonly clock: Clock;
-}
 
 export async function explainLive(
   request: RehearsedRequest,
-  { set: loaded, trust, control, clock }: LiveExplainOptions,
+  loaded: PolicySet,
+  { trust, control, clock }: Pick<AdminContext, 'trust' | 'control' | 'clock'>,
 ): Promise<Explanation> {
   let now = clock();
   const salt = await control.salt();

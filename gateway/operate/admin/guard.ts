@@ -8,6 +8,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AdminError } from './input.ts';
 import { PROOF_HEADER, type Session, type Sessions } from './sessions.ts';
 
 /** Host field with a name of this machine: with a port, and IPv6 in brackets. */
@@ -82,25 +83,22 @@ async function refuse(
   const { headers, method } = request;
   if (token !== null && isBearer(headers.authorization, token)) return;
   if (token === null) {
-    if (!isLoopback) {
-      return reply.code(403).send({
-        message:
-          'the admin API is closed because GATEWAY_ADMIN_HOST is not loopback; set GATEWAY_ADMIN_TOKEN',
-      });
-    }
-    if (!LOCAL_HOST_FIELD.test(headers.host ?? '')) {
-      return reply.code(403).send({
-        message:
-          'without GATEWAY_ADMIN_TOKEN the admin API answers to localhost, 127.0.0.1 and [::1] only; use one of them, or set the token',
-      });
-    }
+    if (!isLoopback)
+      throw new AdminError(
+        403,
+        'the admin API is closed because GATEWAY_ADMIN_HOST is not loopback; set GATEWAY_ADMIN_TOKEN',
+      );
+    if (!LOCAL_HOST_FIELD.test(headers.host ?? ''))
+      throw new AdminError(
+        403,
+        'without GATEWAY_ADMIN_TOKEN the admin API answers to localhost, 127.0.0.1 and [::1] only; use one of them, or set the token',
+      );
   }
-  if (isFromElsewhere(request)) {
-    return reply.code(403).send({
-      message:
-        'this request comes from a page of another origin; a proxy in front of the admin listener has to pass on the Host header',
-    });
-  }
+  if (isFromElsewhere(request))
+    throw new AdminError(
+      403,
+      'this request comes from a page of another origin; a proxy in front of the admin listener has to pass on the Host header',
+    );
   const isOpen = request.routeOptions.config.isOpen === true;
   if (token !== null && !isOpen && sessionOf(request, sessions) === null) {
     return reply
@@ -109,8 +107,7 @@ async function refuse(
       .send({ message: 'send GATEWAY_ADMIN_TOKEN as Bearer token, or sign in on the page' });
   }
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
-  if (method === 'POST' && type !== JSON_TYPE)
-    return reply.code(415).send({ message: `send the body as ${JSON_TYPE}` });
+  if (method === 'POST' && type !== JSON_TYPE) throw new AdminError(415, `send the body as ${JSON_TYPE}`);
   return;
 }
 

@@ -42,7 +42,8 @@ type Processes = readonly (readonly Family[])[];
 
 export class TrafficHistory {
   readonly since: Millis;
-  #readAt: Millis;
+  /** Time of the last reading. */
+  readAt: Millis;
   /** The highest value of each series. A process that does not answer at one time is not counted again later. */
   readonly #counted = new Map<string, number>();
   /** Growth by the number of the span. */
@@ -53,12 +54,7 @@ export class TrafficHistory {
   /** @param since start of the gateway, at which all counters are zero */
   constructor(since: Millis) {
     this.since = since;
-    this.#readAt = since;
-  }
-
-  /** Time of the last reading. */
-  get readAt(): Millis {
-    return this.#readAt;
+    this.readAt = since;
   }
 
   /**
@@ -69,20 +65,20 @@ export class TrafficHistory {
    * @returns the growth since the last reading, and the start of its span
    */
   add(processes: Processes, at: Millis): { readonly at: string; readonly series: BySeries } {
-    const from = this.#readAt;
+    const from = this.readAt;
     const series = this.#growthOf(processes);
-    this.#readAt = Math.max(from, at);
+    this.readAt = Math.max(from, at);
     this.#addTo(Math.floor(from / SPAN_MS), series);
     const rated = Object.entries(series).filter(([name]) => RATED.has(name.split(' ', 1)[0] ?? ''));
     const newest = [...this.#newest, { from, series: Object.fromEntries(rated) }];
-    const first = newest.findLastIndex((growth) => growth.from <= this.#readAt - RATE_MS);
+    const first = newest.findLastIndex((growth) => growth.from <= this.readAt - RATE_MS);
     this.#newest = newest.slice(Math.max(0, first));
     return { at: isoTime(Math.floor(from / SPAN_MS) * SPAN_MS), series };
   }
 
   /** Growth per second of the last seconds, by series. null as long as the gateway is too young. */
   rates(): BySeries | null {
-    const seconds = (this.#readAt - (this.#newest[0]?.from ?? this.#readAt)) / 1000;
+    const seconds = (this.readAt - (this.#newest[0]?.from ?? this.readAt)) / 1000;
     if (seconds * 1000 < RATE_MS_MIN) return null;
     const rates: Record<string, number> = {};
     for (const [name, grown] of this.#newest.flatMap(({ series }) => Object.entries(series)))
@@ -92,7 +88,7 @@ export class TrafficHistory {
 
   /** The last hour. Each series has a number for each span, oldest first. Times are ISO 8601. */
   traffic() {
-    const last = Math.floor(this.#readAt / SPAN_MS);
+    const last = Math.floor(this.readAt / SPAN_MS);
     const series: Record<string, number[]> = {};
     for (const [span, counts] of this.#spans)
       for (const [name, grown] of counts) {
@@ -104,7 +100,7 @@ export class TrafficHistory {
       /** Start of the newest span, start of the history, and time of the last reading. */
       lastSpanAt: isoTime(last * SPAN_MS),
       since: isoTime(this.since),
-      at: isoTime(this.#readAt),
+      at: isoTime(this.readAt),
       /** Series that have not grown are left out. */
       series,
     };
@@ -126,7 +122,7 @@ export class TrafficHistory {
     const counts = this.#spans.get(span) ?? new Map<string, number>();
     for (const [name, grown] of Object.entries(series)) counts.set(name, (counts.get(name) ?? 0) + grown);
     if (counts.size > 0) this.#spans.set(span, counts);
-    const oldest = Math.floor(this.#readAt / SPAN_MS) - SPANS + 1;
+    const oldest = Math.floor(this.readAt / SPAN_MS) - SPANS + 1;
     for (const known of this.#spans.keys()) if (known < oldest) this.#spans.delete(known);
   }
 }

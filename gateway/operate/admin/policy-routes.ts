@@ -34,7 +34,7 @@ const toShadowSchema = input({ policy: policyName, seconds: shadowSeconds }, ['p
 const unshadowSchema = input({ policy: policyName }, ['policy']);
 
 export function policyRoutes(app: FastifyInstance, options: AdminContext): void {
-  const { clock, trust, policies, policyText, policyRefusal, control, audit } = options;
+  const { policies, policyText, policyRefusal, control, audit } = options;
 
   app.get('/policies', async () => {
     const set = policies();
@@ -57,10 +57,7 @@ export function policyRoutes(app: FastifyInstance, options: AdminContext): void 
     async ({ request, headers = [], from = '127.0.0.1', body = '', plan }) => {
       if (isIP(from) === 0) throw new AdminError(400, 'from must be an address such as 192.0.2.1');
       const set = shadowed(policies(), await control.shadows());
-      return explainLive(
-        { ...readRequest(request, headers, from), body, plan },
-        { set, trust, control, clock },
-      );
+      return explainLive({ ...readRequest(request, headers, from), body, plan }, set, options);
     },
   );
 

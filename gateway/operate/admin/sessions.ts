@@ -23,11 +23,6 @@ export interface Session {
   readonly endsAt: Millis;
 }
 
-interface NewSession extends Session {
-  readonly cookie: string;
-  readonly proof: string;
-}
-
 interface SessionsOptions {
   readonly clock: Clock;
   readonly newSecret: () => string;
@@ -43,7 +38,7 @@ export class Sessions {
     this.#options = options;
   }
 
-  begin(): NewSession {
+  begin() {
     const { clock, newSecret } = this.#options;
     const cookie = newSecret();
     const proof = newSecret();

@@ -31,7 +31,7 @@ export async function takeSnapshot(source: TopSource, now: Millis, startedAt: Mi
     store: storeState(source.storeKind, processes),
     applicationAway: applicationAway(processes, now),
     ...totalsOf(families),
-    ...groupTotals(families),
+    newcomers: newcomersOf(families),
     ...mostLimited(processes, others, now, startedAt),
   };
   return { families, snapshot };
@@ -139,14 +139,8 @@ function totalsOf(processes: Processes) {
   };
 }
 
-/** The totals of each group of clients that policies count, in the replies to operators. */
-export function groupTotals(processes: Processes) {
-  return { newcomers: newcomersOf(processes) };
-}
-export type GroupTotals = ReturnType<typeof groupTotals>;
-
 /** Requests on routes of policies with `newcomers`, each counted once; null without any. */
-function newcomersOf(processes: Processes) {
+export function newcomersOf(processes: Processes) {
   const from = valuesOf(processes, acting.name);
   if (from.length === 0) return null;
   const actsFrom = Math.max(...from.map(({ value }) => value));

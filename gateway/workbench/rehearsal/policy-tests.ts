@@ -9,14 +9,8 @@ import { recordOf } from '#gateway/reply/own-reply.ts';
 import { Rehearsal } from './rehearsal.ts';
 import { type Asking, applyingOf, priorityOf, type Rehearsed, replyTo } from './rehearsed.ts';
 
-interface TestFailure {
-  readonly name: string;
-  /** Line in the file, from 1. */
-  readonly line: number;
-  readonly message: string;
-}
-
-export function runTests(set: PolicySet): TestFailure[] {
+/** @returns the tests that fail, with their lines in the file, from 1 */
+export function runTests(set: PolicySet) {
   return set.tests.flatMap((test) => {
     const messages = runTest(set, test);
     return messages.length === 0 ? [] : [{ name: test.name, line: test.line, message: messages.join('; ') }];

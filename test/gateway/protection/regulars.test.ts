@@ -4,7 +4,7 @@ import { Digester } from '#gateway/identity/digest.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { historySinceKey } from '#gateway/limiter/replicas.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
-import { type GroupTotals, groupTotals } from '#gateway/operate/admin/top.ts';
+import { newcomersOf } from '#gateway/operate/admin/top.ts';
 import { DAY_MS } from '#gateway/policy/groups.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -38,8 +38,8 @@ regulars: { keys: [api-key] }`;
 }
 
 /** Returns what the page shows of newcomers. */
-function shown({ gateway }: World): GroupTotals['newcomers'] {
-  return groupTotals([families(gateway.gateway.samples())]).newcomers;
+function shown({ gateway }: World): ReturnType<typeof newcomersOf> {
+  return newcomersOf([families(gateway.gateway.samples())]);
 }
 
 t.test('regulars pass first, and some newcomers with them', async (t) => {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import t from 'tap';
 import { groupSamples } from '#gateway/observe/core-samples.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
-import { applicationAway, groupTotals } from '#gateway/operate/admin/top.ts';
+import { applicationAway, newcomersOf } from '#gateway/operate/admin/top.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
@@ -97,12 +97,8 @@ t.test('newcomers that are denied, once the limit acts', async (t) => {
   );
   const none = { newcomers: 0, shadowDenied: 0, waiting: 0, overloaded: 0, acts: true, actsFrom: null };
   const acting = { ...none, regulars: 10, denied: 1 };
-  t.same(groupTotals(processes).newcomers, acting, 'of all processes');
-  t.equal(
-    groupTotals([families(groupSamples({ policies: [] }))]).newcomers,
-    null,
-    'a file without newcomers',
-  );
+  t.same(newcomersOf(processes), acting, 'of all processes');
+  t.equal(newcomersOf([families(groupSamples({ policies: [] }))]), null, 'a file without newcomers');
 });
 
 t.test(

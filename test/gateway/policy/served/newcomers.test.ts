@@ -9,7 +9,7 @@ import { families } from '#gateway/observe/metrics/exposition.ts';
 import { explainLive } from '#gateway/operate/admin/explain-live.ts';
 import { inspect } from '#gateway/operate/admin/inspect.ts';
 import { namedByIdentity } from '#gateway/operate/admin/subject.ts';
-import { groupTotals } from '#gateway/operate/admin/top.ts';
+import { newcomersOf } from '#gateway/operate/admin/top.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/groups.ts';
 import { send } from '#test/gateway/proxy/exchange.ts';
@@ -43,8 +43,8 @@ function client(address: string): Identity {
 /** Explains a request of a client with the counters of the gateway. @returns why `newcomers` counts it or not */
 async function whyOf({ gateway }: TestGateway, address: string): Promise<string | undefined> {
   const request = { method: 'GET', target: '/a', rawHeaders: [], socket: { remoteAddress: address } };
-  const options = { set: gateway.policies(), trust: { kind: 'none' }, clock: Date.now } as const;
-  const { policies } = await explainLive(request, { ...options, control: gateway.control });
+  const options = { trust: { kind: 'none' }, control: gateway.control, clock: Date.now } as const;
+  const { policies } = await explainLive(request, gateway.policies(), options);
   return policies.find(({ name }) => name === 'site.newcomers')?.reason;
 }
 
@@ -264,7 +264,7 @@ t.test('a denied newcomer is counted once, however many policies with newcomers 
   const statuses: (number | undefined)[] = [];
   for (let i = 0; i < 5; i++) statuses.push((await ask(i, `198.51.100.${i}`)).status);
   t.strictSame(statuses, [200, 200, 429, 429, 429]);
-  const totals = groupTotals(gateways.map(({ gateway }) => families(gateway.samples()))).newcomers;
+  const totals = newcomersOf(gateways.map(({ gateway }) => families(gateway.samples())));
   t.match(totals, { newcomers: 2, regulars: 0, denied: 3, shadowDenied: 1 });
 });
 
@@ -329,7 +329,7 @@ t.test('a gateway that has not reached its store says that the limit does not ac
     env: { GATEWAY_REDIS_URL: `redis://127.0.0.1:${await freePort()}` },
   });
   for (let i = 0; i < 7; i++) t.equal((await fetch(origin)).status, 200);
-  const totals = groupTotals([families(gateway.samples())]).newcomers;
+  const totals = newcomersOf([families(gateway.samples())]);
   t.match(totals, { newcomers: 7, denied: 0, acts: false, actsFrom: null });
   const { samples } = gateway;
   const acting = samples().filter(({ name }) => name === 'floodgate_newcomers_act_from_timestamp_seconds');

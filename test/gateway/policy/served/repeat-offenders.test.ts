@@ -138,14 +138,9 @@ t.test('a ban by a policy of an address leaves those alone who only share it', a
         rawHeaders,
         socket: { remoteAddress: '192.0.2.1' },
       };
-      const { control } = one.gateway;
-      const parts = {
-        set: one.gateway.policies(),
-        trust: { kind: 'none' },
-        control,
-        clock: Date.now,
-      } as const;
-      const { decision, reason } = await explainLive(request, parts);
+      const { control, policies } = one.gateway;
+      const parts = { trust: { kind: 'none' }, control, clock: Date.now } as const;
+      const { decision, reason } = await explainLive(request, policies(), parts);
       return `${decision}: ${reason}`;
     };
     t.match(await explained({ 'x-api-key': 'invented' }), /^deny: .* banned until .*: policy all denied/);
