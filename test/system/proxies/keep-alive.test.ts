@@ -52,9 +52,10 @@ http://127.0.0.1:${site} {
 
   restedMs = REST_MS;
   t.match(await client.ended(), 'Keep-Alive: timeout=65', 'the gateway has checked all connections');
+  // Caddy itself closes those of the next requests that it does not keep.
+  t.equal(relay.ended, 0, 'it has closed none of those of Caddy');
   t.strictSame(
     (await posts(POSTS)).filter((status) => status !== 200),
     [],
   );
-  t.equal(relay.ended, 0, 'the connections of Caddy are the same');
 });
