@@ -12,7 +12,7 @@ export type SimpleIdentifier =
   | BodyIdentifier
   | NetworkIdentifier
   | HostIdentifier
-  | EveryoneIdentifier;
+  | typeof EVERYONE;
 
 export interface AddressIdentifier {
   readonly name: string;
@@ -89,12 +89,7 @@ export interface HostIdentifier {
 }
 
 /** Counts all clients as one. */
-interface EveryoneIdentifier {
-  readonly name: 'everyone';
-  readonly kind: 'everyone';
-}
-
-export const EVERYONE: EveryoneIdentifier = { name: 'everyone', kind: 'everyone' };
+export const EVERYONE = { name: 'everyone', kind: 'everyone' } as const;
 
 /** Several identifiers together. Without a value for each of them, there is no identity. */
 export interface CombinedIdentifier {

@@ -9,7 +9,7 @@ import { verify } from 'node:crypto';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { KeySet, SigningKey, TokenSource } from './identifier.ts';
 
-interface Verified {
+export interface Verified {
   readonly value: string;
   /** The text of the claim that names the client's plan; null if there is none. */
   readonly plan: string | null;

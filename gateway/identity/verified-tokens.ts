@@ -1,16 +1,12 @@
 /** Cache of verified tokens, by digest: each valid signature is checked once, not for every request. */
 import { hash } from 'node:crypto';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import type { Digester, Identity } from './digest.ts';
 import type { TokenIdentifier, TokenSource } from './identifier.ts';
-import { verifiedClaim } from './json-web-token.ts';
+import { type Verified, verifiedClaim } from './json-web-token.ts';
 
-interface Known {
+interface Known extends Omit<Verified, 'value'> {
   readonly identity: Identity;
-  /** The plan that it names; null if it names none. */
-  readonly plan: string | null;
-  readonly from: Millis;
-  readonly until: Millis;
 }
 
 /** Entries take about 400 bytes. The oldest one is dropped first. */

@@ -14,8 +14,7 @@ import { type AddressIdentifier, needsProof, type SimpleIdentifier } from '#gate
 import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/clients.ts';
 import type { Counter, CoverCounter } from '#gateway/policy/counter.ts';
 import type { Group } from '#gateway/policy/groups.ts';
-import type { Policy } from '#gateway/policy/policy.ts';
-import { isRolledOut } from '#gateway/policy/rollout.ts';
+import { isRolledOut, type Policy } from '#gateway/policy/policy.ts';
 
 const NOBODY: readonly Identity[] = [];
 

@@ -18,10 +18,6 @@ export class ClientTable<T extends NonNullable<unknown>> {
   /** By the lower-case name, with blanks between its words. */
   readonly programs = new Map<string, T>();
 
-  get size(): number {
-    return this.digests.size + this.networks.size + this.plans.size + this.programs.size;
-  }
-
   /** @returns false if the client is already named, and keeps its value */
   add(client: ClientName, value: T): boolean {
     if (client.kind === 'network') return this.networks.add(client.network, value);
@@ -77,12 +73,6 @@ export interface Overrides {
   readonly version: string;
 }
 
-interface Capacity {
-  readonly limit: number;
-  readonly capacity: number;
-  readonly burst: number | null;
-}
-
 export interface OverrideFacts {
   /** Bytes of the client address; null if unknown. */
   readonly address: readonly number[] | null;
@@ -107,6 +97,9 @@ export function limitFor(
 }
 
 /** Returns how much can be used at once: the burst of a token bucket if one is set, else the limit. */
-export function capacityFor({ limit: usual, capacity, burst }: Capacity, limit: number): number {
+export function capacityFor(
+  { limit: usual, capacity, burst }: { limit: number; capacity: number; burst: number | null },
+  limit: number,
+): number {
   return limit === usual ? capacity : (burst ?? limit);
 }

@@ -234,8 +234,6 @@ export function exemptBy({ unless, onlyFor }: Policy): Identifier[] {
   return [...new Set([...(unless === null ? [] : [unless]), ...(onlyFor?.keys ?? [])])];
 }
 
-type PolicyCounter = Pick<CoverCounter, 'counter' | 'unproven'>;
-
 /**
  * @param sorted policies in the order of the file
  * @param counters the counter of each policy of the file
@@ -243,7 +241,7 @@ type PolicyCounter = Pick<CoverCounter, 'counter' | 'unproven'>;
  */
 function newCover(
   sorted: readonly LoadedPolicy[],
-  counters: readonly PolicyCounter[],
+  counters: readonly Pick<CoverCounter, 'counter' | 'unproven'>[],
   planClaim: string | null,
 ): Cover {
   const identifiers = [

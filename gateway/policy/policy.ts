@@ -1,5 +1,6 @@
 import type { AlgorithmName } from '#gateway/algorithms/algorithm.ts';
 import type { Calendar } from '#gateway/algorithms/calendar.ts';
+import type { DigestWords } from '#gateway/identity/digest.ts';
 import { type Identifier, readsBody, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Overrides } from './clients.ts';
@@ -75,6 +76,19 @@ export interface Rollout {
   readonly percent: number;
   /** Derived from the bucket name, so that each bucket starts with other clients. */
   readonly seed: number;
+}
+
+/** Selects the clients that a policy counts during a rollout. The choice is the same for every request and gateway. */
+export function rolloutOf(percent: number, bucket: string): Rollout {
+  let seed = 0x811c9dc5;
+  for (let i = 0; i < bucket.length; i++) seed = Math.imul(seed ^ bucket.charCodeAt(i), 0x01000193);
+  return { percent, seed };
+}
+
+export function isRolledOut({ percent, seed }: Rollout, words: DigestWords): boolean {
+  let mixed = Math.imul(words[0] ^ seed, 0x9e3779b1);
+  mixed = Math.imul(mixed ^ (mixed >>> 15) ^ words[1], 0x85ebca6b);
+  return ((mixed ^ (mixed >>> 13)) >>> 0) / 2 ** 32 < percent / 100;
 }
 
 /** A policy allows one identity at most `limit` requests in each window, or at most `limit` requests in flight. */

@@ -70,7 +70,7 @@ export function readHosts(texts: readonly string[], report: Report): HostNames {
 export function parseHostRoute(
   text: string,
   hosts: readonly string[] | undefined,
-  ignoreCase: boolean | undefined,
+  ignoreCase: boolean,
   report: Report,
 ): HostRoute {
   const route = parseRoute(text, ignoreCase);

@@ -56,6 +56,8 @@ function noting(asked: Map<string, string | Error>, read: ReadReferenced): ReadR
 }
 
 export class FileWatch<T> {
+  /** Why the current content of the file is not in use; null if it is in use. */
+  refusal: string | null = null;
   readonly #options: FileWatchOptions<T>;
   readonly #readReferenced: ReadReferenced;
   #inUse: Loaded<T>;
@@ -69,7 +71,6 @@ export class FileWatch<T> {
   #forced = false;
   #looking: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
-  #refusal: string | null = null;
 
   constructor(inUse: Loaded<T>, options: FileWatchOptions<T>) {
     this.#inUse = inUse;
@@ -84,11 +85,6 @@ export class FileWatch<T> {
 
   get text(): string {
     return this.#inUse.text;
-  }
-
-  /** Why the current content of the file is not in use; null if it is in use. */
-  get refusal(): string | null {
-    return this.#refusal;
   }
 
   start(): void {
@@ -155,7 +151,7 @@ export class FileWatch<T> {
     const forced = this.#forced;
     this.#pending = false;
     this.#forced = false;
-    this.#refusal = null;
+    this.refusal = null;
     if (isSame(content, this.#inUse) && !forced) return;
     const asked = new Map<string, string | Error>();
     try {
@@ -168,7 +164,7 @@ export class FileWatch<T> {
     } catch (error) {
       // Keep polling the files that the refused text names, because the fix may be in one of them.
       this.#named = new Set([...this.#named, ...asked.keys()]);
-      this.#refusal = (error as Error).message;
+      this.refusal = (error as Error).message;
       onRefused(error as Error);
     }
   }

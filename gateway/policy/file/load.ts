@@ -105,7 +105,7 @@ function build(
   const networks = new NetworkLoader(place);
   const identifiers = new IdentifierTable(file.identifiers, referenced, networks, report);
   const groups = { newcomers: regularsOf(file.regulars, identifiers, networks, report) };
-  const lists = readLists(file, { ...place, networks });
+  const lists = readLists(file, { ...place, ignoreCase, networks });
   const table = new PolicyTable({
     identifiers,
     overrides: new OverrideLoader(place, file.plan !== undefined || file.plans !== undefined),

@@ -46,8 +46,7 @@ function checkQuotas(value: unknown, report: Report): void {
 }
 
 function reportMissing(owner: unknown, path: Path, instead: readonly string[], report: Report): void {
-  if (typeof owner !== 'object' || owner === null || Array.isArray(owner)) return;
-  if (instead.some((key) => key in owner)) return;
+  if (!isRecord(owner) || instead.some((key) => key in owner)) return;
   const { schema } = schemaAt(path);
   for (const key of ['limit', 'window'])
     if (!(key in owner))

@@ -4,11 +4,11 @@
  * error messages.
  */
 import type { XStatic } from 'typebox/schema';
+import { type Calendar, type CalendarUnit, calendarOf, isUnit } from '#gateway/algorithms/calendar.ts';
 import { attempt, type Report } from '#gateway/policy/problems.ts';
-import type { HostRoute } from '#gateway/policy/route.ts';
-import { parseHostRoute } from '#gateway/policy/route.ts';
+import { type HostRoute, parseHostRoute } from '#gateway/policy/route.ts';
 import { identifiers } from './identifier-keys.ts';
-import { fileKey, propertiesOf } from './key.ts';
+import { type FilePlace, fileKey, propertiesOf } from './key.ts';
 import { allow, deny } from './lists.ts';
 import { plan, plans } from './plans.ts';
 import { policySchema } from './policy-keys.ts';
@@ -16,7 +16,6 @@ import { regulars } from './regulars.ts';
 import { replies } from './replies.ts';
 import { flag, hostList, list, object, route } from './schema-parts.ts';
 import { tests } from './tests.ts';
-import { timezone } from './timezone.ts';
 
 const version = fileKey({ schema: { type: 'number', const: 1, description: 'write version: 1' } });
 
@@ -56,6 +55,19 @@ const ignoreCase = fileKey({
   default: false,
   see: '#paths',
   read: (ignoreCase) => ignoreCase,
+});
+
+const DEFAULT_TIMEZONE = 'UTC';
+
+const timezone = fileKey({
+  schema: {
+    type: 'string',
+    pattern: '^[A-Za-z][A-Za-z0-9_+/-]{0,63}$',
+    description: 'the time zone of calendar windows, such as Europe/Berlin; UTC unless given',
+  },
+  default: DEFAULT_TIMEZONE,
+  see: '#calendar-windows',
+  read: calendarsOf,
 });
 
 const protect = fileKey({
@@ -101,3 +113,32 @@ export const policyFileSchema = {
 } as const;
 
 export type PolicyFile = XStatic<typeof policyFileSchema>;
+
+/** @returns the calendar of a window in the file; null for a window of fixed length */
+function calendarsOf(name: string, { report }: FilePlace): (window: string) => Calendar | null {
+  // Looking up the default would load the tables of ICU into every process, which takes 8 MB.
+  const isKnown = name === DEFAULT_TIMEZONE || isTimezone(name);
+  if (!isKnown)
+    report(
+      [],
+      `${name} is not a time zone that this version of Node knows`,
+      'write a name of the IANA database, such as Europe/Berlin or UTC',
+    );
+  const zone = isKnown ? name : DEFAULT_TIMEZONE;
+  const calendars = new Map<CalendarUnit, Calendar>();
+  return (window) => {
+    if (!isUnit(window)) return null;
+    const calendar = calendars.get(window) ?? calendarOf(window, zone);
+    calendars.set(window, calendar);
+    return calendar;
+  };
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,12 +1,13 @@
-/** The key `identifiers`, and the keys of an identifier. */
+/** The key `identifiers`, the keys of an identifier, and the key `identifier` of a policy. */
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { carriersOf } from '#gateway/identity/credential.ts';
-import { partsOf, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import { partsOf, readsBody, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import type { Report } from '#gateway/policy/problems.ts';
 import { SOURCES } from './identifier-sources.ts';
-import { fileKey, propertiesOf } from './key.ts';
-import { flag, object, whole } from './schema-parts.ts';
+import { fileKey, policyKey, propertiesOf } from './key.ts';
+import { areCounted, easilyUsedUp } from './other-limits.ts';
+import { flag, object, only, whole } from './schema-parts.ts';
 
 const source = {
   anyOf: [
@@ -91,3 +92,40 @@ export function warnOfIdentifier(identifier: SimpleIdentifier, { policies }: Pol
     );
   }
 }
+
+const NAMES = {
+  type: 'array',
+  items: { type: 'string' },
+  minItems: 2,
+  maxItems: 4,
+  uniqueItems: true,
+  description: 'a list of 2 to 4 names of entries under identifiers',
+} as const;
+
+export const identifier = policyKey({
+  schema: {
+    anyOf: [{ type: 'string' }, NAMES, SOURCES.body, only('first', NAMES)],
+    description:
+      'the name of an entry under identifiers, path.NAME for a parameter of the route, { body: FIELD }, everyone, host with hosts, a list of 2 to 4 names, or { first: [NAMES] }',
+  },
+  see: 'policies.md#who-is-counted',
+  counted: ({ identifier }) => identifier.name,
+  /**
+   * Warns of a limit that one client can use up, and of a field that clients can invent. Each value has its own counter,
+   * so another policy must bound how many values one client sends.
+   */
+  warn(policy, { policies }) {
+    const { name, identifier } = policy;
+    if (!readsBody(identifier)) return easilyUsedUp(policy, { policies });
+    const counting = policies.filter(
+      ({ identifier: { kind }, distinct }) =>
+        kind === 'address' &&
+        (distinct === null || partsOf(identifier).some(({ name }) => name === distinct.name)),
+    );
+    if (areCounted(policy, counting)) return null;
+    return [
+      `${name} counts a field that clients can invent, and no policy counts their addresses on this route`,
+      'add a policy by address, or one client can try any number of values',
+    ];
+  },
+});

@@ -13,10 +13,8 @@ import {
 } from '#gateway/identity/identifier.ts';
 import { attempt, type Path, type Report, refuseKeys } from '#gateway/policy/problems.ts';
 import type { ReferencedFiles } from '#gateway/policy/referenced-files.ts';
-import type { Route } from '#gateway/policy/route.ts';
-import { readHosts } from '#gateway/policy/route.ts';
-import type { identifier } from './identifier.ts';
-import type { identifierSchema } from './identifier-keys.ts';
+import { type Route, readHosts } from '#gateway/policy/route.ts';
+import type { identifier, identifierSchema } from './identifier-keys.ts';
 import { bodyIdentifier, credentialSource } from './identifier-sources.ts';
 import { KEY_SET_BYTES_MAX, parseKeySet } from './key-set.ts';
 import type { NetworkLoader } from './networks.ts';
@@ -260,12 +258,9 @@ export class IdentifierTable {
 /** Kinds of sources that are no credentials. */
 const SPECIAL = ['path', 'body', 'network', 'jwt'] as const;
 
-type SpecialEntry = Extract<
-  SourceEntry,
-  { path: unknown } | { body: unknown } | { network: unknown } | { jwt: unknown }
->;
-
-function isSpecial(entry: SourceEntry): entry is SpecialEntry {
+function isSpecial(
+  entry: SourceEntry,
+): entry is Exclude<SourceEntry, Parameters<typeof credentialSource>[0]> {
   return SPECIAL.some((kind) => kind in entry);
 }
 

@@ -97,11 +97,9 @@ export interface FilePlace {
 }
 
 /** A key at the top of the file, of an identifier or of a test. */
-type FileKey<S, D, V> = Key<S, D, V, FilePlace>;
-
 export function fileKey<const S, const D extends XStatic<S> | undefined = undefined, V = never>(
-  key: FileKey<S, D, V>,
-): FileKey<S, D, V> {
+  key: Key<S, D, V, FilePlace>,
+): Key<S, D, V, FilePlace> {
   return key;
 }
 

@@ -12,7 +12,7 @@ import type { Algorithm } from '#gateway/policy/policy.ts';
 import { type Path, type Report, refuseKeys } from '#gateway/policy/problems.ts';
 import type { Seconds } from '#shared/clock.ts';
 import { checkValues } from './distinct.ts';
-import type { identifier } from './identifier.ts';
+import type { identifier } from './identifier-keys.ts';
 import { policyKey, propertiesOf } from './key.ts';
 import { QUOTA_KEYS } from './quota-keys.ts';
 import { object, secondsWithin, some, text } from './schema-parts.ts';
@@ -38,10 +38,9 @@ export const limits = policyKey({
 type Entry = XStatic<typeof limits.schema>[number];
 type WrittenIdentifier = XStatic<typeof identifier.schema>;
 
-/** The limit of a group of clients. */
-type GroupLimit = Pick<Entry, 'limit' | 'window' | 'algorithm' | 'burst'>;
-
-interface Row extends Omit<Entry, 'identifier'>, Partial<Readonly<Record<GroupKey, GroupLimit>>> {
+interface Row
+  extends Omit<Entry, 'identifier'>,
+    Partial<Readonly<Record<GroupKey, Omit<Entry, 'identifier'>>>> {
   readonly name: string;
   readonly bucket?: string;
   readonly identifier: WrittenIdentifier;

@@ -4,8 +4,7 @@ import { type ClientName, ClientTable } from '#gateway/policy/clients.ts';
 import { type ListEntry, type ListedClients, type Lists, namedIn } from '#gateway/policy/lists.ts';
 import { attempt, Mistake, type Path, type Report } from '#gateway/policy/problems.ts';
 import { versionOf } from '#gateway/policy/referenced-files.ts';
-import type { HostRoute } from '#gateway/policy/route.ts';
-import { parseHostRoute, readHosts } from '#gateway/policy/route.ts';
+import { type HostRoute, parseHostRoute, readHosts } from '#gateway/policy/route.ts';
 import { longestName } from '#gateway/policy/user-agent.ts';
 import { fileKey } from './key.ts';
 import { type LinePlace, readLines } from './lines.ts';
@@ -89,10 +88,10 @@ type DenyEntry = XStatic<typeof denied>;
 interface WrittenLists {
   readonly allow?: readonly XStatic<typeof allowed>[];
   readonly deny?: readonly DenyEntry[];
-  readonly ignoreCase?: boolean;
 }
 
 interface ListPlace extends LinePlace {
+  readonly ignoreCase: boolean;
   readonly networks: NetworkLoader;
   readonly lineOf: (path: Path) => number;
 }
@@ -109,8 +108,8 @@ const ROUTES_MAX = 1000;
 const NAMING = ['address', 'digest', 'network', 'userAgent', 'route', 'file'] as const;
 
 /** @returns null if there are no entries, so that requests skip the lists */
-export function readLists({ allow, deny, ignoreCase }: WrittenLists, place: ListPlace): Lists | null {
-  const builder = new ListBuilder(place, ignoreCase);
+export function readLists({ allow, deny }: WrittenLists, place: ListPlace): Lists | null {
+  const builder = new ListBuilder(place);
   builder.addAll('allow', allow, false);
   builder.addAll('deny', deny, false);
   // Files come last, so that a program that renews one cannot make an entry of the policy file a mistake. Deny comes
@@ -122,14 +121,12 @@ export function readLists({ allow, deny, ignoreCase }: WrittenLists, place: List
 
 class ListBuilder {
   readonly #place: ListPlace;
-  readonly #ignoreCase: boolean | undefined;
   readonly #scopes = new Map<string, Tables>();
   readonly #routes = new Map<string, readonly [HostRoute, ListEntry]>();
   readonly #entries: ListEntry[] = [];
 
-  constructor(place: ListPlace, ignoreCase: boolean | undefined) {
+  constructor(place: ListPlace) {
     this.#place = place;
-    this.#ignoreCase = ignoreCase;
   }
 
   /** Adds the entries of a list that name files, or the others. */
@@ -168,7 +165,7 @@ class ListBuilder {
       this.#place.report([...here, 'hosts', ...path], ...mistake);
     const { text } = entry;
     if (route !== undefined) {
-      this.#addRoute(entry, parseHostRoute(route, hosts, this.#ignoreCase, hostReport));
+      this.#addRoute(entry, parseHostRoute(route, hosts, this.#place.ignoreCase, hostReport));
       return text;
     }
     const { clients, files } = this.#tablesFor(hosts, hostReport);

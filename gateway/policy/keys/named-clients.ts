@@ -1,6 +1,5 @@
 /** Reads how the policy file and its lists name clients: by digest, network, plan or program. */
-import type { ClientName, ClientTable } from '#gateway/policy/clients.ts';
-import { PLAN } from '#gateway/policy/clients.ts';
+import { type ClientName, type ClientTable, PLAN } from '#gateway/policy/clients.ts';
 import { Mistake } from '#gateway/policy/problems.ts';
 import { programPhrase } from '#gateway/policy/user-agent.ts';
 import { type Network, parseNetwork } from '#shared/client-address.ts';
@@ -21,7 +20,8 @@ export const CLIENTS = {
   userAgent: (text: string): ClientName => ({ kind: 'program', name: programName(text) }),
 } as const;
 
-type Kind = keyof typeof CLIENTS;
+export type Kind = keyof typeof CLIENTS;
+export const KINDS = Object.keys(CLIENTS) as readonly Kind[];
 
 /** Names a client once. @throws Mistake */
 export function nameClient<T extends NonNullable<unknown>>(

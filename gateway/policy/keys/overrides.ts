@@ -3,15 +3,14 @@
 import type { XStatic } from 'typebox/schema';
 import { ALGORITHMS } from '#gateway/algorithms/table.ts';
 import { EVERYONE, type Identifier } from '#gateway/identity/identifier.ts';
-import type { Overrides } from '#gateway/policy/clients.ts';
-import { ClientTable } from '#gateway/policy/clients.ts';
+import { ClientTable, type Overrides } from '#gateway/policy/clients.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { Mistake, type Path, type Report, readEach, refuseKeys } from '#gateway/policy/problems.ts';
 import { versionOf } from '#gateway/policy/referenced-files.ts';
 import { neverPasses } from './cost.ts';
 import { checkValueLimit } from './distinct.ts';
 import { type LinePlace, readLines } from './lines.ts';
-import { nameClient } from './named-clients.ts';
+import { KINDS, type Kind, nameClient } from './named-clients.ts';
 import type { QUOTA_KEYS } from './quota-keys.ts';
 import { LIMIT_MAX } from './schema-parts.ts';
 
@@ -19,9 +18,6 @@ interface Written {
   readonly overrides?: XStatic<(typeof QUOTA_KEYS)['overrides']['schema']>;
   readonly overridesFile?: string;
 }
-
-const KINDS = ['address', 'digest', 'plan', 'userAgent'] as const;
-type Kind = (typeof KINDS)[number];
 
 export class OverrideLoader {
   readonly #place: LinePlace;

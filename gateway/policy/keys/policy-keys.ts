@@ -1,12 +1,12 @@
 /** All keys of a policy, in the order in which messages and the documentation list them. */
 import { PRIORITIES } from '#gateway/bounds/priority.ts';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
-import { rolloutOf } from '#gateway/policy/rollout.ts';
+import { rolloutOf } from '#gateway/policy/policy.ts';
 import { ban } from './ban.ts';
 import { except, hosts, query, unless, userAgent } from './conditions.ts';
 import { cost } from './cost.ts';
 import { distinct } from './distinct.ts';
-import { identifier } from './identifier.ts';
+import { identifier } from './identifier-keys.ts';
 import { type AnyPolicyKey, policyKey, propertiesOf } from './key.ts';
 import { limits } from './limits.ts';
 import { QUOTA_KEYS } from './quota-keys.ts';

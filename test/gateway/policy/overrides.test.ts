@@ -38,7 +38,9 @@ t.test('an overrides file: comments, blank lines, and each mistake with its line
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
   const set = load(`# who, limit\r\n\r\nplan gold 10\n  address 10.0.0.0/8\t20  \ndigest ${DIGEST} 30`);
   const [first] = set.policies;
-  t.match(first?.overrides, { clients: { size: 3, plans: new Map([['gold', 10]]) } });
+  t.match(first?.overrides, {
+    clients: { plans: new Map([['gold', 10]]), networks: { size: 1 }, digests: new Map([[DIGEST, 30]]) },
+  });
   t.equal(first?.overrides, set.policies[1]?.overrides, 'the file is read once');
   t.not(set.version, load('plan gold 11\n').version);
   const bad = [
@@ -65,7 +67,7 @@ t.test('a hundred thousand lines, at most 8 MiB', async (t) => {
   const text = Array.from({ length: 100_000 }, (_, i) => line(i)).join('');
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
   const [a] = load(text).policies;
-  t.equal(a?.overrides?.clients.size, 100_000);
+  t.equal(a?.overrides?.clients.networks.size, 100_000);
   t.equal(
     a === undefined ? 0 : limitFor(a, NOBODY, { address: bytes('10.1.0.2'), plan: null, words: [] }),
     65_539,

@@ -20,7 +20,7 @@ t.test('a digest takes precedence over a network, a longer prefix over a shorter
     `# who, plan\r\n\r\n${DIGEST} gold\n10.0.0.0/8\tsilver\n  10.1.0.0/16 bronze  \n2001:db8::/32 six`,
   );
   if (plans === null) return t.fail('no plans');
-  t.equal(plans.size, 4);
+  t.strictSame([plans.digests.size, plans.networks.size], [1, 3]);
   const cases = [
     [[NOBODY, DIGEST], '10.1.0.1', 'gold'],
     [[NOBODY], '10.1.0.1', 'bronze'],

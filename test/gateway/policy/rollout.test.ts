@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import t from 'tap';
 import { type DigestWords, identityOf } from '#gateway/identity/digest.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
-import { isRolledOut, rolloutOf } from '#gateway/policy/rollout.ts';
+import { isRolledOut, rolloutOf } from '#gateway/policy/policy.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 
 const CLIENTS: readonly DigestWords[] = Array.from(
