@@ -61,13 +61,8 @@ export class StoreControl extends Control {
     throw new ControlUnavailableError('no gateway has used the store yet; start one, or wait a second');
   }
 
-  look(
-    identity: Identity,
-    counters: readonly Counter[],
-    limits: readonly number[] = [],
-    values: readonly (string | null)[] = [],
-  ): Promise<Look> {
-    return look(this.#run, { identity, counters, limits, values }, this.#clock());
+  look(...asked: Parameters<Control['look']>): Promise<Look> {
+    return look(this.#run, this.#clock(), ...asked);
   }
 
   async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {

@@ -26,21 +26,9 @@ export interface Adjustment {
   readonly chargedAt: Millis;
 }
 
-/** Adjustments of one call of the store. */
-export interface AdjustmentCall {
-  readonly some: readonly Adjustment[];
-  readonly made: Promise<unknown>;
-}
-
 /** Returns the adjustment that takes back a number of units. */
 export function refund(bucket: Bucket, units: number, chargedAt: Millis): Adjustment {
   return { bucket, amount: -bucket.amountOf(units), chargedAt };
-}
-
-/** KEYS and ARGV of the script. */
-interface ScriptCall {
-  readonly keys: readonly string[];
-  readonly args: readonly [string];
 }
 
 /** Returns how many keys of the store a check has. */
@@ -63,12 +51,12 @@ function addRule(numbers: Numbers, { policy, limit, capacity }: Bucket, storeNow
   );
 }
 
-/** @param storeNow an estimate of the store's clock */
+/** @param storeNow an estimate of the store's clock @returns KEYS and ARGV of the script */
 export function scriptCall(
   storeNow: Millis,
   checks: readonly PendingCheck[],
   adjustments: readonly Adjustment[] = [],
-): ScriptCall {
+) {
   const keys: string[] = [];
   const adjusted: Numbers = [];
   const charges: Numbers = [];
@@ -94,7 +82,7 @@ export function scriptCall(
   const leases = hasLeases ? checks.map(({ leases }) => leases ?? '') : [];
   return {
     keys,
-    args: [JSON.stringify([adjusted.length, charges.length, ...adjusted, ...charges, ...leases])],
+    args: [JSON.stringify([adjusted.length, charges.length, ...adjusted, ...charges, ...leases])] as const,
   };
 }
 

@@ -36,7 +36,7 @@ export class DigestTable {
   readonly #mask: number;
   /** Position of the next record. */
   #next = 0;
-  #size = 0;
+  size = 0;
   /** The last answer. Each answer reuses it, so that none causes garbage. */
   readonly #entry: Entry = { count: 0, until: 0, slack: 0 };
 
@@ -49,10 +49,6 @@ export class DigestTable {
     this.#doubles = new Float64Array(records);
     this.#index = new Int32Array(capacity * 2);
     this.#mask = capacity * 2 - 1;
-  }
-
-  get size(): number {
-    return this.#size;
   }
 
   /** @returns an object that is valid until the next call; null if the key is not in the table */
@@ -88,20 +84,20 @@ export class DigestTable {
     if (place < 0) return;
     this.#vacate(entry);
     this.#words.fill(0, place * WORDS, (place + 1) * WORDS);
-    this.#size--;
+    this.size--;
   }
 
   clear(): void {
-    if (this.#size === 0) return;
+    if (this.size === 0) return;
     this.#index.fill(EMPTY);
     this.#words.fill(0, 0, this.capacity * WORDS);
     this.#next = 0;
-    this.#size = 0;
+    this.size = 0;
   }
 
   /** Adds to the times of all records. */
   moveTimes(byMs: number): void {
-    if (this.#size === 0) return;
+    if (this.size === 0) return;
     for (let at = UNTIL; at < this.#doubles.length; at += DOUBLES) {
       const until = this.#doubles[at] ?? 0;
       if (until !== 0) this.#doubles[at] = until + byMs;
@@ -135,7 +131,7 @@ export class DigestTable {
     const place = this.#take();
     this.#words.set(key, place * WORDS);
     this.#index[this.#entryOf(key)] = place + 1;
-    this.#size++;
+    this.size++;
     return place;
   }
 
@@ -158,7 +154,7 @@ export class DigestTable {
     const entry = this.#entryAt(place);
     if (entry >= 0) {
       this.#vacate(entry);
-      this.#size--;
+      this.size--;
     }
     this.#words.fill(0, place * WORDS, (place + 1) * WORDS);
     return place;

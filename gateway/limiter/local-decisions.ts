@@ -12,7 +12,7 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import { KEYS_PER_SCRIPT_MAX } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 import { Charge } from './charge.ts';
-import type { Adjustment, AdjustmentCall } from './check.ts';
+import type { Adjustment } from './check.ts';
 import type { LimitListener, Outcome } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
 import type { Replicas } from './replicas.ts';
@@ -23,8 +23,10 @@ const ENTRIES_MAX = 20_000;
 
 interface LocalDecisionsOptions extends Omit<SharedStore, 'connection'> {
   readonly replicas: Replicas;
-  /** Charges the store. */
-  readonly commit: (owed: readonly Adjustment[]) => readonly AdjustmentCall[];
+  /** Charges the store. @returns the adjustments of each call, and its end */
+  readonly commit: (
+    owed: readonly Adjustment[],
+  ) => readonly { readonly some: readonly Adjustment[]; readonly made: Promise<unknown> }[];
 }
 
 export class LocalDecisions {

@@ -24,14 +24,6 @@ export interface Look {
 /** Runs a script in the store. */
 type Run = (script: StoreScript, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
 
-/** Says what to read; Control explains the fields. */
-interface Looked {
-  readonly identity: Identity;
-  readonly counters: readonly Counter[];
-  readonly limits: readonly number[];
-  readonly values: readonly (string | null)[];
-}
-
 /** KEYS: a proof marker. Returns the time, and how many milliseconds the marker has left (PTTL). */
 const PROOF = storeScript(`
 local time = redis.call('TIME')
@@ -58,8 +50,11 @@ const CLEAR = storeScript(`return redis.call('DEL', unpack(KEYS))`);
  */
 export async function look(
   run: Run,
-  { identity, counters, limits, values }: Looked,
   now: Millis,
+  identity: Identity,
+  counters: readonly Counter[],
+  limits: readonly number[] = [],
+  values: readonly (string | null)[] = [],
 ): Promise<Look> {
   const checks = counters.map((counter, i) => ({
     charge: new Charge([new Bucket(counter, identity, [], 1, limits[i], values[i])]),

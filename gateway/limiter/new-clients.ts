@@ -12,12 +12,15 @@ export interface VisitsLog {
 
 /** Number of networks whose new clients are counted. Beyond it those are forgotten that had none for longest. */
 const NETWORKS_MAX = 16_384;
+const FULL =
+  'as many new clients as regulars.newPerDay allows this process were stored today; further ones stay newcomers until tomorrow';
 
 export class NewClients {
   readonly #log: VisitsLog | null;
   #day = 0;
   #admitted = 0;
   readonly #ofNetworks = new DigestTable(NETWORKS_MAX);
+  /** Whether the log has heard today that no further client is stored. */
   #isTold = false;
 
   /** @param log null if nobody wants to know */
@@ -40,7 +43,8 @@ export class NewClients {
       this.#isTold = false;
     }
     if (this.#admitted >= most) {
-      this.#tell(most);
+      if (!this.#isTold) this.#log?.warn({ share: most }, FULL);
+      this.#isTold = true;
       return false;
     }
     if (network !== null) {
@@ -50,15 +54,5 @@ export class NewClients {
     }
     this.#admitted++;
     return true;
-  }
-
-  /** Tells once a day that no further client is stored. */
-  #tell(share: number): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
-    this.#log?.warn(
-      { share },
-      'as many new clients as regulars.newPerDay allows this process were stored today; further ones stay newcomers until tomorrow',
-    );
   }
 }

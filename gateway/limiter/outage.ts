@@ -13,7 +13,7 @@ import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import { type FaultKind, StoreFault, throwIfRefused } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
-import { Circuit, type Outage, PROBE_MS } from '#shared/circuit.ts';
+import { Circuit, PROBE_MS } from '#shared/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Charge } from './charge.ts';
@@ -75,22 +75,6 @@ export interface GuardedLimiterOptions {
   readonly histories?: HistoryKeeper | undefined;
 }
 
-interface StoreStats {
-  /** Number of failed checks, by kind. */
-  readonly failures: Readonly<Record<FaultKind, number>>;
-  /** Number of requests decided without the store. */
-  readonly degraded: number;
-  readonly available: boolean;
-  /** The last time without the store; null if there was none. */
-  readonly lastOutage: Outage | null;
-  /** How often the circuit has opened. */
-  readonly outages: number;
-  /** Number of live replicas, as last reported. */
-  readonly replicas: number;
-  /** Number of remembered counters and credentials. */
-  readonly remembered: number;
-}
-
 /** Limits with Redis, and without it during an outage. */
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
@@ -121,33 +105,29 @@ export class GuardedLimiter implements Limiter {
     this.#options = options;
     this.#salt = options.salt;
     const { clock, replica, rememberedMax } = options;
-    const connection = (options.openStore ?? openStore)(options.store, {
+    this.connection = (options.openStore ?? openStore)(options.store, {
       silenceMs: SILENT_BUDGETS * options.budgetMs,
       onChange: (ready) => {
-        if (!ready) this.#open(connection.whyDown());
+        if (!ready) this.#open(this.connection.whyDown());
       },
     });
-    const known = new KnownCounters({
+    this.known = new KnownCounters({
       countersMax: rememberedMax ?? COUNTERS_MAX,
       credentialsMax: rememberedMax ?? CREDENTIALS_MAX,
       replica,
     });
-    const storeClock = new StoreClock(clock);
+    this.storeClock = new StoreClock(clock);
+    const { connection, known, storeClock } = this;
     const store = { connection, clock, storeClock, known };
-    const proofs = new Proofs(store);
-    const leases = new StoredLeases(connection, known.leases, clock);
-    this.connection = connection;
-    this.known = known;
-    this.storeClock = storeClock;
     this.#circuit = new Circuit(clock);
     this.#replicas = new Replicas(clock, replica);
-    this.#proofs = proofs;
-    this.#leases = leases;
+    this.#proofs = new Proofs(store);
+    this.#leases = new StoredLeases(connection, known.leases, clock);
     this.#visits = new Visits(store, this.#replicas, options.log);
     this.#calls = new StoreCalls({
       ...store,
-      proofs,
-      leases,
+      proofs: this.#proofs,
+      leases: this.#leases,
       onLost: (checks, unmade, fault) => this.#onLost(checks, unmade, fault),
     });
     this.#local = new LocalDecisions({
@@ -229,14 +209,18 @@ export class GuardedLimiter implements Limiter {
     this.#proofs.withdraw(credential);
   }
 
-  stats(): StoreStats {
+  stats() {
     return {
+      /** Number of failed checks, by kind. */
       failures: { ...this.#failures },
+      /** Number of requests decided without the store. */
       degraded: this.#local.count,
       available: !this.#circuit.isOpen,
+      /** The last time without the store; null if there was none. */
       lastOutage: this.#circuit.lastOutage,
       outages: this.#circuit.outages,
       replicas: this.#replicas.count,
+      /** Number of remembered counters and credentials. */
       remembered: this.known.size,
     };
   }

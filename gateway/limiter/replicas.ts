@@ -3,23 +3,6 @@ import { type StoreConnection, storeScript } from '#gateway/store/connection.ts'
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unreadable } from './check.ts';
 
-/** The answer to a heartbeat. */
-interface Heartbeat {
-  /** The common salt; '' if it is configured. */
-  readonly salt: string;
-  /** When it was stored first. */
-  readonly saltSince: Millis;
-  /** When the histories in the store began; null if none are kept. */
-  readonly historySince: number | null;
-  /** Whether the store may have lost data since the last heartbeat of this replica. */
-  readonly hasLost: boolean;
-  /** Time of the answer on the store's clock. */
-  readonly storeNow: Millis;
-  /** Time of the call on this process's clock. */
-  readonly askedAt: Millis;
-  readonly heardAt: Millis;
-}
-
 const REPLICA_SILENT_SECONDS = 15;
 /** For this time after a salt was stored, a replica can replace it with an older one that the store has lost. */
 const SALT_SETTLES_MS: Millis = 60_000;
@@ -98,25 +81,18 @@ const FEWER_HEARD_TO_BELIEVE = 15;
 export class Replicas {
   readonly #clock: Clock;
   readonly #name: string;
-  #count = 1;
-  #rank = 0;
+  /** Number of live replicas. It is at least 1, because it includes this one. */
+  count = 1;
+  /** Index of this replica in the order of their names, from 0 to below `count`. */
+  rank = 0;
   #fewerHeard = 0;
-  #lastBeat: Heartbeat | null = null;
+  /** The last heartbeat: the common salt, when it was stored first, and the store's time. */
+  #last = { salt: '', saltSince: '', storeNow: 0 };
 
   /** @param name of this process among the replicas */
   constructor(clock: Clock, name: string) {
     this.#clock = clock;
     this.#name = name;
-  }
-
-  /** Number of live replicas. It is at least 1, because it includes this one. */
-  get count(): number {
-    return this.#count;
-  }
-
-  /** Index of this replica in the order of their names, from 0 to below `count`. */
-  get rank(): number {
-    return this.#rank;
   }
 
   /**
@@ -126,10 +102,10 @@ export class Replicas {
    * @param histories null if no policy needs them
    * @throws StoreFault
    */
-  async beat(store: StoreConnection, salt: string, histories: KeptHistories | null): Promise<Heartbeat> {
+  async beat(store: StoreConnection, salt: string, histories: KeptHistories | null) {
     const askedAt = this.#clock();
-    const last = this.#lastBeat;
-    const known = last?.salt === salt ? last.saltSince : null;
+    const last = this.#last;
+    const known = last.salt === salt ? last.saltSince : null;
     const reply = await store.run(
       HEARTBEAT,
       [REPLICAS_KEY, SALT_KEY, historySinceKey(histories?.name ?? ''), SALT_SINCE_KEY],
@@ -140,24 +116,26 @@ export class Replicas {
       : [];
     if (!isWhole(replicas) || !isWhole(rank) || typeof shared !== 'string') throw unreadable();
     this.hear(replicas, rank);
-    this.#lastBeat = {
+    this.#last = { salt: shared, saltSince: String(saltSince), storeNow: Number(now) };
+    return {
+      /** The common salt; '' if it is configured. */
       salt: shared,
-      saltSince: Number(saltSince),
+      /** When the histories in the store began; null if none are kept. */
       historySince: histories === null ? null : Number(since),
-      hasLost: Number(beatAt) < Math.floor((last?.storeNow ?? 0) / 1000),
-      storeNow: Number(now),
+      /** Whether the store may have lost data since the last heartbeat of this replica. */
+      hasLost: Number(beatAt) < Math.floor(last.storeNow / 1000),
+      storeNow: this.#last.storeNow,
       askedAt,
       heardAt: this.#clock(),
     };
-    return this.#lastBeat;
   }
 
   /** Takes the numbers of a heartbeat. */
   hear(replicas: number, rank: number): void {
-    this.#fewerHeard = replicas < this.#count ? this.#fewerHeard + 1 : 0;
-    if (replicas < this.#count && this.#fewerHeard < FEWER_HEARD_TO_BELIEVE) return;
-    this.#count = Math.max(1, replicas);
-    this.#rank = Math.min(rank, this.#count - 1);
+    this.#fewerHeard = replicas < this.count ? this.#fewerHeard + 1 : 0;
+    if (replicas < this.count && this.#fewerHeard < FEWER_HEARD_TO_BELIEVE) return;
+    this.count = Math.max(1, replicas);
+    this.rank = Math.min(rank, this.count - 1);
   }
 
   /** Signs off. */

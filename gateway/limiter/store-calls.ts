@@ -10,7 +10,7 @@ import { inCalls, type StoreConnection } from '#gateway/store/connection.ts';
 import type { StoreFault } from '#gateway/store/fault.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Bucket, type Charge, proofKey } from './charge.ts';
-import { type Adjustment, type AdjustmentCall, type Answer, keysOf, readReply, scriptCall } from './check.ts';
+import { type Adjustment, type Answer, keysOf, readReply, scriptCall } from './check.ts';
 import { type Lease, leasesOf, type StoredLeases } from './leases.ts';
 import type { LimitListener, PendingCheck, Spent } from './limiter.ts';
 import type { Proofs } from './proofs.ts';
@@ -34,12 +34,6 @@ interface StoreCallsOptions extends SharedStore {
   ) => void;
 }
 
-/** Checks of one call. */
-interface StoreCall {
-  readonly checks: readonly PendingCheck[];
-  readonly isInSteps: boolean;
-}
-
 export class StoreCalls {
   readonly #options: StoreCallsOptions;
   /** Checks of this tick, by the id of their charge. */
@@ -47,7 +41,7 @@ export class StoreCalls {
   /** Adjustments of this tick. */
   #adjustments: Adjustment[] = [];
   /** Calls that wait for their answers. */
-  readonly #waiting = new Set<StoreCall>();
+  readonly #waiting = new Set<readonly PendingCheck[]>();
 
   constructor(options: StoreCallsOptions) {
     this.#options = options;
@@ -81,8 +75,8 @@ export class StoreCalls {
       });
   }
 
-  /** Changes counters at once, with one call for each slot. */
-  commit(owed: readonly Adjustment[]): readonly AdjustmentCall[] {
+  /** Changes counters at once, with one call for each slot. @returns the adjustments of each call, and its end */
+  commit(owed: readonly Adjustment[]) {
     const { connection, storeClock } = this.#options;
     return inCalls(connection, owed, ({ bucket }) => bucket.key).map((some) => {
       const { keys, args } = scriptCall(storeClock.now(), [], some);
@@ -94,7 +88,7 @@ export class StoreCalls {
   giveUp(fault: StoreFault): void {
     const calls = [...this.#waiting];
     this.#waiting.clear();
-    for (const { checks } of calls) this.#options.onLost(checks, [], fault);
+    for (const checks of calls) this.#options.onLost(checks, [], fault);
   }
 
   #flushChecks(): void {
@@ -103,22 +97,27 @@ export class StoreCalls {
     proofs.flush();
     const pending = this.#pending;
     this.#pending = new Map();
-    for (const call of callsFor(pending.values(), connection)) this.#ask(call);
+    const together: PendingCheck[] = [];
+    for (const check of pending.values())
+      if (isOneCall(check, connection)) together.push(check);
+      else this.#ask([check], () => this.#decideInSteps(check));
+    for (const some of inCalls(connection, together, ({ charge }) => charge.buckets[0]?.key ?? '', keysOf))
+      this.#ask(some, () => this.#decide(some));
   }
 
-  #ask(call: StoreCall): void {
+  #ask(checks: readonly PendingCheck[], decide: () => Promise<readonly Answer[]>): void {
     const { clock, leases, onLost } = this.#options;
     const askedAt = clock();
-    this.#waiting.add(call);
-    this.#decide(call).then(
+    this.#waiting.add(checks);
+    decide().then(
       (answers) => {
-        if (this.#waiting.delete(call)) this.#tell(answers, askedAt);
-        else leases.endUnanswered(call.checks);
+        if (this.#waiting.delete(checks)) this.#tell(answers, askedAt);
+        else leases.endUnanswered(checks);
       },
       (fault: StoreFault) => {
         // The store may have executed these checks all the same.
-        leases.endUnanswered(call.checks);
-        if (this.#waiting.delete(call)) onLost(call.checks, [], fault);
+        leases.endUnanswered(checks);
+        if (this.#waiting.delete(checks)) onLost(checks, [], fault);
       },
     );
   }
@@ -138,20 +137,22 @@ export class StoreCalls {
   }
 
   /** @throws StoreFault */
-  async #decide({ checks, isInSteps }: StoreCall): Promise<readonly Answer[]> {
+  async #decide(checks: readonly PendingCheck[]): Promise<readonly Answer[]> {
+    const { connection, storeClock } = this.#options;
+    const { keys, args } = scriptCall(storeClock.now(), checks);
+    return readReply(await connection.run(SPEND, keys, args), checks);
+  }
+
+  /** @throws StoreFault */
+  async #decideInSteps(check: PendingCheck): Promise<readonly Answer[]> {
     const { connection, storeClock, proofs, known, clock, leases } = this.#options;
     const storeNow = storeClock.now();
-    const [check] = checks;
-    if (isInSteps && check !== undefined) {
-      await proofs.ask(check.charge.buckets.flatMap(({ unlessProven }) => unlessProven));
-      const now = clock();
-      const isProven = ({ unlessProven }: Bucket): boolean =>
-        unlessProven.some((one) => known.proofs.isProven(one, now));
-      const giveBack = { adjust: this.adjust, release: (lease: Lease) => leases.release(lease) };
-      return [await decideInSteps(connection, storeNow, check, isProven, giveBack)];
-    }
-    const { keys, args } = scriptCall(storeNow, checks);
-    return readReply(await connection.run(SPEND, keys, args), checks);
+    await proofs.ask(check.charge.buckets.flatMap(({ unlessProven }) => unlessProven));
+    const now = clock();
+    const isProven = ({ unlessProven }: Bucket): boolean =>
+      unlessProven.some((one) => known.proofs.isProven(one, now));
+    const giveBack = { adjust: this.adjust, release: (lease: Lease) => leases.release(lease) };
+    return [await decideInSteps(connection, storeNow, check, isProven, giveBack)];
   }
 
   /** Records the leases before the requests are answered, because any of them may give its lease back at once. */
@@ -161,23 +162,12 @@ export class StoreCalls {
   }
 }
 
-function callsFor(checks: Iterable<PendingCheck>, connection: StoreConnection): StoreCall[] {
-  const isOneCall = ({ charge: { buckets } }: PendingCheck): boolean => {
-    const slot = connection.slotOf(buckets[0]?.key ?? '');
-    const isThere = (key: string): boolean => connection.slotOf(key) === slot;
-    return (
-      slot === null ||
-      buckets.every(({ key, unlessProven }) => isThere(key) && unlessProven.map(proofKey).every(isThere))
-    );
-  };
-  const together: PendingCheck[] = [];
-  const apart: PendingCheck[] = [];
-  for (const check of checks) (isOneCall(check) ? together : apart).push(check);
-  return [
-    ...apart.map((check) => ({ checks: [check], isInSteps: true })),
-    ...inCalls(connection, together, ({ charge }) => charge.buckets[0]?.key ?? '', keysOf).map((some) => ({
-      checks: some,
-      isInSteps: false,
-    })),
-  ];
+/** Whether all keys of a check share a slot. */
+function isOneCall({ charge: { buckets } }: PendingCheck, connection: StoreConnection): boolean {
+  const slot = connection.slotOf(buckets[0]?.key ?? '');
+  const isThere = (key: string): boolean => connection.slotOf(key) === slot;
+  return (
+    slot === null ||
+    buckets.every(({ key, unlessProven }) => isThere(key) && unlessProven.map(proofKey).every(isThere))
+  );
 }
