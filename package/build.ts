@@ -29,7 +29,11 @@ function writeGateway(): void {
   // Other files are copied: the admin page, the command, and data such as schemas.
   for (const name of globSync('{gateway,shared}/**/*.{cjs,css,html,js,json,mjs,svg}', { cwd: root }))
     if (basename(name) !== 'tsconfig.json') cpSync(join(root, name), join(dist, name));
-  cpSync(join(root, 'examples'), join(dist, 'examples'), { recursive: true });
+  // The client of the survey API is no part of the gateway.
+  cpSync(join(root, 'examples'), join(dist, 'examples'), {
+    recursive: true,
+    filter: (file) => !file.endsWith('.ts'),
+  });
 }
 
 rmSync(dist, { recursive: true, force: true });
