@@ -25,7 +25,7 @@ export function openCertificate(options: CertificateOptions): OpenPart<{ readonl
     onTooFast: onceAMinute(clock, () =>
       log.warn(
         { limit: handshakesPerClient, setting: 'GATEWAY_TLS_HANDSHAKES_PER_CLIENT' },
-        'a client address begins more TLS handshakes a second than it may; the excess is closed',
+        'a client address begins more TLS handshakes a second than it may; they wait',
       ),
     ),
   });

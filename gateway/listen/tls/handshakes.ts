@@ -22,14 +22,14 @@ const CLIENTS_MAX = 4096;
 /** The record type of every ClientHello (RFC 8446 5.1). */
 const HANDSHAKE_RECORD = 22;
 
-/** `pace`: the client began too many handshakes. */
+/** `pace`: the client has begun so many handshakes that its turn would have come too late. */
 type HandshakeFailure = 'timeout' | 'protocol' | 'closed' | 'pace';
 
 interface HandshakesOptions {
   readonly clock: Clock;
   /** Average number of handshakes that one client may begin in a second. */
   readonly perClient: number;
-  /** Called when a client has begun too many handshakes, so its connection is closed. */
+  /** Called when a client has begun too many handshakes, so it waits. */
   readonly onTooFast: () => void;
   /** Default: HANDSHAKE_MS. Tests set a shorter time. */
   readonly timeoutMs?: Millis;
@@ -82,8 +82,8 @@ export class Handshakes {
     onPlain: () => void,
   ): void {
     readFirstBytes(socket, this.#timeoutMs, firstRecord, (found) => {
-      if (found === 'good' && (client === null || this.#mayBegin(client))) {
-        this.#secure(socket, onSecure);
+      if (found === 'good') {
+        this.#secureInTurn(socket, client, this.#options.clock() + this.#timeoutMs, onSecure);
         return;
       }
       this.failures[FAILURES[found]]++;
@@ -92,18 +92,38 @@ export class Handshakes {
     });
   }
 
-  #mayBegin(client: string): boolean {
-    const { clock, perClient, onTooFast } = this.#options;
-    const now = clock();
+  /** A client that has begun too many waits until all begin anew, because it may be many people behind one address. */
+  #secureInTurn(
+    socket: Socket,
+    client: string | null,
+    deadline: Millis,
+    onSecure: (secured: TLSSocket) => void,
+  ): void {
+    const now = this.#options.clock();
+    if (client === null || this.#mayBegin(client, now)) {
+      this.#secure(socket, onSecure);
+      return;
+    }
+    this.#options.onTooFast();
+    if (this.#beginAnewAt > deadline) {
+      this.failures.pace++;
+      socket.destroy();
+      return;
+    }
+    const again = (): void => this.#secureInTurn(socket, client, deadline, onSecure);
+    const timer = setTimeout(again, this.#beginAnewAt - now);
+    socket.once('close', () => clearTimeout(timer));
+  }
+
+  #mayBegin(client: string, now: Millis): boolean {
     if (now >= this.#beginAnewAt || this.#begun.size >= CLIENTS_MAX) {
       this.#begun.clear();
       this.#beginAnewAt = now + PACE_MS;
     }
-    const begun = (this.#begun.get(client) ?? 0) + 1;
-    this.#begun.set(client, begun);
-    if (begun <= (perClient * PACE_MS) / 1000) return true;
-    onTooFast();
-    return false;
+    const begun = this.#begun.get(client) ?? 0;
+    if (begun >= (this.#options.perClient * PACE_MS) / 1000) return false;
+    this.#begun.set(client, begun + 1);
+    return true;
   }
 
   #secure(socket: Socket, onSecure: (secured: TLSSocket) => void): void {
@@ -132,7 +152,7 @@ export class Handshakes {
   }
 }
 
-const FAILURES = { good: 'pace', bad: 'protocol', late: 'timeout', gone: 'closed' } as const;
+const FAILURES = { bad: 'protocol', late: 'timeout', gone: 'closed' } as const;
 
 function contextOf({ cert, key }: KeyPair): TlsOptions {
   return { cert, key, minVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_RENEGOTIATION };

