@@ -1,5 +1,5 @@
 /** Apache as the application: folders without and with their slash, lists of folders, and WebDAV with cadaver. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { apacheCommand } from '#test/support/apache.ts';
@@ -9,9 +9,16 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const folder = temporaryFolder(t);
 mkdirSync(join(folder, 'site/docs/list'), { recursive: true });
 mkdirSync(join(folder, 'site/dav'), { recursive: true });
-writeFileSync(join(folder, 'site/docs/index.html'), '<h1>Docs</h1>\n');
-writeFileSync(join(folder, 'site/docs/list/50%de.txt'), 'half\n');
-writeFileSync(join(folder, 'site/docs/list/a b~c.txt'), 'odd\n');
+/** The ETag of a file that changed in this second is weak, and is another one a moment later. */
+const YESTERDAY = Date.now() / 1000 - 86_400;
+for (const [name, text] of [
+  ['index.html', '<h1>Docs</h1>\n'],
+  ['list/50%de.txt', 'half\n'],
+  ['list/a b~c.txt', 'odd\n'],
+] as const) {
+  writeFileSync(join(folder, 'site/docs', name), text);
+  utimesSync(join(folder, 'site/docs', name), YESTERDAY, YESTERDAY);
+}
 const neighbour = await startNeighbour(t, {
   cwd: folder,
   command: (port) =>
