@@ -128,7 +128,7 @@ t.test('with the keyboard alone, and through another host name', async (t) => {
 
 t.test('delete the workspace, and then the account', async (t) => {
   await link('Delete My workspace').click();
-  await heading('Delete a workspace');
+  await page.getByLabel('Type the name').waitFor();
   await check(t, 'workspace-deletion');
   await page.getByLabel('Type the name').fill('Another');
   await button('Delete the workspace').click();
