@@ -128,7 +128,7 @@ t.test('with the keyboard alone, and through another host name', async (t) => {
 
 t.test('delete the workspace, and then the account', async (t) => {
   await link('Delete My workspace').click();
-  await page.getByLabel('Type the name').waitFor();
+  await heading('Delete the workspace');
   await check(t, 'workspace-deletion');
   await page.getByLabel('Type the name').fill('Another');
   await button('Delete the workspace').click();
@@ -142,7 +142,7 @@ t.test('delete the workspace, and then the account', async (t) => {
   await heading('Delete your account');
   await check(t, 'account-deletion');
   await page.getByLabel('Type your e-mail address').fill('zoe@example.com');
-  await button('Delete the account').click();
+  await button('Delete your account').click();
   await page.getByText('Your account is deleted.').waitFor();
 });
 
