@@ -25,7 +25,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import type { Config, Secrets } from './config.ts';
 import type { Context } from './context.ts';
 
-/** What comes from outside the program. Tests replace it. */
+/** These come from outside the program. Tests replace them. */
 interface Outside {
   readonly clock: Clock;
   readonly random: Random;

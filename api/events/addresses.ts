@@ -24,7 +24,7 @@ export function isPublic(text: string): boolean {
   const address = ipaddr.process(text);
   const bytes = address.toByteArray();
   if (address.range() === 'rfc6052') return isPublic(bytes.slice(12).join('.'));
-  // Of IPv6, only 2000::/3 is assigned to the public.
+  // The public uses only 2000::/3 of IPv6.
   const isAssigned = address.kind() === 'ipv4' || ((bytes[0] ?? 0) & 0xe0) === 0x20;
   return isAssigned && address.range() === 'unicast' && address.toString() !== AZURE;
 }

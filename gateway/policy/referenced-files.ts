@@ -26,7 +26,7 @@ export class ReferencedFiles {
   readonly texts = new Map<string, string>();
   /** Numbers of entries of the files that have one entry a line, by name. */
   readonly sizes = new Map<string, number>();
-  /** What may be wrong with a file that can be used, and where the policy file names it. */
+  /** These tell what may be wrong with a file that can be used, and where the policy file names it. */
   readonly notes: [at: Path, text: string, fix: string][] = [];
   #total = 0;
 

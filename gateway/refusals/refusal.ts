@@ -100,9 +100,9 @@ export interface RecordedReason<T> extends Reason<T> {
   readonly name?: string;
   /** Stands in the record in place of an identifier. */
   readonly counted?: string | undefined;
-  /** What happened. */
+  /** These sentences say what happened. */
   readonly why: (record: DecisionRecord) => readonly string[];
-  /** How to change it. */
+  /** A sentence says how to change it. */
   readonly advice: (record: DecisionRecord) => string;
 }
 

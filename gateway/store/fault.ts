@@ -34,7 +34,7 @@ export function throwIfRefused(cause: Error): void {
 }
 
 /**
- * What to do about errors that do not say it themselves, by a pattern for code and message. The first match wins. They are not anchored: for
+ * These say what to do about errors that do not say it themselves, by a pattern for code and message. The first match wins. They are not anchored: for
  * an error inside a script, Redis 6 quotes the original reply in the middle of its own, and Redis 7 begins with it.
  */
 const MEANINGS: readonly (readonly [RegExp, string])[] = [

@@ -55,7 +55,7 @@ export class RedisNode implements StoreConnection {
   #databaseRefused: Error | null = null;
   readonly #sent = new Set<StoreScript>();
   #asked = 0;
-  /** Who waits until it is ready; null if nobody does. */
+  /** It resolves for all who wait until the node is ready; null if nobody waits. */
   #waiting: PromiseWithResolvers<void> | null = null;
   #reconnectTimer: NodeJS.Timeout | undefined;
 

@@ -93,7 +93,7 @@ export type TablesOf<Tables> = {
     : never;
 };
 
-/** What a migration writes with. */
+/** A migration writes tables and rows with this. */
 export interface SchemaWriter {
   readonly schema: SchemaModule;
   readonly isPostgres: boolean;

@@ -26,7 +26,7 @@ interface Message {
   readonly status: number;
   /** HTML above everything else. */
   readonly message: string;
-  /** What was typed as the name of a new key, and its mistake. */
+  /** The person typed this as the name of a new key, and it has this mistake. */
   readonly label: string;
   readonly error: string | undefined;
 }

@@ -123,7 +123,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
   }
 };
 
-/** What programs and pages ask before and after a login. */
+/** Programs and pages ask these routes before and after a login. */
 export const sessionRoutes: Routes = async (app, { context }) => {
   const { random, config, signer } = context;
   const { publicUrl } = config;

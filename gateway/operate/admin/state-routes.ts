@@ -1,4 +1,4 @@
-/** What the gateway does and how it is set up: totals, a stream that begins with the last hour, and doctor's questions. */
+/** These routes tell what the gateway does and how it is set up: totals, a stream that begins with the last hour, and doctor's questions. */
 import type { FastifyInstance } from 'fastify';
 import { Digester } from '#gateway/identity/digest.ts';
 import { probeToken } from '#gateway/request/probe.ts';

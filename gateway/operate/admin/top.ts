@@ -1,4 +1,4 @@
-/** What the gateway does: its state at the moment and totals since its start. Two snapshots give rates. */
+/** A snapshot tells the state of the gateway at the moment, and totals since its start. Two snapshots give rates. */
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import { mergeRanked, type Ranked, rankedSince } from '#gateway/observe/metrics/ranking.ts';
 import { NEWCOMERS } from '#gateway/policy/groups.ts';

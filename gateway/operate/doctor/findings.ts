@@ -17,7 +17,7 @@ export interface Finding {
 
 type Mistake = Pick<Finding, 'message' | 'fix'>;
 
-/** What a check says: a sentence if all is right, or the mistakes; null if it does not concern this set-up. */
+/** A check says a sentence if all is right, or its mistakes; null if it does not concern this set-up. */
 export type Found = string | Mistake | readonly Mistake[] | null;
 
 /** Version and clock of the command. The time is that in the middle of the request for the report. */
