@@ -4,7 +4,6 @@
  */
 import type { RouteOptions } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import { onFirstUse } from '#shared/first-use.ts';
 import type { DescribedSurface } from './route.ts';
 
 interface DocsOptions {
@@ -21,17 +20,19 @@ export const docsPlugin = fastifyPlugin<DocsOptions>(
       if (route.method !== 'HEAD' && route.method !== 'OPTIONS') routes.push(route);
     });
     /** Generated once, for the first reader. */
-    const description = onFirstUse(async () => {
+    let description: Promise<string> | null = null;
+    const describe = async (): Promise<string> => {
       const { describeRoutes } = await import('./document.ts');
       return JSON.stringify(await describeRoutes(publicUrl, routes, findSurface));
-    });
+    };
     for (const path of ['/api/docs', '/api/docs/openapi.json']) {
       app.get(path, { schema: { hide: true } }, async (_request, reply) => {
+        description ??= describe();
         // Generators and pages of other origins may read the description.
         return reply
           .header('access-control-allow-origin', '*')
           .header('content-type', 'application/json; charset=utf-8')
-          .send(await description());
+          .send(await description);
       });
     }
   },

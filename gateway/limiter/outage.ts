@@ -10,10 +10,10 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { VisitRule } from '#gateway/policy/groups.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
+import { Circuit, PROBE_MS } from '#gateway/store/circuit.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import { type FaultKind, StoreFault, throwIfRefused } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
-import { Circuit, PROBE_MS } from '#shared/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Charge } from './charge.ts';

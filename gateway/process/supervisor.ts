@@ -11,7 +11,7 @@ import type { Ranked } from '#gateway/observe/metrics/ranking.ts';
 import type { MatchReport } from '#gateway/observe/traffic.ts';
 import { counter, gauge } from '#gateway/part/sample.ts';
 import type { UpstreamOutageReport } from '#gateway/proxy/upstream-outage.ts';
-import type { Outage } from '#shared/circuit.ts';
+import type { Outage } from '#gateway/store/circuit.ts';
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { WorkerPool, type WorkerProgram } from './worker-pool.ts';

@@ -8,7 +8,7 @@
  *   that comes and goes.
  * - Requests are forwarded all the same.
  */
-import type { Outage } from '#shared/circuit.ts';
+import type { Outage } from '#gateway/store/circuit.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type UpstreamFault, upstreamReason } from './upstream-reason.ts';
 

@@ -2,7 +2,7 @@
  * A circuit breaker. In front of the store it decides whether the store is called, and how often it is probed otherwise.
  * For the application it only tells when an outage begins and ends.
  */
-import type { Clock, Millis } from './clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 
 const FAILURES_TO_OPEN = 3;
 export const PROBE_MS: Millis = 250;
