@@ -1,4 +1,7 @@
-/** The form of the cases of HTTP/1.1 conformance, and the parts that their requests are made of. */
+/** Reads the cases of HTTP/1.1 conformance from `cases.yaml`. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
 
 /** RFC 9110 and RFC 9112 ask this of a server that receives the bytes. The page has the meaning of each. */
 export type Demand =
@@ -13,7 +16,7 @@ export type Demand =
   | 'incomplete'
   | 'application';
 
-export interface Case {
+interface Written {
   /** The id in the public table of Http11Probe. */
   readonly id: string;
   /** Number and section of the RFC, such as `9112 2.2`. */
@@ -21,61 +24,27 @@ export interface Case {
   readonly demand: Demand;
   /** The property of the request that the case tests. */
   readonly about: string;
+  readonly sent: string | readonly string[];
+  readonly why?: string;
+}
+
+export interface Case extends Written {
   /** The bytes in latin1. Each further part is sent after the reply to the part before. */
   readonly sent: readonly string[];
   /** Why the gateway does not do what the RFC recommends; '' if it does. */
   readonly why: string;
 }
 
-type Row = readonly [
-  id: string,
-  rfc: string,
-  demand: Demand,
-  about: string,
-  sent: string | readonly string[],
-  why?: string,
-];
-
-export const cases = (rows: readonly Row[]): Case[] =>
-  rows.map(([id, rfc, demand, about, sent, why = '']) => ({
-    id,
-    rfc,
-    demand,
-    about,
-    sent: typeof sent === 'string' ? [sent] : sent,
-    why,
-  }));
-
 export const HOST = 'Host: a.example:8080';
 
-/** @param lines the request line and the fields */
-export const request = (...lines: readonly string[]): string => `${lines.join('\r\n')}\r\n\r\n`;
+/** Writes each `⟦text*200⟧` in full. */
+export const expanded = (text: string): string =>
+  text.replace(/⟦([^⟧]+)\*(\d+)⟧/g, (_, part: string, times: string) => part.repeat(Number(times)));
 
-/** A request with this request line, and with a valid Host. */
-export const withLine = (line: string, ...fields: readonly string[]): string =>
-  request(line, HOST, ...fields);
+const written: readonly Written[] = parse(readFileSync(join(import.meta.dirname, 'cases.yaml'), 'utf8'));
 
-export const get = (...fields: readonly string[]): string => withLine('GET / HTTP/1.1', ...fields);
-
-export const post = (body: string, ...fields: readonly string[]): string =>
-  withLine('POST / HTTP/1.1', ...fields) + body;
-
-/** A request whose body is already chunked. */
-export const chunked = (body: string): string => post(body, 'Transfer-Encoding: chunked');
-
-/** `hello` with this Content-Length. */
-export const withLength = (value: string, body = 'hello'): string => post(body, `Content-Length: ${value}`);
-
-/** `hello`, which is no chunked body, with this Transfer-Encoding and a Content-Length. */
-export const withCoding = (value: string): string =>
-  post('hello', `Transfer-Encoding: ${value}`, 'Content-Length: 5');
-
-/** A POST whose chunked body is empty, and whose Content-Length covers a second request. */
-export function covering(
-  inner: string,
-  fields: (length: number) => readonly string[],
-  prefix = '0\r\n\r\n',
-): string {
-  const body = prefix + inner;
-  return post(body, ...fields(body.length));
-}
+export const CASES: readonly Case[] = written.map(({ sent, why = '', ...one }) => ({
+  ...one,
+  sent: [sent].flat().map(expanded),
+  why,
+}));

@@ -9,13 +9,8 @@ import { createAuthority } from '#test/support/certificates.ts';
 import { startTestGateway } from '#test/support/gateway.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { secured } from '#test/support/tls-client.ts';
-import type { Case, Demand } from './case.ts';
-import { COMPLIANCE } from './compliance-cases.ts';
+import { CASES, type Case, type Demand } from './case.ts';
 import { Application, exchange, type Outcome } from './exchange.ts';
-import { OTHERS } from './other-cases.ts';
-import { SMUGGLING } from './smuggling-cases.ts';
-
-const CASES = [...COMPLIANCE, ...SMUGGLING, ...OTHERS];
 
 interface Way {
   readonly application: Application;

@@ -49,7 +49,7 @@ async function run(t: Test, env: Record<string, string>): Promise<string[]> {
 
 function tables(answers: readonly string[]): string {
   const of = new Map(REPLY_CASES.map((one, i) => [one, answers[i]]));
-  return [...REPLY_GROUPS]
+  return Object.entries(REPLY_GROUPS)
     .map(([title, group]) => {
       const rows = group.map((one) => `| ${one.about} | ${one.rfc} | ${of.get(one)} | ${one.nginx} |\n`);
       return `### ${title}\n\n| The application sends | RFC | The client gets | Connection | NGINX |\n|---|---|---|---|---|\n${rows.join('')}`;

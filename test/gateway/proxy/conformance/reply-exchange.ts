@@ -13,7 +13,7 @@ export interface Application extends SocketServer {
 /** Answers `/N` with the case of this number, and other paths with a plain reply. */
 export async function startApplication(
   owner: Owner,
-  closes: (one: ReplyCase) => boolean = (one) => one.closes,
+  closes: (one: ReplyCase) => boolean = ({ closes }) => closes === true,
 ): Promise<Application> {
   let last = -1;
   const server = await startRawUpstream(owner, (socket, text) => {
