@@ -4,7 +4,7 @@
  */
 import { v3ActionClassRoutes } from '#api/resources/action-classes/routes.ts';
 import { v3AttributeKeyRoutes } from '#api/resources/contacts/attribute-key-routes.ts';
-import { v3SurveyRoutes } from '#api/resources/surveys/v3-routes.ts';
+import { v3SurveyRoutes } from '#api/resources/surveys/routes.ts';
 import type { Surface } from './surface.ts';
 
 export const v3: Surface = {

@@ -1,5 +1,5 @@
 /**
- * Surveys on v1.
+ * Surveys on v1, and a list of them on v3.
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  * Single-use links need the right to write.
@@ -11,6 +11,8 @@ import { badRequest, existing, notFound } from '#api/errors.ts';
 import { readLargePage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { v3List } from '#api/resources/workspaces/v3-list.ts';
+import { TextOrNull } from '#api/values/schemas.ts';
 import { linkAddressOf } from '#api/values/survey-url.ts';
 import { removeSurvey } from './deletion.ts';
 import { toSurveyReply } from './reply.ts';
@@ -123,6 +125,26 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       },
     );
   }
+};
+
+const V3Survey = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  workspaceId: Type.String(),
+  type: Type.String(),
+  status: Type.String(),
+  publishOn: TextOrNull,
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+
+export const v3SurveyRoutes: Routes = async (app, { context }) => {
+  v3List(app, context, '/api/v3/surveys', V3Survey, (workspaceId) =>
+    context.db
+      .selectFrom('surveys')
+      .select(['id', 'name', 'workspaceId', 'type', 'status', 'publishOn', 'createdAt', 'updatedAt'])
+      .where('workspaceId', '=', workspaceId),
+  );
 };
 
 /** @throws ApiError bad_request for a wrong number, and for surveys that have no such links */
