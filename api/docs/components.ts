@@ -30,14 +30,7 @@ import {
   WebhookReply,
 } from '#api/resources/webhooks/schema.ts';
 import { Localized, MapOf, Nullable } from '#api/values/schemas.ts';
-import { envelopeSchemas } from './error-responses.ts';
-
-export interface NamedShape {
-  readonly name: string;
-  /** The schema in the options of routes; null when routes read it by hand. */
-  readonly used: TSchema | null;
-  readonly shown: TSchema;
-}
+import { errorBodies } from './error-bodies.ts';
 
 const { overwrites, ...content } = SurveyContent.properties;
 
@@ -77,39 +70,47 @@ const responseParts = {
   contact: Nullable(Type.Object({ id: Type.String(), userId: Type.Optional(Type.String()) })),
 };
 
-export const namedShapes: readonly NamedShape[] = [
-  { name: 'Survey', used: SurveyReply, shown: Survey },
-  { name: 'NewSurvey', used: NewSurvey, shown: NewSurvey },
-  { name: 'SurveyChange', used: SurveyChange, shown: SurveyChange },
-  { name: 'Question', used: null, shown: Question },
-  { name: 'LocalizedText', used: Localized, shown: Localized },
-  {
-    name: 'Response',
-    used: ResponseReplyWithNotes,
-    shown: Type.Object({ ...ResponseReplyWithNotes.properties, ...responseParts }),
-  },
-  {
-    name: 'ResponseWithoutNotes',
-    used: ResponseReply,
-    shown: Type.Object({ ...ResponseReply.properties, ...responseParts }),
-  },
-  {
-    name: 'V2Response',
-    used: V2ResponseReply,
-    shown: Type.Object({ ...V2ResponseReply.properties, ...v2ResponseParts }),
-  },
-  { name: 'NewV2Response', used: NewV2Response, shown: NewV2Response },
-  { name: 'V2ResponseChange', used: V2ResponseChange, shown: V2ResponseChange },
-  { name: 'NewClientResponse', used: NewClientResponse, shown: NewClientResponse },
-  { name: 'NewResponse', used: NewManagementResponse, shown: NewManagementResponse },
-  { name: 'ResponseChange', used: ResponseChange, shown: ResponseChange },
-  { name: 'WorkspaceState', used: State, shown: State },
-  { name: 'ActionClass', used: ActionClassReply, shown: ActionClassReply },
-  { name: 'ActionClassBody', used: ActionClassBody, shown: ActionClassBody },
-  { name: 'Webhook', used: WebhookReply, shown: WebhookReply },
-  { name: 'WebhookWithSecret', used: NewWebhookReply, shown: NewWebhookReply },
-  { name: 'NewWebhook', used: NewWebhook, shown: NewWebhook },
-  { name: 'NewV2Webhook', used: NewV2Webhook, shown: NewV2Webhook },
-  { name: 'V2WebhookChange', used: V2WebhookChange, shown: V2WebhookChange },
-  ...Object.entries(envelopeSchemas).map(([name, shown]) => ({ name, used: shown, shown })),
-];
+const NotedResponse = Type.Object({ ...ResponseReplyWithNotes.properties, ...responseParts });
+const ResponseWithoutNotes = Type.Object({ ...ResponseReply.properties, ...responseParts });
+const V2Response = Type.Object({ ...V2ResponseReply.properties, ...v2ResponseParts });
+
+/** The schemas by their names in the description. */
+export const namedSchemas: Readonly<Record<string, TSchema>> = {
+  Survey,
+  NewSurvey,
+  SurveyChange,
+  Question,
+  LocalizedText: Localized,
+  Response: NotedResponse,
+  ResponseWithoutNotes,
+  V2Response,
+  NewV2Response,
+  V2ResponseChange,
+  NewClientResponse,
+  NewResponse: NewManagementResponse,
+  ResponseChange,
+  WorkspaceState: State,
+  ActionClass: ActionClassReply,
+  ActionClassBody,
+  Webhook: WebhookReply,
+  WebhookWithSecret: NewWebhookReply,
+  NewWebhook,
+  NewV2Webhook,
+  V2WebhookChange,
+  ...errorBodies,
+};
+
+/** The schemas of routes that the description shows with more detail. */
+const serialized: Readonly<Record<string, TSchema>> = {
+  Survey: SurveyReply,
+  Response: ResponseReplyWithNotes,
+  ResponseWithoutNotes: ResponseReply,
+  V2Response: V2ResponseReply,
+};
+
+/** The name of a schema. */
+export const nameOf: ReadonlyMap<unknown, string> = new Map(
+  [namedSchemas, serialized].flatMap((schemas) =>
+    Object.entries(schemas).map(([name, schema]) => [schema, name] as const),
+  ),
+);

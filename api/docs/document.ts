@@ -1,138 +1,167 @@
-/**
- * Builds the description with @fastify/swagger, and adds errors and names. It is loaded for its first reader, so that a
- * start does not wait for it, and works in slices, so that nobody else waits for long.
- */
-import { setImmediate as otherWork } from 'node:timers/promises';
-import fastifySwagger from '@fastify/swagger';
-import fastify, { type RouteOptions } from 'fastify';
+/** Builds the description, OpenAPI 3.1, from the schemas that validate and serialise, so it always fits the routes. */
+import type { FastifySchema, RouteOptions } from 'fastify';
+import type { TSchema } from 'typebox';
+import type { Credentials } from '#api/auth/plugin.ts';
+import type { ErrorShape } from '#api/http/envelopes.ts';
 import { isRecord } from '#api/values/schemas.ts';
-import { namedShapes } from './components.ts';
-import { errorComponents, errorsOf } from './error-responses.ts';
-import { createNamer, type Namer } from './named-schemas.ts';
-import { type DescribedSurface, describeRoute, securitySchemes } from './route.ts';
+import { namedSchemas, nameOf } from './components.ts';
+import { errorReplies } from './error-bodies.ts';
 
-type Part = Record<string, unknown>;
-type FindSurface = (path: string) => DescribedSurface;
+declare module 'fastify' {
+  interface FastifySchema {
+    readonly summary?: string;
+    /** Leaves the route out, because it is no operation for programs. */
+    readonly hide?: boolean;
+  }
+  interface FastifyContextConfig {
+    /** The shape of the body by media type, if the route reads it without `schema.body`. */
+    readonly reads?: Readonly<Record<string, TSchema>>;
+  }
+}
 
-/** The number of routes that are described together. Between them the process does other work. */
-const SLICE = 10;
+/** The parts of a surface that concern its routes, see `Surface`. */
+export interface DescribedSurface {
+  readonly name: string;
+  readonly credentials: Credentials | null;
+  readonly errorShape: ErrorShape;
+}
+
+const securitySchemes = {
+  apiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-api-key',
+    description: 'An API key, `fbk_…`; `Authorization: Bearer fbk_…` is taken as well.',
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'next-auth.session-token',
+    description: 'The session of a user who logged in (`POST /api/auth/callback/credentials`).',
+  },
+};
+
+/** One of these is enough. An empty list means that no credentials are needed. */
+const security: Readonly<Record<Credentials, readonly object[]>> = {
+  key: [{ apiKey: [] }],
+  session: [{ session: [] }],
+  any: [{ apiKey: [] }, { session: [] }],
+};
 
 /** @param routes all routes of the API, as they were added */
-export async function describeRoutes(
+export function describeRoutes(
   publicUrl: string,
   routes: readonly RouteOptions[],
-  findSurface: FindSurface,
-): Promise<object> {
-  const namer = createNamer(namedShapes);
-  const errors = errorComponents();
-  const paths: [string, Part][] = [];
-  for (const slice of slicesOf(routes)) {
-    for (const [path, item] of Object.entries(await describeSlice(slice, findSurface))) {
-      const surface = findSurface(path);
-      // HEAD is no operation of its own.
-      const { head: _, ...operations } = isRecord(item) ? item : {};
-      paths.push([path, mapped(operations, (operation) => finished(operation, surface, errors, namer))]);
-    }
-    await otherWork();
+  findSurface: (path: string) => DescribedSurface,
+): string {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    // HEAD belongs to GET, and OPTIONS are preflights: neither is an operation of its own.
+    const methods = [route.method].flat().filter((method) => method !== 'HEAD' && method !== 'OPTIONS');
+    if (route.schema?.hide === true || methods.length === 0) continue;
+    const path = pathOf(route.url);
+    const operations = paths[path] ?? {};
+    paths[path] = operations;
+    for (const method of methods)
+      operations[method.toLowerCase()] = operationOf(method, route, findSurface(route.url));
   }
-  const tags = new Set(paths.map(([path]) => findSurface(path).name));
-  return {
-    ...documentOf(publicUrl),
-    tags: [...tags].map((name) => ({ name })),
-    paths: Object.fromEntries(paths),
-    components: { securitySchemes, responses: errors, schemas: namer.components() },
-  };
-}
-
-/** Divides the routes. Those of one path stay together, because the document joins them. */
-function slicesOf(routes: readonly RouteOptions[]): readonly (readonly RouteOptions[])[] {
-  const slices: RouteOptions[][] = [[]];
-  for (const samePath of Map.groupBy(routes, ({ url }) => url).values()) {
-    if ((slices.at(-1)?.length ?? 0) + samePath.length > SLICE) slices.push([]);
-    slices.at(-1)?.push(...samePath);
-  }
-  return slices;
-}
-
-/**
- * Adds the routes to an application that gets no requests, because @fastify/swagger reads routes when they are added.
- *
- * @returns the paths with their parameters, bodies and successes
- */
-async function describeSlice(routes: readonly RouteOptions[], findSurface: FindSurface): Promise<Part> {
-  const app = fastify({ exposeHeadRoutes: false });
-  app.setValidatorCompiler(() => () => true);
-  app.setSerializerCompiler(() => () => '');
-  await app.register(fastifySwagger, {
-    openapi: { openapi: '3.1.0', components: { securitySchemes } },
-    stripBasePath: false,
-    transform: (described) => describeRoute(described, findSurface(described.url)),
-  });
-  for (const route of routes) app.route({ ...route, exposeHeadRoute: false });
-  await app.ready();
-  const { paths } = app.swagger();
-  await app.close();
-  return { ...paths };
-}
-
-function documentOf(publicUrl: string) {
-  return {
+  const document = {
     openapi: '3.1.0',
-    info: {
-      title: 'Floodgate API',
-      version: '1.0.0',
-      description: [
-        'Surveys and feedback: the client API for SDKs, which asks for no key, and the management API.',
-        'Replies of v1 wrap their payload in `data`. Ids are opaque; timestamps are ISO 8601 in UTC.',
-        'Wherever a workspace id is expected, an environment id of older clients works too.',
-        'Each operation lists all errors of its surface, whether its rows can cause them or not.',
-        'Limits: the gateway answers 429 with `x-gateway-ratelimited` as `application/problem+json`, the application as `application/json`. The gateway also answers 400, 408, 429, 431, 502, 503 and 504 to any request, as GatewayProblem.',
-        'A method that a path does not have is answered 405, a path that leads nowhere 404, in the shape of the surface.',
-      ].join('\n\n'),
-    },
+    info,
     servers: [{ url: publicUrl }],
+    paths,
+    components: { securitySchemes, responses: errorReplies, schemas: namedSchemas },
   };
+  return JSON.stringify(document, withReferences);
 }
 
-/** Adds the errors of the surface to an operation, and refers to named schemas. */
-function finished(operation: unknown, surface: DescribedSurface, shared: Part, namer: Namer): Part {
-  const built = isRecord(operation) ? operation : {};
-  const errors = errorsOf(surface);
-  const own = mapped(built.responses, (response, status) => {
-    const common = shared[errors[status]?.$ref.split('/').at(-1) ?? ''];
-    return withContent(isRecord(response) ? response : {}, isRecord(common) ? common : {});
-  });
+const info = {
+  title: 'Floodgate API',
+  version: '1.0.0',
+  description: [
+    'Surveys and feedback: the client API for SDKs, which asks for no key, and the management API.',
+    'Replies of v1 wrap their payload in `data`. Ids are opaque; timestamps are ISO 8601 in UTC.',
+    'Wherever a workspace id is expected, an environment id of older clients works too.',
+    'Limits: the gateway answers 429 with `x-gateway-ratelimited` as `application/problem+json`, the application as `application/json`. The gateway also answers 400, 408, 429, 431, 502, 503 and 504 to any request, as GatewayProblem.',
+  ].join('\n\n'),
+};
+
+/** Replaces named schemas by references, and leaves out `text`, a keyword that only our validation knows. */
+function withReferences(this: unknown, key: string, value: unknown): unknown {
+  if (key === 'text' && typeof value === 'string') return undefined;
+  const name = this === namedSchemas ? undefined : nameOf.get(value);
+  return name === undefined ? value : { $ref: `#/components/schemas/${name}` };
+}
+
+/** OpenAPI has no wildcards, so the rest of a path is one parameter. */
+function pathOf(url: string): string {
+  return url.replace(/\*$/, ':fileName').replaceAll(/:(\w+)/g, '{$1}');
+}
+
+function operationOf(method: string, { url, schema = {}, config }: RouteOptions, surface: DescribedSurface) {
+  const credentials = config?.credentials === undefined ? surface.credentials : config.credentials;
+  const reads = config?.reads ?? (isRecord(schema.body) ? { 'application/json': schema.body } : {});
+  const content = Object.entries(reads).map(([type, body]) => [type, { schema: body }]);
   return {
-    ...withNames({ ...built, responses: own }, namer),
-    responses: { ...errors, ...withNames(own, namer) },
+    // `getV1ManagementSurveysBySurveyId`
+    operationId: [
+      method.toLowerCase(),
+      ...pathOf(url).replace('/api/', '/').replaceAll('{', 'By-').split(/\W+/),
+    ]
+      .map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1)))
+      .join(''),
+    summary: schema.summary,
+    tags: [surface.name],
+    security: credentials === null ? [] : security[credentials],
+    parameters: parametersOf(url, schema),
+    ...(content.length === 0
+      ? {}
+      : { requestBody: { required: true, content: Object.fromEntries(content) } }),
+    responses: {
+      ...responsesOf(schema.response, surface.errorShape),
+      default: { $ref: `#/components/responses/${surface.errorShape}` },
+    },
   };
 }
 
-/** If a route and its surface have different replies with one status, the description shows both shapes. */
-function withContent(response: Part, common: Part): Part {
-  const shared = isRecord(common.content) ? common.content : {};
-  const both = mapped(response.content, (media, type) => {
-    const schemas = [shared[type], media].flatMap((one) => (isRecord(one) ? [one.schema] : []));
-    return type in shared ? { schema: { anyOf: schemas } } : media;
-  });
-  const content = { ...shared, ...both };
-  return {
-    ...response,
-    description: response.description === 'Default Response' ? 'Done.' : response.description,
-    ...(Object.keys(content).length === 0 ? {} : { content }),
-  };
+function parametersOf(url: string, { params, querystring }: FastifySchema): readonly object[] {
+  const inPath = propertiesOf(params);
+  const required = isRecord(querystring) && Array.isArray(querystring.required) ? querystring.required : [];
+  return [
+    ...[...pathOf(url).matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: inPath[name] ?? { type: 'string' },
+    })),
+    ...Object.entries(propertiesOf(querystring)).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: required.includes(name),
+      schema,
+    })),
+  ];
 }
 
-/** Replaces every schema of a part by one that refers to named schemas. */
-function withNames(part: Part, namer: Namer): Part {
-  return mapped(part, (value, key) => {
-    if (key === 'schema') return namer.refer(value);
-    if (Array.isArray(value)) return value.map((one) => (isRecord(one) ? withNames(one, namer) : one));
-    return isRecord(value) ? withNames(value, namer) : value;
-  });
+function propertiesOf(schema: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(schema) && isRecord(schema.properties) ? schema.properties : {};
 }
 
-function mapped(part: unknown, change: (value: unknown, key: string) => unknown): Part {
-  const entries = Object.entries(isRecord(part) ? part : {});
-  return Object.fromEntries(entries.map(([key, value]) => [key, change(value, key)]));
+/** If a route and its surface have different bodies with one status, the description shows both. */
+function responsesOf(response: unknown, shape: ErrorShape): object {
+  const replies = Object.entries(isRecord(response) ? response : {});
+  return Object.fromEntries(
+    replies.map(([status, schema]) => [status, responseOf(Number(status), schema, shape)]),
+  );
+}
+
+function responseOf(status: number, schema: unknown, shape: ErrorShape): object {
+  const { description = 'Done.', type, content } = isRecord(schema) ? schema : {};
+  // http/media.ts has the schemas of replies that are not JSON.
+  if (type === 'null') return { description };
+  const own = isRecord(content) ? content : { 'application/json': { schema } };
+  if (status < 400) return { description, content: own };
+  const error = errorReplies[shape].content;
+  const anyOf = [error, own].flatMap(({ 'application/json': json }) => (isRecord(json) ? [json.schema] : []));
+  return { description, content: { ...error, ...own, 'application/json': { schema: { anyOf } } } };
 }

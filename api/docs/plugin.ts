@@ -1,10 +1,7 @@
-/**
- * The description of the API. It is OpenAPI 3.1, generated from the schemas that validate and serialise, so it always
- * fits the routes. Register this before the routes, because it reads them when they are added.
- */
+/** Serves the description of the API. Register this before the routes, because it reads them when they are added. */
 import type { RouteOptions } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import type { DescribedSurface } from './route.ts';
+import { type DescribedSurface, describeRoutes } from './document.ts';
 
 interface DocsOptions {
   readonly publicUrl: string;
@@ -15,24 +12,17 @@ interface DocsOptions {
 export const docsPlugin = fastifyPlugin<DocsOptions>(
   async (app, { publicUrl, findSurface }) => {
     const routes: RouteOptions[] = [];
-    app.addHook('onRoute', (route) => {
-      // HEAD belongs to GET, and OPTIONS are preflights: neither is an operation of its own.
-      if (route.method !== 'HEAD' && route.method !== 'OPTIONS') routes.push(route);
-    });
+    app.addHook('onRoute', (route) => void routes.push(route));
     /** Generated once, for the first reader. */
-    let description: Promise<string> | null = null;
-    const describe = async (): Promise<string> => {
-      const { describeRoutes } = await import('./document.ts');
-      return JSON.stringify(await describeRoutes(publicUrl, routes, findSurface));
-    };
+    let description: string | null = null;
     for (const path of ['/api/docs', '/api/docs/openapi.json']) {
       app.get(path, { schema: { hide: true } }, async (_request, reply) => {
-        description ??= describe();
+        description ??= describeRoutes(publicUrl, routes, findSurface);
         // Generators and pages of other origins may read the description.
         return reply
           .header('access-control-allow-origin', '*')
           .header('content-type', 'application/json; charset=utf-8')
-          .send(await description);
+          .send(description);
       });
     }
   },

@@ -3,7 +3,6 @@
  * its body. Routes that are added later are included.
  */
 import t from 'tap';
-import { surfaceOf } from '#api/surfaces/surfaces.ts';
 import type { Operation } from '#test/support/description.ts';
 import { policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { openHttp } from '#test/support/http-send.ts';
@@ -37,40 +36,13 @@ t.test('valid requests receive every described success', async (t) => {
   }
 });
 
-t.test('405: a method that a path does not have, in the shape of the surface', async (t) => {
-  const byPath = Map.groupBy(operations, ({ path }) => path);
-  const shapes = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };
-  for (const [path, of] of byPath) {
-    const [first] = of;
-    if (first === undefined) continue;
-    const url = world.urlOf(first, { workspaceId: world.options.workspaceId, accessType: 'public' });
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
-      if (of.some((operation) => operation.method === method)) continue;
-      const reply = await world.options.send({ method, url, headers: world.credentialsFor(first) });
-      const name = `${shapes[surfaceOf(path).errorShape]}-405`;
-      t.equal(reply.status, 405, `${method} ${path}`);
-      t.strictSame(description.problemsOfError(name, reply), [], `${method} ${path}`);
-      const allowed = String(reply.headers.allow).split(', ');
-      t.strictSame(
-        of.map((operation) => operation.method).filter((one) => !allowed.includes(one)),
-        [],
-      );
-    }
-  }
-});
-
 t.test('a repeated call gets a described reply, and 404 after a deletion', async (t) => {
   for (const operation of operations.filter(({ method }) => method !== 'GET')) {
     const request = await world.requestFor(operation);
     await ask(t, operation, request, 'the first time');
     const { status } = await ask(t, operation, request, 'the second time');
-    if (
-      operation.method === 'DELETE' &&
-      '404' in operation.responses &&
-      !operation.path.startsWith('/storage')
-    ) {
-      t.equal(status, 404, operation.name);
-    }
+    const isGone = operation.method === 'DELETE' && !operation.path.startsWith('/storage');
+    if (isGone) t.equal(status, 404, operation.name);
   }
 });
 
@@ -120,9 +92,9 @@ t.test('a reply that differs from the description is found', async (t) => {
   if (operation === undefined) return t.fail('the operation does not exist any more');
   const reply = await world.options.send(await world.requestFor(operation));
   t.strictSame(description.problemsOf(operation, reply), []);
-  t.match(description.problemsOf(operation, { ...reply, status: 418 }), [/418 is not described/]);
+  t.match(description.problemsOf(operation, { ...reply, status: 201 }), [/201 is not described/]);
   t.match(description.problemsOf(operation, { ...reply, text: '{"data":[{"id":1}]}' }), [/200 .*required/]);
   t.match(description.problemsOf(operation, { ...reply, headers: {} }), [/no type/]);
   const limited = { status: 429, headers: { 'content-type': 'application/json' }, text: '{}' };
-  t.match(description.problemsOf(operation, limited), [/429 lacks retry-after/]);
+  t.match(description.problemsOf(operation, limited), [/429 .*required/]);
 });

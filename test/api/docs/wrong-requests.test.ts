@@ -21,7 +21,7 @@ t.test('bodies that are not JSON, of the wrong shape, or too large get described
     const { status } = await ask(t, operation, large, 'too large');
     // A body that is not a form is not read to its end.
     const isForm = operation.reads.includes('multipart/form-data');
-    if ('413' in operation.responses && !isForm) t.equal(status, 413, operation.name);
+    if (!isForm) t.equal(status, 413, operation.name);
     for (const body of wrongBodies(operation, description, request.body)) {
       const reply = await ask(t, operation, { ...request, body }, `with the body ${body.slice(0, 120)}`);
       if (body === '{' && operation.body !== null) t.ok(isClientError(reply.status), `${operation.name}: {`);

@@ -32,5 +32,5 @@ t.test('the first requests load the modules they need, also two requests at once
     for (const path of ['/api/docs/openapi.json', '/api/v1/client/og?name=Survey', '/api/v2/health'])
       t.strictSame(await Promise.all([ask(path), ask(path)]), [200, 200], path);
   });
-  for (const name of ['@fastify/swagger', 'ajv']) t.ok(packages.has(name), name);
+  t.ok(packages.has('ajv'), 'the serializer');
 });
