@@ -11,15 +11,19 @@ import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { type CommandContext, command, DATABASE, databaseAt } from './command.ts';
 import { openExisting } from './existing-database.ts';
 
-const PEOPLE = {
-  organization: { describe: 'Its id; the organization of the first start unless given' },
+const REMOVED = {
+  email: { isPositional: true, isRequired: true, describe: 'The address' },
   database: { ...DATABASE, describe: 'The database' },
 } as const;
-const PERSON = {
-  email: { isPositional: true, isRequired: true, describe: 'The address' },
-  ...PEOPLE,
+const PEOPLE = {
+  organization: { describe: 'Its id; the organization of the first start unless given' },
+  database: REMOVED.database,
 } as const;
-const ADDED = { ...PERSON, owner: { isFlag: true, describe: 'Makes the person an owner' } } as const;
+const ADDED = {
+  ...REMOVED,
+  ...PEOPLE,
+  owner: { isFlag: true, describe: 'Makes the person an owner' },
+} as const;
 
 type Organization = NonNullable<Awaited<ReturnType<typeof findOrganization>>>;
 
@@ -31,8 +35,8 @@ export const ADD = command({
 });
 
 export const REMOVE = command({
-  describe: 'Removes a person, and names the API keys that the person made',
-  options: PERSON,
+  describe: 'Deletes an account, with the organizations that nobody else belongs to',
+  options: REMOVED,
   run: remove,
 });
 
@@ -64,37 +68,31 @@ async function add(options: Given<typeof ADDED>, context: CommandContext) {
   });
 }
 
-async function remove(options: Given<typeof PERSON>, context: CommandContext): Promise<ExitCode> {
-  const { terminal } = context;
+async function remove(options: Given<typeof REMOVED>, context: CommandContext): Promise<ExitCode> {
+  const { terminal, clock } = context;
   const email = emailOf(options);
-  return inOrganization(options, context, async (db, { id, name }) => {
-    const removal = await removePerson({ db }, { organizationId: id, email });
-    switch (removal.kind) {
-      case 'stranger':
-        throw new CommandError(`${email} is not in ${name}; "people list" names who is`, EXIT.no);
-      case 'onlyOwner':
-        throw new CommandError(
-          `${email} is the only owner of ${name} who can log in; first run: npm run people -- add EMAIL --owner, and let that person use the link`,
-          EXIT.no,
-        );
-      case 'removed': {
-        const { apiKeys } = removal;
-        if (options.json) terminal.json({ email, organizationId: id, apiKeys });
-        else {
-          terminal.line(`${email} is no longer in ${name}.`);
-          if (apiKeys.length > 0) {
-            terminal.line(
-              'The person made these API keys and may still know them. Revoke them under /account:',
-            );
-            terminal.table(
-              ['key', 'label'],
-              apiKeys.map((key) => [key.id, key.label]),
-            );
-          }
-        }
-        return EXIT.ok;
-      }
+  return inDatabase(options, context, async (db) => {
+    const removal = await removePerson({ db, clock }, email);
+    if (removal.kind === 'stranger') throw new CommandError(`${email} has no account`, EXIT.no);
+    if (removal.kind === 'onlyOwner')
+      throw new CommandError(
+        `${email} is the only owner of ${removal.organization} who can log in; first run: npm run people -- add EMAIL --owner, and let that person use the link`,
+        EXIT.no,
+      );
+    const { apiKeys, organizations } = removal;
+    if (options.json) {
+      terminal.json({ email, organizations, apiKeys });
+      return EXIT.ok;
     }
+    terminal.line(`The account of ${email} is deleted.`);
+    for (const name of organizations) terminal.line(`${name} is deleted with everything in it.`);
+    if (apiKeys.length === 0) return EXIT.ok;
+    terminal.line('The person made these API keys and may still know them. Revoke them under /account:');
+    terminal.table(
+      ['key', 'label'],
+      apiKeys.map((key) => [key.id, key.label]),
+    );
+    return EXIT.ok;
   });
 }
 
@@ -120,28 +118,39 @@ function lastLogin({ isVerified, lastLoginAt }: Member): string {
 }
 
 /** @throws CommandError */
-function emailOf({ email }: Given<typeof PERSON>): string {
+function emailOf({ email }: Given<typeof REMOVED>): string {
   const address = normalizeEmail(email);
   if (address === null) throw new CommandError(`EMAIL: "${email}" is no e-mail address`, EXIT.usage);
   return address;
 }
 
-/** Opens the database for the work, and closes it. @throws CommandError if there is no such organization */
-async function inOrganization(
-  { organization, database }: Given<typeof PEOPLE>,
+/** @throws CommandError if there is no such organization */
+function inOrganization(
+  { organization, ...options }: Given<typeof PEOPLE>,
   context: CommandContext,
   work: (db: Database, organization: Organization) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const db = await openExisting(databaseAt('--database', database, context));
-  try {
+  return inDatabase(options, context, async (db) => {
     const found = await findOrganization(db, organization ?? null);
-    if (found !== null) return await work(db, found);
+    if (found !== null) return work(db, found);
     throw new CommandError(
       organization === undefined
         ? 'There is no organization yet; the first start of the API creates one'
         : `There is no organization ${organization}; GET /api/v1/management/workspaces names organizations`,
       EXIT.no,
     );
+  });
+}
+
+/** Opens the database for the work, and closes it. */
+async function inDatabase(
+  { database }: Pick<Given<typeof PEOPLE>, 'database'>,
+  context: CommandContext,
+  work: (db: Database) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const db = await openExisting(databaseAt('--database', database, context));
+  try {
+    return await work(db);
   } finally {
     await db.destroy();
   }

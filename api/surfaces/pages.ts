@@ -4,7 +4,6 @@
  */
 
 import { accountHomeRoutes } from '#api/resources/accounts/account-routes.ts';
-import { deletionPages } from '#api/resources/accounts/deletion-pages.ts';
 import { emailChangePages } from '#api/resources/accounts/email-change.ts';
 import { loginRoutes, sessionRoutes } from '#api/resources/accounts/login-routes.ts';
 import { accountPages } from '#api/resources/accounts/pages.ts';
@@ -36,6 +35,5 @@ export const pages: Surface = {
     surveyLinkRoutes,
     homeRoutes,
     accountHomeRoutes,
-    deletionPages,
   ],
 };

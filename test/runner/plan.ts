@@ -82,7 +82,7 @@ const DIFFERENT = globSync(
     // They send every operation once, with everything that is described for it.
     'test/api/docs/{refusals,replies}.test.ts',
     'test/api/resources/{organizations,segments,responses}/*.test.ts',
-    'test/api/resources/accounts/deletion.test.ts',
+    'test/api/cli/people.test.ts',
     'test/conversations/*.test.ts',
     'test/system/{exactness,crashes,processes}/*.test.ts',
   ],

@@ -1,5 +1,7 @@
 /** Inserts people and their memberships into the database of an API in this process. */
+import { hashApiKey } from '#api/auth/api-key.ts';
 import type { Role } from '#api/db/schema.ts';
+import { deleteOrganizations } from '#api/resources/organizations/deletion.ts';
 import type { TestApi } from './api-app.ts';
 import { type Browser, openBrowser } from './login.ts';
 
@@ -53,4 +55,26 @@ export async function addPerson(api: TestApi, name: string, role: Role | null): 
   const browser = openBrowser(api);
   await browser.logIn(email, password);
   return { id, email, browser };
+}
+
+/** Creates another organization with a workspace. @returns a key that manages it */
+export async function addOrganization(api: TestApi, workspaceId: string): Promise<string> {
+  const { db, clock } = api.context;
+  const createdAt = new Date(clock()).toISOString();
+  const organizationId = `org${workspaceId}`;
+  const row = { createdAt, updatedAt: createdAt, id: organizationId, name: 'Other', isOperators: 0 } as const;
+  await db.insertInto('organizations').values(row).execute();
+  await api.addWorkspace(workspaceId);
+  await db.updateTable('workspaces').set({ organizationId }).where('id', '=', workspaceId).execute();
+  const key = await api.addKey({ [workspaceId]: 'manage' });
+  const ofKey = db.updateTable('apiKeys').set({ organizationId }).where('hashedKey', '=', hashApiKey(key));
+  await ofKey.execute();
+  return key;
+}
+
+/** Deletes the first organization, as the removal of its only owner deletes any other one, and what is remembered of it. */
+export async function deleteFirstOrganization(api: TestApi): Promise<void> {
+  const { db, clock, states } = api.context;
+  await deleteOrganizations(db, [await firstOrganization(api)], new Date(clock()).toISOString());
+  states.purgeAll();
 }

@@ -15,12 +15,6 @@ import { findUser } from './store.ts';
 const WORKSPACES_SHOWN_MAX = 500;
 
 export const ACCOUNT_PATH = '/account';
-export const ACCOUNT_DELETION_PATH = `${ACCOUNT_PATH}/delete`;
-
-/** @param id of the workspace, or the parameter of the route */
-export function workspaceDeletionPath(id: string): string {
-  return `${ACCOUNT_PATH}/workspaces/${id}/delete`;
-}
 
 interface Message {
   readonly status: number;
@@ -60,14 +54,12 @@ export async function sendAccount(
       'plain',
     ),
     '</div>',
-    links([
-      [`${basePath}/auth/forgot-password`, 'Choose a new password'],
-      [`${basePath}${ACCOUNT_DELETION_PATH}`, 'Delete your account'],
-    ]),
+    links([[`${basePath}/auth/forgot-password`, 'Choose a new password']]),
+    '<p>The operator of this server adds people with <code>npm run people -- add EMAIL</code>, and deletes accounts with <code>npm run people -- remove EMAIL</code>.</p>',
     '<h2>Workspaces</h2>',
     workspaces.length === 0
       ? noWorkspace(organizations)
-      : list(workspaces.map((one) => workspaceItem(one, permissions, organizations, basePath))),
+      : list(workspaces.map((one) => workspaceItem(one, permissions))),
     '<h2>API keys</h2>',
     ...(organizations.length === 0
       ? ['<p>Owners and managers of an organization make its API keys.</p>']
@@ -113,17 +105,13 @@ const rights: Readonly<Record<Permission, string>> = {
 };
 
 function workspaceItem(
-  { name, id, organizationId, environmentId }: Workspace,
+  { name, id, environmentId }: Workspace,
   permissions: SessionPrincipal['permissions'],
-  organizations: readonly OwnOrganization[],
-  basePath: string,
 ): string {
-  const isOwned = organizations.some((one) => one.id === organizationId && one.role === 'owner');
   return [
     `<strong>${escapeHtml(name)}</strong> <span class="hint">${rights[permissions.get(id) ?? 'read']}</span><br>`,
     `id <code>${escapeHtml(id)}</code>`,
     environmentId === id ? '' : `, for older clients also <code>${escapeHtml(environmentId)}</code>`,
-    isOwned ? `<br>\n<a href="${basePath}${workspaceDeletionPath(id)}">Delete ${escapeHtml(name)}</a>` : '',
   ].join('');
 }
 

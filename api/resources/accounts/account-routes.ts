@@ -20,15 +20,12 @@ import { ACCOUNT_PATH, sendAccount } from './account-page.ts';
 import { acceptForms, fieldOf, isFormOurs } from './form.ts';
 
 const hidden = { schema: { hide: true } } as const;
-export const Id = Type.Object({ id: Type.String() });
+const Id = Type.Object({ id: Type.String() });
 
-const notices: ReadonlyMap<string, string> = new Map([
-  ['revoked', 'The key is revoked.'],
-  ['workspace-deleted', 'The workspace is deleted.'],
-]);
+const notices: ReadonlyMap<string, string> = new Map([['revoked', 'The key is revoked.']]);
 
 /** Options of a route whose refusals the audit log has as those of an action. */
-export function audited(action: 'created' | 'deleted', targetType: string, param: string | null = null) {
+function audited(action: 'created' | 'deleted', targetType: string, param: string | null = null) {
   return {
     schema: { hide: true, ...(param === null ? {} : { params: Id }) },
     config: { refusedAs: { action, targetType, param } },
@@ -104,7 +101,7 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
  * @returns null without a session
  * @throws ApiError too_many_requests
  */
-export async function visitorOf(
+async function visitorOf(
   { db, clock, limits }: Pick<Context, 'db' | 'clock' | 'limits'>,
   request: FastifyRequest,
 ): Promise<SessionPrincipal | null> {
@@ -119,7 +116,7 @@ export async function visitorOf(
 }
 
 /** @throws ApiError not_authenticated; forbidden when the form is not ours */
-export async function senderOf(context: Context, request: FastifyRequest): Promise<SessionPrincipal> {
+async function senderOf(context: Context, request: FastifyRequest): Promise<SessionPrincipal> {
   if (!isFormOurs(request, context)) {
     throw forbidden('The form was too old. Go back to your account and try again.');
   }
@@ -128,7 +125,7 @@ export async function senderOf(context: Context, request: FastifyRequest): Promi
   return principal;
 }
 
-export function idOf({ params }: FastifyRequest): string {
+function idOf({ params }: FastifyRequest): string {
   return fieldOf(params, 'id');
 }
 
@@ -161,6 +158,6 @@ function newKeyText(label: string, apiKey: string, publicUrl: string): readonly 
   ];
 }
 
-export function backToAccount(basePath: string): string {
+function backToAccount(basePath: string): string {
   return links([[`${basePath}${ACCOUNT_PATH}`, 'Back to your account']]);
 }

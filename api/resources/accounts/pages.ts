@@ -126,7 +126,6 @@ const notices: ReadonlyMap<string, string> = new Map([
     'Your password is changed, and you were logged out everywhere. Log in with the new one.',
   ],
   ['signed-out', 'You are logged out.'],
-  ['account-deleted', 'Your account is deleted.'],
 ]);
 
 /** Returns fixed texts only, so that a link cannot put its own words on a page. @returns HTML */

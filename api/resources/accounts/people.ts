@@ -1,18 +1,27 @@
-/** The operator adds people to an organization and removes them. No route does this. */
-import { endSessionsOf } from '#api/auth/session.ts';
+/** The operator adds people to an organization, and removes people with what belongs to them alone. No route does this. */
 import type { Context } from '#api/context.ts';
-import { lockRow } from '#api/db/locks.ts';
+import { lockRow, lockRows } from '#api/db/locks.ts';
 import type { Database, Role } from '#api/db/schema.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
+import { deleteAccountMails } from '#api/mail/outbox.ts';
+import { deleteOrganizations } from '#api/resources/organizations/deletion.ts';
 import {
   changeRole,
-  deleteMembership,
   hasOtherOwner,
   insertMembership,
+  organizationsOf,
   roleIn,
 } from '#api/resources/organizations/store.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { deleteTokens, findUserToChange, insertToken, insertUser, updateUser } from './store.ts';
+import {
+  deleteTokens,
+  deleteUser,
+  findUserByEmail,
+  findUserToChange,
+  insertToken,
+  insertUser,
+  updateUser,
+} from './store.ts';
 
 interface AddedPerson {
   readonly role: Role;
@@ -56,33 +65,46 @@ export function addPerson(
 }
 
 type Removal =
-  /** Also lists the API keys that the person made. They belong to the organization, and the person may know them. */
-  | { readonly kind: 'removed'; readonly apiKeys: readonly { readonly id: string; readonly label: string }[] }
+  | {
+      readonly kind: 'removed';
+      /** Names of the organizations that go with the person. */
+      readonly organizations: readonly string[];
+      /** Keys that the person made in organizations that stay, and may know. */
+      readonly apiKeys: readonly { readonly id: string; readonly label: string }[];
+    }
   | { readonly kind: 'stranger' }
-  | { readonly kind: 'onlyOwner' };
+  | { readonly kind: 'onlyOwner'; readonly organization: string };
 
-/** Removes a person, unless the organization would have no owner who can log in. */
-export function removePerson(
-  { db }: Pick<Context, 'db'>,
-  { organizationId, email }: { organizationId: string; email: string },
-): Promise<Removal> {
+/**
+ * Deletes the account of a person, and the organizations that nobody else belongs to. Refuses it while the organization of
+ * the first start, or one with other people, would have no owner who can log in.
+ */
+export function removePerson({ db, clock }: Pick<Context, 'db' | 'clock'>, email: string): Promise<Removal> {
   return db.transaction().execute(async (trx) => {
-    await lockRow(trx, 'organizations', organizationId);
-    const user = await findUserToChange(trx, email);
-    const role = user === null ? null : await roleIn(trx, organizationId, user.id);
-    if (user === null || role === null) return { kind: 'stranger' };
-    if (role === 'owner' && !(await hasOtherOwner(trx, organizationId, user.id)))
-      return { kind: 'onlyOwner' };
-    await deleteMembership(trx, organizationId, user.id);
-    await endSessionsOf(trx, user.id);
-    await deleteTokens(trx, user.id, ['verifyEmail']);
+    const found = await findUserByEmail(trx, email);
+    if (found === null) return { kind: 'stranger' };
+    const { id } = found;
+    const before = (await organizationsOf(trx, id)).map((one) => one.id);
+    await lockRows(trx, 'organizations', before);
+    await lockRow(trx, 'users', id);
+    const own: string[] = [];
+    const organizations: string[] = [];
+    for (const one of await organizationsOf(trx, id)) {
+      if (one.isOwn) {
+        own.push(one.id);
+        organizations.push(one.name);
+      } else if (one.role === 'owner' && !(await hasOtherOwner(trx, one.id, id)))
+        return { kind: 'onlyOwner', organization: one.name };
+    }
+    await deleteOrganizations(trx, own, toTimestamp(clock()));
     const apiKeys = await trx
       .selectFrom('apiKeys')
       .select(['id', 'label'])
-      .where('organizationId', '=', organizationId)
-      .where('createdBy', '=', user.id)
+      .where('createdBy', '=', id)
       .orderBy('id')
       .execute();
-    return { kind: 'removed', apiKeys };
+    await deleteAccountMails(trx, email);
+    await deleteUser(trx, id);
+    return { kind: 'removed', organizations, apiKeys };
   });
 }

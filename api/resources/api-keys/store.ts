@@ -118,22 +118,3 @@ export async function insertApiKey(db: Database, key: ApiKey, hashedKey: string)
 export async function deleteApiKey(db: Database, id: string): Promise<void> {
   await db.deleteFrom('apiKeys').where('id', '=', id).execute();
 }
-
-/** Deletes the keys of workspaces: those that reach others too lose their rights in these, and the rest go. */
-export async function deleteKeysOf(trx: Database, workspaceIds: readonly string[]): Promise<void> {
-  if (workspaceIds.length === 0) return;
-  const rows = await trx
-    .deleteFrom('apiKeyPermissions')
-    .where('workspaceId', 'in', workspaceIds)
-    .returning('apiKeyId')
-    .execute();
-  const apiKeyIds = [...new Set(rows.map(({ apiKeyId }) => apiKeyId))];
-  if (apiKeyIds.length === 0) return;
-  const elsewhere = trx.selectFrom('apiKeyPermissions').select('apiKeyId');
-  await trx.deleteFrom('apiKeys').where('id', 'in', apiKeyIds).where('id', 'not in', elsewhere).execute();
-}
-
-/** Deletes all keys of organizations. */
-export async function deleteKeysOfOrganizations(trx: Database, ids: readonly string[]): Promise<void> {
-  await trx.deleteFrom('apiKeys').where('organizationId', 'in', ids).execute();
-}

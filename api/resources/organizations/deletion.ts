@@ -1,13 +1,13 @@
 /**
- * Deletes workspaces in two steps. The request of an owner marks the row. From then on nothing finds the workspace: every
- * query that begins at a workspace, a key, a session, a webhook or a mail skips those with a mark. A scheduled job then
- * deletes the content in slices, so that nobody waits long, and the row last. So if a crash ends the job, the next run
- * continues, in any process. Two may run at once, because each slice locks the row.
+ * Deletes organizations in two steps. The first marks their rows and deletes their keys. From then on nothing finds their
+ * workspaces: every query that begins at a workspace, a key, a session, a webhook or a mail skips those with a mark. A
+ * scheduled job then deletes the content in slices, so that nobody waits long, and the row last. So if a crash ends the job,
+ * the next run continues, in any process. Two may run at once, because each slice locks the row.
  */
 import type { SelectQueryBuilder } from 'kysely';
 import { deletingWorkspaces } from '#api/db/deleting.ts';
 import { lockRow } from '#api/db/locks.ts';
-import type { Database, Tables } from '#api/db/schema.ts';
+import type { Database, Tables, Timestamp } from '#api/db/schema.ts';
 import { deleteSome, inSlices, type SlicedTable } from '#api/db/slices.ts';
 import { deleteWorkspace } from '#api/resources/workspaces/store.ts';
 import { type RemovalParts, removeSomeFilesOf } from '#api/storage/removal.ts';
@@ -45,6 +45,18 @@ const contents: Readonly<Partial<Record<SlicedTable, (db: Database, workspaceId:
   surveys: (db, id) => db.selectFrom('surveys').select('id').where('workspaceId', '=', id),
   segments: (db, id) => db.selectFrom('segments').select('id').where('workspaceId', '=', id),
 };
+
+/** Call it in a transaction that has locked them. */
+export async function deleteOrganizations(
+  trx: Database,
+  ids: readonly string[],
+  now: Timestamp,
+): Promise<void> {
+  if (ids.length === 0) return;
+  await trx.deleteFrom('apiKeys').where('organizationId', 'in', ids).execute();
+  await trx.updateTable('workspaces').set({ deletingAt: now }).where('organizationId', 'in', ids).execute();
+  await trx.updateTable('organizations').set({ deletingAt: now }).where('id', 'in', ids).execute();
+}
 
 /**
  * Deletes marked workspaces, and then marked organizations that have none left.

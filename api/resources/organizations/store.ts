@@ -76,14 +76,6 @@ export async function changeRole(
     .execute();
 }
 
-export async function deleteMembership(db: Database, organizationId: string, userId: string): Promise<void> {
-  await db
-    .deleteFrom('memberships')
-    .where('organizationId', '=', organizationId)
-    .where('userId', '=', userId)
-    .execute();
-}
-
 /** Returns the targets that webhooks of the workspace's organization may have. */
 export async function reachOf(db: Database, workspaceId: string): Promise<Reach> {
   const row = await db
@@ -99,8 +91,8 @@ export interface OwnOrganization {
   readonly id: string;
   readonly name: string;
   readonly role: Role;
-  /** Whether the person owns it, and nobody else belongs to it. */
-  readonly isAlone: boolean;
+  /** Whether it goes with the person: who owns it, nobody else belongs to it, and it is not the operator's. */
+  readonly isOwn: boolean;
 }
 
 /** Lists the organizations of a person, by name. */
@@ -108,7 +100,7 @@ export async function organizationsOf(db: Database, userId: string): Promise<rea
   const rows = await db
     .selectFrom('memberships')
     .innerJoin('organizations', 'organizations.id', 'memberships.organizationId')
-    .select(['organizations.id', 'organizations.name', 'memberships.role'])
+    .select(['organizations.id', 'organizations.name', 'memberships.role', 'organizations.isOperators'])
     .select(({ exists, selectFrom }) =>
       exists(
         selectFrom('memberships as others')
@@ -121,24 +113,10 @@ export async function organizationsOf(db: Database, userId: string): Promise<rea
     .orderBy('organizations.name')
     .orderBy('organizations.id')
     .execute();
-  return rows.map(({ hasOthers, ...row }) => ({ ...row, isAlone: row.role === 'owner' && !hasOthers }));
-}
-
-/**
- * Marks organizations that lost their only owner. The organization of the first start stays, without people and
- * workspaces: without it the next start would be the first one, and `npm run people` would have nothing to add to.
- */
-export async function markOrganizations(
-  trx: Database,
-  ids: readonly string[],
-  now: Timestamp,
-): Promise<void> {
-  await trx
-    .updateTable('organizations')
-    .set({ deletingAt: now })
-    .where('id', 'in', ids)
-    .where('isOperators', '=', 0)
-    .execute();
+  return rows.map(({ hasOthers, isOperators, ...row }) => ({
+    ...row,
+    isOwn: row.role === 'owner' && !hasOthers && isOperators === 0,
+  }));
 }
 
 /** Deletes marked organizations that have no workspace any more. */

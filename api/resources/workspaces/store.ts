@@ -143,28 +143,6 @@ export async function changeWorkspace(
   return { ...workspace, updatedAt: now };
 }
 
-/**
- * Marks workspaces, which are from then on found by nothing. Call it in a transaction.
- *
- * @returns both ids of each
- */
-export async function markDeleting(
-  trx: Database,
-  by: { readonly id: string } | { readonly organizationIds: readonly string[] },
-  now: Timestamp,
-): Promise<readonly { readonly workspaceId: string; readonly environmentId: string }[]> {
-  const update = trx
-    .updateTable('workspaces')
-    .set({ deletingAt: now })
-    .where('deletingAt', 'is', null)
-    .returning(['id', 'legacyEnvironmentId']);
-  const rows = await ('id' in by
-    ? update.where('id', '=', by.id)
-    : update.where('organizationId', 'in', by.organizationIds)
-  ).execute();
-  return rows.map((row) => ({ workspaceId: row.id, environmentId: row.legacyEnvironmentId ?? row.id }));
-}
-
 /** Deletes a marked workspace with the rows that are left in it. */
 export async function deleteWorkspace(db: Database, id: string): Promise<void> {
   await db.deleteFrom('workspaces').where('id', '=', id).where('deletingAt', 'is not', null).execute();

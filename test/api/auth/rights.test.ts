@@ -3,10 +3,9 @@
  * rights that it was made with.
  */
 import t from 'tap';
-import { hashApiKey } from '#api/auth/api-key.ts';
 import type { Permission } from '#api/auth/principal.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
-import { addPerson, type Person } from '#test/support/people.ts';
+import { addOrganization, addPerson, type Person } from '#test/support/people.ts';
 import { startDescribedApi } from '../docs/described-api.ts';
 import { successOf } from '../docs/successes.ts';
 
@@ -95,7 +94,7 @@ t.test('each operation needs the documented right of a key', async (t) => {
 });
 
 t.test('a key of another organization neither sees nor changes anything', async (t) => {
-  const key = await strangersKey();
+  const key = await addOrganization(api, 'ws2');
   for (const operation of operations.filter(({ credentials }) => credentials.includes('apiKey'))) {
     if (FOR_ANY_KEY.test(operation.name)) continue;
     const request = await successOf(described, operation);
@@ -106,24 +105,6 @@ t.test('a key of another organization neither sees nor changes anything', async 
     await tidy();
   }
 });
-
-/** Returns a key that manages a workspace of another organization. */
-async function strangersKey(): Promise<string> {
-  const { db } = api.context;
-  const row = { createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' };
-  const organization = { ...row, id: 'org2', name: 'Other', isOperators: 0 } as const;
-  await db.insertInto('organizations').values(organization).execute();
-  await api.addWorkspace('ws2');
-  await db.updateTable('workspaces').set({ organizationId: 'org2' }).where('id', '=', 'ws2').execute();
-  const key = await api.addKey({ ws2: 'manage' });
-  const { numUpdatedRows } = await db
-    .updateTable('apiKeys')
-    .set({ organizationId: 'org2' })
-    .where('hashedKey', '=', hashApiKey(key))
-    .executeTakeFirst();
-  if (numUpdatedRows !== 1n) throw new Error('The key is missing');
-  return key;
-}
 
 t.test('a key keeps its own permissions', async (t) => {
   await api.client('POST', `/api/v1/client/${world.options.workspaceId}/user`, { userId: 'u1' });

@@ -1,10 +1,13 @@
 /** `people`, as an operator calls it while the API runs. */
-
+import { pino } from 'pino';
 import t, { type Test } from 'tap';
+import { deleteMarked } from '#api/resources/organizations/deletion.ts';
 import { publicUrl, startApi, type TestApi } from '#test/support/api-app.ts';
 import { apiCommand } from '#test/support/cli.ts';
 import { sharedDatabase } from '#test/support/database.ts';
+import { countTables } from '#test/support/full-workspace.ts';
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
+import { lastMail } from '#test/support/mails.ts';
 import { firstOrganization } from '#test/support/people.ts';
 
 interface Running {
@@ -91,7 +94,7 @@ t.test('add again: a new link, and the earlier one ends; an account in use gets 
   t.match(await told('add', 'owner@example.com'), { role: 'owner', link: null }, 'an owner stays one');
 });
 
-t.test('remove: sessions lose access at once, links end, and keys are named', async (t) => {
+t.test('remove: the account with its sessions and links, and keys are named', async (t) => {
   const { api, people, told } = await start(t);
   const { link } = await told('add', 'ben@example.com');
   const ben = openBrowser(api);
@@ -99,19 +102,49 @@ t.test('remove: sessions lose access at once, links end, and keys are named', as
   const key = (await ben.call('POST', '/api/v1/api-keys', { label: "Ben's key" })).json.data;
   const { code, stdout } = await people('remove', 'ben@example.com');
   t.equal(code, 0);
-  t.match(stdout, /ben@example\.com is no longer in My organization/);
+  t.match(stdout, /^The account of ben@example\.com is deleted\.$/m);
+  t.notMatch(stdout, 'My organization', 'it has other people');
   t.match(
     stdout,
     new RegExp(`Ben's key +${key.id}|${key.id} +Ben's key`),
     'a key that the person may still know',
   );
-  t.equal((await ben.call('GET', '/api/v1/management/workspaces')).status, 401);
+  t.equal((await ben.call('GET', '/api/v1/me')).status, 401);
+  t.match((await openBrowser(api).logIn('ben@example.com', 'Password2')).json.url, /error=/);
   t.match(await told('list'), { people: [{ email: 'owner@example.com' }] });
 
   const zoe = await told('add', 'zoe@example.com');
   t.same((await told('remove', 'zoe@example.com')).apiKeys, []);
   const late = { token: tokenOf(zoe.link), password: 'Password2', name: 'Zoe' };
   t.match((await verify(openBrowser(api), late)).json.url, /error=/, 'an unused link ends');
+});
+
+t.test('remove: what belongs to the person alone goes too, and is gone at once', async (t) => {
+  const { api, people, told } = await start(t);
+  const { db } = api.context;
+  const before = await countTables(db);
+  const ada = openBrowser(api);
+  const account = { name: 'Ada', email: 'ada@example.com', password: 'Password1' };
+  await api.client('POST', '/api/auth/signup', account);
+  await verify(ada, { token: (await lastMail(api, 'verifyEmail')).token, password: 'Password1' });
+  const { apiKey: key } = (await ada.call('POST', '/api/v1/api-keys', { label: 'all' })).json.data;
+  const [workspace] = (await ada.call('GET', '/api/v1/management/workspaces')).json.data;
+  await api.client('POST', '/api/auth/forgot-password', { email: 'ada@example.com' });
+
+  t.match(await told('remove', ' ADA@example.com'), {
+    email: 'ada@example.com',
+    organizations: ['Organization of Ada'],
+    apiKeys: [],
+  });
+  const asKey = { 'x-api-key': key };
+  t.equal((await api.client('GET', '/api/v1/management/workspaces', undefined, asKey)).status, 401);
+  t.equal((await api.client('GET', `/api/v1/client/${workspace.id}/environment`)).status, 404);
+  const { organizationId } = workspace;
+  const added = await people('add', 'ben@example.com', '--organization', organizationId);
+  t.match(added, { code: 1, stderr: /There is no organization/ }, 'nobody joins what is being deleted');
+
+  await deleteMarked(api.context, () => false, pino({ level: 'silent' }));
+  t.strictSame(await countTables(db), before, 'no row is left, and no mail waits for the person');
 });
 
 t.test('an organization keeps an owner; another one takes over with --owner', async (t) => {
@@ -150,7 +183,7 @@ t.test('wrong calls are refused with a sentence', async (t) => {
   const { people } = await start(t);
   for (const [args, code, message] of [
     [['add', 'ben'], 2, /^EMAIL: "ben" is no e-mail address/],
-    [['remove', 'nobody@example.com'], 1, /nobody@example\.com is not in My organization/],
+    [['remove', 'nobody@example.com'], 1, /nobody@example\.com has no account/],
     [['list', '--organization', 'nothing'], 1, /There is no organization nothing/],
     [['list', '--database', 'file:/nowhere/x.sqlite'], 3, /there is no such file/],
     [[], 2, /Name a command: add, remove, list/],

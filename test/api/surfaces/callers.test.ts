@@ -11,7 +11,6 @@ import { projectRoot } from '#test/support/process.ts';
 /** The handlers of these files check the credentials themselves, so their options do not name the callers. */
 const handlersAuthenticate: ReadonlySet<string> = new Set([
   'api/resources/accounts/account-routes.ts',
-  'api/resources/accounts/deletion-pages.ts',
   'api/resources/storage/file-routes.ts',
 ]);
 
