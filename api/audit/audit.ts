@@ -171,7 +171,7 @@ export function actorOf(principal: Principal | null): AuditEntry['actor'] {
 /**
  * Finds the organization of an entry.
  *
- * @param scopeId a workspace id or a legacy environment id, which tells the organization of a person with several
+ * @param scopeId a workspace id, which tells the organization of a person with several
  */
 export async function organizationOf(
   db: Database,
@@ -186,7 +186,7 @@ export async function organizationOf(
   const row = await db
     .selectFrom('workspaces')
     .select('organizationId')
-    .where((where) => where.or([where('id', '=', scopeId), where('legacyEnvironmentId', '=', scopeId)]))
+    .where('id', '=', scopeId)
     .executeTakeFirst();
   return row?.organizationId ?? null;
 }

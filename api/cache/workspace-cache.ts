@@ -23,13 +23,9 @@ export interface Kept {
 }
 
 export interface WorkspaceCache<T extends Kept> {
-  /** @param scopeId a workspace id or a legacy environment id */
-  get(scopeId: string, build: () => Promise<T>): Promise<T>;
-  /**
-   * Call it after every write to a workspace's surveys, segments, action classes, languages or settings. Drops both of
-   * its ids.
-   */
-  purge(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
+  get(workspaceId: string, build: () => Promise<T>): Promise<T>;
+  /** Call it after every write to a workspace's surveys, segments, action classes, languages or settings. */
+  purge(workspaceId: string): void;
   /** Call it if any workspace may have changed. */
   purgeAll(): void;
   /** Creates another cache with the same clock, which is purged together with this one. */
@@ -49,7 +45,7 @@ interface Entry<T> {
   readonly value: Promise<T>;
   readonly madeAt: Millis;
   validUntil: Millis;
-  /** 0 until it is built. A value that is found by two ids is stored once and counted twice. */
+  /** 0 until it is built. */
   bytes: number;
 }
 
@@ -62,17 +58,17 @@ export function createWorkspaceCache<T extends Kept>({
   const others: Pick<WorkspaceCache<Kept>, 'purge' | 'purgeAll'>[] = [];
   let bytes = 0;
 
-  const remove = (scopeId: string | undefined): void => {
-    const entry = scopeId === undefined ? undefined : entries.get(scopeId);
-    if (scopeId === undefined || entry === undefined) return;
-    entries.delete(scopeId);
+  const remove = (workspaceId: string | undefined): void => {
+    const entry = workspaceId === undefined ? undefined : entries.get(workspaceId);
+    if (workspaceId === undefined || entry === undefined) return;
+    entries.delete(workspaceId);
     bytes -= entry.bytes;
   };
   const removeOldest = (): void => remove(entries.keys().next().value);
-  const count = (scopeId: string, entry: Entry<T>, value: T): void => {
-    if (entries.get(scopeId) !== entry) return;
+  const count = (workspaceId: string, entry: Entry<T>, value: T): void => {
+    if (entries.get(workspaceId) !== entry) return;
     if (value.bytes > bytesMax / 10) {
-      remove(scopeId);
+      remove(workspaceId);
       return;
     }
     entry.validUntil = Math.min(entry.validUntil, value.validUntil);
@@ -88,26 +84,25 @@ export function createWorkspaceCache<T extends Kept>({
   };
 
   return {
-    get(scopeId, build) {
-      const known = entries.get(scopeId);
+    get(workspaceId, build) {
+      const known = entries.get(workspaceId);
       if (known !== undefined && isGood(known)) return known.value;
-      remove(scopeId);
+      remove(workspaceId);
       if (entries.size >= entriesMax) removeOldest();
       const madeAt = clock();
       const entry: Entry<T> = { value: build(), madeAt, validUntil: madeAt + LIFETIME_MS, bytes: 0 };
-      entries.set(scopeId, entry);
+      entries.set(workspaceId, entry);
       entry.value.then(
-        (value) => count(scopeId, entry, value),
+        (value) => count(workspaceId, entry, value),
         () => {
-          if (entries.get(scopeId) === entry) remove(scopeId);
+          if (entries.get(workspaceId) === entry) remove(workspaceId);
         },
       );
       return entry.value;
     },
-    purge(workspace) {
-      remove(workspace.workspaceId);
-      remove(workspace.environmentId);
-      for (const other of others) other.purge(workspace);
+    purge(workspaceId) {
+      remove(workspaceId);
+      for (const other of others) other.purge(workspaceId);
     },
     purgeAll() {
       entries.clear();

@@ -81,7 +81,6 @@ const info = {
   description: [
     'Surveys and feedback: the client API for SDKs, which asks for no key, and the management API.',
     'Replies of v1 wrap their payload in `data`. Ids are opaque; timestamps are ISO 8601 in UTC.',
-    'Wherever a workspace id is expected, an environment id of older clients works too.',
     'Limits: the gateway answers 429 with `x-gateway-ratelimited` as `application/problem+json`, the application as `application/json`. The gateway also answers 400, 408, 429, 431, 502, 503 and 504 to any request, as GatewayProblem.',
   ].join('\n\n'),
 };

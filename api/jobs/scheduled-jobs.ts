@@ -82,7 +82,7 @@ export async function moveSurveys({
   const moved = [...(await closeDueSurveys(db, now)), ...(await publishDueSurveys(db, now))];
   for (const workspaceId of new Set(moved.map((survey) => survey.workspaceId))) {
     const workspace = await findWorkspace(db, workspaceId);
-    if (workspace !== null) states.purge({ workspaceId, environmentId: workspace.environmentId });
+    if (workspace !== null) states.purge(workspaceId);
   }
 }
 

@@ -22,7 +22,7 @@ const WAIT_MS: Millis = 5_000;
 
 export interface NewsListener {
   /** Called after the commit, also for changes of this process. */
-  onStateChange(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
+  onStateChange(workspaceId: string): void;
   /** Called if notifications may have been missed. */
   onGap(): void;
   /** Called if another process has written events. */
@@ -128,10 +128,8 @@ class ChannelNews implements News {
   }
 
   #hear(payload: string, isOurs: boolean): void {
-    const [kind, workspaceId, environmentId] = read(payload);
-    if (kind === 'state' && workspaceId !== undefined && environmentId !== undefined) {
-      this.#listener.onStateChange({ workspaceId, environmentId });
-    }
+    const [kind, workspaceId] = read(payload);
+    if (kind === 'state' && workspaceId !== undefined) this.#listener.onStateChange(workspaceId);
     if (kind === 'mails') this.#listener.onMails();
     if (kind === 'events' && !isOurs) this.#listener.onEvents();
   }

@@ -32,7 +32,7 @@ export async function claimFilesIn(
 ): Promise<void> {
   const keys = new Set<string>();
   for (const [, id = '', access = '', name = ''] of naming.text.matchAll(FILE)) {
-    // The id in the path may be the legacy environment id of this workspace, or the id of another workspace.
+    // The id in the path may be that of another workspace.
     for (const owner of new Set([id, naming.workspaceId])) {
       const location = isAccess(access) ? locationOf(owner, access, percentDecoded(name)) : null;
       if (location !== null) keys.add(keyOf(location));

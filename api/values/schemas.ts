@@ -15,7 +15,7 @@ export const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] 
 export const scopeFields = {
   workspaceId: Type.Optional(Nullable(Type.String())),
   environmentId: Type.Optional(
-    Nullable(Type.String({ description: 'What older clients know a workspace by; `workspaceId` wins.' })),
+    Nullable(Type.String({ description: 'The name of `workspaceId` in older clients.' })),
   ),
 };
 

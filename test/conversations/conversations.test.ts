@@ -31,7 +31,7 @@ for (const file of globSync('test/conversations/*.md', { cwd: projectRoot }).sor
             return [...addresses];
           },
         });
-        await api.addWorkspace('other', 'otherenvironment');
+        await api.addWorkspace('other');
         const names: Names = new Map<string, unknown>([
           ['workspace', workspaceId],
           ['key', apiKey],

@@ -45,7 +45,7 @@ export interface TestApi {
   /** A request without credentials. */
   client(method: Method, url: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
   /** Adds another workspace of the same organization. The first key has no access to it. */
-  addWorkspace(id: string, environmentId?: string): Promise<void>;
+  addWorkspace(id: string): Promise<void>;
   /** Creates another key. @returns the key */
   addKey(permissions: Readonly<Record<string, Permission>>): Promise<string>;
   /** Listens on loopback. @returns the port */
@@ -167,7 +167,7 @@ export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<
     manage: (method, url, body) =>
       call({ method, url, headers: { 'x-api-key': apiKey }, ...payloadOf(body) }),
     client: (method, url, body, headers = {}) => call({ method, url, headers, ...payloadOf(body) }),
-    async addWorkspace(id, environmentId = id) {
+    async addWorkspace(id) {
       const { id: organizationId } = await db
         .selectFrom('organizations')
         .select('id')
@@ -176,7 +176,6 @@ export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<
         id,
         organizationId,
         name: `Workspace ${id}`,
-        environmentId,
         appSetupCompleted: false,
         websiteSetupCompleted: false,
         settings: defaultSettings,

@@ -7,7 +7,6 @@ import {
   oneOf,
   optionalOneOf,
   optionalText,
-  optionalUniqueText,
   ownedBy,
   referring,
   row,
@@ -118,8 +117,6 @@ export const accounts = {
       ...row,
       organizationId: ownedBy('organizations'),
       name: text,
-      /** Id of the workspace for old clients; null if it never had one. */
-      legacyEnvironmentId: optionalUniqueText,
       appSetupCompleted: flag,
       websiteSetupCompleted: flag,
       recontactDays: number,

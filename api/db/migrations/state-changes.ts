@@ -3,7 +3,7 @@
  * channel when the transaction of the change commits, so no route can forget it, and cascading deletes count too.
  */
 
-/** Messages are JSON: `["state", workspaceId, environmentId]` or `["mails"]`. */
+/** Messages are JSON: `["state", workspaceId]` or `["mails"]`. */
 export const CHANNEL = 'floodgate';
 
 /** Tables whose rows are part of a state, see resources/environment. Rows that belong to a survey change with it. */
@@ -14,18 +14,14 @@ const tellStateChange = `create function "tellStateChange"() returns trigger lan
   declare
     changed record;
     workspace text;
-    environment text;
   begin
     if tg_op = 'DELETE' then changed := old; else changed := new; end if;
     if tg_table_name = 'workspaces' then
       workspace := changed."id";
-      environment := changed."legacyEnvironmentId";
     else
       workspace := changed."workspaceId";
-      execute format('select "legacyEnvironmentId" from %I."workspaces" where "id" = $1', tg_table_schema)
-        into environment using workspace;
     end if;
-    perform pg_notify('${CHANNEL}', json_build_array('state', workspace, coalesce(environment, workspace))::text);
+    perform pg_notify('${CHANNEL}', json_build_array('state', workspace)::text);
     return null;
   end
 $body$`;

@@ -104,14 +104,10 @@ const rights: Readonly<Record<Permission, string>> = {
   read: 'read',
 };
 
-function workspaceItem(
-  { name, id, environmentId }: Workspace,
-  permissions: SessionPrincipal['permissions'],
-): string {
+function workspaceItem({ name, id }: Workspace, permissions: SessionPrincipal['permissions']): string {
   return [
     `<strong>${escapeHtml(name)}</strong> <span class="hint">${rights[permissions.get(id) ?? 'read']}</span><br>`,
     `id <code>${escapeHtml(id)}</code>`,
-    environmentId === id ? '' : `, for older clients also <code>${escapeHtml(environmentId)}</code>`,
   ].join('');
 }
 

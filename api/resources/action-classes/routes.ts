@@ -55,7 +55,7 @@ export const actionClassRoutes: Routes = async (app, { context }) => {
 
   resource.change(
     ActionClassBody,
-    async (body, { environmentId: _, ...stored }, request) => {
+    async (body, stored, request) => {
       const { id, workspaceId } = stored;
       if (workspaceOf(request).id !== workspaceId) {
         throw badRequest('Action class is part of another workspace', { workspaceId });

@@ -7,8 +7,7 @@
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
-import { v1Resource } from '#api/resources/workspaces/resource.ts';
-import type { Shown } from '#api/resources/workspaces/store.ts';
+import { type Shown, v1Resource } from '#api/resources/workspaces/resource.ts';
 import { Nullable, OneOf, rowFields, scopeFields } from '#api/values/schemas.ts';
 import { reservedProblem } from './attribute-key-rules.ts';
 import {

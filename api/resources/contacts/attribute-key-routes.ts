@@ -9,9 +9,8 @@ import { Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, conflict } from '#api/errors.ts';
-import { v1Resource, v2Resource } from '#api/resources/workspaces/resource.ts';
+import { type Shown, v1Resource, v2Resource } from '#api/resources/workspaces/resource.ts';
 import { v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/scope.ts';
-import type { Shown } from '#api/resources/workspaces/store.ts';
 import { v3List } from '#api/resources/workspaces/v3-list.ts';
 import { Id, Nullable, OneOf, rowFields, scopeFields, TextOrNull } from '#api/values/schemas.ts';
 import {
@@ -127,9 +126,9 @@ export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
   resource.create(NewV2Key, async (body, request) => {
     const { name, description, dataType } = body;
     const key = checkedKey(body.key);
-    const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);
+    const { id: workspaceId } = await v2BodyWorkspace(context, request);
     const given = { workspaceId, key, name, description, dataType };
-    return { ...(await createAttributeKey(context, given, alreadyExists)), environmentId };
+    return createAttributeKey(context, given, alreadyExists);
   });
 
   resource.read();

@@ -27,10 +27,12 @@ export const v2ContactRoutes: Routes = async (app, { context }) => {
       schema: { body: NewContact, response: { 201: Type.Object({ data: ContactReply }) } },
     },
     async (request, reply) => {
-      const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);
+      const { id: workspaceId } = await v2BodyWorkspace(context, request);
       const { contact, attributes } = await createContact(context, workspaceId, request.body.attributes);
       const { id, createdAt } = contact;
-      return reply.code(201).send({ data: { id, createdAt, workspaceId, environmentId, attributes } });
+      return reply
+        .code(201)
+        .send({ data: { id, createdAt, workspaceId, environmentId: workspaceId, attributes } });
     },
   );
 };

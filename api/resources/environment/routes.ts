@@ -36,11 +36,9 @@ export const environmentRoutes: Routes = async (app, { context }) => {
   const { db, clock, config, recaptcha, states } = context;
   const note = createBookkeeping();
 
-  const build = async (scopeId: string): Promise<State> => {
+  const build = async (workspaceId: string): Promise<State> => {
     const now = clock();
-    const workspace = existing(await findWorkspace(db, scopeId), 'Workspace', scopeId);
-    // The other id of the workspace finds the same state.
-    if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
+    const workspace = existing(await findWorkspace(db, workspaceId), 'Workspace', workspaceId);
     if (!workspace.appSetupCompleted) note(workspace.id, () => markAppSetUp(db, workspace.id));
     const { beginsAt, endsAt } = windowOf(workspace.id, now);
     const live = (await listLiveSurveys(db, workspace.id)).map(({ id }) => id);

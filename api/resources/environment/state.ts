@@ -113,7 +113,7 @@ function toOuterSurvey(survey: Survey) {
   const { content } = survey;
   return {
     ...common(survey),
-    environmentId: survey.environmentId,
+    environmentId: survey.workspaceId,
     createdAt: survey.createdAt,
     updatedAt: survey.updatedAt,
     // The format has these two, and readers may require them. Their values are private.
@@ -174,7 +174,7 @@ function toInnerSegment(segment: Segment, survey: Survey) {
     ...toOuterSegment(segment),
     hasFilters: segment.filters.length > 0,
     workspaceId: survey.workspaceId,
-    environmentId: survey.environmentId,
+    environmentId: survey.workspaceId,
     surveys: [],
   };
 }

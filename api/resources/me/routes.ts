@@ -1,14 +1,15 @@
 /**
- * Returns the workspace of an API key, or the user of a session. The reply is not wrapped in `data`.
+ * Tells whose key or session a request has: v1 the workspace of a key, or the user of a session, v2 all workspaces of a
+ * key. The reply of v1 is not wrapped in `data`.
  *
- * Callers: API keys and sessions.
+ * Callers: API keys, and on v1 sessions.
  */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
-import type { Routes } from '#api/context.ts';
-import { badRequest, existing, notAuthenticated } from '#api/errors.ts';
-import { findUser, type User as UserRow } from '#api/resources/accounts/store.ts';
-import { findWorkspace } from '#api/resources/workspaces/store.ts';
+import type { Context, Routes } from '#api/context.ts';
+import { badRequest, notAuthenticated, unauthorized } from '#api/errors.ts';
+import { findUser } from '#api/resources/accounts/store.ts';
+import { listWorkspaces } from '#api/resources/workspaces/store.ts';
 
 const IdAndName = Type.Object({ id: Type.String(), name: Type.String() });
 
@@ -39,53 +40,74 @@ const User = Type.Object({
   isActive: Type.Boolean(),
 });
 
+const Key = Type.Object({
+  workspacePermissions: Type.Array(
+    Type.Object({ permissions: Type.String(), workspaceId: Type.String(), workspaceName: Type.String() }),
+  ),
+  /** Always empty: a workspace has no second id. */
+  environmentPermissions: Type.Array(Type.Unknown()),
+  organizationId: Type.String(),
+  organizationAccess: Type.Object({
+    accessControl: Type.Object({ read: Type.Boolean(), write: Type.Boolean() }),
+  }),
+});
+
+const summary = 'Read whose key or session this is';
+/** The routes serve a key without access to a workspace. */
+const config = { needsNoWorkspace: true } as const;
+
 export const meRoutes: Routes = async (app, { context }) => {
+  const response = { 200: Type.Union([Account, User]) };
   for (const url of ['/api/v1/management/me', '/api/v1/me']) {
-    app.get(
-      url,
-      {
-        schema: {
-          summary: 'Read whose key or session this is',
-          response: { 200: Type.Union([Account, User]) },
-        },
-        config: { needsNoWorkspace: true },
-      },
-      async (request) => {
-        const principal = principalOf(request);
-        if (principal.kind === 'session') return userReply(await findUser(context.db, principal.userId));
-        const [workspaceId, ...others] = principal.permissions.keys();
-        if (workspaceId === undefined || others.length > 0) {
-          throw badRequest('This key does not reach exactly one workspace; use GET /api/v2/me instead');
-        }
-        const workspace = existing(await findWorkspace(context.db, workspaceId), 'Workspace', workspaceId);
-        const { id, name } = workspace;
-        return {
-          ...workspace,
-          id: workspace.environmentId,
-          type: 'production',
-          workspace: { id, name },
-          project: { id, name },
-        };
-      },
-    );
+    app.get(url, { schema: { summary, response }, config }, async (request) => {
+      const principal = principalOf(request);
+      if (principal.kind === 'session') return userReply(context, principal.userId);
+      const [workspace, ...others] = await workspacesOf(context, principal.permissions);
+      if (workspace === undefined || others.length > 0) {
+        throw badRequest('This key does not reach exactly one workspace; use GET /api/v2/me instead');
+      }
+      const { id, name } = workspace;
+      return { ...workspace, type: 'production', workspace: { id, name }, project: { id, name } };
+    });
   }
 };
 
-/** @param user null if the user was deleted after the session was checked */
-function userReply(user: UserRow | null) {
+export const v2MeRoutes: Routes = async (app, { context }) => {
+  const response = { 200: Type.Object({ data: Key }) };
+  app.get('/api/v2/me', { schema: { summary, response }, config }, async (request) => {
+    const principal = principalOf(request);
+    if (principal.kind !== 'apiKey') throw notAuthenticated();
+    const { organizationId, organizationAccess, permissions } = principal;
+    if (!organizationAccess.read) throw unauthorized();
+    const workspaces = await workspacesOf(context, permissions);
+    return {
+      data: {
+        workspacePermissions: workspaces.map(({ id, name }) => ({
+          permissions: permissions.get(id) ?? 'read',
+          workspaceId: id,
+          workspaceName: name,
+        })),
+        environmentPermissions: [],
+        organizationId,
+        organizationAccess: { accessControl: organizationAccess },
+      },
+    };
+  });
+};
+
+function workspacesOf({ db }: Context, permissions: ReadonlyMap<string, unknown>) {
+  return listWorkspaces(db, [...permissions.keys()], { skip: 0, limit: permissions.size });
+}
+
+async function userReply({ db }: Context, userId: string) {
+  const user = await findUser(db, userId);
+  // The user was deleted after the session was checked.
   if (user === null) throw notAuthenticated();
+  const { notificationSettings, isActive, ...row } = user;
   return {
-    id: user.id,
-    name: user.name,
-    email: user.email,
-    emailVerified: user.emailVerified,
-    createdAt: user.createdAt,
-    updatedAt: user.updatedAt,
+    ...row,
     twoFactorEnabled: false as const,
-    identityProvider: user.identityProvider,
-    notificationSettings: JSON.parse(user.notificationSettings),
-    locale: user.locale,
-    lastLoginAt: user.lastLoginAt,
-    isActive: user.isActive === 1,
+    notificationSettings: JSON.parse(notificationSettings),
+    isActive: isActive === 1,
   };
 }

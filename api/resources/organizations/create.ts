@@ -52,7 +52,6 @@ export async function createWorkspace(
     id,
     organizationId,
     name,
-    environmentId: id,
     appSetupCompleted: false,
     websiteSetupCompleted: false,
     settings: defaultSettings,

@@ -102,7 +102,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
       onRequest: loadManagementWorkspace(context, 'manage'),
     },
     async (request) => {
-      const { id, organizationId, environmentId } = workspaceOf(request);
+      const { id, organizationId } = workspaceOf(request);
       const { name: given, styling, ...settings } = request.body;
       const name = given === undefined ? undefined : visibleName(given);
       const changed = await db.transaction().execute(async (trx) => {
@@ -122,7 +122,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
           toTimestamp(clock()),
         );
       });
-      states.purge({ workspaceId: id, environmentId });
+      states.purge(id);
       return { data: toReply(changed, principalOf(request)) };
     },
   );
@@ -153,6 +153,7 @@ function toReply({ settings, ...workspace }: Workspace, principal: Principal) {
   return {
     ...workspace,
     ...rest,
+    environmentId: workspace.id,
     styling: isRecord(styling) ? styling : {},
     permission: principal.permissions.get(workspace.id) ?? 'read',
   };

@@ -29,7 +29,7 @@ function isOwnFile(survey: BareSurvey, questionId: string, address: string, publ
   const path = address.startsWith(`${publicUrl}/`) ? address.slice(publicUrl.length) : address;
   const [root, storage, workspaceId, access, ...rest] = path.split('/');
   if (root !== '' || storage !== 'storage') return false;
-  if (workspaceId !== survey.workspaceId && workspaceId !== survey.environmentId) return false;
+  if (workspaceId !== survey.workspaceId) return false;
   if (rest.some(isDots) || rest.at(-1) === '') return false;
   if (rest.length === 1) return access === 'private' || access === 'public';
   const [surveys, surveyId, elements, elementId] = rest;

@@ -3,7 +3,7 @@ import { withAbsoluteFiles } from '#api/values/absolute-files.ts';
 import type { ResponseWithRelations } from './store.ts';
 
 export function toResponseReply(response: ResponseWithRelations, publicUrl: string) {
-  const { contact, environmentId, workspaceId } = response;
+  const { contact, workspaceId } = response;
   return {
     id: response.id,
     createdAt: response.createdAt,
@@ -23,7 +23,7 @@ export function toResponseReply(response: ResponseWithRelations, publicUrl: stri
         : {
             id: contact.id,
             userId: contact.userId,
-            environmentId,
+            environmentId: workspaceId,
             workspaceId,
             attributes: contact.attributes,
             createdAt: contact.createdAt,

@@ -3,7 +3,6 @@ import { sql } from 'kysely';
 import type { Database, Decoded, ResponseTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage, SizedRow } from '#api/http/pagination.ts';
 import { type Attributes, attributesOf, type Contact, contacts } from '#api/resources/contacts/store.ts';
-import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { workspaceTable } from '#api/resources/workspaces/table.ts';
 import { isId } from '#api/values/ids.ts';
 import type { Times } from './answers.ts';
@@ -21,7 +20,6 @@ export type Response = Decoded<ResponseTable, Decodings>;
 
 /** A response with the other rows that replies show. */
 export interface ResponseWithRelations extends Response {
-  readonly environmentId: string;
   readonly contact: (Contact & { readonly attributes: Attributes }) | null;
 }
 
@@ -135,7 +133,7 @@ export async function withRelations(
   const contactOf = new Map(
     found.map((contact) => [contact.id, { ...contact, attributes: attributes.get(contact.id) ?? {} }]),
   );
-  return (await withEnvironmentIds(db, responses)).map((response) => ({
+  return responses.map((response) => ({
     ...response,
     contact: response.contactId === null ? null : (contactOf.get(response.contactId) ?? null),
   }));

@@ -113,7 +113,7 @@ async function written(
       return { response, survey, isSurveyCompleted, hasEvents };
     });
   if (hasEvents) parts.outbox.notify();
-  if (isSurveyCompleted) parts.states.purge(survey);
+  if (isSurveyCompleted) parts.states.purge(survey.workspaceId);
   return response;
 }
 

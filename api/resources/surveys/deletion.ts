@@ -20,7 +20,7 @@ export async function removeSurvey(
   log: RemovalLog,
 ): Promise<boolean> {
   if (!(await deleteSurveyWithContent(context.db, survey, toTimestamp(context.clock())))) return false;
-  context.states.purge(survey);
+  context.states.purge(survey.workspaceId);
   await removeFilesOf(context, { surveyId: survey.id }, log);
   return true;
 }

@@ -4,11 +4,12 @@ import type { Survey } from './store.ts';
 
 export function toSurveyReply(survey: Survey) {
   const { content, languages, triggers, segment, ...row } = survey;
-  const { id, environmentId } = row;
+  const { id, workspaceId: environmentId } = row;
   const { overwrites, ...own } = content;
   return {
     ...row,
     ...own,
+    environmentId,
     // Clients expect it. Nothing archives surveys.
     archivedAt: null,
     questions: toQuestions(content.blocks),

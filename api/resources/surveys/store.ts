@@ -15,8 +15,6 @@ import type { SurveyContent } from './schema.ts';
 export interface Survey {
   readonly id: string;
   readonly workspaceId: string;
-  /** The id of the workspace for older clients, or its own. */
-  readonly environmentId: string;
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
   readonly content: SurveyContent;
@@ -198,24 +196,20 @@ async function insertReferences(db: Database, survey: Survey): Promise<void> {
   }
 }
 
-type SurveyRow = SurveyTable & { readonly legacyEnvironmentId: string | null };
-
 /** Selects the columns for `toBareSurvey`. */
 export function selectSurveys(db: Database) {
   return db
     .selectFrom('surveys')
     .innerJoin('workspaces', 'workspaces.id', 'surveys.workspaceId')
     .selectAll('surveys')
-    .select('workspaces.legacyEnvironmentId')
     .where('workspaces.deletingAt', 'is', null);
 }
 
-export function toBareSurvey(row: SurveyRow): BareSurvey {
+export function toBareSurvey(row: SurveyTable): BareSurvey {
   const { name, type, status, createdBy, slug } = row;
   return {
     id: row.id,
     workspaceId: row.workspaceId,
-    environmentId: row.legacyEnvironmentId ?? row.workspaceId,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
     content: { ...JSON.parse(row.document), name, type, status, createdBy, slug },
@@ -223,7 +217,7 @@ export function toBareSurvey(row: SurveyRow): BareSurvey {
 }
 
 /** Makes three queries for any number of surveys. */
-async function withReferences(db: Database, rows: readonly SurveyRow[]): Promise<readonly Survey[]> {
+async function withReferences(db: Database, rows: readonly SurveyTable[]): Promise<readonly Survey[]> {
   const ids = rows.map(({ id }) => id);
   if (ids.length === 0) return [];
   const triggers = await db

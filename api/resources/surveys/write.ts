@@ -42,7 +42,6 @@ export function createSurvey(parts: WriteParts, workspace: Workspace, body: unkn
     const survey = await completed(trx, parts, body, {
       id: newId(random),
       workspaceId: workspace.id,
-      environmentId: workspace.environmentId,
       createdAt: now,
       updatedAt: now,
       content,
@@ -115,7 +114,7 @@ async function saveSurvey<S extends Survey | null>(
 ): Promise<S> {
   try {
     const survey = await db.transaction().execute(write);
-    if (survey !== null) states.purge(survey);
+    if (survey !== null) states.purge(survey.workspaceId);
     return survey;
   } catch (error) {
     throw asConflict(error);

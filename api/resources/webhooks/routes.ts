@@ -8,7 +8,7 @@ import { type Static, Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
-import { v1Resource, v2Resource } from '#api/resources/workspaces/resource.ts';
+import { type Shown, v1Resource, v2Resource } from '#api/resources/workspaces/resource.ts';
 import {
   checkScope,
   onlyWorkspace,
@@ -16,7 +16,6 @@ import {
   scopeIn,
   v2Workspace,
 } from '#api/resources/workspaces/scope.ts';
-import type { Shown } from '#api/resources/workspaces/store.ts';
 import { isId } from '#api/values/ids.ts';
 import { NewV2Webhook, NewWebhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './schema.ts';
 import { deleteWebhook, namesOneOf, type Webhook, webhooks } from './store.ts';
@@ -62,7 +61,8 @@ export const webhookRoutes: Routes = async (app, { context }) => {
         source: source ?? 'user',
         surveyIds: surveyIds ?? [],
       };
-      return { data: await createWebhook(context, workspace, fields, null) };
+      const made = await createWebhook(context, workspace, fields, null);
+      return { data: { ...made, environmentId: workspace.id } };
     },
   );
 

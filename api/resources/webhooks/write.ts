@@ -4,7 +4,7 @@ import type { Database } from '#api/db/schema.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { assertTarget } from '#api/events/targets.ts';
 import { reachOf } from '#api/resources/organizations/store.ts';
-import type { Shown, Workspace } from '#api/resources/workspaces/store.ts';
+import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { inWorkspace, newRow } from '#api/resources/workspaces/table.ts';
 import { newWebhookSecret, type Webhook, webhooks } from './store.ts';
 
@@ -19,10 +19,10 @@ type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Na
 /** @throws ApiError bad_request for a forbidden target, forbidden if the workspace has its maximum */
 export async function createWebhook(
   context: Context,
-  { id: workspaceId, environmentId }: Workspace,
+  { id: workspaceId }: Workspace,
   fields: WebhookFields,
   readable: Readable,
-): Promise<Shown<Webhook> & { readonly secret: string }> {
+): Promise<Webhook & { readonly secret: string }> {
   const { db, random, targets } = context;
   // Check the target outside of the transaction, because the check queries a name server.
   await assertTarget(fields.url, targets, await reachOf(db, workspaceId));
@@ -36,7 +36,7 @@ export async function createWebhook(
     await checkSurveys(trx, made.surveyIds, workspaceId, readable);
     await webhooks.insert(trx, made);
   });
-  return { ...made, environmentId };
+  return made;
 }
 
 /** @throws ApiError as createWebhook does; not_found if it was deleted meanwhile */

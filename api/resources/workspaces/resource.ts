@@ -20,10 +20,13 @@ import {
   type Sized,
 } from '#api/http/v2-pagination.ts';
 import { Id, type ReplyOf } from '#api/values/schemas.ts';
-import { findShown, workspaceRow } from './row.ts';
+import { workspaceRow } from './row.ts';
 import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
-import { type Shown, type Workspace, withEnvironmentIds } from './store.ts';
+import type { Workspace } from './store.ts';
 import type { Owned, WorkspaceTable } from './table.ts';
+
+/** A row as replies show it, with the word of older clients for its workspace. */
+export type Shown<R> = R & { readonly environmentId: string };
 
 /** The maximum number of rows in a page of v1. */
 const LIST_MAX = 5_000;
@@ -46,7 +49,7 @@ interface Resource<R extends Owned, Reply extends TSchema> {
 interface Parts extends WithDatabase {
   /** The cached states of workspaces. */
   readonly states: {
-    purge(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
+    purge(workspaceId: string): void;
   };
 }
 
@@ -74,7 +77,7 @@ export function v1Resource<R extends Owned, Reply extends TSchema>(
           const found = await readPage({ request, reply }, request.query, options, (page) =>
             rows.list(db, workspaceIds, page),
           );
-          return { data: await toReplies(await withEnvironmentIds(db, found)) };
+          return { data: await toReplies(found.map(shown)) };
         },
       );
     },
@@ -89,7 +92,7 @@ export function v1Resource<R extends Owned, Reply extends TSchema>(
         const workspace = workspaceOf(request);
         // The schema has already checked the type of the body.
         const made = await write(request.body as Static<Body>, workspace);
-        return routes.written({ ...made, environmentId: workspace.environmentId });
+        return routes.written(made);
       });
     },
   };
@@ -124,14 +127,14 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
         const page = pageFrom(request.query as Parameters<typeof pageFrom>[0]);
         const listed = await select(request.query as Parameters<typeof select>[0], request);
         const { data, meta } = await readV2Page(listed, page, (ids) => findAll(db, ids), sized);
-        return { data: await toReplies(await withEnvironmentIds(db, data)), meta };
+        return { data: await toReplies(data.map(shown)), meta };
       });
     },
 
     /** @param write creates the row that the body describes @param made the reply, if it shows more than later ones */
     create<Body extends TSchema>(
       body: Body,
-      write: (body: Static<Body>, request: FastifyRequest) => Promise<Shown<R>>,
+      write: (body: Static<Body>, request: FastifyRequest) => Promise<R>,
       made: TSchema = shape,
     ): void {
       const response = { 201: Type.Object({ data: made }) };
@@ -154,17 +157,17 @@ function rowRoutes<R extends Owned, Reply extends TSchema>(
   const params = Type.Object({ [param]: version === 'v1' ? Type.String() : Id });
   const one = Type.Object({ data: shape });
   const response = { 200: one };
-  const rows = workspaceRow({ db, type, param, find: findShown(find) });
+  const rows = workspaceRow({ db, type, param, find });
   const loading = version === 'v1' ? { onRequest: rows.load } : { preHandler: rows.load };
 
-  async function show(row: Shown<R>): Promise<{ data: ReplyOf<Reply> }> {
-    const [data] = await toReplies([row]);
+  async function show(row: R): Promise<{ data: ReplyOf<Reply> }> {
+    const [data] = await toReplies([shown(row)]);
     if (data === undefined) throw new Error(`There is no reply for a row of the type ${type}`);
     return { data };
   }
 
-  function written(row: Shown<R>): Promise<{ data: ReplyOf<Reply> }> {
-    if (isInState) states.purge(row);
+  function written(row: R): Promise<{ data: ReplyOf<Reply> }> {
+    if (isInState) states.purge(row.workspaceId);
     return show(row);
   }
 
@@ -183,20 +186,19 @@ function rowRoutes<R extends Owned, Reply extends TSchema>(
     /** @param namesWorkspace whether the body must name a workspace too, as that of a new row does */
     change<Body extends TSchema>(
       body: Body,
-      write: (body: Static<Body>, stored: Shown<R>, request: FastifyRequest) => Promise<R>,
+      write: (body: Static<Body>, stored: R, request: FastifyRequest) => Promise<R>,
       namesWorkspace = false,
     ): void {
       const hooks = namesWorkspace ? { ...loading, preValidation: loadBodyWorkspace(context) } : loading;
       app.put(oneUrl, { schema: { params, body, response }, ...hooks }, async (request) => {
         const stored = rows.of(request);
         // The schema has already checked the type of the body.
-        const changed = await write(request.body as Static<Body>, stored, request);
-        return written({ ...changed, environmentId: stored.environmentId });
+        return written(await write(request.body as Static<Body>, stored, request));
       });
     },
 
     /** @param write deletes the row, and returns false if it was gone */
-    remove(write: (stored: Shown<R>, request: FastifyRequest) => Promise<boolean>): void {
+    remove(write: (stored: R, request: FastifyRequest) => Promise<boolean>): void {
       app.delete(oneUrl, { schema: { params, response }, ...loading }, async (request) => {
         const stored = rows.of(request);
         if (!(await write(stored, request))) throw notFound(type, stored.id);
@@ -205,7 +207,7 @@ function rowRoutes<R extends Owned, Reply extends TSchema>(
     },
 
     /** Adds a DELETE route that replies with a message instead of the row. */
-    removeWithMessage(success: string, write: (stored: Shown<R>) => Promise<boolean>): void {
+    removeWithMessage(success: string, write: (stored: R) => Promise<boolean>): void {
       const message = Type.Object({ data: Type.Object({ success: Type.String() }) });
       app.delete(oneUrl, { schema: { params, response: { 200: message } }, ...loading }, async (request) => {
         const stored = rows.of(request);
@@ -214,4 +216,8 @@ function rowRoutes<R extends Owned, Reply extends TSchema>(
       });
     },
   };
+}
+
+function shown<R extends Owned>(row: R): Shown<R> {
+  return { ...row, environmentId: row.workspaceId };
 }

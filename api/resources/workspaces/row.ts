@@ -7,7 +7,7 @@ import { existing, notFound, type ResourceType } from '#api/errors.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isId } from '#api/values/ids.ts';
 import { isRecord } from '#api/values/schemas.ts';
-import { findWorkspace, type Shown, withEnvironmentIds } from './store.ts';
+import { findWorkspace } from './store.ts';
 
 interface OfWorkspace {
   readonly workspaceId: string;
@@ -45,14 +45,5 @@ export function workspaceRow<R extends OfWorkspace>({
       slot.set(request, row);
     },
     of: slot.get,
-  };
-}
-
-/** Adds the `environmentId` of replies to the row. */
-export function findShown<R extends OfWorkspace>(find: Find<R>): Find<Shown<R>> {
-  return async (db, id) => {
-    const row = await find(db, id);
-    const [shown = null] = row === null ? [] : await withEnvironmentIds(db, [row]);
-    return shown;
   };
 }

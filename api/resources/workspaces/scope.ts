@@ -30,7 +30,7 @@ async function existingWorkspace(db: Database, scope: string): Promise<Workspace
   return existing(await findWorkspace(db, scope), 'Workspace', scope);
 }
 
-/** Returns the workspace id in the path, or its id for older clients. There may be no such workspace. */
+/** Returns the workspace id in the path. There may be no such workspace. */
 export function pathScope({ params }: FastifyRequest): string {
   return isRecord(params) ? String(params.workspaceId) : '';
 }
@@ -128,7 +128,7 @@ export async function v2BodyWorkspace(context: WithDatabase, request: FastifyReq
   return v2Workspace(context, request, scope);
 }
 
-/** @param scope a workspace id or a legacy environment id @throws ApiError not_found, forbidden */
+/** @throws ApiError not_found, forbidden */
 export async function v2Workspace(
   { db }: WithDatabase,
   request: FastifyRequest,
@@ -142,7 +142,6 @@ export async function v2Workspace(
 /**
  * Returns the workspace of a request on v3, where an unknown one and one without access are both 403.
  *
- * @param scope a workspace id or a legacy environment id
  * @throws ApiError forbidden
  */
 export async function v3Workspace(

@@ -1,6 +1,6 @@
 /**
- * Workspaces. A workspace has two ids: its own, and the legacy environment id. Those that are being deleted are found by
- * none of these queries.
+ * Workspaces. Those that are being deleted are found by none of these queries. Older clients call a workspace an
+ * environment; both words name the same id.
  */
 import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
@@ -11,8 +11,6 @@ export interface Workspace {
   readonly id: string;
   readonly organizationId: string;
   readonly name: string;
-  /** The `environmentId` in replies: the legacy id, or the workspace's own. */
-  readonly environmentId: string;
   readonly appSetupCompleted: boolean;
   readonly websiteSetupCompleted: boolean;
   readonly settings: WorkspaceSettings;
@@ -39,48 +37,24 @@ export const defaultSettings: WorkspaceSettings = {
   styling: { allowStyleOverwrite: true, brandColor: { light: '#64748b' } },
 };
 
-/** @param scopeId a workspace id or a legacy environment id; a workspace id takes precedence */
-export async function findWorkspace(db: Database, scopeId: string): Promise<Workspace | null> {
-  if (!isId(scopeId)) return null;
-  const rows = await db
+/** @param id may be any text */
+export async function findWorkspace(db: Database, id: string): Promise<Workspace | null> {
+  if (!isId(id)) return null;
+  const row = await db
     .selectFrom('workspaces')
     .selectAll()
-    .where((where) => where.or([where('id', '=', scopeId), where('legacyEnvironmentId', '=', scopeId)]))
+    .where('id', '=', id)
     .where('deletingAt', 'is', null)
-    .limit(2)
-    .execute();
-  const row = rows.find(({ id }) => id === scopeId) ?? rows[0];
+    .executeTakeFirst();
   return row === undefined ? null : toWorkspace(row);
 }
 
-/** A row and the `environmentId` that replies show. */
-export type Shown<R> = R & { readonly environmentId: string };
-
-/** Makes one query for any number of rows. */
-export async function withEnvironmentIds<R extends { readonly workspaceId: string }>(
-  db: Database,
-  rows: readonly R[],
-): Promise<readonly Shown<R>[]> {
-  if (rows.length === 0) return [];
-  const workspaces = await db
-    .selectFrom('workspaces')
-    .select(['id', 'legacyEnvironmentId'])
-    .where('id', 'in', [...new Set(rows.map(({ workspaceId }) => workspaceId))])
-    .execute();
-  const environmentOf = new Map(workspaces.map((row) => [row.id, row.legacyEnvironmentId ?? row.id]));
-  return rows.map((row) => ({
-    ...row,
-    environmentId: environmentOf.get(row.workspaceId) ?? row.workspaceId,
-  }));
-}
-
 export async function insertWorkspace(db: Database, workspace: Workspace): Promise<void> {
-  const { environmentId, settings, ...row } = workspace;
+  const { settings, ...row } = workspace;
   await db
     .insertInto('workspaces')
     .values({
       ...row,
-      legacyEnvironmentId: environmentId === row.id ? null : environmentId,
       appSetupCompleted: row.appSetupCompleted ? 1 : 0,
       websiteSetupCompleted: row.websiteSetupCompleted ? 1 : 0,
       ...settingColumns(settings),
@@ -174,7 +148,6 @@ function toWorkspace(row: WorkspaceTable): Workspace {
     id: row.id,
     organizationId: row.organizationId,
     name: row.name,
-    environmentId: row.legacyEnvironmentId ?? row.id,
     appSetupCompleted: row.appSetupCompleted === 1,
     websiteSetupCompleted: row.websiteSetupCompleted === 1,
     settings: {

@@ -145,7 +145,7 @@ t.test('records every attempt to delete a file: who, which file, and the result'
 
 t.test('names the organization of a person who deletes a file, by either id of the workspace', async (t) => {
   const api = await startApi(t, { env });
-  await api.addWorkspace('ws2', 'env2');
+  await api.addWorkspace('ws2');
   const { db } = api.context;
   const organizationId = await firstOrganization(api);
   const { browser, id } = await addPerson(api, 'Chief', 'manager');
@@ -160,7 +160,7 @@ t.test('names the organization of a person who deletes a file, by either id of t
   await db.insertInto('organizations').values(other).execute();
   const membership = { organizationId: 'org2', userId: id, role: 'owner', createdAt: at.createdAt } as const;
   await db.insertInto('memberships').values(membership).execute();
-  t.strictSame(await organizationIn('env2'), [organizationId], 'also if the person has several');
+  t.strictSame(await organizationIn('ws2'), [organizationId], 'also if the person has several');
 });
 
 t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {

@@ -46,23 +46,21 @@ t.test('does not cache a build during which the workspace was purged', async (t)
   const cache = createWorkspaceCache<State>({ clock: () => 0 });
   let finish: (state: State) => void = () => {};
   const slow = cache.get('a', () => new Promise<State>((resolve) => (finish = resolve)));
-  cache.purge({ workspaceId: 'a', environmentId: 'b' });
+  cache.purge('a');
   finish(lasting('stale'));
   t.equal(await textOf(slow), 'stale', 'a caller that asked before the write may get the old state');
   t.equal(await textOf(cache.get('a', async () => lasting('fresh'))), 'fresh');
 });
 
-t.test('a purge drops the state under both ids of a workspace', async (t) => {
+t.test('a purge drops the state of one workspace', async (t) => {
   const cache = createWorkspaceCache<State>({ clock: () => 0 });
   const source = counting();
   await cache.get('a', source.build);
   await cache.get('b', source.build);
-  await cache.get('c', source.build);
-  cache.purge({ workspaceId: 'a', environmentId: 'b' });
+  cache.purge('a');
   await cache.get('a', source.build);
   await cache.get('b', source.build);
-  await cache.get('c', source.build);
-  t.equal(source.builds, 5);
+  t.equal(source.builds, 3);
 });
 
 t.test('does not cache a failure', async (t) => {
@@ -98,12 +96,13 @@ t.test('drops the oldest when the states are too large together', async (t) => {
   t.strictSame(builds, [...first, 'k']);
   await get('a');
   t.strictSame(builds.slice(11), ['a'], 'the oldest state was dropped');
-  cache.purge({ workspaceId: 'k', environmentId: 'a' });
+  cache.purge('k');
+  cache.purge('a');
   for (const id of ['l', 'm', 'c']) await get(id);
   t.strictSame(builds.slice(12), ['l', 'm'], 'dropped states free their bytes');
 });
 
-t.test('builds a state again at the end of its window, also under the id for older clients', async (t) => {
+t.test('builds a state again at the end of its window', async (t) => {
   let now = 0;
   const cache = createWorkspaceCache<State>({ clock: () => now });
   let builds = 0;
@@ -113,9 +112,9 @@ t.test('builds a state again at the end of its window, also under the id for old
   };
   await cache.get('a', build);
   now = MINUTES;
-  t.equal(await textOf(cache.get('other id', () => cache.get('a', build))), 'build 1');
+  t.equal(await textOf(cache.get('a', build)), 'build 1');
   now = 2 * MINUTES;
-  t.equal(await textOf(cache.get('other id', () => cache.get('a', build))), 'build 2');
+  t.equal(await textOf(cache.get('a', build)), 'build 2');
 });
 
 t.test('each workspace has its own windows of five minutes', async (t) => {

@@ -26,7 +26,7 @@ async function addWorkspace(db: Database): Promise<void> {
     .insertInto('workspaces')
     .values({
       ...{ id: 'ws1', createdAt: now, updatedAt: now, organizationId: 'o1', name: 'W' },
-      ...{ legacyEnvironmentId: null, appSetupCompleted: 0, websiteSetupCompleted: 0, recontactDays: 7 },
+      ...{ appSetupCompleted: 0, websiteSetupCompleted: 0, recontactDays: 7 },
       ...{ clickOutsideClose: 1, overlay: 'none', placement: 'x', inAppSurveyBranding: 0, styling: '{}' },
     })
     .execute();

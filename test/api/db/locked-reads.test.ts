@@ -23,7 +23,7 @@ t.teardown(() => other.close());
 async function forgetUses(): Promise<void> {
   await db.updateTable('workspaces').set({ appSetupCompleted: 0 }).execute();
   await db.updateTable('apiKeys').set({ lastUsedAt: null }).execute();
-  api.context.states.purge({ workspaceId, environmentId: workspaceId });
+  api.context.states.purge(workspaceId);
 }
 
 // This one tells whether the database can be written.

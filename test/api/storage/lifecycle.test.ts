@@ -113,7 +113,7 @@ t.test('deletes an upload that no response names within a day, and keeps a named
 
 t.test('keeps a picture that a survey shows, in any field, also in another workspace', async (t) => {
   const { api, grantPublic, upload, isThere } = await begin(t);
-  await api.addWorkspace('ws2', 'env2');
+  await api.addWorkspace('ws2');
   const key = await api.addKey({ ws2: 'manage' });
   const files = [];
   for (let i = 0; i < 6; i += 1) files.push(await grantPublic());

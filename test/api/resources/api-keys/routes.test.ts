@@ -5,7 +5,7 @@ import { logInOwner, openBrowser } from '#test/support/login.ts';
 import { addPerson } from '#test/support/people.ts';
 
 const api = await startApi(t);
-await api.addWorkspace('ws2', 'env2');
+await api.addWorkspace('ws2');
 const browser = await logInOwner(api);
 const url = '/api/v1/api-keys';
 const use = (key: string, path = '/api/v1/management/surveys') =>

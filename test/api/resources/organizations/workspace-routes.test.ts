@@ -5,7 +5,7 @@ import { logInOwner } from '#test/support/login.ts';
 import { addPerson, firstOrganization } from '#test/support/people.ts';
 
 const api = await startApi(t);
-await api.addWorkspace('ws2', 'env2');
+await api.addWorkspace('ws2');
 const url = '/api/v1/management/workspaces';
 const newUrl = `/api/v1/organizations/${await firstOrganization(api)}/workspaces`;
 const owner = await logInOwner(api);
@@ -15,7 +15,7 @@ const state = async () =>
 t.test('GET 200: the workspaces of the caller, with their rights there', async (t) => {
   t.match((await owner.call('GET', url)).json.data, [
     { id: 'ws1', permission: 'manage' },
-    { id: 'ws2', environmentId: 'env2', permission: 'manage' },
+    { id: 'ws2', environmentId: 'ws2', permission: 'manage' },
   ]);
   t.match((await api.manage('GET', url)).json.data, [
     { id: workspaceId, environmentId: workspaceId, name: 'My workspace', recontactDays: 7, overlay: 'none' },
@@ -25,7 +25,7 @@ t.test('GET 200: the workspaces of the caller, with their rights there', async (
   const member = await addPerson(api, 'Member', 'member');
   t.same((await member.browser.call('GET', url)).json, { data: [] });
   t.equal((await member.browser.call('GET', `${url}/ws1`)).status, 401);
-  t.equal((await owner.call('GET', `${url}/env2`)).json.data.id, 'ws2');
+  t.equal((await owner.call('GET', `${url}/ws2`)).json.data.id, 'ws2');
   t.equal((await owner.call('GET', `${url}/none`)).status, 404);
 });
 

@@ -30,7 +30,7 @@ const survey = await addSurvey(api, {
   ],
   hiddenFields: { enabled: true, fieldIds: ['campaign'] },
 });
-await api.addWorkspace('ws2', 'env2');
+await api.addWorkspace('ws2');
 const contact = await findOrCreateContact(
   db,
   workspaceId,
@@ -237,7 +237,7 @@ t.test('400: invalid fields', async (t) => {
 });
 
 t.test('400: a survey of another workspace', async (t) => {
-  const reply = await api.client('POST', '/api/v1/client/env2/responses', { ...empty, surveyId: survey.id });
+  const reply = await api.client('POST', '/api/v1/client/ws2/responses', { ...empty, surveyId: survey.id });
   t.equal(reply.status, 400);
   t.strictSame(reply.json, {
     code: 'bad_request',

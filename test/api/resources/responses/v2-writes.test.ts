@@ -4,7 +4,7 @@ import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
 const api = await startApi(t);
 const { db } = api.context;
-await api.addWorkspace('ws2', 'env2');
+await api.addWorkspace('ws2');
 const survey = await addSurvey(api, {
   questions: [
     {

@@ -152,14 +152,6 @@ t.test('GET private: needs a key or session that may read, and is not cached', a
   t.equal((await api.client('HEAD', path)).status, 401);
 });
 
-t.test('both ids of a workspace find its files', async (t) => {
-  const { api } = await shop(t);
-  await api.addWorkspace('ws2', 'env2');
-  await receiveFile(api, await grant(api, 'ws2', 'public', 'a.png'), content);
-  for (const id of ['ws2', 'env2'])
-    t.equal((await api.client('GET', `/storage/${id}/public/a.png`)).status, 200);
-});
-
 t.test('404: an unknown workspace, an unknown file, a malformed file name', async (t) => {
   const { api, put } = await shop(t);
   await put('public', 'a.png');

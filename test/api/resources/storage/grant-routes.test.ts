@@ -69,9 +69,9 @@ t.test('200: an old client names no element, and its file lies directly in the w
 
 t.test('200: the management API grants a public file of 5 MiB, by either name of the scope', async (t) => {
   const api = await startApi(t);
-  await api.addWorkspace('ws2', 'env2');
+  await api.addWorkspace('ws2');
   const key = await api.addKey({ ws2: 'write' });
-  for (const scope of [{ workspaceId: 'ws2' }, { environmentId: 'env2' }]) {
+  for (const scope of [{ workspaceId: 'ws2' }, { environmentId: 'ws2' }]) {
     const body = { ...scope, fileName: 'logo.webp', fileType: 'image/webp' };
     const reply = await api.client('POST', management, body, { 'x-api-key': key });
     t.equal(reply.status, 200, reply.text);

@@ -20,7 +20,7 @@ const action = {
 await actionClasses.insert(db, action);
 await languages.insert(db, { ...row(), code: 'de', alias: 'german' });
 await languages.insert(db, { ...row(), code: 'en', alias: null });
-await api.addWorkspace('ws2', 'env2');
+await api.addWorkspace('ws2');
 
 t.test('200: a new survey has every field, with null for unset ones', async (t) => {
   const reply = await api.manage('POST', path, {
@@ -333,16 +333,11 @@ t.test('single-use links use SURVEY_URL when it is set', async (t) => {
   );
 });
 
-t.test('ids for older clients: accepted as scope, and returned', async (t) => {
+t.test('the name of the scope in older clients: accepted, and returned', async (t) => {
   const key = await api.addKey({ ws2: 'manage' });
-  const reply = await api.client(
-    'POST',
-    path,
-    surveyBody({ workspaceId: undefined, environmentId: 'env2' }),
-    {
-      'x-api-key': key,
-    },
-  );
+  const reply = await api.client('POST', path, surveyBody({ workspaceId: undefined, environmentId: 'ws2' }), {
+    'x-api-key': key,
+  });
   t.equal(reply.status, 200);
-  t.match(reply.json.data, { workspaceId: 'ws2', environmentId: 'env2' });
+  t.match(reply.json.data, { workspaceId: 'ws2', environmentId: 'ws2' });
 });

@@ -10,7 +10,7 @@ const { db, random, clock } = api.context;
 const paths = [`/api/v1/client/${workspaceId}/user`, `/api/v2/client/${workspaceId}/user`];
 const [path = ''] = paths;
 const client = `/api/v1/client/${workspaceId}`;
-await api.addWorkspace('ws2', 'env2');
+await api.addWorkspace('ws2');
 const post = (body: unknown, headers?: Record<string, string>) => api.client('POST', path, body, headers);
 const stateOf = async (body: unknown, headers?: Record<string, string>) =>
   (await post(body, headers)).json.data.state.data;

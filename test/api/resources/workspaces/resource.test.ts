@@ -123,7 +123,7 @@ for (const resource of alike) {
 
 async function keepsThePromises(t: Test, resource: Alike): Promise<void> {
   const api = await startApi(t, { resolve: async () => ['93.184.215.14'] });
-  await api.addWorkspace('ws2', 'env2');
+  await api.addWorkspace('ws2');
   const keys = {
     both: await api.addKey({ [workspaceId]: 'manage', ws2: 'manage' }),
     reader: await api.addKey({ [workspaceId]: 'read' }),
@@ -218,8 +218,8 @@ async function keepsThePromises(t: Test, resource: Alike): Promise<void> {
     await add();
     api.advance(1_000);
     // A row of another workspace may have the same fields.
-    const legacy = await as('both', 'POST', url, { ...fields(count), environmentId: 'env2' });
-    t.match(legacy.json.data, { workspaceId: 'ws2', environmentId: 'env2' }, 'environmentId names it too');
+    const legacy = await as('both', 'POST', url, { ...fields(count), environmentId: 'ws2' });
+    t.match(legacy.json.data, { workspaceId: 'ws2', environmentId: 'ws2' }, 'environmentId names it too');
     api.advance(1_000);
     const last = await add();
     const order = version === 'v1' ? '' : '&order=asc';
@@ -254,7 +254,7 @@ async function keepsThePromises(t: Test, resource: Alike): Promise<void> {
     const body = { workspaceId, ...fields(next()) };
     const noAccess = version === 'v1' ? 401 : 403;
     t.equal((await as('reader', 'POST', url, body)).status, noAccess);
-    const refused = await api.manage('POST', url, { ...body, workspaceId: 'env2' });
+    const refused = await api.manage('POST', url, { ...body, workspaceId: 'ws2' });
     t.equal(refused.status, noAccess);
     if (version === 'v2') t.strictSame(refused.json, { error: { code: 403, message: 'Forbidden' } });
     t.equal((await api.client('POST', url, body)).status, 401, 'without a key');
