@@ -1,13 +1,21 @@
 /** Ways to ask for decisions: each takes the requests of one document of test/policies in turn. */
+
+import { writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { PolicySet, PolicyTest } from '#gateway/policy/policy-set.ts';
+import { identityOf } from '#gateway/identity/digest.ts';
+import type { PolicyTest } from '#gateway/policy/policy-set.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { applyingOf, priorityOf, replyTo } from '#gateway/workbench/rehearsal/rehearsed.ts';
-import type { Millis } from '#shared/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import { type Answer, send } from '#test/gateway/proxy/exchange.ts';
 import { BEHIND_PROXY, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+import { type Document, digestOf, type Step } from './document.ts';
 
 /** What one request got. */
 export interface Seen {
@@ -16,6 +24,8 @@ export interface Seen {
   readonly passes: boolean;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The reply's; null where none is written. */
+  readonly body: string | null;
   /** Policies that mark the request. */
   readonly marked?: readonly string[];
   /** Policies that apply, and the priority: no reply tells them. */
@@ -23,116 +33,203 @@ export interface Seen {
   readonly priority?: string | null;
 }
 
-export type Ask = (step: PolicyTest, i: number) => Promise<Seen>;
+export interface Engine {
+  ask(step: Step, i: number): Promise<Seen>;
+  /** Does what comes before the requests of a step. */
+  prepare(step: Step): Promise<void>;
+  /** null where nobody sees it. */
+  readonly served: Served | null;
+}
 
-export interface Document {
-  /** The policy file. */
-  readonly text: string;
-  readonly set: PolicySet;
-  readonly steps: readonly PolicyTest[];
-  /** Of the first step. */
-  readonly at: Millis;
+/** What can be seen of running gateways. */
+export interface Served {
+  readonly gateways: readonly TestGateway[];
+  readonly application: Application;
 }
 
 /** Decides without a socket, as `npx floodgate check` does. */
-export async function rehearse(_: Test, { set, at }: Document): Promise<Ask> {
-  const rehearsal = new Rehearsal(set, { clock: () => at });
-  return async (step, i) => {
-    const { method, target, rawHeaders, bodies, from, plan } = step;
-    const socket = { remoteAddress: from[i % from.length] };
-    const body = bodies[i % bodies.length];
-    const request = { method, target, rawHeaders, body, socket, plan: plan ?? undefined };
-    const asked = rehearsal.ask(request);
-    if (asked.kind === 'allow') rehearsal.answered(asked, step.reply, step.replyHeaders, step.replyBytes);
-    else if (asked.kind === 'uncovered') rehearsal.learn(asked, step.reply);
-    const { status, headers } = replyTo(asked, at, rehearsal.askingOf(request));
-    return {
-      status: status ?? step.reply,
-      passes: status === null,
-      headers: Object.fromEntries(
-        Object.entries(recordOf(headers)).map(([name, value]) => [name.toLowerCase(), value]),
-      ),
-      marked: asked.kind === 'allow' ? asked.decision.marks.map(({ name }) => name) : [],
-      policies: applyingOf(asked).map(({ name }) => name),
-      priority: priorityOf(asked),
-    };
+export async function rehearse(_: Test, { set }: Document, clock: Clock): Promise<Engine> {
+  const rehearsal = new Rehearsal(set, { clock });
+  return {
+    served: null,
+    prepare: async () => undefined,
+    async ask({ test, own }, i) {
+      const { method, target, from, plan } = test;
+      const rawHeaders = [...test.rawHeaders, ...pairsOf(own.fields)];
+      const request = {
+        ...{ method, target, rawHeaders, body: test.bodies[i % test.bodies.length] },
+        socket: { remoteAddress: from[i % from.length] },
+        plan: plan ?? undefined,
+      };
+      if (test.isRegular) rehearsal.welcome(request);
+      const asked = rehearsal.ask(request);
+      if (asked.kind === 'allow') rehearsal.answered(asked, test.reply, test.replyHeaders, test.replyBytes);
+      else if (asked.kind === 'uncovered') rehearsal.learn(asked, test.reply);
+      const { status, headers } = replyTo(asked, clock(), rehearsal.askingOf(request));
+      return {
+        status: status ?? test.reply,
+        passes: status === null,
+        headers: Object.fromEntries(
+          Object.entries(recordOf(headers)).map(([name, value]) => [name.toLowerCase(), value]),
+        ),
+        body: null,
+        marked: asked.kind === 'allow' ? asked.decision.marks.map(({ name }) => name) : [],
+        policies: applyingOf(asked).map(({ name }) => name),
+        priority: priorityOf(asked),
+      };
+    },
   };
 }
 
 /** Names each reply of the application. */
 const PASSED = 'x-application';
 
-/** @returns asks gateways with these settings in turn, in front of an application that replies as the step says */
-export function serve(
-  count: number,
-  env: Readonly<Record<string, string>>,
-  clock: (at: Millis) => (() => Millis) | undefined,
-) {
-  return async (t: Test, { text, at, set }: Document): Promise<Ask> => {
-    let now: PolicyTest | null = null;
-    const upstream = await startUpstream(t, (req, res) => {
-      const { reply = 500, replyHeaders = [], replyBytes } = now ?? {};
-      res.writeHead(reply, [...replyHeaders, PASSED, String(req.headers['x-gateway-over'] ?? '')]);
-      res.end('x'.repeat(replyBytes ?? 0));
+/** An application that replies as the step says. */
+class Application {
+  now: PolicyTest | null = null;
+  /** Whether it holds requests instead. */
+  holds = false;
+  readonly held: ServerResponse[] = [];
+  /** The last request: `target`, and its fields by their lower-case names. */
+  arrived: Readonly<Record<string, unknown>> = {};
+
+  static async start(t: Test): Promise<readonly [application: Application, origin: string]> {
+    const application = new Application();
+    const { origin } = await startUpstream(t, (req, res) => {
+      application.arrived = { ...req.headers, target: req.url };
+      res.setHeader(PASSED, String(req.headers['x-gateway-over'] ?? ''));
+      if (application.holds) application.held.push(res);
+      else application.#reply(res);
     });
+    t.teardown(() => application.release());
+    return [application, origin];
+  }
+
+  #reply(res: ServerResponse): void {
+    const { reply = 200, replyHeaders = [], replyBytes } = this.now ?? {};
+    res.writeHead(reply, [...replyHeaders, PASSED, String(res.getHeader(PASSED))]);
+    res.end('x'.repeat(replyBytes ?? 0));
+  }
+
+  release(): void {
+    for (const res of this.held.splice(0)) this.#reply(res);
+  }
+}
+
+/** @returns asks gateways with these settings in turn, in front of an application that replies as the step says */
+export function serve(count: number, env: Readonly<Record<string, string>>) {
+  return async (t: Test, document: Document, clock: Clock | null): Promise<Engine> => {
+    const [application, origin] = await Application.start(t);
+    const { options, folder } = optionsOf(t, document, { ...env }, clock);
     const gateways: TestGateway[] = [];
     for (let i = 0; i < count; i++)
-      gateways.push(
-        await startTestGateway(t, {
-          upstream,
-          policies: text,
-          env: { ...BEHIND_PROXY, ...env },
-          ...(clock(at) === undefined ? {} : { clock: clock(at) as () => Millis }),
-        }),
-      );
-    return async (step, i) => {
-      now = step;
-      const { port } = gateways[i % count] as TestGateway;
-      const body = step.bodies[i % step.bodies.length];
-      return seen(
-        await send(port, step.target, { method: step.method, headers: headersOf(step, i, set), body }),
-      );
+      gateways.push(await startTestGateway(t, { ...options, upstream: origin }));
+    let asked = 0;
+    return {
+      served: { gateways, application },
+      prepare: (step) => prepare(step, gateways, application, folder),
+      async ask(step, i) {
+        const { test, own } = step;
+        application.now = test;
+        application.holds = own.hold === true;
+        const { port } = gateways[asked++ % count] as TestGateway;
+        const body = test.bodies[i % test.bodies.length];
+        return seen(
+          await send(port, test.target, {
+            method: test.method,
+            headers: headersOf(step, i, document),
+            body,
+            ...(own.chunked === true ? { pieces: 5 } : {}),
+          }),
+        );
+      },
     };
   };
 }
 
+/** Asks the decision listener as `forward_auth` does, which knows no bodies and no replies. */
+export async function decide(t: Test, document: Document, clock: Clock | null): Promise<Engine> {
+  const port = await freePort();
+  const own = { GATEWAY_DECISION_PORT: String(port) };
+  const { options, folder } = optionsOf(t, document, own, clock);
+  const [application, origin] = await Application.start(t);
+  const gateway = await startTestGateway(t, { ...options, upstream: origin });
+  return {
+    served: { gateways: [gateway], application },
+    prepare: (step) => prepare(step, [gateway], application, folder),
+    async ask(step, i) {
+      const { method, target } = step.test;
+      const headers = headersOf(step, i, document);
+      const told = ['x-forwarded-method', method, 'x-forwarded-uri', target];
+      const host = headers.findIndex((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
+      if (host >= 0) told.push('x-forwarded-host', headers[host + 1] ?? '');
+      const answer = await send(port, '/forward-auth', { headers: [...headers, ...told] });
+      const over = answer.headers['x-gateway-over'];
+      const marked = over === undefined ? [] : String(over).split(', ');
+      return { ...seen(answer), passes: answer.status === 200, marked };
+    },
+  };
+}
+
+function optionsOf(t: Test, document: Document, more: Record<string, string>, clock: Clock | null) {
+  const { text, files, env } = document;
+  const own = clock === null ? {} : { clock };
+  const all = { ...BEHIND_PROXY, ...env, ...more };
+  if (Object.keys(files).length === 0) return { options: { policies: text, env: all, ...own }, folder: '' };
+  const folder = temporaryFolder(t);
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+  writeFileSync(join(folder, 'policies.yaml'), text);
+  return { options: { env: { ...all, GATEWAY_POLICIES: join(folder, 'policies.yaml') }, ...own }, folder };
+}
+
+async function prepare(
+  { own }: Step,
+  gateways: readonly TestGateway[],
+  application: Application,
+  folder: string,
+): Promise<void> {
+  if (own.release === true) application.release();
+  const files = Object.entries(own.write ?? {});
+  const told = new RegExp(own.refused ?? 'the edited policy file is in use');
+  const tellsOf = ({ log }: TestGateway): number =>
+    log.filter((line) => told.test(JSON.stringify(line))).length;
+  const before = gateways.map(tellsOf);
+  for (const [name, content] of files) writeFileSync(join(folder, name), content);
+  if (files.length > 0)
+    await until(() => gateways.every((gateway, i) => tellsOf(gateway) > (before[i] ?? 0)), String(told));
+  const identity = (subject: string) => {
+    const [name = '', value = ''] = subject.split(' ');
+    return identityOf(digestOf(name, value));
+  };
+  const control = gateways[0]?.gateway.control;
+  if (own.ban !== undefined) await control?.ban(identity(own.ban), 3_600_000, 'by an operator');
+  if (own.unban !== undefined) await control?.unban(identity(own.unban));
+}
+
+function pairsOf(fields: readonly string[] = []): string[] {
+  return fields.flatMap((field) => /^([^:]+): ?(.*)$/s.exec(field)?.slice(1) ?? []);
+}
+
 /** The headers of a request, as the trusted proxy in front sends them. */
-function headersOf(step: PolicyTest, i: number, { planHeader }: PolicySet): string[] {
-  const body = step.bodies[i % step.bodies.length] ?? '';
-  const headers = [...step.rawHeaders, 'X-Forwarded-For', step.from[i % step.from.length] ?? ''];
+function headersOf({ test, own }: Step, i: number, { set: { planHeader } }: Document): string[] {
+  const body = test.bodies[i % test.bodies.length] ?? '';
+  const chain = own.chain === undefined ? test.from[i % test.from.length] : own.chain;
+  const headers = [...test.rawHeaders, ...pairsOf(own.fields)];
+  if (chain !== null) headers.push('X-Forwarded-For', chain ?? '');
   const add = (name: string, value: string): void => {
     if (!headers.some((one, at) => at % 2 === 0 && one.toLowerCase() === name)) headers.push(name, value);
   };
   add('host', 'localhost');
-  if (step.plan !== null && planHeader !== null) add(planHeader, step.plan);
+  if (test.plan !== null && planHeader !== null) add(planHeader, test.plan);
   if (body !== '') {
     add('content-type', body.startsWith('{') ? 'application/json' : 'application/x-www-form-urlencoded');
-    add('content-length', String(Buffer.byteLength(body)));
+    if (own.chunked !== true) add('content-length', String(Buffer.byteLength(body)));
   }
   return headers;
 }
 
-function seen({ status, headers }: Answer): Seen {
+function seen({ status, headers, body }: Answer): Seen {
   const over = headers[PASSED];
   const marked = typeof over === 'string' && over !== '' ? over.split(', ') : [];
-  return { status, passes: over !== undefined, headers, marked };
-}
-
-/** Asks the decision listener as `forward_auth` does, which knows no bodies and no replies. */
-export async function decide(t: Test, { text, at, set }: Document): Promise<Ask> {
-  const port = await freePort();
-  await startTestGateway(t, {
-    upstream: 'http://127.0.0.1:9',
-    policies: text,
-    env: { ...BEHIND_PROXY, GATEWAY_DECISION_PORT: String(port) },
-    clock: () => at,
-  });
-  return async (step, i) => {
-    const own = ['x-forwarded-method', step.method, 'x-forwarded-uri', step.target];
-    const headers = headersOf(step, i, set);
-    const host = headers.findIndex((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
-    if (host >= 0) own.push('x-forwarded-host', headers[host + 1] ?? '');
-    const answer = await send(port, '/forward-auth', { headers: [...headers, ...own] });
-    return { ...seen(answer), passes: answer.status === 200 };
-  };
+  return { status, passes: over !== undefined, headers, body: body.toString(), marked };
 }

@@ -98,12 +98,7 @@ export const PROMISES: readonly Promised[] = [
   ),
   row(
     'Invented keys, sessions and tokens give a client no budget beyond that of its address.',
-    [
-      'policies/policies',
-      'gateway/policy/served/first',
-      'gateway/identity/verified-tokens',
-      'gateway/identity/json-web-token',
-    ],
+    ['policies/policies', 'gateway/identity/verified-tokens', 'gateway/identity/json-web-token'],
     'an application that answers 2xx to invented keys',
   ),
   row(

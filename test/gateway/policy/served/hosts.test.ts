@@ -9,51 +9,12 @@ import { insideLongWindow } from '#test/support/window.ts';
 const SHOP =
   'name: shop, route: "* *", identifier: everyone, hosts: [shop.example.org], limit: 4, window: 366d';
 
-t.test('the host of a target, and of a request that has none or two, is counted or refused', async (t) => {
-  await insideLongWindow();
+t.test('a request that has no host or two is refused', async (t) => {
   const { port } = await startTestGateway(t, { policies: policyFile(SHOP) });
-  const ask = async (host: string, target = '/a'): Promise<number> =>
-    (await send(port, target, { headers: { host } })).status;
-  t.equal(await ask('shop.example.org:', 'http://SHOP.example.org:80/a'), 200);
-  t.equal(await ask('shop.example.org', 'https://shop.example.org'), 200);
-  for (let i = 0; i < 2; i++) t.equal(await ask('shop.example.org'), 200);
-  t.equal(await ask('shop.example.org', 'http://shop.example.org/b'), 429);
-  const forged = { host: 'shop.example.org', 'x-forwarded-host': 'a.test' };
-  t.equal((await send(port, '/a', { headers: forged })).status, 429);
-  for (const [host, target] of [
-    ['a.test', 'http://shop.example.org/a'],
-    ['shop.example.org', 'http://a.test/a'],
-    ['a.test', 'http://a.test@shop.example.org/a'],
-  ] as const)
-    t.equal(await ask(host, target), 400, `${target} with Host: ${host}`);
   const raw = async (text: string): Promise<string> => (await sendRaw(port, text).until(/\r\n/)).slice(9, 12);
   t.equal(await raw('GET / HTTP/1.1\r\nHost: a.test\r\nHost: shop.example.org\r\n\r\n'), '400');
   t.equal(await raw('GET / HTTP/1.0\r\n\r\n'), '400', 'without a host');
   t.equal(await raw('GET / HTTP/1.1\r\nHost:\r\n\r\n'), '400', 'with an empty host');
-  t.equal(await raw('GET / HTTP/1.0\r\nHost: shop.example.org\r\n\r\n'), '429');
-});
-
-t.test('behind a trusted proxy, X-Forwarded-Host is the host', async (t) => {
-  await insideLongWindow();
-  const { port } = await startTestGateway(t, { policies: policyFile(SHOP), env: BEHIND_PROXY });
-  const ask = async (forwarded: string | undefined, host = 'inner.test'): Promise<number> => {
-    const headers = {
-      host,
-      'x-forwarded-for': '192.0.2.1',
-      ...(forwarded === undefined ? {} : { 'x-forwarded-host': forwarded }),
-    };
-    return (await send(port, '/a', { headers })).status;
-  };
-  t.equal(await ask('shop.example.org'), 200);
-  t.equal(await ask('Shop.example.org:443'), 200);
-  t.equal(await ask('shop.example.org, SHOP.example.org'), 200);
-  t.equal(await ask(undefined, 'shop.example.org'), 200, 'without the header, Host is the host');
-  t.equal(await ask('shop.example.org.'), 429);
-  t.equal(await ask('a.test, shop.example.org'), 400, 'a client has sent one, too');
-  t.equal(await ask('shop.example.org, '), 400);
-  t.equal(await ask(''), 400);
-  t.equal(await ask('a.test', 'shop.example.org'), 200);
-  t.equal(await ask(undefined), 200);
 });
 
 t.test('asked by a proxy: the proxy names the host', async (t) => {
